@@ -1,0 +1,19 @@
+#pragma once
+// version: which sdma this is. The headers' version is a constant; that of the compiled library is a function, because a
+// program may be built with the headers of one version and run with the library of another.
+#include <string_view>
+
+namespace sdma::inline v0 {
+
+struct Version {
+  unsigned major{}, minor{}, patch{};
+  std::string_view string{};             ///< the same, "major.minor.patch"
+};
+
+/// The version of these headers.
+inline constexpr Version kVersion{.major = 0, .minor = 1, .patch = 0, .string = "0.1.0"};
+
+/// The version of the sdma-runtime library that the program runs with. In the library, not in the header.
+std::string_view runtime_version() noexcept;
+
+}  // namespace sdma::inline v0
