@@ -1,0 +1,131 @@
+#pragma once
+// A value, or why there is none. A subset of std::expected by name, for C++20 without exceptions.
+//
+//   Result<Slot> slot = ring.reserve(7);
+//   if (!slot) return slot.error();            // an Errc: a number, made without allocation
+//   slot->dwords[0] = ...;
+//
+// Where a number is not enough, E is a Diagnostic or a StallReport. Reading the value of a failed Result, or the error of
+// a good one, is undefined, as with std::expected's operators; `has_value` is cheap. Not shared between threads.
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace sdma {
+inline namespace v0 {
+
+/// Why something on a hot path did not happen.
+enum class Errc : std::uint8_t {
+  ok,
+  no_space,      ///< no room at this moment: try again when the engine has read on
+  too_large,     ///< never fits: more than half the ring, or nothing at all
+  bad_packet,    ///< a field out of range, or a rule of the packet broken: check(packet) says which
+  bad_ring,      ///< the memory cannot be a ring: refusal(memory) says why
+  bad_argument,  ///< a request that contradicts itself
+  timed_out,     ///< the deadline passed
+  unmapped,      ///< no memory is mapped at this address for this GPU
+  stopped,       ///< the queue has stopped after a fault, or was destroyed
+};
+
+/// One sentence for `e`, without the name of anything.
+constexpr std::string_view message(Errc e) noexcept {
+  switch (e) {
+    case Errc::ok: return "no error";
+    case Errc::no_space: return "no room at this moment; try again when the engine has read on";
+    case Errc::too_large: return "a slot is at least one dword and at most half the ring";
+    case Errc::bad_packet: return "a field is out of range or a rule of the packet is broken";
+    case Errc::bad_ring: return "this memory cannot be a ring";
+    case Errc::bad_argument: return "the request contradicts itself";
+    case Errc::timed_out: return "the deadline passed";
+    case Errc::unmapped: return "no memory is mapped at this address for this GPU";
+    case Errc::stopped: return "the queue has stopped";
+  }
+  return "unknown error";
+}
+
+namespace detail {
+
+/// Both alternatives are trivial: two members in a union and a flag, which compilers keep in registers.
+template <class T, class E> class PlainResult {
+ public:
+  constexpr PlainResult(T v) noexcept : value_(v), has_(true) {}
+  constexpr PlainResult(E e) noexcept : error_(e), has_(false) {}
+  constexpr bool has() const noexcept { return has_; }
+  constexpr T& value() noexcept { return value_; }
+  constexpr const T& value() const noexcept { return value_; }
+  constexpr E& error() noexcept { return error_; }
+  constexpr const E& error() const noexcept { return error_; }
+
+ private:
+  union {
+    T value_;
+    E error_;
+  };
+  bool has_;
+};
+
+template <class T, class E> class RichResult {
+ public:
+  RichResult(T v) noexcept : v_(std::in_place_index<0>, std::move(v)) {}
+  RichResult(E e) noexcept : v_(std::in_place_index<1>, std::move(e)) {}
+  bool has() const noexcept { return v_.index() == 0; }
+  T& value() noexcept { return *std::get_if<0>(&v_); }
+  const T& value() const noexcept { return *std::get_if<0>(&v_); }
+  E& error() noexcept { return *std::get_if<1>(&v_); }
+  const E& error() const noexcept { return *std::get_if<1>(&v_); }
+
+ private:
+  std::variant<T, E> v_;
+};
+
+template <class T, class E>
+using ResultStorage = std::conditional_t<std::is_trivially_copyable_v<T> && std::is_trivially_copyable_v<E> &&
+                                             std::is_trivially_destructible_v<T> && std::is_trivially_destructible_v<E>,
+                                         PlainResult<T, E>, RichResult<T, E>>;
+
+}  // namespace detail
+
+/// A `T`, or an `E` that says why not.
+template <class T, class E = Errc> class [[nodiscard]] Result {
+ public:
+  using value_type = T;
+  using error_type = E;
+  constexpr Result(T v) noexcept : s_(std::move(v)) {}
+  constexpr Result(E e) noexcept : s_(std::move(e)) {}
+  constexpr bool has_value() const noexcept { return s_.has(); }
+  constexpr explicit operator bool() const noexcept { return s_.has(); }
+  constexpr T& operator*() & noexcept { return s_.value(); }
+  constexpr const T& operator*() const& noexcept { return s_.value(); }
+  constexpr T&& operator*() && noexcept { return std::move(s_.value()); }
+  constexpr T* operator->() noexcept { return &s_.value(); }
+  constexpr const T* operator->() const noexcept { return &s_.value(); }
+  constexpr E& error() & noexcept { return s_.error(); }
+  constexpr const E& error() const& noexcept { return s_.error(); }
+  constexpr E&& error() && noexcept { return std::move(s_.error()); }
+  constexpr T value_or(T other) const& noexcept { return s_.has() ? s_.value() : std::move(other); }
+
+ private:
+  detail::ResultStorage<T, E> s_;
+};
+
+/// Done, or an `E` that says why not: `return {};` is success.
+template <class E> class [[nodiscard]] Result<void, E> {
+ public:
+  using value_type = void;
+  using error_type = E;
+  constexpr Result() noexcept : s_(std::monostate{}) {}
+  constexpr Result(E e) noexcept : s_(std::move(e)) {}
+  constexpr bool has_value() const noexcept { return s_.has(); }
+  constexpr explicit operator bool() const noexcept { return s_.has(); }
+  constexpr E& error() & noexcept { return s_.error(); }
+  constexpr const E& error() const& noexcept { return s_.error(); }
+  constexpr E&& error() && noexcept { return std::move(s_.error()); }
+
+ private:
+  detail::ResultStorage<std::monostate, E> s_;
+};
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,38 @@
+#pragma once
+// The nouns that must not be confused: an address as the GPU sees it, a GPU, an engine.
+//
+//   GpuVa src{0x7f1122334000};
+//   GpuVa second = src + 4096;                 // arithmetic in bytes
+//   std::uint64_t n = second - src;            // 4096
+//
+// Counts stay integers and carry their unit in their name (bytes, dwords, packets). Plain values: no error, no shared state.
+#include <compare>
+#include <cstdint>
+
+namespace sdma {
+inline namespace v0 {
+
+/// A GPU virtual address, 64 bits. Explicit from an integer; sums and differences are in bytes.
+struct GpuVa {
+  std::uint64_t value{};
+  constexpr GpuVa() = default;
+  constexpr explicit GpuVa(std::uint64_t v) noexcept : value(v) {}
+  friend constexpr GpuVa operator+(GpuVa a, std::uint64_t bytes) noexcept { return GpuVa{a.value + bytes}; }
+  friend constexpr std::uint64_t operator-(GpuVa a, GpuVa b) noexcept { return a.value - b.value; }
+  friend constexpr auto operator<=>(GpuVa, GpuVa) = default;
+};
+
+/// A GPU of a node: its place in the topology, from 0.
+struct GpuId {
+  std::uint32_t value{};
+  friend constexpr auto operator<=>(GpuId, GpuId) = default;
+};
+
+/// An sDMA engine of a GPU: 0 and 1 face the host, 2 to 15 the xGMI links (MI300X, one partition).
+struct EngineId {
+  std::uint32_t value{};
+  friend constexpr auto operator<=>(EngineId, EngineId) = default;
+};
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,85 @@
+#pragma once
+// Packets that move no data: padding, indirection, interrupts, conditions, registers.
+//
+//   Nop{.dwords = 16}                                     16 dwords, all of them skipped
+//   Indirect{.base = GpuVa{0x7f1122334000}, .dwords = 64} run 64 dwords that lie elsewhere
+//   Trap{.context = event_id}                             behind the Fence that fills the event's mailbox, never alone
+//
+// Ordering: a TRAP tells the kernel to look at its mailbox word and does nothing where that word is not set yet, so its
+// mailbox FENCE comes first. COND_EXE may read its word ahead of earlier packets. An indirect buffer is fetched ahead: its
+// bytes are final before the doorbell and stay until a completion behind the INDIRECT was seen.
+// Errors: check(packet). SRBM_WRITE needs the kernel's rights: in a user queue the engine refuses it.
+#include "sdma/packets/layout.hpp"
+
+namespace sdma {
+inline namespace v0 {
+// clang-format off
+
+/// Skips `dwords` dwords, its own included: 1 to 16384. What lies in them is ignored.
+struct Nop { std::uint32_t dwords = 1; };
+template <> inline constexpr auto layout<Nop> = packet(
+    "nop", op(0, 0), dwords("dwords"), "skip dwords",
+    bits<&Nop::dwords>("dwords", 0, 16, 29, "of the whole packet", minus_one).opt());
+
+/// Runs the `dwords` dwords at `base` (an indirect buffer), then goes on behind this packet. The packet must end on a
+/// multiple of 8 dwords of the ring, the buffer be a multiple of 8 dwords long: rules over a stream, see stream/rules.
+struct Indirect {
+  GpuVa base{};                          ///< 32-byte aligned
+  std::uint32_t dwords{};                ///< up to 2^20 - 1
+  std::uint8_t vmid{};
+  bool priv{};
+  GpuVa csa{};                           ///< context save area, 0 for none
+};
+template <> inline constexpr auto layout<Indirect> = packet(
+    "indirect", op(4, 0), dwords(6), "run the packets of another buffer",
+    addr64<&Indirect::base>  ("base",   1,         "the buffer").aligned(32),
+    bits  <&Indirect::dwords>("dwords", 3,  0, 19, "its length"),
+    bits  <&Indirect::vmid>  ("vmid",   0, 16, 19, "address space it lies in").opt(),
+    bits  <&Indirect::priv>  ("priv",   0, 31, 31, "with the kernel's rights").opt(),
+    addr64<&Indirect::csa>   ("csa",    4,         "context save area").opt());
+
+/// Interrupts the host with `context`. KFD: the id of an event whose mailbox an earlier Fence has filled.
+struct Trap { std::uint32_t context{}; };
+template <> inline constexpr auto layout<Trap> = packet(
+    "trap", op(6, 0), dwords(2), "interrupt the host",
+    bits<&Trap::context>("context", 1, 0, 27, "what the handler is told"));
+
+/// A trap that the kernel uses to count engine activity; 16 is its opcode on 4.x only.
+struct DummyTrap { std::uint32_t context{}; };
+template <> inline constexpr auto layout<DummyTrap> = packet(
+    "dummy_trap", op(16, 0), dwords(2), "interrupt that no handler takes",
+    bits<&DummyTrap::context>("context", 1, 0, 27, "what the handler is told"));
+
+/// Skips the next `dwords` dwords unless the dword at `addr` equals `reference` [inferred from newer engines].
+struct CondExec {
+  GpuVa addr{};
+  std::uint32_t reference{};
+  std::uint16_t dwords{};                ///< up to 16383
+  std::uint8_t policy{};
+};
+template <> inline constexpr auto layout<CondExec> = packet(
+    "cond_exec", op(9, 0), dwords(5), "skip what follows unless a dword has a value",
+    addr64<&CondExec::addr>     ("addr",      1,         "the dword").aligned(4),
+    bits  <&CondExec::reference>("reference", 3,  0, 31, "value that lets the packets run").value(),
+    bits  <&CondExec::dwords>   ("dwords",    4,  0, 13, "skipped otherwise"),
+    bits  <&CondExec::policy>   ("policy",    0, 24, 26, "cache policy [inferred]").opt());
+
+/// Runs the next `dwords` dwords only on the engines that `devices` selects.
+struct PreExec { std::uint16_t dwords{}; std::uint8_t devices{}; };
+template <> inline constexpr auto layout<PreExec> = packet(
+    "pre_exec", op(15, 0), dwords(2), "run what follows on selected engines only",
+    bits<&PreExec::dwords> ("dwords",  1,  0, 13, "that depend on the selection"),
+    bits<&PreExec::devices>("devices", 0, 16, 23, "a bit an engine").hex());
+
+/// Writes a register. Kernel only: from a user queue it is blocked and raises an interrupt that user space never sees.
+struct SrbmWrite { std::uint32_t reg{}, value{}; std::uint8_t byte_en = 0xf; };
+template <> inline constexpr auto layout<SrbmWrite> = packet(
+    "srbm_write", op(14, 0), dwords(3), "write a register",
+    bits<&SrbmWrite::reg>    ("reg",     1,  0, 17, "dword index of the register").hex(),
+    bits<&SrbmWrite::value>  ("value",   2,  0, 31, "stored").value(),
+    bits<&SrbmWrite::byte_en>("byte_en", 0, 28, 31, "bytes that are written").hex().opt())
+  | kernel_only;
+
+// clang-format on
+}  // namespace v0
+}  // namespace sdma

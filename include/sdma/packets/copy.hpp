@@ -1,0 +1,200 @@
+#pragma once
+// Packets that copy, exchange or gather bytes.
+//
+//   CopyLinear{.src = a, .dst = b, .bytes = 4096}                      b[0, 4096) = a[0, 4096)
+//   CopyBroadcast{.src = a, .dst1 = b, .dst2 = c, .bytes = 4096}       reads once, writes twice
+//   CopySwap{.a = a, .b = b, .bytes = 4096}                            a <-> b, in place
+//
+// `bytes` is 1 to 2^30 (stored less one, in the 30 bits of SDMA 4.4.x; older engines keep 22). Writer::copy splits what is
+// longer. The `_swap` and `_policy` fields are 0 in all public code; cache policies are inferred from a debugger's tables.
+//
+// Ordering: consecutive copies of a queue overlap and finish in any order, their bytes land in any order, and only a FENCE
+// or an ATOMIC behind them says that they are done. Source and destination must not overlap.
+// Errors: check(packet) names the field and the rule ("broadcast-modulo-32", ...).
+#include "sdma/packets/layout.hpp"
+
+namespace sdma {
+inline namespace v0 {
+// clang-format off
+
+/// Copies `bytes` bytes from `src` to `dst`: GPU virtual addresses, at any byte.
+struct CopyLinear {
+  GpuVa src{}, dst{};
+  std::uint32_t bytes{};                 ///< 1 to 2^30
+  bool encrypt{}, tmz{};
+  std::uint8_t src_swap{}, src_policy{}, dst_swap{}, dst_policy{};
+};
+template <> inline constexpr auto layout<CopyLinear> = packet(
+    "copy_linear", op(1, 0).is(0, 27, 27, 0), dwords(7), "copy bytes between two linear buffers",
+    //     member                       name       dword  bits     meaning
+    bits  <&CopyLinear::bytes>     ("bytes",      1,     0, 29,  "how many", minus_one).size(),
+    addr64<&CopyLinear::src>       ("src",        3,             "source"),
+    addr64<&CopyLinear::dst>       ("dst",        5,             "destination"),
+    bits  <&CopyLinear::encrypt>   ("encrypt",    0,    16, 16,  "encrypted memory").opt(),
+    bits  <&CopyLinear::tmz>       ("tmz",        0,    18, 18,  "trusted memory").opt(),
+    bits  <&CopyLinear::src_swap>  ("src_swap",   2,    24, 25,  "endian swap of the source").opt(),
+    bits  <&CopyLinear::src_policy>("src_policy", 2,    26, 28,  "cache policy of the source [inferred]").opt(),
+    bits  <&CopyLinear::dst_swap>  ("dst_swap",   2,    16, 17,  "endian swap of the destination").opt(),
+    bits  <&CopyLinear::dst_policy>("dst_policy", 2,    18, 20,  "cache policy of the destination [inferred]").opt());
+
+/// Reads `src` once and writes it to both destinations, which must be equal modulo 32.
+struct CopyBroadcast {
+  GpuVa src{}, dst1{}, dst2{};
+  std::uint32_t bytes{};                 ///< 1 to 2^30
+  bool encrypt{}, tmz{};
+  std::uint8_t src_swap{}, src_policy{}, dst1_swap{}, dst1_policy{}, dst2_swap{}, dst2_policy{};
+};
+template <> inline constexpr auto layout<CopyBroadcast> = packet(
+    "copy_broadcast", op(1, 0).is(0, 27, 27, 1), dwords(9), "copy bytes to two destinations, reading once",
+    bits  <&CopyBroadcast::bytes>      ("bytes",       1,  0, 29, "how many", minus_one).size(),
+    addr64<&CopyBroadcast::src>        ("src",         3,         "source"),
+    addr64<&CopyBroadcast::dst1>       ("dst1",        5,         "first destination"),
+    addr64<&CopyBroadcast::dst2>       ("dst2",        7,         "second destination"),
+    bits  <&CopyBroadcast::encrypt>    ("encrypt",     0, 16, 16, "encrypted memory").opt(),
+    bits  <&CopyBroadcast::tmz>        ("tmz",         0, 18, 18, "trusted memory").opt(),
+    bits  <&CopyBroadcast::src_swap>   ("src_swap",    2, 24, 25, "endian swap of the source").opt(),
+    bits  <&CopyBroadcast::src_policy> ("src_policy",  2, 26, 28, "cache policy of the source [inferred]").opt(),
+    bits  <&CopyBroadcast::dst1_swap>  ("dst1_swap",   2, 16, 17, "endian swap of the first destination").opt(),
+    bits  <&CopyBroadcast::dst1_policy>("dst1_policy", 2, 18, 20, "cache policy of the first destination [inferred]").opt(),
+    bits  <&CopyBroadcast::dst2_swap>  ("dst2_swap",   2,  8,  9, "endian swap of the second destination").opt(),
+    bits  <&CopyBroadcast::dst2_policy>("dst2_policy", 2, 10, 12, "cache policy of the second destination [inferred]").opt())
+  | rule<CopyBroadcast>("broadcast-modulo-32", "dst1 and dst2 must be equal modulo 32",
+        [](const CopyBroadcast& p) { return (p.dst1.value ^ p.dst2.value) % 32 == 0; });
+
+/// Exchanges `bytes` bytes at `a` with those at `b`, both 64-byte aligned. Whether anybody can see half an exchange is not
+/// documented, nor are lengths that 64 does not divide: keep to multiples of 64.
+struct CopySwap {
+  GpuVa a{}, b{};
+  std::uint32_t bytes{};                 ///< 1 to 2^30
+  std::uint8_t b_swap{}, b_policy{}, a_swap{}, a_policy{};
+};
+template <> inline constexpr auto layout<CopySwap> = packet(
+    "copy_swap", op(1, 9), dwords(7), "exchange the bytes of two buffers",
+    bits  <&CopySwap::bytes>   ("bytes",    1,  0, 29, "how many", minus_one).size(),
+    addr64<&CopySwap::a>       ("a",        3,         "one buffer").aligned(64),
+    addr64<&CopySwap::b>       ("b",        5,         "the other").aligned(64),
+    bits  <&CopySwap::b_swap>  ("b_swap",   2, 24, 25, "endian swap of b").opt(),
+    bits  <&CopySwap::b_policy>("b_policy", 2, 26, 28, "cache policy of b [inferred]").opt(),
+    bits  <&CopySwap::a_swap>  ("a_swap",   2, 16, 17, "endian swap of a").opt(),
+    bits  <&CopySwap::a_policy>("a_policy", 2, 18, 20, "cache policy of a [inferred]").opt());
+
+/// Gathers a member out of an array of structures (or scatters it: detile): `count` elements from `start` on.
+struct CopyStruct {
+  GpuVa table{}, linear{};
+  std::uint32_t start{}, count{};
+  std::uint16_t stride{};
+  bool tmz{}, detile{};
+  std::uint8_t linear_swap{}, table_swap{};
+};
+template <> inline constexpr auto layout<CopyStruct> = packet(
+    "copy_struct", op(1, 3), dwords(8), "copy between an array of structures and a linear buffer",
+    addr64<&CopyStruct::table>      ("table",       1,         "the array of structures").aligned(4),
+    bits  <&CopyStruct::start>      ("start",       3,  0, 31, "first element"),
+    bits  <&CopyStruct::count>      ("count",       4,  0, 31, "elements"),
+    bits  <&CopyStruct::stride>     ("stride",      5,  0, 10, "dwords from one element to the next [inferred]"),
+    addr64<&CopyStruct::linear>     ("linear",      6,         "the linear buffer").aligned(4),
+    bits  <&CopyStruct::tmz>        ("tmz",         0, 18, 18, "trusted memory").opt(),
+    bits  <&CopyStruct::detile>     ("detile",      0, 31, 31, "from the array to the linear buffer").opt(),
+    bits  <&CopyStruct::linear_swap>("linear_swap", 5, 16, 17, "endian swap of the linear buffer").opt(),
+    bits  <&CopyStruct::table_swap> ("table_swap",  5, 24, 25, "endian swap of the array").opt());
+
+/// Copies a box of x * y * z elements of 2^element_log2 bytes between two pitched volumes. Pitches and slices count elements.
+struct CopySubwindow {
+  GpuVa src{}, dst{};                    ///< dword aligned; the box begins at (src_x, src_y, src_z) from there
+  std::uint8_t element_log2{};           ///< 0 to 4: 1 to 16 bytes
+  std::uint32_t src_pitch{1}, dst_pitch{1};
+  std::uint32_t src_slice{1}, dst_slice{1};
+  std::uint32_t x{1}, y{1}, z{1};
+  std::uint16_t src_x{}, src_y{}, src_z{}, dst_x{}, dst_y{}, dst_z{};
+  bool tmz{};
+  std::uint8_t dst_swap{}, src_swap{};
+};
+template <> inline constexpr auto layout<CopySubwindow> = packet(
+    "copy_subwindow", op(1, 4), dwords(13), "copy a box between two pitched volumes",
+    bits  <&CopySubwindow::element_log2>("element_log2", 0, 29, 31, "log2 of the bytes of an element").up_to(4),
+    addr64<&CopySubwindow::src>         ("src",          1,         "source volume").aligned(4),
+    bits  <&CopySubwindow::src_pitch>   ("src_pitch",    4, 13, 31, "elements a row of the source", minus_one),
+    addr64<&CopySubwindow::dst>         ("dst",          6,         "destination volume").aligned(4),
+    bits  <&CopySubwindow::dst_pitch>   ("dst_pitch",    9, 13, 31, "elements a row of the destination", minus_one),
+    bits  <&CopySubwindow::x>           ("x",           11,  0, 13, "elements of the box in x", minus_one),
+    bits  <&CopySubwindow::src_x>       ("src_x",        3,  0, 13, "where it begins in the source").opt(),
+    bits  <&CopySubwindow::src_y>       ("src_y",        3, 16, 29, "row where it begins in the source").opt(),
+    bits  <&CopySubwindow::src_z>       ("src_z",        4,  0, 10, "slice where it begins in the source").opt(),
+    bits  <&CopySubwindow::src_slice>   ("src_slice",    5,  0, 27, "elements a slice of the source", minus_one).opt(),
+    bits  <&CopySubwindow::dst_x>       ("dst_x",        8,  0, 13, "where it begins in the destination").opt(),
+    bits  <&CopySubwindow::dst_y>       ("dst_y",        8, 16, 29, "row where it begins in the destination").opt(),
+    bits  <&CopySubwindow::dst_z>       ("dst_z",        9,  0, 10, "slice where it begins in the destination").opt(),
+    bits  <&CopySubwindow::dst_slice>   ("dst_slice",   10,  0, 27, "elements a slice of the destination", minus_one).opt(),
+    bits  <&CopySubwindow::y>           ("y",           11, 16, 29, "rows of the box", minus_one).opt(),
+    bits  <&CopySubwindow::z>           ("z",           12,  0, 10, "slices of the box", minus_one).opt(),
+    bits  <&CopySubwindow::tmz>         ("tmz",          0, 18, 18, "trusted memory").opt(),
+    bits  <&CopySubwindow::dst_swap>    ("dst_swap",    12, 16, 17, "endian swap of the destination").opt(),
+    bits  <&CopySubwindow::src_swap>    ("src_swap",    12, 24, 25, "endian swap of the source").opt())
+  | rule<CopySubwindow>("subwindow-pitch", "pitches, and slices of a box of several, must be a multiple of 4 bytes",
+        [](const CopySubwindow& p) {
+          const auto whole = [&](std::uint64_t elements) { return (elements << (p.element_log2 & 7)) % 4 == 0; };
+          return (p.y == 1 || (whole(p.src_pitch) && whole(p.dst_pitch)))
+              && (p.z == 1 || (whole(p.src_slice) && whole(p.dst_slice)));
+        });
+
+/// Copies the pages of a range that were written to since their dirty bits were cleared (or `all` of them).
+struct CopyDirtyPage {
+  GpuVa src{}, dst{};
+  std::uint32_t bytes{};                 ///< 1 to 2^22
+  bool all{}, tmz{};
+  std::uint8_t dst_swap{};
+  bool dst_gcc{}, dst_sys{}, dst_snoop{}, dst_gpa{};
+  std::uint8_t src_swap{};
+  bool src_sys{}, src_snoop{}, src_gpa{};
+};
+template <> inline constexpr auto layout<CopyDirtyPage> = packet(
+    "copy_dirty_page", op(1, 7), dwords(7), "copy the pages that were written to",
+    bits  <&CopyDirtyPage::bytes>    ("bytes",     1,  0, 21, "how many", minus_one).size(),
+    addr64<&CopyDirtyPage::src>      ("src",       3,         "source"),
+    addr64<&CopyDirtyPage::dst>      ("dst",       5,         "destination"),
+    bits  <&CopyDirtyPage::all>      ("all",       0, 31, 31, "clean pages too").opt(),
+    bits  <&CopyDirtyPage::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt(),
+    bits  <&CopyDirtyPage::dst_swap> ("dst_swap",  2, 16, 17, "endian swap of the destination").opt(),
+    bits  <&CopyDirtyPage::dst_gcc>  ("dst_gcc",   2, 19, 19, "destination: coherent").opt(),
+    bits  <&CopyDirtyPage::dst_sys>  ("dst_sys",   2, 20, 20, "destination: system memory").opt(),
+    bits  <&CopyDirtyPage::dst_snoop>("dst_snoop", 2, 22, 22, "destination: snooped").opt(),
+    bits  <&CopyDirtyPage::dst_gpa>  ("dst_gpa",   2, 23, 23, "destination: a physical address").opt(),
+    bits  <&CopyDirtyPage::src_swap> ("src_swap",  2, 24, 25, "endian swap of the source").opt(),
+    bits  <&CopyDirtyPage::src_sys>  ("src_sys",   2, 28, 28, "source: system memory").opt(),
+    bits  <&CopyDirtyPage::src_snoop>("src_snoop", 2, 30, 30, "source: snooped").opt(),
+    bits  <&CopyDirtyPage::src_gpa>  ("src_gpa",   2, 31, 31, "source: a physical address").opt());
+
+/// Copies between physical addresses; `more` holds further {src, dst} pairs, 4 dwords each. Kernel only [inferred].
+struct CopyPhysical {
+  GpuVa src{}, dst{};
+  std::uint32_t bytes{};                 ///< 1 to 2^22
+  bool tmz{};
+  std::uint8_t dst_swap{};
+  bool dst_gcc{}, dst_sys{}, dst_snoop{}, dst_gpa{};
+  std::uint8_t src_swap{};
+  bool src_sys{}, src_snoop{}, src_gpa{}, dst_log{}, src_gcc{};
+  std::span<const std::uint32_t> more{}; ///< up to 255 pairs of 4 dwords
+};
+template <> inline constexpr auto layout<CopyPhysical> = packet(
+    "copy_physical", op(1, 8), dwords(7, "more", 4), "copy bytes between physical addresses",
+    bits   <&CopyPhysical::bytes>    ("bytes",     1,  0, 21, "how many", minus_one).size(),
+    addr64 <&CopyPhysical::src>      ("src",       3,         "source"),
+    addr64 <&CopyPhysical::dst>      ("dst",       5,         "destination"),
+    bits   <&CopyPhysical::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt(),
+    bits   <&CopyPhysical::dst_swap> ("dst_swap",  2, 16, 17, "endian swap of the destination").opt(),
+    bits   <&CopyPhysical::dst_gcc>  ("dst_gcc",   2, 19, 19, "destination: coherent").opt(),
+    bits   <&CopyPhysical::dst_sys>  ("dst_sys",   2, 20, 20, "destination: system memory").opt(),
+    bits   <&CopyPhysical::dst_snoop>("dst_snoop", 2, 22, 22, "destination: snooped").opt(),
+    bits   <&CopyPhysical::dst_gpa>  ("dst_gpa",   2, 23, 23, "destination: a physical address").opt(),
+    bits   <&CopyPhysical::src_swap> ("src_swap",  2, 24, 25, "endian swap of the source").opt(),
+    bits   <&CopyPhysical::src_sys>  ("src_sys",   2, 28, 28, "source: system memory").opt(),
+    bits   <&CopyPhysical::src_snoop>("src_snoop", 2, 30, 30, "source: snooped").opt(),
+    bits   <&CopyPhysical::src_gpa>  ("src_gpa",   2, 31, 31, "source: a physical address").opt(),
+    bits   <&CopyPhysical::dst_log>  ("dst_log",   2, 21, 21, "destination: log the write").opt(),
+    bits   <&CopyPhysical::src_gcc>  ("src_gcc",   2, 27, 27, "source: coherent").opt(),
+    payload<&CopyPhysical::more>     ("more",      1, 24, 31, "further pairs of addresses").opt())
+  | kernel_only;
+
+// clang-format on
+}  // namespace v0
+}  // namespace sdma

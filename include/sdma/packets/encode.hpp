@@ -1,0 +1,258 @@
+#pragma once
+// A packet to dwords and back, at the cost of the stores that one would write by hand.
+//
+//   CopyLinear copy{.src = GpuVa{0x1000}, .dst = GpuVa{0x2000}, .bytes = 4096};
+//   if (Broken b = check(copy)) ...                   // b.field "bytes", b.rule "range"
+//   std::uint32_t* end = encode_to(copy, ring);       // 7 dwords, ascending, each stored once
+//   auto same = decode<CopyLinear>({ring, 7});
+//
+// `fits` is the question of a hot path (yes or no), `check` the answer for a person. Encoding a value that does not fit
+// writes its low bits: ask first. `encode_to` only stores, so it may write to write-combining memory.
+//
+// Constant expressions throughout, noexcept, no allocation; values are not shared, so any thread may use them.
+#include "sdma/packets/layout.hpp"
+
+#include <utility>
+
+namespace sdma {
+inline namespace v0 {
+
+namespace detail {
+
+template <class P> inline constexpr auto kFields = std::tuple_size_v<decltype(layout<P>.fields)>;
+template <class P, std::size_t I> inline constexpr auto const& field = std::get<I>(layout<P>.fields);
+template <class P, std::size_t I> using FieldOf = std::remove_cvref_t<decltype(std::get<I>(layout<P>.fields))>;
+
+template <class P, class Fn> [[gnu::always_inline]] constexpr void each(Fn fn) noexcept {
+  [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    (fn.template operator()<I>(), ...);
+  }(std::make_index_sequence<kFields<P>>{});
+}
+
+template <class P> consteval std::size_t counter() {  // index of the field that sets the length
+  std::size_t at = kFields<P>;
+  each<P>([&]<std::size_t I>() {
+    if (field<P, I>.name == layout<P>.length.counted) at = I;
+  });
+  return at;
+}
+template <class P> inline constexpr bool kFixed = layout<P>.length.counted.empty();
+/// Dwords before any payload: what fields and pattern may use.
+template <class P> consteval std::size_t head() {
+  return kFixed<P> || layout<P>.length.fixed ? layout<P>.length.fixed : 1;
+}
+
+/// The number that a member stands for; a payload counts its strides.
+template <class P, std::size_t I> [[gnu::always_inline]] constexpr std::uint64_t number(const P& p) noexcept {
+  const auto& v = p.*FieldOf<P, I>::member;
+  if constexpr (field<P, I>.kind == Kind::payload) return v.size() / layout<P>.length.stride;
+  else if constexpr (std::is_same_v<typename FieldOf<P, I>::Type, GpuVa>) return v.value;
+  else return static_cast<std::uint64_t>(v);
+}
+
+/// Dword `D` of `p` on the wire.
+template <class P, std::size_t D> [[gnu::always_inline]] constexpr std::uint32_t dword(const P& p) noexcept {
+  std::uint32_t w = 0;
+  if constexpr (D < Pattern::kDwords) w = layout<P>.pattern.value[D];
+  each<P>([&]<std::size_t I>() __attribute__((always_inline)) {
+    constexpr auto& f = field<P, I>;
+    if constexpr (D * 32 <= f.dword * 32u + f.hi && f.dword * 32u + f.lo < D * 32 + 32) {
+      const std::uint64_t stored = (number<P, I>(p) - f.bias) & f.mask();
+      if constexpr (f.dword == D) w |= static_cast<std::uint32_t>(stored << f.lo);
+      else w |= static_cast<std::uint32_t>(stored >> ((D - f.dword) * 32 - f.lo));
+    }
+  });
+  return w;
+}
+/// Does a 64-bit field begin at dword `d`? Then two dwords are one store.
+template <class P> consteval bool wide(std::size_t d) {
+  bool found = false;
+  each<P>([&]<std::size_t I>() {
+    if (field<P, I>.dword == d && field<P, I>.width() == 64) found = true;
+  });
+  return found;
+}
+template <class P, std::size_t D> [[gnu::always_inline]] constexpr void put(const P& p, std::uint32_t* out) noexcept {
+  if constexpr (wide<P>(D)) {
+    const auto low = dword<P, D>(p), high = dword<P, D + 1>(p);
+    if (std::is_constant_evaluated()) {
+      out[D] = low;
+      out[D + 1] = high;
+    } else {
+      const auto both = low | std::uint64_t{high} << 32;
+      __builtin_memcpy(out + D, &both, sizeof both);
+    }
+  } else if constexpr (D == 0 || !wide<P>(D - 1)) {
+    out[D] = dword<P, D>(p);
+  }
+}
+
+// Why a layout is refused, one sentence each: see well_formed.
+template <class P> consteval bool fields_inside() {
+  bool ok = true;
+  each<P>([&]<std::size_t I>() {
+    constexpr auto& f = field<P, I>;
+    if (f.lo > f.hi || f.width() > 64 || f.dword + f.hi / 32u >= head<P>()) ok = false;
+  });
+  return ok && layout<P>.pattern.reach() <= head<P>();
+}
+template <class P> consteval bool one_owner_a_bit() {
+  std::array<std::uint32_t, 64> used{};
+  for (std::size_t i = 0; i < Pattern::kDwords; ++i) used[i] = layout<P>.pattern.mask[i];
+  bool ok = true;
+  each<P>([&]<std::size_t I>() {
+    constexpr auto& f = field<P, I>;
+    for (unsigned b = f.lo; b <= f.hi; ++b) {
+      auto& word = used[f.dword + b / 32];
+      if (word & (1u << (b % 32))) ok = false;
+      word |= 1u << (b % 32);
+    }
+  });
+  return ok;
+}
+template <class P> consteval bool members_hold_fields() {
+  bool ok = true;
+  each<P>([&]<std::size_t I>() {
+    constexpr auto& f = field<P, I>;
+    using T = typename FieldOf<P, I>::Type;
+    if (f.kind == Kind::payload) return;
+    if (std::is_same_v<T, bool> ? f.width() != 1 : f.width() > 8 * sizeof(T)) ok = false;
+  });
+  return ok;
+}
+template <class P> consteval bool names_differ() {
+  std::array<std::string_view, kFields<P> + 1> seen{};
+  std::size_t n = 0;
+  bool ok = true;
+  each<P>([&]<std::size_t I>() {
+    for (std::size_t i = 0; i < n; ++i) ok = ok && seen[i] != field<P, I>.name;
+    seen[n++] = field<P, I>.name;
+  });
+  return ok;
+}
+
+}  // namespace detail
+
+/// Compile-time proof that a description describes: always true, or a static_assert that says why not.
+template <class P> consteval bool well_formed() {
+  static_assert(detail::fields_inside<P>(), "a field or the pattern of this packet leaves the packet's fixed dwords");
+  static_assert(detail::one_owner_a_bit<P>(), "a bit of this packet has two owners (two fields, or a field and the pattern)");
+  static_assert(detail::members_hold_fields<P>(), "a field of this packet is wider than its member (a bool holds one bit)");
+  static_assert(detail::names_differ<P>(), "two fields of this packet have one name");
+  static_assert(detail::kFixed<P> || detail::counter<P>() < detail::kFields<P>,
+                "this packet's length is counted by a field that it does not have");
+  return true;
+}
+
+/// Dwords of `p` on the wire.
+template <Packet P> [[gnu::always_inline]] constexpr std::size_t length(const P& p) noexcept {
+  if constexpr (detail::kFixed<P>) return layout<P>.length.fixed;
+  else return layout<P>.length.fixed + layout<P>.length.stride * detail::number<P, detail::counter<P>()>(p);
+}
+
+/// Writes `length(p)` dwords, in ascending order, each once, and returns what lies behind them. Requires fits(p).
+template <Packet P> [[gnu::always_inline]] constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
+  static_assert(well_formed<P>());
+  [&]<std::size_t... D>(std::index_sequence<D...>) __attribute__((always_inline)) {
+    (detail::put<P, D>(p, out), ...);
+  }(std::make_index_sequence<detail::head<P>()>{});
+  if constexpr (detail::kFixed<P>) {
+    return out + detail::head<P>();
+  } else {
+    auto* at = out + detail::head<P>();
+    detail::each<P>([&]<std::size_t I>() {
+      if constexpr (detail::field<P, I>.kind == Kind::payload)
+        for (auto w : p.*detail::FieldOf<P, I>::member) *at++ = w;
+    });
+    while (at < out + length(p)) *at++ = 0;
+    return at;
+  }
+}
+/// The dwords of a packet of fixed length.
+template <Packet P> constexpr auto encode(const P& p) noexcept {
+  static_assert(detail::kFixed<P>, "this packet's length varies: use encode_to");
+  std::array<std::uint32_t, detail::head<P>()> out{};
+  encode_to(p, out.data());
+  return out;
+}
+
+/// The stored bits of a field, without its bias.
+constexpr std::uint64_t stored(const FieldInfo& f, const std::uint32_t* d) noexcept {
+  std::uint64_t v = d[f.dword] >> f.lo;
+  if (f.hi > 31) v |= std::uint64_t{d[f.dword + 1]} << (32 - f.lo);
+  return v & f.mask();
+}
+/// The value of a field: what it means, not how it is coded.
+constexpr std::uint64_t value_of(const FieldInfo& f, const std::uint32_t* d) noexcept { return stored(f, d) + f.bias; }
+/// Replaces the bits of a field and touches no other. Requires v <= f.mask().
+constexpr void store(const FieldInfo& f, std::uint64_t v, std::uint32_t* d) noexcept {
+  const auto low = static_cast<std::uint32_t>(f.mask() << f.lo);
+  d[f.dword] = (d[f.dword] & ~low) | static_cast<std::uint32_t>(v << f.lo);
+  if (f.hi > 31) {
+    const auto high = static_cast<std::uint32_t>(f.mask() >> (32 - f.lo));
+    d[f.dword + 1] = (d[f.dword + 1] & ~high) | static_cast<std::uint32_t>(v >> (32 - f.lo));
+  }
+}
+
+/// The value of `P` in its dwords; a payload member refers to them. Requires all dwords of the packet; reserved bits are
+/// not part of the value.
+template <Packet P> [[gnu::always_inline]] constexpr P decode(std::span<const std::uint32_t> d) noexcept {
+  P p{};
+  detail::each<P>([&]<std::size_t I>() __attribute__((always_inline)) {
+    constexpr auto& f = detail::field<P, I>;
+    using F = detail::FieldOf<P, I>;
+    const auto v = value_of(f, d.data());
+    if constexpr (f.kind == Kind::payload) p.*F::member = d.subspan(layout<P>.length.fixed, layout<P>.length.stride * v);
+    else p.*F::member = static_cast<typename F::Type>(v);
+  });
+  return p;
+}
+
+namespace detail {
+template <class P, std::size_t I> [[gnu::always_inline]] constexpr bool in_range(const P& p) noexcept {
+  constexpr auto& f = field<P, I>;
+  const auto v = number<P, I>(p);
+  if constexpr (f.kind == Kind::payload)
+    if ((p.*FieldOf<P, I>::member).size() % layout<P>.length.stride != 0) return false;
+  return v - f.bias <= f.mask() && v <= f.limit;
+}
+template <class P, std::size_t I> [[gnu::always_inline]] constexpr bool is_aligned(const P& p) noexcept {
+  if constexpr (field<P, I>.alignment == 1) return true;
+  else return number<P, I>(p) % field<P, I>.alignment == 0;
+}
+template <class P> [[gnu::always_inline]] constexpr bool obeys_all(const P& p) noexcept {
+  return [&]<std::size_t... R>(std::index_sequence<R...>) __attribute__((always_inline)) {
+    return (layout<P>.rules[R].holds(p) && ...);
+  }(std::make_index_sequence<layout<P>.rules.size()>{});
+}
+}  // namespace detail
+
+/// Every field in range and aligned, every rule obeyed.
+template <Packet P> [[gnu::always_inline]] constexpr bool fits(const P& p) noexcept {
+  bool ok = detail::obeys_all(p);
+  detail::each<P>([&]<std::size_t I>() __attribute__((always_inline)) {
+    ok = ok && detail::in_range<P, I>(p) && detail::is_aligned<P, I>(p);
+  });
+  return ok;
+}
+
+/// The first thing that is wrong with a value: which field (empty for a rule over several), and "range", "alignment" or the
+/// id of the packet's own rule. False if nothing is.
+struct Broken {
+  std::string_view field{}, rule{};
+  constexpr explicit operator bool() const noexcept { return !rule.empty(); }
+};
+template <Packet P> constexpr Broken check(const P& p) noexcept {
+  Broken first{};
+  detail::each<P>([&]<std::size_t I>() {
+    if (first) return;
+    if (!detail::in_range<P, I>(p)) first = {detail::field<P, I>.name, "range"};
+    else if (!detail::is_aligned<P, I>(p)) first = {detail::field<P, I>.name, "alignment"};
+  });
+  for (const auto& r : layout<P>.rules)
+    if (!first && !r.holds(p)) first.rule = r.id;
+  return first;
+}
+
+}  // namespace v0
+}  // namespace sdma

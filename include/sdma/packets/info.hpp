@@ -1,0 +1,98 @@
+#pragma once
+// The same descriptions as plain data, for every reader that is not a hot path: text, JSON, rules, documentation, fuzzers.
+//
+//   const PacketInfo& i = info<Fence>;
+//   for (const FieldInfo& f : i.fields) print(f.name, value_of(f, dwords));
+//
+// Constants: any thread may read them, nothing fails.
+#include "sdma/packets/encode.hpp"
+
+namespace sdma {
+inline namespace v0 {
+
+/// A rule over the dwords of a packet that is complete.
+struct RuleInfo {
+  std::string_view id, text;
+  bool (*holds)(std::span<const std::uint32_t>);
+};
+
+struct PacketInfo {
+  static constexpr std::size_t kMaxHead = 16;
+
+  std::string_view name, doc;
+  Pattern pattern;
+  std::span<const FieldInfo> fields{};
+  std::span<const RuleInfo> rules{};
+  std::uint8_t head{};               ///< dwords needed before the length is known, and before any payload
+  std::uint8_t fixed{}, stride = 1;  ///< length = fixed + stride * (value of *counted)
+  const FieldInfo* counted{};        ///< null: the length is `fixed`
+  Privilege privilege = Privilege::user;
+  bool recognised_only = false;      ///< its length is known and its fields are not: text keeps it as raw dwords
+  std::array<std::uint32_t, kMaxHead> owned{};  ///< bits of each head dword that pattern or fields own; the rest is reserved
+
+  constexpr std::size_t length(const std::uint32_t* d) const noexcept {
+    return counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed;
+  }
+  constexpr bool matches(std::span<const std::uint32_t> d) const noexcept {
+    const auto reach = pattern.reach();
+    if (d.size() < reach) return false;
+    for (std::size_t i = 0; i < reach; ++i)
+      if ((d[i] & pattern.mask[i]) != pattern.value[i]) return false;
+    return true;
+  }
+  /// Bits of dword `i` that nothing describes; 0 behind the head, where the payload (or what NOP skips) lies.
+  constexpr std::uint32_t reserved(std::size_t i) const noexcept { return i < head ? ~owned[i] : 0; }
+};
+
+namespace detail {
+
+template <class P> consteval auto flatten() {
+  std::array<FieldInfo, kFields<P>> out{};
+  each<P>([&]<std::size_t I>() {
+    out[I] = field<P, I>;
+    if constexpr (field<P, I>.kind != Kind::payload) out[I].fallback = number<P, I>(P{});
+  });
+  return out;
+}
+template <class P> inline constexpr auto flat = flatten<P>();
+
+template <class P, std::size_t R> inline constexpr RuleInfo erased{
+    layout<P>.rules[R].id, layout<P>.rules[R].text,
+    [](std::span<const std::uint32_t> d) { return layout<P>.rules[R].holds(decode<P>(d)); }};
+template <class P> inline constexpr auto rules = []<std::size_t... R>(std::index_sequence<R...>) {
+  return std::array<RuleInfo, sizeof...(R)>{erased<P, R>...};
+}(std::make_index_sequence<layout<P>.rules.size()>{});
+
+template <class P> consteval const FieldInfo* counted() {
+  if constexpr (kFixed<P>) return nullptr;
+  else return &flat<P>[counter<P>()];
+}
+template <class P> consteval auto owned() {
+  static_assert(well_formed<P>() && head<P>() <= PacketInfo::kMaxHead);
+  std::array<std::uint32_t, PacketInfo::kMaxHead> out{};
+  for (std::size_t i = 0; i < Pattern::kDwords; ++i) out[i] = layout<P>.pattern.mask[i];
+  each<P>([&]<std::size_t I>() {
+    for (unsigned b = field<P, I>.lo; b <= field<P, I>.hi; ++b) out[field<P, I>.dword + b / 32] |= 1u << (b % 32);
+  });
+  return out;
+}
+
+}  // namespace detail
+
+/// `layout<P>` as plain data.
+template <Packet P>
+inline constexpr PacketInfo info{
+    .name = layout<P>.name, .doc = layout<P>.doc, .pattern = layout<P>.pattern, .fields = detail::flat<P>,
+    .rules = detail::rules<P>, .head = static_cast<std::uint8_t>(detail::head<P>()), .fixed = layout<P>.length.fixed,
+    .stride = layout<P>.length.stride, .counted = detail::counted<P>(), .privilege = layout<P>.privilege,
+    .owned = detail::owned<P>()};
+
+/// A packet that is recognised by its header and stepped over, no more.
+constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
+                                const FieldInfo* counted = nullptr, int head = 0) noexcept {
+  return {.name = name, .doc = doc, .pattern = p, .head = static_cast<std::uint8_t>(head ? head : dwords),
+          .fixed = static_cast<std::uint8_t>(dwords), .counted = counted, .recognised_only = true};
+}
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,202 @@
+#pragma once
+// How a packet is described: once, beside the value it describes, and read by everything else.
+//
+//   struct Fence { GpuVa addr{}; std::uint32_t value{}; };
+//   template <> inline constexpr auto layout<Fence> = packet(
+//       "fence", op(5, 0), dwords(4), "store a dword when all earlier packets are done",
+//       //     member           name     dword  bits     meaning
+//       addr64<&Fence::addr> ("addr",    1,              "the dword").aligned(4),
+//       bits  <&Fence::value>("value",   3,    0, 31,    "stored").value());
+//
+//   pattern   the bits that make it this packet: op, sub_op, and any bit or dword with one fixed value
+//   length    dwords(7) | dwords(4, "data"): 4 and what `data` counts | dwords("dwords"): what that field says
+//   fields    member <-> bits [lo, hi] counted from bit 0 of a dword (hi > 31 spills into the next); value = stored + bias
+//   rules     what widths cannot say: a predicate over the value, with an id and a sentence
+//
+// A dword on the wire is the OR of its pattern and its fields; encode.hpp is that sentence, info.hpp the same as plain data.
+// The name of a field is the member's, the text's, the JSON key's and the documentation's. A member's initialiser is its
+// default: a field marked `opt()` is left out of the text while it holds it. Fields stand in the text's order, members in
+// the order in which one writes them in an initialiser.
+//
+// Everything here is a constant expression: no state, no thread, no error but the static_asserts of `well_formed`.
+// Source of the formats: the SDMA 4.x packet header of the Linux kernel, with the widths of 4.4.x (see docs/packets.md).
+#include "sdma/core/units.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+namespace sdma {
+inline namespace v0 {
+
+/// One enumerant: the code on the wire and its name in text.
+struct Name {
+  std::uint32_t value;
+  std::string_view text;
+};
+/// The names of an enumeration, in the order of their codes: specialised beside each enum.
+template <class E> inline constexpr auto names = std::array<Name, 0>{};
+
+/// How the value of a field is written and read as text. A field with `enumerants` prints their names first.
+enum class Kind : std::uint8_t {
+  count,    ///< decimal
+  bytes,    ///< decimal, with the largest of K, M, G that divides it
+  address,  ///< a 64-bit VA, hexadecimal
+  value,    ///< decimal within 4095 of zero (so -1), else hexadecimal
+  hex,      ///< hexadecimal
+  flag,     ///< a bare word, present = 1
+  payload,  ///< the dwords behind the fixed part; the bits of the field count them
+};
+
+enum class Bias : std::uint8_t { none = 0, minus_one = 1 };
+/// The wire holds the value less one.
+inline constexpr auto minus_one = Bias::minus_one;
+
+/// Retry counts of polls: 4095 never gives up.
+inline constexpr std::array kRetryNames{Name{0xfff, "forever"}};
+
+/// A field as plain data. `limit` is what is documented where that is less than the width holds.
+struct FieldInfo {
+  std::string_view name{}, doc{};
+  std::uint8_t dword{}, lo{}, hi{}, bias{};
+  Kind kind = Kind::count;
+  bool optional = false;        ///< left out of the text while it holds `fallback`
+  std::uint64_t fallback = 0;   ///< the value that the member has when nobody sets it
+  std::uint32_t alignment = 1;  ///< a rule over the value, not a width: a misaligned address can be written, and read
+  std::uint64_t limit = ~std::uint64_t{};
+  std::span<const Name> enumerants{};
+
+  constexpr unsigned width() const noexcept { return hi - lo + 1u; }
+  constexpr std::uint64_t mask() const noexcept { return width() == 64 ? ~std::uint64_t{} : (std::uint64_t{1} << width()) - 1; }
+  /// The largest value that fits.
+  constexpr std::uint64_t max() const noexcept {
+    const auto widest = mask() + bias < mask() ? mask() : mask() + bias;
+    return widest < limit ? widest : limit;
+  }
+};
+
+/// The constant bits of a packet.
+struct Pattern {
+  static constexpr std::size_t kDwords = 6;
+  std::array<std::uint32_t, kDwords> mask{}, value{};
+
+  constexpr Pattern is(unsigned dword, unsigned lo, unsigned hi, std::uint32_t v) const noexcept {
+    Pattern p = *this;
+    const auto m = (hi - lo == 31 ? ~0u : (1u << (hi - lo + 1)) - 1) << lo;
+    p.mask[dword] |= m;
+    p.value[dword] |= v << lo;
+    return p;
+  }
+  /// Dwords up to the last that this pattern looks at.
+  constexpr std::size_t reach() const noexcept {
+    std::size_t n = kDwords;
+    while (n > 0 && mask[n - 1] == 0) --n;
+    return n;
+  }
+};
+constexpr Pattern op(std::uint32_t op) noexcept { return Pattern{}.is(0, 0, 7, op); }
+constexpr Pattern op(std::uint32_t o, std::uint32_t sub) noexcept { return op(o).is(0, 8, 15, sub); }
+
+/// Dwords of a packet, header included: `fixed`, and `stride` for each that the field named `counted` says.
+struct Length {
+  std::uint8_t fixed{};
+  std::string_view counted{};
+  std::uint8_t stride = 1;
+};
+constexpr Length dwords(int n) noexcept { return {static_cast<std::uint8_t>(n)}; }
+constexpr Length dwords(int n, std::string_view counted, int stride = 1) noexcept {
+  return {static_cast<std::uint8_t>(n), counted, static_cast<std::uint8_t>(stride)};
+}
+constexpr Length dwords(std::string_view counted) noexcept { return {0, counted}; }
+
+namespace detail {
+template <class C, class T> T type_of(T C::*);
+template <class C, class T> C owner_of(T C::*);
+template <class T> consteval Kind kind_of() { return std::is_same_v<T, bool> ? Kind::flag : Kind::count; }
+}  // namespace detail
+
+/// A field and the member that holds it. The modifiers return a changed copy, to be chained.
+template <auto Member> struct Field : FieldInfo {
+  static constexpr auto member = Member;
+  using Owner = decltype(detail::owner_of(Member));
+  using Type = decltype(detail::type_of(Member));
+
+  constexpr Field aligned(std::uint32_t a) const noexcept { auto f = *this; f.alignment = a; return f; }
+  constexpr Field up_to(std::uint64_t n) const noexcept { auto f = *this; f.limit = n; return f; }
+  constexpr Field size() const noexcept { auto f = *this; f.kind = Kind::bytes; return f; }
+  constexpr Field value() const noexcept { auto f = *this; f.kind = Kind::value; return f; }
+  constexpr Field hex() const noexcept { auto f = *this; f.kind = Kind::hex; return f; }
+  constexpr Field opt() const noexcept { auto f = *this; f.optional = true; return f; }
+  constexpr Field named(std::span<const Name> n) const noexcept { auto f = *this; f.enumerants = n; return f; }
+};
+
+template <auto M>
+constexpr Field<M> bits(std::string_view name, int dword, int lo, int hi, std::string_view doc, Bias b = {}) noexcept {
+  using T = typename Field<M>::Type;
+  return {{.name = name, .doc = doc, .dword = static_cast<std::uint8_t>(dword), .lo = static_cast<std::uint8_t>(lo),
+           .hi = static_cast<std::uint8_t>(hi), .bias = static_cast<std::uint8_t>(b), .kind = detail::kind_of<T>(),
+           .enumerants = names<T>}};
+}
+/// A 64-bit address in dwords `dword` (low) and `dword + 1` (high).
+template <auto M> constexpr Field<M> addr64(std::string_view name, int dword, std::string_view doc) noexcept {
+  return {{.name = name, .doc = doc, .dword = static_cast<std::uint8_t>(dword), .lo = 0, .hi = 63, .kind = Kind::address}};
+}
+/// Dwords that follow the fixed part. The bits named here count them (in strides).
+template <auto M>
+constexpr Field<M> payload(std::string_view name, int dword, int lo, int hi, std::string_view doc, Bias b = {}) noexcept {
+  return {{.name = name, .doc = doc, .dword = static_cast<std::uint8_t>(dword), .lo = static_cast<std::uint8_t>(lo),
+           .hi = static_cast<std::uint8_t>(hi), .bias = static_cast<std::uint8_t>(b), .kind = Kind::payload}};
+}
+
+/// What widths cannot say. `id` has a page in docs/rules.md; `text` says what must hold.
+template <class P> struct Rule {
+  std::string_view id, text;
+  bool (*holds)(const P&);
+};
+template <class P> constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)(const P&)) noexcept {
+  return {id, text, holds};
+}
+
+/// Who may submit a packet: a privileged one on a user queue stops the queue.
+enum class Privilege : std::uint8_t { user, kernel };
+inline constexpr auto kernel_only = Privilege::kernel;
+
+template <class P, std::size_t Rules, class... F> struct Layout {
+  std::string_view name, doc;
+  Pattern pattern;
+  Length length;
+  std::tuple<F...> fields;
+  std::array<Rule<P>, Rules> rules{};
+  Privilege privilege = Privilege::user;
+};
+template <class F0, class... F>
+constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc, F0 f0, F... f) noexcept {
+  return Layout<typename F0::Owner, 0, F0, F...>{name, doc, p, n, {f0, f...}};
+}
+/// A packet that is all constant.
+template <class P> constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc) noexcept {
+  return Layout<P, 0>{name, doc, p, n, {}};
+}
+template <class P, std::size_t N, class... F>
+constexpr auto operator|(const Layout<P, N, F...>& l, Rule<P> r) noexcept {
+  Layout<P, N + 1, F...> more{l.name, l.doc, l.pattern, l.length, l.fields, {}, l.privilege};
+  for (std::size_t i = 0; i < N; ++i) more.rules[i] = l.rules[i];
+  more.rules[N] = r;
+  return more;
+}
+template <class P, std::size_t N, class... F>
+constexpr auto operator|(Layout<P, N, F...> l, Privilege p) noexcept {
+  l.privilege = p;
+  return l;
+}
+
+/// The description of `P`: specialised beside each packet.
+template <class P> inline constexpr auto layout = nullptr;
+template <class P> concept Packet = !std::is_same_v<decltype(layout<P>), const std::nullptr_t>;
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,72 @@
+#pragma once
+// Packets that write page tables. The kernel's business: in a user queue an engine refuses them [inferred].
+//
+//   PteGenerate{.dst = pte, .flags = 0x73, .init = 0x1000, .increment = 0x1000, .entries = 512}
+//       entry i = flags | (init + i * increment)
+//
+// Described so that a dump of a kernel ring reads like any other. `entries` of PteGenerate is stored less one; the other
+// counts are stored as they are: no source says otherwise. Errors: check(packet).
+#include "sdma/packets/layout.hpp"
+
+namespace sdma {
+inline namespace v0 {
+// clang-format off
+
+/// Writes `entries` consecutive entries: flags | (init + i * increment).
+struct PteGenerate { GpuVa dst{}; std::uint64_t flags{}, init{}, increment{}; std::uint32_t entries{}; };
+template <> inline constexpr auto layout<PteGenerate> = packet(
+    "pte_generate", op(12, 0), dwords(10), "write page table entries in a progression",
+    addr64<&PteGenerate::dst>      ("dst",       1,        "first entry").aligned(8),
+    bits  <&PteGenerate::flags>    ("flags",     3, 0, 63, "ORed into each entry").hex(),
+    bits  <&PteGenerate::init>     ("init",      5, 0, 63, "first value").hex(),
+    bits  <&PteGenerate::increment>("increment", 7, 0, 63, "from one value to the next").hex(),
+    bits  <&PteGenerate::entries>  ("entries",   9, 0, 18, "how many", minus_one))
+  | kernel_only;
+
+/// Copies entries under a mask.
+struct PteCopy { GpuVa src{}, dst{}; std::uint64_t mask{}; std::uint32_t entries{}; bool pde{}; };
+template <> inline constexpr auto layout<PteCopy> = packet(
+    "pte_copy", op(12, 1), dwords(8), "copy page table entries",
+    addr64<&PteCopy::src>    ("src",     1,         "source").aligned(8),
+    addr64<&PteCopy::dst>    ("dst",     3,         "destination").aligned(8),
+    bits  <&PteCopy::mask>   ("mask",    5,  0, 63, "bits that are copied").hex(),
+    bits  <&PteCopy::entries>("entries", 7,  0, 18, "how many"),
+    bits  <&PteCopy::pde>    ("pde",     0, 31, 31, "directory entries").opt())
+  | kernel_only;
+
+/// Replaces the bits `mask` of one entry with those of `value`.
+struct PteModify { GpuVa addr{}; std::uint64_t mask{}, value{}; bool gcc{}, sys{}, snoop{}, gpa{}; };
+template <> inline constexpr auto layout<PteModify> = packet(
+    "pte_modify", op(12, 2), dwords(7), "change bits of a page table entry",
+    addr64<&PteModify::addr> ("addr",  1,         "the entry").aligned(8),
+    bits  <&PteModify::mask> ("mask",  3,  0, 63, "bits that change").hex(),
+    bits  <&PteModify::value>("value", 5,  0, 63, "what they become").hex(),
+    bits  <&PteModify::gcc>  ("gcc",   0, 19, 19, "coherent").opt(),
+    bits  <&PteModify::sys>  ("sys",   0, 20, 20, "in system memory").opt(),
+    bits  <&PteModify::snoop>("snoop", 0, 22, 22, "snooped").opt(),
+    bits  <&PteModify::gpa>  ("gpa",   0, 23, 23, "a physical address").opt())
+  | kernel_only;
+
+/// Moves entries within a table, from the end on or from its beginning (`forwards`).
+struct PteCopyBackwards {
+  GpuVa src{}, dst{};
+  std::uint8_t mask_first{}, mask_last{};
+  std::uint32_t blocks{};
+  std::uint8_t pte_size{};
+  bool forwards{}, pde{};
+};
+template <> inline constexpr auto layout<PteCopyBackwards> = packet(
+    "pte_copy_backwards", op(12, 3), dwords(7), "move page table entries within a table",
+    addr64<&PteCopyBackwards::src>       ("src",        1,         "source").aligned(8),
+    addr64<&PteCopyBackwards::dst>       ("dst",        3,         "destination").aligned(8),
+    bits  <&PteCopyBackwards::mask_first>("mask_first", 5,  0,  7, "bytes of the first block").hex(),
+    bits  <&PteCopyBackwards::mask_last> ("mask_last",  5,  8, 15, "bytes of the last block").hex(),
+    bits  <&PteCopyBackwards::blocks>    ("blocks",     6,  0, 16, "blocks of 32 bytes"),
+    bits  <&PteCopyBackwards::pte_size>  ("pte_size",   0, 28, 29, "size of an entry").opt(),
+    bits  <&PteCopyBackwards::forwards>  ("forwards",   0, 30, 30, "from the beginning on").opt(),
+    bits  <&PteCopyBackwards::pde>       ("pde",        0, 31, 31, "directory entries").opt())
+  | kernel_only;
+
+// clang-format on
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,120 @@
+#pragma once
+// Packets that wait, or look: the POLL family and the flush of the host data path.
+//
+//   PollMem{.addr = flag, .func = Compare::ge, .reference = epoch}     nothing later starts before (*flag & mask) >= epoch
+//   HdpFlush{}                                                         before engines read what the host wrote to VRAM
+//
+// A poll compares 32 bits, unsigned. A 64-bit word takes two polls, high then low, which is sound for monotone words only.
+//
+// Ordering: a satisfied poll holds back all that is later in its queue, and waits for nothing that is earlier. The full
+// barrier of one queue is Fence(w, n) and then PollMem(w == n), n fresh each time.
+// Errors: check(packet). A finite poll that expires tells user space nothing, so let it retry for ever and give the host's
+// wait a deadline.
+#include "sdma/packets/layout.hpp"
+
+namespace sdma {
+inline namespace v0 {
+// clang-format off
+
+/// (value & mask) func reference, unsigned. Code 7 is unassigned.
+enum class Compare : std::uint8_t { always, lt, le, eq, ne, ge, gt };
+template <> inline constexpr auto names<Compare> = std::to_array<Name>(
+    {{0, "always"}, {1, "lt"}, {2, "le"}, {3, "eq"}, {4, "ne"}, {5, "ge"}, {6, "gt"}});
+
+constexpr bool holds(std::uint64_t value, Compare f, std::uint64_t reference) noexcept {
+  switch (f) {
+    case Compare::always: return true;
+    case Compare::lt: return value < reference;
+    case Compare::le: return value <= reference;
+    case Compare::eq: return value == reference;
+    case Compare::ne: return value != reference;
+    case Compare::ge: return value >= reference;
+    case Compare::gt: return value > reference;
+  }
+  return false;
+}
+
+/// Holds the queue until (*addr & mask) func reference.
+struct PollMem {
+  GpuVa addr{};                          ///< dword aligned
+  Compare func = Compare::eq;
+  std::uint32_t reference{}, mask = 0xffffffff;
+  std::uint16_t interval = 4;            ///< between two looks; engine clocks [inferred]
+  std::uint16_t retry = 0xfff;           ///< 4095: for ever
+  std::uint8_t policy{};
+};
+template <> inline constexpr auto layout<PollMem> = packet(
+    "poll_mem", op(8, 0).is(0, 31, 31, 1), dwords(6), "wait until a dword in memory has a value",
+    addr64<&PollMem::addr>     ("addr",      1,         "the dword").aligned(4),
+    bits  <&PollMem::func>     ("func",      0, 28, 30, "comparison"),
+    bits  <&PollMem::reference>("reference", 3,  0, 31, "right-hand side").value(),
+    bits  <&PollMem::mask>     ("mask",      4,  0, 31, "bits that count").hex().opt(),
+    bits  <&PollMem::interval> ("interval",  5,  0, 15, "between two looks").opt(),
+    bits  <&PollMem::retry>    ("retry",     5, 16, 27, "looks before it gives up").named(kRetryNames).opt(),
+    bits  <&PollMem::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt());
+
+/// Flushes the host data path from a user queue: one literal. Stands before PollReg, whose form it has.
+struct HdpFlush {};
+template <> inline constexpr auto layout<HdpFlush> = packet<HdpFlush>(
+    "hdp_flush", op(8, 0).is(0, 16, 31, 0).is(1, 0, 31, 0).is(2, 0, 31, 0x80000000)
+                         .is(3, 0, 31, 0).is(4, 0, 31, 0).is(5, 0, 31, 0),
+    dwords(6), "flush the host data path");
+
+/// Holds the queue until a register has a value; with `hdp`, writes `request` first.
+struct PollReg {
+  std::uint32_t reg{}, request{};        ///< byte offsets
+  Compare func = Compare::eq;
+  std::uint32_t reference{}, mask = 0xffffffff;
+  std::uint16_t interval = 10, retry = 0xfff;
+  bool hdp{};
+};
+template <> inline constexpr auto layout<PollReg> = packet(
+    "poll_reg", op(8, 0).is(0, 31, 31, 0), dwords(6), "wait until a register has a value",
+    bits<&PollReg::reg>      ("reg",       1,  0, 31, "the register, in bytes").hex().aligned(4),
+    bits<&PollReg::func>     ("func",      0, 28, 30, "comparison"),
+    bits<&PollReg::reference>("reference", 3,  0, 31, "right-hand side").value(),
+    bits<&PollReg::request>  ("request",   2,  0, 31, "the flush request register, in bytes").hex().opt(),
+    bits<&PollReg::mask>     ("mask",      4,  0, 31, "bits that count").hex().opt(),
+    bits<&PollReg::interval> ("interval",  5,  0, 15, "between two looks").opt(),
+    bits<&PollReg::retry>    ("retry",     5, 16, 27, "looks before it gives up").named(kRetryNames).opt(),
+    bits<&PollReg::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt());
+
+/// Stores a register to memory.
+struct PollRegToMem { std::uint32_t reg{}; GpuVa dst{}; std::uint8_t policy{}; };
+template <> inline constexpr auto layout<PollRegToMem> = packet(
+    "poll_reg_to_mem", op(8, 1), dwords(4), "store a register",
+    bits  <&PollRegToMem::reg>   ("reg",    1,  0, 31, "the register, in bytes").hex().aligned(4),
+    addr64<&PollRegToMem::dst>   ("dst",    2,         "the dword").aligned(4),
+    bits  <&PollRegToMem::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt());
+
+/// Stores the dirty bits of `pages` pages from `page` on.
+struct PollDirtyBits { GpuVa dst{}; std::uint32_t page{}, pages{}; std::uint8_t ea{}, policy{}; };
+template <> inline constexpr auto layout<PollDirtyBits> = packet(
+    "poll_dirty_bits", op(8, 2), dwords(5), "store the dirty bits of pages",
+    addr64<&PollDirtyBits::dst>   ("dst",    1,         "destination").aligned(4),
+    bits  <&PollDirtyBits::page>  ("page",   3,  0, 31, "first page, as an address of bits").hex().aligned(16),
+    bits  <&PollDirtyBits::pages> ("pages",  4,  0, 31, "how many"),
+    bits  <&PollDirtyBits::ea>    ("ea",     0, 16, 17, "efficiency arbiter").opt(),
+    bits  <&PollDirtyBits::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt());
+
+/// Compares two ranges (or one with a pattern: mode) and records the outcome.
+struct PollVerify {
+  GpuVa a{}, a_end{}, b{}, b_end{}, record{};
+  std::uint32_t pattern{};
+  bool mode{};
+  std::uint8_t policy{};
+};
+template <> inline constexpr auto layout<PollVerify> = packet(
+    "poll_verify", op(8, 3), dwords(13), "compare memory and record the outcome",
+    bits  <&PollVerify::pattern>("pattern",  1,  0, 31, "dword to compare with").hex(),
+    addr64<&PollVerify::a>      ("a",        2,         "first range").aligned(4),
+    addr64<&PollVerify::a_end>  ("a_end",    4,         "its end").aligned(4),
+    addr64<&PollVerify::b>      ("b",        6,         "second range").aligned(4),
+    addr64<&PollVerify::b_end>  ("b_end",    8,         "its end").aligned(4),
+    addr64<&PollVerify::record> ("record",  10,         "where the outcome goes").aligned(4),
+    bits  <&PollVerify::mode>   ("mode",     0, 31, 31, "compare with the pattern [inferred]").opt(),
+    bits  <&PollVerify::policy> ("policy",   0, 24, 26, "cache policy [inferred]").opt());
+
+// clang-format on
+}  // namespace v0
+}  // namespace sdma

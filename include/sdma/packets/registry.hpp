@@ -1,0 +1,140 @@
+#pragma once
+// Every packet, as data: the one place that knows them all. Typed code never needs it.
+//
+//   const PacketInfo* p = identify(dwords);              // null: no packet that this engine knows begins so
+//   if (p == &info_of<Fence>()) ...                      // the registry's own entry for a type
+//   visit(*p, dwords, [](const auto& packet) { ... });   // typed again: one call of the overload for that packet
+//
+// Constants: any thread may read them. What is not valid on SDMA 4.4.2 (multicast, 64-bit fence, GCR, ...) is not here.
+#include "sdma/packets/control.hpp"
+#include "sdma/packets/copy.hpp"
+#include "sdma/packets/info.hpp"
+#include "sdma/packets/page_table.hpp"
+#include "sdma/packets/poll.hpp"
+#include "sdma/packets/sync.hpp"
+#include "sdma/packets/tiled.hpp"
+#include "sdma/packets/write.hpp"
+
+namespace sdma {
+inline namespace v0 {
+
+template <class... P> struct PacketList {
+  static constexpr std::size_t size = sizeof...(P);
+};
+
+/// Every described packet in the order of op and sub_op; where one pattern contains another, the narrower first.
+using Packets = PacketList<Nop, CopyLinear, CopyBroadcast, CopyStruct, CopySubwindow, CopyDirtyPage, CopyPhysical, CopySwap,
+                           Write, Indirect, Fence, Trap, Semaphore, PollMem, HdpFlush, PollReg, PollRegToMem, PollDirtyBits,
+                           PollVerify, CondExec, Atomic, Fill, FillMulti, PteGenerate, PteCopy, PteModify, PteCopyBackwards,
+                           TimestampSet, TimestampLocal, Timestamp, SrbmWrite, PreExec, DummyTrap>;
+
+namespace detail {
+
+template <class... P> consteval auto collect(PacketList<P...>) {
+  std::array<PacketInfo, sizeof...(P) + kRecognised.size()> all{info<P>...};
+  for (std::size_t i = 0; i < kRecognised.size(); ++i) all[sizeof...(P) + i] = kRecognised[i];
+  return all;
+}
+
+}  // namespace detail
+
+/// The described packets, then those that are only recognised.
+inline constexpr auto kPackets = detail::collect(Packets{});
+
+namespace detail {
+
+template <class P, class... All> consteval std::size_t place(PacketList<All...>) {
+  std::size_t at = 0, i = 0;
+  ((std::is_same_v<P, All> ? void(at = i++) : void(++i)), ...);
+  return at;
+}
+
+/// Two patterns that some dwords satisfy at once: the first must be the narrower, and both must have one length.
+template <std::size_t N> consteval bool unambiguous(const std::array<PacketInfo, N>& all) {
+  for (std::size_t i = 0; i < N; ++i)
+    for (std::size_t j = i + 1; j < N; ++j) {
+      bool meet = true, narrower = true;
+      for (std::size_t d = 0; d < Pattern::kDwords; ++d) {
+        const auto &a = all[i].pattern, &b = all[j].pattern;
+        if ((a.value[d] ^ b.value[d]) & a.mask[d] & b.mask[d]) meet = false;
+        if (b.mask[d] & ~a.mask[d]) narrower = false;
+      }
+      if (meet && !(narrower && all[i].fixed == all[j].fixed && !all[i].counted && !all[j].counted)) return false;
+    }
+  return true;
+}
+static_assert(unambiguous(kPackets), "two packets claim the same dwords");
+
+// Candidates by op and sub_op: the first, and from each the next. 255 ends a chain.
+inline constexpr std::uint32_t kOps = 17;
+inline constexpr std::uint8_t kNone = 255;
+static_assert(kPackets.size() < kNone);
+
+/// The op and sub_op that a pattern asks for; sub_op -1: any.
+struct Header { std::uint32_t op; int sub; };
+consteval Header header(const PacketInfo& p) {
+  const auto mask = p.pattern.mask[0], value = p.pattern.value[0];
+  return {value & 0xff, mask >> 8 & 0xff ? static_cast<int>(value >> 8 & 0xff) : -1};
+}
+consteval auto first_by_op() {
+  std::array<std::array<std::uint8_t, 256>, kOps> first{};
+  for (auto& row : first)
+    for (auto& cell : row) cell = kNone;
+  for (std::size_t i = kPackets.size(); i-- > 0;) {
+    const auto h = header(kPackets[i]);
+    if (h.sub >= 0) first[h.op][static_cast<std::size_t>(h.sub)] = static_cast<std::uint8_t>(i);
+    else for (auto& cell : first[h.op]) cell = static_cast<std::uint8_t>(i);
+  }
+  return first;
+}
+consteval auto next_alike() {
+  std::array<std::uint8_t, kPackets.size()> next{};
+  for (std::size_t i = 0; i < kPackets.size(); ++i) {
+    next[i] = kNone;
+    for (std::size_t j = kPackets.size(); --j > i;) {
+      const auto a = header(kPackets[i]), b = header(kPackets[j]);
+      if (a.op == b.op && a.sub == b.sub) next[i] = static_cast<std::uint8_t>(j);
+    }
+  }
+  return next;
+}
+inline constexpr auto kFirst = first_by_op();
+inline constexpr auto kNext = next_alike();
+
+template <class P, class Fn> void call(std::span<const std::uint32_t> d, Fn& fn) { fn(decode<P>(d)); }
+template <class Fn, class... P> inline constexpr std::array<void (*)(std::span<const std::uint32_t>, Fn&), sizeof...(P)>
+    kCalls{&call<P, Fn>...};
+template <class Fn, class... P> void visit(std::size_t i, std::span<const std::uint32_t> d, Fn& fn, PacketList<P...>) {
+  kCalls<Fn, P...>[i](d, fn);
+}
+
+}  // namespace detail
+
+/// The registry's entry for `P`.
+template <Packet P> constexpr const PacketInfo& info_of() noexcept { return kPackets[detail::place<P>(Packets{})]; }
+
+/// The packet that these dwords begin; null if nobody knows it, or if there are none.
+constexpr const PacketInfo* identify(std::span<const std::uint32_t> d) noexcept {
+  if (d.empty() || (d[0] & 0xff) >= detail::kOps) return nullptr;
+  for (auto i = detail::kFirst[d[0] & 0xff][d[0] >> 8 & 0xff]; i != detail::kNone; i = detail::kNext[i])
+    if (kPackets[i].matches(d)) return &kPackets[i];
+  return nullptr;
+}
+
+/// The packet of this name; null if there is none.
+constexpr const PacketInfo* find(std::string_view name) noexcept {
+  for (const auto& p : kPackets)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+/// Calls `fn(value)` with the typed value of a complete packet: one jump, no chain of comparisons. `fn` must take every type
+/// of Packets. False, and no call, for a packet that is only recognised. Requires `p` to be an entry of kPackets.
+template <class Fn> bool visit(const PacketInfo& p, std::span<const std::uint32_t> d, Fn&& fn) {
+  if (p.recognised_only) return false;
+  detail::visit(static_cast<std::size_t>(&p - kPackets.data()), d, fn, Packets{});
+  return true;
+}
+
+}  // namespace v0
+}  // namespace sdma

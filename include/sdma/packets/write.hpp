@@ -1,0 +1,108 @@
+#pragma once
+// Packets that store what they carry: dwords, a repeated value, a time.
+//
+//   Write{.dst = a, .data = words}                                     a[0, 4 * n) = words
+//   Fill{.dst = a, .data = 0xa5a5a5a5, .bytes = 4096}                  dwords of a5a5a5a5
+//   Timestamp{.addr = t}                                               the node's 100 MHz clock, 64 bits
+//
+// Ordering: none of them announces anything. A WRITE may overlap earlier and later copies, so completion is a FENCE or an
+// ATOMIC, never a WRITE; a timestamp is readable when a later FENCE or ATOMIC was seen.
+// Errors: check(packet) names the field and the rule.
+#include "sdma/packets/layout.hpp"
+
+namespace sdma {
+inline namespace v0 {
+// clang-format off
+
+/// Stores `data`, which travels in the packet, to `dst`.
+struct Write {
+  GpuVa dst{};                           ///< dword aligned
+  std::span<const std::uint32_t> data{}; ///< 1 to 2^20 dwords
+  std::uint8_t swap{}, policy{};
+  bool encrypt{}, tmz{};
+};
+template <> inline constexpr auto layout<Write> = packet(
+    "write", op(2, 0), dwords(4, "data"), "store dwords that the packet carries",
+    addr64 <&Write::dst>    ("dst",     1,         "destination").aligned(4),
+    payload<&Write::data>   ("data",    3,  0, 19, "the dwords", minus_one),
+    bits   <&Write::swap>   ("swap",    3, 24, 25, "endian swap").opt(),
+    bits   <&Write::policy> ("policy",  3, 26, 28, "cache policy [inferred]").opt(),
+    bits   <&Write::encrypt>("encrypt", 0, 16, 16, "encrypted memory").opt(),
+    bits   <&Write::tmz>    ("tmz",     0, 18, 18, "trusted memory").opt());
+
+/// What a Fill repeats: the low 1, 2 or 4 bytes of its data.
+enum class FillUnit : std::uint8_t { byte, half, dword };
+template <> inline constexpr auto names<FillUnit> = std::to_array<Name>({{0, "byte"}, {1, "half"}, {2, "dword"}});
+
+/// Repeats the low `unit` of `data` over `bytes` bytes at `dst`. See bytes_written for a length that the unit does not divide.
+struct Fill {
+  GpuVa dst{};                           ///< aligned to the unit
+  std::uint32_t data{}, bytes{};         ///< 1 to 2^30 bytes
+  FillUnit unit = FillUnit::dword;
+  std::uint8_t swap{}, policy{};
+};
+template <> inline constexpr auto layout<Fill> = packet(
+    "fill", op(11, 0), dwords(5), "repeat a value over a buffer",
+    addr64<&Fill::dst>   ("dst",    1,         "destination"),
+    bits  <&Fill::data>  ("data",   3,  0, 31, "the value").hex(),
+    bits  <&Fill::bytes> ("bytes",  4,  0, 29, "how many", minus_one).size(),
+    bits  <&Fill::unit>  ("unit",   0, 30, 31, "what is repeated"),
+    bits  <&Fill::swap>  ("swap",   0, 16, 17, "endian swap").opt(),
+    bits  <&Fill::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt())
+  | rule<Fill>("fill-alignment", "dst must be aligned to the unit",
+        [](const Fill& p) { return p.dst.value % (std::uint64_t{1} << (static_cast<unsigned>(p.unit) & 3)) == 0; });
+
+/// Bytes that a fill covers. A dword fill ignores the low two bits of the stored length, so that 4093 (one runtime's way to
+/// say 4096) and 4096 (another's) are the same fill; the other units cover what they say.
+constexpr std::uint64_t bytes_written(const Fill& p) noexcept {
+  const std::uint64_t less_one = p.bytes - 1u;
+  return p.unit == FillUnit::dword ? less_one / 4 * 4 + 4 : less_one + 1;
+}
+
+/// Clears `count` runs of `bytes` bytes, `stride` bytes apart [inferred: the packet carries no value to store].
+struct FillMulti {
+  GpuVa dst{};
+  std::uint32_t stride{}, count{}, bytes{};
+  bool memlog_clear{};
+};
+template <> inline constexpr auto layout<FillMulti> = packet(
+    "fill_multi", op(11, 1), dwords(6), "clear equal runs at equal distances",
+    addr64<&FillMulti::dst>         ("dst",          3,         "first run"),
+    bits  <&FillMulti::stride>      ("stride",       1,  0, 31, "bytes from one run to the next").size(),
+    bits  <&FillMulti::count>       ("count",        2,  0, 31, "runs"),
+    bits  <&FillMulti::bytes>       ("bytes",        5,  0, 25, "bytes a run").size(),
+    bits  <&FillMulti::memlog_clear>("memlog_clear", 0, 31, 31, "clear the memory log").opt());
+
+/// Stores the node's global clock, 100 MHz, all engines alike: 64 bits at `addr`.
+struct Timestamp {
+  GpuVa addr{};                          ///< 32-byte aligned: the runtimes insist, the header asks for 8
+  std::uint8_t l2_policy{};
+  bool llc_policy{};
+};
+template <> inline constexpr auto layout<Timestamp> = packet(
+    "timestamp", op(13, 2), dwords(3), "store the global clock",
+    addr64<&Timestamp::addr>      ("addr",       1,         "the 64-bit word").aligned(32),
+    bits  <&Timestamp::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
+    bits  <&Timestamp::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt());
+
+/// Stores the engine's own clock, which TimestampSet sets.
+struct TimestampLocal {
+  GpuVa addr{};                          ///< 32-byte aligned
+  std::uint8_t l2_policy{};
+  bool llc_policy{};
+};
+template <> inline constexpr auto layout<TimestampLocal> = packet(
+    "timestamp_local", op(13, 1), dwords(3), "store the engine's own clock",
+    addr64<&TimestampLocal::addr>      ("addr",       1,         "the 64-bit word").aligned(32),
+    bits  <&TimestampLocal::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
+    bits  <&TimestampLocal::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt());
+
+/// Sets the engine's own clock.
+struct TimestampSet { std::uint64_t value{}; };
+template <> inline constexpr auto layout<TimestampSet> = packet(
+    "timestamp_set", op(13, 0), dwords(3), "set the engine's own clock",
+    bits<&TimestampSet::value>("value", 1, 0, 63, "ticks").value());
+
+// clang-format on
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,54 @@
+#pragma once
+// Dwords to packets, one after another, from whatever source: a ring, a dump, a fuzzer.
+//
+//   for (Reader r{dwords}; r;) {
+//     PacketView v = r.next();
+//     if (!v.info) ...                    // one dword that begins no known packet
+//     else if (v.cut_off) ...             // the span ends inside this packet: all that is left, as one view
+//     else use(*v.info, v.dwords);        // whole, reserved bits included
+//   }
+//
+// A length comes from the header and its count bits alone; nothing behind the span is ever read, and every call to next
+// moves by at least one dword. Views refer to the span. Values: one Reader a thread. No errors: a view loses no bit.
+#include "sdma/packets/registry.hpp"
+
+namespace sdma {
+inline namespace v0 {
+
+/// One packet where it lies.
+struct PacketView {
+  const PacketInfo* info{};                 ///< an entry of kPackets; null: one dword that begins no known packet
+  std::span<const std::uint32_t> dwords{};  ///< all of it, reserved bits included
+  bool cut_off{};                           ///< the span ends inside this packet
+
+  constexpr bool whole() const noexcept { return info && !cut_off; }
+  template <Packet P> constexpr bool is() const noexcept { return whole() && info == &info_of<P>(); }
+};
+
+class Reader {
+ public:
+  constexpr explicit Reader(std::span<const std::uint32_t> in) noexcept : in_(in) {}
+  constexpr explicit operator bool() const noexcept { return at_ < in_.size(); }
+  /// Dwords before the next packet.
+  constexpr std::size_t position() const noexcept { return at_; }
+
+  /// The next packet. Requires *this.
+  constexpr PacketView next() noexcept {
+    const auto rest = in_.subspan(at_);
+    PacketView v{identify(rest), rest.first(1)};
+    if (v.info) {
+      const std::size_t n = v.info->head <= rest.size() ? v.info->length(rest.data()) : v.info->head;
+      v.cut_off = n > rest.size();
+      v.dwords = rest.first(v.cut_off ? rest.size() : n);
+    }
+    at_ += v.dwords.size();
+    return v;
+  }
+
+ private:
+  std::span<const std::uint32_t> in_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace v0
+}  // namespace sdma

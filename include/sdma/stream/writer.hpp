@@ -1,0 +1,101 @@
+#pragma once
+// Packets to dwords, one after another, into a span: a slot of a ring, an array, a file's buffer.
+//
+//   Writer w{slot.dwords};
+//   w.put(PollMem{.addr = go, .func = Compare::ge, .reference = epoch});
+//   w.copy({.src = a, .dst = b, .bytes = 5ull << 30});             // five packets: long copies are split
+//   w.put(Atomic{.addr = left, .value = ~0ull});
+//   ring.publish(slot, w.written().size());
+//
+// Transactional: what fails writes nothing and moves nothing, a split copy included. Each call returns Errc::ok,
+// bad_packet (check(packet) says why) or no_space. Dwords are stored once, in ascending order, so the span may lie in
+// write-combining memory. One thread at a time; no allocation, no wait.
+//
+// A chunk is a multiple of 64 bytes below the 2^30 that the field holds, so that the second packet of a copy begins as
+// aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines.
+#include "sdma/core/result.hpp"
+#include "sdma/packets/copy.hpp"
+#include "sdma/packets/encode.hpp"
+#include "sdma/packets/write.hpp"
+
+namespace sdma {
+inline namespace v0 {
+
+inline constexpr std::uint32_t kChunk = 0x3fffffc0;    ///< bytes: the largest multiple of 64 below 2^30
+inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest multiple of 64 below 2^22
+
+class Writer {
+ public:
+  struct Copy { GpuVa src{}, dst{}; std::uint64_t bytes{}; std::uint32_t chunk = kChunk; };
+  struct Broadcast { GpuVa src{}, dst1{}, dst2{}; std::uint64_t bytes{}; std::uint32_t chunk = kChunk; };
+  struct Swap { GpuVa a{}, b{}; std::uint64_t bytes{}; std::uint32_t chunk = kChunk; };
+  struct Fill {
+    GpuVa dst{};
+    std::uint32_t data{};
+    std::uint64_t bytes{};
+    FillUnit unit = FillUnit::dword;
+    std::uint32_t chunk = kChunk;
+  };
+
+  constexpr explicit Writer(std::span<std::uint32_t> out) noexcept
+      : begin_(out.data()), at_(out.data()), end_(out.data() + out.size()) {}
+
+  template <Packet P> [[gnu::always_inline]] constexpr Errc put(const P& p) noexcept {
+    if (!fits(p)) return Errc::bad_packet;
+    if (length(p) > room()) return Errc::no_space;
+    at_ = encode_to(p, at_);
+    return Errc::ok;
+  }
+
+  /// As many CopyLinear as `bytes` needs.
+  constexpr Errc copy(const Copy& c) noexcept {
+    return split<CopyLinear>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
+      return CopyLinear{.src = c.src + at, .dst = c.dst + at, .bytes = n};
+    });
+  }
+  /// As many CopyBroadcast as `bytes` needs. The chunk must be a multiple of 32 where it takes several.
+  constexpr Errc broadcast(const Broadcast& c) noexcept {
+    return split<CopyBroadcast>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
+      return CopyBroadcast{.src = c.src + at, .dst1 = c.dst1 + at, .dst2 = c.dst2 + at, .bytes = n};
+    });
+  }
+  /// As many CopySwap as `bytes` needs. The chunk must be a multiple of 64 where it takes several.
+  constexpr Errc swap(const Swap& c) noexcept {
+    return split<CopySwap>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
+      return CopySwap{.a = c.a + at, .b = c.b + at, .bytes = n};
+    });
+  }
+  /// As many Fill as `bytes` needs; `bytes` and the chunk must be multiples of the unit: a fill covers what it is asked for.
+  constexpr Errc fill(const Fill& c) noexcept {
+    const auto unit = std::uint64_t{1} << (static_cast<unsigned>(c.unit) & 3);
+    if (c.unit > FillUnit::dword || c.bytes % unit != 0 || c.chunk % unit != 0) return Errc::bad_packet;
+    return split<sdma::Fill>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
+      return sdma::Fill{.dst = c.dst + at, .data = c.data, .bytes = n, .unit = c.unit};
+    });
+  }
+
+  constexpr std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+  constexpr std::span<std::uint32_t> written() const noexcept { return {begin_, at_}; }
+
+ private:
+  /// Chunks of one request: all, or none.
+  template <Packet P, class Make>
+  constexpr Errc split(std::uint64_t bytes, std::uint32_t chunk, Make make) noexcept {
+    if (bytes == 0 || chunk == 0) return Errc::bad_packet;
+    const auto packets = (bytes - 1) / chunk + 1;
+    // The first, the second and the last stand for all: every other begins a multiple of the chunk behind the second.
+    const auto last = (packets - 1) * chunk;
+    if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return Errc::bad_packet;
+    if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last)))) return Errc::bad_packet;
+    if (packets > 2 && !fits(make(last, static_cast<std::uint32_t>(bytes - last)))) return Errc::bad_packet;
+    if (packets > room() / layout<P>.length.fixed) return Errc::no_space;
+    for (std::uint64_t at = 0; at < bytes; at += chunk)
+      at_ = encode_to(make(at, static_cast<std::uint32_t>(bytes - at < chunk ? bytes - at : chunk)), at_);
+    return Errc::ok;
+  }
+
+  std::uint32_t *begin_, *at_, *end_;
+};
+
+}  // namespace v0
+}  // namespace sdma
