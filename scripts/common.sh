@@ -1,0 +1,101 @@
+# For scripts/test and scripts/demo: packages, the lock, and steps with a name and a time. Sourced, not run.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build
+logs=$root/build-logs
+jobs=$(nproc)
+
+# Debian's names. What the demo builds is a part of what the tests build.
+demo_packages=(g++ meson ninja-build pkg-config libfmt-dev nlohmann-json3-dev)
+test_packages=("${demo_packages[@]}" libcli11-dev libbenchmark-dev catch2 clang libclang-rt-dev llvm clang-format cmake
+  python3)
+
+die() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+# lacking PACKAGE...: those that are not installed, a line each.
+lacking() {
+  local package
+  for package; do
+    if [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>&1) != installed ]]; then echo "$package"; fi
+  done
+}
+
+# need PACKAGE...: installs from Debian what is not there.
+need() {
+  if ! command -v dpkg-query >/dev/null; then
+    echo "not a Debian system, so nothing is installed; what Debian calls $* must be there"
+    return
+  fi
+  local missing sudo=() dpkg_lock
+  mapfile -t missing < <(lacking "$@")
+  ((${#missing[@]})) || return 0
+  local by_hand="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null ||
+      die "missing packages: ${missing[*]}; not root and no sudo. As root: $by_hand"
+    # Without a terminal nobody can type a password: fail rather than hang.
+    sudo=(sudo)
+    [[ -t 0 ]] || sudo=(sudo -n)
+  fi
+  # Runs in other clones install too; the second finds nothing left to do.
+  exec {dpkg_lock}</var/lib/dpkg
+  flock -w 900 "$dpkg_lock" || die "waited 15 minutes for another run that installs packages"
+  mapfile -t missing < <(lacking "$@")
+  if ((${#missing[@]})); then
+    echo "installing from Debian: ${missing[*]}"
+    step 'apt-get update' "${sudo[@]}" apt-get update ||
+      die "missing packages: ${missing[*]}; apt-get update failed (no network, or no rights?). By hand: $by_hand"
+    step 'apt-get install' "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "${missing[@]}" ||
+      die "missing packages: ${missing[*]}; apt-get install failed. By hand: $by_hand"
+  fi
+  exec {dpkg_lock}<&-
+}
+
+# One run at a time in this tree. The lock lies on the folder itself, so that it leaves no file and ends with its holder.
+lock_tree() {
+  exec {tree_lock}<"$root/scripts"
+  if ! flock -n "$tree_lock"; then
+    echo 'another run is at work in this tree: waiting for it, 60 minutes at most'
+    flock -w 3600 "$tree_lock" || die 'waited 60 minutes for the other run in this tree'
+  fi
+}
+unlock_tree() { exec {tree_lock}<&-; }
+
+# step NAME COMMAND...: one line, with its time; a command that fails shows what it printed. If `report` is set, it is a
+# function that says more in the line.
+step() {
+  local name=$1 status=0 begin=$SECONDS log
+  shift
+  mkdir -p "$logs"
+  log=$logs/${name//[^A-Za-z0-9]/-}.log
+  printf '%-28s ' "$name"
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if ((status == 0)); then printf '%-6s' ok; else printf '%-6s' FAILED; fi
+  printf '%5d s' $((SECONDS - begin))
+  if [[ -n ${report:-} ]]; then printf '   '; "$report"; fi
+  printf '\n'
+  if ((status != 0)); then
+    printf '    the last lines of %s:\n' "${log#"$root"/}"
+    tail -n 200 "$log" | sed 's/^/    /'
+  fi
+  return "$status"
+}
+
+# configure DIR COMPILER OPTION...: a build folder that is there already keeps its objects, unless it is another compiler's.
+configure() {
+  local dir=$1 compiler=$2 how=()
+  shift 2
+  if [[ -e $dir/meson-private/coredata.dat ]]; then
+    how=(--reconfigure)
+    if [[ $(cat "$dir/compiler" 2>&1) != "$compiler" ]]; then
+      echo "$dir was not configured by this script for $compiler: configured anew"
+      how=(--wipe)
+    fi
+  fi
+  CXX=$compiler meson setup "${how[@]}" "$@" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""What Meson knows of its tests, for scripts/test.
+
+  meson_tests.py count BUILD             passed, failed and skipped of the last `meson test`: three numbers
+  meson_tests.py summary BUILD           the same for people, with the names of what was skipped
+  meson_tests.py targets BUILD SUITE...  what ninja must build for the tests of these suites, a line each
+"""
+import json
+import os
+import subprocess
+import sys
+
+PASSED = {"OK", "EXPECTEDFAIL"}
+SKIPPED = {"SKIP", "IGNORED"}
+
+
+def results(build):
+    """(name, result) of each test. No log, or an empty one: no test ran."""
+    path = os.path.join(build, "meson-logs", "testlog.json")
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as log:
+        return [(test["name"], test["result"]) for test in map(json.loads, log)]
+
+
+def counts(tests):
+    passed = sum(result in PASSED for _, result in tests)
+    skipped = sum(result in SKIPPED for _, result in tests)
+    # Whatever result Meson may add one day is a failure until somebody has looked at it.
+    return passed, len(tests) - passed - skipped, skipped
+
+
+def introspect(build, what):
+    out = subprocess.run(["meson", "introspect", what, build], check=True, capture_output=True, text=True)
+    return json.loads(out.stdout)
+
+
+def targets(build, suites):
+    wanted = set()
+    for test in introspect(build, "--tests"):
+        # Meson writes suites as "project:suite".
+        if {suite.split(":")[-1] for suite in test["suite"]} & set(suites):
+            wanted |= set(test["depends"])
+    files = []
+    for target in introspect(build, "--targets"):
+        if target["id"] in wanted:
+            files += [os.path.relpath(name, build) for name in target["filename"]]
+    if not files:
+        # ninja without a target builds everything: not what was asked for.
+        sys.exit(f"no test in {', '.join(suites)}")
+    return sorted(files)
+
+
+def main(arguments):
+    if len(arguments) < 2:
+        sys.exit(__doc__)
+    verb, build, *suites = arguments
+    build = os.path.abspath(build)
+    if verb == "count":
+        print(*counts(results(build)))
+    elif verb == "summary":
+        tests = results(build)
+        passed, failed, skipped = counts(tests)
+        names = ", ".join(name for name, result in tests if result in SKIPPED)
+        print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped: {names}" if skipped else ""), end="")
+    elif verb == "targets" and suites:
+        print("\n".join(targets(build, suites)))
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
