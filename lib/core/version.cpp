@@ -1,6 +1,7 @@
 #include "sdma/core/version.hpp"
 
-namespace sdma::inline v0 {
+namespace sdma {
+inline namespace v0 {
 
 // The build knows the version too, for the names of the library and of the package: the two may not differ.
 #ifdef SDMA_PROJECT_VERSION
@@ -9,4 +10,5 @@ static_assert(kVersion.string == SDMA_PROJECT_VERSION);
 
 std::string_view runtime_version() noexcept { return kVersion.string; }
 
-}  // namespace sdma::inline v0
+}  // namespace v0
+}  // namespace sdma

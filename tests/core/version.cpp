@@ -9,4 +9,6 @@ TEST_CASE("the version's numbers and its text agree") {
   CHECK(v.string == std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch));
 }
 
-TEST_CASE("headers and library of one build have one version") { CHECK(sdma::runtime_version() == sdma::kVersion.string); }
+TEST_CASE("headers and library of one build have one version") {
+  CHECK(sdma::runtime_version() == sdma::kVersion.string);
+}

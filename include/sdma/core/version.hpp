@@ -3,11 +3,12 @@
 // program may be built with the headers of one version and run with the library of another.
 #include <string_view>
 
-namespace sdma::inline v0 {
+namespace sdma {
+inline namespace v0 {
 
 struct Version {
   unsigned major{}, minor{}, patch{};
-  std::string_view string{};             ///< the same, "major.minor.patch"
+  std::string_view string{};  ///< the same, "major.minor.patch"
 };
 
 /// The version of these headers.
@@ -16,4 +17,5 @@ inline constexpr Version kVersion{.major = 0, .minor = 1, .patch = 0, .string = 
 /// The version of the sdma-runtime library that the program runs with. In the library, not in the header.
 std::string_view runtime_version() noexcept;
 
-}  // namespace sdma::inline v0
+}  // namespace v0
+}  // namespace sdma

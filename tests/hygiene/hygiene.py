@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""Rules of the source tree that no compiler knows. Each check is a function from the tree's root to a list of complaints.
+
+  hygiene.py CHECK ROOT [COMPILER...]   runs one check; exit code 1 and a line each, if there are complaints
+  hygiene.py --list                     the checks and what they say
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+# A folder uses only those before it.
+ORDER = ["core", "packets", "stream", "queue", "sync", "trace", "engine", "device", "schedule", "check", "simulate"]
+MAY_USE = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)}
+# A program of its own, beside the folders that build on devices: nobody includes it.
+MAY_USE["emulator"] = MAY_USE["device"] | {"emulator"}
+
+# What the header-only library consists of: a fork that cannot link ours uses these, without exceptions and RTTI.
+HEADER_ONLY = re.compile(r"(core|packets|sync)/\w+|stream/(writer|reader)|queue/(order|ring|queue)")
+NOT_HEADER_ONLY = {"sync/text", "sync/describe"}
+# Of what is no C++ header: the fences of the processor.
+INTRINSICS = {"immintrin.h", "emmintrin.h", "x86intrin.h"}
+
+SOURCES = (".hpp", ".cpp", ".h", ".c")
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+MAX_LINES = 500
+
+
+def files(root, *folders, suffixes=SOURCES):
+    """Files below these folders, as paths relative to the root, sorted."""
+    found = []
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in suffixes and path.is_file():
+                found.append(path.relative_to(root))
+    return found
+
+
+def read(root, path):
+    return (root / path).read_text(encoding="utf-8")
+
+
+def code_lines(text):
+    """(number, line) without comments and without the contents of strings: what the compiler acts on."""
+    blank = lambda match: '""' if match.group()[0] == '"' else re.sub(r"[^\n]", " ", match.group())
+    text = re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', blank, text, flags=re.S)
+    return list(enumerate(text.split("\n"), 1))
+
+
+def header_only(name):
+    """`name` is "folder/file" without suffix."""
+    return bool(HEADER_ONLY.fullmatch(name)) and name not in NOT_HEADER_ONLY
+
+
+def public_name(path):
+    """include/sdma/queue/ring.hpp -> queue/ring, or None where the file is no public header."""
+    parts = path.with_suffix("").parts
+    return "/".join(parts[2:]) if parts[:2] == ("include", "sdma") else None
+
+
+def folder_of(path):
+    """Of include/sdma/X/... and lib/X/...: X, or None."""
+    parts = path.parts
+    if parts[:2] == ("include", "sdma") and len(parts) > 3:
+        return parts[2]
+    if parts[0] == "lib" and len(parts) > 2:
+        return parts[1]
+    return None
+
+
+# --- The checks -------------------------------------------------------------------------------------------------------
+
+
+def includes(root):
+    """no folder includes one behind it, and the header-only set includes only itself and the standard library"""
+    bad = []
+    for path in files(root, "include", "lib"):
+        folder, name = folder_of(path), public_name(path)
+        alone = name is not None and header_only(name)
+        if folder not in MAY_USE:
+            bad.append(f"{path}:1: lies in no folder that the design names")
+            continue
+        for number, line in enumerate(read(root, path).split("\n"), 1):
+            match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+            if not match:
+                continue
+            kind, target = match.groups()
+            where = f"{path}:{number}"
+            if kind == "<":
+                if target.startswith("sdma/"):
+                    bad.append(f"{where}: <{target}>: our own headers are included in quotes")
+                elif alone and ("/" in target or target.endswith((".h", ".hpp"))) and target not in INTRINSICS:
+                    bad.append(f"{where}: <{target}> in a header-only file: nothing but the standard library there")
+                continue
+            candidates = [pathlib.PurePath("include", target), path.parent / target, pathlib.PurePath("lib", target)]
+            candidates = [pathlib.PurePath(os.path.normpath(c)) for c in candidates]
+            there = next((c for c in candidates if (root / c).is_file()), None)
+            if there is None:
+                bad.append(f'{where}: "{target}" is no file of this tree')
+                continue
+            if folder_of(there) not in MAY_USE[folder]:
+                bad.append(f'{where}: "{target}": {folder} lies before {folder_of(there)} and may not use it')
+            elif name is not None and public_name(there) is None:
+                bad.append(f'{where}: "{target}": a public header includes one that is not installed')
+            elif alone and not header_only(public_name(there)):
+                bad.append(f'{where}: "{target}" needs the compiled library; {name} is header-only')
+    return bad
+
+
+def alone(root, *compilers):
+    """each public header compiles as the only include, the header-only ones without exceptions and RTTI"""
+
+    def compile_one(job):
+        compiler, path = job
+        extra = ["-fno-exceptions", "-fno-rtti"] if header_only(public_name(path)) else []
+        command = [compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, *extra, f"-I{root / 'include'}", "-x", "c++", "-"]
+        text = f'#include "{path.relative_to("include")}"\n'
+        done = subprocess.run(command, input=text, capture_output=True, text=True)
+        return "" if done.returncode == 0 else f"{path}:1: alone, with {' '.join(command)}:\n{done.stderr}"
+
+    jobs = [(compiler, path) for path in files(root, "include", suffixes=(".hpp",)) for compiler in compilers]
+    if not jobs:
+        return ["nothing to compile: no compiler, or no header"]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [complaint for complaint in pool.map(compile_one, jobs) if complaint]
+
+
+WIRE = [
+    (re.compile(r"(<<|>>)=?\s*(8|16|24|27|28|29|30|31)[uUlL]*\b"), "a shift by a packet's bit number"),
+    (re.compile(r"(?<![&|])[&|]=?\s*~?\s*0[xX][0-9a-fA-F']+|\b0[xX][0-9a-fA-F']+[uUlL]*\s*[&|](?![&|])"), "a mask"),
+    (re.compile(r"\b(d|dw|dwords?|words|head|raw|packet)\s*(\(\))?\[\s*\d+[uU]?\s*\]"), "the index of a dword"),
+]
+
+
+def allowed(root):
+    """tests/hygiene/wire_allow.txt: [(number, path, fragment, reason)]. No file: nothing is allowed."""
+    path = root / "tests/hygiene/wire_allow.txt"
+    entries = []
+    if path.exists():
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+            if line.strip() and not line.startswith("#"):
+                parts = re.split(r"\s+::(?:\s+|$)", line.strip())
+                entries.append((number, *(parts + ["", ""])[:3]))
+    return entries
+
+
+def wire(root):
+    """no shift, mask or dword index of a packet outside packets/, except what wire_allow.txt gives a reason for"""
+    entries, used, bad = allowed(root), set(), []
+    for path in files(root, "include", "lib", "tools"):
+        if "packets" in path.parts:
+            continue
+        original = read(root, path).split("\n")
+        for number, line in code_lines(read(root, path)):
+            for pattern, what in WIRE:
+                if not pattern.search(line):
+                    continue
+                excuses = {e[0] for e in entries if e[1] == str(path) and e[2] and e[2] in original[number - 1]}
+                used |= excuses
+                if not excuses:
+                    bad.append(f"{path}:{number}: {what}: {original[number - 1].strip()}")
+    for number, path, fragment, reason in entries:
+        where = f"tests/hygiene/wire_allow.txt:{number}"
+        if len(reason.split()) < 3:
+            bad.append(f"{where}: gives no reason")
+        if number not in used:
+            bad.append(f"{where}: allows what is no longer there: {path} :: {fragment}")
+    return bad
+
+
+def length(root):
+    """no file of include/, lib/ and tools/ has more than 500 lines"""
+    bad = []
+    for path in files(root, "include", "lib", "tools"):
+        lines = len(read(root, path).splitlines())
+        if lines > MAX_LINES:
+            bad.append(f"{path}:{lines}: {lines} lines; {MAX_LINES} at most")
+    return bad
+
+
+# In pieces, so that this file does not find itself.
+LEFT_OPEN = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+OWN_MACHINE = re.compile(r"(?<![\w./$}])/(home/[a-z]|Users/[A-Za-z]|root/|work/|farm/)")
+
+
+def words(root):
+    """nothing is left open, and no path of somebody's machine"""
+    bad = []
+    for folder, folders, names in os.walk(root):
+        # Build folders hold the machine's paths by their nature; hidden ones are not ours, except .ci.
+        folders[:] = sorted(
+            f for f in folders if not (f.startswith(("build", "__")) or (f.startswith(".") and f != ".ci") or f == "subprojects")
+        )
+        for name in sorted(names):
+            path = pathlib.Path(folder, name)
+            if path.is_symlink() or not path.is_file():
+                continue
+            try:
+                text = path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue  # a ring dump, a corpus
+            for number, line in enumerate(text.split("\n"), 1):
+                for pattern in (LEFT_OPEN, OWN_MACHINE):
+                    if match := pattern.search(line):
+                        bad.append(f"{path.relative_to(root)}:{number}: {match.group().strip()}: {line.strip()}")
+    return bad
+
+
+OVERLAY = [
+    (re.compile(r"\breinterpret_cast\b"), "reinterpret_cast: dwords become packets through their layout"),
+    (re.compile(r"^\s*(?:std::)?u?(?:int|unsigned|bool|char|short|long)\w*\s+\w*\s*:\s*\d+"), "a bit-field: its order is the compiler's"),
+]
+
+
+def overlay(root):
+    """no packet is laid over memory: no reinterpret_cast and no bit-field in include/sdma/packets"""
+    return [
+        f"{path}:{number}: {what}"
+        for path in files(root, "include/sdma/packets")
+        for number, line in code_lines(read(root, path))
+        for pattern, what in OVERLAY
+        if pattern.search(line)
+    ]
+
+
+def paragraph(root):
+    """each public header begins with a comment that says what it is"""
+    bad = []
+    for path in files(root, "include", suffixes=(".hpp",)):
+        lines = [line.strip() for line in read(root, path).split("\n")]
+        lines = [line for line in lines if line != "#pragma once"]
+        while lines and not lines[0]:
+            lines.pop(0)
+        said = []
+        while lines and lines[0].startswith("//"):
+            said += lines.pop(0).lstrip("/!").split()
+        if len(said) < 6:
+            bad.append(f"{path}:1: begins with no paragraph that says what it is")
+    return bad
+
+
+CHECKS = {check.__name__: check for check in (includes, alone, wire, length, words, overlay, paragraph)}
+
+
+def main(arguments):
+    if arguments == ["--list"]:
+        for name, check in CHECKS.items():
+            print(f"{name:10} {check.__doc__}")
+        return 0
+    if len(arguments) < 2 or arguments[0] not in CHECKS:
+        print(__doc__, file=sys.stderr)
+        return 2
+    check = CHECKS[arguments[0]]
+    complaints = check(pathlib.Path(arguments[1]).resolve(), *arguments[2:])
+    if complaints:
+        print(*complaints, sep="\n")
+        print(f"{len(complaints)} against the rule: {check.__doc__}")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""Each check of hygiene.py finds what it is for, and is silent where there is nothing: on trees of one or two files.
+
+  selftest.py COMPILER...
+"""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import hygiene
+
+COMPILERS = []
+GOOD = "#pragma once\n// A word about what this header is for.\n"
+WIRE_ALLOW = "tests/hygiene/wire_allow.txt"
+
+
+class Tree(unittest.TestCase):
+    def run_check(self, check, files, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text, encoding="utf-8")
+            return check(root, *arguments)
+
+    def good(self, check, files, *arguments):
+        self.assertEqual(self.run_check(check, files, *arguments), [])
+
+    def bad(self, check, files, complaint, *arguments):
+        found = self.run_check(check, files, *arguments)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(complaint, found[0])
+
+
+def header(name, text=""):
+    return {f"include/sdma/{name}.hpp": GOOD + text}
+
+
+def include(name):
+    return f'#include "sdma/{name}.hpp"\n'
+
+
+class Includes(Tree):
+    check = staticmethod(hygiene.includes)
+
+    def test_downward(self):
+        self.good(self.check, header("core/a") | header("packets/b", include("core/a")))
+
+    def test_same_folder(self):
+        self.good(self.check, header("core/a") | header("core/b", include("core/a")))
+
+    def test_upward(self):
+        self.bad(self.check, header("queue/ring") | header("core/b", include("queue/ring")), "core lies before queue")
+
+    def test_upward_in_the_library(self):
+        self.bad(self.check, header("device/soft") | {"lib/stream/a.cpp": include("device/soft")}, "stream lies before device")
+
+    def test_upward_by_a_relative_path(self):
+        files = {"lib/core/a.cpp": '#include "../trace/t.hpp"\n', "lib/trace/t.hpp": ""}
+        self.bad(self.check, files, "core lies before trace")
+
+    def test_private_header_of_the_same_folder(self):
+        self.good(self.check, {"lib/stream/a.cpp": '#include "lexer.hpp"\n', "lib/stream/lexer.hpp": ""})
+
+    def test_public_header_includes_private(self):
+        files = header("stream/text", '#include "stream/lexer.hpp"\n') | {"lib/stream/lexer.hpp": ""}
+        self.bad(self.check, files, "not installed")
+
+    def test_header_only_needs_the_library(self):
+        files = header("stream/text") | header("queue/ring", include("stream/text"))
+        self.bad(self.check, files, "header-only")
+
+    def test_the_library_may(self):
+        self.good(self.check, header("stream/text") | header("queue/dump", include("stream/text")))
+
+    def test_header_only_with_a_dependency(self):
+        self.bad(self.check, header("sync/wait", "#include <fmt/core.h>\n"), "standard library")
+
+    def test_header_only_with_the_system(self):
+        self.bad(self.check, header("sync/wait", "#include <unistd.h>\n"), "standard library")
+
+    def test_header_only_with_standard_and_fences(self):
+        self.good(self.check, header("queue/order", "#include <atomic>\n#include <immintrin.h>\n"))
+
+    def test_ours_in_angle_brackets(self):
+        self.bad(self.check, header("core/a") | header("core/b", "#include <sdma/core/a.hpp>\n"), "in quotes")
+
+    def test_no_such_file(self):
+        self.bad(self.check, header("core/b", include("core/gone")), "no file")
+
+    def test_unknown_folder(self):
+        self.bad(self.check, header("misc/b"), "no folder")
+
+    def test_nobody_includes_the_emulator(self):
+        files = {"lib/emulator/e.hpp": "", "lib/simulate/s.cpp": '#include "emulator/e.hpp"\n'}
+        self.bad(self.check, files, "may not use it")
+
+    def test_the_emulator_uses_devices_and_no_more(self):
+        self.good(self.check, header("device/soft") | {"lib/emulator/e.cpp": include("device/soft")})
+        self.bad(self.check, header("schedule/run") | {"lib/emulator/e.cpp": include("schedule/run")}, "may not use it")
+
+
+class Alone(Tree):
+    check = staticmethod(hygiene.alone)
+
+    def both(self, verdict, files, *more):
+        for compiler in COMPILERS:
+            verdict(self.check, files, *more, compiler)
+
+    def test_complete(self):
+        self.both(self.good, header("core/a", "#include <cstdint>\ninline std::uint32_t one() { return 1; }\n"))
+
+    def test_leans_on_its_includer(self):
+        self.both(self.bad, header("core/a", "inline std::uint32_t one() { return 1; }\n"), "core/a.hpp:1: alone")
+
+    def test_throws_where_it_may_not(self):
+        self.both(self.bad, header("core/a", "inline void f() { throw 1; }\n"), "core/a.hpp:1: alone")
+
+    def test_throws_where_it_may(self):
+        self.both(self.good, header("stream/text", "inline void f() { throw 1; }\n"))
+
+    def test_warns(self):
+        self.both(self.bad, header("stream/text", "inline short f(int i) { return i; }\n"), "text.hpp:1: alone")
+
+    def test_nothing_compiled(self):
+        self.bad(self.check, header("core/a"), "nothing to compile")
+
+
+class Wire(Tree):
+    check = staticmethod(hygiene.wire)
+
+    def test_each_pattern(self):
+        for line in (
+            "auto op = header >> 24;", "x = sub << 8;", "x <<= 16;", "x = 1u << 31u;", "auto op = header & 0xff;",
+            "auto op = 0x00ff'0000u & header;", "x |= 0x08000000;", "x &= ~0xf;", "v.dwords[0]", "auto op = dw[3];",
+            "auto op = view.dwords()[1];",
+        ):
+            with self.subTest(line):
+                found = self.run_check(self.check, header("engine/execute", line + "\n"))
+                self.assertTrue(found)
+
+    def test_innocent(self):
+        for line in (
+            "// op << 24 | sub << 8", 's << "a & 0xff";', "auto half = size >> 1;", "bytes & (size - 1)",
+            "constexpr auto kEnd = 0xfff;", "if (a && 0xff == b)", "dwords[i]", "array<std::uint32_t, 8>", "x = 1u << 3",
+        ):
+            with self.subTest(line):
+                self.good(self.check, header("engine/execute", line + "\n"))
+
+    def test_the_packets_themselves_may(self):
+        self.good(self.check, header("packets/encode", "x = op << 24;\n") | {"lib/packets/a.cpp": "x = d[1] & 0xff;\n"})
+
+    def test_allowed_for_a_reason(self):
+        allow = "include/sdma/queue/ring.hpp :: t & 0xff :: a ticket of eight bits\n"
+        self.good(self.check, header("queue/ring", "x = t & 0xff;\n") | {WIRE_ALLOW: allow})
+
+    def test_allowed_without_a_reason(self):
+        allow = "include/sdma/queue/ring.hpp :: t & 0xff ::\n"
+        self.bad(self.check, header("queue/ring", "x = t & 0xff;\n") | {WIRE_ALLOW: allow}, "no reason")
+
+    def test_allowed_and_gone(self):
+        allow = "include/sdma/queue/ring.hpp :: t & 0xff :: a ticket of eight bits\n"
+        self.bad(self.check, header("queue/ring") | {WIRE_ALLOW: allow}, "no longer there")
+
+    def test_allowed_elsewhere(self):
+        allow = "include/sdma/queue/ring.hpp :: t & 0xff :: a ticket of eight bits\n"
+        files = header("queue/ring", "x = t & 0xff;\n") | header("queue/dump", "x = t & 0xff;\n") | {WIRE_ALLOW: allow}
+        self.bad(self.check, files, "dump.hpp:3")
+
+
+class Length(Tree):
+    check = staticmethod(hygiene.length)
+
+    def test_500(self):
+        self.good(self.check, {"lib/core/a.cpp": "\n" * 500, "tests/core/a.cpp": "\n" * 900})
+
+    def test_501(self):
+        self.bad(self.check, {"lib/core/a.cpp": "\n" * 501}, "501 lines")
+        self.bad(self.check, {"tools/main.cpp": "\n" * 501}, "501 lines")
+
+
+class Words(Tree):
+    check = staticmethod(hygiene.words)
+
+    def test_left_open(self):
+        for word in ("TO" "DO", "FIX" "ME", "XX" "X"):
+            with self.subTest(word):
+                self.bad(self.check, {"docs/a.md": f"one\n{word}: later\n"}, f"docs/a.md:2: {word}")
+        self.bad(self.check, {".ci/run": "# TO" "DO\n"}, ".ci/run:1")
+
+    def test_own_machine(self):
+        for path in ("/ho" "me/ada/x", "/Us" "ers/ada", "/ro" "ot/x", "/wo" "rk/x"):
+            with self.subTest(path):
+                self.bad(self.check, {"scripts/a": f"cp {path} .\n"}, "scripts/a:1")
+
+    def test_innocent(self):
+        text = "/dev/kfd $HOME/x build/work/x ${root}/work/ https://example.org/home/a /tmp/x\n"
+        self.good(self.check, {"a.md": text, "build/x": "TO" "DO", ".git/x": "TO" "DO", "ring.bin": text})
+
+
+class Overlay(Tree):
+    check = staticmethod(hygiene.overlay)
+
+    def test_cast(self):
+        self.bad(self.check, header("packets/a", "auto* p = reinterpret_cast<Copy*>(d);\n"), "a.hpp:3: reinterpret_cast")
+
+    def test_bit_field(self):
+        self.bad(self.check, header("packets/a", "struct A {\n  std::uint32_t op : 8;\n};\n"), "a.hpp:4: a bit-field")
+        self.bad(self.check, header("packets/a", "struct A {\n  unsigned op:8;\n};\n"), "a.hpp:4: a bit-field")
+
+    def test_innocent(self):
+        text = "// reinterpret_cast would not do\nfor (std::uint32_t d : dwords) f(d);\nint x = y ? 1 : 2;\n"
+        self.good(self.check, header("packets/a", text) | header("device/b", "reinterpret_cast<int*>(p)\n"))
+
+
+class Paragraph(Tree):
+    check = staticmethod(hygiene.paragraph)
+
+    def test_said(self):
+        self.good(self.check, header("core/a"))
+
+    def test_nothing_said(self):
+        for text in ("#pragma once\nint x;\n", "", "#pragma once\n// core\nint x;\n", "#pragma once\nint x;\n" + GOOD):
+            with self.subTest(text):
+                self.bad(self.check, {"include/sdma/core/a.hpp": text}, "no paragraph")
+
+
+if __name__ == "__main__":
+    COMPILERS = sys.argv[1:]
+    if not COMPILERS:
+        sys.exit(__doc__)
+    unittest.main(argv=sys.argv[:1])
