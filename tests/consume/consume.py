@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""The library as its users take it: each way builds a small client from nothing, and runs it.
+
+  consume.py subproject|installed|copied SOURCE VERSION COMPILER...
+"""
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+STRICT = ["-std=c++20", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+# What is under test is the packaging, not the optimiser.
+FAST = ["-Dbuildtype=plain", "-Doptimization=0"]
+
+
+def run(*command, **options):
+    """Prints the command, so that a failure can be repeated by hand, and ends the test if it fails."""
+    command = [str(part) for part in command]
+    print("+", shlex.join(command), flush=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    print(done.stdout, end="", flush=True)
+    if done.returncode:
+        sys.exit(f"exit code {done.returncode}")
+    return done.stdout
+
+
+def client(work, name):
+    """A fresh copy of the client's project."""
+    path = work / name
+    shutil.copytree(HERE / "project", path)
+    for program in ("headers.cpp", "runtime.cpp"):
+        shutil.copy(HERE / program, path)
+    return path
+
+
+def targets(build):
+    # What Meson has to say goes to the same stream as its warnings; the file holds the answer alone.
+    return {target["name"] for target in json.loads((build / "meson-info" / "intro-targets.json").read_text())}
+
+
+def subproject(source, version, work, compilers):
+    """(a) In subprojects/ of a Meson project: only headers and library are built there, or only headers."""
+    path = client(work, "client")
+    (path / "subprojects").mkdir()
+    (path / "subprojects" / "sdma").symlink_to(source)
+    environment = os.environ | {"CXX": compilers[0]}
+    ways = [
+        ("whole", [], {"headers", "runtime", "sdma-runtime"}),
+        ("headers-only", ["-Dwith_runtime=disabled", "-Dsdma:runtime=disabled"], {"headers"}),
+    ]
+    for name, options, expected in ways:
+        build = work / name
+        run("meson", "setup", *FAST, f"-Dexpected_version={version}", *options, build, path, env=environment)
+        if targets(build) != expected:
+            sys.exit(f"built {sorted(targets(build))}, expected {sorted(expected)}")
+        run("meson", "test", "-C", build, "--print-errorlogs")
+
+
+def installed(source, version, work, compilers):
+    """(b) Through pkg-config after an installation, headers and library, shared and static; (d) the same with CMake."""
+    build, prefix = work / "build", work / "prefix"
+    run("meson", "setup", *FAST, f"--prefix={prefix}", "--libdir=lib", "-Ddefault_library=both", "-Dtests=disabled",
+        "-Dtools=disabled", "-Dexamples=disabled", "-Dbench=disabled", build, source,
+        env=os.environ | {"CXX": compilers[0]})  # fmt: skip
+    run("meson", "install", "-C", build)
+    shutil.rmtree(build)  # what was installed stands without it
+
+    headers = {path.relative_to(source / "include") for path in (source / "include").rglob("*.hpp")}
+    found = {path.relative_to(prefix / "include") for path in (prefix / "include").rglob("*.hpp")}
+    if headers != found:
+        sys.exit(f"installed headers differ: {sorted(map(str, headers ^ found))}")
+
+    search = f"{prefix}/lib/pkgconfig:{prefix}/share/pkgconfig"
+    environment = os.environ | {"PKG_CONFIG_PATH": search, "LD_LIBRARY_PATH": f"{prefix}/lib"}
+
+    def flags(*arguments):
+        return shlex.split(run("pkg-config", *arguments, env=environment))
+
+    define = f'-DSDMA_EXPECTED_VERSION="{flags("--modversion", "sdma")[0]}"'
+    if define != f'-DSDMA_EXPECTED_VERSION="{version}"':
+        sys.exit(f"pkg-config says {define}, the project {version}")
+    if libraries := [flag for flag in flags("--libs", "sdma") if flag.startswith("-l")]:
+        sys.exit(f"the header-only package links {libraries}")
+    archive = prefix / "lib" / "libsdma-runtime.a"
+    for compiler in compilers:
+        out = work / "program"
+        run(compiler, *STRICT, define, HERE / "headers.cpp", *flags("--cflags", "--libs", "sdma"), "-o", out)
+        run(out)
+        run(compiler, "-std=c++20", define, HERE / "runtime.cpp", *flags("--cflags", "--libs", "sdma-runtime"), "-o", out)
+        run(out, env=environment)
+        static = [archive if flag == "-lsdma-runtime" else flag for flag in flags("--static", "--libs", "sdma-runtime")]
+        run(compiler, "-std=c++20", define, HERE / "runtime.cpp", *flags("--cflags", "sdma-runtime"), *static, "-o", out)
+        run(out)  # without the library's path: it is inside
+
+    path = client(work, "client")
+    run("cmake", "-S", path, "-B", work / "cmake", f"-DCMAKE_CXX_COMPILER={compilers[0]}", env=environment)
+    run("cmake", "--build", work / "cmake")
+    for program in ("headers", "runtime"):
+        run(work / "cmake" / program, env=environment)
+
+
+def copied(source, version, work, compilers):
+    """(c) Only include/sdma, copied into somebody else's tree: strict warnings, no exceptions, no RTTI, nothing linked."""
+    shutil.copytree(source / "include" / "sdma", work / "vendor" / "sdma")
+    for compiler in compilers:
+        for optimise in ("-O0", "-O2"):
+            run(compiler, *STRICT, optimise, f"-I{work / 'vendor'}", f'-DSDMA_EXPECTED_VERSION="{version}"',
+                HERE / "headers.cpp", "-o", work / "program")  # fmt: skip
+            run(work / "program")
+
+
+WAYS = {way.__name__: way for way in (subproject, installed, copied)}
+
+
+def main(arguments):
+    if len(arguments) < 4 or arguments[0] not in WAYS:
+        sys.exit(__doc__)
+    # The caller's flags are not the client's.
+    for name in ("CXXFLAGS", "CPPFLAGS", "LDFLAGS", "DESTDIR"):
+        os.environ.pop(name, None)
+    with tempfile.TemporaryDirectory() as work:
+        way, source, version, *compilers = arguments
+        WAYS[way](pathlib.Path(source).resolve(), version, pathlib.Path(work).resolve(), compilers)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
