@@ -26,9 +26,10 @@ struct Diagnostic {
   std::string where{};                 ///< "file:line:column", "file:0xOFFSET", or what was opened
   std::string message{};               ///< one sentence, no full stop
   std::string hint{};                  ///< what to do, "" where nobody knows
+  std::string excerpt{};               ///< the source line and a line with a caret below the place, "" where there is no text
 };
 
-/// "where: severity[rule]: message" and, where there is one, a second line "  hint: ...". No newline at the end.
+/// "where: severity[rule]: message", then the excerpt and a line "  hint: ..." where there are any. No newline at the end.
 std::string to_string(const Diagnostic&);
 
 }  // namespace v0

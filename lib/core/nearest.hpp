@@ -1,0 +1,59 @@
+#pragma once
+// "did you mean": the candidate that a mistyped word is closest to. Internal to the library and its tools.
+//
+//   Nearest n{"copy_liner"};
+//   for (const auto& p : kPackets) n.offer(p.name);
+//   n.best()   ==   "copy_linear"       // "" when nothing is close: at most a third of the letters, and at most 3, differ
+//
+// Works on words of up to 64 letters; a longer one is close to nothing. No allocation, no error.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+class Nearest {
+ public:
+  explicit Nearest(std::string_view word) noexcept
+      : word_(word), distance_(std::min<std::size_t>(3, (word.size() + 2) / 3) + 1) {}
+
+  void offer(std::string_view candidate) noexcept {
+    const auto d = edits(word_, candidate);
+    if (d < distance_) {
+      distance_ = d;
+      best_ = candidate;
+    }
+  }
+  std::string_view best() const noexcept { return best_; }
+
+ private:
+  static constexpr std::size_t kLongest = 64;
+
+  /// Letters to insert, delete, replace, or exchange with their neighbour.
+  static std::size_t edits(std::string_view a, std::string_view b) noexcept {
+    if (a.size() > kLongest || b.size() > kLongest) return kLongest;
+    std::array<std::array<std::size_t, kLongest + 1>, 3> rows{};
+    for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      auto& row = rows[i % 3];
+      const auto &above = rows[(i + 2) % 3], &two_above = rows[(i + 1) % 3];
+      row[0] = i;
+      for (std::size_t j = 1; j <= b.size(); ++j) {
+        row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1])});
+        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+          row[j] = std::min(row[j], two_above[j - 2] + 1);
+      }
+    }
+    return rows[a.size() % 3][b.size()];
+  }
+
+  std::string_view word_, best_{};
+  std::size_t distance_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,66 @@
+#pragma once
+// Characters to words. Internal: shared by everything that parses the language of docs/text.md.
+//
+//   Lexer lex{"fence addr=0x1000 value=n-1   # done"};
+//   for (Token t = lex.take(); t.kind != Token::end; t = lex.take()) ...
+//       word "fence"  word "addr"  = "="  number 0x1000  word "value"  =  word "n"  -  number 1  line  end
+//
+// Lazy: a word is read when it is asked for, so a text of any size costs no memory, and a loop's body is read again by
+// going back to a position. Blanks and comments are skipped; a newline is a token. A word may contain splices,
+// `gpu{i+1}`, whose text stays as it is. Nothing is reported here: what is no word is a token `bad` for the parser.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+struct Token {
+  enum Kind : std::uint8_t { word, number, symbol, line, end, bad_number, bad };
+  Kind kind = end;
+  bool glued{};             ///< nothing stands between it and the token before
+  std::size_t at{};         ///< offset of its first character
+  std::string_view text{};  ///< "" for line and end
+  std::uint64_t value{};    ///< of a number
+
+  bool is(std::string_view s) const noexcept { return kind == symbol && text == s; }
+};
+
+class Lexer {
+ public:
+  explicit Lexer(std::string_view text, std::size_t begin = 0) noexcept
+      : text_(text), at_(begin), behind_(begin), next_(scan()) {}
+
+  /// The next token, which stays.
+  const Token& peek() const noexcept { return next_; }
+  Token take() noexcept;
+  /// Behind the last token that was taken: where something is missing.
+  std::size_t behind() const noexcept { return behind_; }
+  /// Where the next token begins, for `go`.
+  std::size_t position() const noexcept { return next_.at; }
+  void go(std::size_t position) noexcept {
+    at_ = position;
+    next_ = scan();
+  }
+  /// Skips to the next line token, or to the end.
+  void skip_line() noexcept {
+    while (next_.kind != Token::line && next_.kind != Token::end) take();
+  }
+
+ private:
+  Token scan() noexcept;
+  Token scan_number(std::size_t begin) noexcept;
+  Token scan_word(std::size_t begin) noexcept;
+
+  std::string_view text_;
+  std::size_t at_, behind_;
+  Token next_;
+};
+
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

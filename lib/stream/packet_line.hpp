@@ -1,0 +1,81 @@
+#pragma once
+// One packet line to dwords: `copy_linear bytes=4K src=0x1000 dst=gpu1.buf[64K] dw2|=0x400000 times=2`. Internal: streams and
+// schedules share it.
+//
+//   PacketLines lines{source, names};               // a stream: no symbols
+//   lines.parse(lex, "a packet or 'end'", out, room);
+//
+// Everything comes from the registry: no packet has a name here. All errors of a line are reported to the Source, and then
+// nothing is appended. A schedule gives Symbols, which turns gpu1.buf into an address. A value that depends on `epoch` needs
+// no support: it is linear, so define `epoch` as 0, then as 1, and compare the dwords.
+#include "expression.hpp"
+#include "sdma/packets/registry.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+/// What stands for an address beside numbers.
+class Symbols {
+ public:
+  virtual ~Symbols() = default;
+  /// The address of `ref` ("gpu1.buf") plus `offset`. Reports to the Source, at `at`, if there is none.
+  virtual std::optional<std::uint64_t> address(std::string_view ref, Number offset, std::size_t at, Source&) const = 0;
+};
+
+/// The packet of this name, by binary search; null if there is none.
+const PacketInfo* find_packet(std::string_view name) noexcept;
+
+class PacketLines {
+ public:
+  PacketLines(Source& source, const Names& names, const Symbols* symbols = nullptr) noexcept
+      : source_(source), names_(names), symbols_(symbols) {}
+
+  /// Parses a line up to its end, which is not taken, and appends its dwords, at most `room`. `expected` is what an error
+  /// calls for where the line begins with no packet. False if anything was wrong.
+  bool parse(Lexer&, std::string_view expected, std::vector<std::uint32_t>& out, std::size_t room);
+
+ private:
+  struct Line {
+    const PacketInfo* info{};
+    std::array<std::uint32_t, PacketInfo::kMaxHead> head{};
+    std::uint32_t given{};  // a bit a field
+    bool payload_given{};
+    std::vector<std::uint32_t> payload;
+    std::uint64_t times = 1;
+    bool times_given{};
+  };
+
+  bool dwords(Lexer&, std::vector<std::uint32_t>& out, std::size_t room);
+  bool packet(Lexer&, const PacketInfo&, std::vector<std::uint32_t>& out, std::size_t room);
+  bool item(Lexer&, Line&, std::size_t room);
+  bool flag(const Token&, std::string_view name, Line&);
+  bool field(Lexer&, const Token&, std::string_view name, Line&, std::size_t room);
+  bool reserved(Lexer&, const Token&, std::string_view name, Line&);
+  bool times(Lexer&, const Token&, Line&);
+  bool list(Lexer&, std::string_view name, std::size_t most, Line&);
+  bool payload_counts(const Token&, const FieldInfo&, Line&);
+  bool complete(Lexer&, Line&);
+  bool append(Lexer&, const Line&, std::vector<std::uint32_t>& out, std::size_t room);
+  std::optional<Number> value(Lexer&, const FieldInfo&);
+  std::optional<Number> address(Lexer&);
+  bool in_range(const Token&, const FieldInfo&, Number);
+  void resynchronise(Lexer&);
+  bool fail(std::size_t at, std::string message, std::string hint = "");
+
+  Source& source_;
+  const Names& names_;
+  const Symbols* symbols_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

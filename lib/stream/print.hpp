@@ -1,0 +1,102 @@
+#pragma once
+// Numbers to characters, at the speed of the disassembler. Internal.
+//
+//   char buffer[kNumber]; char* end = put_hex(buffer, 0x7f00);        "0x7f00"
+//
+// Each writes at `p`, at most kNumber characters, and returns what lies behind them. No allocation, no error.
+#include "sdma/packets/info.hpp"
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t kNumber = 21;
+
+inline char* put(char* p, std::string_view s) noexcept {
+  std::memcpy(p, s.data(), s.size());
+  return p + s.size();
+}
+
+inline constexpr auto kTwoDigits = [] {
+  std::array<char, 200> t{};
+  for (std::size_t i = 0; i < 100; ++i) {
+    t[2 * i] = static_cast<char>('0' + i / 10);
+    t[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return t;
+}();
+
+inline char* put_decimal(char* p, std::uint64_t v) noexcept {
+  char digits[20];
+  char* d = digits + sizeof digits;
+  for (; v >= 100; v /= 100) std::memcpy(d -= 2, &kTwoDigits[v % 100 * 2], 2);
+  if (v >= 10) std::memcpy(d -= 2, &kTwoDigits[v * 2], 2);
+  else *--d = static_cast<char>('0' + v);
+  return put(p, {d, static_cast<std::size_t>(digits + sizeof digits - d)});
+}
+
+inline constexpr auto kTwoHex = [] {
+  std::array<char, 512> t{};
+  for (std::size_t i = 0; i < 256; ++i) {
+    t[2 * i] = "0123456789abcdef"[i / 16];
+    t[2 * i + 1] = "0123456789abcdef"[i % 16];
+  }
+  return t;
+}();
+
+/// Exactly eight digits.
+inline char* put_dword(char* p, std::uint32_t v) noexcept {
+  for (int shift = 24; shift >= 0; shift -= 8, p += 2) std::memcpy(p, &kTwoHex[(v >> shift & 0xff) * 2], 2);
+  return p;
+}
+/// "0x" and as many digits as the value has.
+inline char* put_hex(char* p, std::uint64_t v) noexcept {
+  char digits[16];
+  put_dword(put_dword(digits, static_cast<std::uint32_t>(v >> 32)), static_cast<std::uint32_t>(v));
+  const auto n = static_cast<std::size_t>((std::bit_width(v | 1) + 3) / 4);
+  return put(put(p, "0x"), {digits + 16 - n, n});
+}
+
+/// With the largest of K, M, G that divides it.
+inline char* put_bytes(char* p, std::uint64_t v) noexcept {
+  const int zeros = v == 0 ? 0 : std::countr_zero(v);
+  const int unit = zeros >= 30 ? 3 : zeros / 10;
+  p = put_decimal(p, v >> (10 * unit));
+  if (unit > 0) *p++ = "?KMG"[unit];
+  return p;
+}
+/// Decimal within 4095 of zero, seen as a signed number of `width` bits; else hexadecimal.
+inline char* put_value(char* p, std::uint64_t v, unsigned width) noexcept {
+  if (v <= 4095) return put_decimal(p, v);
+  const auto negated = (~v + 1) & (width >= 64 ? ~std::uint64_t{} : (std::uint64_t{1} << width) - 1);
+  if (negated > 4095) return put_hex(p, v);
+  *p++ = '-';
+  return put_decimal(p, negated);
+}
+
+/// The name of a code, "" if it has none. Names are sorted by code.
+inline std::string_view name_of(std::span<const Name> names, std::uint64_t code) noexcept {
+  std::size_t low = 0, high = names.size();
+  while (low < high) {
+    const auto middle = (low + high) / 2;
+    if (names[middle].value < code) low = middle + 1;
+    else high = middle;
+  }
+  return low < names.size() && names[low].value == code ? names[low].text : std::string_view{};
+}
+
+/// Does this packet skip dwords that no field holds, as a NOP does? Text calls them `payload`.
+constexpr bool skips(const PacketInfo& p) noexcept {
+  return p.counted && p.counted->kind != Kind::payload && !p.recognised_only;
+}
+inline constexpr std::string_view kSkipped = "payload";
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,226 @@
+#include "sdma/stream/text.hpp"
+
+#include "print.hpp"
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+using namespace detail;
+
+// The fixed part of a line is written to an array of this size: names are short, and a packet has few fields.
+constexpr std::size_t kNames = [] {
+  std::size_t longest = 0;
+  for (const auto& p : kPackets) {
+    std::size_t n = p.name.size() + PacketInfo::kMaxHead * 20;
+    for (const auto& f : p.fields) {
+      std::size_t value = kNumber;
+      for (const auto& e : f.enumerants) value = value > e.text.size() ? value : e.text.size();
+      n += f.name.size() + value + 2;
+    }
+    longest = longest > n ? longest : n;
+  }
+  return longest;
+}();
+
+char* put_field_value(char* p, const FieldInfo& f, std::uint64_t v) noexcept {
+  if (const auto name = name_of(f.enumerants, v); !name.empty()) return put(p, name);
+  switch (f.kind) {
+    case Kind::bytes: return put_bytes(p, v);
+    case Kind::address:
+    case Kind::hex: return put_hex(p, v);
+    case Kind::value: return put_value(p, v, f.width());
+    default: return put_decimal(p, v);
+  }
+}
+
+void append_list(std::string& out, std::span<const std::uint32_t> d) {
+  char buffer[64];
+  out += '[';
+  for (std::size_t i = 0; i < d.size();) {
+    std::size_t n = 1;
+    while (i + n < d.size() && d[i + n] == d[i]) ++n;
+    char* p = buffer;
+    if (i > 0) *p++ = ' ';
+    p = put_hex(p, d[i]);
+    if (n >= 4) {
+      *p++ = '*';
+      p = put_decimal(p, n);
+      i += n;
+    } else {
+      ++i;
+    }
+    out.append(buffer, p);
+  }
+  out += ']';
+}
+
+void append_dword_line(std::string& out, std::uint32_t dword) {
+  char line[32];
+  out.append(line, put_dword(put(line, ".dword 0x"), dword));
+}
+
+void append_raw_packet(std::string& out, const PacketView& v) {
+  char word[16];
+  out += ".dword";
+  for (const auto d : v.dwords) out.append(word, put_dword(put(word, " 0x"), d));
+  out.append("  # ").append(v.info->name);
+}
+
+bool any(std::span<const std::uint32_t> d) noexcept {
+  for (const auto w : d)
+    if (w != 0) return true;
+  return false;
+}
+
+char* put_reserved(char* p, const PacketView& v) noexcept {
+  for (std::size_t i = 0; i < v.info->head; ++i) {
+    const auto bits = v.dwords[i] & v.info->reserved(i);
+    if (bits == 0) continue;
+    p = put_decimal(put(p, " dw"), i);
+    p = put_hex(put(p, "|="), bits);
+  }
+  return p;
+}
+
+void append_packet(std::string& out, const PacketView& v) {
+  const PacketInfo& info = *v.info;
+  const std::uint32_t* d = v.dwords.data();
+  // What a NOP skips is said as a list, and the list then says its length.
+  const auto skipped = skips(info) ? v.dwords.subspan(info.head) : std::span<const std::uint32_t>{};
+  const bool has_payload = any(skipped);
+
+  char line[kNames];
+  char* p = put(line, info.name);
+  const auto spill = [&] {
+    out.append(line, p);
+    p = line;
+  };
+  for (const auto& f : info.fields) {
+    const auto value = value_of(f, d);
+    if (f.kind == Kind::payload) {
+      const auto data = v.dwords.subspan(info.fixed);
+      if (f.optional && data.empty()) continue;
+      *p++ = ' ';
+      p = put(p, f.name);
+      *p++ = '=';
+      spill();
+      append_list(out, data);
+      continue;
+    }
+    if (f.optional && value == f.fallback) continue;
+    if (has_payload && &f == info.counted) continue;
+    *p++ = ' ';
+    p = put(p, f.name);
+    if (f.kind == Kind::flag) continue;
+    *p++ = '=';
+    p = put_field_value(p, f, value);
+  }
+  if (has_payload) {
+    *p++ = ' ';
+    p = put(p, kSkipped);
+    *p++ = '=';
+    spill();
+    append_list(out, skipped);
+  }
+  p = put_reserved(p, v);
+  spill();
+}
+
+}  // namespace
+
+void append_text(std::string& out, const PacketView& v) {
+  if (v.whole()) return v.info->recognised_only ? append_raw_packet(out, v) : append_packet(out, v);
+  for (std::size_t i = 0; i < v.dwords.size(); ++i) {
+    if (i > 0) out += '\n';
+    append_dword_line(out, v.dwords[i]);
+    if (i == 0 && v.info) out.append("  # truncated ").append(v.info->name);
+  }
+}
+
+std::string to_text(const PacketView& v) {
+  std::string s;
+  append_text(s, v);
+  return s;
+}
+
+void Disassembler::line_end(std::string& out, std::span<const std::uint32_t> dwords) {
+  constexpr std::size_t kShown = 16;
+  if (options_.offsets || options_.raw) out += "  #";
+  if (options_.offsets) {
+    char text[2 + kNumber];
+    char* p = put_hex(text, at_);
+    // At least four digits, so that the offsets of a ring stand in one column.
+    out.append(" 0x").append(p - text < 6 ? static_cast<std::size_t>(6 - (p - text)) : 0, '0').append(text + 2, p);
+    if (options_.raw) out += ':';
+  }
+  if (options_.raw) {
+    char word[16];
+    for (const auto d : dwords.first(dwords.size() < kShown ? dwords.size() : kShown)) {
+      word[0] = ' ';
+      out.append(word, put_dword(word + 1, d));
+    }
+    if (dwords.size() > kShown) out += " ..";
+  }
+  out += '\n';
+}
+
+void Disassembler::add(std::string& out, std::uint32_t dword, bool raw) {
+  if (run_.count > 0 && (run_.dword != dword || run_.raw != raw)) flush(out);
+  run_.dword = dword;
+  run_.raw = raw;
+  ++run_.count;
+}
+
+void Disassembler::flush(std::string& out) {
+  const std::span<const std::uint32_t> one{&run_.dword, 1};
+  const bool folded = run_.count >= 4;
+  for (std::size_t lines = folded ? 1 : run_.count; lines > 0; --lines) {
+    if (run_.raw) append_dword_line(out, run_.dword);
+    else append_packet(out, Reader{one}.next());
+    if (folded) {
+      char times[8 + kNumber];
+      out.append(times, put_decimal(put(times, " times="), run_.count));
+    }
+    line_end(out, one);
+    at_ += 4 * (folded ? run_.count : 1);
+  }
+  run_.count = 0;
+}
+
+std::size_t Disassembler::append(std::string& out, std::span<const std::uint32_t> in, bool last) {
+  Reader r{in};
+  while (r) {
+    const auto begin = r.position();
+    const auto v = r.next();
+    if (v.cut_off && !last) return begin;
+    if (v.dwords.size() == 1 && !v.cut_off && !(v.info && v.info->recognised_only)) {
+      add(out, v.dwords[0], v.info == nullptr);
+      continue;
+    }
+    flush(out);
+    if (v.cut_off) {
+      append_dword_line(out, v.dwords[0]);
+      out.append("  # truncated ").append(v.info->name);
+      line_end(out, v.dwords.first(1));
+      at_ += 4;
+      for (const auto d : v.dwords.subspan(1)) add(out, d, true);
+      continue;
+    }
+    append_text(out, v);
+    line_end(out, v.dwords);
+    at_ += 4 * v.dwords.size();
+  }
+  if (last) flush(out);
+  return in.size();
+}
+
+std::string disassemble(std::span<const std::uint32_t> dwords, const TextOptions& options) {
+  std::string out;
+  out.reserve(dwords.size() * 10);
+  Disassembler{options}.append(out, dwords, true);
+  return out;
+}
+
+}  // namespace v0
+}  // namespace sdma
