@@ -98,7 +98,7 @@ def installed(source, version, work, compilers):
         run(out)  # without the library's path: it is inside
 
     path = client(work, "client")
-    run("cmake", "-S", path, "-B", work / "cmake", f"-DCMAKE_CXX_COMPILER={compilers[0]}", env=environment)
+    run("cmake", "-G", "Ninja", "-S", path, "-B", work / "cmake", f"-DCMAKE_CXX_COMPILER={compilers[0]}", env=environment)
     run("cmake", "--build", work / "cmake")
     for program in ("headers", "runtime"):
         run(work / "cmake" / program, env=environment)
