@@ -191,7 +191,7 @@ def words(root):
     for folder, folders, names in os.walk(root):
         # Build folders hold the machine's paths by their nature; hidden ones are not ours, except .ci.
         folders[:] = sorted(
-            f for f in folders if not (f.startswith(("build", "__")) or (f.startswith(".") and f != ".ci") or f == "subprojects")
+            f for f in folders if f == ".ci" or not (f.startswith(("build", "__", ".")) or f == "subprojects")
         )
         for name in sorted(names):
             path = pathlib.Path(folder, name)
@@ -210,7 +210,10 @@ def words(root):
 
 OVERLAY = [
     (re.compile(r"\breinterpret_cast\b"), "reinterpret_cast: dwords become packets through their layout"),
-    (re.compile(r"^\s*(?:std::)?u?(?:int|unsigned|bool|char|short|long)\w*\s+\w*\s*:\s*\d+"), "a bit-field: its order is the compiler's"),
+    (
+        re.compile(r"^\s*(?:std::)?u?(?:int|unsigned|bool|char|short|long)\w*\s+\w*\s*:\s*\d+"),
+        "a bit-field: its order is the compiler's",
+    ),
 ]
 
 

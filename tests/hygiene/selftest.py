@@ -54,7 +54,8 @@ class Includes(Tree):
         self.bad(self.check, header("queue/ring") | header("core/b", include("queue/ring")), "core lies before queue")
 
     def test_upward_in_the_library(self):
-        self.bad(self.check, header("device/soft") | {"lib/stream/a.cpp": include("device/soft")}, "stream lies before device")
+        files = header("device/soft") | {"lib/stream/a.cpp": include("device/soft")}
+        self.bad(self.check, files, "stream lies before device")
 
     def test_upward_by_a_relative_path(self):
         files = {"lib/core/a.cpp": '#include "../trace/t.hpp"\n', "lib/trace/t.hpp": ""}
