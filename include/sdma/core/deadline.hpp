@@ -4,8 +4,10 @@
 //   auto d = Deadline::in(std::chrono::milliseconds(200));
 //   while (!d.passed()) { ... }
 //
-// A plain value on the steady clock; a duration too long for the clock ends at the clock's last moment.
+// A plain value on the steady clock; a duration too long for the clock ends at the clock's last moment, and one of zero or
+// less has passed already.
 #include <chrono>
+#include <concepts>
 
 namespace sdma {
 inline namespace v0 {
@@ -14,9 +16,12 @@ struct Deadline {
   using Clock = std::chrono::steady_clock;
   Clock::time_point at{};
 
-  static Deadline in(std::chrono::nanoseconds d) noexcept {
+  template <std::integral Rep, class Period> static Deadline in(std::chrono::duration<Rep, Period> d) noexcept {
     const auto now = Clock::now();
-    return {d > Clock::time_point::max() - now ? Clock::time_point::max() : now + d};
+    // Compared in floating point: hours::max() has no place among nanoseconds, and the conversion would wrap.
+    using Seconds = std::chrono::duration<long double>;
+    if (Seconds(d) >= Seconds(Clock::time_point::max() - now)) return {Clock::time_point::max()};
+    return {d <= d.zero() ? now : now + std::chrono::duration_cast<Clock::duration>(d)};
   }
   bool passed() const noexcept { return Clock::now() >= at; }
   /// What is left, zero when passed.

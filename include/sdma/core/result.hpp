@@ -105,6 +105,7 @@ template <class T, class E = Errc> class [[nodiscard]] Result {
   constexpr const E& error() const& noexcept { return s_.error(); }
   constexpr E&& error() && noexcept { return std::move(s_.error()); }
   constexpr T value_or(T other) const& noexcept { return s_.has() ? s_.value() : std::move(other); }
+  constexpr T value_or(T other) && noexcept { return std::move(s_.has() ? s_.value() : other); }
 
  private:
   detail::ResultStorage<T, E> s_;

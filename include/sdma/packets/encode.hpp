@@ -26,7 +26,8 @@ template <class P, std::size_t I> using FieldOf = std::remove_cvref_t<decltype(s
 template <class P, class Fn> [[gnu::always_inline]] constexpr void each(Fn fn) noexcept {
   [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
     (fn.template operator()<I>(), ...);
-  }(std::make_index_sequence<kFields<P>>{});
+  }
+  (std::make_index_sequence<kFields<P>>{});
 }
 
 template <class P> consteval std::size_t counter() {  // index of the field that sets the length
@@ -92,7 +93,8 @@ template <class P> consteval bool fields_inside() {
   bool ok = true;
   each<P>([&]<std::size_t I>() {
     constexpr auto& f = field<P, I>;
-    if (f.lo > f.hi || f.width() > 64 || f.dword + f.hi / 32u >= head<P>()) ok = false;
+    // A field begins in its dword and ends at the latest in the next: stored and store look at these two.
+    if (f.lo > f.hi || f.lo > 31 || f.hi > 63 || f.dword + f.hi / 32u >= head<P>()) ok = false;
   });
   return ok && layout<P>.pattern.reach() <= head<P>();
 }
@@ -116,7 +118,7 @@ template <class P> consteval bool members_hold_fields() {
     constexpr auto& f = field<P, I>;
     using T = typename FieldOf<P, I>::Type;
     if (f.kind == Kind::payload) return;
-    if (std::is_same_v<T, bool> ? f.width() != 1 : f.width() > 8 * sizeof(T)) ok = false;
+    if (std::is_same_v<T, bool> ? f.width() != 1 : f.width() + f.bias > 8 * sizeof(T)) ok = false;
   });
   return ok;
 }
@@ -136,8 +138,11 @@ template <class P> consteval bool names_differ() {
 /// Compile-time proof that a description describes: always true, or a static_assert that says why not.
 template <class P> consteval bool well_formed() {
   static_assert(detail::fields_inside<P>(), "a field or the pattern of this packet leaves the packet's fixed dwords");
-  static_assert(detail::one_owner_a_bit<P>(), "a bit of this packet has two owners (two fields, or a field and the pattern)");
-  static_assert(detail::members_hold_fields<P>(), "a field of this packet is wider than its member (a bool holds one bit)");
+  static_assert(detail::one_owner_a_bit<P>(),
+                "a bit of this packet has two owners (two fields, or a field and the pattern)");
+  static_assert(
+      detail::members_hold_fields<P>(),
+      "a field of this packet is wider than its member (a bool holds one bit, a value stored less one needs one more)");
   static_assert(detail::names_differ<P>(), "two fields of this packet have one name");
   static_assert(detail::kFixed<P> || detail::counter<P>() < detail::kFields<P>,
                 "this packet's length is counted by a field that it does not have");
@@ -153,9 +158,8 @@ template <Packet P> [[gnu::always_inline]] constexpr std::size_t length(const P&
 /// Writes `length(p)` dwords, in ascending order, each once, and returns what lies behind them. Requires fits(p).
 template <Packet P> [[gnu::always_inline]] constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
   static_assert(well_formed<P>());
-  [&]<std::size_t... D>(std::index_sequence<D...>) __attribute__((always_inline)) {
-    (detail::put<P, D>(p, out), ...);
-  }(std::make_index_sequence<detail::head<P>()>{});
+  [&]<std::size_t... D>(std::index_sequence<D...>) __attribute__((always_inline)) { (detail::put<P, D>(p, out), ...); }
+  (std::make_index_sequence<detail::head<P>()>{});
   if constexpr (detail::kFixed<P>) {
     return out + detail::head<P>();
   } else {
@@ -202,7 +206,8 @@ template <Packet P> [[gnu::always_inline]] constexpr P decode(std::span<const st
     constexpr auto& f = detail::field<P, I>;
     using F = detail::FieldOf<P, I>;
     const auto v = value_of(f, d.data());
-    if constexpr (f.kind == Kind::payload) p.*F::member = d.subspan(layout<P>.length.fixed, layout<P>.length.stride * v);
+    if constexpr (f.kind == Kind::payload)
+      p.*F::member = d.subspan(layout<P>.length.fixed, layout<P>.length.stride * v);
     else p.*F::member = static_cast<typename F::Type>(v);
   });
   return p;
@@ -223,7 +228,8 @@ template <class P, std::size_t I> [[gnu::always_inline]] constexpr bool is_align
 template <class P> [[gnu::always_inline]] constexpr bool obeys_all(const P& p) noexcept {
   return [&]<std::size_t... R>(std::index_sequence<R...>) __attribute__((always_inline)) {
     return (layout<P>.rules[R].holds(p) && ...);
-  }(std::make_index_sequence<layout<P>.rules.size()>{});
+  }
+  (std::make_index_sequence<layout<P>.rules.size()>{});
 }
 }  // namespace detail
 

@@ -27,8 +27,9 @@ struct PacketInfo {
   std::uint8_t fixed{}, stride = 1;  ///< length = fixed + stride * (value of *counted)
   const FieldInfo* counted{};        ///< null: the length is `fixed`
   Privilege privilege = Privilege::user;
-  bool recognised_only = false;      ///< its length is known and its fields are not: text keeps it as raw dwords
-  std::array<std::uint32_t, kMaxHead> owned{};  ///< bits of each head dword that pattern or fields own; the rest is reserved
+  bool recognised_only = false;  ///< its length is known and its fields are not: text keeps it as raw dwords
+  std::array<std::uint32_t, kMaxHead>
+      owned{};  ///< bits of each head dword that pattern or fields own; the rest is reserved
 
   constexpr std::size_t length(const std::uint32_t* d) const noexcept {
     return counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed;
@@ -56,12 +57,14 @@ template <class P> consteval auto flatten() {
 }
 template <class P> inline constexpr auto flat = flatten<P>();
 
-template <class P, std::size_t R> inline constexpr RuleInfo erased{
-    layout<P>.rules[R].id, layout<P>.rules[R].text,
-    [](std::span<const std::uint32_t> d) { return layout<P>.rules[R].holds(decode<P>(d)); }};
+template <class P, std::size_t R>
+inline constexpr RuleInfo erased{layout<P>.rules[R].id, layout<P>.rules[R].text, [](std::span<const std::uint32_t> d) {
+                                   return layout<P>.rules[R].holds(decode<P>(d));
+                                 }};
 template <class P> inline constexpr auto rules = []<std::size_t... R>(std::index_sequence<R...>) {
   return std::array<RuleInfo, sizeof...(R)>{erased<P, R>...};
-}(std::make_index_sequence<layout<P>.rules.size()>{});
+}
+(std::make_index_sequence<layout<P>.rules.size()>{});
 
 template <class P> consteval const FieldInfo* counted() {
   if constexpr (kFixed<P>) return nullptr;
@@ -81,17 +84,31 @@ template <class P> consteval auto owned() {
 
 /// `layout<P>` as plain data.
 template <Packet P>
-inline constexpr PacketInfo info{
-    .name = layout<P>.name, .doc = layout<P>.doc, .pattern = layout<P>.pattern, .fields = detail::flat<P>,
-    .rules = detail::rules<P>, .head = static_cast<std::uint8_t>(detail::head<P>()), .fixed = layout<P>.length.fixed,
-    .stride = layout<P>.length.stride, .counted = detail::counted<P>(), .privilege = layout<P>.privilege,
-    .owned = detail::owned<P>()};
+inline constexpr PacketInfo info{.name = layout<P>.name,
+                                 .doc = layout<P>.doc,
+                                 .pattern = layout<P>.pattern,
+                                 .fields = detail::flat<P>,
+                                 .rules = detail::rules<P>,
+                                 .head = static_cast<std::uint8_t>(detail::head<P>()),
+                                 .fixed = layout<P>.length.fixed,
+                                 .stride = layout<P>.length.stride,
+                                 .counted = detail::counted<P>(),
+                                 .privilege = layout<P>.privilege,
+                                 .owned = detail::owned<P>()};
 
 /// A packet that is recognised by its header and stepped over, no more.
 constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
                                 const FieldInfo* counted = nullptr, int head = 0) noexcept {
-  return {.name = name, .doc = doc, .pattern = p, .head = static_cast<std::uint8_t>(head ? head : dwords),
-          .fixed = static_cast<std::uint8_t>(dwords), .counted = counted, .recognised_only = true};
+  PacketInfo i{.name = name,
+               .doc = doc,
+               .pattern = p,
+               .head = static_cast<std::uint8_t>(head ? head : dwords),
+               .fixed = static_cast<std::uint8_t>(dwords),
+               .counted = counted,
+               .recognised_only = true};
+  for (std::size_t d = 0; d < Pattern::kDwords; ++d) i.owned[d] = p.mask[d];
+  if (counted) i.owned[counted->dword] |= static_cast<std::uint32_t>(counted->mask() << counted->lo);
+  return i;
 }
 
 }  // namespace v0

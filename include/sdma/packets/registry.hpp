@@ -18,15 +18,14 @@
 namespace sdma {
 inline namespace v0 {
 
-template <class... P> struct PacketList {
-  static constexpr std::size_t size = sizeof...(P);
-};
+template <class... P> struct PacketList { static constexpr std::size_t size = sizeof...(P); };
 
 /// Every described packet in the order of op and sub_op; where one pattern contains another, the narrower first.
-using Packets = PacketList<Nop, CopyLinear, CopyBroadcast, CopyStruct, CopySubwindow, CopyDirtyPage, CopyPhysical, CopySwap,
-                           Write, Indirect, Fence, Trap, Semaphore, PollMem, HdpFlush, PollReg, PollRegToMem, PollDirtyBits,
-                           PollVerify, CondExec, Atomic, Fill, FillMulti, PteGenerate, PteCopy, PteModify, PteCopyBackwards,
-                           TimestampSet, TimestampLocal, Timestamp, SrbmWrite, PreExec, DummyTrap>;
+using Packets =
+    PacketList<Nop, CopyLinear, CopyBroadcast, CopyStruct, CopySubwindow, CopyDirtyPage, CopyPhysical, CopySwap, Write,
+               Indirect, Fence, Trap, Semaphore, PollMem, HdpFlush, PollReg, PollRegToMem, PollDirtyBits, PollVerify,
+               CondExec, Atomic, Fill, FillMulti, PteGenerate, PteCopy, PteModify, PteCopyBackwards, TimestampSet,
+               TimestampLocal, Timestamp, SrbmWrite, PreExec, DummyTrap>;
 
 namespace detail {
 
@@ -53,13 +52,15 @@ template <class P, class... All> consteval std::size_t place(PacketList<All...>)
 template <std::size_t N> consteval bool unambiguous(const std::array<PacketInfo, N>& all) {
   for (std::size_t i = 0; i < N; ++i)
     for (std::size_t j = i + 1; j < N; ++j) {
-      bool meet = true, narrower = true;
+      bool meet = true, within = true, narrower = false;
       for (std::size_t d = 0; d < Pattern::kDwords; ++d) {
         const auto &a = all[i].pattern, &b = all[j].pattern;
         if ((a.value[d] ^ b.value[d]) & a.mask[d] & b.mask[d]) meet = false;
-        if (b.mask[d] & ~a.mask[d]) narrower = false;
+        if (b.mask[d] & ~a.mask[d]) within = false;
+        if (a.mask[d] & ~b.mask[d]) narrower = true;
       }
-      if (meet && !(narrower && all[i].fixed == all[j].fixed && !all[i].counted && !all[j].counted)) return false;
+      if (meet && !(within && narrower && all[i].fixed == all[j].fixed && !all[i].counted && !all[j].counted))
+        return false;
     }
   return true;
 }
@@ -71,7 +72,10 @@ inline constexpr std::uint8_t kNone = 255;
 static_assert(kPackets.size() < kNone);
 
 /// The op and sub_op that a pattern asks for; sub_op -1: any.
-struct Header { std::uint32_t op; int sub; };
+struct Header {
+  std::uint32_t op;
+  int sub;
+};
 consteval Header header(const PacketInfo& p) {
   const auto mask = p.pattern.mask[0], value = p.pattern.value[0];
   return {value & 0xff, mask >> 8 & 0xff ? static_cast<int>(value >> 8 & 0xff) : -1};
@@ -83,7 +87,8 @@ consteval auto first_by_op() {
   for (std::size_t i = kPackets.size(); i-- > 0;) {
     const auto h = header(kPackets[i]);
     if (h.sub >= 0) first[h.op][static_cast<std::size_t>(h.sub)] = static_cast<std::uint8_t>(i);
-    else for (auto& cell : first[h.op]) cell = static_cast<std::uint8_t>(i);
+    else
+      for (auto& cell : first[h.op]) cell = static_cast<std::uint8_t>(i);
   }
   return first;
 }
@@ -102,8 +107,8 @@ inline constexpr auto kFirst = first_by_op();
 inline constexpr auto kNext = next_alike();
 
 template <class P, class Fn> void call(std::span<const std::uint32_t> d, Fn& fn) { fn(decode<P>(d)); }
-template <class Fn, class... P> inline constexpr std::array<void (*)(std::span<const std::uint32_t>, Fn&), sizeof...(P)>
-    kCalls{&call<P, Fn>...};
+template <class Fn, class... P>
+inline constexpr std::array<void (*)(std::span<const std::uint32_t>, Fn&), sizeof...(P)> kCalls{&call<P, Fn>...};
 template <class Fn, class... P> void visit(std::size_t i, std::span<const std::uint32_t> d, Fn& fn, PacketList<P...>) {
   kCalls<Fn, P...>[i](d, fn);
 }

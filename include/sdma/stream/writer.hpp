@@ -12,7 +12,8 @@
 // write-combining memory. One thread at a time; no allocation, no wait.
 //
 // A chunk is a multiple of 64 bytes below the 2^30 that the field holds, so that the second packet of a copy begins as
-// aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines.
+// aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines. A request whose bytes would run
+// past the end of the 64-bit address space is a bad_packet: it is nothing that an engine could do.
 #include "sdma/core/result.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/encode.hpp"
@@ -26,9 +27,21 @@ inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest m
 
 class Writer {
  public:
-  struct Copy { GpuVa src{}, dst{}; std::uint64_t bytes{}; std::uint32_t chunk = kChunk; };
-  struct Broadcast { GpuVa src{}, dst1{}, dst2{}; std::uint64_t bytes{}; std::uint32_t chunk = kChunk; };
-  struct Swap { GpuVa a{}, b{}; std::uint64_t bytes{}; std::uint32_t chunk = kChunk; };
+  struct Copy {
+    GpuVa src{}, dst{};
+    std::uint64_t bytes{};
+    std::uint32_t chunk = kChunk;
+  };
+  struct Broadcast {
+    GpuVa src{}, dst1{}, dst2{};
+    std::uint64_t bytes{};
+    std::uint32_t chunk = kChunk;
+  };
+  struct Swap {
+    GpuVa a{}, b{};
+    std::uint64_t bytes{};
+    std::uint32_t chunk = kChunk;
+  };
   struct Fill {
     GpuVa dst{};
     std::uint32_t data{};
@@ -49,18 +62,21 @@ class Writer {
 
   /// As many CopyLinear as `bytes` needs.
   constexpr Errc copy(const Copy& c) noexcept {
+    if (wraps(c.bytes, c.src, c.dst)) return Errc::bad_packet;
     return split<CopyLinear>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopyLinear{.src = c.src + at, .dst = c.dst + at, .bytes = n};
     });
   }
-  /// As many CopyBroadcast as `bytes` needs. The chunk must be a multiple of 32 where it takes several.
+  /// As many CopyBroadcast as `bytes` needs. Destinations that are equal modulo 32 stay so, whatever the chunk.
   constexpr Errc broadcast(const Broadcast& c) noexcept {
+    if (wraps(c.bytes, c.src, c.dst1, c.dst2)) return Errc::bad_packet;
     return split<CopyBroadcast>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopyBroadcast{.src = c.src + at, .dst1 = c.dst1 + at, .dst2 = c.dst2 + at, .bytes = n};
     });
   }
   /// As many CopySwap as `bytes` needs. The chunk must be a multiple of 64 where it takes several.
   constexpr Errc swap(const Swap& c) noexcept {
+    if (wraps(c.bytes, c.a, c.b)) return Errc::bad_packet;
     return split<CopySwap>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopySwap{.a = c.a + at, .b = c.b + at, .bytes = n};
     });
@@ -68,7 +84,8 @@ class Writer {
   /// As many Fill as `bytes` needs; `bytes` and the chunk must be multiples of the unit: a fill covers what it is asked for.
   constexpr Errc fill(const Fill& c) noexcept {
     const auto unit = std::uint64_t{1} << (static_cast<unsigned>(c.unit) & 3);
-    if (c.unit > FillUnit::dword || c.bytes % unit != 0 || c.chunk % unit != 0) return Errc::bad_packet;
+    if (c.unit > FillUnit::dword || c.bytes % unit != 0 || c.chunk % unit != 0 || wraps(c.bytes, c.dst))
+      return Errc::bad_packet;
     return split<sdma::Fill>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return sdma::Fill{.dst = c.dst + at, .data = c.data, .bytes = n, .unit = c.unit};
     });
@@ -78,15 +95,18 @@ class Writer {
   constexpr std::span<std::uint32_t> written() const noexcept { return {begin_, at_}; }
 
  private:
+  template <class... Va> static constexpr bool wraps(std::uint64_t bytes, Va... va) noexcept {
+    return bytes != 0 && ((va.value + (bytes - 1) < va.value) || ...);
+  }
   /// Chunks of one request: all, or none.
-  template <Packet P, class Make>
-  constexpr Errc split(std::uint64_t bytes, std::uint32_t chunk, Make make) noexcept {
+  template <Packet P, class Make> constexpr Errc split(std::uint64_t bytes, std::uint32_t chunk, Make make) noexcept {
     if (bytes == 0 || chunk == 0) return Errc::bad_packet;
     const auto packets = (bytes - 1) / chunk + 1;
     // The first, the second and the last stand for all: every other begins a multiple of the chunk behind the second.
     const auto last = (packets - 1) * chunk;
     if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return Errc::bad_packet;
-    if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last)))) return Errc::bad_packet;
+    if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
+      return Errc::bad_packet;
     if (packets > 2 && !fits(make(last, static_cast<std::uint32_t>(bytes - last)))) return Errc::bad_packet;
     if (packets > room() / layout<P>.length.fixed) return Errc::no_space;
     for (std::uint64_t at = 0; at < bytes; at += chunk)
