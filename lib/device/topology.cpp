@@ -1,0 +1,149 @@
+#include "sdma/device/topology.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <iterator>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+// clang-format off
+/// The engine that the kernel driver recommends from row to column on a full node; 0: to itself. All 56 pairs as public
+/// drivers and libraries have them.
+constexpr std::uint8_t kRecommended[8][8] = {
+    { 0, 14, 12,  2,  4,  8, 10,  6},
+    {14,  0,  2, 10,  8,  4,  6, 12},
+    {10,  2,  0, 12, 14,  6,  4,  8},
+    { 2, 12, 10,  0,  6, 14,  8,  4},
+    { 4,  8, 14,  6,  0, 10, 12,  2},
+    { 8,  4,  6, 14, 12,  0,  2, 10},
+    {10,  6,  4,  8, 12,  2,  0, 14},
+    { 6, 12,  8,  4,  2, 10, 14,  0},
+};
+// clang-format on
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+std::string name_of(End e) { return fmt::format("{}{}", e.kind == End::Kind::cpu ? "cpu" : "gpu", e.index); }
+
+std::string engines_of(std::uint64_t mask) {
+  std::string out;
+  for (; mask != 0; mask &= mask - 1)
+    fmt::format_to(std::back_inserter(out), "{}{}", out.empty() ? "" : ",", std::countr_zero(mask));
+  return out.empty() ? "-" : out;
+}
+
+void append_pairs(std::string& out, const Topology& t) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\nrecommended engine from a GPU (row) to a GPU (column) and to the host\n     ");
+  for (std::size_t d = 0; d < t.gpus.size(); ++d) fmt::format_to(to, "{:>5}", fmt::format("gpu{}", d));
+  fmt::format_to(to, "  host\n");
+  for (std::uint32_t s = 0; s < t.gpus.size(); ++s) {
+    fmt::format_to(to, "{:<5}", fmt::format("gpu{}", s));
+    for (std::uint32_t d = 0; d < t.gpus.size(); ++d) {
+      const auto e = t.engine_for(GpuId{s}, GpuId{d});
+      fmt::format_to(to, "{:>5}", s == d ? "-" : e ? fmt::to_string(e->value) : "?");
+    }
+    const auto e = t.engine_for(GpuId{s}, HostDirection::to_host);
+    fmt::format_to(to, "{:>6}\n", e ? fmt::to_string(e->value) : "?");
+  }
+}
+
+void append_links(std::string& out, const Topology& t) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n{:<5} {:<5} {:<5} {:>9}  {:<10} engines\n", "from", "to", "type", "GB/s", "atomics");
+  for (const auto& l : t.links) {
+    const auto rate = l.mb_per_s == 0 ? std::string("?") : fmt::format("{:.1f}", l.mb_per_s / 1000.0);
+    fmt::format_to(to, "{:<5} {:<5} {:<5} {:>9}  {:<10} {}\n", name_of(l.from), name_of(l.to), name(l.type), rate,
+                   l.atomics_64 ? "64-bit" : "none", engines_of(l.engine_mask));
+  }
+}
+
+}  // namespace
+
+const Link* Topology::link(End from, End to) const noexcept {
+  for (const auto& l : links)
+    if (l.from == from && l.to == to) return &l;
+  return nullptr;
+}
+
+Result<EngineId> Topology::engine_for(GpuId src, GpuId dst) const noexcept {
+  if (src.value >= gpus.size() || dst.value >= gpus.size()) return Errc::bad_argument;
+  const auto& g = gpus[src.value];
+  if (g.engines() == 0) return Errc::bad_argument;
+  if (src == dst) return EngineId{0};
+  const auto* l = link(End::gpu(src.value), End::gpu(dst.value));
+  if (l && l->engine_mask != 0) return EngineId{static_cast<std::uint32_t>(std::countr_zero(l->engine_mask))};
+  return EngineId{g.xgmi_engines != 0 ? g.host_engines : 0};
+}
+
+Result<EngineId> Topology::engine_for(GpuId g, HostDirection d) const noexcept {
+  if (g.value >= gpus.size() || gpus[g.value].engines() == 0) return Errc::bad_argument;
+  return EngineId{d == HostDirection::from_host && gpus[g.value].host_engines > 1 ? 1u : 0u};
+}
+
+Result<Topology, Diagnostic> mi300x(std::uint32_t n) {
+  if (n < 1 || n > 8)
+    return Diagnostic{.where = "mi300x",
+                      .message = fmt::format("a node has 1 to 8 MI300X, not {}", n),
+                      .hint = "describe another machine as JSON: topology_from_json"};
+  Topology t{.name = fmt::format("{} x MI300X", n)};
+  t.cpus.assign(n > 4 ? 2 : 1, CpuNode{.name = "host"});
+  t.gpus.assign(n, Gpu{.name = "MI300X",
+                       .gfx = 90402,
+                       .memory_bytes = 192 * kGiB,
+                       .host_engines = 2,
+                       .xgmi_engines = 14,
+                       .queues_per_engine = 8});
+  for (std::uint32_t s = 0; s < n; ++s) {
+    const Link host{.from = End::gpu(s),
+                    .to = End::cpu(s / 4),
+                    .type = LinkType::pcie,
+                    .mb_per_s = 64000,
+                    .atomics_64 = true,
+                    .engine_mask = 0b11};
+    auto back = host;
+    std::swap(back.from, back.to);
+    t.links.push_back(host);
+    t.links.push_back(back);
+    for (std::uint32_t d = 0; d < n; ++d) {
+      if (d == s) continue;
+      t.links.push_back({.from = End::gpu(s),
+                         .to = End::gpu(d),
+                         .type = LinkType::xgmi,
+                         .mb_per_s = 64000,
+                         .atomics_64 = true,
+                         .engine_mask = std::uint64_t{1} << kRecommended[s][d]});
+    }
+  }
+  return t;
+}
+
+std::string gfx_name(std::uint32_t gfx) {
+  return fmt::format("gfx{}{:x}{:x}", gfx / 10000, gfx / 100 % 100, gfx % 100);
+}
+
+std::string to_table(const Topology& t) {
+  std::string out = t.name.empty() ? "node\n" : t.name + "\n";
+  auto to = std::back_inserter(out);
+  for (std::size_t i = 0; i < t.cpus.size(); ++i) {
+    fmt::format_to(to, "cpu{:<3} {}", i, t.cpus[i].name);
+    if (t.cpus[i].memory_bytes != 0) fmt::format_to(to, "  {} GiB", t.cpus[i].memory_bytes / kGiB);
+    out += '\n';
+  }
+  for (std::size_t i = 0; i < t.gpus.size(); ++i) {
+    const auto& g = t.gpus[i];
+    fmt::format_to(to, "gpu{:<3} {}  {}  {} GiB  {} engines ({} host, {} xGMI), {} queues each\n", i, g.name,
+                   gfx_name(g.gfx), g.memory_bytes / kGiB, g.engines(), g.host_engines, g.xgmi_engines,
+                   g.queues_per_engine);
+  }
+  append_pairs(out, t);
+  append_links(out, t);
+  return out;
+}
+
+}  // namespace v0
+}  // namespace sdma

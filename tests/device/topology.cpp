@@ -1,0 +1,161 @@
+#include "sdma/device/topology.hpp"
+
+#include <set>
+
+#include "support/catch.hpp"
+
+using namespace sdma;
+
+namespace {
+
+/// The recommended engines as the tables of drivers have them, a row a source.
+constexpr std::uint32_t kTable[8][8] = {
+    {0, 14, 12, 2, 4, 8, 10, 6}, {14, 0, 2, 10, 8, 4, 6, 12}, {10, 2, 0, 12, 14, 6, 4, 8}, {2, 12, 10, 0, 6, 14, 8, 4},
+    {4, 8, 14, 6, 0, 10, 12, 2}, {8, 4, 6, 14, 12, 0, 2, 10}, {10, 6, 4, 8, 12, 2, 0, 14}, {6, 12, 8, 4, 2, 10, 14, 0}};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const auto at = text.find(what);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, what.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("eight MI300X: every pair has the engine that drivers recommend") {
+  const auto t = mi300x();
+  REQUIRE(t);
+  REQUIRE(t->gpus.size() == 8);
+  for (std::uint32_t s = 0; s < 8; ++s) {
+    std::set<std::uint32_t> used;
+    for (std::uint32_t d = 0; d < 8; ++d) {
+      CAPTURE(s, d);
+      const auto e = t->engine_for(GpuId{s}, GpuId{d});
+      REQUIRE(e);
+      CHECK(e->value == kTable[s][d]);
+      used.insert(e->value);
+    }
+    CHECK(used.size() == 8);  // a link each, none shared
+  }
+}
+
+TEST_CASE("fewer MI300X are the first of eight") {
+  for (std::uint32_t n = 1; n <= 8; ++n) {
+    const auto t = mi300x(n);
+    REQUIRE(t);
+    CHECK(t->gpus.size() == n);
+    CHECK(t->links.size() == n * (n - 1) + 2 * n);
+    for (std::uint32_t s = 0; s < n; ++s)
+      for (std::uint32_t d = 0; d < n; ++d) CHECK(t->engine_for(GpuId{s}, GpuId{d})->value == kTable[s][d]);
+  }
+  for (const std::uint32_t n : {0u, 9u, 1u << 31}) {
+    const auto t = mi300x(n);
+    REQUIRE_FALSE(t);
+    CHECK(t.error().message.find(std::to_string(n)) != std::string::npos);
+    CHECK_FALSE(t.error().hint.empty());
+  }
+}
+
+TEST_CASE("what an MI300X is") {
+  const auto t = mi300x(2);
+  const auto& g = t->gpus[1];
+  CHECK(g.name == "MI300X");
+  CHECK(gfx_name(g.gfx) == "gfx942");
+  CHECK(gfx_name(90010) == "gfx90a");
+  CHECK(g.memory_bytes == 192ull << 30);
+  CHECK(g.engines() == 16);
+  CHECK(g.host_engines == 2);
+  CHECK(g.queues_per_engine == 8);
+  const auto* xgmi = t->link(End::gpu(0), End::gpu(1));
+  REQUIRE(xgmi);
+  CHECK(xgmi->type == LinkType::xgmi);
+  CHECK(xgmi->atomics_64);
+  const auto* host = t->link(End::gpu(0), End::cpu(0));
+  REQUIRE(host);
+  CHECK(host->type == LinkType::pcie);
+  CHECK(host->engine_mask == 3);
+  CHECK(t->engine_for(GpuId{0}, HostDirection::to_host)->value == 0);
+  CHECK(t->engine_for(GpuId{0}, HostDirection::from_host)->value == 1);
+  CHECK(t->link(End::gpu(0), End::gpu(0)) == nullptr);
+}
+
+TEST_CASE("a pair without a recommendation takes the first xGMI engine, an unknown GPU none") {
+  auto t = *mi300x(2);
+  for (auto& l : t.links) l.engine_mask = 0;
+  CHECK(t.engine_for(GpuId{0}, GpuId{1})->value == 2);
+  t.links.clear();
+  CHECK(t.engine_for(GpuId{0}, GpuId{1})->value == 2);
+  CHECK(t.engine_for(GpuId{0}, GpuId{2}).error() == Errc::bad_argument);
+  CHECK(t.engine_for(GpuId{2}, GpuId{0}).error() == Errc::bad_argument);
+  CHECK(t.engine_for(GpuId{7}, HostDirection::to_host).error() == Errc::bad_argument);
+  t.gpus[0].host_engines = t.gpus[0].xgmi_engines = 0;
+  CHECK(t.engine_for(GpuId{0}, GpuId{1}).error() == Errc::bad_argument);
+}
+
+TEST_CASE("JSON and back is the same node") {
+  for (std::uint32_t n = 1; n <= 8; ++n) {
+    const auto t = *mi300x(n);
+    const auto back = topology_from_json(to_json(t));
+    REQUIRE(back);
+    CHECK(*back == t);
+    CHECK(to_json(*back) == to_json(t));
+  }
+  Topology odd;
+  odd.name = "quote \" and \x01";
+  odd.cpus.push_back({.name = "", .memory_bytes = ~0ull});
+  odd.gpus.push_back(
+      {.name = "one", .gfx = 1, .memory_bytes = 1, .host_engines = 0, .xgmi_engines = 64, .queues_per_engine = 1});
+  odd.links.push_back({.from = End::cpu(0),
+                       .to = End::gpu(0),
+                       .type = LinkType::other,
+                       .mb_per_s = 0,
+                       .atomics_64 = false,
+                       .engine_mask = 1ull << 63});
+  const auto back = topology_from_json(to_json(odd));
+  REQUIRE(back);
+  CHECK(*back == odd);
+  // A name that is no UTF-8 must not throw; it cannot come back as it was.
+  odd.gpus[0].name = "\xff\xfe";
+  CHECK(topology_from_json(to_json(odd)));
+}
+
+TEST_CASE("JSON that is no node says where and why") {
+  const auto good = to_json(*mi300x(2));
+  struct {
+    std::string text, where, message;
+  } const cases[] = {
+      {"", "f", "not JSON"},
+      {"[1, 2", "f", "not JSON"},
+      {"3", "f", "no JSON object"},
+      {"{}", "f", "\"cpus\""},
+      {replaced(good, "\"gfx\":90402,", ""), "f: gpus[0]", "has no \"gfx\""},
+      {replaced(good, "\"gfx\":90402", "\"gfx\":-1"), "f: gpus[0]", "whole number"},
+      {replaced(good, "\"gfx\":90402", "\"gfx\":4294967296"), "f: gpus[0]", "whole number"},
+      {replaced(good, "\"gfx\":90402", "\"gfx\":90402,\"gfy\":1"), "f: gpus[0]", "unknown key \"gfy\""},
+      {replaced(good, "\"xgmi_engines\":14", "\"xgmi_engines\":63"), "f: gpus[0]", "more than 64 engines"},
+      {replaced(good, "\"from\":\"gpu0\"", "\"from\":\"gpu2\""), "f: links[0]", "neither a CPU nor a GPU"},
+      {replaced(good, "\"from\":\"gpu0\"", "\"from\":\"gpu\""), "f: links[0]", "neither a CPU nor a GPU"},
+      {replaced(good, "\"from\":\"gpu0\"", "\"from\":\"gpu0x\""), "f: links[0]", "neither a CPU nor a GPU"},
+      {replaced(good, "\"from\":\"gpu0\"", "\"from\":7"), "f: links[0]", "no string"},
+      {replaced(good, "\"type\":\"pcie\"", "\"type\":\"isa\""), "f: links[0]", "\"isa\""},
+      {replaced(good, "\"atomics_64\":true", "\"atomics_64\":1"), "f: links[0]", "true nor false"},
+      {replaced(good, "\"engines\":[0,1]", "\"engines\":[16]"), "f: links[0]", "engine 16"},
+      {replaced(good, "\"engines\":[0,1]", "\"engines\":3"), "f: links[0]", "no array \"engines\""},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.text);
+    const auto t = topology_from_json(c.text, "f");
+    REQUIRE_FALSE(t);
+    CHECK(t.error().where == c.where);
+    CHECK(contains(t.error().message, c.message));
+  }
+}
+
+TEST_CASE("the table names every pair's engine") {
+  const auto text = to_table(*mi300x(3));
+  CHECK(contains(text, "gpu0     -   14   12     0\n"));
+  CHECK(contains(text, "gpu2    10    2    -     0\n"));
+  CHECK(contains(text, "gfx942  192 GiB  16 engines (2 host, 14 xGMI), 8 queues each"));
+  CHECK(contains(text, "gpu0  gpu2  xgmi       64.0  64-bit     12"));
+}
