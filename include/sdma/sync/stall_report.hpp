@@ -1,0 +1,152 @@
+#pragma once
+// How a queue stood when a wait gave up: numbers and dwords, no text. `describe` (sync/describe.hpp, compiled) explains it.
+//
+//   auto r = wait(done, Compare::ge, epoch, Deadline::in(200ms), ring);
+//   if (!r) log(describe(r.error(), peek));
+//
+//          before       head
+//   ... [ one packet ][ packets ...               ) ...
+//                     read                        committed        reserved
+//
+// rptr tells what the engine has consumed, and late. Whether it stands before or behind the poll that waits is not known of
+// the hardware, so a report keeps the packet before rptr as well as those from it on. Packets are found from the start of
+// the ring, which is always the start of a packet, as long as that lap has not been overwritten; else `before_known` is
+// false, and `before` is raw dwords.
+//
+// Taking a report reads the ring while others may write to it: what may have been overwritten meanwhile is left out, and
+// `moved` says that the queue was in motion. With a Ring<Producers::one> only its producer may take one (positions() is not
+// shared); with Ring<Producers::many> any thread. No errors, no allocation, does not wait; costs one walk over the ring.
+#include "sdma/core/units.hpp"
+#include "sdma/packets/poll.hpp"
+#include "sdma/queue/ring.hpp"
+#include "sdma/stream/reader.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace sdma {
+inline namespace v0 {
+
+struct StallReport {
+  static constexpr std::size_t kHead = 64, kBefore = 16;
+
+  // What was waited for.
+  GpuVa signal{};  ///< its address for engines
+  Compare func{};
+  std::uint64_t reference{};
+  std::uint64_t seen{};       ///< its value at the last look
+  std::uint32_t index{};      ///< of several signals: which one this is about
+  std::uint32_t signals = 1;  ///< how many there were
+
+  // The queue, in bytes as Ring::positions has them. All zero without a ring.
+  std::uint64_t ring_bytes{};  ///< its size; 0: no ring was given, or its memory was refused
+  std::uint64_t read{}, committed{}, reserved{};
+  std::uint64_t wptr{};        ///< as it stands in memory: differs from `committed` only if somebody else stores it
+  std::uint64_t read_first{};  ///< `read` when the wait began: equal to `read` if the engine has not moved since
+  bool has_doorbell{};         ///< false: the engine watches wptr
+  bool moved{};                ///< positions changed while dwords were copied
+
+  // Dwords around `read`.
+  std::array<std::uint32_t, kHead> head{};      ///< from `read` on: begins with a packet
+  std::array<std::uint32_t, kBefore> before{};  ///< up to `read`
+  std::uint8_t head_dwords{};                   ///< 0: nothing committed is left, or nothing could be kept
+  std::uint8_t before_dwords{};
+  bool before_known{};  ///< `before` is exactly the packet before `read` (its last kBefore dwords, if it is longer)
+
+  constexpr std::span<const std::uint32_t> head_span() const noexcept { return {head.data(), head_dwords}; }
+  constexpr std::span<const std::uint32_t> before_span() const noexcept { return {before.data(), before_dwords}; }
+};
+
+namespace detail {
+
+/// A dword that others may be overwriting. The caller looks at the positions again and throws away what may be torn, as the
+/// reader of a seqlock does; acquire, so that this second look is the later one.
+__attribute__((no_sanitize("thread"))) inline std::uint32_t shared_dword(const std::uint32_t& d) noexcept {
+  return __atomic_load_n(&d, __ATOMIC_ACQUIRE);
+}
+
+/// Dwords of the packet that ends at ring offset `end` (in dwords) when packets are followed from offset 0; 0 if none does.
+inline std::size_t last_packet(std::span<const std::uint32_t> ring, std::size_t end) noexcept {
+  std::size_t at = 0, n = 0;
+  while (at < end) {
+    // A copy of each head, so that a packet that is overwritten meanwhile cannot change its length between two looks.
+    std::array<std::uint32_t, PacketInfo::kMaxHead> packet{};
+    const auto kept = end - at < packet.size() ? end - at : packet.size();
+    for (std::size_t i = 0; i < kept; ++i) packet[i] = shared_dword(ring[at + i]);
+    const auto* info = identify({packet.data(), kept});
+    n = !info ? 1 : info->head <= kept ? info->length(packet.data()) : end - at + 1;
+    at += n;
+  }
+  return at == end ? n : 0;
+}
+
+inline void keep_dwords(StallReport& r, std::span<const std::uint32_t> ring) noexcept {
+  const auto mask = ring.size() - 1;
+  const auto read = r.read / 4;
+  const auto left = (r.committed - r.read) / 4;
+  r.head_dwords = static_cast<std::uint8_t>(left < StallReport::kHead ? left : StallReport::kHead);
+  for (std::size_t i = 0; i < r.head_dwords; ++i) r.head[i] = shared_dword(ring[(read + i) & mask]);
+
+  const auto offset = static_cast<std::size_t>(read & mask);
+  // At offset 0 the packet before lies at the end of the ring, behind a lap's worth of packets.
+  const auto end = offset == 0 && read != 0 ? ring.size() : offset;
+  const bool lap_is_there = r.reserved <= r.read - end * 4 + r.ring_bytes;
+  auto n = lap_is_there ? last_packet(ring, end) : 0;
+  r.before_known = n != 0;
+  if (!r.before_known) {  // what is not overwritten yet
+    const auto oldest = r.reserved > r.ring_bytes ? r.reserved - r.ring_bytes : 0;
+    n = static_cast<std::size_t>((r.read - oldest) / 4);
+  }
+  r.before_dwords = static_cast<std::uint8_t>(n < StallReport::kBefore ? n : StallReport::kBefore);
+  for (std::size_t i = 0; i < r.before_dwords; ++i)
+    r.before[i] = shared_dword(ring[(read - r.before_dwords + i) & mask]);
+}
+
+}  // namespace detail
+
+/// How `ring` stands now: positions and dwords; what was waited for is left empty.
+template <Producers K, class Order> StallReport look(const Ring<K, Order>& ring) noexcept {
+  const auto& m = ring.memory();
+  // Positions that contradict each other are what a report is for; memory without the shape of a ring is not.
+  const auto size = m.dwords.size();
+  if (size < kMinRingDwords || (size & (size - 1)) != 0 || !m.rptr || !m.wptr) return {};
+  StallReport r;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    const auto p = ring.positions();
+    r = {};
+    r.ring_bytes = m.dwords.size_bytes();
+    r.read = r.read_first = p.read;
+    r.committed = p.committed;
+    r.reserved = p.reserved;
+    r.wptr = Order::load(m.wptr, Order::kRptr);
+    r.has_doorbell = m.doorbell != nullptr;
+    const bool sound =
+        p.read % 4 == 0 && p.read <= p.committed && p.committed <= p.reserved && p.reserved - p.read < r.ring_bytes;
+    if (!sound) return r;
+    detail::keep_dwords(r, m.dwords);
+    const auto after = ring.positions();
+    r.moved = after.read != p.read || after.reserved != p.reserved;
+    if (!r.moved) return r;
+  }
+  r.head_dwords = r.before_dwords = 0;
+  r.before_known = false;
+  return r;
+}
+
+/// Any ring, or none, as something a report can be taken of: a pointer and a function. Refers to the ring.
+struct RingView {
+  const void* ring{};
+  StallReport (*look)(const void*) noexcept = nullptr;
+  std::uint64_t (*read)(const void*) noexcept = nullptr;
+
+  RingView() = default;
+  template <Producers K, class Order>
+  RingView(const Ring<K, Order>& r) noexcept
+      : ring(&r),
+        look([](const void* p) noexcept { return sdma::look(*static_cast<const Ring<K, Order>*>(p)); }),
+        read([](const void* p) noexcept { return static_cast<const Ring<K, Order>*>(p)->positions().read; }) {}
+};
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,175 @@
+#pragma once
+// Waits of the host that end: with the value, or at the deadline with a report of why it did not come.
+//
+//   auto v = wait(done, Compare::ge, epoch, Deadline::in(200ms), ring);
+//   if (!v) return fail(describe(v.error(), peek));             // "... probably waiting in poll_mem addr=..."
+//
+//   const Until all[] = {{a, Compare::ge, 1, ring_a}, {b, Compare::eq, 0, ring_b}};
+//   wait_all(all, deadline);                                    // or wait_any: the index of one that holds
+//
+// How it waits: 1. looks, at once; a wait whose condition holds costs one load. 2. Spins, kSpins rounds of kPauses pauses
+// each, a few microseconds: what is nearly done is seen without a system call. 3. Signals with a `sleep` hook: calls it.
+// Others: yields kYields times, so that on few cores whoever is to raise the signal gets a core, then naps, kFirstNap long
+// and twice as long each time up to kLongestNap. No nap goes past the deadline. The deadline is asked between all of these;
+// one that has passed still gets its one look.
+//
+// Ordering: the value that ends a wait was loaded with acquire. What the engine did before its FENCE or ATOMIC is seen,
+// wherever it lies, except VRAM through the BAR. rptr is never taken for completion.
+//
+// 64-bit words that arrive in halves. An ATOMIC raises all 64 bits at once: every wait is sound. A FENCE stores 32 bits, so
+// a word raised by two of them stands, between them, at one half of the new value and one of the old:
+//
+//   wait for                 sound if
+//   eq the final value       no value on the way, half-written ones included, equals it
+//   eq 0, high then low      the word counts down, and its high half was zero already (ROCr's signals: values are small)
+//   ge, gt, growing word     the low half is stored first, or the high half does not change
+//   le, lt, falling word     the low half is stored first, or the high half does not change
+//   ne the old value         never as "complete": the first half alone satisfies it
+//
+// Timelines (sync/timeline.hpp) keep to 32 bits and are sound with one FENCE.
+//
+// Any thread; with a ring of one producer, only the producer's thread (see stall_report.hpp). No allocation. Errors: a
+// StallReport, always by value; waiting for none of zero signals is one at once, for all of zero a success.
+#include "sdma/core/deadline.hpp"
+#include "sdma/core/result.hpp"
+#include "sdma/packets/poll.hpp"
+#include "sdma/sync/signal.hpp"
+#include "sdma/sync/stall_report.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <thread>
+
+namespace sdma {
+inline namespace v0 {
+
+/// One thing to wait for: `signal` func reference. `ring`: the queue that is to raise it, for the report.
+struct Until {
+  Signal signal{};
+  Compare func = Compare::ge;
+  std::uint64_t reference{};
+  RingView ring{};
+};
+
+/// The discipline of waiting, for other loops that wait: call `step` between two looks, until it says that time is up.
+///
+///   for (Backoff b; !ready();) if (!b.step(deadline)) return Errc::timed_out;
+class Backoff {
+ public:
+  static constexpr unsigned kSpins = 32, kPauses = 8, kYields = 32;
+  static constexpr std::chrono::nanoseconds kFirstNap = std::chrono::microseconds(10);
+  static constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(1);
+
+  /// Waits a little, longer each time. False, at once, when the deadline has passed.
+  bool step(Deadline d) noexcept {
+    if (d.passed()) return false;
+    if (spinning()) {
+      for (unsigned i = 0; i < kPauses; ++i) pause();
+    } else if (rounds_ < kSpins + kYields) {
+      std::this_thread::yield();
+    } else {
+      const auto left = d.left();
+      std::this_thread::sleep_for(nap_ < left ? nap_ : left);
+      nap_ = nap_ * 2 < kLongestNap ? nap_ * 2 : kLongestNap;
+      return true;
+    }
+    ++rounds_;
+    return true;
+  }
+  bool spinning() const noexcept { return rounds_ < kSpins; }
+
+ private:
+  static void pause() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+  unsigned rounds_ = 0;
+  std::chrono::nanoseconds nap_ = kFirstNap;
+};
+
+namespace detail {
+
+inline StallReport stalled(const Until& u, std::uint64_t seen, std::uint64_t read_first) noexcept {
+  auto r = u.ring.ring ? u.ring.look(u.ring.ring) : StallReport{};
+  r.signal = u.signal.va;
+  r.func = u.func;
+  r.reference = u.reference;
+  r.seen = seen;
+  if (u.ring.ring) r.read_first = read_first;
+  return r;
+}
+
+/// The part of a wait that is not one look.
+[[gnu::noinline]] inline Result<std::uint64_t, StallReport> wait_on(const Until& u, Deadline d) noexcept {
+  const auto read_first = u.ring.ring ? u.ring.read(u.ring.ring) : 0;
+  Backoff backoff;
+  for (;;) {
+    const auto v = u.signal.load();
+    if (holds(v, u.func, u.reference)) return v;
+    if (u.signal.sleep && !backoff.spinning()) {
+      if (d.passed()) return stalled(u, v, read_first);
+      u.signal.sleep(u.signal.context, u.signal.word, v, d);
+    } else if (!backoff.step(d)) {
+      return stalled(u, v, read_first);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The value that satisfied `u`; or, when the deadline passed, how its queue stands.
+inline Result<std::uint64_t, StallReport> wait(const Until& u, Deadline d) noexcept {
+  const auto v = u.signal.load();
+  if (holds(v, u.func, u.reference)) return v;
+  return detail::wait_on(u, d);
+}
+inline Result<std::uint64_t, StallReport> wait(const Signal& s, Compare func, std::uint64_t reference,
+                                               Deadline d) noexcept {
+  return wait(Until{s, func, reference, {}}, d);
+}
+template <Producers K, class Order>
+Result<std::uint64_t, StallReport> wait(const Signal& s, Compare func, std::uint64_t reference, Deadline d,
+                                        const Ring<K, Order>& ring) noexcept {
+  return wait(Until{s, func, reference, RingView(ring)}, d);
+}
+
+/// Each has held at some moment, in the order given: all at once only if the words are monotone. The report is about the
+/// first that did not.
+inline Result<void, StallReport> wait_all(std::span<const Until> all, Deadline d) noexcept {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto v = wait(all[i], d);
+    if (v) continue;
+    v.error().index = static_cast<std::uint32_t>(i);
+    v.error().signals = static_cast<std::uint32_t>(all.size());
+    return v.error();
+  }
+  return {};
+}
+
+/// The index of one that holds, the lowest if several do. The report is about the first. Hooks are not used: one thread
+/// sleeps on one word, so this spins, yields and naps.
+inline Result<std::size_t, StallReport> wait_any(std::span<const Until> any, Deadline d) noexcept {
+  if (any.empty()) {
+    StallReport none;
+    none.signals = 0;
+    return none;
+  }
+  const auto& first = any.front();
+  const auto read_first = first.ring.ring ? first.ring.read(first.ring.ring) : 0;
+  for (Backoff backoff;;) {
+    for (std::size_t i = 0; i < any.size(); ++i)
+      if (holds(any[i].signal.load(), any[i].func, any[i].reference)) return i;
+    if (backoff.step(d)) continue;
+    auto r = detail::stalled(first, first.signal.load(), read_first);
+    r.signals = static_cast<std::uint32_t>(any.size());
+    return r;
+  }
+}
+
+}  // namespace v0
+}  // namespace sdma

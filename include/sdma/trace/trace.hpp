@@ -1,0 +1,178 @@
+#pragma once
+// What happened when, in which lane: one form for the software device, the KFD device, the software node and the simulator.
+//
+//   trace::Recorder rec;                                               // room for 2^18 events, made once
+//   const auto lane = rec.lane("gpu0", "engine 14 queue 0");           // control path: once a lane
+//   rec.doorbell(lane, trace::now(), position);                        // hot path: 128 bytes written, no text, no lock
+//   rec.packet_begin(lane, trace::now(), position, dwords);
+//   rec.packet_end(lane, trace::now(), position);
+//   save_perfetto(rec.snapshot(), "run.json");                         // trace/write.hpp
+//
+//   lane   gpu0 | engine 14 queue 0     --D--[copy_linear......][atomic]----
+//          gpu0 | engine 14 queue 1     --D--------[poll_mem.........][copy_linear]---
+//          host | host thread 1         -----S-----------------------------S----------      time, ns -->
+//
+// Times are nanoseconds of one clock a trace, that of `now` or another (virtual time, an engine's TIMESTAMPs brought to the
+// host's clock): `Recorder::clock` names it. A position is that of the ring, in bytes, and ties begin to end; a packet whose
+// end is missing is written as unfinished.
+//
+// Recording is wait-free and takes no memory: events of a fixed size go to a buffer that was made beforehand, each lane to
+// one of kStripes parts, and to the next where that is full. The first 16 dwords of a packet are kept; text is made when a
+// trace is written. When all is full, events are lost: `lost` counts them, and each file says so.
+//
+// Threads: everything, at any time, from any thread. A snapshot taken while others record has each event whole or not at
+// all, and counts those that were being written as lost. Errors: a recorder whose buffer could not be made loses everything,
+// and says so by `capacity() == 0`.
+#include "sdma/core/units.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdma {
+inline namespace v0 {
+namespace trace {
+
+/// A row of the picture: an engine's queue, a host thread, a link. A number that one Recorder gave.
+struct LaneId {
+  std::uint32_t value{};
+  friend constexpr bool operator==(LaneId, LaneId) = default;
+};
+/// A text that a Recorder keeps: a counter's name, why a fault happened.
+struct TextId {
+  std::uint32_t value{};
+  friend constexpr bool operator==(TextId, TextId) = default;
+};
+
+struct Lane {
+  std::string group{};  ///< "gpu0", "host", "links": drawn as one process
+  std::string name{};   ///< "engine 14 queue 0", "host thread 1", "link 0->1"
+  friend bool operator==(const Lane&, const Lane&) = default;
+};
+
+/// What happened. The names in files are those of `name(Kind)`.
+enum class Kind : std::uint8_t {
+  doorbell,         ///< `position`: the doorbell's value
+  packet_begin,     ///< `position` of its first dword, `dwords`, `length`
+  packet_end,       ///< `position` as in packet_begin
+  signal,           ///< the word at `address` has now `value`
+  fault,            ///< at `position`, `address` if there is one, `text`: why
+  queue_created,    ///< `value`: bytes of the ring
+  queue_destroyed,  ///< `position`: how far it had read
+  counter,          ///< `text`: its name, `value`
+  flow_begin,       ///< an arrow begins here; `value`: its number
+  flow_end,         ///< and ends here
+};
+inline constexpr std::size_t kKinds = 10;
+/// "doorbell", "packet_begin", ...; "" for a number that is none.
+std::string_view name(Kind) noexcept;
+
+/// One event, of fixed size. What its kind does not use is zero.
+struct Event {
+  static constexpr std::size_t kDwords = 16;
+
+  std::uint64_t ns{};
+  LaneId lane{};
+  Kind kind{};
+  std::uint8_t kept{};  ///< how many of `dwords` count
+  TextId text{};
+  std::uint32_t length{};  ///< dwords of the whole packet; more than `kept`: it was too long
+  std::uint64_t position{};
+  std::uint64_t value{};
+  GpuVa address{};
+  std::array<std::uint32_t, kDwords> dwords{};
+
+  std::span<const std::uint32_t> packet() const noexcept { return {dwords.data(), kept}; }
+  friend bool operator==(const Event&, const Event&) = default;
+};
+
+/// A recording as a value: what files hold.
+struct Trace {
+  std::string clock = "steady";      ///< what `ns` counts from and in: a name for people
+  std::vector<Lane> lanes{};         ///< LaneId is an index
+  std::vector<std::string> texts{};  ///< TextId is an index
+  std::vector<Event> events{};       ///< by time; of one time, by lane and then as recorded
+  std::uint64_t lost{};              ///< events that happened and are not here
+  friend bool operator==(const Trace&, const Trace&) = default;
+};
+
+/// The host's steady clock, the one that Deadline uses.
+inline std::uint64_t now() noexcept {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+class Recorder {
+ public:
+  static constexpr std::size_t kDefaultEvents = std::size_t{1} << 18;  ///< 32 MiB, touched as it is used
+  static constexpr std::size_t kStripes = 16;
+
+  /// Room for `events`, rounded up to a multiple of kStripes.
+  explicit Recorder(std::size_t events = kDefaultEvents, std::string_view clock = "steady");
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  // Control path: may allocate and lock.
+  /// The lane of this name, made if it is new.
+  LaneId lane(std::string_view group, std::string_view name);
+  /// The number of this text, made if it is new.
+  TextId text(std::string_view);
+  /// What was recorded until now. Recording goes on.
+  Trace snapshot() const;
+  std::size_t capacity() const noexcept;
+
+  // Hot path: wait-free, noexcept, no allocation.
+  void record(const Event&) noexcept;
+  std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  /// A number for an arrow that nobody else has.
+  std::uint64_t new_flow() noexcept { return flows_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+  void doorbell(LaneId l, std::uint64_t ns, std::uint64_t position) noexcept {
+    record({.ns = ns, .lane = l, .kind = Kind::doorbell, .position = position});
+  }
+  void packet_begin(LaneId l, std::uint64_t ns, std::uint64_t position, std::span<const std::uint32_t> dwords) noexcept;
+  void packet_end(LaneId l, std::uint64_t ns, std::uint64_t position) noexcept {
+    record({.ns = ns, .lane = l, .kind = Kind::packet_end, .position = position});
+  }
+  void signal(LaneId l, std::uint64_t ns, GpuVa address, std::uint64_t value) noexcept {
+    record({.ns = ns, .lane = l, .kind = Kind::signal, .value = value, .address = address});
+  }
+  void fault(LaneId l, std::uint64_t ns, std::uint64_t position, TextId why, GpuVa address = {}) noexcept {
+    record({.ns = ns, .lane = l, .kind = Kind::fault, .text = why, .position = position, .address = address});
+  }
+  void queue_created(LaneId l, std::uint64_t ns, std::uint64_t ring_bytes) noexcept {
+    record({.ns = ns, .lane = l, .kind = Kind::queue_created, .value = ring_bytes});
+  }
+  void queue_destroyed(LaneId l, std::uint64_t ns, std::uint64_t position) noexcept {
+    record({.ns = ns, .lane = l, .kind = Kind::queue_destroyed, .position = position});
+  }
+  void counter(LaneId l, std::uint64_t ns, TextId name, std::uint64_t value) noexcept {
+    record({.ns = ns, .lane = l, .kind = Kind::counter, .text = name, .value = value});
+  }
+  void flow_begin(LaneId l, std::uint64_t ns, std::uint64_t flow) noexcept {
+    record({.ns = ns, .lane = l, .kind = Kind::flow_begin, .value = flow});
+  }
+  void flow_end(LaneId l, std::uint64_t ns, std::uint64_t flow) noexcept {
+    record({.ns = ns, .lane = l, .kind = Kind::flow_end, .value = flow});
+  }
+
+ private:
+  struct Slots;
+  struct Names;
+
+  std::unique_ptr<Slots> slots_;
+  std::unique_ptr<Names> names_;
+  std::atomic<std::uint64_t> lost_{0}, flows_{0};
+};
+
+}  // namespace trace
+}  // namespace v0
+}  // namespace sdma
