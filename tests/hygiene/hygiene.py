@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rules of the source tree that no compiler knows. Each check is a function from the tree's root to a list of complaints.
+"""Rules of the source tree that no compiler knows. Each check is a function from the tree's root to complaints.
 
   hygiene.py CHECK ROOT [COMPILER...]   runs one check; exit code 1 and a line each, if there are complaints
   hygiene.py --list                     the checks and what they say
@@ -128,9 +128,10 @@ def alone(root, *compilers):
 
 
 WIRE = [
-    (re.compile(r"(<<|>>)=?\s*(8|16|24|27|28|29|30|31)[uUlL]*\b"), "a shift by a packet's bit number"),
+    # A size such as std::uint64_t{1} << 30 has 64 bits, so it is no part of a dword.
+    (re.compile(r"(?<!64_t\{\d\} )(?<!size_t\{\d\} )(?<!\dull )(<<|>>)=?\s*(8|16|24|27|28|29|30|31)[uUlL]*\b"), "a shift by a packet's bit number"),
     (re.compile(r"(?<![&|])[&|]=?\s*~?\s*0[xX][0-9a-fA-F']+|\b0[xX][0-9a-fA-F']+[uUlL]*\s*[&|](?![&|])"), "a mask"),
-    (re.compile(r"\b(d|dw|dwords?|words|head|raw|packet)\s*(\(\))?\[\s*\d+[uU]?\s*\]"), "the index of a dword"),
+    (re.compile(r"\b(d|dw|dwords?|head|raw|packet)\s*(\(\))?\[\s*\d+[uU]?\s*\]"), "the index of a dword"),
 ]
 
 

@@ -145,6 +145,7 @@ class Wire(Tree):
         for line in (
             "// op << 24 | sub << 8", 's << "a & 0xff";', "auto half = size >> 1;", "bytes & (size - 1)",
             "constexpr auto kEnd = 0xfff;", "if (a && 0xff == b)", "dwords[i]", "array<std::uint32_t, 8>", "x = 1u << 3",
+            "auto gib = std::uint64_t{1} << 30;", "std::size_t max = std::size_t{1} << 28;", "x = 4ull << 30;",
         ):
             with self.subTest(line):
                 self.good(self.check, header("engine/execute", line + "\n"))
