@@ -71,7 +71,9 @@ struct FieldInfo {
   std::span<const Name> enumerants{};
 
   constexpr unsigned width() const noexcept { return hi - lo + 1u; }
-  constexpr std::uint64_t mask() const noexcept { return width() == 64 ? ~std::uint64_t{} : (std::uint64_t{1} << width()) - 1; }
+  constexpr std::uint64_t mask() const noexcept {
+    return width() == 64 ? ~std::uint64_t{} : (std::uint64_t{1} << width()) - 1;
+  }
   /// The largest value that fits.
   constexpr std::uint64_t max() const noexcept {
     const auto widest = mask() + bias < mask() ? mask() : mask() + bias;
@@ -125,6 +127,7 @@ template <auto Member> struct Field : FieldInfo {
   using Owner = decltype(detail::owner_of(Member));
   using Type = decltype(detail::type_of(Member));
 
+  // clang-format off
   constexpr Field aligned(std::uint32_t a) const noexcept { auto f = *this; f.alignment = a; return f; }
   constexpr Field up_to(std::uint64_t n) const noexcept { auto f = *this; f.limit = n; return f; }
   constexpr Field size() const noexcept { auto f = *this; f.kind = Kind::bytes; return f; }
@@ -132,24 +135,37 @@ template <auto Member> struct Field : FieldInfo {
   constexpr Field hex() const noexcept { auto f = *this; f.kind = Kind::hex; return f; }
   constexpr Field opt() const noexcept { auto f = *this; f.optional = true; return f; }
   constexpr Field named(std::span<const Name> n) const noexcept { auto f = *this; f.enumerants = n; return f; }
+  // clang-format on
 };
 
 template <auto M>
 constexpr Field<M> bits(std::string_view name, int dword, int lo, int hi, std::string_view doc, Bias b = {}) noexcept {
   using T = typename Field<M>::Type;
-  return {{.name = name, .doc = doc, .dword = static_cast<std::uint8_t>(dword), .lo = static_cast<std::uint8_t>(lo),
-           .hi = static_cast<std::uint8_t>(hi), .bias = static_cast<std::uint8_t>(b), .kind = detail::kind_of<T>(),
+  return {{.name = name,
+           .doc = doc,
+           .dword = static_cast<std::uint8_t>(dword),
+           .lo = static_cast<std::uint8_t>(lo),
+           .hi = static_cast<std::uint8_t>(hi),
+           .bias = static_cast<std::uint8_t>(b),
+           .kind = detail::kind_of<T>(),
            .enumerants = names<T>}};
 }
 /// A 64-bit address in dwords `dword` (low) and `dword + 1` (high).
 template <auto M> constexpr Field<M> addr64(std::string_view name, int dword, std::string_view doc) noexcept {
-  return {{.name = name, .doc = doc, .dword = static_cast<std::uint8_t>(dword), .lo = 0, .hi = 63, .kind = Kind::address}};
+  return {
+      {.name = name, .doc = doc, .dword = static_cast<std::uint8_t>(dword), .lo = 0, .hi = 63, .kind = Kind::address}};
 }
 /// Dwords that follow the fixed part. The bits named here count them (in strides).
 template <auto M>
-constexpr Field<M> payload(std::string_view name, int dword, int lo, int hi, std::string_view doc, Bias b = {}) noexcept {
-  return {{.name = name, .doc = doc, .dword = static_cast<std::uint8_t>(dword), .lo = static_cast<std::uint8_t>(lo),
-           .hi = static_cast<std::uint8_t>(hi), .bias = static_cast<std::uint8_t>(b), .kind = Kind::payload}};
+constexpr Field<M> payload(std::string_view name, int dword, int lo, int hi, std::string_view doc,
+                           Bias b = {}) noexcept {
+  return {{.name = name,
+           .doc = doc,
+           .dword = static_cast<std::uint8_t>(dword),
+           .lo = static_cast<std::uint8_t>(lo),
+           .hi = static_cast<std::uint8_t>(hi),
+           .bias = static_cast<std::uint8_t>(b),
+           .kind = Kind::payload}};
 }
 
 /// What widths cannot say. `id` has a page in docs/rules.md; `text` says what must hold.
@@ -157,7 +173,8 @@ template <class P> struct Rule {
   std::string_view id, text;
   bool (*holds)(const P&);
 };
-template <class P> constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)(const P&)) noexcept {
+template <class P>
+constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)(const P&)) noexcept {
   return {id, text, holds};
 }
 
@@ -188,15 +205,15 @@ constexpr auto operator|(const Layout<P, N, F...>& l, Rule<P> r) noexcept {
   more.rules[N] = r;
   return more;
 }
-template <class P, std::size_t N, class... F>
-constexpr auto operator|(Layout<P, N, F...> l, Privilege p) noexcept {
+template <class P, std::size_t N, class... F> constexpr auto operator|(Layout<P, N, F...> l, Privilege p) noexcept {
   l.privilege = p;
   return l;
 }
 
 /// The description of `P`: specialised beside each packet.
 template <class P> inline constexpr auto layout = nullptr;
-template <class P> concept Packet = !std::is_same_v<decltype(layout<P>), const std::nullptr_t>;
+template <class P>
+concept Packet = !std::is_same_v<decltype(layout<P>), const std::nullptr_t>;
 
 }  // namespace v0
 }  // namespace sdma

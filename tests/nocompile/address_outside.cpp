@@ -1,0 +1,13 @@
+// must not compile: a field or the pattern of this packet leaves the packet's fixed dwords
+#include "sdma/packets/encode.hpp"
+
+namespace {
+struct Bad {
+  sdma::GpuVa a{};
+};
+}  // namespace
+template <>
+inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
+                                                 addr64<&Bad::a>("a", 1, "its high half is a third dword"));
+
+static_assert(sdma::well_formed<Bad>());

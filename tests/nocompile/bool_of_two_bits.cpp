@@ -1,0 +1,13 @@
+// must not compile: a field of this packet is wider than its member (a bool holds one bit, a value stored less one needs one more)
+#include "sdma/packets/encode.hpp"
+
+namespace {
+struct Bad {
+  bool a{};
+};
+}  // namespace
+template <>
+inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
+                                                 bits<&Bad::a>("a", 1, 0, 1, "2 bits"));
+
+static_assert(sdma::well_formed<Bad>());

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Files that a compiler must refuse, and for the reason that they name.
+
+  nocompile.py INCLUDE FILE COMPILER...
+
+A file's first line is `// must not compile: TEXT`: its compilation must fail and TEXT must stand in one of its messages. A
+second line `// with: FLAGS` adds flags. A file without such a first line must compile, without a warning.
+"""
+import os
+import re
+import subprocess
+import sys
+
+
+def expectation(path):
+    """(the text of the refusal or None, flags)"""
+    with open(path, encoding="utf-8") as source:
+        first, second = source.readline(), source.readline()
+    refusal = re.fullmatch(r"// must not compile: (.+)\n", first)
+    flags = re.fullmatch(r"// with: (.+)\n", second)
+    return refusal and refusal[1], flags[1].split() if flags else []
+
+
+def said(output):
+    """What the compiler says of its own, without the source that it quotes, where the text may stand as well."""
+    return [line for line in output.splitlines() if re.search(r"(^|\s)(error|note): ", line)]
+
+
+def complaint(compiler, include, path):
+    """What is wrong, or an empty string."""
+    text, flags = expectation(path)
+    if text is None:
+        flags = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+    command = [compiler, "-std=c++20", "-fsyntax-only", f"-I{include}", *flags, path]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    if text is None:
+        return "" if done.returncode == 0 else f"does not compile:\n{done.stderr}"
+    if done.returncode == 0:
+        return f"compiles, and must not: {text}"
+    if not any(text in line for line in said(done.stderr)):
+        return f"is refused, but no message says: {text}\n{done.stderr}"
+    return ""
+
+
+def main(arguments):
+    if len(arguments) < 3:
+        sys.exit(__doc__)
+    include, path, *compilers = arguments
+    bad = [f"{path}: {compiler}: {why}" for compiler in compilers if (why := complaint(compiler, include, path))]
+    print("\n".join(bad) or f"{', '.join(compilers)}: as expected")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
