@@ -161,9 +161,10 @@ bool PacketLines::flag(const Token& t, std::string_view name, Line& line) {
     Nearest nearest{name};
     for (const auto& g : line.info->fields) nearest.offer(g.name);
     const auto best = nearest.best();
+    auto hint = names_of_fields(*line.info, false);
+    hint = hint.empty() ? "it has none" : "its fields: " + hint;
     return fail(t.at, std::string(line.info->name) + " has no field " + tick(name),
-                (best.empty() ? "" : "did you mean " + tick(best) + "? ") +
-                    "its fields: " + names_of_fields(*line.info, false));
+                best.empty() ? hint : "did you mean " + tick(best) + "? " + hint);
   }
   if (f->kind != Kind::flag)
     return fail(t.at, tick(name) + " needs a value", "write " + std::string(name) + "=...: " + std::string(f->doc));

@@ -1,0 +1,145 @@
+#include "sdma/stream/json.hpp"
+
+#include "print.hpp"
+#include "source.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+using namespace detail;
+
+void append_number(std::string& out, std::uint64_t v) {
+  char buffer[kNumber];
+  out.append(buffer, put_decimal(buffer, v));
+}
+void append_hex(std::string& out, std::uint64_t v) {
+  char buffer[kNumber + 2] = "\"";
+  char* p = put_hex(buffer + 1, v);
+  *p++ = '"';
+  out.append(buffer, p);
+}
+void append_dwords(std::string& out, std::span<const std::uint32_t> d) {
+  out += '[';
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    char buffer[16] = ",\"0x";
+    char* p = put_dword(buffer + 4, d[i]);
+    *p++ = '"';
+    out.append(i == 0 ? buffer + 1 : buffer, p);
+  }
+  out += ']';
+}
+
+void append_value(std::string& out, const FieldInfo& f, const PacketView& v) {
+  if (f.kind == Kind::payload) return append_dwords(out, v.dwords.subspan(v.info->fixed));
+  const auto value = value_of(f, v.dwords.data());
+  if (const auto name = name_of(f.enumerants, value); !name.empty()) {
+    out.append("\"").append(name).append("\"");
+    return;
+  }
+  switch (f.kind) {
+    case Kind::flag: out += value ? "true" : "false"; return;
+    case Kind::address:
+    case Kind::value:
+    case Kind::hex: return append_hex(out, value);
+    default: return append_number(out, value);
+  }
+}
+
+void append_reserved(std::string& out, const PacketView& v) {
+  bool first = true;
+  for (std::size_t i = 0; i < v.info->head; ++i) {
+    const auto bits = v.dwords[i] & v.info->reserved(i);
+    if (bits == 0) continue;
+    out += first ? ",\"reserved\":{\"" : ",\"";
+    append_number(out, i);
+    out += "\":";
+    append_hex(out, bits);
+    first = false;
+  }
+  if (!first) out += '}';
+}
+
+// What is wrong with a line, "" if nothing; its dwords go to `out`.
+std::string read_line(std::string_view line, std::vector<std::uint32_t>& out) {
+  const auto object = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+  if (object.is_discarded()) return "this line is not JSON";
+  const auto dwords = object.is_object() ? object.find("dwords") : object.end();
+  if (!object.is_object() || dwords == object.end() || !dwords->is_array()) return "this line has no list 'dwords'";
+  for (const auto& d : *dwords) {
+    const auto* s = d.get_ptr<const std::string*>();
+    std::uint32_t value{};
+    const char* const end = s ? s->data() + s->size() : nullptr;
+    if (!s || s->size() < 3 || !s->starts_with("0x")) return "a dword is a string \"0x...\"";
+    const auto [stop, error] = std::from_chars(s->data() + 2, end, value, 16);
+    if (stop != end || error != std::errc{}) return "'" + *s + "' is no dword";
+    out.push_back(value);
+  }
+  return {};
+}
+
+}  // namespace
+
+void append_json(std::string& out, const PacketView& v, std::uint64_t offset) {
+  out += "{\"offset\":";
+  append_number(out, offset);
+  if (v.whole()) {
+    out.append(",\"packet\":\"").append(v.info->name).append("\",\"fields\":{");
+    bool first = true;
+    for (const auto& f : v.info->fields) {
+      out.append(first ? "\"" : ",\"").append(f.name).append("\":");
+      append_value(out, f, v);
+      first = false;
+    }
+    out += '}';
+    // Of a packet that is only recognised nobody knows which bits are reserved.
+    if (!v.info->recognised_only) append_reserved(out, v);
+  } else {
+    out += ",\"packet\":null";
+    if (v.info) out.append(",\"truncated\":\"").append(v.info->name).append("\"");
+  }
+  out += ",\"dwords\":";
+  append_dwords(out, v.dwords);
+  out += '}';
+}
+
+std::size_t JsonLines::append(std::string& out, std::span<const std::uint32_t> in, bool last) {
+  for (Reader r{in}; r;) {
+    const auto begin = r.position();
+    const auto v = r.next();
+    if (v.cut_off && !last) return begin;
+    append_json(out, v, at_);
+    out += '\n';
+    at_ += 4 * v.dwords.size();
+  }
+  return in.size();
+}
+
+std::string to_json_lines(std::span<const std::uint32_t> dwords, std::uint64_t base) {
+  std::string out;
+  JsonLines{base}.append(out, dwords, true);
+  return out;
+}
+
+Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std::string_view text,
+                                                                            std::string_view file) {
+  Source source{text, file};
+  std::vector<std::uint32_t> out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    const auto line = text.substr(begin, end - begin);
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos)
+      if (auto wrong = read_line(line, out); !wrong.empty())
+        source.error(begin, std::move(wrong), "one object a line, as `sdma dis --format=json` writes it");
+    begin = end + 1;
+  }
+  if (source.count() > 0) return std::move(source.errors());
+  return out;
+}
+
+}  // namespace v0
+}  // namespace sdma

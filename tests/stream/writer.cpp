@@ -1,0 +1,244 @@
+// The writer is transactional: a call stores all its packets, or not a bit. Long requests become several packets.
+#include "sdma/stream/writer.hpp"
+
+#include "packets/generic.hpp"
+#include "sdma/stream/reader.hpp"
+
+using namespace sdma;
+using namespace sdma::test;
+
+namespace {
+
+constexpr std::uint32_t kUntouched = 0xa5a5a5a5;
+
+/// A buffer of `room` dwords between guards; the call must leave it as `expected` packets of type P, or untouched.
+template <class Call> Errc without_effect(std::size_t room, Call call) {
+  std::vector<std::uint32_t> d(room + 2, kUntouched);
+  Writer w{std::span(d).subspan(1, room)};
+  const auto e = call(w);
+  CHECK(e != Errc::ok);
+  CHECK(w.room() == room);
+  CHECK(w.written().empty());
+  CHECK(std::count(d.begin(), d.end(), kUntouched) == static_cast<std::ptrdiff_t>(d.size()));
+  return e;
+}
+
+template <Packet P, class Call> std::vector<P> packets_of(std::size_t packets, Call call) {
+  const auto room = packets * layout<P>.length.fixed;
+  std::vector<std::uint32_t> d(room + 2, kUntouched);
+  Writer w{std::span(d).subspan(1, room)};
+  REQUIRE(call(w) == Errc::ok);  // exactly enough room ...
+  CHECK(w.room() == 0);
+  CHECK(d.front() == kUntouched);
+  CHECK(d.back() == kUntouched);
+  if (room) CHECK(without_effect(room - 1, call) == Errc::no_space);  // ... and one dword short
+  std::vector<P> out;
+  for (Reader r{w.written()}; r;) {
+    const auto v = r.next();
+    REQUIRE(v.is<P>());
+    out.push_back(decode<P>(v.dwords));
+  }
+  CHECK(out.size() == packets);
+  return out;
+}
+
+constexpr GpuVa kSrc{0x7f0000001040}, kDst{0x7e0000002080}, kDst2{0x7d00000020a0};
+
+/// The pieces of a request lie one behind another and are `bytes` together; all but the last are a chunk.
+template <Packet P, class At>
+void contiguous(const std::vector<P>& pieces, std::uint64_t bytes, std::uint32_t chunk, At at) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    at(pieces[i], sum);
+    CHECK(fits(pieces[i]));
+    if (i + 1 < pieces.size()) CHECK(pieces[i].bytes == chunk);
+    sum += pieces[i].bytes;
+  }
+  CHECK(sum == bytes);
+}
+
+TEST_CASE("a copy becomes as many packets as it needs, at every boundary") {
+  struct {
+    std::uint64_t bytes;
+    std::size_t packets;
+  } const cases[] = {{1, 1},
+                     {64, 1},
+                     {kChunk - 1, 1},
+                     {kChunk, 1},
+                     {kChunk + 1ull, 2},
+                     {1ull << 30, 2},
+                     {2ull * kChunk - 1, 2},
+                     {2ull * kChunk, 2},
+                     {2ull * kChunk + 1, 3},
+                     {1ull << 32, 5},
+                     {(1ull << 32) + 1, 5},
+                     {5ull << 30, 6},
+                     {1ull << 40, 1025}};
+  for (const auto& c : cases) {
+    INFO(c.bytes);
+    const auto pieces = packets_of<CopyLinear>(
+        c.packets, [&](Writer& w) { return w.copy({.src = kSrc, .dst = kDst, .bytes = c.bytes}); });
+    contiguous(pieces, c.bytes, kChunk, [](const CopyLinear& p, std::uint64_t at) {
+      CHECK(p.src == kSrc + at);
+      CHECK(p.dst == kDst + at);
+    });
+  }
+}
+
+TEST_CASE("the chunk of older engines, and one of one's own") {
+  for (const std::uint64_t bytes : {kChunk22 - 1ull, kChunk22 + 0ull, kChunk22 + 1ull, 1ull << 22, 1ull << 30}) {
+    INFO(bytes);
+    const auto pieces = packets_of<CopyLinear>((bytes - 1) / kChunk22 + 1, [&](Writer& w) {
+      return w.copy({.src = kSrc, .dst = kDst, .bytes = bytes, .chunk = kChunk22});
+    });
+    for (const auto& p : pieces) CHECK(p.bytes <= 1u << 22);
+  }
+  const auto pieces =
+      packets_of<CopyLinear>(4, [&](Writer& w) { return w.copy({.src = kSrc, .dst = kDst, .bytes = 10, .chunk = 3}); });
+  contiguous(pieces, 10, 3, [](const CopyLinear& p, std::uint64_t at) { CHECK(p.dst == kDst + at); });
+}
+
+TEST_CASE("the second piece begins as aligned as the first") {
+  STATIC_REQUIRE(kChunk % 64 == 0);
+  STATIC_REQUIRE(kChunk22 % 64 == 0);
+  STATIC_REQUIRE((1ull << 30) - kChunk == 64);
+  STATIC_REQUIRE((1ull << 22) - kChunk22 == 64);
+  const auto pieces =
+      packets_of<CopySwap>(6, [](Writer& w) { return w.swap({.a = kSrc, .b = kDst, .bytes = 5ull << 30}); });
+  contiguous(pieces, 5ull << 30, kChunk, [](const CopySwap& p, std::uint64_t at) {
+    CHECK(p.a == kSrc + at);
+    CHECK(p.b == kDst + at);
+    CHECK(p.a.value % 64 == 0);
+  });
+}
+
+TEST_CASE("a broadcast keeps its destinations equal modulo 32, whatever the chunk") {
+  for (const std::uint32_t chunk : {kChunk, kChunk22, 4096u, 48u, 1u << 30}) {
+    const std::uint64_t bytes = 2ull * chunk + 7;
+    const auto pieces = packets_of<CopyBroadcast>(3, [&](Writer& w) {
+      return w.broadcast({.src = kSrc, .dst1 = kDst, .dst2 = kDst2, .bytes = bytes, .chunk = chunk});
+    });
+    contiguous(pieces, bytes, chunk, [](const CopyBroadcast& p, std::uint64_t at) {
+      CHECK(p.src == kSrc + at);
+      CHECK(p.dst1 == kDst + at);
+      CHECK(p.dst2 == kDst2 + at);
+    });
+  }
+}
+
+TEST_CASE("a fill covers whole units in every piece") {
+  const auto pieces =
+      packets_of<Fill>(2, [](Writer& w) { return w.fill({.dst = kDst, .data = 0x1234, .bytes = kChunk + 4ull}); });
+  contiguous(pieces, kChunk + 4ull, kChunk, [](const Fill& p, std::uint64_t at) {
+    CHECK(p.dst == kDst + at);
+    CHECK(p.data == 0x1234);
+    CHECK(p.unit == FillUnit::dword);
+    CHECK(bytes_written(p) == p.bytes);
+  });
+  const auto bytes = packets_of<Fill>(
+      3, [](Writer& w) { return w.fill({.dst = kDst + 1, .bytes = 7, .unit = FillUnit::byte, .chunk = 3}); });
+  CHECK(bytes.back().bytes == 1);
+}
+
+TEST_CASE("what cannot be is a bad packet, and nothing is written") {
+  const auto bad = [](auto call) { CHECK(without_effect(64, call) == Errc::bad_packet); };
+  // No bytes, no chunk.
+  bad([](Writer& w) { return w.copy({.src = kSrc, .dst = kDst, .bytes = 0}); });
+  bad([](Writer& w) { return w.broadcast({.src = kSrc, .dst1 = kDst, .dst2 = kDst2}); });
+  bad([](Writer& w) { return w.swap({.a = kSrc, .b = kDst}); });
+  bad([](Writer& w) { return w.fill({.dst = kDst}); });
+  bad([](Writer& w) { return w.copy({.src = kSrc, .dst = kDst, .bytes = 1, .chunk = 0}); });
+  bad([](Writer& w) { return w.fill({.dst = kDst, .bytes = 4, .chunk = 0}); });
+  // A chunk that the field does not hold, where it would be used.
+  bad([](Writer& w) { return w.copy({.src = kSrc, .dst = kDst, .bytes = 2ull << 30, .chunk = (1u << 30) + 1}); });
+  bad([](Writer& w) { return w.copy({.src = kSrc, .dst = kDst, .bytes = 1ull << 33, .chunk = ~0u}); });
+  // Alignment of the first piece, of the second, of the last.
+  bad([](Writer& w) { return w.swap({.a = kSrc + 32, .b = kDst, .bytes = 64}); });
+  bad([](Writer& w) { return w.swap({.a = kSrc, .b = kDst, .bytes = 128, .chunk = 96}); });
+  bad([](Writer& w) { return w.swap({.a = kSrc, .b = kDst, .bytes = 3ull << 30, .chunk = (1u << 30) - 32}); });
+  bad([](Writer& w) { return w.broadcast({.src = kSrc, .dst1 = kDst, .dst2 = kDst2 + 16, .bytes = 64}); });
+  bad([](Writer& w) { return w.fill({.dst = kDst, .bytes = 64, .chunk = 6}); });
+  bad([](Writer& w) { return w.fill({.dst = kDst, .bytes = 62}); });
+  bad([](Writer& w) { return w.fill({.dst = kDst + 2, .bytes = 64}); });
+  bad([](Writer& w) { return w.fill({.dst = kDst, .bytes = 63, .unit = FillUnit::half}); });
+  bad([](Writer& w) { return w.fill({.dst = kDst, .bytes = 64, .unit = static_cast<FillUnit>(3)}); });
+  bad([](Writer& w) { return w.fill({.dst = kDst, .bytes = 64, .unit = static_cast<FillUnit>(9)}); });
+}
+
+TEST_CASE("a request that runs past the last address is a bad packet; one that ends there is not") {
+  static constexpr std::uint64_t n = 1ull << 31;
+  static constexpr GpuVa last{0 - n}, past{64 - n};
+  const auto bad = [](auto call) { CHECK(without_effect(64, call) == Errc::bad_packet); };
+  bad([](Writer& w) { return w.copy({.src = past, .dst = kDst, .bytes = n}); });
+  bad([](Writer& w) { return w.copy({.src = kSrc, .dst = past, .bytes = n}); });
+  bad([](Writer& w) { return w.copy({.src = GpuVa{~0ull}, .dst = kDst, .bytes = 2}); });
+  bad([](Writer& w) { return w.copy({.src = kSrc, .dst = kDst, .bytes = ~0ull}); });
+  bad([](Writer& w) { return w.broadcast({.src = past, .dst1 = kDst, .dst2 = kDst2, .bytes = n}); });
+  bad([](Writer& w) { return w.broadcast({.src = kSrc, .dst1 = past, .dst2 = kDst, .bytes = n}); });
+  bad([](Writer& w) { return w.broadcast({.src = kSrc, .dst1 = kDst, .dst2 = past, .bytes = n}); });
+  bad([](Writer& w) { return w.swap({.a = past, .b = kDst, .bytes = n}); });
+  bad([](Writer& w) { return w.swap({.a = kSrc, .b = past, .bytes = n}); });
+  bad([](Writer& w) { return w.fill({.dst = past, .bytes = n}); });
+
+  const auto pieces =
+      packets_of<CopyLinear>(3, [](Writer& w) { return w.copy({.src = last, .dst = kDst, .bytes = n}); });
+  contiguous(pieces, n, kChunk, [](const CopyLinear& p, std::uint64_t at) { CHECK(p.src == last + at); });
+  packets_of<CopyLinear>(1, [](Writer& w) { return w.copy({.src = GpuVa{~0ull}, .dst = kDst, .bytes = 1}); });
+  packets_of<Fill>(3, [](Writer& w) { return w.fill({.dst = last, .bytes = n}); });
+}
+
+TEST_CASE("more packets than any buffer has room for is no_space, not a loop") {
+  CHECK(without_effect(64, [](Writer& w) {
+          return w.copy({.src = GpuVa{}, .dst = GpuVa{}, .bytes = ~0ull, .chunk = 1});
+        }) == Errc::no_space);
+  CHECK(without_effect(0, [](Writer& w) { return w.copy({.bytes = 1}); }) == Errc::no_space);
+}
+
+TEST_CASE("one packet of each kind: exactly enough room, one dword short, none") {
+  Dice dice{1};
+  each_packet([&]<class P>() {
+    INFO(info<P>.name);
+    const auto p = dice.packet<P>();
+    const auto n = length(p);
+    CHECK(without_effect(n - 1, [&](Writer& w) { return w.put(p); }) == Errc::no_space);
+    CHECK(without_effect(0, [&](Writer& w) { return w.put(p); }) == Errc::no_space);
+    std::vector<std::uint32_t> d(n + 1, kUntouched);
+    Writer w{std::span(d).first(n)};
+    CHECK(w.put(p) == Errc::ok);
+    CHECK(w.room() == 0);
+    CHECK(d.back() == kUntouched);
+    CHECK(std::vector(w.written().begin(), w.written().end()) == words_of(p));
+  });
+}
+
+TEST_CASE("a packet that does not fit its fields is refused before anything else") {
+  CHECK(without_effect(0, [](Writer& w) { return w.put(CopyLinear{.bytes = 0}); }) == Errc::bad_packet);
+  CHECK(without_effect(64, [](Writer& w) { return w.put(Fence{.addr = GpuVa{2}}); }) == Errc::bad_packet);
+  CHECK(without_effect(64, [](Writer& w) { return w.put(Write{.dst = GpuVa{0x1000}}); }) == Errc::bad_packet);
+  CHECK(without_effect(64, [](Writer& w) { return w.put(Nop{.dwords = 0}); }) == Errc::bad_packet);
+}
+
+TEST_CASE("a failure in the middle keeps what was written before it, and the writer goes on") {
+  std::vector<std::uint32_t> d(4 + 7 + 4, kUntouched);
+  Writer w{d};
+  REQUIRE(w.put(Fence{.addr = GpuVa{0x1000}, .value = 1}) == Errc::ok);
+  const std::vector before(d);
+  CHECK(w.copy({.src = kSrc, .dst = kDst, .bytes = 1ull << 31}) == Errc::no_space);
+  CHECK(w.put(CopyLinear{}) == Errc::bad_packet);
+  CHECK(d == before);
+  CHECK(w.room() == 11);
+  CHECK(w.copy({.src = kSrc, .dst = kDst, .bytes = 4096}) == Errc::ok);
+  CHECK(w.put(Fence{.addr = GpuVa{0x1000}, .value = 2}) == Errc::ok);
+  CHECK(w.room() == 0);
+  CHECK(w.written().data() == d.data());
+  CHECK(w.written().size() == d.size());
+}
+
+constexpr std::size_t dwords_of_a_long_copy() {
+  std::array<std::uint32_t, 64> d{};
+  Writer w{d};
+  return w.copy({.src = kSrc, .dst = kDst, .bytes = 5ull << 30}) == Errc::ok ? w.written().size() : 0;
+}
+static_assert(dwords_of_a_long_copy() == 6 * 7);
+
+}  // namespace

@@ -1,0 +1,64 @@
+// sdma as: text to dwords.
+#include "input.hpp"
+#include "output.hpp"
+#include "sdma/stream/json.hpp"
+#include "sdma/stream/text.hpp"
+#include "verb.hpp"
+
+#include <cstdio>
+
+namespace sdma::tool {
+namespace {
+
+enum class From { text, json };
+enum class To { binary, hex };
+
+struct Options {
+  std::string path = "-", output = "-";
+  From input = From::text;
+  To format = To::binary;
+};
+
+void append_hex(std::string& out, std::span<const std::uint32_t> dwords) {
+  char word[16];
+  for (std::size_t i = 0; i < dwords.size(); ++i) {
+    out.append(word, static_cast<std::size_t>(std::snprintf(word, sizeof word, "%08x", dwords[i])));
+    out += i % 8 == 7 || i + 1 == dwords.size() ? '\n' : ' ';
+  }
+}
+
+int run(const Options& o) {
+  auto text = read_text(o.path);
+  if (!text) return report(text.error()), kInput;
+  const auto name = o.path == "-" ? "stdin" : o.path;
+  const auto dwords = o.input == From::text ? assemble(*text, name) : from_json_lines(*text, name);
+  if (!dwords) {
+    for (const auto& e : dwords.error()) report(e);
+    return kFindings;
+  }
+  Output out{o.output};
+  if (o.format == To::hex) append_hex(out.text(), *dwords);
+  else out.append(dwords->data(), dwords->size() * 4);
+  return out.close() ? kOk : out.exit_code();
+}
+
+}  // namespace
+
+void add_as(CLI::App& verb, Action& action) {
+  const auto o = std::make_shared<Options>();
+  verb.add_option("FILE", o->path, "what to read; - is standard input")->capture_default_str();
+  add_choice<From>(verb, "--input", o->input, {{"text", From::text}, {"json", From::json}},
+                   "what FILE holds: packet lines, or what dis --format=json wrote");
+  add_choice<To>(verb, "--format", o->format, {{"binary", To::binary}, {"hex", To::hex}},
+                 "the ring's bytes, or eight dwords a line");
+  verb.add_option("-o,--output", o->output, "where to write; untouched if the text has errors")->type_name("FILE");
+  verb.footer(
+      "Examples:\n"
+      "  sdma as ring.sdma -o ring.bin\n"
+      "  echo 'fence addr=0x7f0000001008 value=1' | sdma as --format=hex\n"
+      "  printf 'for i in 0..4\\n copy_linear bytes=4K src=0x10000+i*4K dst=0x20000+i*4K\\nend\\n' | sdma as | sdma "
+      "dis");
+  action = [o] { return run(*o); };
+}
+
+}  // namespace sdma::tool

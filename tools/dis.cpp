@@ -1,0 +1,87 @@
+// sdma dis: dwords to text.
+#include "input.hpp"
+#include "output.hpp"
+#include "sdma/stream/json.hpp"
+#include "sdma/stream/text.hpp"
+#include "verb.hpp"
+
+#include <cstdio>
+
+namespace sdma::tool {
+namespace {
+
+enum class Format { text, json, hex };
+
+struct Options {
+  InputOptions input;
+  Format format = Format::text;
+  TextOptions text;
+  std::string output = "-";
+};
+
+/// Eight dwords a line, each line with its offset: what --input=hex reads back.
+class HexLines {
+ public:
+  std::size_t append(std::string& out, std::span<const std::uint32_t> in, bool last) {
+    const auto n = last ? in.size() : in.size() / 8 * 8;
+    char word[24];
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i % 8 == 0)
+        out.append(word, static_cast<std::size_t>(std::snprintf(word, sizeof word, "%08llx:", at_ + 4 * i)));
+      out.append(word, static_cast<std::size_t>(std::snprintf(word, sizeof word, " %08x", in[i])));
+      if (i % 8 == 7 || i + 1 == n) out += '\n';
+    }
+    at_ += 4 * n;
+    return n;
+  }
+
+ private:
+  unsigned long long at_ = 0;
+};
+
+template <class Printer> int print(Input& in, Output& out, Printer printer) {
+  auto done = for_each_piece(in, [&](std::span<const std::uint32_t> dwords, bool last) {
+    const auto used = printer.append(out.text(), dwords, last);
+    // Nobody reads on: what is left is skipped, and the loop below ends.
+    return out.drain() ? used : dwords.size();
+  });
+  if (!out.close()) return out.exit_code();
+  if (done) return kOk;
+  report(done.error());
+  return kInput;
+}
+
+int run(const Options& o) {
+  auto in = Input::open(o.input.path, o.input.form);
+  if (!in) return report(in.error()), kInput;
+  if (o.output != "-" && in->is(o.output)) return complain("-o " + o.output + " is the input"), kUsage;
+  Output out{o.output};
+  switch (o.format) {
+    case Format::text: return print(*in, out, Disassembler{o.text});
+    case Format::json: return print(*in, out, JsonLines{});
+    case Format::hex: return print(*in, out, HexLines{});
+  }
+  return kUsage;
+}
+
+}  // namespace
+
+void add_dis(CLI::App& verb, Action& action) {
+  const auto o = std::make_shared<Options>();
+  add_input(verb, o->input);
+  add_choice<Format>(verb, "--format", o->format,
+                     {{"text", Format::text}, {"json", Format::json}, {"hex", Format::hex}},
+                     "a line a packet; an object a line; eight dwords a line");
+  verb.add_flag("--offsets", o->text.offsets, "text: where each packet begins, as a comment");
+  verb.add_flag("--raw", o->text.raw, "text: the dwords of each packet, as a comment");
+  verb.add_option("-o,--output", o->output, "where to write")->type_name("FILE");
+  verb.footer(
+      "Examples:\n"
+      "  sdma dis ring.bin                        the packets of a ring, a line each\n"
+      "  sdma dis --offsets --raw < dmesg.txt     hex text out of a log\n"
+      "  sdma dis --format=json ring.bin | jq 'select(.packet == \"fence\").fields.addr'\n"
+      "  sdma dis ring.bin | sdma as | cmp - ring.bin");
+  action = [o] { return run(*o); };
+}
+
+}  // namespace sdma::tool

@@ -1,0 +1,253 @@
+#include "hex_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace sdma::tool {
+namespace {
+
+constexpr std::string_view kBlank = " \t";
+constexpr std::string_view kSeparators = " \t,;{}[]()";
+constexpr std::uint64_t kMostRepeated = std::uint64_t{1} << 30;  // bytes that one `*` may stand for
+
+bool is_hex(std::string_view s) noexcept {
+  return !s.empty() && s.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
+std::uint64_t hex(std::string_view s) noexcept {
+  std::uint64_t v{};
+  std::from_chars(s.data(), s.data() + s.size(), v, 16);
+  return v;
+}
+bool has_prefix(std::string_view s) noexcept { return s.starts_with("0x") || s.starts_with("0X"); }
+std::string_view digits(std::string_view s) noexcept { return has_prefix(s) ? s.substr(2) : s; }
+std::string_view trim(std::string_view s) noexcept {
+  const auto first = s.find_first_not_of(kBlank);
+  return first == std::string_view::npos ? s.substr(0, 0) : s.substr(first, s.find_last_not_of(kBlank) - first + 1);
+}
+std::string quoted(std::string_view s) { return "'" + std::string(s.substr(0, 40)) + "'"; }
+
+/// "[  12.345678] ", which the kernel's log puts in front: how many characters.
+std::size_t timestamp(std::string_view line) noexcept {
+  const auto open = line.find_first_not_of(kBlank);
+  if (open == std::string_view::npos || line[open] != '[') return 0;
+  const auto close = line.find(']', open);
+  if (close == std::string_view::npos) return 0;
+  const auto inside = trim(line.substr(open + 1, close - open - 1));
+  const auto dot = inside.find('.');
+  const bool time = dot != std::string_view::npos && inside.find_first_not_of("0123456789.") == std::string_view::npos;
+  return time ? close + 1 : 0;
+}
+
+/// Behind the last colon that a blank or the end follows; 0 if there is none.
+std::size_t label_end(std::string_view line) noexcept {
+  for (auto i = line.size(); i-- > 0;)
+    if (line[i] == ':' && (i + 1 == line.size() || kBlank.find(line[i + 1]) != std::string_view::npos)) return i + 1;
+  return 0;
+}
+
+void push(std::vector<std::uint8_t>& bytes, std::uint32_t dword) {
+  for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<std::uint8_t>(dword >> shift));
+}
+
+}  // namespace
+
+Diagnostic HexText::error(std::size_t column, std::string message, std::string hint) const {
+  return {.where = file_ + ":" + std::to_string(line_) + ":" + std::to_string(column + 1),
+          .message = std::move(message),
+          .hint = std::move(hint)};
+}
+
+bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const {
+  struct Word {
+    std::string_view text;
+    std::size_t at;
+  };
+  std::vector<Word> words;
+  for (auto at = line.find_first_not_of(kSeparators, begin); at != std::string_view::npos;) {
+    const auto end = std::min(line.find_first_of(kSeparators, at), line.size());
+    words.push_back({line.substr(at, end - at), at});
+    at = line.find_first_not_of(kSeparators, end);
+  }
+  const auto all = [&](std::size_t from, std::size_t n) {
+    return std::all_of(words.begin() + static_cast<std::ptrdiff_t>(from), words.end(),
+                       [&](const Word& w) { return w.text.size() == n && is_hex(w.text); });
+  };
+  // hexdump -C has no colon behind its offset, and ends with a line that is an offset only.
+  const bool bare_offset =
+      !p.offset && p.label.empty() && !words.empty() && words[0].text.size() >= 7 && is_hex(words[0].text);
+  if (bare_offset && ((words.size() > 1 && all(1, 2)) || (words.size() == 1 && bytes_without_colon_))) {
+    p.offset = hex(words[0].text);
+    words.erase(words.begin());
+    p.pairs = true;
+  }
+  if (words.size() > 1 && all(0, 2)) p.pairs = true;
+  const auto quads =
+      std::count_if(words.begin(), words.end(), [](const Word& w) { return is_hex(w.text) && w.text.size() == 4; });
+  const auto numbers = std::count_if(words.begin(), words.end(), [](const Word& w) { return is_hex(digits(w.text)); });
+  if (quads > 1 && quads == numbers) {
+    p.bad = words[0].at;
+    p.wrong = "groups of 4 digits may be in either order";
+    p.hint = "dump dwords or bytes: xxd -e, xxd -g1, hexdump -C, od -A n -v -t x4";
+    return false;
+  }
+  for (const auto& w : words) {
+    auto number = digits(w.text);
+    if (has_prefix(w.text) && (number.ends_with('u') || number.ends_with('U'))) number.remove_suffix(1);
+    if (p.pairs && is_hex(w.text)) {
+      p.bytes.push_back(static_cast<std::uint8_t>(hex(w.text)));
+      continue;
+    }
+    const bool fits = has_prefix(w.text) ? number.size() <= 8 : number.size() == 8 || number.size() <= 5;
+    if (is_hex(number) && fits) {
+      push(p.bytes, static_cast<std::uint32_t>(hex(number)));
+      continue;
+    }
+    p.bad = w.at;
+    p.wrong = quoted(w.text) + " is no dword";
+    p.hint = !is_hex(number)     ? "only numbers, `label:` in front of them, and `# comments` are read"
+             : number.size() > 8 ? "write 64 bits as two dwords, the low one first"
+                                 : "a dword is 8 digits, or 0x...; an offset ends with ':' (od: -A n leaves it out)";
+    return false;
+  }
+  return true;
+}
+
+HexText::Parsed HexText::parse(std::string_view line) const {
+  Parsed p;
+  auto begin = timestamp(line);
+  if (const auto end = label_end(line); end > begin) {
+    p.label = trim(line.substr(begin, end - begin - 1));
+    begin = end;
+    const auto blank = p.label.find_last_of(kBlank);
+    const auto last = blank == std::string_view::npos ? p.label : p.label.substr(blank + 1);
+    const auto number = digits(last);
+    if (is_hex(number) && number.size() <= 16 && (has_prefix(last) || number.size() >= 4)) p.offset = hex(number);
+    // What else looks like a dword was meant as one.
+    for (auto rest = p.offset ? p.label.substr(0, p.label.size() - last.size()) : p.label; !rest.empty();) {
+      rest = trim(rest);
+      const auto word = rest.substr(0, rest.find_first_of(kBlank));
+      rest.remove_prefix(word.size());
+      const auto core = word.ends_with(':') ? word.substr(0, word.size() - 1) : word;
+      if (!is_hex(digits(core)) || !(has_prefix(core) || core.size() == 8)) continue;
+      p.bad = static_cast<std::size_t>(word.data() - line.data());
+      p.wrong = "the number " + quoted(core) + " stands in front of a ':'";
+      p.hint = "one label a line: break the line behind the first dwords";
+      return p;
+    }
+  }
+  tokens(line, begin, p);
+  return p;
+}
+
+/// The line without a column that shows its bytes as characters, if it has one.
+std::string_view HexText::without_characters(std::string_view line) const {
+  for (auto gap = line.find("  "); gap != std::string_view::npos; gap = line.find("  ", gap + 1)) {
+    const auto head = line.substr(0, gap);
+    const auto p = parse(head);
+    if (!p.wrong.empty() || p.bytes.empty()) continue;
+    std::string shown;
+    for (const auto b : p.bytes) shown += b >= ' ' && b <= '~' ? static_cast<char>(b) : '.';
+    auto tail = line.substr(gap);
+    if (tail.ends_with('|') && trim(tail) == "|" + shown + "|") return head;
+    if (tail.size() >= shown.size() + 2 && tail.ends_with(shown) &&
+        trim(tail.substr(0, tail.size() - shown.size())).empty())
+      return head;
+  }
+  return line;
+}
+
+/// Does the offset of this line say that nothing is missing in front of it? Repeats what a `*` stands for.
+bool HexText::follow_offset(Parsed& p) {
+  if (!p.offset) return true;
+  const auto now = *p.offset;
+  const bool star = std::exchange(star_, false);
+  if (offset_ && now < *offset_) ++restarts_;
+  if (offset_ && now == *offset_ && since_ > 0) {  // the same number again is a name, no offset
+    p.offset.reset();
+    return true;
+  }
+  if (offset_ && now > *offset_) {
+    auto delta = now - *offset_;
+    if (unit_ == 0 && since_ > 0 && !star) unit_ = delta == since_ ? 1 : delta * 4 == since_ ? 4 : 0;
+    delta *= unit_ ? unit_ : 1;
+    if (star && delta > since_ && !last_.empty() && delta - since_ <= kMostRepeated &&
+        (delta - since_) % last_.size() == 0) {
+      for (; since_ < delta; since_ += last_.size()) rest_.insert(rest_.end(), last_.begin(), last_.end());
+    }
+    if (delta != since_) {
+      p.wrong = "this offset is " + std::to_string(delta) + " behind the one before, with " + std::to_string(since_) +
+                " bytes between them";
+      p.hint = "lines are missing, or it is no offset: then write it without the ':' or behind a #";
+      return false;
+    }
+  }
+  offset_ = now;
+  since_ = 0;
+  return true;
+}
+
+Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::uint32_t>& out) {
+  ++line_;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  for (std::size_t i = 0; i < line.size(); ++i)
+    if (static_cast<unsigned char>(line[i]) < ' ' && line[i] != '\t')
+      return error(i, "this is no text", "--input=binary reads it as the ring's bytes");
+  const auto shorter = without_characters(line);
+  if (shorter.size() == line.size())
+    for (std::size_t i = 0; i < line.size(); ++i)
+      if (line[i] == '#' && (i == 0 || kBlank.find(line[i - 1]) != std::string_view::npos)) {
+        line = line.substr(0, i);
+        break;
+      }
+  if (shorter.size() < line.size()) line = shorter;
+  if (trim(line).empty()) return {};
+  if (trim(line) == "*") {
+    if (last_.empty() || !offset_) return error(0, "'*' stands for the line before, which has no offset", "");
+    star_ = true;
+    return {};
+  }
+
+  auto p = parse(line);
+  if (!p.wrong.empty()) return error(p.bad, p.wrong, p.hint);
+  if (!follow_offset(p)) return error(0, p.wrong, p.hint);
+  if (star_) return error(0, "'*' on the line before needs an offset here, which says how often it repeats", "");
+  if (!p.label.empty() && !p.offset && labels_++ == 0) {
+    first_label_ = p.label;
+    first_label_line_ = line_;
+  }
+  if (!p.pairs && rest_.size() % 4 != 0)
+    return error(0, "dwords behind " + std::to_string(rest_.size() % 4) + " odd bytes", "bytes come in fours");
+  bytes_without_colon_ = p.pairs && p.label.empty() && p.offset;
+  rest_.insert(rest_.end(), p.bytes.begin(), p.bytes.end());
+  since_ += p.bytes.size();
+  last_ = std::move(p.bytes);
+
+  std::size_t used = 0;
+  for (; used + 4 <= rest_.size(); used += 4)
+    out.push_back(static_cast<std::uint32_t>(rest_[used] | rest_[used + 1] << 8 | rest_[used + 2] << 16) |
+                  static_cast<std::uint32_t>(rest_[used + 3]) << 24);
+  rest_.erase(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(used));
+  return {};
+}
+
+Result<void, Diagnostic> HexText::finish(std::vector<Diagnostic>& notes) const {
+  if (star_) return error(0, "'*' at the end needs an offset behind it, which says how often it repeats", "");
+  if (!rest_.empty())
+    return error(0, std::to_string(rest_.size()) + " odd bytes at the end",
+                 "a ring is whole dwords: bytes come in fours");
+  if (labels_ > 0)
+    notes.push_back({.severity = Severity::note,
+                     .where = file_,
+                     .message = "text before a ':' was taken for a label on " + std::to_string(labels_) + " line" +
+                                (labels_ > 1 ? "s" : "") + ", first on line " + std::to_string(first_label_line_) +
+                                ": " + quoted(first_label_)});
+  if (restarts_ > 0)
+    notes.push_back({.severity = Severity::note,
+                     .where = file_,
+                     .message = "offsets begin anew " + std::to_string(restarts_) + " time" +
+                                (restarts_ > 1 ? "s" : "") + ": the dumps are read one behind the other"});
+  return {};
+}
+
+}  // namespace sdma::tool

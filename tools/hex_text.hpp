@@ -1,0 +1,65 @@
+#pragma once
+// Dwords out of text that somebody pasted: a log, a hex dump, a C array.
+//
+//   00000000: 00000001 00000fff 00000000 22334000        offset and dwords; xxd -e, hexdump with 1/4 "%08x "
+//   [  12.345678] amdgpu 0000:c1:00.0: 0x0040: 5 1008    a log's prefix, up to its last colon
+//   0x00000005, 0x00001008, 0x7f00,                      C
+//   00000000  05 00 00 00 08 10 00 00  |........|        bytes, the lowest first: hexdump -C, xxd -g1
+//   *                                                    the line before, again, up to the offset of the next line
+//   # comment
+//
+// No number is dropped silently. A dword is 0x and 1 to 8 digits, or 8 bare digits, or up to 5 (`0`, `fff`); a line of pairs
+// is bytes. What is left out is what cannot be data, and it is checked:
+//   - text up to the last colon that a blank follows is a label. If its last word is a number (0x..., or 4 digits and more) it
+//     is an offset, and offsets must grow by what was read: a hole in a dump is an error. Other labels are counted in a note.
+//     A dword inside a label is an error.
+//   - a column at the end of the line is skipped if it shows the bytes of the line as characters, exactly.
+// Everything else is an error with line and column: groups of 4 digits (their order is anybody's guess), words, 64 bits.
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdma::tool {
+
+class HexText {
+ public:
+  explicit HexText(std::string file) : file_(std::move(file)) {}
+
+  /// Appends the dwords of one line, given without its newline.
+  Result<void, Diagnostic> line(std::string_view, std::vector<std::uint32_t>& out);
+  /// At the end: odd bytes are an error; what was taken for labels is a note.
+  Result<void, Diagnostic> finish(std::vector<Diagnostic>& notes) const;
+
+ private:
+  struct Parsed {
+    std::string_view label;  ///< in front of the last colon
+    std::optional<std::uint64_t> offset;
+    std::vector<std::uint8_t> bytes;  ///< as they lie in memory
+    bool pairs = false;               ///< the line shows bytes, not dwords
+    std::size_t bad = 0;              ///< column of what is wrong
+    std::string wrong, hint;
+  };
+  Parsed parse(std::string_view line) const;
+  bool tokens(std::string_view line, std::size_t begin, Parsed&) const;
+  std::string_view without_characters(std::string_view line) const;
+  bool follow_offset(Parsed&);
+  Diagnostic error(std::size_t column, std::string message, std::string hint) const;
+
+  std::string file_;
+  std::size_t line_ = 0;
+  std::optional<std::uint64_t> offset_;  // of the last line that had one
+  std::uint64_t since_ = 0;              // bytes read since then, its own included
+  unsigned unit_ = 0;  // bytes that an offset counts: 1, or 4 where offsets count dwords; 0 not known yet
+  bool star_ = false, bytes_without_colon_ = false;
+  std::vector<std::uint8_t> last_;  // bytes of the last line
+  std::vector<std::uint8_t> rest_;  // bytes that make no dword yet
+  std::size_t labels_ = 0, first_label_line_ = 0, restarts_ = 0;
+  std::string first_label_;
+};
+
+}  // namespace sdma::tool

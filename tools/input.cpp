@@ -1,0 +1,153 @@
+#include "input.hpp"
+
+#include "verb.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+namespace sdma::tool {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kSniffed = 4096;
+
+static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
+
+bool is_text(std::string_view bytes) noexcept {
+  for (const char c : bytes)
+    if (!((c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r')) return false;
+  return !bytes.empty();
+}
+
+/// What these first bytes are: the one place to teach a new form of input.
+Form detect(std::string_view head) noexcept { return is_text(head) ? Form::hex : Form::binary; }
+
+Diagnostic failure(const std::string& name, const std::string& what, int error) {
+  return {.where = name, .message = what + ": " + std::strerror(error)};
+}
+
+/// Appends up to `n` bytes; false at the end.
+Result<bool, Diagnostic> read_some(int fd, const std::string& name, std::string& out, std::size_t n) {
+  const auto before = out.size();
+  out.resize(before + n);
+  ssize_t got;
+  do got = ::read(fd, out.data() + before, n);
+  while (got < 0 && errno == EINTR);
+  const int error = errno;
+  out.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+  if (got < 0) return failure(name, "cannot be read", error);
+  return got > 0;
+}
+
+Result<int, Diagnostic> open_to_read(const std::string& path) {
+  if (path == "-") return STDIN_FILENO;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return failure(path, "cannot be opened", errno);
+  return fd;
+}
+
+}  // namespace
+
+Result<Input, Diagnostic> Input::open(const std::string& path, Form form) {
+  const auto fd = open_to_read(path);
+  if (!fd) return fd.error();
+  Input in{*fd, path == "-" ? "stdin" : path};
+  while (in.buffer_.size() < kSniffed && !in.ended_)
+    if (auto more = in.fill(); !more) return std::move(more.error());
+  in.form_ = form == Form::automatic ? detect(std::string_view(in.buffer_).substr(0, kSniffed)) : form;
+  return in;
+}
+
+Input::Input(Input&& o) noexcept
+    : fd_(std::exchange(o.fd_, -1)),
+      name_(std::move(o.name_)),
+      buffer_(std::move(o.buffer_)),
+      form_(o.form_),
+      ended_(o.ended_),
+      finished_(o.finished_),
+      text_(std::move(o.text_)) {}
+Input::~Input() {
+  if (fd_ > STDERR_FILENO) ::close(fd_);
+}
+
+Result<bool, Diagnostic> Input::fill() {
+  auto more = read_some(fd_, name_, buffer_, kPiece);
+  if (more && !*more) ended_ = true;
+  return more;
+}
+
+bool Input::is(const std::string& path) const noexcept {
+  struct stat mine {
+  }, theirs{};
+  return ::fstat(fd_, &mine) == 0 && ::stat(path.c_str(), &theirs) == 0 && S_ISREG(mine.st_mode) &&
+         mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
+}
+
+Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
+  const auto before = out.size();
+  while (out.size() == before) {
+    if (finished_) return false;
+    auto done = form_ == Form::hex ? take_text(out) : take_binary(out);
+    if (!done) return std::move(done.error());
+    if (ended_) finished_ = true;
+    else if (auto more = fill(); !more) return std::move(more.error());
+  }
+  return true;
+}
+
+Result<void, Diagnostic> Input::take_binary(std::vector<std::uint32_t>& out) {
+  const auto n = buffer_.size() / 4, before = out.size();
+  out.resize(before + n);
+  if (n > 0) std::memcpy(out.data() + before, buffer_.data(), n * 4);
+  buffer_.erase(0, n * 4);
+  if (ended_ && !buffer_.empty())
+    return Diagnostic{.where = name_,
+                      .message = std::to_string(buffer_.size()) + " odd bytes at the end",
+                      .hint = "a ring is whole dwords; if this is text, --input=hex reads it"};
+  return {};
+}
+
+Result<void, Diagnostic> Input::take_text(std::vector<std::uint32_t>& out) {
+  std::size_t begin = 0;
+  for (std::size_t end; begin < buffer_.size(); begin = end + 1) {
+    end = buffer_.find('\n', begin);
+    if (end == std::string::npos) {
+      if (!ended_) break;
+      end = buffer_.size();
+    }
+    if (auto r = text_.line(std::string_view(buffer_).substr(begin, end - begin), out); !r) return std::move(r.error());
+  }
+  buffer_.erase(0, begin);
+  if (buffer_.size() > 16 * kPiece)
+    return Diagnostic{.where = name_, .message = "a line of more than 16 MiB is no text"};
+  if (!ended_) return {};
+  std::vector<Diagnostic> notes;
+  auto r = text_.finish(notes);
+  for (const auto& n : notes) report(n);
+  return r;
+}
+
+Result<std::string, Diagnostic> read_text(const std::string& path) {
+  const auto fd = open_to_read(path);
+  if (!fd) return fd.error();
+  std::string out;
+  for (bool more = true; more;) {
+    auto r = read_some(*fd, path == "-" ? "stdin" : path, out, kPiece);
+    if (!r) return std::move(r.error());
+    more = *r;
+  }
+  if (*fd > STDERR_FILENO) ::close(*fd);
+  return out;
+}
+
+void add_input(CLI::App& verb, InputOptions& o) {
+  verb.add_option("FILE", o.path, "what to read; - is standard input")->capture_default_str();
+  add_choice<Form>(verb, "--input", o.form, {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}},
+                   "what FILE holds: the ring's bytes, or hex text such as a log (auto: looks at it)");
+}
+
+}  // namespace sdma::tool

@@ -1,0 +1,53 @@
+#include "report.hpp"
+
+#include "core/nearest.hpp"
+
+#include <unistd.h>
+#include <cstdio>
+#include <cstdlib>
+
+namespace sdma::tool {
+namespace {
+
+bool coloured() {
+  static const bool yes = [] {
+    const char *none = std::getenv("NO_COLOR"), *term = std::getenv("TERM");
+    return isatty(STDERR_FILENO) && !(none && *none) && term && std::string_view(term) != "dumb";
+  }();
+  return yes;
+}
+
+std::string paint(const Diagnostic& d, std::string s) {
+  const std::string word(name(d.severity));
+  // The severity is the first place where the word stands behind ": ", or the beginning.
+  const auto at = d.where.empty() ? 0 : d.where.size() + 2;
+  const auto length = word.size() + (d.rule.empty() ? 0 : d.rule.size() + 2);
+  const char* colour = d.severity == Severity::error     ? "\033[1;31m"
+                       : d.severity == Severity::warning ? "\033[1;35m"
+                                                         : "\033[1;36m";
+  s.insert(at + length, "\033[0m");
+  s.insert(at, colour);
+  return s;
+}
+
+}  // namespace
+
+void report(const Diagnostic& d) {
+  auto s = to_string(d);
+  if (coloured()) s = paint(d, std::move(s));
+  s += '\n';
+  // Nobody is left to be told that standard error cannot be written.
+  std::fwrite(s.data(), 1, s.size(), stderr);
+}
+
+void complain(const std::string& message, const std::string& hint) {
+  report({.where = "sdma", .message = message, .hint = hint});
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
+  detail::Nearest nearest{word};
+  for (const auto k : known) nearest.offer(k);
+  return nearest.best().empty() ? "" : "; did you mean '" + std::string(nearest.best()) + "'?";
+}
+
+}  // namespace sdma::tool

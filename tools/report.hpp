@@ -1,0 +1,18 @@
+#pragma once
+// Messages for people, on standard error: "file:0xOFFSET: error[rule]: message", a hint on the next line. Coloured on a
+// terminal only, and not where NO_COLOR is set or TERM is "dumb". Never on standard output, which is for data.
+#include "sdma/core/diagnostic.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdma::tool {
+
+void report(const Diagnostic&);
+/// "sdma: error: message", and the hint.
+void complain(const std::string& message, const std::string& hint = "");
+/// "; did you mean 'x'?" or "".
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
+
+}  // namespace sdma::tool

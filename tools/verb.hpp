@@ -1,0 +1,52 @@
+#pragma once
+// What a verb of the tool is: a line in main.cpp's table, and a file with its options and its action.
+//
+//   void add_dis(CLI::App& verb, Action& action);     declares options; `action` runs when the verb was chosen
+//
+// Exit codes are one set for all verbs.
+#include "report.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sdma::tool {
+
+enum Exit : int {
+  kOk = 0,
+  kFindings = 1,  ///< the input was read, and something is wrong with it
+  kUsage = 2,
+  kInput = 3,   ///< something could not be read or written, or is not what it was said to be
+  kPipe = 141,  ///< whoever read the output has gone: what a shell reports of SIGPIPE
+};
+
+using Action = std::function<int()>;
+struct Verb {
+  const char *name, *summary;
+  void (*add)(CLI::App&, Action&);
+};
+
+void add_dis(CLI::App&, Action&);
+void add_as(CLI::App&, Action&);
+
+/// An option whose value is one of a few words: "--format text|json|hex".
+template <class E>
+CLI::Option* add_choice(CLI::App& app, const std::string& name, E& value, std::vector<std::pair<std::string, E>> words,
+                        const std::string& doc) {
+  std::string list;
+  for (const auto& w : words) list += (list.empty() ? "" : "|") + w.first;
+  const auto parse = [&value, words, name, list](const CLI::results_t& given) {
+    for (const auto& w : words)
+      if (w.first == given.back()) return value = w.second, true;
+    std::vector<std::string_view> known(words.size());
+    for (std::size_t i = 0; i < words.size(); ++i) known[i] = words[i].first;
+    throw CLI::ValidationError(name, "'" + given.back() + "' is none of " + list + did_you_mean(given.back(), known));
+  };
+  return app.add_option(name, parse, doc)->type_name(list);
+}
+
+}  // namespace sdma::tool
