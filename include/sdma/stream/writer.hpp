@@ -19,6 +19,8 @@
 #include "sdma/packets/encode.hpp"
 #include "sdma/packets/write.hpp"
 
+#include <algorithm>
+
 namespace sdma {
 inline namespace v0 {
 
@@ -26,6 +28,28 @@ inline constexpr std::uint32_t kChunk = 0x3fffffc0;    ///< bytes: the largest m
 inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest multiple of 64 below 2^22
 
 class Writer {
+  // Before its callers, or clang 14 cannot evaluate them in constant expressions.
+  /// Does any of these ranges run past the end of the address space? One at 0 never does.
+  static constexpr bool wraps(std::uint64_t bytes, GpuVa a, GpuVa b = {}, GpuVa c = {}) noexcept {
+    const auto most = std::max({a, b, c});
+    return bytes != 0 && bytes - 1 > ~most.value;
+  }
+  /// Chunks of one request: all, or none.
+  template <Packet P, class Make> constexpr Errc split(std::uint64_t bytes, std::uint32_t chunk, Make make) noexcept {
+    if (bytes == 0 || chunk == 0) return Errc::bad_packet;
+    const auto packets = (bytes - 1) / chunk + 1;
+    // The first, the second and the last stand for all: every other begins a multiple of the chunk behind the second.
+    const auto last = (packets - 1) * chunk;
+    if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return Errc::bad_packet;
+    if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
+      return Errc::bad_packet;
+    if (packets > 2 && !fits(make(last, static_cast<std::uint32_t>(bytes - last)))) return Errc::bad_packet;
+    if (packets > room() / layout<P>.length.fixed) return Errc::no_space;
+    for (std::uint64_t at = 0; at < bytes; at += chunk)
+      at_ = encode_to(make(at, static_cast<std::uint32_t>(bytes - at < chunk ? bytes - at : chunk)), at_);
+    return Errc::ok;
+  }
+
  public:
   struct Copy {
     GpuVa src{}, dst{};
@@ -95,25 +119,6 @@ class Writer {
   constexpr std::span<std::uint32_t> written() const noexcept { return {begin_, at_}; }
 
  private:
-  template <class... Va> static constexpr bool wraps(std::uint64_t bytes, Va... va) noexcept {
-    return bytes != 0 && ((va.value + (bytes - 1) < va.value) || ...);
-  }
-  /// Chunks of one request: all, or none.
-  template <Packet P, class Make> constexpr Errc split(std::uint64_t bytes, std::uint32_t chunk, Make make) noexcept {
-    if (bytes == 0 || chunk == 0) return Errc::bad_packet;
-    const auto packets = (bytes - 1) / chunk + 1;
-    // The first, the second and the last stand for all: every other begins a multiple of the chunk behind the second.
-    const auto last = (packets - 1) * chunk;
-    if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return Errc::bad_packet;
-    if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
-      return Errc::bad_packet;
-    if (packets > 2 && !fits(make(last, static_cast<std::uint32_t>(bytes - last)))) return Errc::bad_packet;
-    if (packets > room() / layout<P>.length.fixed) return Errc::no_space;
-    for (std::uint64_t at = 0; at < bytes; at += chunk)
-      at_ = encode_to(make(at, static_cast<std::uint32_t>(bytes - at < chunk ? bytes - at : chunk)), at_);
-    return Errc::ok;
-  }
-
   std::uint32_t *begin_, *at_, *end_;
 };
 
