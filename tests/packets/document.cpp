@@ -1,0 +1,160 @@
+// The tables of docs/packets.md, from the registry: what the code encodes is what the manual says.
+//
+//   document FILE            exit code 1 and a word if the part of FILE behind its marker line is not what it would write
+//   document --write FILE    replaces that part; what stands before the marker is written by hand and stays
+#include <bit>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+#include <string>
+
+#include "sdma/packets/registry.hpp"
+
+namespace {
+
+using namespace sdma;
+
+constexpr std::string_view kMarker =
+    "<!-- Generated from include/sdma/packets from here on: ninja -C build docs-packets -->\n";
+
+std::string hex(std::uint64_t v) {
+  std::ostringstream out;
+  out << "0x" << std::hex << v;
+  return out.str();
+}
+/// 2^n and 2^n - 1 as such, from 4096 on.
+std::string number(std::uint64_t v) {
+  if (v < 4095) return std::to_string(v);
+  if (std::has_single_bit(v)) return "2^" + std::to_string(std::countr_zero(v));
+  if (std::has_single_bit(v + 1)) return "2^" + std::to_string(std::countr_zero(v + 1)) + " - 1";
+  return v == ~std::uint64_t{} ? "2^64 - 1" : std::to_string(v);
+}
+std::string bits(unsigned dword, unsigned lo, unsigned hi) {
+  if (hi > 31) return "dw" + std::to_string(dword) + ", dw" + std::to_string(dword + 1);
+  auto out = "dw" + std::to_string(dword);
+  if (lo == 0 && hi == 31) return out;
+  return out + '[' + std::to_string(hi) + (lo == hi ? "" : ':' + std::to_string(lo)) + ']';
+}
+
+/// "op 1, sub_op 0, dw0[27] = 0": the constant bits, run by run.
+std::string constants(const Pattern& p) {
+  std::string out = "op " + std::to_string(p.value[0] & 0xff);
+  const bool sub = (p.mask[0] >> 8 & 0xff) != 0;
+  out += sub ? ", sub_op " + std::to_string(p.value[0] >> 8 & 0xff) : ", any sub_op";
+  for (unsigned d = 0; d < Pattern::kDwords; ++d)
+    for (unsigned lo = d ? 0 : 16; lo < 32; ++lo) {
+      if (!(p.mask[d] >> lo & 1)) continue;
+      auto hi = lo;
+      while (hi < 31 && (p.mask[d] >> (hi + 1) & 1)) ++hi;
+      const auto run = (p.value[d] >> lo) & static_cast<std::uint32_t>((std::uint64_t{1} << (hi - lo + 1)) - 1);
+      out += ", " + bits(d, lo, hi) + " = " + (run > 9 ? hex(run) : std::to_string(run));
+      lo = hi;
+    }
+  return out;
+}
+
+std::string dwords(const PacketInfo& p) {
+  if (!p.counted) return std::to_string(p.fixed);
+  const std::string counted = p.recognised_only ? "count" : std::string(p.counted->name);
+  if (p.fixed == 0) return counted;
+  if (p.counted->kind != Kind::payload) return std::to_string(p.fixed) + " + " + counted;
+  return std::to_string(p.fixed) + " + " + (p.stride > 1 ? std::to_string(p.stride) + " * " : "") + counted;
+}
+
+std::string values(const FieldInfo& f, unsigned stride) {
+  if (f.kind == Kind::flag) return "flag";
+  if (f.kind == Kind::address) return "address";
+  std::string out;
+  if (f.bias == 0 && f.max() == f.mask() && f.width() % 32 == 0) out = std::to_string(f.width()) + " bits";
+  else out = number(f.bias) + " to " + number(f.max());
+  if (f.kind == Kind::payload) out += stride > 1 ? " times " + std::to_string(stride) + " dwords" : " dwords";
+  return out;
+}
+std::string fallback(const FieldInfo& f) {
+  if (!f.optional) return "";
+  for (const auto& n : f.enumerants)
+    if (n.value == f.fallback) return std::string(n.text);
+  if (f.kind == Kind::payload) return "none";
+  return f.kind == Kind::hex || f.kind == Kind::address ? (f.fallback ? hex(f.fallback) : "0")
+                                                        : std::to_string(f.fallback);
+}
+std::string notes(const FieldInfo& f) {
+  std::string out;
+  const auto note = [&](const std::string& s) { out += (out.empty() ? "" : "; ") + s; };
+  if (f.alignment > 1) note("multiple of " + std::to_string(f.alignment));
+  if (f.bias) note("stored less one");
+  if (f.enumerants.size() > 8) note(std::to_string(f.enumerants.size()) + " names, below");
+  else
+    for (const auto& n : f.enumerants) note(std::to_string(n.value) + " " + std::string(n.text));
+  return out;
+}
+
+void describe(std::ostream& out, const PacketInfo& p, std::string_view type) {
+  out << "\n## " << p.name << "\n`" << type << "`: " << p.doc << ".\n\n"
+      << constants(p.pattern) << "; dwords: " << dwords(p) << ".";
+  if (p.privilege == Privilege::kernel) out << " **Kernel only.**";
+  out << '\n';
+  if (!p.fields.empty()) out << "\n| field | bits | meaning | values | default | |\n|---|---|---|---|---|---|\n";
+  for (const auto& f : p.fields)
+    out << "| `" << f.name << "` | " << bits(f.dword, f.lo, f.hi) << " | " << f.doc << " | " << values(f, p.stride)
+        << " | " << fallback(f) << " | " << notes(f) << " |\n";
+  for (const auto& r : p.rules) out << "\nRule `" << r.id << "`: " << r.text << ".\n";
+  for (const auto& f : p.fields) {
+    if (f.enumerants.size() <= 8) continue;
+    out << "\nCodes of `" << f.name << "`:";
+    for (std::size_t i = 0; i < f.enumerants.size(); ++i)
+      out << (i % 4 == 0 ? "\n    " : "   ") << hex(f.enumerants[i].value) << ' ' << f.enumerants[i].text;
+    out << '\n';
+  }
+}
+
+/// The name of a type as the compiler spells it, without namespaces.
+template <class P> std::string_view type_name() {
+  std::string_view s = __PRETTY_FUNCTION__;
+  s = s.substr(s.find("P = ") + 4);
+  s = s.substr(0, s.find_first_of(";]"));
+  return s.substr(s.rfind(':') + 1);
+}
+
+std::string document() {
+  std::ostringstream out;
+  out << "\n| packet | op | sub_op | dwords | |\n|---|---|---|---|---|\n";
+  for (const auto& p : kPackets) {
+    const bool sub = (p.pattern.mask[0] >> 8 & 0xff) != 0;
+    out << "| "
+        << (p.recognised_only ? std::string(p.name) : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
+        << " | " << (p.pattern.value[0] & 0xff) << " | "
+        << (sub ? std::to_string(p.pattern.value[0] >> 8 & 0xff) : "any") << " | " << dwords(p) << " | " << p.doc
+        << (p.privilege == Privilege::kernel ? " (kernel only)" : "")
+        << (p.recognised_only ? " (recognised, no fields)" : "") << " |\n";
+  }
+  [&]<class... P>(PacketList<P...>) { (describe(out, info<P>, type_name<P>()), ...); }(Packets{});
+  return out.str();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool write = argc == 3 && std::string_view(argv[1]) == "--write";
+  if (argc != 2 && !write) {
+    std::cerr << "usage: document [--write] FILE\n";
+    return 2;
+  }
+  const std::string path = argv[argc - 1];
+  std::ifstream in(path);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto marker = text.find(kMarker);
+  if (marker == std::string::npos) {
+    std::cerr << path << ": no such file, or no line that says\n" << kMarker;
+    return 1;
+  }
+  const auto wanted = text.substr(0, marker + kMarker.size()) + document();
+  if (write) {
+    std::ofstream(path) << wanted;
+    return 0;
+  }
+  if (text == wanted) return 0;
+  std::cerr << path << ": not what include/sdma/packets says; run: ninja -C build docs-packets\n";
+  return 1;
+}
