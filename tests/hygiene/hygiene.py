@@ -127,9 +127,10 @@ def alone(root, *compilers):
         return [complaint for complaint in pool.map(compile_one, jobs) if complaint]
 
 
+# It has 64 bits, so it is no part of a dword.
+SIZE = re.compile(r"\b((uint64_t|size_t)\{\d+\}|\d+ull) << \d+")
 WIRE = [
-    # A size such as std::uint64_t{1} << 30 has 64 bits, so it is no part of a dword.
-    (re.compile(r"(?<!64_t\{\d\} )(?<!size_t\{\d\} )(?<!\dull )(<<|>>)=?\s*(8|16|24|27|28|29|30|31)[uUlL]*\b"), "a shift by a packet's bit number"),
+    (re.compile(r"(<<|>>)=?\s*(8|16|24|27|28|29|30|31)[uUlL]*\b"), "a shift by a packet's bit number"),
     (re.compile(r"(?<![&|])[&|]=?\s*~?\s*0[xX][0-9a-fA-F']+|\b0[xX][0-9a-fA-F']+[uUlL]*\s*[&|](?![&|])"), "a mask"),
     (re.compile(r"\b(d|dw|dwords?|head|raw|packet)\s*(\(\))?\[\s*\d+[uU]?\s*\]"), "the index of a dword"),
 ]
@@ -156,7 +157,7 @@ def wire(root):
         original = read(root, path).split("\n")
         for number, line in code_lines(read(root, path)):
             for pattern, what in WIRE:
-                if not pattern.search(line):
+                if not pattern.search(SIZE.sub("", line)):
                     continue
                 excuses = {e[0] for e in entries if e[1] == str(path) and e[2] and e[2] in original[number - 1]}
                 used |= excuses

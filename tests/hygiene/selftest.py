@@ -135,7 +135,7 @@ class Wire(Tree):
         for line in (
             "auto op = header >> 24;", "x = sub << 8;", "x <<= 16;", "x = 1u << 31u;", "auto op = header & 0xff;",
             "auto op = 0x00ff'0000u & header;", "x |= 0x08000000;", "x &= ~0xf;", "v.dwords[0]", "auto op = dw[3];",
-            "auto op = view.dwords()[1];",
+            "auto op = view.dwords()[1];", "x = 1ull << 40 | op << 24;",
         ):
             with self.subTest(line):
                 found = self.run_check(self.check, header("engine/execute", line + "\n"))
@@ -145,7 +145,7 @@ class Wire(Tree):
         for line in (
             "// op << 24 | sub << 8", 's << "a & 0xff";', "auto half = size >> 1;", "bytes & (size - 1)",
             "constexpr auto kEnd = 0xfff;", "if (a && 0xff == b)", "dwords[i]", "array<std::uint32_t, 8>", "x = 1u << 3",
-            "auto gib = std::uint64_t{1} << 30;", "std::size_t max = std::size_t{1} << 28;", "x = 4ull << 30;",
+            "auto gib = std::uint64_t{1} << 30;", "std::size_t max = std::size_t{1} << 28;", "x = 4ull << 30;", "x = std::uint64_t{192} << 30;",
         ):
             with self.subTest(line):
                 self.good(self.check, header("engine/execute", line + "\n"))
