@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
 namespace sdma::tool {
@@ -223,11 +224,10 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
   since_ += p.bytes.size();
   last_ = std::move(p.bytes);
 
-  std::size_t used = 0;
-  for (; used + 4 <= rest_.size(); used += 4)
-    out.push_back(static_cast<std::uint32_t>(rest_[used] | rest_[used + 1] << 8 | rest_[used + 2] << 16) |
-                  static_cast<std::uint32_t>(rest_[used + 3]) << 24);
-  rest_.erase(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(used));
+  const auto whole = rest_.size() / 4, before = out.size();
+  out.resize(before + whole);
+  if (whole > 0) std::memcpy(out.data() + before, rest_.data(), whole * 4);
+  rest_.erase(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(whole * 4));
   return {};
 }
 

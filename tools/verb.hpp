@@ -32,6 +32,7 @@ struct Verb {
 
 void add_dis(CLI::App&, Action&);
 void add_as(CLI::App&, Action&);
+void add_check(CLI::App&, Action&);
 
 /// An option whose value is one of a few words: "--format text|json|hex".
 template <class E>

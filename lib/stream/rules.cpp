@@ -1,0 +1,386 @@
+#include "sdma/stream/rules.hpp"
+
+#include "print.hpp"
+#include "sdma/stream/text.hpp"
+#include "stores.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+using namespace detail;
+constexpr auto error = Severity::error, warning = Severity::warning, note = Severity::note;
+
+constexpr std::array kRules{
+    StreamRule{"alignment", error, "an address or offset is a multiple of what its packet asks for",
+               "move it to a multiple of the alignment"},
+    StreamRule{"cache-policy-set", warning, "cache policy bits are 0, as in all public code",
+               "leave the policy out, unless its effect was measured"},
+    StreamRule{"cond-exec-unordered", warning, "a poll on the word of a conditional execution stands in front of it",
+               "put a fence or atomic on the word and a poll_mem of it in front: the word may be read ahead"},
+    StreamRule{"copy-chunk-misaligned", warning, "a long copy is split at a multiple of 64 bytes",
+               "use chunks of 0x3fffffc0 bytes (or 0x3fffc0): the next chunk then begins as aligned as the first"},
+    StreamRule{"data-as-flag", warning, "what a poll waits for is written by a fence or an atomic",
+               "store the flag with fence or atomic: other stores may overtake the data they announce"},
+    StreamRule{"endian-swap-set", warning, "endian swap bits are 0 on a little-endian host", "leave the swap out"},
+    StreamRule{"fill-data-cut", warning, "the data of a fill has no bits beyond its unit",
+               "use unit=dword for a pattern of 32 bits"},
+    StreamRule{"finite-poll", warning, "a poll retries for ever",
+               "use retry=forever and give the host's wait a deadline: user space is not told of an expired poll"},
+    StreamRule{"ib-alignment", error,
+               "an indirect packet ends on a multiple of 8 dwords, and its buffer is such a multiple",
+               "put nop packets in front of the packet, or behind the packets of the buffer"},
+    StreamRule{"no-completion", warning, "a fence or an atomic follows everything that stores",
+               "end the stream with a fence or an atomic: nothing else says when the stores are done"},
+    StreamRule{"overlap", error, "the ranges of one packet do not overlap",
+               "copy through a third buffer, or in pieces with a fence and a poll between them"},
+    StreamRule{"privileged", error, "packets of a user queue need no privilege",
+               "a user queue stops at it, without a word to user space: leave it to the kernel"},
+    StreamRule{"range", error, "a value is one that is documented", "choose a documented value"},
+    StreamRule{"reserved-bits", warning, "bits that nothing describes are 0", "clear them"},
+    StreamRule{"swap-length", warning, "an exchange is a multiple of 64 bytes long",
+               "round the length up to 64, or copy the rest: other lengths are not documented"},
+    StreamRule{"trap-without-mailbox-fence", error,
+               "a fence that stores the context of a trap stands in front of the trap",
+               "put fence addr=MAILBOX value=CONTEXT in front: an interrupt whose mailbox is empty is dropped"},
+    StreamRule{"truncated", error, "the stream ends where a packet ends",
+               "give the whole stream, or cut it between packets"},
+    StreamRule{"unchecked-packet", note, "the fields of every packet are known", "read its dwords by hand"},
+    StreamRule{"unknown-code", error, "an enumerated field holds a code that has a meaning", "choose a named code"},
+    StreamRule{"unknown-packet", error, "every packet is one that this engine knows",
+               "the queue would stop here; is this the beginning of a packet? check the offset and the input form"},
+    StreamRule{"unordered", warning, "what a packet reads or overwrites has been waited for",
+               "put fence addr=W value=N and poll_mem addr=W func=eq reference=N between them"},
+    StreamRule{"wraps-ring", error, "no packet lies across the end of the ring",
+               "fill the ring's end with nop packets and begin at its start"},
+};
+static_assert(std::is_sorted(kRules.begin(), kRules.end(), [](auto& a, auto& b) { return a.id < b.id; }));
+
+std::string hex(std::uint64_t v) {
+  char buffer[kNumber];
+  return {buffer, put_hex(buffer, v)};
+}
+std::string offset(std::uint64_t v) {
+  auto s = hex(v).substr(2);
+  return "0x" + std::string(s.size() < 4 ? 4 - s.size() : 0, '0') + s;
+}
+
+/// Bytes in memory that a packet reads or writes.
+struct Range {
+  std::uint64_t begin{}, bytes{};
+  const char* name = "";
+};
+bool overlap(const Range& a, const Range& b) noexcept {
+  return a.bytes > 0 && b.bytes > 0 && (a.begin - b.begin < b.bytes || b.begin - a.begin < a.bytes);
+}
+
+/// What a packet does to memory, as far as ranges say it.
+struct Effects {
+  std::array<Range, 3> ranges{};
+  std::size_t reads = 0, count = 0;  ///< the first `reads` of `count` are read, those from `writes` on are written
+  std::size_t writes = 0;
+  bool stores = false;  ///< it writes data that a completion has to follow
+};
+Effects effects_of(const PacketView& v) noexcept {
+  const auto copied = [](Range from, Range to) { return Effects{{from, to}, 1, 2, 1, true}; };
+  const auto stored = [](Range to) { return Effects{{to}, 0, 1, 0, true}; };
+  const auto linear = [&]<class P>(const P& p) {
+    return copied({p.src.value, p.bytes, "src"}, {p.dst.value, p.bytes, "dst"});
+  };
+  if (v.is<CopyLinear>()) return linear(decode<CopyLinear>(v.dwords));
+  if (v.is<CopyDirtyPage>()) return linear(decode<CopyDirtyPage>(v.dwords));
+  if (v.is<CopyPhysical>()) return linear(decode<CopyPhysical>(v.dwords));
+  if (v.is<CopyBroadcast>()) {
+    const auto p = decode<CopyBroadcast>(v.dwords);
+    return {{Range{p.src.value, p.bytes, "src"}, {p.dst1.value, p.bytes, "dst1"}, {p.dst2.value, p.bytes, "dst2"}},
+            1,
+            3,
+            1,
+            true};
+  }
+  if (v.is<CopySwap>()) {
+    const auto p = decode<CopySwap>(v.dwords);
+    return {{Range{p.a.value, p.bytes, "a"}, {p.b.value, p.bytes, "b"}}, 2, 2, 0, true};
+  }
+  if (v.is<Write>()) {
+    const auto p = decode<Write>(v.dwords);
+    return stored({p.dst.value, p.data.size() * 4, "dst"});
+  }
+  if (v.is<Fill>()) {
+    const auto p = decode<Fill>(v.dwords);
+    return stored({p.dst.value, bytes_written(p), "dst"});
+  }
+  // What they write is no range, or not known exactly.
+  const bool stores = v.is<CopyStruct>() || v.is<CopySubwindow>() || v.is<FillMulti>() || v.is<Timestamp>() ||
+                      v.is<TimestampLocal>() || v.is<PollRegToMem>() || v.is<PollDirtyBits>() || v.is<PteGenerate>() ||
+                      v.is<PteCopy>() || v.is<PteModify>() || v.is<PteCopyBackwards>();
+  return {.stores = stores};
+}
+
+}  // namespace
+
+class StreamChecker::State {
+ public:
+  explicit State(StreamCheckOptions o) : options_(std::move(o)), at_(options_.base) {}
+
+  std::size_t append(std::vector<Diagnostic>& out, std::span<const std::uint32_t> in, bool last) {
+    out_ = &out;
+    for (Reader r{in}; r;) {
+      const auto begin = r.position();
+      view_ = r.next();
+      if (view_.cut_off && !last) return begin;
+      packet();
+      at_ += 4 * view_.dwords.size();
+    }
+    if (last) end();
+    return in.size();
+  }
+
+ private:
+  void say(std::string_view id, Severity severity, std::string_view hint, std::string message) {
+    say_at(at_, id, severity, hint, std::move(message), excerpt());
+  }
+  void say_at(std::uint64_t at, std::string_view id, Severity severity, std::string_view hint, std::string message,
+              std::string excerpt) {
+    auto count = std::find_if(counts_.begin(), counts_.end(), [&](const auto& c) { return c.first == id; });
+    if (count == counts_.end()) count = counts_.insert(count, {id, 0});
+    if (++count->second > options_.most && options_.most > 0) return;
+    out_->push_back({.rule = std::string(id),
+                     .severity = severity,
+                     .where = options_.file + ":" + offset(at),
+                     .message = std::move(message),
+                     .hint = std::string(hint),
+                     .excerpt = std::move(excerpt)});
+  }
+  /// By a rule of the table.
+  void say(std::string_view id, std::string message) {
+    const auto& rule = rule_of(id);
+    say(rule.id, rule.severity, rule.hint, std::move(message));
+  }
+  static const StreamRule& rule_of(std::string_view id) noexcept {
+    return *std::lower_bound(kRules.begin(), kRules.end(), id, [](const auto& r, auto i) { return r.id < i; });
+  }
+  std::string excerpt() const {
+    constexpr std::size_t kLongest = 160;
+    // A cut-off packet would be a line a dword.
+    if (!view_.whole()) return {};
+    auto s = "  " + to_text(view_);
+    if (s.size() > kLongest) s.replace(kLongest, std::string::npos, "..");
+    return s;
+  }
+  std::string name() const { return std::string(view_.info->name); }
+
+  void packet() {
+    if (!view_.info) return unknown();
+    flush_unknown();
+    wraps();
+    if (view_.cut_off)
+      return say("truncated",
+                 name() + " takes more dwords than the " + std::to_string(view_.dwords.size()) + " that are left");
+    if (view_.info->recognised_only) return say("unchecked-packet", name() + " is recognised by its header only");
+    if (view_.info->privilege == Privilege::kernel && options_.user_queue)
+      say("privileged", name() + " needs the kernel's rights");
+    fields();
+    for (const auto& r : view_.info->rules)
+      if (!r.holds(view_.dwords))
+        say(r.id, error, "docs/rules.md#" + std::string(r.id) + " says why", name() + ": " + std::string(r.text));
+    lengths();
+    order();
+  }
+
+  void unknown() {
+    if (unknown_count_++ > 0) return;
+    unknown_at_ = at_;
+    unknown_dword_ = view_.dwords[0];
+  }
+  /// Garbage is reported once, not once a dword.
+  void flush_unknown() {
+    if (unknown_count_ == 0) return;
+    const auto& rule = rule_of("unknown-packet");
+    auto message = hex(unknown_dword_) + " begins no packet";
+    if (unknown_count_ > 1) message += ", nor do the " + std::to_string(unknown_count_ - 1) + " dwords behind it";
+    say_at(unknown_at_, rule.id, rule.severity, rule.hint, std::move(message), {});
+    unknown_count_ = 0;
+  }
+
+  void wraps() {
+    const auto ring = options_.ring_bytes, bytes = std::uint64_t{4} * view_.dwords.size();
+    if (ring > 0 && at_ % ring + bytes > ring)
+      say("wraps-ring",
+          name() + " has " + std::to_string((at_ % ring + bytes - ring) / 4) + " dwords behind the ring's end");
+  }
+
+  void fields() {
+    const auto* d = view_.dwords.data();
+    for (const auto& f : view_.info->fields) {
+      if (f.kind == Kind::payload) continue;
+      const auto v = value_of(f, d);
+      const auto what = [&] {
+        return name() + " " + std::string(f.name) + " " + (f.kind == Kind::count ? std::to_string(v) : hex(v));
+      };
+      if (v > f.limit) say("range", what() + " is more than " + std::to_string(f.limit));
+      if (v % f.alignment != 0) say("alignment", what() + " is no multiple of " + std::to_string(f.alignment));
+      // One name alone is a special value among numbers.
+      if (f.enumerants.size() > 1 && name_of(f.enumerants, v).empty()) say("unknown-code", what() + " has no meaning");
+      if (v != 0 && f.name.ends_with("policy")) say("cache-policy-set", what() + " is not 0");
+      if (v != 0 && f.name.ends_with("swap")) say("endian-swap-set", what() + " is not 0");
+    }
+    for (std::size_t i = 0; i < view_.info->head; ++i)
+      if (const auto bits = d[i] & view_.info->reserved(i); bits != 0)
+        say("reserved-bits", name() + " sets reserved bits " + hex(bits) + " of dword " + std::to_string(i));
+  }
+
+  void lengths() {
+    if (view_.is<CopySwap>())
+      if (const auto p = decode<CopySwap>(view_.dwords); p.bytes % 64 != 0)
+        say("swap-length", name() + " bytes " + std::to_string(p.bytes) + " is no multiple of 64");
+    if (view_.is<Fill>()) {
+      const auto p = decode<Fill>(view_.dwords);
+      const unsigned unit_bits = 8u << static_cast<unsigned>(p.unit);
+      if (p.unit < FillUnit::dword && p.data >> unit_bits != 0)
+        say("fill-data-cut", name() + " data " + hex(p.data) + " has more bits than its unit, which is what is stored");
+    }
+    if (view_.is<PollMem>()) finite(decode<PollMem>(view_.dwords));
+    if (view_.is<PollReg>()) finite(decode<PollReg>(view_.dwords));
+    if (view_.is<Indirect>()) indirect(decode<Indirect>(view_.dwords));
+    if (view_.is<CopyLinear>()) chunk(decode<CopyLinear>(view_.dwords));
+    else if (!view_.is<Nop>()) last_copy_ = {};
+  }
+  template <class Poll> void finite(const Poll& p) {
+    if (p.retry == Poll{}.retry || p.func == Compare::always) return;  // the default is for ever
+    say("finite-poll", name() + " gives up after " + std::to_string(p.retry) + " looks");
+  }
+
+  void indirect(const Indirect& p) {
+    if (p.dwords % 8 != 0) say("ib-alignment", name() + " dwords " + std::to_string(p.dwords) + " is no multiple of 8");
+    if (const auto end = at_ / 4 + view_.dwords.size(); end % 8 != 0)
+      say("ib-alignment", name() + " ends " + std::to_string(end % 8) + " dwords behind a multiple of 8");
+  }
+
+  /// The next piece of the copy in front of it?
+  void chunk(const CopyLinear& p) {
+    const auto& l = last_copy_;
+    const bool goes_on = l.bytes > 0 && p.src == l.src + l.bytes && p.dst == l.dst + l.bytes;
+    if (goes_on && (l.src.value | l.dst.value) % 64 == 0 && l.bytes % 64 != 0)
+      say("copy-chunk-misaligned", name() + " goes on " + std::to_string(l.bytes) +
+                                       " bytes behind the copy before it, which is no multiple of 64");
+    last_copy_ = p;
+  }
+
+  void order() {
+    const auto e = effects_of(view_);
+    for (std::size_t i = 0; i < e.count; ++i)
+      for (std::size_t k = i + 1; k < e.count; ++k)
+        if (overlap(e.ranges[i], e.ranges[k]))
+          say("overlap", name() + ": " + e.ranges[i].name + " and " + e.ranges[k].name + " overlap");
+    for (std::size_t i = 0; i < e.count; ++i)
+      if (const auto by = stores_.find(e.ranges[i].begin, e.ranges[i].bytes)) {
+        say("unordered", name() + (i < e.reads ? " reads" : " overwrites") + " what the packet at " + offset(*by) +
+                             " writes, and nothing orders them");
+        break;
+      }
+    for (std::size_t i = e.writes; i < e.count; ++i) stores_.add(e.ranges[i].begin, e.ranges[i].bytes, at_);
+    if (e.stores && pending_++ == 0) first_pending_ = at_;
+
+    if (view_.is<Fence>()) {
+      const auto p = decode<Fence>(view_.dwords);
+      completion(p.addr, sizeof p.value);
+      mailboxes_.push_back(p.value);
+      if (mailboxes_.size() > kMailboxes) mailboxes_.erase(mailboxes_.begin());
+    }
+    if (view_.is<Atomic>()) {
+      const auto p = decode<Atomic>(view_.dwords);
+      completion(p.addr, width(p.op));
+    }
+    if (view_.is<PollMem>()) poll(decode<PollMem>(view_.dwords));
+    if (view_.is<CondExec>())
+      if (const auto p = decode<CondExec>(view_.dwords); !polled_ || polled_word_ != p.addr)
+        say("cond-exec-unordered", name() + " addr " + hex(p.addr.value) + " may be read ahead of what writes it");
+    if (view_.is<Trap>()) trap(decode<Trap>(view_.dwords));
+    // Its packets may be the completion; nobody here knows them.
+    if (view_.is<Indirect>()) pending_ = 0;
+  }
+
+  void completion(GpuVa word, std::uint64_t bytes) {
+    stores_.fenced();
+    stores_.erase(word.value, bytes);
+    pending_ = 0;
+  }
+  void poll(const PollMem& p) {
+    if (const auto by = stores_.find(p.addr.value, sizeof p.reference))
+      say("data-as-flag",
+          name() + " addr " + hex(p.addr.value) + " waits for what the packet at " + offset(*by) + " stores");
+    stores_.polled();
+    polled_ = true;
+    polled_word_ = p.addr;
+  }
+  /// The kernel's own traps have context 0 and no mailbox of their own: any fence in front of them will do.
+  void trap(const Trap& p) {
+    const bool announced = p.context == 0
+                               ? !mailboxes_.empty()
+                               : std::find(mailboxes_.begin(), mailboxes_.end(), p.context) != mailboxes_.end();
+    if (!announced)
+      say("trap-without-mailbox-fence",
+          "no fence since the trap before stores " + std::to_string(p.context) + ", the context of this one");
+    mailboxes_.clear();
+  }
+
+  void end() {
+    flush_unknown();
+    if (pending_ > 0) {
+      const auto& rule = rule_of("no-completion");
+      say_at(first_pending_, rule.id, rule.severity, rule.hint,
+             pending_ == 1
+                 ? "no fence or atomic follows this packet"
+                 : "no fence or atomic follows the " + std::to_string(pending_) + " storing packets from here on",
+             {});
+    }
+    if (options_.most > 0)
+      for (const auto& [id, n] : counts_)
+        if (n > options_.most)
+          out_->push_back({.rule = std::string(id),
+                           .severity = note,
+                           .where = options_.file,
+                           .message = std::to_string(n - options_.most) + " more of these are not shown"});
+  }
+
+  static constexpr std::size_t kMailboxes = 64;
+
+  StreamCheckOptions options_;
+  std::uint64_t at_;
+  std::vector<Diagnostic>* out_{};
+  PacketView view_;
+  std::vector<std::pair<std::string_view, std::size_t>> counts_;  // diagnostics a rule
+
+  std::uint64_t unknown_at_ = 0, unknown_count_ = 0;
+  std::uint32_t unknown_dword_ = 0;
+  CopyLinear last_copy_;
+  Stores stores_;
+  std::uint64_t pending_ = 0, first_pending_ = 0;  // stores that no completion follows yet
+  std::vector<std::uint32_t> mailboxes_;           // what fences stored since the last trap
+  GpuVa polled_word_;
+  bool polled_ = false;
+};
+
+std::span<const StreamRule> stream_rules() noexcept { return kRules; }
+
+StreamChecker::StreamChecker(StreamCheckOptions o) : state_(std::make_unique<State>(std::move(o))) {}
+StreamChecker::~StreamChecker() = default;
+StreamChecker::StreamChecker(StreamChecker&&) noexcept = default;
+StreamChecker& StreamChecker::operator=(StreamChecker&&) noexcept = default;
+
+std::size_t StreamChecker::append(std::vector<Diagnostic>& out, std::span<const std::uint32_t> in, bool last) {
+  return state_->append(out, in, last);
+}
+
+std::vector<Diagnostic> check_stream(std::span<const std::uint32_t> dwords, const StreamCheckOptions& options) {
+  std::vector<Diagnostic> out;
+  StreamChecker{options}.append(out, dwords, true);
+  return out;
+}
+
+}  // namespace v0
+}  // namespace sdma

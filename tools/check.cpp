@@ -1,0 +1,92 @@
+// sdma check: what is wrong with a ring.
+#include "input.hpp"
+#include "output.hpp"
+#include "sdma/stream/rules.hpp"
+#include "verb.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace sdma::tool {
+namespace {
+
+enum class Format { text, json };
+
+struct Options {
+  InputOptions input;
+  Format format = Format::text;
+  StreamCheckOptions check;
+  bool kernel = false, rules = false;
+};
+
+std::string to_json_line(const Diagnostic& d) {
+  const auto colon = d.where.rfind(':');
+  nlohmann::ordered_json j{{"rule", d.rule}, {"severity", std::string(name(d.severity))}, {"where", d.where}};
+  if (colon != std::string::npos && d.where.substr(colon + 1).starts_with("0x"))
+    j["offset"] = std::stoull(d.where.substr(colon + 1), nullptr, 16);
+  j["message"] = d.message;
+  j["hint"] = d.hint;
+  return j.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+int list_rules() {
+  Output out{"-"};
+  for (const auto& r : stream_rules())
+    out.text().append(r.id).append(": ").append(name(r.severity)).append(": ").append(r.text).append("\n");
+  for (const auto& p : kPackets)
+    for (const auto& r : p.rules)
+      out.text().append(r.id).append(": error: ").append(p.name).append(": ").append(r.text).append("\n");
+  return out.close() ? kOk : out.exit_code();
+}
+
+int run(const Options& o) {
+  if (o.rules) return list_rules();
+  auto in = Input::open(o.input.path, o.input.form);
+  if (!in) return report(in.error()), kInput;
+  auto options = o.check;
+  options.file = in->name();
+  options.user_queue = !o.kernel;
+  StreamChecker checker{options};
+  Output out{"-"};
+  std::size_t errors = 0, warnings = 0;
+  auto done = for_each_piece(*in, [&](std::span<const std::uint32_t> dwords, bool last) {
+    std::vector<Diagnostic> found;
+    const auto used = checker.append(found, dwords, last);
+    for (const auto& d : found) {
+      errors += d.severity == Severity::error;
+      warnings += d.severity == Severity::warning;
+      if (o.format == Format::json) out.text() += to_json_line(d);
+      else report(d);
+    }
+    return out.drain() ? used : dwords.size();
+  });
+  if (!out.close()) return out.exit_code();
+  if (!done) return report(done.error()), kInput;
+  return errors + warnings > 0 ? kFindings : kOk;
+}
+
+}  // namespace
+
+void add_check(CLI::App& verb, Action& action) {
+  const auto o = std::make_shared<Options>();
+  add_input(verb, o->input);
+  add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"json", Format::json}},
+                     "text on standard error; an object a line on standard output");
+  verb.add_option("--ring-bytes", o->check.ring_bytes, "size of the ring, to find packets across its end (64K, 1M)")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("N");
+  verb.add_option("--base", o->check.base, "ring position of the first dword, in bytes")->type_name("N");
+  verb.add_option("--most", o->check.most, "findings a rule that are shown; 0: all")
+      ->capture_default_str()
+      ->type_name("N");
+  verb.add_flag("--kernel", o->kernel, "a queue of the kernel: privileged packets are allowed");
+  verb.add_flag("--rules", o->rules, "list the rules instead");
+  verb.footer(
+      "docs/rules.md has a section for each rule. Exit code 1: an error or a warning was found.\n"
+      "Examples:\n"
+      "  sdma check ring.bin\n"
+      "  sdma check --ring-bytes=1M --base=0x3ff00 --input=hex dmesg.txt\n"
+      "  sdma check --format=json ring.bin | jq -r .rule | sort | uniq -c");
+  action = [o] { return run(*o); };
+}
+
+}  // namespace sdma::tool
