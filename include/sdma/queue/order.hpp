@@ -12,7 +12,8 @@
 //   write_back        x86 keeps stores to cacheable memory in order, and a doorbell page is uncached: no instruction.
 //                     Elsewhere a store barrier that reaches devices.
 //   write_combining   such stores leave the core in any order until an sfence, which a C++ release does not emit: one
-//                     before wptr, and one before the doorbell, for wptr may lie in such memory too.
+//                     before wptr, and one before the doorbell, for wptr may lie in such memory too. An sfence drains the
+//                     buffers of its own core: the producer that wrote the dwords executes it, before it tells another.
 //   vram              a ring in VRAM that the CPU writes through the BAR: after the sfence the bytes may still sit on the
 //                     way when the engine fetches; reading one back pushes them out. Refused unless asked for.
 //
@@ -43,8 +44,10 @@ struct Native {
   static constexpr auto kRptr = std::memory_order_acquire;      ///< 7: what the engine has read may be overwritten
 
   // Between producers.
-  static constexpr auto kReserve = std::memory_order_relaxed;  ///< a position is taken; the RMW itself is what is needed
-  static constexpr auto kSeenRead = std::memory_order_acquire;  ///< 7 through another producer's eyes: load of what it saw
+  static constexpr auto kReserve =
+      std::memory_order_relaxed;  ///< a position is taken; the RMW itself is what is needed
+  static constexpr auto kSeenRead =
+      std::memory_order_acquire;  ///< 7 through another producer's eyes: load of what it saw
   static constexpr auto kTellRead = std::memory_order_release;  ///< and its store
   static constexpr auto kDone = std::memory_order_release;      ///< dwords before "this slot is complete"
   static constexpr auto kFront = std::memory_order_acquire;     ///< who rings for a slot has seen its dwords
@@ -56,12 +59,15 @@ struct Native {
   static std::uint64_t load(const std::uint64_t* word, std::memory_order o) noexcept {
     return std::atomic_ref(*const_cast<std::uint64_t*>(word)).load(o);
   }
-  static void store(std::uint64_t* word, std::uint64_t v, std::memory_order o) noexcept { std::atomic_ref(*word).store(v, o); }
+  static void store(std::uint64_t* word, std::uint64_t v, std::memory_order o) noexcept {
+    std::atomic_ref(*word).store(v, o);
+  }
 
-  /// Between the dwords, the last of which is at `last`, and wptr.
+  /// Between the dwords of a slot, the last of which is at `last`, and what tells of them: wptr, or kDone to another producer.
   static void before_wptr(Caching c, const std::uint32_t* last) noexcept {
     barrier(c);
-    if (c == Caching::vram) [[unlikely]] (void)*static_cast<const volatile std::uint32_t*>(last);
+    if (c == Caching::vram) [[unlikely]]
+      (void)*static_cast<const volatile std::uint32_t*>(last);
   }
   /// Between wptr and the doorbell.
   static void before_doorbell(Caching c) noexcept { barrier(c); }

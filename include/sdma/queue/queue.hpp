@@ -28,7 +28,11 @@ class Queue {
   Queue(const RingMemory& m, GpuId gpu, EngineId engine, std::uint64_t id, Destroy destroy, void* owner) noexcept
       : memory_(m), gpu_(gpu), engine_(engine), id_(id), destroy_(destroy), owner_(owner) {}
   Queue(Queue&& o) noexcept
-      : memory_(o.memory_), gpu_(o.gpu_), engine_(o.engine_), id_(o.id_), destroy_(std::exchange(o.destroy_, nullptr)),
+      : memory_(o.memory_),
+        gpu_(o.gpu_),
+        engine_(o.engine_),
+        id_(o.id_),
+        destroy_(std::exchange(o.destroy_, nullptr)),
         owner_(o.owner_) {}
   Queue& operator=(Queue&& o) noexcept {
     if (this == &o) return *this;

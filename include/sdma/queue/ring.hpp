@@ -44,13 +44,13 @@ inline namespace v0 {
 
 /// What a queue is to hardware. Whoever made it (KFD, ROCr, a software device, a test) keeps it alive.
 struct RingMemory {
-  std::span<std::uint32_t> dwords{};                ///< 256-byte aligned; a power of two, 256 dwords at least
-  std::uint64_t* rptr{};                            ///< bytes; written by the engine, which owns the 16 bytes from here on
-  std::uint64_t* wptr{};                            ///< bytes
-  std::uint64_t* doorbell{};                        ///< null where the engine watches wptr
-  Caching caching = Caching::write_combining;       ///< of `dwords`
-  bool accept_vram = false;                         ///< Caching::vram is slow and easily wrong: say that it is meant
-  void (*wake)(void* waker) noexcept = nullptr;     ///< software engines only: called behind the doorbell
+  std::span<std::uint32_t> dwords{};             ///< 256-byte aligned; a power of two, 256 dwords at least
+  std::uint64_t* rptr{};                         ///< bytes; written by the engine, which owns the 16 bytes from here on
+  std::uint64_t* wptr{};                         ///< bytes
+  std::uint64_t* doorbell{};                     ///< null where the engine watches wptr
+  Caching caching = Caching::write_combining;    ///< of `dwords`
+  bool accept_vram = false;                      ///< Caching::vram is slow and easily wrong: say that it is meant
+  void (*wake)(void* waker) noexcept = nullptr;  ///< software engines only: called behind the doorbell
   void* waker{};
 };
 
@@ -64,12 +64,16 @@ inline std::string_view refusal(const RingMemory& m) noexcept {
   if ((n & (n - 1)) != 0) return "the size of the ring is no power of two";
   if (address(m.dwords.data()) % 256 != 0) return "the ring is not aligned to 256 bytes";
   if (!m.rptr || !m.wptr) return "rptr or wptr is missing";
-  if ((address(m.rptr) | address(m.wptr) | address(m.doorbell)) % 8 != 0) return "rptr, wptr or doorbell is not aligned to 8 bytes";
-  if (address(m.wptr) - address(m.rptr) < 16) return "wptr lies in the 16 bytes from rptr on that belong to the firmware";
-  if (m.caching == Caching::vram && !m.accept_vram) return "a ring in VRAM that the CPU writes was not asked for (accept_vram)";
+  if ((address(m.rptr) | address(m.wptr) | address(m.doorbell)) % 8 != 0)
+    return "rptr, wptr or doorbell is not aligned to 8 bytes";
+  if (address(m.wptr) - address(m.rptr) < 16)
+    return "wptr lies in the 16 bytes from rptr on that belong to the firmware";
+  if (m.caching == Caching::vram && !m.accept_vram)
+    return "a ring in VRAM that the CPU writes was not asked for (accept_vram)";
   const auto w = order::Native::load(m.wptr, std::memory_order_relaxed);
   const auto r = order::Native::load(m.rptr, std::memory_order_relaxed);
   if (w % 4 != 0) return "wptr is no multiple of 4";
+  if (w >> 57 != 0) return "wptr is 2^57 or more, which no ring has come to";
   if (w - r >= n * 4) return "rptr is ahead of wptr, or a whole ring behind it";
   return {};
 }
@@ -113,7 +117,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
 
   /// Room for `dwords`, or no_space (try again when the engine has moved), or too_large (never fits), or bad_ring.
   Result<Slot> reserve(std::size_t dwords) noexcept {
-    if (dwords - 1 >= bytes_ / 8) [[unlikely]] return bytes_ != 0 ? Errc::too_large : Errc::bad_ring;
+    if (dwords - 1 >= bytes_ / 8) [[unlikely]]
+      return bytes_ != 0 ? Errc::too_large : Errc::bad_ring;
     const std::uint64_t want = dwords * 4;
     auto r = load(reserved_, Order::kReserve);
     for (;;) {
@@ -148,6 +153,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   void publish(const Slot& s, std::size_t used) noexcept {
     assert(used <= s.dwords.size());
     if (used != s.dwords.size()) fill_nops(s.dwords.subspan(used));
+    Order::before_wptr(m_.caching, &s.dwords.back());  // here, not in ring(): who wrote the dwords lets go of them
     if constexpr (!kMany) {
       assert(s.begin == committed_ && "slots of one producer are published in the order of reserve");
       committed_ = s.end;
@@ -181,12 +187,16 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     return Errc::ok;
   }
 
-  struct Positions { std::uint64_t read, committed, reserved; };
-  /// Bytes. `read` is rptr as it stands in memory. On memory that was refused: zeros.
+  struct Positions {
+    std::uint64_t read, committed, reserved;
+  };
+  /// Bytes; read <= committed <= reserved. `read` is rptr as it stood first: others may have gone on since. On memory that
+  /// was refused: zeros.
   Positions positions() const noexcept {
     if (bytes_ == 0) return {};
-    return {Order::load(m_.rptr, Order::kRptr), position(load(committed_, Order::kCommitted)),
-            position(load(reserved_, Order::kReserve))};
+    const auto read = Order::load(m_.rptr, Order::kRptr), committed = position(load(committed_, Order::kCommitted));
+    // The engine may be past a doorbell whose ringer has not yet said so to us.
+    return {read, committed < read ? read : committed, position(load(reserved_, Order::kReserve))};
   }
   const RingMemory& memory() const noexcept { return m_; }
 
@@ -198,7 +208,9 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     return kMany ? position / 4 << kTicketBits | (ticket & kTicketMask) : position;
   }
   static constexpr std::uint64_t position(std::uint64_t w) noexcept { return kMany ? (w >> kTicketBits) * 4 : w; }
-  static constexpr std::uint32_t ticket(std::uint64_t w) noexcept { return kMany ? static_cast<std::uint32_t>(w & kTicketMask) : 0; }
+  static constexpr std::uint32_t ticket(std::uint64_t w) noexcept {
+    return kMany ? static_cast<std::uint32_t>(w & kTicketMask) : 0;
+  }
 
   static void init(Word& w, std::uint64_t v) noexcept { store(w, v, std::memory_order_relaxed); }
   static std::uint64_t load(const Word& w, [[maybe_unused]] std::memory_order o) noexcept {
@@ -223,19 +235,20 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   std::uint64_t front(std::uint64_t c) const noexcept { return done_[ticket(c) % kOpenSlots].load(Order::kFront); }
 
   void ring(std::uint64_t end) noexcept {
-    Order::before_wptr(m_.caching, m_.dwords.data() + ((end - 4) & (bytes_ - 1)) / 4);
     Order::store(m_.wptr, end, Order::kWptr);
     Order::before_doorbell(m_.caching);
     if (m_.doorbell) Order::store(m_.doorbell, end, Order::kDoorbell);
-    if (m_.wake) [[unlikely]] m_.wake(m_.waker);
+    if (m_.wake) [[unlikely]]
+      m_.wake(m_.waker);
   }
 
   RingMemory m_;
   std::uint64_t bytes_;
   Word reserved_{}, committed_{}, read_{};
   struct None {};
-  [[no_unique_address]] std::conditional_t<
-      kMany, std::array<typename Order::template Atomic<std::uint64_t>, kOpenSlots>, None> done_{};
+  [[no_unique_address]] std::conditional_t<kMany,
+                                           std::array<typename Order::template Atomic<std::uint64_t>, kOpenSlots>, None>
+      done_{};
   [[no_unique_address]] std::conditional_t<kMany, typename Order::template Atomic<bool>, None> bell_{};
 };
 
