@@ -15,12 +15,14 @@ inline namespace v0 {
 
 /// What a choice is about, so that a chooser can prefer, count or fix some of them.
 enum class Choice : std::uint8_t {
-  action,        ///< which of the possible steps comes next: the packets' own nondeterminism
+  front,         ///< 1: the next packet, 0: something that is in flight
+  action,        ///< which of the effects in flight lands next
   prefetch,      ///< 1: fetch what the doorbell has published, now
   write_rptr,    ///< 1: tell the host how far the engine has read
   rptr_at_poll,  ///< 1: rptr stands behind the poll that waits, 0: before it
   poll_holds,    ///< 1: this waiting poll keeps the engine from its other queues
   full_ring,     ///< 1: a ring that is full to the last byte is taken for empty
+  at_fault,      ///< 1: one more effect lands before the fault stops the queue
   poll_expired,  ///< 1: the queue goes on behind a poll that has expired
   schedule,      ///< which queue, or host thread, makes the next step: asked by schedulers, not by a Pipeline
 };

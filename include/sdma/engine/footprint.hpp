@@ -79,12 +79,21 @@ template <class Fn> constexpr void footprint(const CopyBroadcast& p, Fn&& fn) {
 }
 
 /// An element is a dword [inferred]: element i of the array lies at table + 4 * stride * (start + i).
+constexpr Region table(const CopyStruct& p) noexcept {
+  const std::uint64_t pitch = p.stride * std::uint64_t{4};
+  return {.va = p.table + pitch * p.start,
+          .bytes = 4,
+          .access = p.detile ? Access::read : Access::write,
+          .rows = p.count,
+          .pitch = pitch};
+}
+constexpr Region linear(const CopyStruct& p) noexcept {
+  return {.va = p.linear, .bytes = std::uint64_t{4} * p.count, .access = p.detile ? Access::write : Access::read};
+}
 template <class Fn> constexpr void footprint(const CopyStruct& p, Fn&& fn) {
   if (p.count == 0) return;
-  const std::uint64_t pitch = p.stride * std::uint64_t{4};
-  const Access table = p.detile ? Access::read : Access::write, linear = p.detile ? Access::write : Access::read;
-  fn(Region{.va = p.table + pitch * p.start, .bytes = 4, .access = table, .rows = p.count, .pitch = pitch});
-  fn(Region{.va = p.linear, .bytes = std::uint64_t{4} * p.count, .access = linear});
+  fn(table(p));
+  fn(linear(p));
 }
 
 namespace detail {
@@ -182,12 +191,15 @@ template <class Fn> constexpr void footprint(const Fill& p, Fn&& fn) {
   fn(Region{.va = p.dst, .bytes = bytes_written(p), .access = Access::write});
 }
 
-/// Runs that touch or overlap are one region.
-template <class Fn> constexpr void footprint(const FillMulti& p, Fn&& fn) {
-  if (p.count == 0 || p.bytes == 0) return;
+/// Runs that touch or overlap are one.
+constexpr Region destination(const FillMulti& p) noexcept {
+  if (p.count == 0 || p.bytes == 0) return {.va = p.dst, .access = Access::write};
   if (p.stride <= p.bytes)
-    fn(Region{.va = p.dst, .bytes = std::uint64_t{p.stride} * (p.count - 1) + p.bytes, .access = Access::write});
-  else fn(Region{.va = p.dst, .bytes = p.bytes, .access = Access::write, .rows = p.count, .pitch = p.stride});
+    return {.va = p.dst, .bytes = std::uint64_t{p.stride} * (p.count - 1) + p.bytes, .access = Access::write};
+  return {.va = p.dst, .bytes = p.bytes, .access = Access::write, .rows = p.count, .pitch = p.stride};
+}
+template <class Fn> constexpr void footprint(const FillMulti& p, Fn&& fn) {
+  if (p.count != 0 && p.bytes != 0) fn(destination(p));
 }
 
 template <class Fn> constexpr void footprint(const PteGenerate& p, Fn&& fn) {

@@ -96,11 +96,12 @@ class AddressSpace {
     std::vector<Mapping> sorted{};
   };
   template <class Change> Errc change(Change) noexcept;
-  void collect() noexcept;
-  bool quiet_since(std::uint64_t serial) const noexcept;
+  bool oldest_left(std::uint64_t serial) noexcept;
+  Errc wait_for(std::uint64_t serial, Deadline) noexcept;
 
   mutable std::mutex mutex_;
   std::atomic<const Snapshot*> current_;
+  std::atomic<std::uint64_t> serial_;                   ///< of current_, stored after it
   std::vector<std::unique_ptr<const Snapshot>> alive_;  ///< the current one last, before it those that may be in use
   std::vector<Reader*> readers_;
 };

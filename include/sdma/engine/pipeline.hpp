@@ -42,8 +42,8 @@
 // Threads: one at a time. Memory is touched as real memory: fences are release stores of 32 bits, atomics are lock-free
 // read-modify-writes, polls are acquire loads; copies are plain. Errors: fault().
 #include "sdma/engine/chooser.hpp"
+#include "sdma/engine/execute.hpp"
 #include "sdma/engine/fault.hpp"
-#include "sdma/engine/memory.hpp"
 #include "sdma/stream/reader.hpp"
 
 #include <memory>
@@ -54,19 +54,6 @@ inline namespace v0 {
 
 enum class Ordering : std::uint8_t { strict, rocr, adversarial };
 std::string_view name(Ordering) noexcept;
-
-/// The node's clock in ticks of 10 ns (100 MHz), all engines alike: the host's, or a virtual one.
-struct TickSource {
-  std::uint64_t (*now)(void* context) noexcept = nullptr;  ///< null: the host's steady clock
-  void* context = nullptr;
-};
-/// The host's steady clock in ticks of 10 ns.
-std::uint64_t host_ticks() noexcept;
-
-/// What the queues of one engine share.
-struct EngineState {
-  std::uint64_t local_clock = 0;  ///< added to the node's clock: what TimestampSet sets and TimestampLocal stores
-};
 
 /// One packet, when it starts and when all of it has landed.
 struct PacketEvent {
@@ -96,12 +83,13 @@ struct PipelineConfig {
   EngineId engine{};
   std::uint64_t queue{};  ///< for faults and traces
   Ordering ordering = Ordering::strict;
-  std::uint64_t seed = 0;     ///< of rocr and adversarial, unless there is a chooser
-  Chooser* chooser{};         ///< not owned
-  std::uint32_t pieces = 8;   ///< 1 to 64: into how many a copy falls in adversarial, at most
-  std::uint32_t window = 16;  ///< 1 to 32: packets in flight
-  bool prefetch = true, late_rptr = true, split_stores = true;  ///< parts of adversarial, to keep an exploration small
-  bool privileged = false;  ///< a kernel's queue: page tables and physical copies are still unsupported
+  std::uint64_t seed = 0;                          ///< of rocr and adversarial, unless there is a chooser
+  Chooser* chooser{};                              ///< not owned
+  std::uint32_t pieces = 8;                        ///< 1 to 64: into how many a copy falls in adversarial, at most
+  std::uint32_t window = 16;                       ///< 1 to 32: packets in flight
+  bool prefetch = true, late_rptr = true;          ///< parts of adversarial: an exploration stays small without them
+  bool split_stores = true, holding_polls = true;  ///< the same
+  std::uint32_t linger = 0;  ///< adversarial: steps in which an idle queue lands nothing; 0 in an exploration
   PollTimeout poll_timeout = PollTimeout::stop;
   TickSource ticks{};
   EngineState* state{};  ///< null: the pipeline's own

@@ -19,8 +19,8 @@ inline constexpr std::array kRecognised{
     recognised("copy_tiled_broadcast",      op(1, 1).is(0, 27, 27, 1), 16, "copy a linear to two tiled surfaces"),
     recognised("copy_tiled_subwindow",      op(1, 5),                  14, "copy a box between a tiled and a linear surface"),
     recognised("copy_tiled_to_tiled",       op(1, 6),                  15, "copy a box between tiled surfaces"),
-    recognised("copy_subwindow_large",      op(1, 36),                 20, "copy a box of any size (unproven on 4.4.2)", nullptr, 1),
-    recognised("write_tiled",               op(2, 1),                   9, "store dwords to a tiled surface", &kWriteTiledCount, 9),
+    recognised("copy_subwindow_large",      op(1, 36),                 20, "copy a box of any size (unproven on 4.4.2)", 1),
+    recognised("write_tiled",               op(2, 1),                   9, "store dwords to a tiled surface", kWriteTiledCount),
 };
 // clang-format on
 }  // namespace detail

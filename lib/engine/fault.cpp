@@ -1,0 +1,99 @@
+#include "sdma/engine/fault.hpp"
+
+#include "sdma/packets/registry.hpp"
+
+#include <fmt/format.h>
+
+namespace sdma {
+inline namespace v0 {
+
+std::string_view name(FaultKind k) noexcept {
+  switch (k) {
+    case FaultKind::none: return "none";
+    case FaultKind::unmapped: return "unmapped";
+    case FaultKind::read_only: return "read_only";
+    case FaultKind::unknown_packet: return "unknown_packet";
+    case FaultKind::truncated_packet: return "truncated_packet";
+    case FaultKind::privileged: return "privileged";
+    case FaultKind::misaligned: return "misaligned";
+    case FaultKind::bad_field: return "bad_field";
+    case FaultKind::overlap: return "overlap";
+    case FaultKind::unsupported: return "unsupported";
+    case FaultKind::poll_timeout: return "poll_timeout";
+    case FaultKind::bad_ib: return "bad_ib";
+    case FaultKind::bad_doorbell: return "bad_doorbell";
+  }
+  return "unknown";
+}
+
+std::string_view on_hardware(FaultKind k) noexcept {
+  switch (k) {
+    case FaultKind::none: return "nothing";
+    case FaultKind::unmapped:
+    case FaultKind::read_only:
+      return "a VM fault: all queues of the process on this GPU are evicted and a memory event is raised";
+    case FaultKind::unknown_packet: return "no event: a queue that stands still";
+    case FaultKind::truncated_packet: return "no event: the engine waits for the missing dwords";
+    case FaultKind::privileged:
+      return "at most a line in the kernel's log: a queue that stands still, or goes on without it";
+    case FaultKind::misaligned: return "not documented: low bits of the address may be ignored";
+    case FaultKind::bad_field: return "not documented";
+    case FaultKind::overlap: return "not documented: the destination may hold anything";
+    case FaultKind::unsupported: return "nothing: an engine can do it";
+    case FaultKind::poll_timeout:
+      return "an interrupt that the kernel prints at debug level; whether the queue goes on is not known";
+    case FaultKind::bad_ib: return "not documented";
+    case FaultKind::bad_doorbell: return "an interrupt, or a write pointer that moves backwards, or nothing";
+  }
+  return "not documented";
+}
+
+namespace {
+
+std::string what(const Fault& f) {
+  const auto verb = f.access == Access::read ? "read" : f.access == Access::write ? "write" : "read and write";
+  const auto field =
+      f.field.empty() ? std::string{} : fmt::format(" ({}{}{})", f.field, f.rule.empty() ? "" : ": ", f.rule);
+  switch (f.kind) {
+    case FaultKind::unmapped: return fmt::format("cannot {} {:#x}: not mapped for this GPU", verb, f.va.value);
+    case FaultKind::read_only: return fmt::format("cannot {} {:#x}: mapped for reading only", verb, f.va.value);
+    case FaultKind::unknown_packet: return "begins no packet that this engine executes";
+    case FaultKind::truncated_packet:
+      return f.depth ? "the indirect buffer ends inside this packet" : "the doorbell lies inside this packet";
+    case FaultKind::privileged: return fmt::format("is the kernel's alone{}", field);
+    case FaultKind::misaligned: return fmt::format("has a misaligned address{}", field);
+    case FaultKind::bad_field:
+      return fmt::format("has a field out of range or breaks a rule{}",
+                         f.field.empty() && !f.rule.empty() ? fmt::format(" ({})", f.rule) : field);
+    case FaultKind::overlap:
+      return fmt::format("source and destination overlap, or the destination overlaps itself, at {:#x}", f.va.value);
+    case FaultKind::unsupported: return fmt::format("the software engine does not support it{}", field);
+    case FaultKind::poll_timeout:
+      return fmt::format("has expired: the word at {:#x} did not get its value", f.va.value);
+    case FaultKind::bad_ib:
+      return fmt::format("the indirect buffer at {:#x} is nested too deep, or not in one mapping", f.va.value);
+    case FaultKind::bad_doorbell: return "goes backwards, is more than a ring ahead, or is no multiple of 4";
+    case FaultKind::none: break;
+  }
+  return "no fault";
+}
+
+}  // namespace
+
+std::string describe(const Fault& f) {
+  if (!f) return "no fault";
+  std::string subject = "doorbell";
+  if (f.kind != FaultKind::bad_doorbell) {
+    const auto* info = identify({f.dwords.data(), f.dword_count});
+    subject = info            ? std::string(info->name)
+              : f.dword_count ? fmt::format("dword {:#010x}", f.dwords.front())
+                              : "packet";
+  }
+  const auto in_buffer =
+      f.depth ? fmt::format(" in its indirect buffer (depth {}) at {:#x}", f.depth, f.offset) : std::string{};
+  return fmt::format("gpu {} engine {} queue {} at {:#x}{}: {}: {}", f.gpu.value, f.engine.value, f.queue, f.position,
+                     in_buffer, subject, what(f));
+}
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,381 @@
+#include "sdma/engine/pipeline.hpp"
+
+#include "admit.hpp"
+#include "front.hpp"
+#include "window.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <optional>
+
+namespace sdma {
+inline namespace v0 {
+
+using detail::Fetched;
+using detail::Flight;
+using detail::FrontEnd;
+using detail::Window;
+
+std::string_view name(Ordering o) noexcept {
+  return o == Ordering::strict ? "strict" : o == Ordering::rocr ? "rocr" : "adversarial";
+}
+
+class Pipeline::Impl {
+ public:
+  explicit Impl(const PipelineConfig& c)
+      : c_(c),
+        seeded_(c.seed),
+        chooser_(c.chooser ? *c.chooser : seeded_),
+        front_(c),
+        window_(c.window),
+        machine_{.memory = *c.reader,
+                 .state = c.state ? *c.state : own_state_,
+                 .ticks = c.ticks,
+                 .engine = c.engine,
+                 .context = this,
+                 .trap = &Impl::trap},
+        told_(front_.read()) {}
+
+  void doorbell(std::uint64_t position) noexcept {
+    if (fault_) return;
+    const auto limit = front_.limit();
+    if (const auto kind = front_.doorbell(position, weak() ? &chooser_ : nullptr); kind != FaultKind::none) {
+      Fault f;
+      f.kind = kind;
+      f.position = position;
+      stop(f, nullptr);
+    }
+    counters_.doorbells += front_.limit() != limit;
+  }
+
+  Progress step(std::uint32_t budget) noexcept {
+    if (fault_) return Progress::stopped;
+    const AddressSpace::Reader::Section section{*c_.reader};
+    const bool worked = c_.ordering == Ordering::strict ? step_strict(budget) : step_weak(budget);
+    if (fault_) return Progress::stopped;
+    tell(worked);
+    if (worked) return Progress::progressed;
+    return waiting_ || !window_.empty() ? Progress::waiting : Progress::idle;
+  }
+
+  bool ready() noexcept {
+    if (fault_) return false;
+    const AddressSpace::Reader::Section section{*c_.reader};
+    if (window_.effects(machine_) != 0) return true;
+    if (rptr_target() != told_ && c_.rptr) return true;
+    if (!front_.available()) return false;
+    if (!front_.fetched()) return true;
+    const auto& next = front_.next();
+    if (waiting_) return looks_ != kForever || detail::met(next, machine_);
+    return !goes_to_window(next.role) || !window_.full();
+  }
+
+  bool holds_engine() const noexcept { return waiting_ && holds_; }
+  GpuVa waits_for() noexcept {
+    if (waiting_) return word_;
+    const AddressSpace::Reader::Section section{*c_.reader};
+    return window_.waits_for(machine_);
+  }
+  const Fault* fault() const noexcept { return fault_ ? &fault_ : nullptr; }
+  const Counters& counters() const noexcept { return counters_; }
+  std::uint64_t position() const noexcept { return front_.read(); }
+  std::uint64_t queue() const noexcept { return c_.queue; }
+
+ private:
+  static constexpr std::uint32_t kForever = kRetryNames[0].value;
+
+  bool weak() const noexcept { return c_.ordering == Ordering::adversarial; }
+
+  // --- The front end's side: the next packet starts.
+
+  /// Fetches and admits the next packet. False: there is none, or the queue has stopped.
+  bool load() noexcept {
+    if (front_.fetched()) return true;
+    if (!front_.fetch()) {
+      if (front_.why() != FaultKind::none) {
+        Fault f;
+        f.kind = front_.why();
+        if (f.kind == FaultKind::unmapped) f.va = front_.next().va;
+        land_some();
+        stop(f, &front_.next());
+      }
+      return false;
+    }
+    Fault why;
+    role_ = Role::none;
+    detail::typed(front_.next(), *c_.reader, [&](const auto& p) {
+      role_ = role(p);
+      may_wait_ = role_ == Role::acquire;
+      if constexpr (std::is_same_v<decltype(p), const Atomic&>) may_wait_ = p.loop;
+      why = admit(p, *c_.reader);
+      return Outcome::done;
+    });
+    if (why) [[unlikely]] {
+      land_some();
+      stop(why, &front_.next());
+      return false;
+    }
+    return true;
+  }
+
+  /// Packets that land later. The rest happens when the front end comes to it.
+  bool goes_to_window(Role r) const noexcept {
+    if (c_.ordering == Ordering::strict) return false;
+    return r == Role::data || (weak() && (r == Role::release || r == Role::stamp || r == Role::notify));
+  }
+  /// In rocr, releases and times come after all that is earlier, and before all that is later.
+  bool needs_drain(Role r) const noexcept { return !weak() && (r == Role::release || r == Role::stamp); }
+
+  /// May the front end go on, with the packet that was loaded? Looks at its word, if it waits for one.
+  bool may_start() noexcept {
+    if (goes_to_window(role_)) return !window_.full();
+    if (needs_drain(role_) && !window_.empty()) return false;
+    if (!may_wait_) return true;
+    if (waiting_ && looks_ != kForever) return true;  // a look that counts is an action
+    if (detail::met(front_.next(), machine_)) return true;
+    if (!waiting_) begin_wait();
+    return looks_ != kForever;
+  }
+
+  void begin_wait() noexcept {
+    waiting_ = true;
+    looks_ = kForever;
+    word_ = {};
+    detail::typed(front_.next(), *c_.reader, [&](const auto& p) {
+      using P = std::remove_cvref_t<decltype(p)>;
+      if constexpr (requires { p.addr; }) word_ = p.addr;
+      if constexpr (std::is_same_v<P, PollMem>) looks_ = p.retry;
+      return Outcome::done;
+    });
+    behind_ = weak() && c_.late_rptr && chooser_.choose(Choice::rptr_at_poll, 2) == 1;
+    holds_ = weak() && c_.holding_polls && chooser_.choose(Choice::poll_holds, 2) == 1;
+    event(c_.hooks.begin, front_.next());
+  }
+
+  /// Starts, and mostly finishes, the packet that was loaded. Requires may_start().
+  void start() noexcept {
+    const auto& next = front_.next();
+    if (!waiting_) event(c_.hooks.begin, next);
+    if (goes_to_window(role_)) return launch(next);
+    std::uint32_t skipped = 0;
+    std::optional<Indirect> call;
+    std::uint64_t bytes = 0;
+    const auto outcome = detail::typed(next, *c_.reader, [&](const auto& p) {
+      using P = std::remove_cvref_t<decltype(p)>;
+      if constexpr (std::is_same_v<P, Indirect>) call = p;
+      if constexpr (std::is_same_v<P, CondExec> || std::is_same_v<P, PreExec>) skipped = p.dwords;
+      if constexpr (Divisible<P>) bytes = work(p);
+      if constexpr (kRefused<P>) return Outcome::lost;
+      else return execute(p, machine_);
+    });
+    if (outcome == Outcome::lost) return lose(next);
+    if (outcome == Outcome::not_yet) return look_again();
+    const auto position = next.position;
+    waiting_ = false;
+    counters_.bytes += bytes;
+    finish(next);
+    if (outcome == Outcome::skip) front_.skip(skipped);
+    if (outcome == Outcome::call) {
+      if (const auto kind = front_.call(*call, position); kind != FaultKind::none) {
+        Fault f;
+        f.kind = kind;
+        f.va = call->base;
+        land_some();
+        stop(f, &next);
+      }
+    }
+  }
+
+  void finish(const Fetched& f) noexcept {
+    event(c_.hooks.end, f);
+    ++counters_.packets;
+    front_.consume();
+  }
+
+  void launch(const Fetched& next) noexcept {
+    auto& f = window_.push(next);
+    f.role = role_;
+    detail::typed(next, *c_.reader, [&](const auto& p) {
+      using P = std::remove_cvref_t<decltype(p)>;
+      if constexpr (Divisible<P>) {
+        f.work = work(p);
+        const auto most = weak() ? std::clamp(c_.pieces, 1u, 64u) : 1u;
+        f.pieces = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, std::max<std::uint64_t>(f.work, 1)));
+        f.todo = ~std::uint64_t{} >> (64 - f.pieces);
+        if (weak() && c_.split_stores) f.places = kStores<P>;
+      }
+      return Outcome::done;
+    });
+    ++counters_.packets;
+    front_.consume();
+    lingered_ = 0;
+  }
+
+  /// A look at a word that was not there. The last one of a finite poll decides what becomes of its queue.
+  void look_again() noexcept {
+    if (!waiting_) begin_wait();
+    if (looks_ == kForever) return;
+    if (looks_ > 1) {
+      --looks_;
+      return;
+    }
+    Fault f;
+    f.kind = FaultKind::poll_timeout;
+    f.va = word_;
+    const bool go_on = c_.poll_timeout == PollTimeout::go_on ||
+                       (c_.poll_timeout == PollTimeout::either && chooser_.choose(Choice::poll_expired, 2) == 1);
+    if (!go_on) {
+      land_some();
+      stop(f, &front_.next());
+      return;
+    }
+    fill_in(f, &front_.next());
+    if (c_.hooks.fault) c_.hooks.fault(c_.hooks.context, f);
+    waiting_ = false;
+    finish(front_.next());
+  }
+
+  // --- The window's side: what is in flight lands.
+
+  void land(std::uint32_t k) noexcept {
+    const auto landed = window_.land(k, machine_);
+    if (landed.outcome == Outcome::lost) return lose(*landed.flight);
+    if (!landed.last) return;
+    counters_.bytes += landed.flight->work;
+    event(c_.hooks.end, *landed.flight);
+    window_.drop(landed.index);
+  }
+
+  /// What is earlier than a fault: in rocr it lands, in adversarial some of it may.
+  void land_some() noexcept {
+    while (!fault_) {
+      const auto n = window_.effects(machine_);
+      if (n == 0 || (weak() && chooser_.choose(Choice::at_fault, 2) == 0)) return;
+      land(chooser_.choose(Choice::action, n));
+    }
+  }
+
+  bool step_strict(std::uint32_t budget) noexcept {
+    bool worked = false;
+    for (; budget > 0 && load() && may_start(); --budget) {
+      start();
+      if (fault_) return true;
+      worked = true;
+    }
+    return worked;
+  }
+
+  bool step_weak(std::uint32_t budget) noexcept {
+    bool worked = false;
+    for (; budget > 0; --budget) {
+      const bool can_start = load() && may_start();
+      if (fault_) return true;
+      const auto effects = window_.empty() ? 0 : window_.effects(machine_);
+      if (!can_start && effects == 0) break;
+      worked = true;
+      if (!can_start && lingered_ < c_.linger && weak() && !window_.full()) {
+        ++lingered_;
+        break;  // a long step would be no lingering
+      }
+      if (can_start && (effects == 0 || chooser_.choose(Choice::front, 2) == 1)) start();
+      else land(chooser_.choose(Choice::action, effects));
+      if (fault_) return true;
+    }
+    return worked;
+  }
+
+  // --- Telling the host.
+
+  std::uint64_t rptr_target() const noexcept {
+    const auto& next = front_.next();
+    const bool behind = waiting_ && behind_ && next.depth == 0;
+    return window_.oldest_in_ring(front_.read() + (behind ? std::uint64_t{4} * next.length : 0));
+  }
+  void tell(bool worked) noexcept {
+    const auto target = rptr_target();
+    if (!c_.rptr || target == told_) return;
+    if (weak() && c_.late_rptr && worked && chooser_.choose(Choice::write_rptr, 2) == 0) return;
+    std::atomic_ref(*c_.rptr).store(target, std::memory_order_release);
+    told_ = target;
+  }
+
+  void event(void (*hook)(void*, const PacketEvent&) noexcept, const Fetched& f) noexcept {
+    if (!hook) [[likely]]
+      return;
+    const auto n = std::min<std::size_t>(f.length, f.head.size());
+    const PacketEvent e{.queue = c_.queue,
+                        .position = f.position,
+                        .ticks = ticks(c_.ticks),
+                        .depth = f.depth,
+                        .view = {f.info, {f.head.data(), n}, false}};
+    hook(c_.hooks.context, e);
+  }
+  static void trap(void* self, std::uint32_t context) noexcept {
+    const auto& c = static_cast<Impl*>(self)->c_;
+    if (c.hooks.trap) c.hooks.trap(c.hooks.context, c.queue, context);
+  }
+
+  /// Memory that was there when the packet was admitted is no longer mapped.
+  void lose(const Fetched& f) noexcept {
+    Fault why;
+    detail::typed(f, *c_.reader, [&](const auto& p) {
+      why = detail::unmapped(p, *c_.reader);
+      return Outcome::done;
+    });
+    if (!why) why.kind = FaultKind::unmapped, why.va = f.va;
+    stop(why, &f);
+  }
+  void fill_in(Fault& f, const Fetched* at) const noexcept {
+    f.gpu = c_.gpu;
+    f.engine = c_.engine;
+    f.queue = c_.queue;
+    if (!at) return;
+    f.position = at->position;
+    f.offset = at->offset;
+    f.depth = at->depth;
+    f.dword_count = static_cast<std::uint8_t>(std::min<std::size_t>(at->length, f.dwords.size()));
+    std::copy_n(at->head.begin(), f.dword_count, f.dwords.begin());
+  }
+  void stop(Fault f, const Fetched* at) noexcept {
+    if (fault_) return;
+    fill_in(f, at);
+    fault_ = f;
+    window_.clear();
+    waiting_ = false;
+    if (c_.hooks.fault) c_.hooks.fault(c_.hooks.context, fault_);
+  }
+
+  PipelineConfig c_;
+  Seeded seeded_;
+  Chooser& chooser_;
+  EngineState own_state_{};
+  FrontEnd front_;
+  Window window_;
+  Machine machine_;
+  Role role_ = Role::none;
+  std::uint64_t told_;  ///< what rptr holds
+  std::uint32_t lingered_ = 0;
+  std::uint32_t looks_ = 0;  ///< left, of the poll that waits
+  bool may_wait_ = false;    ///< the packet that is fetched may hold the front end
+  bool waiting_ = false, behind_ = false, holds_ = false;
+  GpuVa word_{};
+  Fault fault_{};
+  Counters counters_{};
+};
+
+Pipeline::Pipeline(const PipelineConfig& c) : impl_(std::make_unique<Impl>(c)) {}
+Pipeline::~Pipeline() = default;
+
+void Pipeline::doorbell(std::uint64_t position) noexcept { impl_->doorbell(position); }
+Progress Pipeline::step(std::uint32_t budget) noexcept { return impl_->step(budget); }
+bool Pipeline::ready() noexcept { return impl_->ready(); }
+bool Pipeline::holds_engine() const noexcept { return impl_->holds_engine(); }
+GpuVa Pipeline::waits_for() const noexcept { return impl_->waits_for(); }
+const Fault* Pipeline::fault() const noexcept { return impl_->fault(); }
+const Pipeline::Counters& Pipeline::counters() const noexcept { return impl_->counters(); }
+std::uint64_t Pipeline::position() const noexcept { return impl_->position(); }
+std::uint64_t Pipeline::queue() const noexcept { return impl_->queue(); }
+
+}  // namespace v0
+}  // namespace sdma

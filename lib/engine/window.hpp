@@ -1,0 +1,117 @@
+#pragma once
+// Packets in flight: what has started and has not landed, and which effect of which of them may land next.
+//
+//   Window w{size};
+//   Flight& f = w.push();  ...             // Requires !full()
+//   n = w.effects(machine);                // what may land now: any one of 0 to n - 1
+//   landed = w.land(k, machine);           // Landed::flight is set when that was the last of a packet
+//
+// The ordering model's rules about effects are `effects` alone: data lands whenever it likes; a release, and a time, when
+// every earlier effect has landed; an interrupt when every earlier release has. One thread; no allocation.
+#include "sdma/engine/execute.hpp"
+
+#include <array>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+/// A packet as it was fetched: its first dwords are a copy, so that nobody changes them between check and use.
+struct Fetched {
+  enum class Payload : std::uint8_t { none, head, pointer, va };
+
+  const PacketInfo* info{};
+  std::array<std::uint32_t, PacketInfo::kMaxHead> head{};
+  std::uint32_t length{};  ///< dwords
+  std::uint32_t payload_dwords{};
+  Payload payload = Payload::none;
+  std::uint8_t depth{};
+  bool in_ring{};  ///< the payload stays in the ring until this packet has landed
+  Role role = Role::none;
+  const std::uint32_t* pointer{};
+  GpuVa va{};
+  std::uint64_t position{}, offset{};
+};
+
+/// fn(packet) with the typed value; Outcome::lost where its payload is gone.
+template <class Fn> Outcome typed(const Fetched& f, AddressSpace::Reader& reader, Fn fn) noexcept {
+  auto outcome = Outcome::lost;
+  if (f.payload == Fetched::Payload::none) [[likely]] {
+    visit(*f.info, f.head, [&](const auto& p) { outcome = fn(p); });
+    return outcome;
+  }
+  // Decoded without its payload, which is put in by hand: it need not lie behind the copied dwords.
+  auto head = f.head;
+  store(*f.info->counted, 0, head.data());
+  visit(*f.info, head, [&](const auto& p) {
+    if constexpr (std::is_same_v<decltype(p), const Write&>) {
+      Write w = p;
+      const auto* at = f.payload == Fetched::Payload::head ? f.head.data() + layout<Write>.length.fixed : f.pointer;
+      if (f.payload == Fetched::Payload::va)
+        at = reinterpret_cast<const std::uint32_t*>(reader.at(f.va, std::uint64_t{4} * f.payload_dwords, Access::read));
+      if (!at) return;
+      w.data = {at, f.payload_dwords};
+      outcome = fn(w);
+    } else {
+      outcome = fn(p);
+    }
+  });
+  return outcome;
+}
+
+/// Would `f` do something now, or is it a poll, a semaphore or a looping atomic whose word is not there yet? Changes nothing.
+bool met(const Fetched& f, Machine&) noexcept;
+
+struct Flight : Fetched {
+  std::uint64_t work{};  ///< bytes
+  std::uint64_t todo{};  ///< bit i: piece i is not loaded yet; of what is not divisible: bit 0
+  std::uint32_t pieces = 1;
+  std::uint32_t staged{};  ///< the piece that is loaded, while `stores` is not 0
+  std::uint32_t stores{};  ///< bit i: its store i is left
+  std::uint32_t places{};  ///< how many stores a piece has apart from its load; 0: they are not apart
+  Stage stage;
+
+  Part piece(std::uint32_t i) const noexcept {
+    // Without the product overflowing: 64 pieces of at most 2^44 bytes.
+    return {work * i / pieces, work * (i + 1) / pieces};
+  }
+  bool landed() const noexcept { return todo == 0 && stores == 0; }
+};
+
+struct Landed {
+  Outcome outcome = Outcome::done;
+  const Flight* flight{};  ///< whose effect it was
+  bool last{};             ///< all of it has landed: drop it
+  std::uint32_t index{};   ///< for drop
+};
+
+class Window {
+ public:
+  static constexpr std::uint32_t kMax = 32;
+  explicit Window(std::uint32_t size) noexcept;
+
+  bool empty() const noexcept { return count_ == 0; }
+  bool full() const noexcept { return count_ == size_; }
+  Flight& push(const Fetched&) noexcept;
+  std::uint32_t effects(Machine&) noexcept;
+  Landed land(std::uint32_t k, Machine&) noexcept;
+  void drop(std::uint32_t index) noexcept;
+  void clear() noexcept { count_ = 0; }
+
+  /// The least position of a packet whose payload is still in the ring, or `otherwise`.
+  std::uint64_t oldest_in_ring(std::uint64_t otherwise) const noexcept;
+  /// The word that a looping atomic waits for; zero if none does.
+  GpuVa waits_for(Machine&) const noexcept;
+
+ private:
+  template <class Fn> void each_effect(Machine&, Fn) noexcept;
+  Landed land_data(Flight&, std::uint32_t k, Machine&) noexcept;
+
+  std::array<Flight, kMax> flights_;
+  std::array<std::uint8_t, kMax> order_{};  ///< the first `count_`: in flight, oldest first; the rest: free
+  std::uint32_t size_, count_ = 0;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,188 @@
+// engine/memory: who sees what at which address, and that nobody sees it after unmap.
+#include "sdma/engine/memory.hpp"
+
+#include "support/catch.hpp"
+
+#include <thread>
+
+using namespace sdma;
+using namespace std::chrono_literals;
+
+namespace {
+
+const auto kSoon = 10s;
+
+struct Block {
+  alignas(64) std::array<std::byte, 4096> bytes{};
+  Mapping at(std::uint64_t va, std::uint64_t n = 4096) { return {.va = GpuVa{va}, .bytes = n, .host = bytes.data()}; }
+};
+
+}  // namespace
+
+TEST_CASE("a mapping is refused when it cannot be one, or lies on another") {
+  AddressSpace space;
+  Block a, b;
+  CHECK(space.map(a.at(0x1000)) == Errc::ok);
+  CHECK(space.map(a.at(0x5000, 0)) == Errc::bad_argument);
+  CHECK(space.map(a.at(0x5004)) == Errc::bad_argument);
+  CHECK(space.map(a.at(0x5000, 12)) == Errc::bad_argument);
+  CHECK(space.map({.va = GpuVa{0x5000}, .bytes = 8, .host = nullptr}) == Errc::bad_argument);
+  CHECK(space.map({.va = GpuVa{0x5000}, .bytes = 8, .host = a.bytes.data() + 4}) == Errc::bad_argument);
+  CHECK(space.map(a.at(0xffff'ffff'ffff'f000)) == Errc::bad_argument);
+  for (std::uint64_t va : {0x8u, 0x1000u, 0x1ff8u}) CHECK(space.map(b.at(va)) == Errc::bad_argument);
+  CHECK(space.map(b.at(0x2000)) == Errc::ok);
+  CHECK(space.map(b.at(0x0)) == Errc::ok);
+  CHECK(space.mappings().size() == 3);
+}
+
+TEST_CASE("find gives the mapping that holds an address") {
+  AddressSpace space;
+  Block a;
+  REQUIRE(space.map(a.at(0x1000)) == Errc::ok);
+  CHECK(!space.find(GpuVa{0xfff}));
+  CHECK(space.find(GpuVa{0x1000})->host == a.bytes.data());
+  CHECK(space.find(GpuVa{0x1fff})->owner == Mapping::kHost);
+  CHECK(space.find(GpuVa{0x2000}).error() == Errc::unmapped);
+}
+
+TEST_CASE("a reader finds whole runs, pieces of runs, and nothing beyond") {
+  AddressSpace space;
+  Block a, b;
+  REQUIRE(space.map(a.at(0x1000)) == Errc::ok);
+  REQUIRE(space.map(b.at(0x2000)) == Errc::ok);
+  AddressSpace::Reader r{space, GpuId{0}};
+  const AddressSpace::Reader::Section section{r};
+  for (int twice = 0; twice < 2; ++twice) {  // searched, then remembered
+    CHECK(r.at(GpuVa{0x1000}, 4096, Access::read_write) == a.bytes.data());
+    CHECK(r.at(GpuVa{0x1ffe}, 2, Access::write) == a.bytes.data() + 0xffe);
+    CHECK(r.at(GpuVa{0x1ffe}, 3, Access::write) == nullptr);  // mapped, in two pieces
+    CHECK(r.run(GpuVa{0x1ffe}, 3, Access::write).size() == 2);
+    CHECK(r.at(GpuVa{0xfff}, 1, Access::read) == nullptr);
+    CHECK(r.at(GpuVa{0x3000}, 1, Access::read) == nullptr);
+    CHECK(r.run(GpuVa{0x2ff0}, 100, Access::read).size() == 16);
+  }
+}
+
+TEST_CASE("a mapping is for the GPUs of its mask and for the access that it allows") {
+  AddressSpace space;
+  Block a;
+  auto m = a.at(0x1000);
+  m.gpus = 1u << 3;
+  m.access = Access::read;
+  REQUIRE(space.map(m) == Errc::ok);
+  AddressSpace::Reader third{space, GpuId{3}}, second{space, GpuId{2}}, far{space, GpuId{64}};
+  const AddressSpace::Reader::Section s3{third}, s2{second}, sf{far};
+  CHECK(third.at(GpuVa{0x1000}, 8, Access::read));
+  CHECK(!third.at(GpuVa{0x1000}, 8, Access::write));
+  CHECK(!third.at(GpuVa{0x1000}, 8, Access::read_write));
+  CHECK(!second.at(GpuVa{0x1000}, 8, Access::read));
+  CHECK(!far.at(GpuVa{0x1000}, 8, Access::read));
+}
+
+TEST_CASE("share changes who may touch a mapping") {
+  AddressSpace space;
+  Block a;
+  auto m = a.at(0x1000);
+  m.gpus = 1;
+  REQUIRE(space.map(m) == Errc::ok);
+  AddressSpace::Reader r{space, GpuId{5}};
+  {
+    const AddressSpace::Reader::Section s{r};
+    CHECK(!r.at(GpuVa{0x1000}, 1, Access::read));
+  }
+  CHECK(space.share(GpuVa{0x1000}, ~0ull, Deadline::in(kSoon)) == Errc::ok);
+  CHECK(space.share(GpuVa{0x1008}, ~0ull, Deadline::in(kSoon)) == Errc::unmapped);
+  const AddressSpace::Reader::Section s{r};
+  CHECK(r.at(GpuVa{0x1000}, 1, Access::read));
+}
+
+TEST_CASE("boxes are covered row by row, holes and wrap-around included") {
+  AddressSpace space;
+  Block a, b;
+  REQUIRE(space.map(a.at(0x10000)) == Errc::ok);
+  REQUIRE(space.map(b.at(0x12000)) == Errc::ok);
+  AddressSpace::Reader r{space, GpuId{0}};
+  const AddressSpace::Reader::Section s{r};
+  GpuVa missing;
+  const auto box = [](std::uint64_t va, std::uint64_t bytes, std::uint32_t rows, std::uint64_t pitch,
+                      std::uint32_t slices, std::uint64_t slice_pitch) {
+    return Region{GpuVa{va}, bytes, Access::read, rows, pitch, slices, slice_pitch};
+  };
+  CHECK(r.covers(box(0x10000, 4096, 1, 0, 1, 0)));
+  CHECK(!r.covers(box(0x10000, 4097, 1, 0, 1, 0), &missing));
+  CHECK(missing == GpuVa{0x11000});
+  CHECK(r.covers(box(0x10000, 4096, 2, 0x2000, 1, 0)));  // steps over the hole
+  CHECK(!r.covers(box(0x10000, 4096, 3, 0x1000, 1, 0), &missing));
+  CHECK(missing == GpuVa{0x11000});
+  CHECK(r.covers(box(0x10000, 16, 4, 0x100, 2, 0x2000)));
+  CHECK(!r.covers(box(0x10000, 16, 4, 0x100, 3, 0x2000), &missing));
+  CHECK(missing == GpuVa{0x14000});
+  CHECK(r.covers(box(0x10000, 16, ~0u, 0, 1, 0)));  // the same row, over and over
+  CHECK(!r.covers(box(0x10000, ~0ull, 1, 0, 1, 0)));
+  CHECK(!r.covers(box(0xffff'ffff'ffff'fff8, 16, 1, 0, 1, 0)));
+  CHECK(!r.covers(box(0x10000, 16, 3, 1ull << 63, 1, 0)));
+}
+
+TEST_CASE("unmap waits for who is inside, and no longer") {
+  AddressSpace space;
+  Block a;
+  REQUIRE(space.map(a.at(0x1000)) == Errc::ok);
+  AddressSpace::Reader r{space, GpuId{0}};
+  {
+    const AddressSpace::Reader::Section s{r};
+    REQUIRE(r.at(GpuVa{0x1000}, 1, Access::read));
+    CHECK(space.unmap(GpuVa{0x1000}, Deadline{}) == Errc::timed_out);
+    CHECK(r.at(GpuVa{0x1000}, 1, Access::read));  // what this Section saw stays
+    CHECK(space.drain(Deadline{}) == Errc::timed_out);
+    CHECK(space.unmap(GpuVa{0x1000}, Deadline{}) == Errc::unmapped);
+    r.refresh();
+    CHECK(!r.at(GpuVa{0x1000}, 1, Access::read));
+    CHECK(space.drain(Deadline{}) == Errc::ok);
+  }
+  const AddressSpace::Reader::Section s{r};
+  CHECK(!r.at(GpuVa{0x1000}, 1, Access::read));
+}
+
+TEST_CASE("a new mapping at an old address is not mistaken for the old one") {
+  AddressSpace space;
+  Block a, b;
+  AddressSpace::Reader r{space, GpuId{0}};
+  for (int i = 0; i < 100; ++i) {
+    auto& block = i % 2 ? a : b;
+    REQUIRE(space.map(block.at(0x1000)) == Errc::ok);
+    {
+      const AddressSpace::Reader::Section s{r};
+      REQUIRE(r.at(GpuVa{0x1000}, 8, Access::read) == block.bytes.data());
+    }
+    REQUIRE(space.unmap(GpuVa{0x1000}, Deadline::in(kSoon)) == Errc::ok);
+  }
+}
+
+TEST_CASE("engines look up while memory comes and goes; freed memory is never touched") {
+  AddressSpace space;
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> found{0};
+  std::vector<std::thread> engines;
+  for (std::uint32_t g = 0; g < 3; ++g)
+    engines.emplace_back([&, g] {
+      AddressSpace::Reader r{space, GpuId{g}};
+      while (!stop.load(std::memory_order_relaxed)) {
+        const AddressSpace::Reader::Section s{r};
+        for (int i = 0; i < 8; ++i)
+          if (auto* p = r.at(GpuVa{0x1000}, 8, Access::write)) {
+            std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).fetch_add(1, std::memory_order_relaxed);
+            found.fetch_add(1, std::memory_order_relaxed);
+          }
+      }
+    });
+  for (int i = 0; i < 300 || found == 0; ++i) {
+    auto memory = std::make_unique<std::uint64_t[]>(512);
+    REQUIRE(space.map({.va = GpuVa{0x1000}, .bytes = 4096, .host = reinterpret_cast<std::byte*>(memory.get())}) ==
+            Errc::ok);
+    std::this_thread::yield();
+    REQUIRE(space.unmap(GpuVa{0x1000}, Deadline::in(60s)) == Errc::ok);
+    memory[0] = 0;  // a plain store: a race, if anybody is still there
+  }
+  stop = true;
+  for (auto& t : engines) t.join();
+}
