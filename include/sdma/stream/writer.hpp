@@ -38,12 +38,11 @@ class Writer {
   template <Packet P, class Make> constexpr Errc split(std::uint64_t bytes, std::uint32_t chunk, Make make) noexcept {
     if (bytes == 0 || chunk == 0) return Errc::bad_packet;
     const auto packets = (bytes - 1) / chunk + 1;
-    // The first, the second and the last stand for all: every other begins a multiple of the chunk behind the second.
+    // The first and the second stand for all: if both are aligned, so is the chunk that lies between any two; none is longer.
     const auto last = (packets - 1) * chunk;
     if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return Errc::bad_packet;
     if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
       return Errc::bad_packet;
-    if (packets > 2 && !fits(make(last, static_cast<std::uint32_t>(bytes - last)))) return Errc::bad_packet;
     if (packets > room() / layout<P>.length.fixed) return Errc::no_space;
     for (std::uint64_t at = 0; at < bytes; at += chunk)
       at_ = encode_to(make(at, static_cast<std::uint32_t>(bytes - at < chunk ? bytes - at : chunk)), at_);
