@@ -48,11 +48,12 @@ struct StallReport {
   bool moved{};                ///< positions changed while dwords were copied
 
   // Dwords around `read`.
-  std::array<std::uint32_t, kHead> head{};      ///< from `read` on: begins with a packet
-  std::array<std::uint32_t, kBefore> before{};  ///< up to `read`
-  std::uint8_t head_dwords{};                   ///< 0: nothing committed is left, or nothing could be kept
+  std::array<std::uint32_t, kHead> head{};  ///< from `read` on: begins with a packet
+  std::array<std::uint32_t, kBefore>
+      before{};                ///< the packet before `read`; where no start is known, the dwords up to `read`
+  std::uint8_t head_dwords{};  ///< 0: nothing committed is left, or nothing could be kept
   std::uint8_t before_dwords{};
-  bool before_known{};  ///< `before` is exactly the packet before `read` (its last kBefore dwords, if it is longer)
+  bool before_known{};  ///< `before` begins with the packet before `read`: all of it, or its first kBefore dwords
 
   constexpr std::span<const std::uint32_t> head_span() const noexcept { return {head.data(), head_dwords}; }
   constexpr std::span<const std::uint32_t> before_span() const noexcept { return {before.data(), before_dwords}; }
@@ -96,11 +97,11 @@ inline void keep_dwords(StallReport& r, std::span<const std::uint32_t> ring) noe
   r.before_known = n != 0;
   if (!r.before_known) {  // what is not overwritten yet
     const auto oldest = r.reserved > r.ring_bytes ? r.reserved - r.ring_bytes : 0;
-    n = static_cast<std::size_t>((r.read - oldest) / 4);
+    const auto there = static_cast<std::size_t>((r.read - oldest) / 4);
+    n = there < StallReport::kBefore ? there : StallReport::kBefore;
   }
   r.before_dwords = static_cast<std::uint8_t>(n < StallReport::kBefore ? n : StallReport::kBefore);
-  for (std::size_t i = 0; i < r.before_dwords; ++i)
-    r.before[i] = shared_dword(ring[(read - r.before_dwords + i) & mask]);
+  for (std::size_t i = 0; i < r.before_dwords; ++i) r.before[i] = shared_dword(ring[(read - n + i) & mask]);
 }
 
 }  // namespace detail

@@ -1,0 +1,261 @@
+#include "sdma/sync/describe.hpp"
+
+#include "sdma/stream/text.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+constexpr std::size_t kPollDwords = layout<PollMem>.length.fixed;
+constexpr std::size_t kIndirectLooked = 1024;  // dwords of an indirect buffer that are searched for its polls
+
+/// As the text form writes values: decimal near zero, else hexadecimal.
+std::string number(std::uint64_t v) { return v < 4096 ? fmt::format("{}", v) : fmt::format("{:#x}", v); }
+
+std::string name_of(Compare f) {
+  for (const auto& n : names<Compare>)
+    if (n.value == static_cast<std::uint32_t>(f)) return std::string(n.text);
+  return fmt::format("func {}", static_cast<unsigned>(f));
+}
+
+/// One line, also for a packet that the report cuts off.
+std::string line(const PacketView& v) {
+  if (!v.info || v.whole()) return to_text(v);
+  if (v.dwords.size() < v.info->head) return fmt::format("{}, {} dwords of it kept", v.info->name, v.dwords.size());
+  return fmt::format("{} of {} dwords, {} of them kept", v.info->name, v.info->length(v.dwords.data()),
+                     v.dwords.size());
+}
+
+/// What a packet does to a queue that stands at it.
+enum class Verdict {
+  passes,   ///< it does not wait
+  holds,    ///< it waits for what is true now
+  waits,    ///< it waits, and memory says that it still does
+  unknown,  ///< it may wait: memory was not looked at, or cannot tell
+};
+
+struct Candidate {
+  PacketView packet{};
+  std::uint64_t position{};
+  Verdict verdict = Verdict::passes;
+  std::string there{};  ///< in parentheses behind the packet
+};
+
+class Explainer {
+ public:
+  Explainer(const StallReport& r, const Peek& peek, const NameOf& name) : r_(r), peek_(peek), name_(name) {}
+
+  std::string text() {
+    if (r_.signals == 0) return "waited for one of no signals: nothing can arrive";
+    judge();
+    add("waited for", fmt::format("{}{}", several(), waited()));
+    if (before_) add("before", at(*before_));
+    if (head_) add("at", at(*head_));
+    if (!hint_.empty()) add("hint", hint_);
+    return out_;
+  }
+
+ private:
+  void add(std::string_view key, std::string_view what) {
+    out_ += fmt::format("\n  {:<11} {}", fmt::format("{}:", key), what);
+  }
+
+  std::string named(GpuVa va) const {
+    auto name = name_ ? name_(va) : std::string();
+    return name.empty() ? name : name + ", ";
+  }
+  std::string several() const {
+    return r_.signals > 1 ? fmt::format("{} of {} signals: ", r_.index + 1, r_.signals) : std::string();
+  }
+  std::string waited() const {
+    auto s = fmt::format("signal {:#x} {} {} ({}there: {}", r_.signal.value, name_of(r_.func), number(r_.reference),
+                         named(r_.signal), number(r_.seen));
+    std::uint64_t now = 0;
+    if (peek_ && peek_(r_.signal, std::as_writable_bytes(std::span(&now, 1))) == Errc::ok && now != r_.seen)
+      s += fmt::format("; now {}{}", number(now),
+                       holds(now, r_.func, r_.reference) ? ", so it came after the deadline" : "");
+    return s + ")";
+  }
+  static std::string at(const Candidate& c) { return fmt::format("{:#x} {}{}", c.position, line(c.packet), c.there); }
+
+  std::string stands() const { return fmt::format("queue stands at position {:#x} of {:#x}", r_.read, r_.committed); }
+
+  /// The first line, and what to do.
+  void judge() {
+    if (r_.ring_bytes == 0) {
+      out_ = "nothing is known of the queue: no ring was given, or its memory cannot be a ring";
+      return;
+    }
+    if (const auto what = contradiction(); !what.empty()) {
+      out_ = "positions of the queue contradict each other: " + what;
+      hint_ =
+          "a ring has one owner: look for another producer, an engine that still serves a destroyed queue, freed "
+          "memory";
+      return;
+    }
+    find();
+    if (waiting_) {
+      out_ =
+          fmt::format("{}; {} waiting in {}{}", stands(), waiting_->verdict == Verdict::waits ? "probably" : "perhaps",
+                      line(waiting_->packet), waiting_->there);
+      if (waiting_->position > r_.read)
+        hint_ = fmt::format("that is at {:#x}: the position lags behind the engine", waiting_->position);
+      return;
+    }
+    if (r_.committed == 0) {
+      out_ = "nothing was published to the queue";
+      hint_ = r_.reserved != 0
+                  ? fmt::format("{} bytes are reserved: publish the slot, or give it back with publish(slot, 0)",
+                                r_.reserved)
+                  : "is this the ring that the packets went to?";
+    } else if (r_.read == r_.committed) {
+      out_ = fmt::format("queue is empty: all up to position {:#x} was consumed, and the completion did not arrive",
+                         r_.committed);
+      hint_ =
+          r_.reserved != r_.committed
+              ? fmt::format("{} bytes are reserved and not published: a slot holds back all behind it",
+                            r_.reserved - r_.committed)
+              : "is the completion in this queue, for this signal, and can the link do its atomics? Was there a fault? "
+                "A long copy may still run";
+    } else if (r_.read == 0) {
+      out_ = fmt::format("queue was never read: it stands at position 0 of {:#x}", r_.committed);
+      hint_ = r_.has_doorbell
+                  ? "was the doorbell lost, or is it not this queue's? Is the queue mapped, and its engine free?"
+                  : "the engine watches wptr: does it run, and does it look at this queue?";
+    } else if (r_.moved || r_.read != r_.read_first) {
+      out_ = fmt::format("queue is slow, not stuck: it went from position {:#x} to {:#x} of {:#x} meanwhile",
+                         r_.read_first, r_.read, r_.committed);
+      hint_ = "give the wait more time";
+    } else if (head_ && !head_->packet.info) {
+      out_ = stands() + ", before a dword that begins no known packet";
+      hint_ =
+          "an engine stops at such a dword and tells nobody: was a packet written beyond its slot, or data run as "
+          "packets?";
+    } else if (head_ && head_->packet.info->privilege == Privilege::kernel) {
+      out_ = stands() + ", before a packet that needs the kernel's rights";
+      hint_ = "an engine refuses it in a user queue, and tells nobody";
+    } else {
+      out_ = stands() + " and has not moved; no poll near it waits";
+      hint_ = "a long copy, a fault (ask the device), or another queue of the engine that does not let go";
+    }
+  }
+
+  /// Which of the positions cannot be, or nothing.
+  std::string contradiction() const {
+    if (r_.read % 4 != 0) return fmt::format("rptr {:#x} is no multiple of 4", r_.read);
+    if (r_.read > r_.reserved)
+      return fmt::format("rptr {:#x} is ahead of all that was reserved, {:#x}", r_.read, r_.reserved);
+    if (r_.read > r_.wptr) return fmt::format("rptr {:#x} is ahead of wptr in memory, {:#x}", r_.read, r_.wptr);
+    if (r_.reserved - r_.read >= r_.ring_bytes)
+      return fmt::format("rptr {:#x} is {:#x} bytes behind, in a ring of {:#x}", r_.read, r_.reserved - r_.read,
+                         r_.ring_bytes);
+    if (r_.wptr != r_.committed && !r_.moved && !(r_.wptr > r_.committed && r_.wptr <= r_.reserved))
+      return fmt::format("wptr in memory is {:#x}, and {:#x} was published", r_.wptr, r_.committed);
+    return {};
+  }
+
+  /// The packets around rptr, and which of them probably waits.
+  void find() {
+    if (r_.before_dwords != 0) look_before();
+    std::optional<Candidate> further;
+    for (Reader reader{r_.head_span()}; reader;) {
+      const auto position = r_.read + reader.position() * 4;
+      auto c = test(reader.next(), position);
+      const bool waits = c.verdict == Verdict::waits;
+      if (!head_) head_ = std::move(c);
+      else if (waits && !further) further = std::move(c);
+      if (waits) break;
+    }
+    // In the order in which the engine meets them; certain ones first.
+    if (before_ && before_->verdict == Verdict::waits) waiting_ = before_;
+    else if (head_ && head_->verdict == Verdict::waits) waiting_ = head_;
+    else if (further) waiting_ = further;
+    else if (head_ && head_->verdict == Verdict::unknown) waiting_ = head_;
+    else if (before_ && before_->verdict == Verdict::unknown) waiting_ = before_;
+  }
+
+  void look_before() {
+    const auto before = r_.before_span();
+    if (r_.before_known) {
+      before_ = test(Reader{before}.next(), r_.read - last_length(before) * 4);
+    } else if (before.size() >= kPollDwords) {  // no start is known: only what looks like a poll up to here, and waits
+      auto c = test(Reader{before.last(kPollDwords)}.next(), r_.read - kPollDwords * 4);
+      if (c.packet.is<PollMem>() && c.verdict == Verdict::waits) before_ = std::move(c);
+    }
+  }
+  static std::size_t last_length(std::span<const std::uint32_t> kept) {
+    const auto v = Reader{kept}.next();
+    return v.info && v.info->head <= kept.size() ? v.info->length(kept.data()) : kept.size();
+  }
+
+  Candidate test(const PacketView& v, std::uint64_t position) const {
+    Candidate c{v, position};
+    if (v.is<PollMem>()) {
+      test_poll(decode<PollMem>(v.dwords), c);
+    } else if (v.is<PollReg>() || (v.is<Semaphore>() && !decode<Semaphore>(v.dwords).signal)) {
+      c.verdict = Verdict::unknown;
+      c.there = " (what it looks at cannot be read from here)";
+    } else if (v.is<Indirect>()) {
+      test_indirect(decode<Indirect>(v.dwords), c);
+    }
+    return c;
+  }
+
+  void test_poll(const PollMem& p, Candidate& c) const {
+    std::uint32_t there = 0;
+    const auto e = peek_ ? peek_(p.addr, std::as_writable_bytes(std::span(&there, 1))) : Errc::ok;
+    const auto name = named(p.addr);
+    if (!peek_) {
+      c.verdict = Verdict::unknown;
+      c.there = fmt::format(" ({}memory was not looked at)", name);
+    } else if (e != Errc::ok) {
+      c.verdict = Verdict::waits;
+      c.there = fmt::format(" ({}there: {})", name, message(e));
+    } else {
+      c.verdict = holds(there & p.mask, p.func, p.reference) ? Verdict::holds : Verdict::waits;
+      c.there = fmt::format(" ({}there: {})", name, number(there));
+    }
+  }
+
+  /// The engine may stand at a poll of the buffer, while rptr stands at the packet that runs it.
+  void test_indirect(const Indirect& i, Candidate& c) const {
+    std::array<std::uint32_t, kIndirectLooked> buffer;
+    const auto all = std::span(buffer).first(i.dwords < buffer.size() ? i.dwords : buffer.size());
+    if (!peek_ || peek_(i.base, std::as_writable_bytes(all)) != Errc::ok) {
+      c.verdict = Verdict::unknown;
+      c.there = " (its buffer was not looked at)";
+      return;
+    }
+    for (Reader reader{all}; reader;) {
+      const auto offset = reader.position() * 4;
+      const auto v = reader.next();
+      if (!v.is<PollMem>()) continue;
+      Candidate inner{v, offset};
+      test_poll(decode<PollMem>(v.dwords), inner);
+      if (inner.verdict != Verdict::waits) continue;
+      c.verdict = Verdict::waits;
+      c.there = fmt::format(", there at {:#x} in {}{}", offset, line(v), inner.there);
+      return;
+    }
+  }
+
+  const StallReport& r_;
+  const Peek& peek_;
+  const NameOf& name_;
+  std::string out_, hint_;
+  std::optional<Candidate> before_, head_, waiting_;
+};
+
+}  // namespace
+
+std::string describe(const StallReport& r, const Peek& peek, const NameOf& name) {
+  return Explainer(r, peek, name).text();
+}
+
+}  // namespace v0
+}  // namespace sdma
