@@ -1,0 +1,346 @@
+#include "sdma/queue/ring.hpp"
+
+#include "memory.hpp"
+#include "sdma/packets/sync.hpp"
+#include "sdma/queue/queue.hpp"
+#include "sdma/stream/reader.hpp"
+#include "support/catch.hpp"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+using namespace sdma;
+using test::Memory;
+
+namespace {
+
+/// "fence nop:3": what an engine reads between two positions.
+std::string packets(const Memory& m, std::uint64_t from, std::uint64_t to) {
+  std::string out;
+  while (from < to) {
+    const auto offset = from / 4 % m.dwords.size();
+    const auto n = std::min<std::size_t>((to - from) / 4, m.dwords.size() - offset);
+    const auto v = Reader{std::span<const std::uint32_t>(m.dwords).subspan(offset, n)}.next();
+    out += out.empty() ? "" : " ";
+    out += v.whole() ? std::string(v.info->name) : "?";
+    if (v.is<Nop>()) out += ":" + std::to_string(v.dwords.size());
+    from += v.dwords.size() * 4;
+  }
+  return out;
+}
+
+template <Producers K> void use(Ring<K>& r, std::size_t dwords) {
+  const auto s = r.reserve(dwords);
+  REQUIRE(s);
+  r.publish(*s, 0);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE_SIG("a slot is at least one dword and at most half the ring", "", ((Producers K), K), Producers::one,
+                       Producers::many) {
+  Memory m(256);
+  Ring<K> r(m.ring());
+  CHECK(r.reserve(0).error() == Errc::too_large);
+  CHECK(r.reserve(129).error() == Errc::too_large);
+  CHECK(r.reserve(~std::size_t{}).error() == Errc::too_large);
+  CHECK(r.reserve(~std::size_t{} / 4 + 2).error() == Errc::too_large);
+  CHECK(r.positions().reserved == 0);
+  const auto s = r.reserve(128);
+  REQUIRE(s);
+  CHECK(s->dwords.data() == m.dwords.data());
+  CHECK(s->dwords.size() == 128);
+  CHECK(s->end == 512);
+  r.publish(*s, 0);
+}
+
+TEMPLATE_TEST_CASE_SIG("a dword always stays free", "", ((Producers K), K), Producers::one, Producers::many) {
+  Memory m(256);
+  Ring<K> r(m.ring());
+  use(r, 128);
+  CHECK(r.reserve(128).error() == Errc::no_space);
+  use(r, 127);
+  CHECK(r.reserve(1).error() == Errc::no_space);
+  m.rptr = 4;
+  CHECK(r.reserve(2).error() == Errc::no_space);
+  use(r, 1);
+  CHECK(r.reserve(1).error() == Errc::no_space);
+  CHECK(r.positions().reserved == 1024);
+  m.rptr = m.wptr;
+  use(r, 128);
+}
+
+TEMPLATE_TEST_CASE_SIG("a slot fits exactly before the end, or skips to the beginning", "", ((Producers K), K),
+                       Producers::one, Producers::many) {
+  Memory m(256);
+  Ring<K> r(m.ring());
+  use(r, 100);
+  use(r, 100);
+  m.rptr = 800;
+  SECTION("exactly") {
+    const auto s = r.reserve(56);
+    REQUIRE(s);
+    CHECK((s->begin == 800 && s->end == 1024 && s->dwords.data() == m.dwords.data() + 200));
+    r.publish(*s, 0);
+    CHECK(packets(m, 800, 1024) == "nop:56");
+    CHECK(r.reserve(1)->dwords.data() == m.dwords.data());
+  }
+  SECTION("one dword more") {
+    const auto s = r.reserve(57);
+    REQUIRE(s);
+    CHECK((s->begin == 800 && s->end == 1024 + 57 * 4 && s->dwords.data() == m.dwords.data()));
+    encode_to(Fence{}, s->dwords.data());
+    r.publish(*s, 4);
+    CHECK(packets(m, 800, s->end) == "nop:56 fence nop:53");
+    CHECK(m.doorbell == s->end);
+  }
+  SECTION("what is skipped needs room too") {
+    m.rptr = 200;
+    CHECK(r.reserve(57).error() == Errc::no_space);
+    m.rptr = 57 * 4;
+    CHECK(r.reserve(57).error() == Errc::no_space);
+    m.rptr = 57 * 4 + 4;
+    CHECK(r.reserve(57).has_value());
+  }
+}
+
+TEST_CASE("what is left of a slot becomes NOPs, several where one is too short") {
+  Memory m(131072);
+  Ring<> r(m.ring());
+  auto s = r.reserve(65536);
+  REQUIRE(s);
+  r.publish(*s, 0);
+  CHECK(packets(m, 0, s->end) == "nop:16384 nop:16384 nop:16384 nop:16384");
+  s = r.reserve(16389);
+  REQUIRE(s);
+  encode_to(Fence{}, s->dwords.data());
+  r.publish(*s, 4);
+  CHECK(packets(m, s->begin, s->end) == "fence nop:16384 nop:1");
+  s = r.reserve(5);
+  REQUIRE(s);
+  encode_to(Fence{}, s->dwords.data());
+  r.publish(*s, 4);
+  CHECK(packets(m, s->begin, s->end) == "fence nop:1");
+}
+
+TEMPLATE_TEST_CASE_SIG("a ring is continued where it stands", "", ((Producers K), K), Producers::one, Producers::many) {
+  const auto start = GENERATE(std::uint64_t{20}, (1ull << 32) - 8, (1ull << 40) + 1020, (1ull << 57) - 4);
+  Memory m(256, start);
+  m.rptr -= 16;
+  Ring<K> r(m.ring());
+  const auto p = r.positions();
+  CHECK((p.read == start - 16 && p.committed == start && p.reserved == start));
+  for (int i = 0; i < 40; ++i) {
+    const auto s = r.reserve(60);
+    REQUIRE(s);
+    CHECK((s->end / 4 - 60) % 256 == static_cast<std::size_t>(s->dwords.data() - m.dwords.data()));
+    r.publish(*s, 0);
+    CHECK((m.wptr == s->end && m.doorbell == s->end));
+    m.rptr = s->end;
+  }
+}
+
+TEST_CASE("submit writes all packets and rings once, or does nothing") {
+  Memory m(256);
+  Ring<> r(m.ring());
+  const Fence fence{.addr = GpuVa{0x1000}, .value = 7};
+  const auto untouched = [&](std::uint64_t at) {
+    const auto p = r.positions();
+    return p.reserved == at && p.committed == at && m.wptr == at && m.doorbell == at &&
+           m.dwords[at / 4 % 256] == test::kPoison;
+  };
+  CHECK(r.submit(fence, Fence{.addr = GpuVa{2}}) == Errc::bad_packet);
+  CHECK(untouched(0));
+  CHECK(r.submit(fence, Nop{200}) == Errc::too_large);
+  CHECK(untouched(0));
+  CHECK(r.submit(fence, Trap{.context = 5}) == Errc::ok);
+  CHECK(packets(m, 0, m.doorbell) == "fence trap");
+  CHECK(r.submit(Nop{100}) == Errc::ok);
+  CHECK(r.submit(Nop{100}) == Errc::ok);
+  CHECK(r.submit(fence, Nop{60}) == Errc::no_space);
+  CHECK(untouched(206 * 4));
+}
+
+TEST_CASE("many producers: slots become visible in the order of reserve") {
+  Memory m(4096);
+  Ring<Producers::many> r(m.ring());
+  const auto a = *r.reserve(8), b = *r.reserve(8), c = *r.reserve(8);
+  r.publish(b);
+  CHECK(m.doorbell == 0);
+  CHECK(r.positions().committed == 0);
+  r.publish(a, 0);
+  CHECK((m.doorbell == b.end && m.wptr == b.end && r.positions().committed == b.end));
+  r.publish(c);
+  CHECK(m.doorbell == c.end);
+}
+
+TEST_CASE("many producers: so many slots may be open at once, whatever room there is") {
+  Memory m(4096);
+  using Many = Ring<Producers::many>;
+  Many r(m.ring());
+  for (int round = 0; round < 10; ++round) {  // so that tickets come round too
+    std::vector<Slot> open;
+    for (std::uint32_t i = 0; i < Many::kOpenSlots; ++i) open.push_back(*r.reserve(2));
+    CHECK(r.reserve(2).error() == Errc::no_space);
+    for (auto i = open.size(); i-- > 1;) r.publish(open[i], 0);
+    CHECK(r.reserve(2).error() == Errc::no_space);
+    CHECK(m.doorbell == open[0].begin);
+    r.publish(open[0], 0);
+    CHECK(m.doorbell == open.back().end);
+    m.rptr = m.doorbell;
+  }
+}
+
+TEMPLATE_TEST_CASE_SIG("a null doorbell is not rung, and software is woken behind wptr", "", ((Producers K), K),
+                       Producers::one, Producers::many) {
+  Memory m(256);
+  struct Woken {
+    const Memory& m;
+    int times;
+    std::uint64_t wptr;
+  } woken{m, 0, 0};
+  auto memory = m.ring();
+  memory.doorbell = nullptr;
+  memory.waker = &woken;
+  memory.wake = [](void* w) noexcept {
+    auto& k = *static_cast<Woken*>(w);
+    ++k.times;
+    k.wptr = k.m.wptr;
+  };
+  Ring<K> r(memory);
+  use(r, 8);
+  CHECK((woken.times == 1 && woken.wptr == 32 && m.doorbell == 0));
+}
+
+TEST_CASE("memory that cannot be a ring is refused with a reason, and every reserve says so") {
+  Memory m(512);
+  auto memory = m.ring();
+  std::string_view part;
+  const auto refuses = [&](std::string_view why) {
+    part = why;
+    CHECK_THAT(std::string(refusal(memory)), Catch::Contains(std::string(part)));
+    Ring<> one(memory);
+    Ring<Producers::many> many(memory);
+    CHECK(one.reserve(4).error() == Errc::bad_ring);
+    CHECK(one.reserve(0).error() == Errc::bad_ring);
+    CHECK(many.reserve(4).error() == Errc::bad_ring);
+    CHECK(one.submit(Nop{1}) == Errc::bad_ring);
+    CHECK((one.positions().reserved == 0 && many.positions().read == 0));
+  };
+  CHECK(refusal(memory).empty());
+  SECTION("none") {
+    memory = {};
+    refuses("less than 1 KiB");
+  }
+  SECTION("small") {
+    memory.dwords = m.dwords.first(255);
+    refuses("less than 1 KiB");
+  }
+  SECTION("odd") {
+    memory.dwords = m.dwords.first(384);
+    refuses("no power of two");
+  }
+  SECTION("askew") {
+    memory.dwords = m.dwords.subspan(1, 256);
+    refuses("not aligned to 256 bytes");
+  }
+  SECTION("no rptr") {
+    memory.rptr = nullptr;
+    refuses("missing");
+  }
+  SECTION("no wptr") {
+    memory.wptr = nullptr;
+    refuses("missing");
+  }
+  SECTION("askew doorbell") {
+    memory.doorbell = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::uintptr_t>(&m.doorbell) + 4);
+    refuses("not aligned to 8 bytes");
+  }
+  SECTION("wptr behind rptr") {
+    memory.rptr = &m.wptr - 1;
+    refuses("belong to the firmware");
+  }
+  SECTION("wptr is rptr") {
+    memory.wptr = &m.rptr;
+    refuses("belong to the firmware");
+  }
+  SECTION("vram") {
+    memory.caching = Caching::vram;
+    refuses("accept_vram");
+  }
+  SECTION("askew wptr") {
+    m.wptr = 6;
+    refuses("no multiple of 4");
+  }
+  SECTION("huge") {
+    m.wptr = m.rptr = 1ull << 57;
+    refuses("2^57");
+  }
+  SECTION("ahead") {
+    m.rptr = 4;
+    refuses("rptr is ahead");
+  }
+  SECTION("a ring behind") {
+    m.wptr = 2048;
+    refuses("a whole ring behind");
+  }
+}
+
+TEST_CASE("vram that is asked for, and the other kinds of memory, work") {
+  const auto caching = GENERATE(Caching::write_back, Caching::write_combining, Caching::vram);
+  Memory m(256);
+  auto memory = m.ring();
+  memory.caching = caching;
+  memory.accept_vram = true;
+  Ring<> r(memory);
+  CHECK(r.submit(Nop{8}) == Errc::ok);
+  CHECK(m.doorbell == 32);
+}
+
+#ifndef NDEBUG
+TEST_CASE("one producer that publishes out of order is stopped") {
+  const auto child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    std::signal(SIGABRT, SIG_DFL);  // Catch's handler would report a test of its own
+    if (!std::freopen("/dev/null", "w", stderr)) _exit(1);
+    Memory m(256);
+    Ring<> r(m.ring());
+    const auto a = *r.reserve(8), b = *r.reserve(8);
+    r.publish(b, 0);
+    r.publish(a, 0);
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGABRT);
+}
+#endif
+
+TEST_CASE("a queue is given back once, by whoever holds it last") {
+  std::vector<std::uint64_t> gone;
+  const auto make = [&](std::uint64_t id) {
+    return Queue(
+        {}, GpuId{1}, EngineId{2}, id,
+        [](void* v, std::uint64_t i) noexcept { static_cast<std::vector<std::uint64_t>*>(v)->push_back(i); }, &gone);
+  };
+  {
+    auto a = make(1), b = make(2);
+    CHECK((a && a.id() == 1 && a.gpu() == GpuId{1} && a.engine() == EngineId{2}));
+    a = std::move(b);
+    CHECK(gone == std::vector<std::uint64_t>{1});
+    auto& same = a;
+    a = std::move(same);
+    CHECK((a && a.id() == 2));
+    Queue c(std::move(a));
+    c.reset();
+    c.reset();
+    CHECK_FALSE(c);
+  }
+  CHECK(gone == std::vector<std::uint64_t>{1, 2});
+}
