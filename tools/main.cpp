@@ -74,7 +74,7 @@ int run(int argc, char** argv) {
     return print(app.version() + "\n");
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return print(app.help());
-    complain(e.what(), std::string("sdma ") + argv[1] + " --help");
+    complain(e.what(), std::string("sdma ") + (argv[1][0] == '-' ? "" : argv[1] + std::string(" ")) + "--help");
     return kUsage;
   }
   if (!action) return complain("which verb?", "sdma --help lists them"), kUsage;

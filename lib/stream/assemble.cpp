@@ -112,14 +112,15 @@ class Assembler {
     const auto errors = source_.count();
     names_.define(variable, first);
     for (auto i = first; i < last; ++i) {
+      context_.resize(context);
       if (rounds_++ >= options_.max_rounds) {
+        source_.set_context(context_.empty() ? "" : context_ + "]");
         fail(begin.at, "this loop has more than " + std::to_string(options_.max_rounds) + " rounds");
         break;
       }
       names_.forget(known + 1);
       names_.set_last(i);
       lex_.go(body);
-      context_.resize(context);
       context_ += (context_.empty() ? " [" : " ") + variable + "=" + detail::to_string(i);
       source_.set_context(context_ + "]");
       block(depth + 1);
