@@ -1,0 +1,110 @@
+// litmus [--device=soft] [--seeds=N] [RULE|NAME...]
+// Runs each program and prints how often each outcome was seen. On the software engine: once with every sequence of choices
+// in each ordering, which must give exactly the outcomes of the table, and with N seeds of the whole model, which must give
+// no other. Exit code: 0 as the table says, 1 not so, 2 usage.
+#include "soft.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <map>
+#include <set>
+
+using namespace sdma;
+using namespace sdma::litmus;
+
+namespace {
+
+using Histogram = std::map<std::string, std::uint64_t, std::less<>>;
+
+/// Programs are small: a search that does not end has a bug, in the program or in the model.
+constexpr std::uint64_t kMostRuns = 5'000'000;
+
+bool allowed(const Program& p, Ordering o, std::string_view outcome) {
+  for (const auto& e : p.outcomes)
+    if (e.outcome == outcome) return o == Ordering::adversarial || (o == Ordering::rocr ? e.rocr : e.strict);
+  return false;
+}
+
+void print(const Program& p, const char* how, const Histogram& seen) {
+  std::printf("%-4.*s %-32.*s %-22s", static_cast<int>(p.rule.size()), p.rule.data(), static_cast<int>(p.name.size()),
+              p.name.data(), how);
+  const char* separator = "";
+  for (const auto& [outcome, n] : seen) {
+    std::printf("%s%s: %llu", separator, outcome.c_str(), static_cast<unsigned long long>(n));
+    separator = ", ";
+  }
+  std::printf("\n");
+}
+
+/// Are all outcomes that the table has for this ordering seen, and no other?
+bool as_expected(const Program& p, Ordering o, const Histogram& seen, bool all) {
+  bool good = true;
+  for (const auto& [outcome, n] : seen)
+    if (!allowed(p, o, outcome)) std::printf("  NOT ALLOWED: %s\n", outcome.c_str()), good = false;
+  for (const auto& e : p.outcomes)
+    if (all && allowed(p, o, e.outcome) && !seen.contains(e.outcome))
+      std::printf("  NOT SEEN: %.*s\n", static_cast<int>(e.outcome.size()), e.outcome.data()), good = false;
+  return good;
+}
+
+bool run_on_soft(const Program& p, std::uint64_t seeds) {
+  bool good = true;
+  for (auto o : {Ordering::strict, Ordering::rocr, Ordering::adversarial}) {
+    Histogram seen;
+    Enumerator every;
+    do {
+      ++seen[SoftWorld(p, o, every, false).run()];
+    } while (every.next() && every.runs() < kMostRuns);
+    const std::string label = std::string(name(o)) + ", every";
+    print(p, label.c_str(), seen);
+    if (every.runs() >= kMostRuns) std::printf("  TOO MANY RUNS\n"), good = false;
+    good = as_expected(p, o, seen, true) && good;
+    if (o == Ordering::strict) continue;
+    Histogram sampled;
+    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+      Seeded random(seed);
+      ++sampled[SoftWorld(p, o, random, true).run()];
+    }
+    const std::string sampled_label = std::string(name(o)) + ", seeds";
+    print(p, sampled_label.c_str(), sampled);
+    good = as_expected(p, o, sampled, false) && good;
+  }
+  return good;
+}
+
+int usage(const char* what) {
+  std::fprintf(stderr, "litmus: %s\nusage: litmus [--device=soft] [--seeds=N] [RULE|NAME...]\n", what);
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t seeds = 2000;
+  std::set<std::string, std::less<>> wanted;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view arg = argv[i];
+    if (arg.starts_with("--seeds=")) {
+      const auto number = arg.substr(8);
+      if (std::from_chars(number.data(), number.data() + number.size(), seeds).ec != std::errc{})
+        return usage("--seeds needs a number");
+    } else if (arg.starts_with("--device=")) {
+      if (arg != "--device=soft") return usage("the only device is soft");
+    } else if (arg.starts_with("-")) {
+      return usage("no such option");
+    } else {
+      wanted.emplace(arg);
+    }
+  }
+  auto programs = queue_programs();
+  for (auto* more : {&engine_programs, &cache_programs})
+    for (auto& p : (*more)()) programs.push_back(std::move(p));
+  bool good = true, found = wanted.empty();
+  for (const auto& p : programs) {
+    if (!wanted.empty() && !wanted.contains(p.rule) && !wanted.contains(p.name)) continue;
+    found = true;
+    good = run_on_soft(p, seeds) && good;
+  }
+  if (!found) return usage("no such rule or program");
+  return good ? 0 : 1;
+}
