@@ -1,0 +1,257 @@
+#include "sdma/trace/write.hpp"
+#include "text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+#include <initializer_list>
+#include <iterator>
+#include <optional>
+
+namespace sdma {
+inline namespace v0 {
+namespace trace {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kVersion = 1;
+
+// Which members of an event its kind uses, in the order in which they are written.
+enum class Member : std::uint8_t { position, value, number, address, text, dwords };
+std::span<const Member> members(Kind k) {
+  using enum Member;
+  static constexpr Member at[] = {position}, packet[] = {position, dwords}, word[] = {address, value},
+                          fault[] = {position, text, address}, count[] = {number}, counter[] = {text, number};
+  switch (k) {
+    case Kind::doorbell:
+    case Kind::packet_end:
+    case Kind::queue_destroyed: return at;
+    case Kind::packet_begin: return packet;
+    case Kind::signal: return word;
+    case Kind::fault: return fault;
+    case Kind::queue_created:
+    case Kind::flow_begin:
+    case Kind::flow_end: return count;
+    case Kind::counter: return counter;
+  }
+  return {};
+}
+
+void append_member(std::string& out, const Event& e, Member m) {
+  const auto to = std::back_inserter(out);
+  switch (m) {
+    case Member::position: fmt::format_to(to, ",\"position\":{}", e.position); break;
+    case Member::value: fmt::format_to(to, ",\"value\":\"{:#x}\"", e.value); break;
+    case Member::number: fmt::format_to(to, ",\"value\":{}", e.value); break;
+    case Member::address: fmt::format_to(to, ",\"address\":\"{:#x}\"", e.address.value); break;
+    case Member::text: fmt::format_to(to, ",\"text\":{}", e.text.value); break;
+    case Member::dwords:
+      fmt::format_to(to, ",\"length\":{},\"dwords\":[", e.length);
+      for (const auto d : e.packet()) fmt::format_to(to, "\"{:#010x}\",", d);
+      if (e.kept != 0) out.pop_back();
+      out += ']';
+      if (e.kept != 0) {
+        out += ",\"packet\":";
+        detail::append_string(out, detail::packet_line(e));
+      }
+  }
+}
+
+/// One file that is read: the trace so far, the line, and what is wrong with it.
+class Lines {
+ public:
+  Lines(std::string_view text, std::string_view file) : rest_(text), file_(file) {}
+
+  Result<Trace, Diagnostic> read() {
+    while (error_.empty() && !rest_.empty()) {
+      const auto end = rest_.find('\n');
+      const auto line = rest_.substr(0, end);
+      rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+      ++number_;
+      if (line.empty()) continue;
+      json_ = Json::parse(line, nullptr, false);
+      if (!json_.is_object()) fail("is no JSON object");
+      else if (!begun_) header();
+      else if (json_.contains("event")) event();
+      else if (json_.contains("lane")) lane();
+      else if (json_.contains("text")) text();
+      else fail("is no event, no lane and no text");
+    }
+    if (error_.empty() && !begun_) fail("has no trace in it");
+    if (error_.empty() && trace_.events.size() != expected_)
+      fail(fmt::format("the trace is cut off: {} events of {}", trace_.events.size(), expected_));
+    if (error_.empty()) return std::move(trace_);
+    return Diagnostic{.where = fmt::format("{}:{}", file_, number_), .message = error_, .hint = hint_};
+  }
+
+ private:
+  bool fail(std::string what) {
+    if (error_.empty()) error_ = std::move(what);
+    return false;
+  }
+
+  /// Are these all the members of the line, and no others? `packet` is for people, and may be there.
+  bool only(std::initializer_list<std::string_view> keys) {
+    for (const auto& [key, value] : json_.items()) {
+      bool known = key == "packet";
+      for (const auto k : keys) known = known || key == k;
+      if (!known) return fail(fmt::format("has a member \"{}\" that is not of its kind", key));
+    }
+    return true;
+  }
+  std::uint64_t number(const char* key, std::uint64_t most = ~std::uint64_t{}) {
+    const auto found = json_.find(key);
+    if (found == json_.end() || !found->is_number_unsigned()) {
+      fail(fmt::format("\"{}\" is no number, or not there", key));
+      return 0;
+    }
+    const auto v = found->get<std::uint64_t>();
+    if (v > most) fail(fmt::format("\"{}\" is {}, and {} at most", key, v, most));
+    return v;
+  }
+  std::string string(const char* key) {
+    const auto found = json_.find(key);
+    if (found != json_.end() && found->is_string()) return found->get<std::string>();
+    fail(fmt::format("\"{}\" is no string, or not there", key));
+    return {};
+  }
+  std::optional<std::uint64_t> hex(const Json& j) {
+    if (!j.is_string()) return {};
+    const auto& s = j.get_ref<const std::string&>();
+    std::uint64_t v = 0;
+    if (!s.starts_with("0x")) return {};
+    const auto [end, e] = std::from_chars(s.data() + 2, s.data() + s.size(), v, 16);
+    if (e != std::errc() || end != s.data() + s.size()) return {};
+    return v;
+  }
+  std::uint64_t hex(const char* key) {
+    const auto found = json_.find(key);
+    const auto v = found == json_.end() ? std::nullopt : hex(*found);
+    if (!v) fail(fmt::format("\"{}\" is no \"0x...\", or not there", key));
+    return v.value_or(0);
+  }
+
+  void header() {
+    if (!json_.contains("sdma_trace")) {
+      fail("does not begin a trace");
+      hint_ = "the first line of a trace is {\"sdma_trace\":1,...}";
+      return;
+    }
+    if (const auto v = number("sdma_trace"); v != kVersion) {
+      fail(fmt::format("is a trace of version {}", v));
+      hint_ = fmt::format("this program reads version {}", kVersion);
+      return;
+    }
+    only({"sdma_trace", "clock", "events", "lost"});
+    trace_.clock = string("clock");
+    expected_ = number("events");
+    trace_.lost = number("lost");
+    begun_ = true;
+  }
+  void lane() {
+    only({"lane", "group", "name"});
+    if (number("lane") != trace_.lanes.size()) fail("lanes are numbered from 0, in order");
+    trace_.lanes.push_back({string("group"), string("name")});
+  }
+  void text() {
+    only({"text", "is"});
+    if (number("text") != trace_.texts.size()) fail("texts are numbered from 0, in order");
+    trace_.texts.push_back(string("is"));
+  }
+  void event() {
+    Event e;
+    const auto what = string("event");
+    bool found = false;
+    for (std::size_t k = 0; k < kKinds; ++k)
+      if (name(static_cast<Kind>(k)) == what) {
+        e.kind = static_cast<Kind>(k);
+        found = true;
+      }
+    if (!found) {
+      fail(fmt::format("\"{}\" is no kind of event", what));
+      return;
+    }
+    e.ns = number("ns");
+    if (!trace_.events.empty() && e.ns < trace_.events.back().ns) fail("is earlier than the event before it");
+    e.lane.value = index("lane", trace_.lanes.size());
+    std::size_t used = 3;
+    for (const auto m : members(e.kind)) used += member(e, m);
+    if (used + json_.contains("packet") != json_.size()) fail(fmt::format("has members that a {} does not have", what));
+    trace_.events.push_back(e);
+  }
+  std::uint32_t index(const char* key, std::size_t count) {
+    const auto v = number(key);
+    if (v >= count) fail(fmt::format("\"{}\" {} was not introduced", key, v));
+    return static_cast<std::uint32_t>(v);
+  }
+  /// Members of the line that it took.
+  std::size_t member(Event& e, Member m) {
+    switch (m) {
+      case Member::position: e.position = number("position"); return 1;
+      case Member::value: e.value = hex("value"); return 1;
+      case Member::number: e.value = number("value"); return 1;
+      case Member::address: e.address = GpuVa{hex("address")}; return 1;
+      case Member::text: e.text.value = index("text", trace_.texts.size()); return 1;
+      case Member::dwords: break;
+    }
+    e.length = static_cast<std::uint32_t>(number("length", ~std::uint32_t{}));
+    const auto found = json_.find("dwords");
+    if (found == json_.end() || !found->is_array() || found->size() > Event::kDwords || found->size() > e.length) {
+      fail(fmt::format("\"dwords\" is no list of at most {} dwords and \"length\"", Event::kDwords));
+      return 2;
+    }
+    for (const auto& j : *found) {
+      const auto d = hex(j);
+      if (!d || *d > ~std::uint32_t{}) {
+        fail("\"dwords\" has what is no \"0x...\" of 32 bits");
+        break;
+      }
+      e.dwords[e.kept++] = static_cast<std::uint32_t>(*d);
+    }
+    return 2;
+  }
+
+  std::string_view rest_, file_;
+  std::size_t number_ = 0;
+  Json json_{};
+  Trace trace_{};
+  std::uint64_t expected_ = 0;
+  bool begun_ = false;
+  std::string error_{}, hint_{};
+};
+
+}  // namespace
+
+std::string to_json_lines(const Trace& t) {
+  std::string out = fmt::format("{{\"sdma_trace\":{},\"clock\":", kVersion);
+  const auto to = std::back_inserter(out);
+  detail::append_string(out, t.clock);
+  fmt::format_to(to, ",\"events\":{},\"lost\":{}}}\n", t.events.size(), t.lost);
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
+    fmt::format_to(to, "{{\"lane\":{},\"group\":", i);
+    detail::append_string(out, t.lanes[i].group);
+    out += ",\"name\":";
+    detail::append_string(out, t.lanes[i].name);
+    out += "}\n";
+  }
+  for (std::size_t i = 0; i < t.texts.size(); ++i) {
+    fmt::format_to(to, "{{\"text\":{},\"is\":", i);
+    detail::append_string(out, t.texts[i]);
+    out += "}\n";
+  }
+  for (const auto& e : t.events) {
+    fmt::format_to(to, "{{\"ns\":{},\"lane\":{},\"event\":\"{}\"", e.ns, e.lane.value, name(e.kind));
+    for (const auto m : members(e.kind)) append_member(out, e, m);
+    out += "}\n";
+  }
+  return out;
+}
+
+Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_view file) {
+  return Lines(text, file).read();
+}
+
+}  // namespace trace
+}  // namespace v0
+}  // namespace sdma

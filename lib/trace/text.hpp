@@ -1,0 +1,42 @@
+#pragma once
+// What both writers of a trace share: a packet's name and line, and strings of JSON. Internal.
+#include "sdma/stream/text.hpp"
+#include "sdma/trace/trace.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace sdma {
+inline namespace v0 {
+namespace trace {
+namespace detail {
+
+/// The packet that an event keeps, cut off if it was too long to be kept.
+inline PacketView view(const Event& e) { return e.kept == 0 ? PacketView{} : Reader{e.packet()}.next(); }
+/// "copy_linear"; "packet" where no dword is known.
+inline std::string_view packet_name(const Event& e) {
+  if (e.kept == 0) return "packet";
+  const auto v = view(e);
+  return v.info ? v.info->name : std::string_view(".dword");
+}
+inline std::string packet_line(const Event& e) {
+  if (e.kept == 0) return {};
+  if (e.length > e.kept) return fmt::format("{} of {} dwords, {} of them kept", packet_name(e), e.length, e.kept);
+  return to_text(view(e));
+}
+
+/// Appends `s` as a JSON string. What is not UTF-8 becomes U+FFFD.
+void append_string(std::string& out, std::string_view s);
+
+/// All of `text` to `path`, or to standard output for "-".
+Result<void, Diagnostic> save(std::string_view text, const std::string& path);
+/// All of the file at `path`, or of standard input for "-".
+Result<std::string, Diagnostic> load(const std::string& path);
+
+}  // namespace detail
+}  // namespace trace
+}  // namespace v0
+}  // namespace sdma

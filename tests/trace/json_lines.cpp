@@ -1,0 +1,145 @@
+#include "sample.hpp"
+#include "sdma/trace/write.hpp"
+#include "support/catch.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <sstream>
+
+using namespace sdma;
+using nlohmann::json;
+
+namespace {
+
+const std::string kHeader = "{\"sdma_trace\":1,\"clock\":\"c\",\"events\":1,\"lost\":0}\n";
+const std::string kLane = "{\"lane\":0,\"group\":\"g\",\"name\":\"q\"}\n";
+const std::string kDoorbell = "{\"ns\":1,\"lane\":0,\"event\":\"doorbell\",\"position\":4}\n";
+
+std::string error(const std::string& text) {
+  const auto t = trace::from_json_lines(text, "f");
+  return t ? "" : t.error().where + ": " + t.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a trace comes back from its lines as it was") {
+  const auto t = test::sample();
+  const auto back = trace::from_json_lines(trace::to_json_lines(t));
+  if (!back) FAIL(to_string(back.error()));
+  CHECK(back->clock == t.clock);
+  CHECK(back->lanes == t.lanes);
+  CHECK(back->texts == t.texts);
+  CHECK(back->lost == t.lost);
+  CHECK(back->events == t.events);
+}
+
+TEST_CASE("the largest numbers come back") {
+  trace::Trace t;
+  t.lanes = {{"", ""}};
+  t.texts = {""};
+  constexpr auto kMost = ~std::uint64_t{0};
+  t.lost = kMost;
+  t.events = {{.ns = kMost, .kind = trace::Kind::doorbell, .position = kMost},
+              {.ns = kMost, .kind = trace::Kind::signal, .value = kMost, .address = GpuVa{kMost}},
+              {.ns = kMost, .kind = trace::Kind::counter, .value = kMost}};
+  const auto back = trace::from_json_lines(trace::to_json_lines(t));
+  REQUIRE(back);
+  CHECK(*back == t);
+}
+
+TEST_CASE("each line is one JSON object, and each packet has its text") {
+  std::istringstream lines(trace::to_json_lines(test::sample()));
+  std::size_t n = 0, events = 0, packets = 0;
+  for (std::string line; std::getline(lines, line); ++n) {
+    const auto j = json::parse(line);
+    REQUIRE(j.is_object());
+    if (j.contains("event")) ++events;
+    if (j.contains("packet") && j["packet"].get<std::string>().starts_with("copy_linear bytes=4K src=0x7f0000010000 "))
+      ++packets;
+  }
+  CHECK(events == test::sample().events.size());
+  CHECK(n == events + 1 + 4 + 2);
+  CHECK(packets == 2);
+}
+
+TEST_CASE("the lines of one trace, to the letter") {
+  trace::Recorder r(16, "c");
+  const auto lane = r.lane("g", "q");
+  r.packet_begin(lane, 1200, 64, encode(Fence{.addr = GpuVa{0x1000}, .value = 2}));
+  r.packet_end(lane, 1300, 64);
+  CHECK(trace::to_json_lines(r.snapshot()) ==
+        "{\"sdma_trace\":1,\"clock\":\"c\",\"events\":2,\"lost\":0}\n" + kLane +
+            "{\"ns\":1200,\"lane\":0,\"event\":\"packet_begin\",\"position\":64,\"length\":4,"
+            "\"dwords\":[\"0x00000005\",\"0x00001000\",\"0x00000000\",\"0x00000002\"],"
+            "\"packet\":\"fence addr=0x1000 value=2\"}\n"
+            "{\"ns\":1300,\"lane\":0,\"event\":\"packet_end\",\"position\":64}\n");
+}
+
+TEST_CASE("what is not UTF-8 is replaced, and still JSON") {
+  trace::Trace t;
+  t.lanes = {{"g\xff", "q"}};
+  const auto back = trace::from_json_lines(trace::to_json_lines(t));
+  REQUIRE(back);
+  CHECK(back->lanes[0].group == "g\xef\xbf\xbd");
+}
+
+TEST_CASE("empty lines, a missing last newline and a wrong packet text do no harm") {
+  CHECK(error(kHeader + "\n" + kLane + "\n" + kDoorbell) == "");
+  CHECK(error(kHeader + kLane + kDoorbell.substr(0, kDoorbell.size() - 1)) == "");
+  CHECK(error(kHeader + kLane + "{\"ns\":1,\"lane\":0,\"event\":\"packet_end\",\"position\":4,\"packet\":\"\"}") == "");
+}
+
+TEST_CASE("what is wrong with a file is said with its line") {
+  CHECK(error("") == "f:0: has no trace in it");
+  CHECK(error("[]") == "f:1: is no JSON object");
+  CHECK(error("{}") == "f:1: does not begin a trace");
+  CHECK(error("{\"sdma_trace\":2}") == "f:1: is a trace of version 2");
+  CHECK(error("{\"sdma_trace\":1,\"events\":0,\"lost\":0}") == "f:1: \"clock\" is no string, or not there");
+  CHECK(error("{\"sdma_trace\":1,\"clock\":\"c\",\"events\":-1,\"lost\":0}") ==
+        "f:1: \"events\" is no number, or not there");
+  CHECK(error("{\"sdma_trace\":1,\"clock\":\"c\",\"events\":0,\"lost\":0,\"x\":1}") ==
+        "f:1: has a member \"x\" that is not of its kind");
+  CHECK(error(kHeader + kLane) == "f:2: the trace is cut off: 0 events of 1");
+  CHECK(error(kHeader + kLane + kDoorbell + kDoorbell) == "f:4: the trace is cut off: 2 events of 1");
+  CHECK(error(kHeader + kLane + kDoorbell.substr(0, 20)) == "f:3: is no JSON object");
+  CHECK(error(kHeader + "{\"lane\":1,\"group\":\"g\",\"name\":\"q\"}") == "f:2: lanes are numbered from 0, in order");
+  CHECK(error(kHeader + "{\"text\":1,\"is\":\"g\"}") == "f:2: texts are numbered from 0, in order");
+  CHECK(error(kHeader + "{\"x\":1}") == "f:2: is no event, no lane and no text");
+  CHECK(error(kHeader + kDoorbell) == "f:2: \"lane\" 0 was not introduced");
+  const auto event = [](const std::string& rest) {
+    return error(kHeader + kLane + "{\"ns\":1,\"lane\":0," + rest + "}");
+  };
+  CHECK(event("\"event\":\"boom\"") == "f:3: \"boom\" is no kind of event");
+  CHECK(event("\"event\":\"doorbell\"") == "f:3: \"position\" is no number, or not there");
+  CHECK(event("\"event\":\"doorbell\",\"position\":4,\"value\":1") == "f:3: has members that a doorbell does not have");
+  CHECK(event("\"event\":\"signal\",\"address\":\"0x\",\"value\":\"0x1\"") ==
+        "f:3: \"address\" is no \"0x...\", or not there");
+  CHECK(event("\"event\":\"signal\",\"address\":\"0x1g\",\"value\":\"0x1\"") ==
+        "f:3: \"address\" is no \"0x...\", or not there");
+  CHECK(event("\"event\":\"signal\",\"address\":\"0x1\",\"value\":1") ==
+        "f:3: \"value\" is no \"0x...\", or not there");
+  CHECK(event("\"event\":\"counter\",\"text\":0,\"value\":1") == "f:3: \"text\" 0 was not introduced");
+  const std::string list = "f:3: \"dwords\" is no list of at most 16 dwords and \"length\"";
+  CHECK(event("\"event\":\"packet_begin\",\"position\":0,\"length\":1,\"dwords\":[\"0x1\",\"0x1\"]") == list);
+  CHECK(event("\"event\":\"packet_begin\",\"position\":0,\"length\":1,\"dwords\":\"0x1\"") == list);
+  CHECK(event("\"event\":\"packet_begin\",\"position\":0,\"length\":1,\"dwords\":[\"0x100000000\"]") ==
+        "f:3: \"dwords\" has what is no \"0x...\" of 32 bits");
+  CHECK(event("\"event\":\"packet_begin\",\"position\":0,\"length\":4294967296,\"dwords\":[]") ==
+        "f:3: \"length\" is 4294967296, and 4294967295 at most");
+  CHECK(error("{\"sdma_trace\":1,\"clock\":\"c\",\"events\":2,\"lost\":0}\n" + kLane + kDoorbell +
+              "{\"ns\":0,\"lane\":0,\"event\":\"doorbell\",\"position\":4}") ==
+        "f:4: is earlier than the event before it");
+}
+
+TEST_CASE("any bytes are read without harm") {
+  const auto good = trace::to_json_lines(test::sample());
+  std::uint32_t seed = 1;
+  for (int i = 0; i < 500; ++i) {
+    auto bad = good;
+    for (int k = 0; k < 3; ++k) {
+      seed = seed * 1664525 + 1013904223;
+      bad[seed % bad.size()] = static_cast<char>(seed >> 24);
+    }
+    if (const auto t = trace::from_json_lines(bad)) CHECK(!trace::to_perfetto(*t).empty());
+  }
+}
