@@ -167,8 +167,8 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> assemble(std::string
   if (source.count() == 0) return out;
   if (source.count() > Source::kMost)
     source.errors().push_back(
-        {.where = std::string(file),
-         .message = std::to_string(source.count() - Source::kMost) + " more errors are not shown"});
+        {.where = source.errors().back().where,
+         .message = std::to_string(source.count() - Source::kMost) + " more errors behind this one are not shown"});
   return std::move(source.errors());
 }
 

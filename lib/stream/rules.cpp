@@ -194,7 +194,7 @@ class StreamChecker::State {
   void unknown() {
     if (unknown_count_++ > 0) return;
     unknown_at_ = at_;
-    unknown_dword_ = view_.dwords[0];
+    unknown_dword_ = view_.dwords.front();
   }
   /// Garbage is reported once, not once a dword.
   void flush_unknown() {
