@@ -13,11 +13,13 @@ inline namespace v0 {
 namespace trace {
 namespace {
 
+constexpr std::size_t kMostEvents = std::size_t{1} << 32;
+
 constexpr std::string_view kNames[kKinds] = {"doorbell",   "packet_begin",  "packet_end",      "signal",
                                              "fault",      "queue_created", "queue_destroyed", "counter",
                                              "flow_begin", "flow_end"};
 
-/// An event and whether it is complete. Zero bytes are an empty one, so that fresh pages need no touch.
+/// An event and whether it is complete. Zero bytes are an empty one.
 struct Slot {
   Event event;
   std::uint32_t ready;
@@ -37,17 +39,22 @@ std::string_view name(Kind k) noexcept {
 }
 
 struct Recorder::Slots {
-  explicit Slots(std::size_t events) noexcept
-      : each(events / kStripes + (events % kStripes != 0)),
-        all(static_cast<Slot*>(std::calloc(each * kStripes, sizeof(Slot)))) {
-    if (!all) each = 0;
+  explicit Slots(std::size_t events) noexcept {
+    if (events > kMostEvents) return;
+    const auto wanted = events / kStripes + (events % kStripes != 0);
+    all = static_cast<Slot*>(std::calloc(wanted * kStripes, sizeof(Slot)));
+    if (!all) return;
+    // An atomic store, which no compiler leaves out: pages that are touched here do not fault while something is measured.
+    for (std::size_t i = 0; i < wanted * kStripes; ++i)
+      std::atomic_ref(all[i].ready).store(0, std::memory_order_relaxed);
+    each = wanted;
   }
   ~Slots() { std::free(all); }
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
 
-  std::size_t each;  // slots of one stripe
-  Slot* all;
+  std::size_t each = 0;  // slots of one stripe
+  Slot* all = nullptr;
   std::array<Cursor, kStripes> cursors{};
 };
 

@@ -111,10 +111,10 @@ inline std::uint64_t now() noexcept {
 
 class Recorder {
  public:
-  static constexpr std::size_t kDefaultEvents = std::size_t{1} << 18;  ///< 32 MiB, touched as it is used
+  static constexpr std::size_t kDefaultEvents = std::size_t{1} << 18;  ///< 30 MiB, touched when it is made
   static constexpr std::size_t kStripes = 16;
 
-  /// Room for `events`, rounded up to a multiple of kStripes.
+  /// Room for `events`, up to 2^32, rounded up to a multiple of kStripes.
   explicit Recorder(std::size_t events = kDefaultEvents, std::string_view clock = "steady");
   ~Recorder();
   Recorder(const Recorder&) = delete;
