@@ -12,6 +12,9 @@ constexpr Verb kVerbs[] = {
     {"dis", "read a ring: dwords to text", add_dis},
     {"as", "write a ring: text to dwords", add_as},
     {"check", "find what is wrong with a ring", add_check},
+#ifdef SDMA_LIBDIR
+    {"emulate", "run a program on a node without GPUs", add_emulate},
+#endif
 };
 
 /// Words that begin like options or verbs and are none, before the parser's less helpful words for them.

@@ -1,0 +1,363 @@
+#include "sdma/device/sysfs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+constexpr std::uint32_t kNoAtomics64 = 1u << 3, kLinkEnabled = 1u << 0;
+constexpr std::uint32_t kPublicVram = 1, kPrivateVram = 2, kSystemRam = 0;  // heap_type of a memory bank
+
+struct Product {
+  std::uint32_t device_id;
+  std::string_view name, kernel_name;
+};
+constexpr Product kProducts[] = {
+    {0x74a1, "MI300X", "ip discovery"}, {0x74a0, "MI300A", "ip discovery"}, {0x7408, "MI250X", "aldebaran"}};
+
+std::string name_of(std::uint32_t device_id, std::string_view kernel_name, std::uint32_t gfx) {
+  for (const auto& p : kProducts)
+    if (p.device_id == device_id && (kernel_name == p.kernel_name || kernel_name.empty())) return std::string(p.name);
+  return kernel_name.empty() ? gfx_name(gfx) : std::string(kernel_name);
+}
+std::string kernel_name_of(const Gpu& g, std::uint32_t device_id) {
+  for (const auto& p : kProducts)
+    if (p.device_id == device_id && g.name == p.name) return std::string(p.kernel_name);
+  return g.name;
+}
+
+/// The lines "name value" of a properties file.
+class Properties {
+ public:
+  explicit Properties(std::string_view text) {
+    while (!text.empty()) {
+      const auto line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      const auto space = line.find(' ');
+      if (space == line.npos) continue;
+      std::uint64_t v = 0;
+      const auto* end = line.data() + line.size();
+      if (std::from_chars(line.data() + space + 1, end, v).ptr != end) continue;
+      values_.emplace(line.substr(0, space), v);
+    }
+  }
+  std::uint64_t operator[](std::string_view key) const {
+    const auto it = values_.find(key);
+    return it == values_.end() ? 0 : it->second;
+  }
+  std::uint32_t u32(std::string_view key) const { return static_cast<std::uint32_t>((*this)[key]); }
+
+ private:
+  std::map<std::string, std::uint64_t, std::less<>> values_;
+};
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
+  return s;
+}
+
+class Lines {
+ public:
+  Lines& operator()(std::string_view key, std::uint64_t v) {
+    fmt::format_to(std::back_inserter(text_), "{} {}\n", key, v);
+    return *this;
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+std::string bank(std::uint32_t heap, std::uint64_t bytes, std::uint32_t width, std::uint32_t clock) {
+  return Lines()("heap_type", heap)("size_in_bytes", bytes)("flags", 0)("width", width)("mem_clk_max", clock).take();
+}
+
+struct Cache {
+  std::uint32_t level, kib, count;
+};
+
+/// A cache of a GPU carries the bits DATA and HSACU in its type: runtimes insist on them.
+std::string cache(const Cache& c, std::uint32_t first_processor) {
+  constexpr std::uint32_t kData = 1, kHsacu = 8;
+  return Lines()("processor_id_low", first_processor)("level", c.level)("size", c.kib)("cache_line_size", 128)(
+             "cache_lines_per_tag", 1)("association", 16)("latency", 0)("type", kData | kHsacu)
+             .take() +
+         "sibling_map 1\n";
+}
+
+class TreeWriter {
+ public:
+  explicit TreeWriter(const SysfsNode& n) : node_(n) {}
+
+  SysfsFiles take() {
+    files_["generation_id"] = "2\n";
+    files_["system_properties"] = Lines()("platform_oem", 0)("platform_id", 0)("platform_rev", 0).take();
+    for (std::uint32_t i = 0; i < node_.topology.cpus.size(); ++i) cpu_node(i);
+    for (std::uint32_t i = 0; i < node_.topology.gpus.size(); ++i) gpu_node(i);
+    return std::move(files_);
+  }
+
+ private:
+  std::uint32_t number(End e) const {
+    return e.kind == End::Kind::cpu ? node_.cpu_nodes[e.index] : node_.gpus[e.index].kfd_node;
+  }
+
+  std::uint32_t links(const std::string& at, End from) {
+    std::uint32_t n = 0;
+    for (const auto& l : node_.topology.links) {
+      if (l.from != from) continue;
+      files_[fmt::format("{}/io_links/{}/properties", at, n++)] =
+          Lines()("type", static_cast<std::uint32_t>(l.type))("version_major", 0)("version_minor", 0)(
+              "node_from", number(l.from))("node_to", number(l.to))("weight", l.type == LinkType::xgmi ? 15 : 20)(
+              "min_latency", 0)("max_latency", 0)("min_bandwidth", l.mb_per_s)("max_bandwidth", l.mb_per_s)(
+              "recommended_transfer_size", 0)("recommended_sdma_engine_id_mask", l.engine_mask)(
+              "flags", kLinkEnabled | (l.atomics_64 ? 0 : kNoAtomics64))
+              .take();
+    }
+    return n;
+  }
+
+  void cpu_node(std::uint32_t i) {
+    const auto& c = node_.topology.cpus[i];
+    const auto at = fmt::format("nodes/{}", node_.cpu_nodes[i]);
+    const auto n = links(at, End::cpu(i));
+    files_[at + "/gpu_id"] = "0\n";
+    files_[at + "/name"] = (c.name == "host" ? "" : c.name) + "\n";
+    if (c.memory_bytes != 0) files_[at + "/mem_banks/0/properties"] = bank(kSystemRam, c.memory_bytes, 0, 0);
+    files_[at + "/properties"] =
+        Lines()("cpu_cores_count", node_.cpu_cores[i])("simd_count", 0)("mem_banks_count", c.memory_bytes != 0)(
+            "caches_count", 0)("io_links_count", n)("p2p_links_count", 0)("cpu_core_id_base", 0)("simd_id_base", 0)(
+            "max_waves_per_simd", 0)("lds_size_in_kb", 0)("gds_size_in_kb", 0)("num_gws", 0)("wave_front_size", 0)(
+            "array_count", 0)("simd_arrays_per_engine", 0)("cu_per_simd_array", 0)("simd_per_cu", 0)(
+            "max_slots_scratch_cu", 0)("gfx_target_version", 0)("vendor_id", 0)("device_id", 0)("location_id", 0)(
+            "domain", 0)("drm_render_minor", 0)("hive_id", 0)("num_sdma_engines", 0)("num_sdma_xgmi_engines", 0)(
+            "num_sdma_queues_per_engine", 0)("num_cp_queues", 0)("max_engine_clk_ccompute", 0)
+            .take();
+  }
+
+  void gpu_node(std::uint32_t i) {
+    const auto& g = node_.topology.gpus[i];
+    const auto& s = node_.gpus[i];
+    const bool mi200 = g.gfx == 90010;
+    const auto at = fmt::format("nodes/{}", s.kfd_node);
+    const auto link_count = links(at, End::gpu(i));
+    std::uint32_t caches = 0;
+    const Cache kinds[] = {{1, mi200 ? 16u : 32u, s.compute_units},
+                           {2, mi200 ? 8192u : 4096u, std::max(s.xcc, 1u)},
+                           {3, mi200 ? 0u : 262144u, mi200 ? 0u : 1u}};
+    for (const auto& c : kinds)
+      for (std::uint32_t k = 0; k < c.count; ++k)
+        files_[fmt::format("{}/caches/{}/properties", at, caches++)] = cache(c, 0x80000000u + k);
+    files_[at + "/gpu_id"] = fmt::format("{}\n", s.gpu_id);
+    files_[at + "/name"] = kernel_name_of(g, s.device_id) + "\n";
+    if (g.memory_bytes != 0)
+      files_[at + "/mem_banks/0/properties"] =
+          bank(kPublicVram, g.memory_bytes, mi200 ? 4096 : 8192, mi200 ? 1600 : 1300);
+    constexpr std::uint32_t kCapability = 0x2280;  // doorbells of 64 bits that take AQL indices; watch points
+    files_[at + "/properties"] =
+        Lines()("cpu_cores_count", 0)("simd_count", s.compute_units * std::uint64_t{4})(
+            "mem_banks_count", g.memory_bytes != 0)("caches_count", caches)("io_links_count", link_count)(
+            "p2p_links_count", 0)("cpu_core_id_base", 0)("simd_id_base", 0x80000000u)("max_waves_per_simd", 8)(
+            "lds_size_in_kb", 64)("gds_size_in_kb", 0)("num_gws", 64)("wave_front_size", 64)("array_count", 32)(
+            "simd_arrays_per_engine", 1)("cu_per_simd_array", mi200 ? 16 : 10)("simd_per_cu", 4)(
+            "max_slots_scratch_cu", 32)("gfx_target_version", g.gfx)("vendor_id", 0x1002)("device_id", s.device_id)(
+            "location_id", s.location_id)("domain", s.domain)("drm_render_minor", s.render_minor)("hive_id", s.hive_id)(
+            "num_sdma_engines", g.host_engines)("num_sdma_xgmi_engines", g.xgmi_engines)(
+            "num_sdma_queues_per_engine", g.queues_per_engine)("num_cp_queues", 24)(
+            "max_engine_clk_fcompute", mi200 ? 1700 : 2100)("local_mem_size", 0)("fw_version", s.firmware)(
+            "capability", kCapability)("debug_prop", 0)("sdma_fw_version", s.sdma_firmware)("unique_id", s.unique_id)(
+            "num_xcc", s.xcc)("max_engine_clk_ccompute", 2000)
+            .take();
+  }
+
+  const SysfsNode& node_;
+  SysfsFiles files_;
+};
+
+class TreeReader {
+ public:
+  explicit TreeReader(const SysfsFiles& f) : files_(f) {}
+
+  Result<SysfsNode, Diagnostic> take() {
+    for (std::uint32_t n = 0; files_.count(fmt::format("nodes/{}/properties", n)) != 0; ++n)
+      if (auto d = one(n)) return std::move(*d);
+    if (ends_.empty()) return Diagnostic{.where = "topology", .message = "there is no node in the tree", .hint = kHint};
+    for (const auto& [n, from] : ends_) {
+      links(n, from, "io_links", "io_links_count");
+      links(n, from, "p2p_links", "p2p_links_count");
+    }
+    node_.topology.name = title();
+    return std::move(node_);
+  }
+
+ private:
+  static constexpr const char* kHint = "is the amdgpu driver loaded, and does it know these GPUs?";
+
+  const std::string* file(const std::string& path) const {
+    const auto it = files_.find(path);
+    return it == files_.end() ? nullptr : &it->second;
+  }
+
+  std::uint64_t memory(const std::string& at, std::uint64_t banks) const {
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < banks; ++i)
+      if (const auto* text = file(fmt::format("{}/mem_banks/{}/properties", at, i))) {
+        const Properties p(*text);
+        const auto heap = p["heap_type"];
+        if (heap == kSystemRam || heap == kPublicVram || heap == kPrivateVram) sum += p["size_in_bytes"];
+      }
+    return sum;
+  }
+
+  std::optional<Diagnostic> one(std::uint32_t n) {
+    const auto at = fmt::format("nodes/{}", n);
+    const Properties p(*file(at + "/properties"));
+    const auto* id = file(at + "/gpu_id");
+    if (!id) return Diagnostic{.where = at + "/gpu_id", .message = "the file is missing", .hint = kHint};
+    const auto* name_file = file(at + "/name");
+    const auto name = name_file ? trimmed(*name_file) : std::string_view();
+    const auto id_text = trimmed(*id);
+    std::uint32_t gpu_id = 0;
+    if (std::from_chars(id_text.data(), id_text.data() + id_text.size(), gpu_id).ptr != id_text.data() + id_text.size())
+      return Diagnostic{.where = at + "/gpu_id", .message = fmt::format("'{}' is no number", id_text)};
+    auto& t = node_.topology;
+    if (gpu_id != 0 && p["simd_count"] != 0) {
+      ends_.emplace_back(n, End::gpu(static_cast<std::uint32_t>(t.gpus.size())));
+      t.gpus.push_back({.name = name_of(p.u32("device_id"), name, p.u32("gfx_target_version")),
+                        .gfx = p.u32("gfx_target_version"),
+                        .memory_bytes = memory(at, p["mem_banks_count"]),
+                        .host_engines = p.u32("num_sdma_engines"),
+                        .xgmi_engines = p.u32("num_sdma_xgmi_engines"),
+                        .queues_per_engine = p.u32("num_sdma_queues_per_engine")});
+      const auto simds = std::max<std::uint64_t>(p["simd_per_cu"], 1);
+      node_.gpus.push_back({.kfd_node = n,
+                            .gpu_id = gpu_id,
+                            .render_minor = p.u32("drm_render_minor"),
+                            .device_id = p.u32("device_id"),
+                            .location_id = p.u32("location_id"),
+                            .domain = p.u32("domain"),
+                            .unique_id = p["unique_id"],
+                            .hive_id = p["hive_id"],
+                            .xcc = p.u32("num_xcc"),
+                            .compute_units = static_cast<std::uint32_t>(p["simd_count"] / simds),
+                            .firmware = p.u32("fw_version"),
+                            .sdma_firmware = p.u32("sdma_fw_version")});
+    } else if (p["cpu_cores_count"] != 0) {
+      ends_.emplace_back(n, End::cpu(static_cast<std::uint32_t>(t.cpus.size())));
+      t.cpus.push_back(
+          {.name = name.empty() ? "host" : std::string(name), .memory_bytes = memory(at, p["mem_banks_count"])});
+      node_.cpu_nodes.push_back(n);
+      node_.cpu_cores.push_back(p.u32("cpu_cores_count"));
+    }
+    return std::nullopt;
+  }
+
+  const End* end_of(std::uint64_t n) const {
+    for (const auto& [number, e] : ends_)
+      if (number == n) return &e;
+    return nullptr;
+  }
+
+  void links(std::uint32_t n, End from, std::string_view folder, std::string_view count) {
+    const Properties counts(*file(fmt::format("nodes/{}/properties", n)));
+    for (std::uint64_t i = 0; i < counts[count]; ++i) {
+      const auto* text = file(fmt::format("nodes/{}/{}/{}/properties", n, folder, i));
+      if (!text) continue;
+      const Properties p(*text);
+      const auto* to = end_of(p["node_to"]);
+      if (!to || node_.topology.link(from, *to)) continue;
+      const auto type = p["type"];
+      node_.topology.links.push_back({.from = from,
+                                      .to = *to,
+                                      .type = type == 2    ? LinkType::pcie
+                                              : type == 11 ? LinkType::xgmi
+                                                           : LinkType::other,
+                                      .mb_per_s = p.u32("max_bandwidth"),
+                                      .atomics_64 = (p["flags"] & kNoAtomics64) == 0,
+                                      .engine_mask = p["recommended_sdma_engine_id_mask"]});
+    }
+  }
+
+  /// "8 x MI300X", as the presets are called.
+  std::string title() const {
+    std::string out;
+    const auto& g = node_.topology.gpus;
+    for (std::size_t i = 0; i < g.size();) {
+      const auto same = [&](const Gpu& o) { return o.name == g[i].name; };
+      const auto next = static_cast<std::size_t>(
+          std::find_if_not(g.begin() + static_cast<std::ptrdiff_t>(i), g.end(), same) - g.begin());
+      fmt::format_to(std::back_inserter(out), "{}{} x {}", out.empty() ? "" : ", ", next - i, g[i].name);
+      i = next;
+    }
+    return out;
+  }
+
+  const SysfsFiles& files_;
+  SysfsNode node_;
+  std::vector<std::pair<std::uint32_t, End>> ends_;
+};
+
+}  // namespace
+
+SysfsFiles to_sysfs(const SysfsNode& n) { return TreeWriter(n).take(); }
+
+Result<SysfsNode, Diagnostic> from_sysfs(const SysfsFiles& files) { return TreeReader(files).take(); }
+
+SysfsNode numbered(const Topology& t, std::uint32_t cores_each_cpu) {
+  SysfsNode n{.topology = t};
+  std::stable_sort(n.topology.links.begin(), n.topology.links.end(), [](const Link& a, const Link& b) {
+    return std::pair(a.from.kind, a.from.index) < std::pair(b.from.kind, b.from.index);
+  });
+  for (std::uint32_t i = 0; i < t.cpus.size(); ++i) n.cpu_nodes.push_back(i);
+  n.cpu_cores.assign(t.cpus.size(), cores_each_cpu);
+  for (std::uint32_t i = 0; i < t.gpus.size(); ++i) {
+    const bool mi200 = t.gpus[i].gfx == 90010;
+    n.gpus.push_back({.kfd_node = static_cast<std::uint32_t>(t.cpus.size()) + i,
+                      .gpu_id = 0x4d01 + i * 0x101,
+                      .render_minor = 128 + i,
+                      .device_id = mi200 ? 0x7408u : 0x74a1u,
+                      .location_id = (0x10 + i * 8) << 8,
+                      .unique_id = 0x5d0a'0000'0000'0001u + i,
+                      .hive_id = t.gpus.size() > 1 ? 0x5d0a'0000'0000'0100u : 0,
+                      .xcc = mi200 ? 1u : 8u,
+                      .compute_units = mi200 ? 104u : 304u,
+                      .firmware = mi200 ? 78u : 192u,
+                      .sdma_firmware = mi200 ? 8u : 25u});
+  }
+  return n;
+}
+
+Result<SysfsFiles, Diagnostic> read_sysfs(std::string_view directory) {
+  namespace fs = std::filesystem;
+  constexpr std::string_view kNames[] = {"generation_id", "system_properties", "gpu_id", "name", "properties"};
+  SysfsFiles out;
+  std::error_code failed;
+  const fs::path root(directory);
+  for (fs::recursive_directory_iterator it(root, failed), end; !failed && it != end; it.increment(failed)) {
+    const auto name = it->path().filename().string();
+    if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) continue;
+    std::ifstream in(it->path(), std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    // Properties of a GPU that this user may not use cannot be read, as the kernel decides: it stays out, not the others.
+    if (in) out.emplace(it->path().lexically_relative(root).generic_string(), std::move(text).str());
+  }
+  if (failed || out.count("nodes/0/properties") == 0)
+    return Diagnostic{.where = std::string(directory),
+                      .message = failed ? "cannot read the tree: " + failed.message() : "there is no node in the tree",
+                      .hint = "without a GPU: sdma emulate -- PROGRAM shows a node to a program"};
+  return out;
+}
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,64 @@
+#include "arena.hpp"
+
+#include "real.hpp"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cstdio>
+
+namespace sdma::emulator {
+
+Arena::Arena() {
+  constexpr off_t kBytes = off_t{1} << 56;
+  const int low = ::memfd_create(kMemfdName, MFD_CLOEXEC);
+  if (low < 0) return;
+  // Out of the way of programs that count on the next free number, or close all small ones.
+  fd_ = SDMA_REAL(fcntl)(low, F_DUPFD_CLOEXEC, 900);
+  if (fd_ < 0) fd_ = low;
+  else ::close(low);
+  struct stat s {};
+  if (::ftruncate(fd_, kBytes) != 0 || SDMA_REAL(fstat)(fd_, &s) != 0) {
+    ::close(fd_);
+    fd_ = -1;
+    return;
+  }
+  dev_ = s.st_dev;
+  inode_ = s.st_ino;
+}
+
+Arena::~Arena() { abandon(); }
+
+void Arena::abandon() noexcept {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+int Arena::open_node(std::uint64_t tag, int flags) const noexcept {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd_);
+  const int fd = SDMA_REAL(open)(path, flags & (O_ACCMODE | O_CLOEXEC | O_NONBLOCK));
+  if (fd >= 0) ::lseek(fd, static_cast<off_t>(tag), SEEK_SET);
+  return fd;
+}
+
+std::uint64_t Arena::reserve(std::uint64_t bytes) noexcept {
+  return next_.fetch_add((bytes + kPage - 1) & ~(kPage - 1), std::memory_order_relaxed);
+}
+
+std::byte* Arena::view(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+  void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, static_cast<off_t>(offset));
+  if (p == MAP_FAILED) return nullptr;
+  ::madvise(p, bytes, MADV_DONTFORK);
+  return static_cast<std::byte*>(p);
+}
+
+void Arena::drop(std::byte* view, std::uint64_t bytes) noexcept { ::munmap(view, bytes); }
+
+void Arena::punch(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+  ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+}
+
+}  // namespace sdma::emulator

@@ -1,0 +1,61 @@
+#pragma once
+// The bytes of a node: one sparse memfd a process, which stands for /dev/kfd and for every render node at once, because an
+// mmap of any of them at the offset that an ioctl returned must give the same pages.
+//
+//   offset  (g+1) << 32                doorbells of GPU g: at multiples of 4 GiB, since libhsakmt 5.2.3 cuts offsets there
+//           (g+1) << 32 | 1 MiB        the page of remapped registers (HDP flush) of GPU g
+//           64 << 32 ...               memory objects, one behind another; an offset is never used twice
+//
+// A descriptor is known by the memfd's inode, so it may be dup'ed and passed on. Which node it stands for is its file
+// position, which all dups share: 0 for /dev/kfd, the minor for a render node.
+//
+// Our own view of an object stays mapped until the object is freed and no engine can be inside it. Forked children do not
+// get our views (MADV_DONTFORK), and the memory goes with the last descriptor and mapping: however the program ends.
+//
+// Any thread. Errors: null, -1 with errno.
+#include <sys/types.h>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace sdma::emulator {
+
+inline constexpr std::uint64_t kPage = 4096;
+inline constexpr std::uint64_t kDoorbellBytes = 8192;  ///< of a process on one GPU: 1024 doorbells of 64 bits
+
+constexpr std::uint64_t doorbell_offset(std::uint32_t gpu) noexcept { return std::uint64_t{gpu + 1} << 32; }
+constexpr std::uint64_t register_offset(std::uint32_t gpu) noexcept { return doorbell_offset(gpu) | 1u << 20; }
+
+class Arena {
+ public:
+  Arena();
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  /// A descriptor of its own for the node with this tag; `flags` as for open.
+  int open_node(std::uint64_t tag, int flags) const noexcept;
+  bool owns(dev_t dev, ino_t inode) const noexcept { return fd_ >= 0 && dev == dev_ && inode == inode_; }
+
+  /// An offset for `bytes` (pages) that nobody else has.
+  std::uint64_t reserve(std::uint64_t bytes) noexcept;
+  /// Our view of a piece.
+  std::byte* view(std::uint64_t offset, std::uint64_t bytes) const noexcept;
+  static void drop(std::byte* view, std::uint64_t bytes) noexcept;
+  /// Gives the pages back to the machine.
+  void punch(std::uint64_t offset, std::uint64_t bytes) const noexcept;
+  int fd() const noexcept { return fd_; }
+  /// In a forked child: closes our descriptor, so that only the parent's memory counts.
+  void abandon() noexcept;
+
+ private:
+  int fd_ = -1;
+  dev_t dev_{};
+  ino_t inode_{};
+  std::atomic<std::uint64_t> next_{std::uint64_t{64} << 32};
+};
+
+/// The name of a memfd of ours, as /proc/PID/fd shows it: how a descriptor from another process is known.
+inline constexpr const char* kMemfdName = "sdma-kfd";
+
+}  // namespace sdma::emulator

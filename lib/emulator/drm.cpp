@@ -1,0 +1,160 @@
+// DRM ioctls of a render node: what libdrm_amdgpu and libhsakmt ask to know the GPU. No buffers, contexts or submissions:
+// those belong to graphics, and answer EINVAL.
+#include "node.hpp"
+#include "options.hpp"
+#include "user.hpp"
+
+#include <linux/ioctl.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+namespace sdma::emulator {
+namespace {
+
+enum DrmNr : unsigned { kVersion = 0x00, kGetClient = 0x05, kAmdgpuInfo = 0x45 };
+enum Query : std::uint32_t {
+  kAccelWorking = 0x00,
+  kFwVersion = 0x0e,
+  kVramUsage = 0x10,
+  kReadMmr = 0x15,
+  kDevInfo = 0x16,
+  kMemoryInfo = 0x19,
+};
+
+struct Version {
+  std::int32_t major, minor, patch, pad;
+  std::uint64_t name_bytes, name, date_bytes, date, text_bytes, text;
+};
+static_assert(sizeof(Version) == 64);
+struct Client {
+  std::int32_t index, auth;
+  std::uint64_t pid, uid, magic, iocs;
+};
+struct Info {
+  std::uint64_t pointer;
+  std::uint32_t bytes, query;
+  union {
+    struct {
+      std::uint32_t dword_offset, count, instance, flags;
+    } registers;
+    struct {
+      std::uint32_t type, instance, index, pad;
+    } firmware;
+  };
+};
+static_assert(sizeof(Info) == 32);
+
+/// The first part of the kernel's device info, which is all that clients of this node read.
+struct DeviceInfo {
+  std::uint32_t device_id, chip_rev, external_rev, pci_rev, family, shader_engines, arrays_each, counter_khz;
+  std::uint64_t max_engine_khz, max_memory_khz;
+  std::uint32_t cus, cu_ao_mask, cu_bitmap[4][4], rb_pipe_mask, rbs, hw_gfx_contexts, pcie_gen;
+  std::uint64_t ids_flags, va_begin, va_end;
+  std::uint32_t va_alignment, pte_fragment, gart_page, ce_ram, vram_type, vram_bits;
+};
+
+int put_string(std::uint64_t to, std::uint64_t& room, std::string_view s) {
+  const auto n = std::min<std::uint64_t>(room, s.size());
+  room = s.size();
+  return to == 0 || to_user(to, s.data(), n) ? 0 : EFAULT;
+}
+
+int version(Version& v) {
+  v.major = 3;
+  v.minor = 61;
+  v.patch = 0;
+  const int a = put_string(v.name, v.name_bytes, "amdgpu");
+  const int b = put_string(v.date, v.date_bytes, "20150101");
+  const int c = put_string(v.text, v.text_bytes, "AMD GPU");
+  return a | b | c;
+}
+
+int answer(const Info& i, const void* from, std::size_t bytes) {
+  return to_user(i.pointer, from, std::min<std::size_t>(bytes, i.bytes)) ? 0 : EFAULT;
+}
+
+DeviceInfo device_info(const SysfsGpu& g) {
+  DeviceInfo d{};
+  d.device_id = g.device_id;
+  d.family = 141;  // Vega and everything with its memory controller
+  d.external_rev = options().gfx == 90010 ? 0x3c : 0x46;
+  d.shader_engines = options().gfx == 90010 ? 8 : 32;
+  d.arrays_each = 1;
+  d.counter_khz = 100'000;
+  d.max_engine_khz = 2'100'000;
+  d.max_memory_khz = 1'300'000;
+  d.cus = g.compute_units;
+  d.va_begin = 0x200000;
+  d.va_end = 0x8000'0000'0000;
+  d.va_alignment = d.gart_page = 4096;
+  d.pte_fragment = 2 << 20;
+  d.vram_type = 6;  // HBM
+  d.vram_bits = options().gfx == 90010 ? 4096 : 8192;
+  return d;
+}
+
+int info(const SysfsGpu& g, std::uint64_t vram, const Info& i) {
+  switch (i.query) {
+    case kAccelWorking: {
+      const std::uint32_t yes = 1;
+      return answer(i, &yes, sizeof yes);
+    }
+    case kDevInfo: {
+      const auto d = device_info(g);
+      // The kernel's struct is longer; what follows is zero.
+      std::array<std::byte, 512> out{};
+      std::memcpy(out.data(), &d, sizeof d);
+      return answer(i, out.data(), out.size());
+    }
+    case kReadMmr: {
+      if (i.registers.count > 128) return EINVAL;
+      const std::array<std::uint32_t, 128> zeros{};
+      return answer(i, zeros.data(), i.registers.count * sizeof zeros[0]);
+    }
+    case kFwVersion: {
+      const std::uint32_t versions[2] = {i.firmware.type == 0x0b ? g.sdma_firmware : g.firmware, 0};
+      return answer(i, versions, sizeof versions);
+    }
+    case kVramUsage: {
+      const std::uint64_t used = 0;
+      return answer(i, &used, sizeof used);
+    }
+    case kMemoryInfo: {
+      const std::uint64_t heaps[12] = {vram, vram, 0, vram, vram, vram, 0, vram, vram, vram, 0, vram};
+      return answer(i, heaps, sizeof heaps);
+    }
+    default: return EINVAL;
+  }
+}
+
+}  // namespace
+
+int drm_ioctl(std::uint64_t minor, unsigned long request, void* argument) {
+  const auto& node = tree().node();
+  const auto g = static_cast<std::size_t>(minor - node.gpus.front().render_minor);
+  if (_IOC_TYPE(request) != 'd' || g >= node.gpus.size()) return ENOTTY;
+  const auto user = reinterpret_cast<std::uint64_t>(argument);
+  alignas(8) std::array<std::byte, 64> args{};
+  const auto bytes = std::min<std::size_t>(_IOC_SIZE(request), args.size());
+  if (!from_user(args.data(), user, bytes)) return EFAULT;
+  int error = 0;
+  switch (_IOC_NR(request)) {
+    case kVersion: error = version(*reinterpret_cast<Version*>(args.data())); break;
+    case kGetClient: {
+      // Render nodes need no authentication.
+      auto& c = *reinterpret_cast<Client*>(args.data());
+      if (c.index != 0) return EINVAL;
+      c.auth = 1;
+      break;
+    }
+    case kAmdgpuInfo:
+      return info(node.gpus[g], node.topology.gpus[g].memory_bytes, *reinterpret_cast<const Info*>(args.data()));
+    default: return EINVAL;
+  }
+  return error == 0 && !to_user(user, args.data(), bytes) ? EFAULT : error;
+}
+
+}  // namespace sdma::emulator

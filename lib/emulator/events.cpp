@@ -1,0 +1,169 @@
+#include "events.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+namespace sdma::emulator {
+namespace {
+
+constexpr std::uint32_t kFirstOther = 0x70000000;                ///< numbers of events without a slot
+constexpr std::uint64_t kEventsOffset = std::uint64_t{2} << 62;  ///< what the kernel answers; never mapped on this GPU
+constexpr std::uint32_t kForever = 0xffffffff;
+
+bool has_slot(std::uint32_t type) noexcept { return type == kfd::kEventSignal || type == kfd::kEventDebug; }
+
+}  // namespace
+
+int Events::set_page(std::uint64_t* slots) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (slots_) return EINVAL;
+  std::fill_n(slots, kfd::kSignalEvents, kUnsignalled);
+  slots_ = slots;
+  return 0;
+}
+
+int Events::create(kfd::CreateEvent& a) {
+  const std::lock_guard lock(mutex_);
+  const bool slot = has_slot(a.type);
+  std::uint32_t id = slot ? 1 : kFirstOther;
+  for (auto it = events_.lower_bound(id); it != events_.end() && it->first == id; ++it) ++id;
+  if (slot && (!slots_ || id >= kfd::kSignalEvents)) return slots_ ? ENOSPC : EINVAL;
+  auto e = std::make_unique<Event>();
+  e->id = id;
+  e->type = a.type;
+  e->auto_reset = a.auto_reset != 0;
+  events_.emplace(id, std::move(e));
+  a.event_id = id;
+  // Never zero: ROCr takes zero for "no mailbox" and its blocked waits would not end.
+  a.page_offset = kEventsOffset;
+  a.slot = slot ? id : 0;
+  a.trigger_data = slot ? id : 0;
+  return 0;
+}
+
+Events::Event* Events::find(std::uint32_t id) noexcept {
+  const auto it = events_.find(id);
+  return it == events_.end() ? nullptr : it->second.get();
+}
+
+int Events::destroy(std::uint32_t id) {
+  const std::lock_guard lock(mutex_);
+  auto* e = find(id);
+  if (!e) return EINVAL;
+  for (auto* w : e->waits) {
+    w->event = nullptr;
+    w->waiter->changed.notify_all();
+  }
+  events_.erase(id);
+  return 0;
+}
+
+void Events::signal(Event& e) {
+  e.signalled = !e.auto_reset || e.waits.empty();
+  ++e.age;
+  for (auto* w : e.waits) {
+    w->activated = true;
+    w->waiter->changed.notify_all();
+  }
+}
+
+int Events::set(std::uint32_t id) {
+  const std::lock_guard lock(mutex_);
+  auto* e = find(id);
+  if (!e || e->type != kfd::kEventSignal) return EINVAL;
+  signal(*e);
+  return 0;
+}
+
+int Events::reset(std::uint32_t id) {
+  const std::lock_guard lock(mutex_);
+  auto* e = find(id);
+  if (!e || e->type != kfd::kEventSignal) return EINVAL;
+  e->signalled = false;
+  return 0;
+}
+
+void Events::acknowledge(std::uint32_t id) noexcept { __atomic_store_n(&slots_[id], kUnsignalled, __ATOMIC_RELEASE); }
+
+void Events::interrupt(std::uint32_t id) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!slots_) return;
+  const auto set = [&](std::uint32_t n) { return __atomic_load_n(&slots_[n], __ATOMIC_ACQUIRE) != kUnsignalled; };
+  auto* named = id < kfd::kSignalEvents ? find(id) : nullptr;
+  if (named && set(id)) {
+    acknowledge(id);
+    signal(*named);
+    return;
+  }
+  for (auto& [n, e] : events_)
+    if (n < kfd::kSignalEvents && set(n)) {
+      acknowledge(n);
+      signal(*e);
+    }
+}
+
+void Events::memory_fault(const kfd::MemoryException& fault) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (auto& [n, e] : events_)
+    if (e->type == kfd::kEventMemory) {
+      e->fault = fault;
+      signal(*e);
+    }
+}
+
+int Events::wait(kfd::WaitEvents& args, std::span<kfd::EventData> data) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::milliseconds(args.timeout_ms);
+  std::unique_lock lock(mutex_);
+  Waiter me;
+  std::vector<Wait> waits(data.size());
+  const auto leave = [&] {
+    for (auto& w : waits)
+      if (w.event) w.event->waits.remove(&w);
+  };
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    auto* e = find(data[i].event_id);
+    if (!e) {
+      leave();
+      return EINVAL;
+    }
+    // A caller that knows an age of the event is told at once if it is no longer that age.
+    const auto known = e->type == kfd::kEventSignal ? data[i].last_age : 0;
+    waits[i] = {.waiter = &me,
+                .event = e,
+                .activated = e->signalled || (known != 0 && known != e->age),
+                .wants_age = known != 0};
+    e->signalled = e->signalled && !e->auto_reset;
+    e->waits.push_back(&waits[i]);
+  }
+  const auto result = [&] {
+    std::size_t activated = 0;
+    for (const auto& w : waits) {
+      if (!w.event) return kfd::kWaitFail;
+      activated += w.activated;
+    }
+    const bool done = activated == waits.size() || (activated != 0 && !args.wait_for_all);
+    return done ? kfd::kWaitComplete : kfd::kWaitTimeout;
+  };
+  auto r = result();
+  while (r == kfd::kWaitTimeout && args.timeout_ms != 0) {
+    if (args.timeout_ms == kForever) me.changed.wait(lock);
+    else if (me.changed.wait_until(lock, until) == std::cv_status::timeout) {
+      r = result();
+      break;
+    }
+    r = result();
+  }
+  if (r == kfd::kWaitComplete)
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      if (!waits[i].activated) continue;
+      if (waits[i].event->type == kfd::kEventMemory) data[i].memory = waits[i].event->fault;
+      else if (waits[i].wants_age) data[i].last_age = waits[i].event->age;
+    }
+  leave();
+  args.result = r;
+  return r == kfd::kWaitFail ? EIO : 0;
+}
+
+}  // namespace sdma::emulator

@@ -1,0 +1,69 @@
+#pragma once
+// KFD events as the kernel keeps them: a list of events, waiters, and the page of mailbox slots in which an engine leaves the
+// number of the event before it interrupts.
+//
+//   FENCE  slot[id] = id           the mailbox
+//   TRAP   id                      the interrupt: wakes nobody while the slot still holds "unsignalled" (all ones)
+//
+// An interrupt whose slot is unsignalled makes the kernel look through all slots and signal those that are set: a TRAP that
+// comes before its mailbox FENCE is a lost wake-up here as there.
+//
+// Threads: everything, at any time, engine threads included. Results are 0 or an errno.
+#include "kfd_abi.hpp"
+
+#include <condition_variable>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace sdma::emulator {
+
+class Events {
+ public:
+  static constexpr std::uint64_t kUnsignalled = ~std::uint64_t{0};
+
+  /// Takes the page, once: kSignalEvents slots.
+  int set_page(std::uint64_t* slots) noexcept;
+  int create(kfd::CreateEvent&);
+  int destroy(std::uint32_t id);
+  int set(std::uint32_t id);
+  int reset(std::uint32_t id);
+  /// Blocks until one or all of `data` are signalled or the time is over; fills data and `w.result`.
+  int wait(kfd::WaitEvents& w, std::span<kfd::EventData> data);
+
+  /// An interrupt with an event's number in it.
+  void interrupt(std::uint32_t id) noexcept;
+  /// A VM fault: raises every memory event of the process.
+  void memory_fault(const kfd::MemoryException&) noexcept;
+
+ private:
+  struct Waiter {
+    std::condition_variable changed;
+  };
+  struct Event;
+  struct Wait {
+    Waiter* waiter{};
+    Event* event{};  ///< null: destroyed meanwhile
+    bool activated{}, wants_age{};
+  };
+  struct Event {
+    std::uint32_t id{}, type{};
+    bool auto_reset{}, signalled{};
+    std::uint64_t age = 1;
+    kfd::MemoryException fault{};
+    std::list<Wait*> waits{};
+  };
+
+  void signal(Event&);
+  void acknowledge(std::uint32_t id) noexcept;
+  Event* find(std::uint32_t id) noexcept;
+
+  std::mutex mutex_;
+  std::map<std::uint32_t, std::unique_ptr<Event>> events_;
+  std::uint64_t* slots_{};
+};
+
+}  // namespace sdma::emulator

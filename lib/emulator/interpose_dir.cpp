@@ -1,0 +1,172 @@
+// Directories of the tree: opendir and what follows it, in front of the C library's. A DIR* of ours is known by being in a
+// small set; all others go on untouched.
+#include "open_entry.hpp"
+#include "real.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace sdma::emulator {
+namespace {
+
+struct Listing {
+  int fd = -1;
+  std::vector<std::pair<std::string, const Entry*>> names{};
+  std::size_t at = 0;
+  dirent entry{};
+};
+static_assert(sizeof(dirent) == sizeof(dirent64));
+
+/// Never destroyed: destructors of the program may still close directories.
+struct Open {
+  std::mutex mutex;
+  std::vector<Listing*> all;
+};
+Open& open_listings() {
+  static auto* o = new Open;
+  return *o;
+}
+
+Listing* ours(DIR* d) {
+  auto& o = open_listings();
+  const std::lock_guard lock(o.mutex);
+  auto* l = reinterpret_cast<Listing*>(d);
+  return std::find(o.all.begin(), o.all.end(), l) == o.all.end() ? nullptr : l;
+}
+
+DIR* list(const std::string& path, const Entry& e, int fd) {
+  if (e.kind != Kind::directory) {
+    errno = ENOTDIR;
+    return nullptr;
+  }
+  auto* l = new Listing{.fd = fd};
+  l->names = {{".", &e}, {"..", &e}};
+  for (const auto& child : e.children) l->names.emplace_back(child, tree().find(path + "/" + child));
+  auto& o = open_listings();
+  const std::lock_guard lock(o.mutex);
+  o.all.push_back(l);
+  return reinterpret_cast<DIR*>(l);
+}
+
+unsigned char type_of(const Entry& e) {
+  return e.kind == Kind::directory ? DT_DIR : e.kind == Kind::text ? DT_REG : DT_CHR;
+}
+
+dirent* next(Listing& l) {
+  if (l.at == l.names.size()) return nullptr;
+  const auto& [name, e] = l.names[l.at++];
+  l.entry = {};
+  l.entry.d_ino = e->inode;
+  l.entry.d_off = static_cast<off_t>(l.at);
+  l.entry.d_reclen = sizeof l.entry;
+  l.entry.d_type = type_of(*e);
+  name.copy(l.entry.d_name, sizeof l.entry.d_name - 1);
+  return &l.entry;
+}
+
+using Filter = int (*)(const dirent*);
+using Compare = int (*)(const dirent**, const dirent**);
+
+int scan(DIR* dir, dirent*** out, Filter filter, Compare compare) {
+  auto* l = ours(dir);
+  std::vector<dirent*> kept;
+  while (auto* e = next(*l)) {
+    if (filter && filter(e) == 0) continue;
+    auto* copy = static_cast<dirent*>(std::malloc(sizeof *e));
+    if (!copy) break;
+    std::memcpy(copy, e, sizeof *e);
+    kept.push_back(copy);
+  }
+  ::closedir(dir);
+  if (compare)
+    std::sort(kept.begin(), kept.end(), [&](const dirent* a, const dirent* b) { return compare(&a, &b) < 0; });
+  auto** all = static_cast<dirent**>(std::malloc(std::max<std::size_t>(kept.size(), 1) * sizeof(dirent*)));
+  if (!all) {
+    for (auto* e : kept) std::free(e);
+    errno = ENOMEM;
+    return -1;
+  }
+  std::copy(kept.begin(), kept.end(), all);
+  *out = all;
+  return static_cast<int>(kept.size());
+}
+
+}  // namespace
+}  // namespace sdma::emulator
+
+using namespace sdma::emulator;
+#define SDMA_FRONT extern "C" [[gnu::visibility("default")]]
+
+SDMA_FRONT DIR* opendir(const char* path) {
+  const auto found = find_entry(AT_FDCWD, path);
+  if (!found.entry) return SDMA_REAL(opendir)(path);
+  const int fd = found.entry->kind == Kind::directory ? open_entry(found.path, *found.entry, O_RDONLY | O_CLOEXEC) : -1;
+  return list(found.path, *found.entry, fd);
+}
+SDMA_FRONT DIR* fdopendir(int fd) {
+  const auto path = directory_path(fd);
+  const auto* e = path.empty() ? nullptr : tree().find(path);
+  return e ? list(path, *e, fd) : SDMA_REAL(fdopendir)(fd);
+}
+SDMA_FRONT int closedir(DIR* d) {
+  auto* l = ours(d);
+  if (!l) return SDMA_REAL(closedir)(d);
+  {
+    auto& o = open_listings();
+    const std::lock_guard lock(o.mutex);
+    std::erase(o.all, l);
+  }
+  if (l->fd >= 0) ::close(l->fd);
+  delete l;
+  return 0;
+}
+SDMA_FRONT dirent* readdir(DIR* d) {
+  auto* l = ours(d);
+  return l ? next(*l) : SDMA_REAL(readdir)(d);
+}
+SDMA_FRONT dirent64* readdir64(DIR* d) {
+  auto* l = ours(d);
+  return l ? reinterpret_cast<dirent64*>(next(*l)) : SDMA_REAL(readdir64)(d);
+}
+SDMA_FRONT void rewinddir(DIR* d) noexcept {
+  auto* l = ours(d);
+  if (l) l->at = 0;
+  else SDMA_REAL(rewinddir)(d);
+}
+SDMA_FRONT long telldir(DIR* d) noexcept {
+  auto* l = ours(d);
+  return l ? static_cast<long>(l->at) : SDMA_REAL(telldir)(d);
+}
+SDMA_FRONT void seekdir(DIR* d, long at) noexcept {
+  auto* l = ours(d);
+  if (l) l->at = std::min(static_cast<std::size_t>(at), l->names.size());
+  else SDMA_REAL(seekdir)(d, at);
+}
+SDMA_FRONT int dirfd(DIR* d) noexcept {
+  auto* l = ours(d);
+  return l ? l->fd : SDMA_REAL(dirfd)(d);
+}
+SDMA_FRONT int scandir(const char* path, dirent*** out, Filter filter, Compare compare) {
+  const auto found = find_entry(AT_FDCWD, path);
+  if (!found.entry) return SDMA_REAL(scandir)(path, out, filter, compare);
+  auto* d = ::opendir(path);
+  return d ? scan(d, out, filter, compare) : -1;
+}
+SDMA_FRONT int scandir64(const char* path, dirent64*** out, int (*filter)(const dirent64*),
+                         int (*compare)(const dirent64**, const dirent64**)) {
+  const auto found = find_entry(AT_FDCWD, path);
+  if (!found.entry) return SDMA_REAL(scandir64)(path, out, filter, compare);
+  auto* d = ::opendir(path);
+  // The two are one struct on 64-bit machines: asserted above.
+  return d ? scan(d, reinterpret_cast<dirent***>(out), reinterpret_cast<Filter>(filter),
+                  reinterpret_cast<Compare>(compare))
+           : -1;
+}

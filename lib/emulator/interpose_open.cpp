@@ -1,0 +1,177 @@
+// open, fopen and ioctl in front of the C library's. A path of the tree is answered here, all others go on to the machine.
+//
+// A text is a sealed memfd, an opened directory a memfd that holds its path (for openat and fdopendir): real descriptors,
+// which need no bookkeeping and may be dup'ed, passed and closed as any other.
+#include "node.hpp"
+#include "open_entry.hpp"
+#include "override.hpp"
+#include "real.hpp"
+
+#include <fcntl.h>
+#include <linux/ioctl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+namespace sdma::emulator {
+namespace {
+
+constexpr const char* kDirectoryName = "sdma-dir";
+
+int filled_memfd(const char* name, std::string_view text, int flags) {
+  const int fd = ::memfd_create(name, MFD_ALLOW_SEALING | ((flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0u));
+  if (fd < 0) return fd;
+  if (::write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    ::close(fd);
+    errno = ENOMEM;
+    return -1;
+  }
+  ::lseek(fd, 0, SEEK_SET);
+  SDMA_REAL(fcntl)(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  return fd;
+}
+
+int fail(int error) {
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+int open_entry(std::string_view path, const Entry& e, int flags) {
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  if ((flags & O_CREAT) != 0 && (flags & O_EXCL) != 0) return fail(EEXIST);
+  switch (e.kind) {
+    case Kind::directory: return writes ? fail(EISDIR) : filled_memfd(kDirectoryName, path, flags);
+    case Kind::text:
+      if ((flags & O_DIRECTORY) != 0) return fail(ENOTDIR);
+      return writes ? fail(EACCES) : filled_memfd("sdma-file", e.text, flags);
+    case Kind::kfd:
+    case Kind::render: break;
+  }
+  if ((flags & O_DIRECTORY) != 0) return fail(ENOTDIR);
+  if (e.kind == Kind::kfd) override_old_runtime();
+  auto* n = Node::get();
+  return n ? n->open_node(e.minor, flags) : fail(ENOMEM);
+}
+
+std::string directory_path(int fd) {
+  char link[32], name[64];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const auto length = SDMA_REAL(readlink)(link, name, sizeof name - 1);
+  char ours[32];
+  std::snprintf(ours, sizeof ours, "/memfd:%s ", kDirectoryName);
+  if (length <= 0 || std::strncmp(name, ours, std::strlen(ours)) != 0) return {};
+  char path[1024];
+  const auto n = ::pread(fd, path, sizeof path, 0);
+  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
+}
+
+Found find_entry(int dirfd, const char* path) {
+  if (!path) return {};
+  if (path[0] == '/') {
+    if (!Tree::concerns(path)) return {};
+    return {tree().find(path), path};
+  }
+  if (dirfd == AT_FDCWD) return {};
+  auto from = directory_path(dirfd);
+  if (from.empty()) return {};
+  if (path[0] != 0) from.append("/").append(path);
+  return {tree().find(from), from};
+}
+
+}  // namespace sdma::emulator
+
+using namespace sdma::emulator;
+
+namespace {
+
+mode_t mode_of(int flags, va_list& list) {
+  return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(list, mode_t) : mode_t{0};
+}
+
+template <class Real, class Path> FILE* open_stream(Real real, Path path, const char* mode) {
+  const auto found = find_entry(AT_FDCWD, path);
+  if (!found.entry || !mode) return real(path, mode);
+  const int access = std::strchr(mode, '+') ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+  const int fd = open_entry(found.path, *found.entry, access | (std::strchr(mode, 'e') ? O_CLOEXEC : 0));
+  if (fd < 0) return nullptr;
+  auto* f = ::fdopen(fd, mode);
+  if (!f) ::close(fd);
+  return f;
+}
+
+}  // namespace
+
+#define SDMA_OPEN(name)                                                                  \
+  extern "C" [[gnu::visibility("default")]] int name(const char* path, int flags, ...) { \
+    va_list list;                                                                        \
+    va_start(list, flags);                                                               \
+    const mode_t mode = mode_of(flags, list);                                            \
+    va_end(list);                                                                        \
+    const auto found = find_entry(AT_FDCWD, path);                                       \
+    if (found.entry) return open_entry(found.path, *found.entry, flags);                 \
+    return SDMA_REAL(name)(path, flags, mode);                                           \
+  }
+SDMA_OPEN(open)
+SDMA_OPEN(open64)
+
+#define SDMA_OPENAT(name)                                                                           \
+  extern "C" [[gnu::visibility("default")]] int name(int dirfd, const char* path, int flags, ...) { \
+    va_list list;                                                                                   \
+    va_start(list, flags);                                                                          \
+    const mode_t mode = mode_of(flags, list);                                                       \
+    va_end(list);                                                                                   \
+    const auto found = find_entry(dirfd, path);                                                     \
+    if (found.entry) return open_entry(found.path, *found.entry, flags);                            \
+    return SDMA_REAL(name)(dirfd, path, flags, mode);                                               \
+  }
+SDMA_OPENAT(openat)
+SDMA_OPENAT(openat64)
+
+// What a program calls that was compiled with _FORTIFY_SOURCE.
+#define SDMA_OPEN_2(name)                                                           \
+  extern "C" int name(const char*, int);                                            \
+  extern "C" [[gnu::visibility("default")]] int name(const char* path, int flags) { \
+    const auto found = find_entry(AT_FDCWD, path);                                  \
+    if (found.entry) return open_entry(found.path, *found.entry, flags);            \
+    return SDMA_REAL(name)(path, flags);                                            \
+  }
+SDMA_OPEN_2(__open_2)
+SDMA_OPEN_2(__open64_2)
+
+extern "C" [[gnu::visibility("default")]] FILE* fopen(const char* path, const char* mode) {
+  return open_stream(SDMA_REAL(fopen), path, mode);
+}
+extern "C" [[gnu::visibility("default")]] FILE* fopen64(const char* path, const char* mode) {
+  return open_stream(SDMA_REAL(fopen64), path, mode);
+}
+
+extern "C" [[gnu::visibility("default")]] int ioctl(int fd, unsigned long request, ...) noexcept {
+  va_list list;
+  va_start(list, request);
+  void* argument = va_arg(list, void*);
+  va_end(list);
+  const auto type = _IOC_TYPE(request);
+  if (type == 'K' || type == 'd') {
+    const int before = errno;
+    if (const auto device = device_of(fd)) {
+      // The interfaces are told apart by the node, as in the kernel, not by the number.
+      const int error = device->minor != 0        ? drm_ioctl(device->minor, request, argument)
+                        : device->node == nullptr ? EBADF
+                                                  : kfd_ioctl(*device->node, request, argument);
+      if (error == 0) {
+        errno = before;
+        return 0;
+      }
+      errno = error;
+      return -1;
+    }
+    errno = before;
+  }
+  return SDMA_REAL(ioctl)(fd, request, argument);
+}

@@ -1,0 +1,159 @@
+#include "memory.hpp"
+
+#include <cerrno>
+
+namespace sdma::emulator {
+namespace {
+
+constexpr std::uint32_t kTypes = kfd::kVram | kfd::kGtt | kfd::kUserptr | kfd::kDoorbell | kfd::kMmioRemap;
+
+/// How long an unmapping waits for engines to leave: they do after a few packets.
+Deadline patience() noexcept { return Deadline::in(std::chrono::seconds(60)); }
+
+std::uint64_t page_up(std::uint64_t n) noexcept { return (n + kPage - 1) & ~(kPage - 1); }
+
+}  // namespace
+
+Memory::Memory(Arena& a, const SysfsNode& n) : arena_(a), node_(n) {
+  for (std::uint32_t g = 0; g < n.gpus.size(); ++g) {
+    gpus_.push_back(std::make_unique<GpuMemory>());
+    doorbells_.push_back(a.view(doorbell_offset(g), kDoorbellBytes));
+    registers_.push_back(a.view(register_offset(g), kPage));
+  }
+}
+
+std::uint32_t Memory::index(std::uint32_t gpu_id) const noexcept {
+  std::uint32_t g = 0;
+  while (g < node_.gpus.size() && node_.gpus[g].gpu_id != gpu_id) ++g;
+  return g;
+}
+
+Object* Memory::find(std::uint64_t handle) noexcept {
+  const auto it = objects_.find(handle);
+  return it == objects_.end() ? nullptr : &it->second;
+}
+
+std::uint64_t Memory::available(std::uint32_t g) const noexcept {
+  const auto all = node_.topology.gpus[g].memory_bytes, used = gpus_[g]->used;
+  return used < all ? (all - used) & ~std::uint64_t{(2 << 20) - 1} : 0;
+}
+
+void Memory::add(Object o, std::uint64_t* handle) {
+  o.handle = std::uint64_t{node_.gpus[o.gpu].gpu_id} << 32 | next_++;
+  *handle = o.handle;
+  objects_.emplace(o.handle, std::move(o));
+}
+
+int Memory::make_pages(Object& o) {
+  const auto bytes = page_up(o.doubled() ? o.bytes / 2 : o.bytes);
+  auto& vram = gpus_[o.gpu]->used;
+  if ((o.flags & kfd::kVram) != 0 && bytes > node_.topology.gpus[o.gpu].memory_bytes - vram) return ENOMEM;
+  o.pages = std::make_shared<Pages>(Pages{.arena = arena_, .offset = arena_.reserve(bytes), .bytes = bytes});
+  o.pages->view = arena_.view(o.pages->offset, bytes);
+  if (!o.pages->view) return ENOMEM;
+  o.host = o.pages->view;
+  o.mmap_offset = o.pages->offset;
+  if ((o.flags & kfd::kVram) != 0) vram += bytes;
+  return 0;
+}
+
+int Memory::allocate(kfd::AllocMemory& a) {
+  const auto g = index(a.gpu_id);
+  if (g == gpus() || a.bytes == 0 || (a.flags & kTypes) == 0) return EINVAL;
+  if (!gpus_[g]->acquired) return ENODEV;
+  if (a.va % kPage != 0 || a.bytes > std::uint64_t{1} << 46 || a.va + a.bytes < a.va) return EINVAL;
+  Object o{.va = a.va, .bytes = page_up(a.bytes), .gpu = g, .flags = a.flags};
+  if ((a.flags & kfd::kDoorbell) != 0) {
+    if (a.bytes != kDoorbellBytes) return EINVAL;
+    o.mmap_offset = doorbell_offset(g);
+    o.host = doorbells_[g];
+  } else if ((a.flags & kfd::kMmioRemap) != 0) {
+    if (a.bytes != kPage) return EINVAL;
+    o.mmap_offset = register_offset(g);
+    o.host = registers_[g];
+  } else if ((a.flags & kfd::kUserptr) != 0) {
+    if (a.mmap_offset == 0 || a.mmap_offset % kPage != 0) return EINVAL;
+    o.mmap_offset = a.mmap_offset;
+    o.host = reinterpret_cast<std::byte*>(a.mmap_offset);
+  } else if (const int error = make_pages(o)) {
+    return error;
+  }
+  a.mmap_offset = o.mmap_offset;
+  add(std::move(o), &a.handle);
+  return 0;
+}
+
+int Memory::free(std::uint64_t handle) {
+  auto* o = find(handle);
+  if (!o) return EINVAL;
+  if (o->mapped != 0 || o->pins != 0) return EBUSY;
+  if ((o->flags & kfd::kVram) != 0 && o->pages) gpus_[o->gpu]->used -= o->pages->bytes;
+  objects_.erase(handle);
+  return 0;
+}
+
+int Memory::map_one(Object& o, std::uint32_t g) {
+  if ((o.mapped >> g & 1) != 0) return 0;
+  auto& space = gpus_[g]->space;
+  const auto part = o.doubled() ? o.bytes / 2 : o.bytes;
+  const auto owner = (o.flags & kfd::kVram) != 0 ? o.gpu : Mapping::kHost;
+  Mapping m{.va = GpuVa{o.va}, .bytes = part, .host = o.host, .owner = owner, .gpus = std::uint64_t{1} << g};
+  // Objects of old clients carry no access bits for doorbells: those are always written.
+  if ((o.flags & (kfd::kVram | kfd::kGtt | kfd::kUserptr)) != 0 && (o.flags & kfd::kWritable) == 0)
+    m.access = Access::read;
+  if (space.map(m) != Errc::ok) return EINVAL;
+  if (o.doubled()) {
+    m.va = m.va + part;
+    if (space.map(m) != Errc::ok) {
+      (void)space.unmap(GpuVa{o.va}, patience());
+      return EINVAL;
+    }
+  }
+  o.mapped |= std::uint64_t{1} << g;
+  return 0;
+}
+
+void Memory::unmap_one(Object& o, std::uint32_t g) {
+  auto& space = gpus_[g]->space;
+  (void)space.unmap(GpuVa{o.va}, patience());
+  if (o.doubled()) (void)space.unmap(GpuVa{o.va + o.bytes / 2}, patience());
+  o.mapped &= ~(std::uint64_t{1} << g);
+}
+
+int Memory::map(kfd::MapMemory& a, std::span<const std::uint32_t> gpu_ids) {
+  auto* o = find(a.handle);
+  if (!o) return EINVAL;
+  for (; a.done < a.count; ++a.done) {
+    const auto g = index(gpu_ids[a.done]);
+    if (g == gpus()) return EINVAL;
+    if (!gpus_[g]->acquired) return ENODEV;
+    if (const int error = map_one(*o, g)) return error;
+  }
+  return 0;
+}
+
+int Memory::unmap(kfd::MapMemory& a, std::span<const std::uint32_t> gpu_ids) {
+  auto* o = find(a.handle);
+  if (!o) return EINVAL;
+  for (; a.done < a.count; ++a.done) {
+    const auto g = index(gpu_ids[a.done]);
+    if (g == gpus() || (o->mapped >> g & 1) == 0) return EINVAL;
+    if (o->pins != 0) return EBUSY;
+    unmap_one(*o, g);
+  }
+  return 0;
+}
+
+Object* Memory::exactly(std::uint32_t g, std::uint64_t va, std::uint64_t bytes) noexcept {
+  for (auto& [handle, o] : objects_)
+    if (o.va == va && (o.mapped >> g & 1) != 0 && (bytes == 0 || o.bytes == page_up(bytes))) return &o;
+  return nullptr;
+}
+
+std::byte* Memory::host(std::uint32_t g, std::uint64_t va, std::uint64_t bytes) const noexcept {
+  const auto m = gpus_[g]->space.find(GpuVa{va});
+  if (!m || va - m->va.value + bytes > m->bytes) return nullptr;
+  return m->host + (va - m->va.value);
+}
+
+}  // namespace sdma::emulator

@@ -1,0 +1,99 @@
+#pragma once
+// Memory objects: what ALLOC_MEMORY_OF_GPU makes, and what each GPU sees of them.
+//
+//   object   bytes of the arena (VRAM, GTT, doorbells, registers) or of the program (userptr)
+//   handle   gpu_id << 32 | number, as the kernel composes it
+//   mapped   into the address spaces of chosen GPUs, at the VA that the object was made for
+//
+//   GPU VA     va                va + bytes          an AQL ring that was asked for twice lies there twice:
+//              | object           |                  two halves of the VA range, one piece of memory
+//
+// Each GPU has an address space of its own: one VA may mean different objects to different GPUs, as in hardware. What a
+// queue stands on is pinned: it can be neither unmapped nor freed while the queue lives.
+//
+// Threads: all under the node's lock, except lookups of engines in the address spaces. Results are 0 or an errno.
+#include "arena.hpp"
+#include "kfd_abi.hpp"
+
+#include "sdma/device/sysfs.hpp"
+#include "sdma/engine/memory.hpp"
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace sdma::emulator {
+
+/// Pages of the arena, held by one object or, after an export and an import, by several.
+struct Pages {
+  Arena& arena;
+  std::uint64_t offset{}, bytes{};
+  std::byte* view{};
+  bool keep{};  ///< others may have them mapped: never given back to the machine
+  ~Pages() {
+    if (view) Arena::drop(view, bytes);
+    if (view && !keep) arena.punch(offset, bytes);
+  }
+};
+
+struct Object {
+  std::uint64_t handle{}, va{}, bytes{}, mmap_offset{};
+  std::uint32_t gpu{}, flags{};
+  std::byte* host{};               ///< null: pages that no engine may touch
+  std::shared_ptr<Pages> pages{};  ///< null: the program's own memory, or a fixed page
+  std::uint64_t mapped{};          ///< bit g: GPU g sees it
+  std::uint32_t pins{};
+  bool doubled() const noexcept { return (flags & kfd::kAqlQueue) != 0; }
+};
+
+class GpuMemory {
+ public:
+  AddressSpace space{};
+  bool acquired = false;      ///< a render node was given for this GPU
+  std::uint64_t drm_minor{};  ///< which
+  std::uint64_t used{};       ///< bytes of VRAM
+};
+
+class Memory {
+ public:
+  Memory(Arena&, const SysfsNode&);
+
+  /// Index of a GPU, or the number of GPUs.
+  std::uint32_t index(std::uint32_t gpu_id) const noexcept;
+  std::uint32_t gpus() const noexcept { return static_cast<std::uint32_t>(gpus_.size()); }
+  GpuMemory& gpu(std::uint32_t g) noexcept { return *gpus_[g]; }
+
+  int allocate(kfd::AllocMemory&);
+  int free(std::uint64_t handle);
+  int map(kfd::MapMemory&, std::span<const std::uint32_t> gpu_ids);
+  int unmap(kfd::MapMemory&, std::span<const std::uint32_t> gpu_ids);
+  std::uint64_t available(std::uint32_t g) const noexcept;
+
+  int export_dmabuf(kfd::ExportDmabuf&);
+  int import_dmabuf(kfd::ImportDmabuf&);
+  int dmabuf_info(kfd::GetDmabufInfo&);
+
+  Object* find(std::uint64_t handle) noexcept;
+  /// The object that GPU g sees as exactly [va, va + bytes); with bytes = 0, whatever begins at va.
+  Object* exactly(std::uint32_t g, std::uint64_t va, std::uint64_t bytes) noexcept;
+  /// Where the bytes are that GPU g sees at va; null if it does not see all of them in one piece.
+  std::byte* host(std::uint32_t g, std::uint64_t va, std::uint64_t bytes) const noexcept;
+  std::byte* doorbells(std::uint32_t g) const noexcept { return doorbells_[g]; }
+
+ private:
+  Object* exported(std::uint32_t fd) noexcept;  ///< the object behind a DMABUF of this process
+  int make_pages(Object&);
+  int map_one(Object&, std::uint32_t g);
+  void unmap_one(Object&, std::uint32_t g);
+  void add(Object, std::uint64_t* handle);
+
+  Arena& arena_;
+  const SysfsNode& node_;
+  std::vector<std::unique_ptr<GpuMemory>> gpus_;
+  std::vector<std::byte*> doorbells_, registers_;
+  std::map<std::uint64_t, Object> objects_;
+  std::uint32_t next_ = 1;
+};
+
+}  // namespace sdma::emulator

@@ -1,0 +1,22 @@
+#pragma once
+// Paths and descriptors of the tree: what the functions in front of the C library's share. Any thread; errors in errno.
+#include "tree.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace sdma::emulator {
+
+struct Found {
+  const Entry* entry{};
+  std::string path{};
+};
+
+/// What `path` names, seen from `dirfd` as openat would.
+Found find_entry(int dirfd, const char* path);
+/// Opens it; -1 and errno as open would.
+int open_entry(std::string_view path, const Entry&, int flags);
+/// The path of a directory of ours that is open as `fd`; "" if it is none.
+std::string directory_path(int fd);
+
+}  // namespace sdma::emulator

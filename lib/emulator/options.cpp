@@ -1,0 +1,65 @@
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace sdma::emulator {
+namespace {
+
+void refuse(const char* variable, std::string_view value) {
+  fmt::print(stderr, "sdma emulator: {}={} is not understood; the default is taken\n", variable, value);
+}
+
+bool number(std::string_view text, std::uint64_t& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc()) return false;
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
+  if (shift < 0 || out << shift >> shift != out) return false;
+  out <<= shift;
+  return true;
+}
+
+/// Calls `take` with the value of a variable that is set; `take` says whether it understood.
+template <class Fn> void variable(const char* name, Fn take) {
+  const char* v = std::getenv(name);
+  if (v && !take(std::string_view(v))) refuse(name, v);
+}
+
+Options read() {
+  Options o;
+  std::uint64_t n = 0;
+  variable("SDMA_EMULATE_GPUS", [&](auto v) {
+    return number(v, n) && n >= 1 && n <= 8 && ((o.gpus = static_cast<std::uint32_t>(n)), true);
+  });
+  variable("SDMA_EMULATE_GPU", [&](auto v) { return v == "gfx942" || (v == "gfx90a" && ((o.gfx = 90010), true)); });
+  if (o.gfx == 90010) o.vram_bytes = std::uint64_t{64} << 30;
+  variable("SDMA_EMULATE_VRAM", [&](auto v) {
+    return number(v, n) && n >= 4096 && n <= std::uint64_t{1} << 40 &&
+           ((o.vram_bytes = n & ~std::uint64_t{4095}), true);
+  });
+  variable("SDMA_EMULATE_ORDER", [&](auto v) {
+    for (auto m : {Ordering::strict, Ordering::rocr, Ordering::adversarial})
+      if (v == name(m)) return (o.ordering = m), true;
+    return false;
+  });
+  variable("SDMA_EMULATE_SEED", [&](auto v) { return number(v, o.seed); });
+  variable("SDMA_EMULATE_TRACE", [&](auto v) { return (o.trace = v), true; });
+  variable("SDMA_EMULATE_DOORBELLS", [&](auto v) {
+    o.watch = v == "park" ? Watch::park : v == "spin" ? Watch::spin : Watch::protect;
+    return v == "park" || v == "spin" || v == "protect";
+  });
+  return o;
+}
+
+}  // namespace
+
+const Options& options() {
+  static const auto* o = new Options(read());  // never destroyed: engine threads outlive the destructors at exit
+  return *o;
+}
+
+}  // namespace sdma::emulator

@@ -1,0 +1,32 @@
+#pragma once
+// What the node shows and how it executes: environment variables, set by `sdma emulate`, read once by each process.
+//
+//   SDMA_EMULATE_GPUS=8  SDMA_EMULATE_GPU=gfx942  SDMA_EMULATE_VRAM=192G  SDMA_EMULATE_ORDER=strict
+//   SDMA_EMULATE_SEED=0  SDMA_EMULATE_TRACE=FILE  SDMA_EMULATE_DOORBELLS=protect
+//
+// `sdma emulate` refuses what cannot be parsed; a variable that somebody set by hand and that is wrong keeps its default,
+// and stderr says so.
+#include "sdma/engine/pipeline.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace sdma::emulator {
+
+/// How an idle node learns of a doorbell that a program stores by itself. See doorbells.hpp.
+enum class Watch : std::uint8_t { protect, park, spin };
+
+struct Options {
+  std::uint32_t gpus = 1;
+  std::uint32_t gfx = 90402;
+  std::uint64_t vram_bytes = std::uint64_t{192} << 30;
+  Ordering ordering = Ordering::strict;
+  std::uint64_t seed = 0;
+  std::string trace{};
+  Watch watch = Watch::protect;
+};
+
+/// Those of this process.
+const Options& options();
+
+}  // namespace sdma::emulator

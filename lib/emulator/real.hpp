@@ -1,0 +1,20 @@
+#pragma once
+// The C library's own functions, behind the ones that we put in front of them. Looked up once, at the first call, because
+// constructors of other libraries open files before ours has run.
+//
+//   return SDMA_REAL(open)(path, flags, mode);
+//
+// Nothing in this library calls the plain names: they would come back to us. Any thread.
+#include <dlfcn.h>
+
+// The static is constant-initialised per call site and filled once; two threads that race store the same value.
+#define SDMA_REAL(name)                                             \
+  ([]() noexcept {                                                  \
+    static decltype(&::name) real = nullptr;                        \
+    auto p = __atomic_load_n(&real, __ATOMIC_RELAXED);              \
+    if (!p) {                                                       \
+      p = reinterpret_cast<decltype(p)>(::dlsym(RTLD_NEXT, #name)); \
+      __atomic_store_n(&real, p, __ATOMIC_RELAXED);                 \
+    }                                                               \
+    return p;                                                       \
+  }())
