@@ -1,5 +1,6 @@
 #include "input.hpp"
 
+#include "sdma/queue/dump.hpp"
 #include "verb.hpp"
 
 #include <fcntl.h>
@@ -24,7 +25,10 @@ bool is_text(std::string_view bytes) noexcept {
 }
 
 /// What these first bytes are: the one place to teach a new form of input.
-Form detect(std::string_view head) noexcept { return is_text(head) ? Form::hex : Form::binary; }
+Form detect(std::string_view head) noexcept {
+  if (is_dump(std::as_bytes(std::span(head)))) return Form::dump;
+  return is_text(head) ? Form::hex : Form::binary;
+}
 
 Diagnostic failure(const std::string& name, const std::string& what, int error) {
   return {.where = name, .message = what + ": " + std::strerror(error)};
@@ -91,7 +95,7 @@ Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
   const auto before = out.size();
   while (out.size() == before) {
     if (finished_) return false;
-    auto done = form_ == Form::hex ? take_text(out) : take_binary(out);
+    auto done = form_ == Form::hex ? take_text(out) : form_ == Form::dump ? take_dump(out) : take_binary(out);
     if (!done) return std::move(done.error());
     if (ended_) finished_ = true;
     else if (auto more = fill(); !more) return std::move(more.error());
@@ -108,6 +112,23 @@ Result<void, Diagnostic> Input::take_binary(std::vector<std::uint32_t>& out) {
     return Diagnostic{.where = name_,
                       .message = std::to_string(buffer_.size()) + " odd bytes at the end",
                       .hint = "a ring is whole dwords; if this is text, --input=hex reads it"};
+  return {};
+}
+
+Result<void, Diagnostic> Input::take_dump(std::vector<std::uint32_t>& out) {
+  // Positions stand before the dwords that they speak of: a dump is read whole, and is no larger than this.
+  if (buffer_.size() > (kMaxDumpDwords + kMaxDumpLabel) * 4)
+    return Diagnostic{.rule = "dump", .where = name_, .message = "a dump of more than 1 GiB is none of a ring"};
+  if (!ended_) return {};
+  const auto d = from_bytes(std::as_bytes(std::span(buffer_)), name_);
+  if (!d) return d.error();
+  const auto p = pending(*d, name_);
+  if (!p) return p.error();
+  out.insert(out.end(), p->dwords.begin(), p->dwords.end());
+  Diagnostic note{
+      .severity = Severity::note, .where = name_, .message = std::to_string(p->dwords.size()) + " dwords are pending"};
+  if (!p->dwords.empty()) note.message += ", from byte " + std::to_string(p->ring_offset(0)) + " of the ring on";
+  report(note);
   return {};
 }
 
@@ -146,8 +167,10 @@ Result<std::string, Diagnostic> read_text(const std::string& path) {
 
 void add_input(CLI::App& verb, InputOptions& o) {
   verb.add_option("FILE", o.path, "what to read; - is standard input")->capture_default_str();
-  add_choice<Form>(verb, "--input", o.form, {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}},
-                   "what FILE holds: the ring's bytes, or hex text such as a log (auto: looks at it)");
+  add_choice<Form>(
+      verb, "--input", o.form,
+      {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}, {"dump", Form::dump}},
+      "what FILE holds: the ring's bytes, hex text such as a log, or a dump with positions (auto: looks at it)");
 }
 
 }  // namespace sdma::tool

@@ -5,7 +5,9 @@
 //   for_each_piece(*in, [&](std::span<const std::uint32_t> dwords, bool last) { return dwords_used; });
 //
 // Read once, a MiB at a time; what a piece leaves unused stands in front of the next, so that memory is bounded by the
-// longest packet. automatic: what holds printable characters only is hex text, everything else the ring's bytes.
+// longest packet. automatic: what begins as a dump of a ring is one, what holds printable characters only is hex text,
+// everything else the ring's bytes. Of a dump (sdma/queue/dump.hpp) these are the dwords from read to wptr, in order; a note
+// says where the first of them lies.
 #include "hex_text.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
@@ -21,7 +23,7 @@ class App;
 
 namespace sdma::tool {
 
-enum class Form { automatic, binary, hex };
+enum class Form { automatic, binary, hex, dump };
 
 class Input {
  public:
@@ -41,6 +43,7 @@ class Input {
   Input(int fd, std::string name) : fd_(fd), name_(name), text_(std::move(name)) {}
   Result<bool, Diagnostic> fill();
   Result<void, Diagnostic> take_binary(std::vector<std::uint32_t>&);
+  Result<void, Diagnostic> take_dump(std::vector<std::uint32_t>&);
   Result<void, Diagnostic> take_text(std::vector<std::uint32_t>&);
 
   int fd_;
