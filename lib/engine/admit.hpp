@@ -2,7 +2,7 @@
 // May this packet be executed? Rights, fields, what software has, every byte that it touches, and no overlap: asked before
 // the packet's first store, so that a refused packet has written nothing.
 //
-//   Fault why = admit(copy, reader);       // FaultKind::none, or kind, va, access, field, rule
+//   if (!admit(copy, reader, why)) ...     // why: kind, va, access, field, rule; untouched where all is well
 //
 // One thread, inside a Section of the reader. No allocation.
 #include "sdma/engine/execute.hpp"
@@ -36,17 +36,21 @@ constexpr bool asks_too_much(std::string_view field) noexcept {
          field == "mailbox" || field == "memlog_clear";
 }
 
-/// The value of an enumeration that has no name, if there is one.
+/// Which codes of an enumeration have a name.
+template <class E> consteval auto known_codes() {
+  std::array<bool, 128> known{};
+  for (const auto& n : names<E>) known[n.value] = true;
+  return known;
+}
+template <class E> inline constexpr auto kKnown = known_codes<E>();
+
+/// The enumeration whose value has no name, if there is one.
 template <class P> std::string_view nameless(const P& p) noexcept {
   std::string_view bad{};
   each<P>([&]<std::size_t I>() {
     using T = typename FieldOf<P, I>::Type;
-    if constexpr (std::is_enum_v<T>) {
-      const auto v = number<P, I>(p);
-      bool named = false;
-      for (const auto& n : names<T>) named = named || n.value == v;
-      if (!named) bad = field<P, I>.name;
-    }
+    if constexpr (std::is_enum_v<T>)
+      if (const auto v = number<P, I>(p); v >= kKnown<T>.size() || !kKnown<T>[v]) bad = field<P, I>.name;
   });
   return bad;
 }
@@ -60,16 +64,17 @@ template <class P> std::string_view unsupported_field(const P& p) noexcept {
 }
 
 /// What only this packet can be refused for.
-template <class P> Fault own_rule(const P&) noexcept { return {}; }
-inline Fault own_rule(const Indirect& p) noexcept {
-  Fault f;
-  if (p.priv || p.vmid != 0) f.kind = FaultKind::privileged, f.field = p.priv ? "priv" : "vmid";
-  return f;
+template <class P> FaultKind own_rule(const P&, Fault&) noexcept { return FaultKind::none; }
+inline FaultKind own_rule(const Indirect& p, Fault& why) noexcept {
+  if (!p.priv && p.vmid == 0) return FaultKind::none;
+  why.field = p.priv ? "priv" : "vmid";
+  return FaultKind::privileged;
 }
-inline Fault own_rule(const Atomic& p) noexcept {
-  Fault f;
-  if (p.loop && !compares(p.op)) f.kind = FaultKind::bad_field, f.field = "loop", f.rule = "loop-needs-compare";
-  return f;
+inline FaultKind own_rule(const Atomic& p, Fault& why) noexcept {
+  if (!p.loop || compares(p.op)) return FaultKind::none;
+  why.field = "loop";
+  why.rule = "loop-needs-compare";
+  return FaultKind::bad_field;
 }
 
 /// Source and destination, or two destinations, of a packet that moves data.
@@ -91,59 +96,60 @@ template <class P> bool overlaps(const P& p, GpuVa& where) noexcept {
   }
 }
 
-/// The part of the footprint that is not mapped.
-template <class P> Fault unmapped(const P& p, AddressSpace::Reader& reader) noexcept {
-  Fault f;
+template <class P> bool mapped(const P& p, AddressSpace::Reader& reader) noexcept {
+  bool all = true;
+  footprint(p, [&](const Region& r) { all = all && reader.covers(r); });
+  return all;
+}
+/// The first part of the footprint that is not mapped; none where all is.
+template <class P> FaultKind unmapped(const P& p, AddressSpace::Reader& reader, Fault& why) noexcept {
+  auto kind = FaultKind::none;
   footprint(p, [&](const Region& r) {
-    if (f || reader.covers(r, &f.va)) return;
-    f.access = r.access;
-    f.kind = reader.run(f.va, 1, Access::read).empty() ? FaultKind::unmapped : FaultKind::read_only;
+    GpuVa missing;
+    if (kind != FaultKind::none || reader.covers(r, &missing)) return;
+    why.va = missing;
+    why.access = r.access;
+    kind = reader.run(missing, 1, Access::read).empty() ? FaultKind::unmapped : FaultKind::read_only;
   });
-  return f;
+  return kind;
 }
 
-template <class P> [[gnu::noinline, gnu::cold]] Fault broken(const P& p) noexcept {
-  const auto why = check(p);
-  Fault f;
-  f.kind = why.rule == "alignment" || ends_with(why.rule, "-alignment") ? FaultKind::misaligned : FaultKind::bad_field;
-  f.field = why.field;
-  f.rule = why.rule;
-  return f;
+/// Says why a packet is refused, or finds that it is not. Kept out of the way of those that are not.
+template <class P>
+[[gnu::noinline, gnu::cold]] bool refuse(const P& p, AddressSpace::Reader& reader, Fault& why) noexcept {
+  if (why.field = nameless(p); !why.field.empty()) {
+    why.rule = "range";
+    why.kind = FaultKind::bad_field;
+  } else if (const auto broken = check(p)) {
+    const bool alignment = broken.rule == "alignment" || ends_with(broken.rule, "-alignment");
+    why.field = broken.field;
+    why.rule = broken.rule;
+    why.kind = alignment ? FaultKind::misaligned : FaultKind::bad_field;
+  } else if (why.field = unsupported_field(p); !why.field.empty()) {
+    why.kind = FaultKind::unsupported;
+  } else if (why.kind = own_rule(p, why); why.kind == FaultKind::none) {
+    // Mapped since this Section began, perhaps: whoever mapped it may only now have let this packet go.
+    reader.refresh();
+    why.kind = unmapped(p, reader, why);
+    if (why.kind == FaultKind::none && overlaps(p, why.va)) why.kind = FaultKind::overlap;
+  }
+  return why.kind == FaultKind::none;
 }
 
 }  // namespace detail
 
-template <Packet P> Fault admit(const P& p, AddressSpace::Reader& reader) noexcept {
-  Fault f;
-  if constexpr (layout<P>.privilege == Privilege::kernel) {
-    f.kind = FaultKind::privileged;
-    return f;
-  } else if constexpr (kRefused<P>) {
-    f.kind = FaultKind::unsupported;
-    return f;
+/// Requires a `why` without a fault. Refreshes the reader's Section where something is not mapped at first sight.
+template <Packet P> bool admit(const P& p, AddressSpace::Reader& reader, Fault& why) noexcept {
+  if constexpr (layout<P>.privilege == Privilege::kernel || kRefused<P>) {
+    why.kind = layout<P>.privilege == Privilege::kernel ? FaultKind::privileged : FaultKind::unsupported;
+    return false;
   } else {
-    if (f.field = detail::nameless(p); !f.field.empty()) {
-      f.kind = FaultKind::bad_field;
-      f.rule = "range";
-      return f;
-    }
-    if (!fits(p)) [[unlikely]]
-      return detail::broken(p);
-    if (f.field = detail::unsupported_field(p); !f.field.empty()) {
-      f.kind = FaultKind::unsupported;
-      return f;
-    }
-    if (f = detail::own_rule(p); f) return f;
-    if (f = detail::unmapped(p, reader); f) {
-      // Mapped since this Section began, perhaps: whoever mapped it may only now have let this packet go.
-      reader.refresh();
-      if (f = detail::unmapped(p, reader); f) return f;
-    }
-    if (GpuVa where; detail::overlaps(p, where)) {
-      f.kind = FaultKind::overlap;
-      f.va = where;
-    }
-    return f;
+    GpuVa where;
+    if (detail::nameless(p).empty() && fits(p) && detail::unsupported_field(p).empty() &&
+        detail::own_rule(p, why) == FaultKind::none && detail::mapped(p, reader) && !detail::overlaps(p, where))
+        [[likely]]
+      return true;
+    return detail::refuse(p, reader, why);
   }
 }
 

@@ -102,21 +102,19 @@ class Pipeline::Impl {
       }
       return false;
     }
-    Fault why;
-    role_ = Role::none;
+    bool good = false;
     detail::typed(front_.next(), *c_.reader, [&](const auto& p) {
       role_ = role(p);
       may_wait_ = role_ == Role::acquire;
       if constexpr (std::is_same_v<decltype(p), const Atomic&>) may_wait_ = p.loop;
-      why = admit(p, *c_.reader);
+      good = admit(p, *c_.reader, why_);
       return Outcome::done;
     });
-    if (why) [[unlikely]] {
+    if (!good) [[unlikely]] {
       land_some();
-      stop(why, &front_.next());
-      return false;
+      stop(why_, &front_.next());
     }
-    return true;
+    return good;
   }
 
   /// Packets that land later. The rest happens when the front end comes to it.
@@ -320,7 +318,7 @@ class Pipeline::Impl {
   void lose(const Fetched& f) noexcept {
     Fault why;
     detail::typed(f, *c_.reader, [&](const auto& p) {
-      why = detail::unmapped(p, *c_.reader);
+      why.kind = detail::unmapped(p, *c_.reader, why);
       return Outcome::done;
     });
     if (!why) why.kind = FaultKind::unmapped, why.va = f.va;
@@ -360,6 +358,7 @@ class Pipeline::Impl {
   bool may_wait_ = false;    ///< the packet that is fetched may hold the front end
   bool waiting_ = false, behind_ = false, holds_ = false;
   GpuVa word_{};
+  Fault why_{};  ///< of a packet that is not admitted
   Fault fault_{};
   Counters counters_{};
 };
