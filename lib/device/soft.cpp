@@ -1,0 +1,58 @@
+#include "sdma/device/soft.hpp"
+
+#include "soft_node.hpp"
+
+#include <fmt/format.h>
+
+namespace sdma {
+inline namespace v0 {
+
+Result<std::unique_ptr<SoftDevice>, Diagnostic> SoftDevice::open(const SoftOptions& o) {
+  const auto refused = [](std::string message, std::string hint) {
+    return Diagnostic{.where = "software device", .message = std::move(message), .hint = std::move(hint)};
+  };
+  Topology t;
+  if (o.topology) {
+    t = *o.topology;
+  } else {
+    auto preset = mi300x(o.gpus);
+    if (!preset) return preset.error();
+    t = std::move(*preset);
+  }
+  if (t.gpus.empty() || t.gpus.size() > 64)
+    return refused(fmt::format("a node of {} GPUs", t.gpus.size()), "1 to 64: a mapping's mask has a bit for each");
+  for (std::size_t i = 0; i < t.gpus.size(); ++i)
+    if (t.gpus[i].engines() > 64)
+      return refused(fmt::format("gpu{} has {} engines", i, t.gpus[i].engines()), "64 at most");
+  if (o.va_base.value % 4096 != 0)
+    return refused(fmt::format("va_base {:#x} is in the middle of a page", o.va_base.value), "a multiple of 4096");
+  if (o.patrol.count() < 0) return refused("a negative time of patrol", "0: never");
+  return std::unique_ptr<SoftDevice>(new SoftDevice(new detail::SoftNode(o, std::move(t))));
+}
+
+SoftDevice::~SoftDevice() {
+  // In the child of a fork the threads that would have to end are not there, and what they held stays held.
+  if (!node_->at_home()) return;
+  node_->stop();
+  detail::SoftNode::drop(node_);
+}
+
+const Topology& SoftDevice::topology() const noexcept { return node_->topology(); }
+Result<Memory, Diagnostic> SoftDevice::allocate(const MemoryRequest& r) { return node_->allocate(r); }
+Result<SignalMemory, Diagnostic> SoftDevice::create_signal(const SignalRequest& r) { return node_->create_signal(r); }
+Result<Event, Diagnostic> SoftDevice::create_event() { return node_->create_event(); }
+Result<Queue, Diagnostic> SoftDevice::create_queue(const QueueRequest& r) { return node_->create_queue(r); }
+Errc SoftDevice::wait_event(const Event& e, Deadline d) noexcept { return node_->wait_event(e.id(), d); }
+Result<Fault> SoftDevice::wait_fault(Deadline d) noexcept { return node_->wait_fault(d); }
+Errc SoftDevice::peek(GpuVa va, std::span<std::byte> out) const noexcept { return node_->peek(va, out); }
+std::vector<EngineCounters> SoftDevice::counters() const { return node_->counters(); }
+
+Result<Clock> SoftDevice::clock(GpuId g) const noexcept {
+  if (g.value >= node_->topology().gpus.size()) return Errc::bad_argument;
+  const auto now = Deadline::Clock::now();
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+  return Clock{.ticks = static_cast<std::uint64_t>(ns) / 10, .host = now};
+}
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,343 @@
+#include "soft_node.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <system_error>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kPage = 4096, kMaxBytes = std::uint64_t{1} << 46;
+constexpr std::uint64_t kNoEvent = ~std::uint64_t{0};  // in a mailbox: nothing has come
+constexpr std::size_t kMaxFaults = 4096;
+
+std::uint64_t up(std::uint64_t v, std::uint64_t to) noexcept { return (v + to - 1) & ~(to - 1); }
+
+std::string place(std::optional<GpuId> where) {
+  return where ? fmt::format("gpu{}", where->value) : std::string("host");
+}
+
+}  // namespace
+
+Diagnostic SoftNode::away(const char* where) {
+  return {.where = where,
+          .message = "this device was opened by the parent process, and its engines stayed there",
+          .hint = "open a device of its own in the child"};
+}
+
+SoftNode::SoftNode(const SoftOptions& o, Topology t)
+    : options_(o),
+      topology_(std::move(t)),
+      home_(getpid()),
+      gpu_bytes_(topology_.gpus.size()),
+      next_va_(o.va_base.value),
+      engines_(topology_.gpus.size() * 64),
+      waiting_(topology_.gpus.size()),
+      known_(engines_.size()),
+      may_spin_(std::max(std::thread::hardware_concurrency(), 1u) - 1) {}
+
+SoftNode::~SoftNode() {
+  stop();
+  queues_.clear();
+  engines_.clear();
+  for (auto& [id, b] : blocks_) munmap(b.pages, b.mapped);
+}
+
+void SoftNode::drop(SoftNode* n) noexcept {
+  if (n->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete n;
+}
+
+bool SoftNode::at_home() const noexcept { return getpid() == home_; }
+
+void SoftNode::stop() noexcept {
+  {
+    std::lock_guard lock(creation_);
+    if (std::exchange(stopped_, true)) return;
+  }
+  patrol_ends_.store(true, std::memory_order_release);
+  patrol_parking_.knock();
+  if (patrol_.joinable()) patrol_.join();
+  for (auto& e : engines_)
+    if (e) e->stop();
+}
+
+// --- Memory -----------------------------------------------------------------------------------------------------------
+
+Result<SoftNode::Made, Diagnostic> SoftNode::make(const MemoryRequest& r) {
+  const auto where = fmt::format("allocate where={} bytes={}", place(r.where), r.bytes);
+  if (!at_home()) return away("allocate");
+  if (r.where && r.where->value >= topology_.gpus.size())
+    return Diagnostic{.where = where,
+                      .message = fmt::format("there is no gpu{}", r.where->value),
+                      .hint = fmt::format("this node has {} GPUs, from 0", topology_.gpus.size())};
+  if (r.bytes == 0)
+    return Diagnostic{.where = where, .message = "no bytes are asked for", .hint = "ask for one at least"};
+  if (!std::has_single_bit(r.alignment) || r.alignment > kMaxBytes)
+    return Diagnostic{.where = where,
+                      .message = fmt::format("the alignment {} is no power of two", r.alignment),
+                      .hint = "leave it out for pages of 4096 bytes"};
+  const auto out_of_memory = [&](const std::string& why) {
+    return Diagnostic{.where = where, .message = "out of memory: " + why, .hint = "free memory, or ask for less"};
+  };
+  if (r.bytes > kMaxBytes) return out_of_memory("more bytes than there are addresses");
+
+  std::lock_guard lock(memory_);
+  if (r.where && gpu_bytes_[r.where->value] + r.bytes > topology_.gpus[r.where->value].memory_bytes)
+    return out_of_memory(fmt::format("the GPU has {} bytes, {} are taken", topology_.gpus[r.where->value].memory_bytes,
+                                     gpu_bytes_[r.where->value]));
+  // What is asked for, in whole pages, and behind it a page that nothing maps.
+  const auto alignment = std::max(r.alignment, kPage), bytes = up(r.bytes, 8), used = up(bytes, kPage),
+             span = used + kPage;
+  const auto all = span + alignment - kPage;
+  auto* raw =
+      static_cast<std::byte*>(mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (raw == MAP_FAILED) return out_of_memory(std::strerror(errno));
+  auto* at = raw + (up(reinterpret_cast<std::uintptr_t>(raw), alignment) - reinterpret_cast<std::uintptr_t>(raw));
+  if (at != raw) munmap(raw, static_cast<std::size_t>(at - raw));
+  if (const auto behind = static_cast<std::size_t>(raw + all - (at + span)); behind != 0) munmap(at + span, behind);
+  if (mprotect(at, used, PROT_READ | PROT_WRITE) != 0) {
+    const std::string why = std::strerror(errno);
+    munmap(at, span);
+    return out_of_memory(why);
+  }
+  GpuVa va{reinterpret_cast<std::uintptr_t>(at)};
+  if (options_.va_base.value != 0) {
+    va = GpuVa{up(next_va_, alignment)};
+    next_va_ = va.value + span;
+  }
+  const Mapping m{.va = va,
+                  .bytes = bytes,
+                  .host = at,
+                  .owner = r.where ? r.where->value : Mapping::kHost,
+                  .gpus = r.gpus,
+                  .access = Access::read_write};
+  if (const auto e = space_.map(m); e != Errc::ok) {
+    munmap(at, span);
+    return Diagnostic{.where = where,
+                      .message = fmt::format("cannot map {:#x}: {}", va.value, message(e)),
+                      .hint = "choose another va_base"};
+  }
+  const auto id = next_id_++;
+  blocks_.emplace(id, Block{.pages = at, .mapped = span, .va = va, .bytes = r.bytes, .owner = r.where});
+  if (r.where) gpu_bytes_[r.where->value] += r.bytes;
+  return Made{.id = id, .va = va, .host = at};
+}
+
+void SoftNode::unmake(std::uint64_t id) noexcept {
+  std::lock_guard lock(memory_);
+  const auto at = blocks_.find(id);
+  if (at == blocks_.end()) return;
+  const auto& b = at->second;
+  // An engine may be in the middle of a long copy. If it is not out after a minute the pages stay, rather than fault it.
+  auto done = space_.unmap(b.va, Deadline::in(10s));
+  for (int i = 0; i < 5 && done == Errc::timed_out; ++i) done = space_.drain(Deadline::in(10s));
+  if (b.owner) gpu_bytes_[b.owner->value] -= b.bytes;
+  if (done == Errc::ok) munmap(b.pages, b.mapped);
+  blocks_.erase(at);
+}
+
+Result<Memory, Diagnostic> SoftNode::allocate(const MemoryRequest& r) {
+  auto m = make(r);
+  if (!m) return m.error();
+  hold();
+  const bool visible = !r.where || r.host_access;
+  return Memory(Lease(give_back<&SoftNode::unmake>, this, m->id), m->va, r.bytes, visible ? m->host : nullptr);
+}
+
+Errc SoftNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
+  if (!at_home()) return Errc::stopped;
+  std::lock_guard lock(memory_);  // nothing is unmapped meanwhile
+  for (std::size_t done = 0; done < out.size();) {
+    const auto m = space_.find(va + done);
+    if (!m) return Errc::unmapped;
+    const auto offset = (va + done) - m->va;
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(m->bytes - offset, out.size() - done));
+    auto* from = m->host + offset;
+    // Words that engines and hosts change are read whole.
+    for (std::size_t i = 0; i < n;) {
+      if (n - i >= 4 && reinterpret_cast<std::uintptr_t>(from + i) % 4 == 0) {
+        const auto v = std::atomic_ref(*reinterpret_cast<std::uint32_t*>(from + i)).load(std::memory_order_acquire);
+        std::memcpy(out.data() + done + i, &v, 4);
+        i += 4;
+      } else {
+        const auto v = std::atomic_ref(*reinterpret_cast<unsigned char*>(from + i)).load(std::memory_order_acquire);
+        out[done + i] = std::byte{v};
+        ++i;
+      }
+    }
+    done += n;
+  }
+  return Errc::ok;
+}
+
+// --- Signals and events -----------------------------------------------------------------------------------------------
+
+/// The id of a slot of its own cache line.
+Result<std::uint64_t, Diagnostic> SoftNode::take_signal(std::optional<GpuId> where) {
+  constexpr std::size_t kLine = 64;
+  const auto fits = [&](const SignalSlot& s) { return s.where == where; };
+  {
+    std::lock_guard lock(memory_);
+    if (const auto at = std::find_if(free_signals_.begin(), free_signals_.end(), fits); at != free_signals_.end()) {
+      const auto id = next_id_++;
+      signals_.emplace(id, *at);
+      free_signals_.erase(at);
+      return id;
+    }
+  }
+  const auto page = make({.where = where, .bytes = kPage, .purpose = Purpose::words});
+  if (!page) return page.error();
+  std::lock_guard lock(memory_);
+  const auto slot = [&](std::size_t i) {
+    return SignalSlot{
+        .word = reinterpret_cast<std::uint64_t*>(page->host + i * kLine), .va = page->va + i * kLine, .where = where};
+  };
+  for (std::size_t i = kPage / kLine - 1; i > 0; --i) free_signals_.push_back(slot(i));
+  const auto id = next_id_++;
+  signals_.emplace(id, slot(0));
+  return id;
+}
+
+void SoftNode::free_signal(std::uint64_t id) noexcept {
+  std::lock_guard lock(memory_);
+  const auto at = signals_.find(id);
+  if (at == signals_.end()) return;
+  // First in, first out: a word that somebody still stores to by mistake is not the next one's at once.
+  free_signals_.push_back(at->second);
+  signals_.erase(at);
+}
+
+Result<SignalMemory, Diagnostic> SoftNode::create_signal(const SignalRequest& r) {
+  const auto id = take_signal(r.where);
+  if (!id) return id.error();
+  SignalSlot s;
+  {
+    std::lock_guard lock(memory_);
+    s = signals_.at(*id);
+  }
+  const Signal signal{.word = s.word, .va = s.va, .sleep = sleep_for_signal, .context = this};
+  signal.set(r.value, Caching::write_back);
+  hold();
+  return SignalMemory(Lease(give_back<&SoftNode::free_signal>, this, *id), signal);
+}
+
+void SoftNode::sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
+  auto& n = *static_cast<SoftNode*>(node);
+  // A host's store has no hook: look again after a millisecond.
+  n.signal_sleepers_.sleep_unless(Deadline{std::min(d.at, Deadline::in(1ms).at)},
+                                  [&] { return std::atomic_ref(*word).load(std::memory_order_seq_cst) != seen; });
+}
+
+Result<Event, Diagnostic> SoftNode::create_event() {
+  auto word = create_signal({.value = kNoEvent});
+  if (!word) return word.error();
+  std::lock_guard lock(events_mutex_);
+  if (!fits(Trap{.context = next_event_}))
+    return Diagnostic{.where = "create_event",
+                      .message = "all event numbers of this device are used up",
+                      .hint = "open another device"};
+  const auto id = next_event_++;
+  const auto mailbox = (*word)->va;
+  events_.emplace(id, EventState{.mailbox = (*word)->word, .word = std::move(*word)});
+  hold();
+  return Event(Lease(give_back<&SoftNode::free_event>, this, id), mailbox, id);
+}
+
+void SoftNode::free_event(std::uint64_t id) noexcept {
+  SignalMemory last;  // given back without the lock
+  std::lock_guard lock(events_mutex_);
+  const auto at = events_.find(static_cast<std::uint32_t>(id));
+  if (at == events_.end()) return;
+  last = std::move(at->second.word);
+  events_.erase(at);
+  event_came_.notify_all();
+}
+
+void SoftNode::trap(std::uint32_t id) noexcept {
+  std::lock_guard lock(events_mutex_);
+  const auto at = events_.find(id);
+  if (at == events_.end()) return;
+  std::atomic_ref mailbox(*at->second.mailbox);
+  if (mailbox.exchange(kNoEvent, std::memory_order_acq_rel) == kNoEvent) return;  // as the kernel: a lost wake-up
+  ++at->second.pending;
+  event_came_.notify_all();
+}
+
+Errc SoftNode::wait_event(std::uint32_t id, Deadline d) noexcept {
+  if (!at_home()) return Errc::stopped;
+  std::unique_lock lock(events_mutex_);
+  for (;;) {
+    const auto at = events_.find(id);
+    if (at == events_.end()) return Errc::bad_argument;
+    if (at->second.pending != 0) {
+      at->second.pending = 0;  // an event is set or not: two interrupts before a look are one
+      return Errc::ok;
+    }
+    if (d.passed()) return Errc::timed_out;
+    event_came_.wait_until(lock, std::min(d.at, Deadline::in(1h).at));
+  }
+}
+
+// --- Faults, and who is woken -----------------------------------------------------------------------------------------
+
+void SoftNode::report(const Fault& f) noexcept {
+  {
+    std::lock_guard lock(faults_mutex_);
+    if (faults_.size() < kMaxFaults) faults_.push_back(f);
+  }
+  fault_came_.notify_all();
+}
+
+Result<Fault> SoftNode::wait_fault(Deadline d) noexcept {
+  if (!at_home()) return Errc::stopped;
+  std::unique_lock lock(faults_mutex_);
+  while (faults_.empty()) {
+    if (d.passed()) return Errc::timed_out;
+    fault_came_.wait_until(lock, std::min(d.at, Deadline::in(1h).at));
+  }
+  const auto f = faults_.front();
+  faults_.pop_front();
+  return f;
+}
+
+void SoftNode::announce() noexcept {
+  // What the engine stored, before the looks for who sleeps: they do it the other way round.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (signal_sleepers_.somebody_sleeps()) signal_sleepers_.knock();
+  if (waiting_engines_.load(std::memory_order_seq_cst) == 0) return;
+  for (std::size_t g = 0; g < waiting_.size(); ++g)
+    for (auto mask = waiting_[g].load(std::memory_order_seq_cst); mask != 0; mask &= mask - 1) {
+      const auto n = static_cast<std::size_t>(std::countr_zero(mask));
+      if (auto* e = known_[g * 64 + n].load(std::memory_order_acquire)) e->knock();
+    }
+}
+
+void SoftNode::set_waiting(GpuId g, EngineId e, bool waiting) noexcept {
+  const auto bit = std::uint64_t{1} << e.value;
+  if (waiting) {
+    waiting_engines_.fetch_add(1, std::memory_order_seq_cst);
+    waiting_[g.value].fetch_or(bit, std::memory_order_seq_cst);
+  } else {
+    waiting_[g.value].fetch_and(~bit, std::memory_order_seq_cst);
+    waiting_engines_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+bool SoftNode::begin_spinning() noexcept {
+  if (spinning_.fetch_add(1, std::memory_order_relaxed) < may_spin_) return true;
+  end_spinning();
+  return false;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,146 @@
+#pragma once
+// What the engines and handles of one software device share: memory, signals, events, faults, and who is to be woken.
+//
+// Lives until the device and every handle are gone: each holds a reference. The device's destructor stops the threads; what
+// is left of queues and memory then stays where it is until its handle ends.
+//
+// Locks, in the order in which they may be taken: `creation_` (queues come and go), an engine's, `memory_`, the small ones.
+// No engine's thread takes `creation_` or `memory_`. Internal to the library.
+#include "park.hpp"
+#include "soft_engine.hpp"
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+class SoftNode {
+ public:
+  SoftNode(const SoftOptions&, Topology);
+  SoftNode(const SoftNode&) = delete;
+  SoftNode& operator=(const SoftNode&) = delete;
+
+  void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
+  /// The last one deletes.
+  static void drop(SoftNode*) noexcept;
+  void stop() noexcept;
+
+  Result<Memory, Diagnostic> allocate(const MemoryRequest&);
+  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&);
+  Result<Event, Diagnostic> create_event();
+  Result<Queue, Diagnostic> create_queue(const QueueRequest&);
+  Errc wait_event(std::uint32_t id, Deadline) noexcept;
+  Result<Fault> wait_fault(Deadline) noexcept;
+  Errc peek(GpuVa, std::span<std::byte>) const noexcept;
+  std::vector<EngineCounters> counters() const;
+
+  const Topology& topology() const noexcept { return topology_; }
+  const SoftOptions& options() const noexcept { return options_; }
+  AddressSpace& space() noexcept { return space_; }
+  /// False in the child of a fork: threads and locks stayed with the parent.
+  bool at_home() const noexcept;
+  static Diagnostic away(const char* where);
+
+  // From engines' threads.
+  void trap(std::uint32_t id) noexcept;
+  void report(const Fault&) noexcept;
+  /// Something was stored: wakes sleeping hosts, and engines whose polls wait.
+  void announce() noexcept;
+  void set_waiting(GpuId, EngineId, bool) noexcept;
+  bool begin_spinning() noexcept;
+  void end_spinning() noexcept { spinning_.fetch_sub(1, std::memory_order_relaxed); }
+
+ private:
+  ~SoftNode();
+
+  struct Block {
+    std::byte* pages{};
+    std::size_t mapped{};  ///< bytes of `pages`, the hole included
+    GpuVa va{};
+    std::uint64_t bytes{};
+    std::optional<GpuId> owner{};
+  };
+  struct SignalSlot {
+    std::uint64_t* word{};
+    GpuVa va{};
+    std::optional<GpuId> where{};
+  };
+  struct EventState {
+    std::uint64_t* mailbox{};
+    SignalMemory word{};
+    std::uint32_t pending{};
+  };
+  struct Made {  // memory that has no handle yet
+    std::uint64_t id{};
+    GpuVa va{};
+    std::byte* host{};
+  };
+
+  Result<Made, Diagnostic> make(const MemoryRequest&);
+  void unmake(std::uint64_t id) noexcept;
+  Result<std::uint64_t, Diagnostic> take_signal(std::optional<GpuId> where);
+  Result<RingMemory, Diagnostic> make_ring(const QueueRequest&, SoftQueue&);
+  SoftEngine& engine(GpuId, EngineId);
+  void map_queues(GpuId) noexcept;
+  void destroy_queue(std::uint64_t id) noexcept;
+  void patrol() noexcept;
+  static void sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
+  /// The function of a handle: node, id.
+  template <void (SoftNode::*F)(std::uint64_t) noexcept> static void give_back(void* node, std::uint64_t id) noexcept {
+    auto* n = static_cast<SoftNode*>(node);
+    if (!n->at_home()) return;  // the parent's to free; its locks may be held for ever here
+    (n->*F)(id);
+    drop(n);
+  }
+  void free_signal(std::uint64_t id) noexcept;
+  void free_event(std::uint64_t id) noexcept;
+
+  const SoftOptions options_;
+  const Topology topology_;
+  const int home_;  ///< the process
+  std::atomic<std::uint64_t> holders_{1};
+  AddressSpace space_;
+
+  mutable std::mutex memory_;
+  std::unordered_map<std::uint64_t, Block> blocks_;
+  std::unordered_map<std::uint64_t, SignalSlot> signals_;
+  std::vector<SignalSlot> free_signals_;
+  std::vector<std::uint64_t> gpu_bytes_;
+  std::uint64_t next_id_ = 1, next_va_ = 0;
+
+  std::mutex events_mutex_;
+  std::condition_variable event_came_;
+  std::map<std::uint32_t, EventState> events_;
+  std::uint32_t next_event_ = 1;
+
+  std::mutex faults_mutex_;
+  std::condition_variable fault_came_;
+  std::deque<Fault> faults_;
+
+  mutable std::mutex creation_;
+  std::vector<std::unique_ptr<SoftEngine>> engines_;  ///< 64 a GPU; null until it has its first queue
+  std::unordered_map<std::uint64_t, SoftEngine*> queues_;
+  bool stopped_ = false;
+
+  Parking signal_sleepers_, patrol_parking_;
+  std::atomic<bool> patrol_ends_{false};
+  std::thread patrol_;
+  std::atomic<std::uint32_t> waiting_engines_{0}, spinning_{0};
+  std::vector<std::atomic<std::uint64_t>> waiting_;  ///< a word a GPU, bit n: engine n polls
+  std::vector<std::atomic<SoftEngine*>> known_;      ///< as engines_, for the threads of engines
+  const std::uint32_t may_spin_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,237 @@
+// The queues of a software node: how they come, go, and are found by the patrol.
+#include "soft_node.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <system_error>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kMinRing = kMinRingDwords * 4, kMaxRing = std::uint64_t{1} << 30;
+
+/// Why a request cannot be served, whatever else is in use.
+std::optional<Diagnostic> refuse(const QueueRequest& r, const Topology& t) {
+  const auto where = fmt::format("create_queue gpu={} engine={}", r.gpu.value, r.engine.value);
+  if (r.gpu.value >= t.gpus.size())
+    return Diagnostic{.where = where,
+                      .message = fmt::format("there is no gpu{}", r.gpu.value),
+                      .hint = fmt::format("this node has {} GPUs, from 0", t.gpus.size())};
+  const auto& g = t.gpus[r.gpu.value];
+  if (r.engine.value >= g.engines())
+    return Diagnostic{
+        .where = where,
+        .message = fmt::format("gpu{} has no engine {}", r.gpu.value, r.engine.value),
+        .hint = fmt::format("it has {}: {} that face the host, then {} for xGMI; topology().engine_for names "
+                            "the one for a peer",
+                            g.engines(), g.host_engines, g.xgmi_engines)};
+  if (!std::has_single_bit(r.ring_bytes) || r.ring_bytes < kMinRing || r.ring_bytes > kMaxRing)
+    return Diagnostic{.where = where,
+                      .message = fmt::format("a ring of {} bytes is not possible", r.ring_bytes),
+                      .hint = fmt::format("a power of two from {} to {}", kMinRing, kMaxRing)};
+  if (r.priority < -3 || r.priority > 3)
+    return Diagnostic{.where = where, .message = fmt::format("there is no priority {}", r.priority), .hint = "-3 to 3"};
+  return {};
+}
+
+// --- What a pipeline tells; `context` is the queue, all on its engine's thread ------------------------------------------
+
+void on_trap(void* context, std::uint64_t, std::uint32_t id) noexcept {
+  static_cast<SoftQueue*>(context)->engine->node().trap(id);
+}
+
+void on_fault(void* context, const Fault& f) noexcept {
+  auto& q = *static_cast<SoftQueue*>(context);
+  if (q.trace) q.trace->fault(q.lane, trace::now(), f.position, q.trace->text(name(f.kind)), f.va);
+  q.engine->node().report(f);
+}
+
+void on_begin(void* context, const PacketEvent& e) noexcept {
+  auto& q = *static_cast<SoftQueue*>(context);
+  if (e.depth == 0) q.trace->packet_begin(q.lane, trace::now(), e.position, e.view.dwords);
+}
+
+/// The word that a FENCE or an ATOMIC has changed, as it is now.
+void trace_signal(SoftQueue& q, GpuVa va, std::uint64_t ns) noexcept {
+  auto& reader = q.engine->reader();
+  if (auto* p = va.value % 8 == 0 ? reader.at(va, 8, Access::read) : nullptr)
+    q.trace->signal(q.lane, ns, va,
+                    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).load(std::memory_order_relaxed));
+  else if (auto* half = reader.at(va, 4, Access::read))
+    q.trace->signal(q.lane, ns, va,
+                    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(half)).load(std::memory_order_relaxed));
+}
+
+void on_end(void* context, const PacketEvent& e) noexcept {
+  auto& q = *static_cast<SoftQueue*>(context);
+  const auto ns = trace::now();
+  if (e.depth == 0) q.trace->packet_end(q.lane, ns, e.position);
+  if (e.view.is<Fence>()) trace_signal(q, decode<Fence>(e.view.dwords).addr, ns);
+  if (e.view.is<Atomic>()) trace_signal(q, decode<Atomic>(e.view.dwords).addr, ns);
+}
+
+PipelineHooks hooks_of(SoftQueue& q) noexcept {
+  PipelineHooks h{.context = &q, .trap = on_trap, .fault = on_fault};
+  if (q.trace) {
+    h.begin = on_begin;
+    h.end = on_end;
+  }
+  return h;
+}
+
+}  // namespace
+
+/// Ring, rptr, wptr and doorbell, as the kernel driver places them: each in memory of its own.
+Result<RingMemory, Diagnostic> SoftNode::make_ring(const QueueRequest& r, SoftQueue& q) {
+  constexpr std::uint64_t kPage = 4096;
+  std::array<std::byte*, 4> at{};
+  const std::uint64_t bytes[] = {r.ring_bytes, kPage, kPage, kPage};
+  for (std::size_t i = 0; i < at.size() - (r.watch_wptr ? 1 : 0); ++i) {
+    const auto m = make({.bytes = bytes[i], .gpus = std::uint64_t{1} << r.gpu.value, .purpose = Purpose::packets});
+    if (!m) {
+      for (const auto id : q.blocks) unmake(id);
+      return m.error();
+    }
+    q.blocks.push_back(m->id);
+    at[i] = m->host;
+  }
+  const auto word = [](std::byte* p) { return reinterpret_cast<std::uint64_t*>(p); };
+  return RingMemory{.dwords = {reinterpret_cast<std::uint32_t*>(at[0]), static_cast<std::size_t>(r.ring_bytes / 4)},
+                    .rptr = word(at[1]),
+                    .wptr = word(at[2]),
+                    .doorbell = word(at[3]),
+                    .caching = Caching::write_back,
+                    .wake = [](void* engine) noexcept { static_cast<SoftEngine*>(engine)->knock(); }};
+}
+
+SoftEngine& SoftNode::engine(GpuId g, EngineId e) {
+  const auto index = g.value * std::size_t{64} + e.value;
+  auto& at = engines_[index];
+  if (!at) {
+    at = std::make_unique<SoftEngine>(*this, g, e);
+    known_[index].store(at.get(), std::memory_order_release);
+  }
+  return *at;
+}
+
+void SoftNode::map_queues(GpuId g) noexcept {
+  for (std::size_t e = 0; e < 64; ++e)
+    if (auto& engine = engines_[g.value * std::size_t{64} + e]) engine->map_all();
+}
+
+Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
+  if (!at_home()) return away("create_queue");
+  if (auto d = refuse(r, topology_)) return *d;
+  const auto where = fmt::format("create_queue gpu={} engine={}", r.gpu.value, r.engine.value);
+  std::lock_guard lock(creation_);
+  auto& e = engine(r.gpu, r.engine);
+  auto q = std::make_unique<SoftQueue>();
+  q->slot = e.free_slot();
+  if (const auto slots = topology_.gpus[r.gpu.value].queues_per_engine; q->slot >= slots)
+    return Diagnostic{.where = where,
+                      .message = fmt::format("all {} queues of the engine are in use", slots),
+                      .hint = "destroy one, or share a queue between producers: Ring<Producers::many>"};
+  auto ring = make_ring(r, *q);
+  if (!ring) return ring.error();
+  ring->waker = &e;
+  {
+    std::lock_guard ids(memory_);
+    q->id = next_id_++;
+  }
+  q->ring = *ring;
+  q->trace = options_.trace;
+  if (q->trace)
+    q->lane =
+        q->trace->lane(fmt::format("gpu{}", r.gpu.value), fmt::format("engine {} queue {}", r.engine.value, q->slot));
+  q->pipeline =
+      std::make_unique<Pipeline>(PipelineConfig{.ring = ring->dwords,
+                                                .rptr = ring->rptr,
+                                                .reader = &e.reader(),
+                                                .gpu = r.gpu,
+                                                .engine = r.engine,
+                                                .queue = q->id,
+                                                .ordering = options_.ordering,
+                                                .seed = options_.seed + q->id,
+                                                .linger = options_.ordering == Ordering::adversarial ? 16u : 0u,
+                                                .state = &e.state(),
+                                                .hooks = hooks_of(*q)});
+  if (q->trace) q->trace->queue_created(q->lane, trace::now(), r.ring_bytes);
+
+  const auto id = q->id;
+  const auto blocks = q->blocks;
+  queues_.emplace(id, &e);
+  const auto no_thread = [&](const char* what) {
+    queues_.erase(id);
+    for (const auto b : blocks) unmake(b);
+    return Diagnostic{.where = where,
+                      .message = fmt::format("no thread for {}", what),
+                      .hint = "raise the limit of threads (ulimit -u)"};
+  };
+  if (options_.patrol.count() > 0 && !patrol_.joinable()) {
+    try {
+      patrol_ = std::thread([this] { patrol(); });
+    } catch (const std::system_error&) {
+      return no_thread("the patrol");
+    }
+  }
+  if (!e.add(std::move(q))) return no_thread("the engine");
+  map_queues(r.gpu);
+  patrol_parking_.knock();
+  hold();
+  return Queue(*ring, r.gpu, r.engine, id, give_back<&SoftNode::destroy_queue>, this);
+}
+
+void SoftNode::destroy_queue(std::uint64_t id) noexcept {
+  std::unique_ptr<SoftQueue> q;
+  {
+    std::lock_guard lock(creation_);
+    const auto at = queues_.find(id);
+    if (at == queues_.end()) return;
+    auto& e = *at->second;
+    queues_.erase(at);
+    q = e.remove(id);
+    if (q) map_queues(e.gpu());
+  }
+  if (!q) return;
+  if (q->trace) q->trace->queue_destroyed(q->lane, trace::now(), q->pipeline->position());
+  q->pipeline.reset();
+  for (const auto b : q->blocks) unmake(b);
+}
+
+/// Looks for doorbells that nobody announced: often where there was one lately, else ever less often; never without queues.
+void SoftNode::patrol() noexcept {
+  constexpr std::chrono::nanoseconds kOften = 1ms;
+  const std::chrono::nanoseconds longest = options_.patrol;
+  auto interval = std::min(kOften, longest);
+  while (!patrol_ends_.load(std::memory_order_acquire)) {
+    const auto ticket = patrol_parking_.ticket();
+    bool any = false, found = false;
+    {
+      std::lock_guard lock(creation_);
+      any = !queues_.empty();
+      for (auto& e : engines_)
+        if (e) found = e->look_around() || found;
+    }
+    interval = found ? std::min(kOften, longest) : std::min(interval * 2, longest);
+    patrol_parking_.sleep(ticket, any ? Deadline::in(interval) : Deadline::in(1h));
+  }
+}
+
+std::vector<EngineCounters> SoftNode::counters() const {
+  std::vector<EngineCounters> out;
+  if (!at_home()) return out;
+  std::lock_guard lock(creation_);
+  for (const auto& e : engines_)
+    if (e) out.push_back(e->counters());
+  return out;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,20 @@
+#pragma once
+// What a device must do, whoever provides it: conformance.cpp holds the tests, and one file for each kind of device says which
+// devices they run on.
+#include "sdma/device/device.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct DeviceUnderTest {
+  std::string name{};
+  std::function<std::unique_ptr<sdma::Device>()> open{};
+  bool watches_wptr = true;  ///< queues without a doorbell
+  bool reports_faults =
+      true;  ///< with queue, position and packet; a device that cannot shows a queue that stands still
+};
+
+/// At least two GPUs each.
+std::vector<DeviceUnderTest> devices_under_test();
