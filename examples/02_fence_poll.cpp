@@ -1,0 +1,43 @@
+// Two queues that have to follow each other: what the first one copied, the second one passes on.
+//
+//   queue a   copy input -> middle   fence(ready = 1)
+//   queue b                poll(ready >= 1)   copy middle -> output   fence(done = 1)
+//
+// Nothing orders queues but this: a fence, when all that is earlier in its queue is done, and a poll, before which nothing
+// that is later in its queue begins. Queue b is even submitted first here.
+#include "sdma/device/soft.hpp"
+#include "support.hpp"
+
+#include <cstring>
+
+using namespace sdma;
+using example::must;
+
+int main(int argc, char** argv) {
+  const auto device = example::open_device(argc, argv, 2);
+  constexpr std::uint32_t kBytes = 64 * 1024;
+
+  const Memory input = must(device->allocate({.bytes = kBytes}));
+  const Memory middle = must(device->allocate({.where = GpuId{0}, .bytes = kBytes}));
+  const Memory output = must(device->allocate({.where = GpuId{1}, .bytes = kBytes}));
+  const SignalMemory ready = must(device->create_signal()), done = must(device->create_signal());
+  const EngineId to_peer = *device->topology().engine_for(GpuId{0}, GpuId{1});
+  const Queue a = must(device->create_queue({.gpu = GpuId{0}, .engine = EngineId{1}}));
+  const Queue b = must(device->create_queue({.gpu = GpuId{0}, .engine = to_peer}));
+  for (std::uint32_t i = 0; auto& word : input.as<std::uint32_t>()) word = i++;
+
+  Ring<> ring_b{b.memory()};
+  Errc e = ring_b.submit(PollMem{.addr = ready->low(), .func = Compare::ge, .reference = 1},
+                         CopyLinear{.src = middle.va(), .dst = output.va(), .bytes = kBytes},
+                         Fence{.addr = done->va, .value = 1});
+  if (e != Errc::ok) example::fail("submit: " + std::string(message(e)));
+
+  Ring<> ring_a{a.memory()};
+  e = ring_a.submit(CopyLinear{.src = input.va(), .dst = middle.va(), .bytes = kBytes},
+                    Fence{.addr = ready->va, .value = 1});
+  if (e != Errc::ok) example::fail("submit: " + std::string(message(e)));
+
+  example::must_reach(*done, 1, ring_b, *device);
+  if (std::memcmp(input.host().data(), output.host().data(), kBytes) != 0) example::fail("the bytes differ");
+  std::printf("%u bytes went from the host to gpu0 and on to gpu1, in this order\n", kBytes);
+}

@@ -1,0 +1,49 @@
+// Many queues, one word: each engine takes one away when it is done, and the host waits for zero. The queues are submitted
+// ahead of time and stand at a poll; one store of the host lets all of them go.
+//
+//   each queue   poll(go >= 1)   copy   atomic(left -= 1)            host   go = 1 ... wait(left == 0)
+//
+// An atomic is one indivisible step at memory, so engines need not know of each other. A fence could not do this: of several
+// engines' fences on one word the last one wins.
+#include "sdma/device/soft.hpp"
+#include "sdma/sync/recipes.hpp"
+#include "support.hpp"
+
+#include <deque>
+
+using namespace sdma;
+using example::must;
+
+int main(int argc, char** argv) {
+  constexpr std::uint32_t kQueues = 8, kBytes = 1000;
+  const auto device = example::open_device(argc, argv, 1);
+
+  const Memory source = must(device->allocate({.bytes = kQueues * kBytes}));
+  const Memory target = must(device->allocate({.where = GpuId{0}, .bytes = kQueues * kBytes}));
+  const SignalMemory go = must(device->create_signal()), left = must(device->create_signal({.value = kQueues}));
+  for (auto& byte : source.host()) byte = std::byte{0x77};
+
+  std::deque<Queue> queues;
+  std::deque<Ring<>> rings;  // a deque: a ring stays where it was made
+  for (std::uint32_t i = 0; i < kQueues; ++i) {
+    queues.push_back(must(device->create_queue({.gpu = GpuId{0}, .engine = EngineId{2 + i}})));
+    auto& ring = rings.emplace_back(queues.back().memory());
+    const auto slot = ring.reserve(64);
+    if (!slot) example::fail(std::string(message(slot.error())));
+    Writer w{slot->dwords};
+    const std::uint64_t at = std::uint64_t{i} * kBytes;
+    if (acquire(w, go->low(), 1) != Errc::ok ||
+        w.copy({.src = source.va() + at, .dst = target.va() + at, .bytes = kBytes}) != Errc::ok ||
+        complete_with_atomic(w, left->va) != Errc::ok)
+      example::fail("a packet was refused");
+    ring.publish(*slot, w.written().size());  // what is left of the slot becomes NOPs
+  }
+
+  std::printf("%u queues stand at their poll, %lu to go\n", kQueues, static_cast<unsigned long>(left->load()));
+  go->set(1);
+  const auto r = wait(*left, Compare::eq, 0, Deadline::in(std::chrono::seconds(10)), rings.front());
+  if (!r) example::fail(describe(r.error()));
+  for (const auto byte : target.host())
+    if (byte != std::byte{0x77}) example::fail("a byte is missing");
+  std::printf("all done: the word is %lu\n", static_cast<unsigned long>(left->load()));
+}

@@ -1,0 +1,178 @@
+// All-gather: each of N GPUs holds a part of a file, and at the end each holds all of it.
+//
+//            gpu0     gpu1     gpu2                   gpu0     gpu1     gpu2
+//   before   A . .    . B .    . . C         after    A B C    A B C    A B C
+//
+// In one step: every GPU copies its part to every other one. All copies of a GPU go through one queue of one engine, back to
+// back, one atomic behind them, one doorbell for all of it ("b2b"): 7 copies, 1 completion, 1 doorbell a GPU.
+//
+//   05_all_gather [FILE] [--gpus N] [--order strict|rocr|adversarial] [--seed S] [--trace FILE] [--help]
+#include "sdma/device/soft.hpp"
+#include "sdma/stream/text.hpp"
+#include "sdma/sync/recipes.hpp"
+#include "sdma/trace/write.hpp"
+#include "support.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <vector>
+
+using namespace sdma;
+using example::must;
+
+namespace {
+
+struct Options {
+  std::string file{};  // empty: generated data
+  std::string trace = "trace.json";
+  SoftOptions device{};
+};
+
+constexpr char kUsage[] =
+    "usage: 05_all_gather [FILE] [OPTION...]\n"
+    "Each of N software MI300X holds a part of FILE (default: 8 MiB of generated data); they all-gather it.\n"
+    "  --gpus N        1 to 8, default 8\n"
+    "  --order MODE    strict, rocr or adversarial: how weakly ordered the engines are; default strict\n"
+    "  --seed S        of rocr and adversarial, default 0\n"
+    "  --trace FILE    where the timeline goes, default trace.json (open it in ui.perfetto.dev); none: no trace\n"
+    "  --help          this text\n";
+
+[[noreturn]] void usage_error(const std::string& why) {
+  std::fprintf(stderr, "05_all_gather: %s\n%s", why.c_str(), kUsage);
+  std::exit(2);
+}
+
+std::uint64_t number(const std::string& option, const std::string& text) {
+  char* end = nullptr;
+  const auto v = std::strtoull(text.c_str(), &end, 0);
+  if (text.empty() || text[0] == '-' || *end) usage_error(option + ": '" + text + "' is no number");
+  return v;
+}
+
+Options parse(int argc, char** argv) {
+  Options o;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word == "--help" || word == "-h") std::fputs(kUsage, stdout), std::exit(0);
+    if (word.size() < 2 || !word.starts_with("-")) {
+      if (!o.file.empty()) usage_error("one file at most");
+      o.file = word;
+      continue;
+    }
+    const auto equals = word.find('=');
+    if (equals == word.npos && i + 1 == argc) usage_error(word + ": unknown, or its value is missing");
+    const std::string value = equals == word.npos ? argv[++i] : word.substr(equals + 1);
+    word = word.substr(0, equals);
+    if (word == "--gpus")
+      o.device.gpus = static_cast<std::uint32_t>(std::min<std::uint64_t>(number(word, value), 1000));
+    else if (word == "--seed") o.device.seed = number(word, value);
+    else if (word == "--trace") o.trace = value;
+    else if (word == "--order") {
+      const Ordering all[] = {Ordering::strict, Ordering::rocr, Ordering::adversarial};
+      const auto* at = std::find_if(std::begin(all), std::end(all), [&](Ordering x) { return name(x) == value; });
+      if (at == std::end(all)) usage_error("--order: '" + value + "' is none of strict, rocr, adversarial");
+      o.device.ordering = *at;
+    } else usage_error("unknown option " + word);
+  }
+  return o;
+}
+
+std::vector<std::byte> load(const std::string& path) {
+  std::vector<std::byte> bytes;
+  if (path.empty()) {
+    bytes.resize(8 << 20);
+    for (std::uint64_t state = 1; auto& b : bytes)
+      b = static_cast<std::byte>((state = state * 6364136223846793005 + 1) >> 56);
+    return bytes;
+  }
+  std::FILE* f = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  if (!f) example::fail(path + ": cannot be read: " + std::strerror(errno));
+  std::vector<std::byte> piece(1 << 20);
+  while (const auto n = std::fread(piece.data(), 1, piece.size(), f))
+    bytes.insert(bytes.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(n));
+  if (std::ferror(f)) example::fail(path + ": cannot be read: " + std::strerror(errno));
+  if (f != stdin) std::fclose(f);
+  if (bytes.empty()) example::fail(path + ": is empty: there is nothing to gather");
+  return bytes;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto options = parse(argc, argv);
+  const auto file = load(options.file);
+  std::optional<trace::Recorder> recorder;
+  if (options.trace != "none") options.device.trace = &recorder.emplace();
+  const auto device = must(SoftDevice::open(options.device));
+  const auto n = options.device.gpus;
+
+  // Part i of the file belongs to GPU i; where N does not divide the size, the last ones are shorter, or empty.
+  const std::uint64_t size = file.size(), part = (size + n - 1) / n;
+  const auto begin = [&](std::uint32_t i) { return std::min(i * part, size); };
+  const auto length = [&](std::uint32_t i) { return begin(i + 1) - begin(i); };
+
+  std::vector<Memory> buffers;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    buffers.push_back(must(device->allocate({.where = GpuId{i}, .bytes = size})));
+    const auto all = buffers[i].host();
+    std::memset(all.data(), 0xee,
+                all.size());  // what nobody writes is seen; and every page is there before time counts
+    std::memcpy(all.data() + begin(i), file.data() + begin(i), length(i));
+  }
+  const SignalMemory left = must(device->create_signal({.value = n}));
+  std::deque<Queue> queues;
+  std::deque<Ring<>> rings;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    // One engine for all peers of a GPU: the one that is near the link to its neighbour.
+    const auto engine = device->topology().engine_for(GpuId{i}, GpuId{(i + 1) % n});
+    queues.push_back(must(device->create_queue({.gpu = GpuId{i}, .engine = *engine})));
+    rings.emplace_back(queues.back().memory());
+  }
+
+  // The collective. Peers in a staggered order, so that no two GPUs begin with the same one.
+  const auto start = Deadline::Clock::now();
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const auto copies = length(i) == 0 ? 0 : (n - 1) * (length(i) / kChunk + 1);
+    const auto slot = rings[i].reserve(copies * kDwordsOf<CopyLinear> + kCompleteWithAtomicDwords);
+    if (!slot) example::fail(std::string(message(slot.error())));
+    Writer w{slot->dwords};
+    Errc e = Errc::ok;
+    for (std::uint32_t k = 1; k < n && length(i) != 0 && e == Errc::ok; ++k)
+      e = w.copy({.src = buffers[i].va() + begin(i), .dst = buffers[(i + k) % n].va() + begin(i), .bytes = length(i)});
+    if (e == Errc::ok) e = complete_with_atomic(w, left->va);
+    if (e != Errc::ok) example::fail("gpu" + std::to_string(i) + ": " + std::string(message(e)));
+    rings[i].publish(*slot, w.written().size());
+  }
+  const auto done = wait(*left, Compare::eq, 0, Deadline::in(std::chrono::seconds(120)), rings[0]);
+  const std::chrono::duration<double> took = Deadline::Clock::now() - start;
+  if (!done) {
+    for (auto f = device->wait_fault(Deadline::in(std::chrono::seconds(0))); f;
+         f = device->wait_fault(Deadline::in(std::chrono::seconds(0))))
+      std::fprintf(stderr, "%s\n", describe(*f).c_str());
+    example::fail(describe(done.error(), [&](GpuVa va, std::span<std::byte> out) { return device->peek(va, out); }));
+  }
+
+  for (std::uint32_t i = 0; i < n; ++i)
+    if (std::memcmp(buffers[i].host().data(), file.data(), size) != 0)
+      example::fail("gpu" + std::to_string(i) + " holds something else than the file");
+
+  std::printf("ring of gpu0, engine %u:\n", queues[0].engine().value);
+  const auto dwords = rings[0].memory().dwords.first(rings[0].positions().committed / 4);
+  std::fputs(disassemble(dwords).c_str(), stdout);
+  std::printf("\n%-6s %6s %9s %14s %10s\n", "gpu", "engine", "packets", "bytes", "doorbells");
+  for (const auto& c : device->counters())
+    std::printf("gpu%-3u %6u %9lu %14lu %10lu\n", c.gpu.value, c.engine.value, static_cast<unsigned long>(c.packets),
+                static_cast<unsigned long>(c.bytes), static_cast<unsigned long>(c.doorbells));
+  const double algbw = static_cast<double>(size) / took.count() / 1e9;
+  std::printf("\n%u GPUs x %lu bytes: every byte on every GPU is right (%s ordering)\n", n,
+              static_cast<unsigned long>(size), std::string(name(options.device.ordering)).c_str());
+  std::printf("%.3f ms, algbw %.2f GB/s, busbw %.2f GB/s: of this machine's memory, not of an MI300X\n",
+              took.count() * 1e3, algbw, algbw * (n - 1) / n);
+  if (recorder) {
+    const auto saved = trace::save_perfetto(recorder->snapshot(), options.trace);
+    if (!saved) example::fail(to_string(saved.error()));
+    std::printf("timeline: %s (open it in ui.perfetto.dev)\n", options.trace.c_str());
+  }
+}
