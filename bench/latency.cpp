@@ -1,0 +1,184 @@
+// From the doorbell to the completion that the host sees, against a word that two threads throw to and fro: same machine,
+// same run, same way of waiting.
+//
+//   build/bench/bench-latency            a table; exit code 1 if a ratio is above 3
+//
+//   warm     both sides spin: one follows the other at once
+//   parked   the peer has gone to sleep: a futex wakes it
+//   raw      a doorbell that nobody announces, on an engine that knows this queue for it; no bar
+//   idle     CPU time that a device with idle queues takes, in parts of one core
+//
+// Trips of the two are measured in turn, batch by batch, and the medians compared, so that both see the same machine.
+#include "park.hpp"
+#include "sdma/device/soft.hpp"
+#include "sdma/queue/ring.hpp"
+#include "sdma/sync/wait.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+using namespace sdma;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Clock = Deadline::Clock;
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v.empty() ? 0 : v[v.size() / 2];
+}
+
+/// Nanoseconds of `f`.
+template <class F> double time_of(F f) {
+  const auto begin = Clock::now();
+  f();
+  return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+}
+
+/// A thread that answers: it spins as long as an engine does, then sleeps on a futex, as an engine does.
+class Peer {
+ public:
+  Peer() : thread_([this] { run(); }) {}
+  ~Peer() {
+    there_.word.store(~0ull);
+    place_.knock();
+    thread_.join();
+  }
+  void trip(std::uint64_t n) {
+    there_.word.store(n, std::memory_order_release);
+    place_.knock();
+    std::uint64_t* word = &back_.plain;
+    (void)wait(Signal{.word = word}, Compare::eq, n, Deadline::in(10s));
+  }
+
+ private:
+  void run() {
+    auto last = Clock::now();
+    for (std::uint64_t seen = 0;;) {
+      const auto ticket = place_.ticket();
+      const auto v = there_.word.load(std::memory_order_acquire);
+      if (v == ~0ull) return;
+      if (v != seen) {
+        seen = v;
+        std::atomic_ref(back_.plain).store(v, std::memory_order_release);
+        last = Clock::now();
+      } else if (Clock::now() - last > 30us) {
+        place_.sleep(ticket, Deadline::in(1h));
+      } else {
+        for (int i = 0; i < 4; ++i) __builtin_ia32_pause();
+      }
+    }
+  }
+  struct alignas(64) There {
+    std::atomic<std::uint64_t> word{0};
+  } there_;
+  struct alignas(64) Back {
+    std::uint64_t plain = 0;
+  } back_;
+  detail::Parking place_;
+  std::thread thread_;
+};
+
+struct Lane {
+  SignalMemory done;
+  Queue queue;
+  Ring<> ring;
+  std::uint32_t epoch = 0;
+  Lane(Device& d, EngineId e) : done(*d.create_signal()), queue(*d.create_queue({.engine = e})), ring(queue.memory()) {}
+  void trip() {
+    ++epoch;
+    if (ring.submit(Fence{.addr = done->va, .value = epoch}) != Errc::ok) std::abort();
+    if (!wait(*done, Compare::eq, epoch, Deadline::in(10s))) std::abort();
+  }
+};
+
+/// As a program that knows rings and doorbells, and nothing of software engines.
+struct RawLane {
+  SignalMemory done;
+  Queue queue;
+  RingMemory memory;
+  Ring<> ring;
+  std::uint32_t epoch = 0;
+  static RingMemory silent(RingMemory m) { return m.wake = nullptr, m; }
+  RawLane(Device& d, EngineId e)
+      : done(*d.create_signal()), queue(*d.create_queue({.engine = e})), memory(silent(queue.memory())), ring(memory) {}
+  void trip() {
+    ++epoch;
+    if (ring.submit(Fence{.addr = done->va, .value = epoch}) != Errc::ok) std::abort();
+    if (!wait(*done, Compare::eq, epoch, Deadline::in(10s))) std::abort();
+  }
+};
+
+double cpu_seconds() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  return seconds(u.ru_utime) + seconds(u.ru_stime);
+}
+
+double idle_share(Device& d, std::uint32_t gpus) {
+  std::vector<Queue> queues;
+  for (std::uint32_t g = 0; g < gpus; ++g)
+    for (std::uint32_t e = 0; e < 16; ++e) queues.push_back(*d.create_queue({.gpu = GpuId{g}, .engine = EngineId{e}}));
+  std::this_thread::sleep_for(300ms);
+  const auto before = cpu_seconds();
+  std::this_thread::sleep_for(2s);
+  return (cpu_seconds() - before) / 2;
+}
+
+}  // namespace
+
+int main() {
+  std::vector<double> pong_warm, ring_warm, pong_parked, ring_parked, raw;
+  {
+    auto device = *SoftDevice::open({.gpus = 1});
+    Lane lane(*device, EngineId{0});
+    RawLane raw_lane(*device, EngineId{1});
+    Peer peer;
+    std::uint64_t n = 0;
+    for (int batch = 0; batch < 60; ++batch) {
+      constexpr int kTrips = 2000;
+      for (int i = 0; i < 100; ++i) peer.trip(++n);
+      pong_warm.push_back(time_of([&] {
+                            for (int i = 0; i < kTrips; ++i) peer.trip(++n);
+                          }) /
+                          kTrips);
+      std::this_thread::sleep_for(1ms);  // the other one's thread must not spin meanwhile
+      for (int i = 0; i < 100; ++i) lane.trip();
+      ring_warm.push_back(time_of([&] {
+                            for (int i = 0; i < kTrips; ++i) lane.trip();
+                          }) /
+                          kTrips);
+      std::this_thread::sleep_for(1ms);
+      for (int i = 0; i < 5; ++i) {
+        std::this_thread::sleep_for(2ms);
+        pong_parked.push_back(time_of([&] { peer.trip(++n); }));
+        std::this_thread::sleep_for(2ms);
+        ring_parked.push_back(time_of([&] { lane.trip(); }));
+      }
+      for (int i = 0; i < 5; ++i) {
+        std::this_thread::sleep_for(2ms);
+        raw.push_back(time_of([&] { raw_lane.trip(); }));
+      }
+    }
+  }
+  const auto warm = median(ring_warm) / median(pong_warm), parked = median(ring_parked) / median(pong_parked);
+  fmt::print("{:<8}{:>14}{:>20}{:>8}\n", "", "ping-pong, ns", "doorbell to host, ns", "ratio");
+  fmt::print("{:<8}{:>14.0f}{:>20.0f}{:>8.2f}\n", "warm", median(pong_warm), median(ring_warm), warm);
+  fmt::print("{:<8}{:>14.0f}{:>20.0f}{:>8.2f}\n", "parked", median(pong_parked), median(ring_parked), parked);
+  fmt::print("{:<8}{:>14}{:>20.0f}\n", "raw", "", median(raw));
+  for (const int patrol : {50, 0}) {
+    auto device = *SoftDevice::open({.gpus = 8, .patrol = std::chrono::milliseconds(patrol)});
+    fmt::print("idle: 128 engines, patrol {:>2} ms: {:.4f} % of a core\n", patrol, 100 * idle_share(*device, 8));
+  }
+  return warm <= 3 && parked <= 3 ? 0 : 1;
+}
