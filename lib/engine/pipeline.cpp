@@ -132,7 +132,10 @@ class Pipeline::Impl {
     if (!may_wait_) return true;
     if (waiting_ && looks_ != kForever) return true;  // a look that counts is an action
     if (detail::met(front_.next(), machine_)) return true;
-    if (!waiting_) begin_wait();
+    if (!waiting_) {
+      begin_wait();
+      event(c_.hooks.begin, front_.next());
+    }
     return looks_ != kForever;
   }
 
@@ -148,7 +151,6 @@ class Pipeline::Impl {
     });
     behind_ = weak() && c_.late_rptr && chooser_.choose(Choice::rptr_at_poll, 2) == 1;
     holds_ = weak() && c_.holding_polls && chooser_.choose(Choice::poll_holds, 2) == 1;
-    event(c_.hooks.begin, front_.next());
   }
 
   /// Starts, and mostly finishes, the packet that was loaded. Requires may_start().

@@ -62,7 +62,8 @@ struct PacketEvent {
   PacketView view{};  ///< valid during the call; a long payload may be missing from its dwords
 };
 
-/// What the outside is told. Null functions are not called; all run on the thread that steps, inside a Section of its Reader.
+/// What the outside is told. Null functions are not called; all run on the thread that steps, inside a Section of its Reader, and
+/// call no member of the Pipeline.
 struct PipelineHooks {
   void* context = nullptr;
   void (*trap)(void* context, std::uint64_t queue, std::uint32_t trap_context) noexcept = nullptr;
