@@ -187,6 +187,19 @@ TEST_CASE("overlap: exact for boxes too") {
         FaultKind::overlap);
 }
 
+TEST_CASE("overlap: with the first row, or with the row behind") {
+  CopySubwindow first{.src = kA, .dst = kA, .src_pitch = 64, .dst_pitch = 128, .x = 8, .y = 2, .src_x = 7};
+  CHECK(fault_of(first).kind == FaultKind::overlap);
+  CopySubwindow behind{.src = kA, .dst = kA, .src_pitch = 64, .dst_pitch = 256, .x = 8, .y = 2, .dst_x = 57};
+  CHECK(fault_of(behind).kind == FaultKind::overlap);
+  first.src_x = 8;
+  behind.dst_x = 56;
+  Rig rig;
+  rig.put(first);
+  rig.put(behind);
+  rig.go();
+}
+
 TEST_CASE("bad_ib: nested too deep, or in two mappings") {
   Rig rig;
   encode_to(Indirect{.base = rig.a(64), .dwords = 6}, &rig.at(rig.a(64)));  // calls itself
