@@ -16,6 +16,16 @@ const PollMem kPoll{.addr = GpuVa{0x7f0000001000}, .func = Compare::ge, .referen
 const Fence kFence{.addr = GpuVa{0x7f0000001000}, .value = 1};
 const CopyLinear kCopy{.src = GpuVa{0x10000}, .dst = GpuVa{0x20000}, .bytes = 64};
 
+/// An engine that reads a dword at each look at rptr, `looks` times.
+struct Moving : order::Native {
+  static inline const std::uint64_t* rptr = nullptr;
+  static inline int looks = 0;
+  static std::uint64_t load(const std::uint64_t* word, std::memory_order o) noexcept {
+    if (word == rptr && looks > 0 && looks-- > 0) *const_cast<std::uint64_t*>(word) += 4;
+    return Native::load(word, o);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a report has the positions, and the packets on both sides of rptr") {
@@ -170,6 +180,23 @@ TEST_CASE("any ring is a view of the same report") {
   CHECK(view.read(view.ring) == 24);
   CHECK(view.look(view.ring).committed == 40);
   CHECK(RingView{}.ring == nullptr);
+}
+
+TEST_CASE("a queue in motion is looked at again, and dwords that do not belong to the positions are not kept") {
+  test::RingBytes bytes;
+  Ring<Producers::one, Moving> ring{bytes.memory()};
+  REQUIRE(ring.submit(Nop{100}) == Errc::ok);
+  Moving::rptr = bytes.rptr;
+  Moving::looks = 3;  // it stops between the two looks of the second attempt
+  auto r = look(ring);
+  CHECK(r.read == 12);
+  CHECK_FALSE(r.moved);
+  CHECK(r.head_dwords == StallReport::kHead);
+  Moving::looks = 90;
+  r = look(ring);
+  CHECK(r.moved);
+  CHECK((r.head_dwords == 0 && r.before_dwords == 0));
+  Moving::looks = 0;
 }
 
 // Packets of one kind and one length only, so that whatever is kept must be made of them: a torn report is not.

@@ -2,8 +2,10 @@
 #include "sdma/trace/write.hpp"
 #include "support/catch.hpp"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -54,6 +56,19 @@ TEST_CASE("a full disk is an error, for few bytes and for many") {
                                    " bytes was not written completely: No space left on device");
     CHECK_FALSE(trace::save_perfetto(t, "/dev/full"));
   }
+}
+
+TEST_CASE("so is a full standard output, although nobody closes it") {
+  if (::access("/dev/full", W_OK) != 0) return;
+  const auto child = ::fork();
+  if (child == 0) {
+    const bool full = std::freopen("/dev/full", "w", stdout) != nullptr;
+    const auto r = trace::save_json_lines({}, "-");
+    ::_exit(full && !r && r.error().where == "standard output" ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("what cannot be opened or read is named") {
