@@ -217,6 +217,7 @@ void SoftNode::free_signal(std::uint64_t id) noexcept {
 }
 
 Result<SignalMemory, Diagnostic> SoftNode::create_signal(const SignalRequest& r) {
+  if (!at_home()) return away("create_signal");
   const auto id = take_signal(r.where);
   if (!id) return id.error();
   SignalSlot s;
