@@ -26,7 +26,21 @@ std::string_view trim(std::string_view s) noexcept {
   const auto first = s.find_first_not_of(kBlank);
   return first == std::string_view::npos ? s.substr(0, 0) : s.substr(first, s.find_last_not_of(kBlank) - first + 1);
 }
+std::string_view without_end(std::string_view s) noexcept { return s.substr(0, s.find_last_not_of(kBlank) + 1); }
 std::string quoted(std::string_view s) { return "'" + std::string(s.substr(0, 40)) + "'"; }
+
+/// Two digits behind 0x, as `xxd -i` writes bytes.
+bool is_prefixed_pair(std::string_view s) noexcept { return has_prefix(s) && s.size() == 4 && is_hex(s.substr(2)); }
+
+/// A number alone in brackets, `[0004]`: the place of what follows it.
+bool is_index(std::string_view line, std::string_view word) noexcept {
+  const auto begin = static_cast<std::size_t>(word.data() - line.data());
+  const auto open = begin == 0 ? std::string_view::npos : line.find_last_not_of(kBlank, begin - 1);
+  const auto close = line.find_first_not_of(kBlank, begin + word.size());
+  return open != std::string_view::npos && close != std::string_view::npos && line[open] == '[' && line[close] == ']';
+}
+
+constexpr std::string_view kOtherForms = "dump dwords or bytes: xxd -e, xxd -g1, hexdump -C, od -A n -v -t x4";
 
 /// "[  12.345678] ", which the kernel's log puts in front: how many characters.
 std::size_t timestamp(std::string_view line) noexcept {
@@ -75,28 +89,45 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
                        [&](const Word& w) { return w.text.size() == n && is_hex(w.text); });
   };
   // hexdump -C has no colon behind its offset, and ends with a line that is an offset only.
-  const bool bare_offset =
-      !p.offset && p.label.empty() && !words.empty() && words[0].text.size() >= 7 && is_hex(words[0].text);
+  const bool bare_offset = !p.offset && p.label.empty() && !words.empty() && words[0].text.size() >= 7 &&
+                           words[0].text.size() <= 16 && is_hex(words[0].text);
   if (bare_offset && ((words.size() > 1 && all(1, 2)) || (words.size() == 1 && bytes_without_colon_))) {
     p.offset = hex(words[0].text);
     words.erase(words.begin());
     p.pairs = true;
   }
-  if (words.size() > 1 && all(0, 2)) p.pairs = true;
+  if ((words.size() > 1 || pairs_) && !words.empty() && all(0, 2)) p.pairs = true;
+  const auto fail = [&](std::size_t at, std::string wrong, std::string hint) {
+    p.bad = at;
+    p.wrong = std::move(wrong);
+    p.hint = std::move(hint);
+    return false;
+  };
+  if (!p.pairs && words.size() == 1 && all(0, 2) && words[0].text[0] == '0')
+    return fail(words[0].at, quoted(words[0].text) + " may be a byte or a dword",
+                "write several bytes a line, and a dword with 0x or with 8 digits");
+  if ((words.size() > 1 || pairs_) && !words.empty() &&
+      std::all_of(words.begin(), words.end(), [](const Word& w) { return is_prefixed_pair(w.text); })) {
+    p.pairs = pairs_ || std::any_of(words.begin(), words.end(), [](const Word& w) { return w.text[2] == '0'; });
+    if (!p.pairs)
+      return fail(words[0].at, "0x and two digits may be bytes or dwords",
+                  "write bytes without 0x, and dwords with 8 digits");
+  }
+  if (words.size() > 1)
+    for (std::size_t i = 0; i + 1 < words.size(); ++i)
+      if (is_index(line, words[i].text))
+        return fail(words[i].at, quoted(words[i].text) + " in brackets is the place of a dword, and none itself",
+                    "leave it out, or write it in front with a ':'");
   const auto quads =
       std::count_if(words.begin(), words.end(), [](const Word& w) { return is_hex(w.text) && w.text.size() == 4; });
   const auto numbers = std::count_if(words.begin(), words.end(), [](const Word& w) { return is_hex(digits(w.text)); });
-  if (quads > 1 && quads == numbers) {
-    p.bad = words[0].at;
-    p.wrong = "groups of 4 digits may be in either order";
-    p.hint = "dump dwords or bytes: xxd -e, xxd -g1, hexdump -C, od -A n -v -t x4";
-    return false;
-  }
+  if (quads > 1 && quads == numbers)
+    return fail(words[0].at, "groups of 4 digits may be in either order", std::string(kOtherForms));
   for (const auto& w : words) {
     auto number = digits(w.text);
     if (has_prefix(w.text) && (number.ends_with('u') || number.ends_with('U'))) number.remove_suffix(1);
-    if (p.pairs && is_hex(w.text)) {
-      p.bytes.push_back(static_cast<std::uint8_t>(hex(w.text)));
+    if (p.pairs && is_hex(number)) {
+      p.bytes.push_back(static_cast<std::uint8_t>(hex(number)));
       continue;
     }
     const bool fits = has_prefix(w.text) ? number.size() <= 8 : number.size() == 8 || number.size() <= 5;
@@ -104,12 +135,13 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
       push(p.bytes, static_cast<std::uint32_t>(hex(number)));
       continue;
     }
-    p.bad = w.at;
-    p.wrong = quoted(w.text) + " is no dword";
-    p.hint = !is_hex(number)     ? "only numbers, `label:` in front of them, and `# comments` are read"
-             : number.size() > 8 ? "write 64 bits as two dwords, the low one first"
-                                 : "a dword is 8 digits, or 0x...; an offset ends with ':' (od: -A n leaves it out)";
-    return false;
+    const bool decimal = w.text.find_first_not_of("0123456789") == std::string_view::npos;
+    return fail(w.at, quoted(w.text) + " is no dword",
+                !is_hex(number) ? "only numbers, `label:` in front of them, and `# comments` are read"
+                : decimal && (number.size() == 9 || number.size() == 10) ? "numbers are hexadecimal"
+                : number.size() > 8
+                    ? "write 64 bits as two dwords, the low one first"
+                    : "a dword is 8 digits, or 0x...; an offset ends with ':' (od: -A n leaves it out)");
   }
   return true;
 }
@@ -120,19 +152,32 @@ HexText::Parsed HexText::parse(std::string_view line) const {
   if (const auto end = label_end(line); end > begin) {
     p.label = trim(line.substr(begin, end - begin - 1));
     begin = end;
+    // A debugger names the symbol behind the address: 0x7ffff7fb1000 <ring+16>:
+    const auto symbol = p.label.ends_with('>') ? p.label.find(" <") : std::string_view::npos;
+    if (symbol != std::string_view::npos) p.label = trim(p.label.substr(0, symbol));
     const auto blank = p.label.find_last_of(kBlank);
     const auto last = blank == std::string_view::npos ? p.label : p.label.substr(blank + 1);
     const auto number = digits(last);
     if (is_hex(number) && number.size() <= 16 && (has_prefix(last) || number.size() >= 4)) p.offset = hex(number);
-    // What else looks like a dword was meant as one.
-    for (auto rest = p.offset ? p.label.substr(0, p.label.size() - last.size()) : p.label; !rest.empty();) {
+    // What else looks like a dword was meant as one, and so were numbers with nothing else between them.
+    std::size_t words = p.offset ? 1 : 0, numbers = words;
+    std::string_view wrong;
+    bool dwords = false;
+    for (auto rest = p.offset ? p.label.substr(0, p.label.size() - last.size()) : p.label; !trim(rest).empty();) {
       rest = trim(rest);
       const auto word = rest.substr(0, rest.find_first_of(kBlank));
       rest.remove_prefix(word.size());
       const auto core = word.ends_with(':') ? word.substr(0, word.size() - 1) : word;
-      if (!is_hex(digits(core)) || !(has_prefix(core) || core.size() == 8)) continue;
-      p.bad = static_cast<std::size_t>(word.data() - line.data());
-      p.wrong = "the number " + quoted(core) + " stands in front of a ':'";
+      ++words;
+      if (!is_hex(digits(core))) continue;
+      ++numbers;
+      const bool dword = has_prefix(core) || core.size() == 8;
+      if (wrong.empty() || (dword && !dwords)) wrong = core;
+      dwords = dwords || dword;
+    }
+    if (dwords || (!wrong.empty() && words > 1 && numbers == words)) {
+      p.bad = static_cast<std::size_t>(wrong.data() - line.data());
+      p.wrong = "the number " + quoted(wrong) + " stands in front of a ':'";
       p.hint = "one label a line: break the line behind the first dwords";
       return p;
     }
@@ -141,8 +186,9 @@ HexText::Parsed HexText::parse(std::string_view line) const {
   return p;
 }
 
-/// The line without a column that shows its bytes as characters, if it has one.
-std::string_view HexText::without_characters(std::string_view line) const {
+/// The line without a column that shows its bytes as characters, if it has one. `swapped`: the column says that the digits
+/// of a dword are in the order of its bytes.
+std::string_view HexText::without_characters(std::string_view line, bool& swapped) const {
   for (auto gap = line.find("  "); gap != std::string_view::npos; gap = line.find("  ", gap + 1)) {
     const auto head = line.substr(0, gap);
     const auto p = parse(head);
@@ -151,9 +197,17 @@ std::string_view HexText::without_characters(std::string_view line) const {
     for (const auto b : p.bytes) shown += b >= ' ' && b <= '~' ? static_cast<char>(b) : '.';
     auto tail = line.substr(gap);
     if (tail.ends_with('|') && trim(tail) == "|" + shown + "|") return head;
-    if (tail.size() >= shown.size() + 2 && tail.ends_with(shown) &&
-        trim(tail.substr(0, tail.size() - shown.size())).empty())
-      return head;
+    // Blanks at the end of a line get lost.
+    if (p.offset) shown = without_end(shown);
+    tail = p.offset ? without_end(tail) : tail;
+    const auto shows = [&] {
+      return tail.size() >= shown.size() + 2 && tail.ends_with(shown) &&
+             trim(tail.substr(0, tail.size() - shown.size())).empty();
+    };
+    if (shows()) return head;
+    if (p.pairs || shown.size() % 4 != 0) continue;
+    for (auto at = shown.begin(); at != shown.end(); at += 4) std::reverse(at, at + 4);
+    if ((swapped = shows())) return line;
   }
   return line;
 }
@@ -163,6 +217,11 @@ bool HexText::follow_offset(Parsed& p) {
   if (!p.offset) return true;
   const auto now = *p.offset;
   const bool star = std::exchange(star_, false);
+  if (star && offset_ && now <= *offset_) {
+    p.wrong = "this offset does not say how often the '*' in front of it repeats";
+    p.hint = "it must be behind the offset before the '*'";
+    return false;
+  }
   if (offset_ && now < *offset_) ++restarts_;
   if (offset_ && now == *offset_ && since_ > 0) {  // the same number again is a name, no offset
     p.offset.reset();
@@ -188,13 +247,36 @@ bool HexText::follow_offset(Parsed& p) {
   return true;
 }
 
+/// Is the first dword of this line an offset, to judge by the line before?
+bool HexText::offset_without_colon(const Parsed& p) {
+  const auto before = std::exchange(first_, std::nullopt);
+  const auto dwords_before = std::exchange(dwords_, p.bytes.size() / 4);
+  if (p.offset || p.pairs || p.bytes.size() < 4) return false;
+  std::uint32_t first;
+  std::memcpy(&first, p.bytes.data(), sizeof first);
+  first_ = first;
+  if (!before || dwords_before < 3) return false;
+  const auto step = std::uint64_t{first} - *before, data = std::uint64_t{dwords_before - 1};
+  indices_ = step == data ? indices_ + 1 : 0;
+  // Offsets in dwords are small numbers, which a line may well begin with once.
+  return step == 4 * data || indices_ == 2;
+}
+
 Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::uint32_t>& out) {
   ++line_;
   if (line.ends_with('\r')) line.remove_suffix(1);
-  for (std::size_t i = 0; i < line.size(); ++i)
+  constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
+  if (line_ == 1 && line.starts_with(kUtf8)) line.remove_prefix(kUtf8.size());
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\033') return error(i, "this text has colours", "print it without: dmesg --color=never");
     if (static_cast<unsigned char>(line[i]) < ' ' && line[i] != '\t')
       return error(i, "this is no text", "--input=binary reads it as the ring's bytes");
-  const auto shorter = without_characters(line);
+  }
+  bool swapped = false;
+  const auto shorter = without_characters(line, swapped);
+  if (swapped)
+    return error(0, "the characters at the end show the bytes of each dword in the other order",
+                 std::string(kOtherForms));
   if (shorter.size() == line.size())
     for (std::size_t i = 0; i < line.size(); ++i)
       if (line[i] == '#' && (i == 0 || kBlank.find(line[i - 1]) != std::string_view::npos)) {
@@ -213,6 +295,9 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
   if (!p.wrong.empty()) return error(p.bad, p.wrong, p.hint);
   if (!follow_offset(p)) return error(0, p.wrong, p.hint);
   if (star_) return error(0, "'*' on the line before needs an offset here, which says how often it repeats", "");
+  if (offset_without_colon(p))
+    return error(0, "the first number of each line grows as an offset does, and no ':' stands behind it",
+                 "write the ':'; if it is data, put an offset and ':' in front of each line");
   if (!p.label.empty() && !p.offset && labels_++ == 0) {
     first_label_ = p.label;
     first_label_line_ = line_;
@@ -220,6 +305,7 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
   if (!p.pairs && rest_.size() % 4 != 0)
     return error(0, "dwords behind " + std::to_string(rest_.size() % 4) + " odd bytes", "bytes come in fours");
   bytes_without_colon_ = p.pairs && p.label.empty() && p.offset;
+  pairs_ = p.pairs;
   rest_.insert(rest_.end(), p.bytes.begin(), p.bytes.end());
   since_ += p.bytes.size();
   last_ = std::move(p.bytes);

@@ -9,12 +9,13 @@
 //   # comment
 //
 // No number is dropped silently. A dword is 0x and 1 to 8 digits, or 8 bare digits, or up to 5 (`0`, `fff`); a line of pairs
-// is bytes. What is left out is what cannot be data, and it is checked:
+// is bytes, and so is one of pairs behind 0x (xxd -i) of which one begins with 0. What is left out is what cannot be data, and it is checked:
 //   - text up to the last colon that a blank follows is a label. If its last word is a number (0x..., or 4 digits and more) it
 //     is an offset, and offsets must grow by what was read: a hole in a dump is an error. Other labels are counted in a note.
-//     A dword inside a label is an error.
+//     A dword inside a label is an error, and so is a label of nothing but numbers. A debugger's <symbol+8> is skipped.
 //   - a column at the end of the line is skipped if it shows the bytes of the line as characters, exactly.
-// Everything else is an error with line and column: groups of 4 digits (their order is anybody's guess), words, 64 bits.
+// Everything else is an error with line and column: groups of 4 digits (their order is anybody's guess), words, 64 bits,
+// [4] in front of a dword, and numbers that grow from line to line as offsets do and have no colon.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -46,8 +47,9 @@ class HexText {
   };
   Parsed parse(std::string_view line) const;
   bool tokens(std::string_view line, std::size_t begin, Parsed&) const;
-  std::string_view without_characters(std::string_view line) const;
+  std::string_view without_characters(std::string_view line, bool& swapped) const;
   bool follow_offset(Parsed&);
+  bool offset_without_colon(const Parsed&);
   Diagnostic error(std::size_t column, std::string message, std::string hint) const;
 
   std::string file_;
@@ -56,8 +58,12 @@ class HexText {
   std::uint64_t since_ = 0;              // bytes read since then, its own included
   unsigned unit_ = 0;  // bytes that an offset counts: 1, or 4 where offsets count dwords; 0 not known yet
   bool star_ = false, bytes_without_colon_ = false;
-  std::vector<std::uint8_t> last_;  // bytes of the last line
-  std::vector<std::uint8_t> rest_;  // bytes that make no dword yet
+  bool pairs_ = false;                  // the last line was bytes
+  std::optional<std::uint32_t> first_;  // dword of the last line, if that may be an offset
+  std::size_t dwords_ = 0;              // of the last line
+  unsigned indices_ = 0;                // lines in a row that begin as if with a dword's index
+  std::vector<std::uint8_t> last_;      // bytes of the last line
+  std::vector<std::uint8_t> rest_;      // bytes that make no dword yet
   std::size_t labels_ = 0, first_label_line_ = 0, restarts_ = 0;
   std::string first_label_;
 };

@@ -18,10 +18,17 @@ constexpr std::size_t kSniffed = 4096;
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
+/// A log may hold letters of any language, colours, or two bytes a letter (which its first two bytes say); a ring holds
+/// zeros in every header.
 bool is_text(std::string_view bytes) noexcept {
-  for (const char c : bytes)
-    if (!((c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r')) return false;
-  return !bytes.empty();
+  if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) return true;
+  std::size_t others = 0;
+  for (const char c : bytes) {
+    const bool high = static_cast<unsigned char>(c) >= 0x80;
+    if (!(high || (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r' || c == '\033')) return false;
+    others += high || c == '\033';
+  }
+  return !bytes.empty() && others <= bytes.size() / 4;
 }
 
 /// What these first bytes are: the one place to teach a new form of input.
