@@ -6,6 +6,7 @@
 #include "verb.hpp"
 
 #include <cstdio>
+#include <filesystem>
 
 namespace sdma::tool {
 namespace {
@@ -27,6 +28,13 @@ void append_hex(std::string& out, std::span<const std::uint32_t> dwords) {
   }
 }
 
+/// Does -o name what is read? Whoever writes it loses the text.
+bool overwrites(const Options& o) {
+  std::error_code none;
+  return o.output != "-" && std::filesystem::is_regular_file(o.output, none) &&
+         std::filesystem::equivalent(o.path == "-" ? "/dev/stdin" : o.path, o.output, none);
+}
+
 int run(const Options& o) {
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
@@ -36,6 +44,7 @@ int run(const Options& o) {
     for (const auto& e : dwords.error()) report(e);
     return kFindings;
   }
+  if (overwrites(o)) return complain("-o " + o.output + " is the input"), kUsage;
   Output out{o.output};
   if (o.format == To::hex) append_hex(out.text(), *dwords);
   else out.append(dwords->data(), dwords->size() * 4);
