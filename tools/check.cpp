@@ -6,6 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <charconv>
+#include <optional>
+
 namespace sdma::tool {
 namespace {
 
@@ -64,6 +67,35 @@ int run(const Options& o) {
   return errors + warnings > 0 ? kFindings : kOk;
 }
 
+/// 4096, 0x1000, 4K, 1M or 2G, in 64 bits.
+std::optional<std::uint64_t> number(std::string_view s) {
+  int base = 10, shift = 0;
+  if (s.starts_with("0x")) {
+    s.remove_prefix(2);
+    base = 16;
+  } else if (const auto unit = s.empty() ? s.npos : std::string_view("KMG").find(s.back()); unit != s.npos) {
+    shift = 10 * (static_cast<int>(unit) + 1);
+    s.remove_suffix(1);
+  }
+  std::uint64_t n{};
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n, base);
+  if (error != std::errc{} || end != s.data() + s.size() || n > ~std::uint64_t{} >> shift) return {};
+  return n << shift;
+}
+
+/// A number that is a multiple of `unit`; what is none is an error.
+template <class T>
+CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, unsigned unit, const std::string& doc) {
+  const auto parse = [&value, name, unit](const CLI::results_t& given) {
+    const auto n = number(given.back());
+    if (!n)
+      throw CLI::ValidationError(name, "'" + given.back() + "' is not a number: write 4096, 0x1000, 4K, 1M or 2G");
+    if (*n % unit != 0) throw CLI::ValidationError(name, given.back() + " is no multiple of " + std::to_string(unit));
+    return value = *n, true;
+  };
+  return app.add_option(name, parse, doc)->type_name("N");
+}
+
 }  // namespace
 
 void add_check(CLI::App& verb, Action& action) {
@@ -71,13 +103,10 @@ void add_check(CLI::App& verb, Action& action) {
   add_input(verb, o->input);
   add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"json", Format::json}},
                      "text on standard error; an object a line on standard output");
-  verb.add_option("--ring-bytes", o->check.ring_bytes, "size of the ring, to find packets across its end (64K, 1M)")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("N");
-  verb.add_option("--base", o->check.base, "ring position of the first dword, in bytes")->type_name("N");
-  verb.add_option("--most", o->check.most, "findings a rule that are shown; 0: all")
-      ->capture_default_str()
-      ->type_name("N");
+  add_number(verb, "--ring-bytes", o->check.ring_bytes, 4,
+             "size of the ring, to find packets across its end (64K, 1M)");
+  add_number(verb, "--base", o->check.base, 4, "ring position of the first dword, in bytes");
+  add_number(verb, "--most", o->check.most, 1, "findings a rule that are shown; 0: all")->default_str("20");
   verb.add_flag("--kernel", o->kernel, "a queue of the kernel: privileged packets are allowed");
   verb.add_flag("--rules", o->rules, "list the rules instead");
   verb.footer(
