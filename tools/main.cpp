@@ -12,6 +12,7 @@ constexpr Verb kVerbs[] = {
     {"dis", "read a ring: dwords to text", add_dis},
     {"as", "write a ring: text to dwords", add_as},
     {"check", "find what is wrong with a ring", add_check},
+    {"topology", "show a node's GPUs, engines and links", add_topology},
 #ifdef SDMA_LIBDIR
     {"emulate", "run a program on a node without GPUs", add_emulate},
 #endif
