@@ -5,6 +5,18 @@
 namespace sdma {
 inline namespace v0 {
 namespace detail {
+namespace {
+
+/// What a message quotes of the text may be of any length, and may hold what a terminal would obey.
+std::string shown(std::string s) {
+  constexpr std::size_t kLongest = 400, kEnd = 100;
+  for (auto& c : s)
+    if (c < ' ' || c > '~') c = '?';
+  if (s.size() > kLongest) s.replace(kLongest - kEnd, s.size() - kLongest, "..");
+  return s;
+}
+
+}  // namespace
 
 std::size_t Source::line(std::size_t at) const noexcept {
   const auto before = text_.substr(0, at);
@@ -18,8 +30,8 @@ void Source::error(std::size_t at, std::string message, std::string hint) {
   const auto begin = newline == std::string_view::npos ? 0 : newline + 1;
   const auto number = line(at);
   errors_.push_back({.where = std::string(file_) + ':' + std::to_string(number) + ':' + std::to_string(at - begin + 1),
-                     .message = std::move(message) + context_,
-                     .hint = std::move(hint),
+                     .message = shown(std::move(message)) + context_,
+                     .hint = shown(std::move(hint)),
                      .excerpt = excerpt(begin, at, number)});
 }
 

@@ -50,6 +50,14 @@ TEST_CASE("an error shows its line, a caret and a hint") {
         "  hint: numbers are 4096, 0x1000, or 4K / 1M / 2G (powers of 1024)\n");
 }
 
+TEST_CASE("what a message quotes of the text is short, and no terminal obeys it") {
+  const auto of = [](const std::string& text) { return one(text); };
+  CHECK(of("fence x{\x1b[2J addr=0") == "1:7: expected a field or the end of the line, got 'x{?[2J addr=0'");
+  const auto message = of("fence addr=0 value=" + std::string(1 << 20, 'a'));
+  CHECK(message.size() < 500);
+  CHECK(message.ends_with("aaa' is not defined"));
+}
+
 TEST_CASE("the errors of the language") {
   CHECK(one("for i in 0..2\n  copy_liner\nend") == "2:3: expected a packet or 'end', got 'copy_liner' [i=0]");
   CHECK(hint("copy_liner bytes=4K") == "did you mean 'copy_linear'?");
