@@ -137,6 +137,10 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std:
         source.error(begin, std::move(wrong), "one object a line, as `sdma dis --format=json` writes it");
     begin = end + 1;
   }
+  if (source.count() > Source::kMost)
+    source.errors().push_back(
+        {.where = source.errors().back().where,
+         .message = std::to_string(source.count() - Source::kMost) + " more errors behind this one are not shown"});
   if (source.count() > 0) return std::move(source.errors());
   return out;
 }

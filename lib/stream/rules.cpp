@@ -201,7 +201,8 @@ class StreamChecker::State {
     if (unknown_count_ == 0) return;
     const auto& rule = rule_of("unknown-packet");
     auto message = hex(unknown_dword_) + " begins no packet";
-    if (unknown_count_ > 1) message += ", nor do the " + std::to_string(unknown_count_ - 1) + " dwords behind it";
+    if (unknown_count_ == 2) message += ", nor does the dword behind it";
+    if (unknown_count_ > 2) message += ", nor do the " + std::to_string(unknown_count_ - 1) + " dwords behind it";
     say_at(unknown_at_, rule.id, rule.severity, rule.hint, std::move(message), {});
     unknown_count_ = 0;
   }

@@ -81,3 +81,12 @@ TEST_CASE("every line that is no packet is reported with its place") {
   CHECK(r.error()[2].message == "'0x123456789' is no dword");
   CHECK(r.error()[3].message == "this line is not JSON");
 }
+
+TEST_CASE("errors that are not shown are counted") {
+  std::string text;
+  for (int i = 0; i < 120; ++i) text += "x\n";
+  const auto r = from_json_lines(text);
+  REQUIRE(!r);
+  REQUIRE(r.error().size() == 101);
+  CHECK(r.error().back().message == "20 more errors behind this one are not shown");
+}

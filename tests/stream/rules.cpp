@@ -187,6 +187,7 @@ TEST_CASE("garbage is reported once, and many findings of a rule are counted") {
   const auto garbage = check_stream(Words(1000, 3));
   REQUIRE(garbage.size() == 1);
   CHECK(garbage[0].message == "0x3 begins no packet, nor do the 999 dwords behind it");
+  CHECK(check_stream(Words(2, 3))[0].message == "0x3 begins no packet, nor does the dword behind it");
   std::string many;
   for (int i = 0; i < 50; ++i) many += "fence addr=2 value=1\n";
   const auto d = check_stream(words(many), {.most = 7});
