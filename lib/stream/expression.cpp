@@ -2,6 +2,8 @@
 
 #include "../core/nearest.hpp"
 
+#include <utility>
+
 namespace sdma {
 inline namespace v0 {
 namespace detail {
@@ -11,30 +13,31 @@ constexpr int kDeepest = 64;  // nested parentheses, signs and splices
 
 class Parser {
  public:
-  Parser(Lexer& lex, const Names& names, Source& source, int depth = 0) noexcept
-      : lex_(lex), names_(names), source_(source), depth_(depth) {}
+  Parser(Lexer& lex, const Names& names, Source& source, bool epoch = false, int depth = 0) noexcept
+      : lex_(lex), names_(names), source_(source), epoch_(epoch), depth_(depth) {}
 
-  std::optional<Number> sum() {
+  std::optional<Linear> sum() {
     auto left = product();
     while (left && (lex_.peek().is("+") || lex_.peek().is("-"))) {
       const auto op = lex_.take();
       const auto right = product();
       if (!right) return {};
-      left = bounded(op, op.text == "+" ? *left + *right : *left - *right);
+      left = op.text == "+" ? bounded(op, {left->constant + right->constant, left->factor + right->factor})
+                            : bounded(op, {left->constant - right->constant, left->factor - right->factor});
     }
     return left;
   }
 
-  std::optional<Number> primary() {
+  std::optional<Linear> primary() {
     if (depth_ > kDeepest) return fail(lex_.peek(), "this expression is nested too deeply", "");
     // The statement ends where its line does.
     if (at_line_end()) return fail(lex_.peek(), "expected a number, got " + quote(lex_.peek()), "");
     const Token t = lex_.take();
-    if (t.kind == Token::number) return Number{t.value};
+    if (t.kind == Token::number) return Linear{t.value};
     if (t.kind == Token::word) return name(t);
     if (t.is("-")) {
       const auto v = deeper([&] { return primary(); });
-      return v ? bounded(t, -*v) : v;
+      return v ? bounded(t, {-v->constant, -v->factor}) : v;
     }
     if (t.is("(")) {
       const auto v = deeper([&] { return sum(); });
@@ -57,58 +60,74 @@ class Parser {
       const auto close = word.text.find('}', i);
       // Behind the brace the text ends, as far as this expression is concerned; offsets stay those of the source.
       Lexer inner{source_.text().substr(0, word.at + close), word.at + i + 1};
-      Parser p{inner, names_, source_, depth_ + 1};
+      Parser p{inner, names_, source_, false, depth_ + 1};
       const auto v = p.sum();
       if (!v) return {};
       if (inner.peek().kind != Token::end) {
         fail(inner.peek(), "expected '}', got " + quote(inner.peek()), "");
         return {};
       }
-      if (*v < 0) {
-        fail(word, "a name cannot contain " + to_string(*v), "");
+      if (v->constant < 0) {
+        fail(word, "a name cannot contain " + to_string(v->constant), "");
         return {};
       }
-      out += to_string(*v);
+      out += to_string(v->constant);
       i = close;
     }
     return out;
   }
 
  private:
-  std::optional<Number> product() {
+  std::optional<Linear> product() {
     auto left = primary();
     while (left && (lex_.peek().is("*") || lex_.peek().is("/") || lex_.peek().is("%"))) {
       const auto op = lex_.take();
       const auto right = primary();
       if (!right) return {};
-      if (op.text != "*" && *right == 0) return fail(op, "division by zero", "");
+      if (op.text != "*" && right->constant == 0 && right->factor == 0) return fail(op, "division by zero", "");
+      if (op.text == "*" ? left->factor != 0 && right->factor != 0 : left->factor != 0 || right->factor != 0)
+        return fail(op, "this value is not linear in epoch",
+                    "a value may be a*epoch+b: epoch is added, subtracted, or multiplied by a number");
       if (op.text == "*") left = times(op, *left, *right);
-      else left = op.text == "/" ? *left / *right : *left % *right;
+      else left = Linear{op.text == "/" ? left->constant / right->constant : left->constant % right->constant};
     }
     return left;
   }
 
-  std::optional<Number> name(const Token& word) {
+  std::optional<Linear> name(const Token& word) {
     const auto full = expand(word);
     if (!full) return {};
-    if (const auto* v = names_.find(*full)) return *v;
+    if (names_.epoch_reserved() && *full == "epoch") {
+      if (epoch_) return Linear{0, 1};
+      return fail(word, "'epoch' cannot stand here",
+                  "it stands in values of packets (reference, value, compare), and in set and wait inside of a repeat");
+    }
+    if (const auto* v = names_.find(*full)) return Linear{*v};
     const auto close = names_.nearest(*full);
     return fail(word, "'" + *full + "' is not defined",
                 close.empty() ? "let " + *full + " = ... defines it" : "did you mean '" + std::string(close) + "'?");
   }
 
-  std::optional<Number> bounded(const Token& op, Number v) {
-    if (v >= kLeast && v <= kMost) return v;
+  static bool fits(Number v) noexcept { return v >= kLeast && v <= kMost; }
+  std::optional<Linear> bounded(const Token& op, Linear v) {
+    if (fits(v.constant) && fits(v.factor)) return v;
     return fail(op, "this value does not fit in 64 bits", "");
   }
-  std::optional<Number> times(const Token& op, Number a, Number b) {
+  /// One of the two has no epoch.
+  std::optional<Linear> times(const Token& op, Linear a, Linear b) {
+    if (a.factor != 0) std::swap(a, b);
+    const auto constant = times(a.constant, b.constant), factor = times(a.constant, b.factor);
+    if (constant && factor) return bounded(op, {*constant, *factor});
+    return fail(op, "this value does not fit in 64 bits", "");
+  }
+  static std::optional<Number> times(Number a, Number b) noexcept {
     // Both are below 2^65, so that the product may leave 128 bits: divide before multiplying.
     const auto magnitude = [](Number v) { return v < 0 ? -v : v; };
-    if (a != 0 && magnitude(b) > kMost / magnitude(a)) return fail(op, "this value does not fit in 64 bits", "");
-    return bounded(op, a * b);
+    if (a != 0 && magnitude(b) > kMost / magnitude(a)) return {};
+    return a * b;
   }
 
-  template <class Fn> std::optional<Number> deeper(Fn fn) {
+  template <class Fn> std::optional<Linear> deeper(Fn fn) {
     ++depth_;
     const auto v = fn();
     --depth_;
@@ -123,8 +142,13 @@ class Parser {
   Lexer& lex_;
   const Names& names_;
   Source& source_;
+  bool epoch_;
   int depth_;
 };
+
+std::optional<Number> constant(const std::optional<Linear>& v) {
+  return v ? std::optional<Number>(v->constant) : std::nullopt;
+}
 
 }  // namespace
 
@@ -139,10 +163,13 @@ std::string_view Names::nearest(std::string_view word) const noexcept {
 }
 
 std::optional<Number> parse_expression(Lexer& lex, const Names& names, Source& source) {
-  return Parser{lex, names, source}.sum();
+  return constant(Parser{lex, names, source}.sum());
+}
+std::optional<Linear> parse_linear(Lexer& lex, const Names& names, Source& source) {
+  return Parser{lex, names, source, true}.sum();
 }
 std::optional<Number> parse_primary(Lexer& lex, const Names& names, Source& source) {
-  return Parser{lex, names, source}.primary();
+  return constant(Parser{lex, names, source}.primary());
 }
 std::optional<std::string> expand(const Token& word, const Names& names, Source& source) {
   if (word.text.find('{') == std::string_view::npos) return std::string(word.text);

@@ -28,6 +28,10 @@ std::string to_string(Number);
 /// `let`, `param` and the variables of loops. A name is defined once: nothing hides another.
 class Names {
  public:
+  /// Of a schedule: `epoch` is no name that anybody defines, and stands where parse_linear is asked.
+  void reserve_epoch() noexcept { epoch_ = true; }
+  bool epoch_reserved() const noexcept { return epoch_; }
+
   const Number* find(std::string_view name) const noexcept {
     for (auto n = all_.rbegin(); n != all_.rend(); ++n)
       if (n->name == name) return &n->value;
@@ -47,9 +51,17 @@ class Names {
     Number value{};
   };
   std::vector<Entry> all_;
+  bool epoch_ = false;
+};
+
+/// epoch * factor + constant.
+struct Linear {
+  Number constant{}, factor{};
 };
 
 std::optional<Number> parse_expression(Lexer&, const Names&, Source&);
+/// An expression that may name the reserved `epoch`, which it adds, subtracts, or multiplies by numbers.
+std::optional<Linear> parse_linear(Lexer&, const Names&, Source&);
 /// A number, a name, -x or (x): what stands in a list.
 std::optional<Number> parse_primary(Lexer&, const Names&, Source&);
 /// A word with its splices replaced by their values: `gpu{i+1}` is "gpu4".

@@ -193,9 +193,26 @@ bool PacketLines::field(Lexer& lex, const Token& t, std::string_view name, Line&
     const auto most = (f->mask() + f->bias) * info.stride;
     return list(lex, name, std::min<std::size_t>(most, room), line) && payload_counts(first, *f, line);
   }
-  const auto v = f->kind == Kind::address ? address(lex) : value(lex, *f);
-  if (!v || !in_range(first, *f, *v)) return false;
-  store(*f, (static_cast<std::uint64_t>(*v) - f->bias) & f->mask(), line.head.data());
+  if (f->kind == Kind::address) {
+    const auto a = address(lex);
+    if (!a || !in_range(first, *f, *a)) return false;
+    store(*f, (static_cast<std::uint64_t>(*a) - f->bias) & f->mask(), line.head.data());
+    return true;
+  }
+  const auto v = value(lex, *f);
+  if (!v) return false;
+  if (v->factor != 0) {
+    constexpr auto kWidest = Number{1} << 62;
+    for (const auto part : {v->constant, v->factor})
+      if (part < -kWidest || part > kWidest)
+        return fail(first.at, "a value that changes with the epoch has less than 63 bits, got " + to_string(part));
+    if (!in_range(first, *f, v->constant + v->factor)) return false;
+    store(*f, 0, line.head.data());
+    symbols_->epoch(*f, *v);
+    return true;
+  }
+  if (!in_range(first, *f, v->constant)) return false;
+  store(*f, (static_cast<std::uint64_t>(v->constant) - f->bias) & f->mask(), line.head.data());
   return true;
 }
 
@@ -208,12 +225,15 @@ bool PacketLines::in_range(const Token& t, const FieldInfo& f, Number v) {
   return fail(t.at, tick(f.name) + " is " + show(least) + " to " + show(std::min(most, kMost)) + ", got " + show(v));
 }
 
-std::optional<Number> PacketLines::value(Lexer& lex, const FieldInfo& f) {
+std::optional<Linear> PacketLines::value(Lexer& lex, const FieldInfo& f) {
   const Token t = lex.peek();
   for (const auto& e : f.enumerants)
-    if (t.kind == Token::word && t.text == e.text) return lex.take(), Number{e.value};
-  if (f.enumerants.empty() || t.kind != Token::word || names_.find(t.text))
-    return parse_expression(lex, names_, source_);
+    if (t.kind == Token::word && t.text == e.text) return lex.take(), Linear{e.value};
+  if (symbols_ && f.kind == Kind::value) return parse_linear(lex, names_, source_);
+  if (f.enumerants.empty() || t.kind != Token::word || names_.find(t.text)) {
+    const auto v = parse_expression(lex, names_, source_);
+    return v ? std::optional<Linear>(Linear{*v}) : std::nullopt;
+  }
   lex.take();
   Nearest nearest{t.text};
   for (const auto& e : f.enumerants) nearest.offer(e.text);

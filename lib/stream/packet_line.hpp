@@ -6,8 +6,8 @@
 //   lines.parse(lex, "a packet or 'end'", out, room);
 //
 // Everything comes from the registry: no packet has a name here. All errors of a line are reported to the Source, and then
-// nothing is appended. A schedule gives Symbols, which turns gpu1.buf into an address. A value that depends on `epoch` needs
-// no support: it is linear, so define `epoch` as 0, then as 1, and compare the dwords.
+// nothing is appended. A schedule gives Symbols, which turns gpu1.buf into an address and is told which values depend on
+// `epoch`; the bits of these are zero in the dwords.
 #include "expression.hpp"
 #include "sdma/packets/registry.hpp"
 
@@ -28,7 +28,9 @@ class Symbols {
  public:
   virtual ~Symbols() = default;
   /// The address of `ref` ("gpu1.buf") plus `offset`. Reports to the Source, at `at`, if there is none.
-  virtual std::optional<std::uint64_t> address(std::string_view ref, Number offset, std::size_t at, Source&) const = 0;
+  virtual std::optional<std::uint64_t> address(std::string_view ref, Number offset, std::size_t at, Source&) = 0;
+  /// A field of the packet that this line describes is factor * epoch + constant, factor != 0.
+  virtual void epoch(const FieldInfo&, Linear) = 0;
 };
 
 /// The packet of this name, by binary search; null if there is none.
@@ -36,7 +38,7 @@ const PacketInfo* find_packet(std::string_view name) noexcept;
 
 class PacketLines {
  public:
-  PacketLines(Source& source, const Names& names, const Symbols* symbols = nullptr) noexcept
+  PacketLines(Source& source, const Names& names, Symbols* symbols = nullptr) noexcept
       : source_(source), names_(names), symbols_(symbols) {}
 
   /// Parses a line up to its end, which is not taken, and appends its dwords, at most `room`. `expected` is what an error
@@ -65,7 +67,7 @@ class PacketLines {
   bool payload_counts(const Token&, const FieldInfo&, Line&);
   bool complete(Lexer&, Line&);
   bool append(Lexer&, const Line&, std::vector<std::uint32_t>& out, std::size_t room);
-  std::optional<Number> value(Lexer&, const FieldInfo&);
+  std::optional<Linear> value(Lexer&, const FieldInfo&);
   std::optional<Number> address(Lexer&);
   bool in_range(const Token&, const FieldInfo&, Number);
   void resynchronise(Lexer&);
@@ -73,7 +75,7 @@ class PacketLines {
 
   Source& source_;
   const Names& names_;
-  const Symbols* symbols_;
+  Symbols* symbols_;
 };
 
 }  // namespace detail

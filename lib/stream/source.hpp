@@ -28,6 +28,10 @@ class Source {
   std::string_view text() const noexcept { return text_; }
 
   void error(std::size_t at, std::string message, std::string hint);
+  /// One of another place than this text.
+  void add(Diagnostic d) {
+    if (++count_ <= kMost) errors_.push_back(std::move(d));
+  }
   /// What is said behind every message from now on, such as " [i=1]": where a loop stands.
   void set_context(std::string c) noexcept { context_ = std::move(c); }
 

@@ -1,0 +1,211 @@
+// What the queues and the host threads of a schedule do.
+#include "../core/nearest.hpp"
+#include "extent.hpp"
+#include "parser.hpp"
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+std::string tick(std::string_view s) { return "'" + std::string(s) + "'"; }
+
+}  // namespace
+
+bool ScheduleParser::packet() {
+  const auto at = lex_.peek().at;
+  auto& out = queue_->dwords;
+  const auto begin = out.size();
+  line_epochs_.clear();
+  line_addresses_.clear();
+  if (!lines_.parse(lex_, "a packet or 'end'", out, options_.max_dwords - dwords_)) return false;
+  dwords_ += out.size() - begin;
+  bool ok = true;
+  for (Reader r{std::span(out).subspan(begin)}; r && ok;) {
+    const auto position = begin + r.position();
+    const auto v = r.next();
+    // One line: all its packets are equal, and the first says all that is wrong.
+    if (position == begin) ok = check_packet(v, at);
+    for (const auto& e : line_epochs_)
+      queue_->epochs.push_back(
+          {position,
+           e.field->name,
+           {static_cast<std::int64_t>(e.value.factor), static_cast<std::int64_t>(e.value.constant)}});
+    if (line_epochs_.empty()) break;
+  }
+  return ok;
+}
+
+/// Does the packet stay inside of what it names, and are its numbers no names?
+bool ScheduleParser::check_packet(const PacketView& v, std::size_t at) {
+  if (!v.whole() || v.info->recognised_only) return true;
+  const auto errors = source_.count();
+  const auto place = [&](const Located& l) {
+    for (const auto& a : line_addresses_)
+      if (a.symbol.signal == l.signal && a.symbol.index == l.index) return std::optional(a.at);
+    return std::optional<std::size_t>();
+  };
+  for (const auto& f : v.info->fields) {
+    if (f.kind != Kind::address) continue;
+    const GpuVa va{value_of(f, v.dwords.data())};
+    if (const auto l = locate(s_, va); l && !place(*l))
+      fail(at, tick(f.name) + " is a number, and it is where " + name_of(s_, va) + " is linked", "write the name");
+  }
+  outside(s_, v, [&](const Outside& o) {
+    if (source_.count() != errors) return;
+    const auto* symbol = symbol_of(o.symbol);
+    auto d = describe(s_, v, o, symbol ? declared(*symbol) : "");
+    if (incomplete_) return;
+    fail(place(o.symbol).value_or(at), std::move(d.message), std::move(d.hint));
+  });
+  return source_.count() == errors;
+}
+
+/// A raw .dword can be the head of a packet that swallows the lines behind it: what depends on the epoch must not be there.
+void ScheduleParser::check_boundaries(const Token& begin) {
+  auto epoch = queue_->epochs.begin();
+  for (Reader r{queue_->dwords}; r && epoch != queue_->epochs.end();) {
+    const auto position = r.position();
+    const auto v = r.next();
+    if (v.whole())
+      while (epoch != queue_->epochs.end() && epoch->packet == position) ++epoch;
+  }
+  if (epoch != queue_->epochs.end())
+    fail(
+        begin.at,
+        "a raw .dword of this queue swallows the packet whose '" + std::string(epoch->field) + "' depends on the epoch",
+        "an engine would read the two as one packet: write all dwords of the raw one");
+}
+
+bool ScheduleParser::host() {
+  const Token begin = lex_.take();
+  if (pass_ == Pass::declare) {
+    lex_.skip_line();
+    skip_body(Block::host);
+    if (at("end")) lex_.take();
+    else broken_ = true;
+    return true;
+  }
+  const Token t = lex_.peek();
+  std::optional<std::string> name;
+  if (t.kind == Token::word) {
+    lex_.take();
+    name = expand(t, names_, source_);
+  } else {
+    fail(t.at, "expected the name of a host thread, got " + quote(t), "host main");
+  }
+  bool ok = name.has_value() && room(t.at);
+  for (const auto& h : s_.hosts)
+    if (name && h.name == *name) ok = fail(t.at, "host " + tick(*name) + " is already declared");
+  if (ok && !at_line_end()) ok = fail(lex_.peek().at, "expected the end of the line, got " + quote(lex_.peek()));
+  lex_.skip_line();
+  s_.hosts.push_back({.name = name.value_or("")});
+  const auto known = names_.size();
+  block_at_ = begin.at;
+  actions_ = &s_.hosts.back().actions;
+  block(Block::host, 1);
+  names_.forget(known);
+  close(begin);
+  return ok && !broken_;
+}
+
+bool ScheduleParser::action(int depth) {
+  const Token t = lex_.peek();
+  if (!room(t.at)) return false;
+  if (at("submit")) return submit();
+  if (at("set") || at("wait")) return set_or_wait(t.text == "wait");
+  if (at("repeat")) return repeat(depth);
+  Nearest nearest{t.text};
+  for (const auto word : {"submit", "set", "wait", "repeat", "let", "for", "end"}) nearest.offer(word);
+  lex_.skip_line();
+  std::string hint = "submit, set, wait or repeat";
+  if (!nearest.best().empty()) hint = "did you mean " + tick(nearest.best()) + "?";
+  else if (find_packet(t.text)) hint = "packets stand in a queue";
+  return fail(t.at, "expected an action or 'end', got " + quote(t), std::move(hint));
+}
+
+bool ScheduleParser::submit() {
+  const Token begin = lex_.take();
+  Schedule::Action a{.kind = Schedule::Action::Kind::submit};
+  if (lex_.peek().is("*")) {
+    lex_.take();
+    for (std::size_t i = 0; i < s_.queues.size(); ++i) a.queues.push_back(i);
+    if (a.queues.empty()) return fail(begin.at, "there is no queue to submit");
+  } else {
+    while (!at_line_end()) {
+      const auto r = ref(false);
+      const auto* symbol = r ? find(r->text(), r->at) : nullptr;
+      if (!symbol) return false;
+      if (symbol->kind != Symbol::Kind::queue)
+        return fail(r->at, tick(r->text()) + " is no queue", "it is declared " + declared(*symbol));
+      a.queues.push_back(symbol->index);
+    }
+    if (a.queues.empty()) return fail(lex_.behind(), "expected queues", "submit gpu0.push gpu1.echo, or submit *");
+  }
+  actions_->push_back(std::move(a));
+  return true;
+}
+
+std::optional<Compare> ScheduleParser::comparison() {
+  constexpr std::pair<std::string_view, Compare> kAll[] = {{"==", Compare::eq}, {"!=", Compare::ne},
+                                                           {"<", Compare::lt},  {"<=", Compare::le},
+                                                           {">", Compare::gt},  {">=", Compare::ge}};
+  const Token t = lex_.peek();
+  for (const auto& [text, func] : kAll)
+    if (t.is(text)) return lex_.take(), func;
+  fail(t.at, "expected one of == != < <= > >=, got " + quote(t),
+       t.is("=") ? "'==' compares; '=' belongs to set" : "wait host.done == 1");
+  return {};
+}
+
+bool ScheduleParser::set_or_wait(bool wait) {
+  lex_.take();
+  const auto r = ref(false);
+  if (!r) return false;
+  Schedule::Action a{.kind = wait ? Schedule::Action::Kind::wait : Schedule::Action::Kind::set};
+  if (wait) {
+    const auto func = comparison();
+    if (!func) return false;
+    a.func = *func;
+  } else {
+    if (!lex_.peek().is("=")) return fail(lex_.peek().at, "expected '=', got " + quote(lex_.peek()), "set host.go = 1");
+    lex_.take();
+  }
+  const auto signal = signal_of(*r);
+  if (!signal) return false;
+  const auto v = word_value(*signal, repeats_ > 0);
+  if (!v) return false;
+  a.signal = *signal;
+  a.value = *v;
+  actions_->push_back(std::move(a));
+  return true;
+}
+
+bool ScheduleParser::repeat(int depth) {
+  const Token begin = lex_.take();
+  const auto n = number("repeat", 0, kMost);
+  bool ok = n.has_value();
+  if (depth >= kDeepest) ok = fail(begin.at, "blocks are nested too deeply", "32 levels are allowed");
+  if (ok && !at_line_end()) ok = fail(lex_.peek().at, "expected the end of the line, got " + quote(lex_.peek()));
+  lex_.skip_line();
+  if (!ok) {
+    skip_body(Block::host);
+    close(begin);
+    return false;
+  }
+  Schedule::Action a{.kind = Schedule::Action::Kind::repeat, .rounds = *n};
+  auto* const outer = std::exchange(actions_, &a.body);
+  const auto known = names_.size();
+  ++repeats_;
+  block(Block::host, depth + 1);
+  --repeats_;
+  names_.forget(known);
+  actions_ = outer;
+  actions_->push_back(std::move(a));
+  close(begin);
+  return !broken_;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,58 @@
+#pragma once
+// What a packet touches, against what its symbols have. Internal: the parser says it with a column, problems() without.
+//
+//   outside(s, view, [&](const Outside& o) { ... });      copy_linear touches 4K bytes at gpu0.buf[62K], and it has 64K
+//
+// Looks at symbols of which the packet's address fields are: a number that is no link address is anybody's.
+#include "sdma/engine/footprint.hpp"
+#include "sdma/schedule/schedule.hpp"
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+struct Outside {
+  Located symbol{};        ///< offset: where the bytes begin
+  std::uint64_t bytes{};   ///< from the first to the last that is touched
+  std::uint64_t extent{};  ///< what the symbol has
+};
+
+/// The symbol whose stride `va` lies in, however far from its bytes.
+inline std::optional<Located> stride_of(const Schedule& s, GpuVa va) noexcept {
+  const bool signal = va.value >= kLinkSignals;
+  const auto at = va.value - (signal ? kLinkSignals : 0);
+  const auto k = at / kLinkStride;
+  if (k == 0 || k > (signal ? s.signals.size() : s.buffers.size())) return {};
+  return Located{signal, static_cast<std::size_t>(k - 1), at % kLinkStride};
+}
+
+template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn) {
+  if (!v.whole() || v.info->recognised_only) return;
+  footprint(*v.info, v.dwords, [&](const Region& r) {
+    if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return;
+    const auto symbol = stride_of(s, r.va);
+    if (!symbol) return;
+    bool named = false;
+    for (const auto& f : v.info->fields) {
+      if (f.kind != Kind::address) continue;
+      const auto base = locate(s, GpuVa{value_of(f, v.dwords.data())});
+      named = named || (base && base->signal == symbol->signal && base->index == symbol->index);
+    }
+    if (!named) return;
+    __extension__ typedef unsigned __int128 Wide;
+    const auto hull = Wide{r.bytes} + Wide{r.rows - 1} * Wide{r.pitch} + Wide{r.slices - 1} * Wide{r.slice_pitch};
+    const auto extent = bytes_of(s, *symbol);
+    if (hull <= extent && symbol->offset <= extent - static_cast<std::uint64_t>(hull)) return;
+    constexpr Wide kMost = ~std::uint64_t{};
+    fn(Outside{*symbol, static_cast<std::uint64_t>(hull < kMost ? hull : kMost), extent});
+  });
+}
+
+/// "64K", "1025".
+std::string plain_bytes(std::uint64_t);
+/// The two sentences about it: message and hint; `declared` tells where the symbol stands ("on line 3", or "").
+Diagnostic describe(const Schedule&, const PacketView&, const Outside&, std::string_view declared);
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

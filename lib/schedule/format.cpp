@@ -1,0 +1,130 @@
+// A source, laid out: line by line, by its words, and nothing else of it is understood.
+#include "../stream/lexer.hpp"
+#include "sdma/schedule/text.hpp"
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+using namespace detail;
+
+bool opens(std::string_view word) noexcept {
+  return word == "for" || word == "queue" || word == "host" || word == "repeat";
+}
+bool assigns(std::string_view word) noexcept { return word == "let" || word == "param" || word == "set"; }
+bool compares(const Token& t) noexcept {
+  return t.is("==") || t.is("!=") || t.is("<") || t.is("<=") || t.is(">") || t.is(">=");
+}
+
+class Formatter {
+ public:
+  explicit Formatter(std::string_view text) noexcept : text_(text) {}
+
+  std::string run() {
+    for (std::size_t at = 0; at < text_.size();) {
+      const auto end = std::min(text_.find('\n', at), text_.size());
+      line(text_.substr(at, end - at));
+      at = end + 1;
+    }
+    // An empty line at the end says nothing.
+    while (out_.ends_with("\n\n")) out_.pop_back();
+    return std::move(out_);
+  }
+
+ private:
+  void line(std::string_view whole) {
+    const auto hash = std::min(whole.find('#'), whole.size());
+    auto comment = whole.substr(hash);
+    while (!comment.empty() && (comment.back() == ' ' || comment.back() == '\t' || comment.back() == '\r'))
+      comment.remove_suffix(1);
+    const auto first_word = std::min(whole.find_first_not_of(" \t\r"), whole.size());
+
+    std::string code;
+    const bool continued = brackets_ > 0;
+    std::string_view keyword;
+    {
+      Lexer lex{whole.substr(0, hash)};
+      if (!continued) keyword = lex.peek().text;
+      if (!continued && lex.peek().kind == Token::word && lex.peek().text == "end" && depth_ > 0) --depth_;
+      code = words(lex, continued ? std::string_view() : keyword);
+    }
+    if (code.empty() && comment.empty()) {
+      if (!out_.empty() && !out_.ends_with("\n\n")) out_ += '\n';
+      return;
+    }
+    std::string laid(2 * depth_ + (continued ? 4 : 0), ' ');
+    if (code.empty()) {
+      // A comment alone keeps its place if it stands behind statements, as the comments of a table do.
+      if (first_word >= kColumn) laid.assign(first_word, ' ');
+      laid += comment;
+    } else {
+      laid += code;
+      if (!comment.empty()) {
+        const auto gap = hash > laid.size() + 1 ? hash - laid.size() : 2;
+        laid.append(gap, ' ').append(comment);
+      }
+    }
+    out_ += laid + '\n';
+    if (!continued && opens(keyword)) ++depth_;
+  }
+
+  /// The words of a line with the blanks that belong between them.
+  std::string words(Lexer& lex, std::string_view keyword) {
+    std::string out;
+    Token before;
+    bool first_assignment = true;
+    while (lex.peek().kind != Token::end && lex.peek().kind != Token::line) {
+      const Token t = lex.take();
+      const bool wide = (t.is("=") && assigns(keyword) && first_assignment) ||
+                        (compares(t) && (keyword == "wait" || keyword == "expect"));
+      if (!out.empty() && (wide || after_wide_ || blank(before, t, keyword))) out += ' ';
+      if (t.is("=")) first_assignment = false;
+      after_wide_ = wide;
+      if (t.is("[")) ++brackets_, list_ = list_ || before.is("=");
+      if (t.is("]") && brackets_ > 0 && --brackets_ == 0) list_ = false;
+      out += t.kind == Token::word ? squeezed(t.text) : std::string(t.text);
+      before = t;
+    }
+    after_wide_ = false;
+    return out;
+  }
+
+  /// A word without the blanks of its splices.
+  static std::string squeezed(std::string_view word) {
+    std::string out;
+    for (const char c : word)
+      if (c != ' ' && c != '\t' && c != '\r') out += c;
+    return out;
+  }
+
+  bool blank(const Token& before, const Token& t, std::string_view keyword) const {
+    if (t.glued) return false;
+    if (list_ && brackets_ > 0)
+      return !before.is("[") && !t.is("]") && !before.is("*") && !t.is("*") && !before.is("-");
+    if (keyword == "submit" && t.is("*")) return true;
+    const auto symbol = [](const Token& x) { return x.kind == Token::symbol; };
+    // `old (x)`, `in -1`: a word of the language and what it belongs to. `)` and `]` end a value, and a word begins the next.
+    if (symbol(before)) return (before.is(")") || before.is("]")) && !symbol(t);
+    if (!symbol(t)) return true;
+    const bool word_of_language = before.kind == Token::word && (before.text == "in" || before.text == "old" ||
+                                                                 before.text == "repeat" || before.text == "gpus");
+    return word_of_language && (t.is("-") || t.is("("));
+  }
+
+  static constexpr std::size_t kColumn = 24;  // behind which a comment that stands alone is taken for part of a table
+
+  std::string_view text_;
+  std::string out_;
+  std::size_t depth_ = 0;
+  int brackets_ = 0;
+  bool list_ = false, after_wide_ = false;
+};
+
+}  // namespace
+
+std::string format_source(std::string_view text) { return Formatter{text}.run(); }
+
+}  // namespace v0
+}  // namespace sdma

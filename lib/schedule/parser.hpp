@@ -1,0 +1,175 @@
+#pragma once
+// The text of a schedule, read twice: what is declared, then what is done. Internal.
+//
+//   ScheduleParser p{source, options};
+//   p.run();                         // source.count() == 0: p.schedule() is it
+//
+// A name may be used before the line that declares it, and that line may stand in a loop. So the first pass evaluates loops
+// and declarations and skips the bodies of queues and hosts; the second evaluates loops again, skips declarations, and
+// reads bodies, aliases and expectations with all names known. Queues and hosts come in the same order in both.
+#include "../stream/packet_line.hpp"
+#include "sdma/schedule/text.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+class ScheduleParser final : private Symbols {
+ public:
+  ScheduleParser(Source& source, const ParseOptions& options);
+  void run();
+  Schedule& schedule() noexcept { return s_; }
+
+ private:
+  enum class Pass { declare, define };
+  enum class Block { file, queue, host };
+  static constexpr int kDeepest = 32;
+  static constexpr std::uint32_t kMostGpus = 64;
+
+  /// What a name stands for.
+  struct Symbol {
+    enum class Kind { buffer, signal, queue };
+    Kind kind{};
+    std::size_t index{};
+    std::size_t at{};  ///< where it is declared
+  };
+  struct Ref {
+    bool all_gpus{};
+    Place place{};
+    std::string name{};
+    std::size_t at{};
+    std::string text() const { return to_string(place) + "." + name; }
+    Ref on(std::uint32_t gpu) const { return {false, Place::gpu(gpu), name, at}; }
+  };
+
+  /// `at=` of a buffer or a signal: looked up when all names are known.
+  struct Alias {
+    bool signal{};
+    std::size_t index{};
+    std::optional<Ref> ref{};
+    Number offset{};  ///< or the address, where there is no ref
+    std::size_t at{};
+    std::string context{};
+  };
+  enum class Field { taken, unknown, failed };
+
+  // parser.cpp: blocks, loops, and names of numbers
+  void pass(Pass);
+  bool version();
+  void block(Block, int depth);
+  bool statement(Block, int depth);
+  bool not_here(const Token&, Block);
+  bool let(bool param);
+  bool loop(Block, int depth);
+  void rounds(const std::string& variable, Number first, Number last, Block, int depth, const Token& begin);
+  void close(const Token& begin);
+  void skip_body(Block);
+  std::optional<std::string> new_name();
+  std::optional<Number> setting(std::string_view name);
+  void unused_settings();
+
+  // declare.cpp: what is declared, and what is expected
+  bool item(int depth);
+  bool gpus();
+  bool buffer();
+  bool signal();
+  bool queue();
+  bool expect();
+  bool expectation(const Ref& left);
+  bool add_expectation(const Schedule::Range& left, const Schedule::Range& right, bool old, std::size_t at);
+  template <class Fn> bool fields(std::string_view what, std::string_view names, std::string_view required, Fn);
+  template <class Fn> bool each_gpu(const Ref&, Fn);
+  bool declare(const Ref&, Symbol::Kind, std::size_t index);
+  bool alias(Alias&);
+  void resolve_aliases();
+  void resolve(const Alias&);
+
+  // body.cpp: what queues and hosts do
+  bool packet();
+  bool check_packet(const PacketView&, std::size_t at);
+  void check_boundaries(const Token& begin);
+  bool host();
+  bool action(int depth);
+  bool submit();
+  bool set_or_wait(bool wait);
+  bool repeat(int depth);
+  std::optional<Compare> comparison();
+
+  // refs.cpp: names with their places
+  std::optional<Place> place(bool* all);
+  std::optional<Ref> ref(bool all_allowed);
+  const Symbol* find(std::string_view ref, std::size_t at);
+  std::optional<GpuVa> signal_of(const Ref&);
+  /// What stands in the brackets behind a ref, if anything does.
+  struct Part {
+    Number from{};
+    std::optional<Number> to{};
+    bool length{}, given{};  ///< [from..+to]; whether there are brackets
+    std::size_t at{};
+  };
+  std::optional<Part> part();
+  std::optional<Schedule::Range> range(const Ref&, const Part&);
+  std::optional<std::uint64_t> number(std::string_view what, Number least, Number most);
+  std::optional<EpochValue> word_value(GpuVa signal, bool epoch);
+  bool in_schedule(Place, std::size_t at);
+  std::string declared(const Symbol&) const;
+  const Symbol* symbol_of(const Located&) const;
+  std::optional<std::uint64_t> address(std::string_view ref, Number offset, std::size_t at, Source&) override;
+  void epoch(const FieldInfo& f, Linear v) override { line_epochs_.push_back({&f, v}); }
+
+  // what all of them use
+  bool at_line_end() const noexcept { return lex_.peek().kind == Token::line || lex_.peek().kind == Token::end; }
+  bool at(std::string_view word) const noexcept { return lex_.peek().kind == Token::word && lex_.peek().text == word; }
+  bool fail(std::size_t at, std::string message, std::string hint = "") {
+    source_.error(at, std::move(message), std::move(hint));
+    return false;
+  }
+  bool take(std::string_view symbol);
+  /// Is there room for one more declaration, action or expectation?
+  bool room(std::size_t at);
+
+  Source& source_;
+  const ParseOptions& options_;
+  Schedule s_;
+  Pass pass_ = Pass::declare;
+  bool incomplete_ = false;  // the first pass may have missed declarations: what is not there is no error then
+  bool broken_ = false;      // a block has ended without its `end`, and that has been said
+  Names names_;
+  Lexer lex_;
+  PacketLines lines_;
+  std::map<std::string, Symbol, std::less<>> symbols_;
+  std::vector<Alias> aliases_;
+  std::vector<bool> setting_used_;
+  std::vector<std::string> params_;
+  std::string context_;
+  std::uint32_t rounds_ = 0;
+  std::size_t items_ = 0, dwords_ = 0, next_queue_ = 0, gpus_at_ = 0, block_at_ = 0;
+  bool gpus_given_ = false;
+
+  // Of the block that is open.
+  Schedule::Queue* queue_ = nullptr;
+  std::vector<Schedule::Action>* actions_ = nullptr;
+  int repeats_ = 0;
+
+  // Of the packet line that is read.
+  struct LineEpoch {
+    const FieldInfo* field;
+    Linear value;
+  };
+  struct LineAddress {
+    Located symbol;
+    std::size_t at;
+  };
+  std::vector<LineEpoch> line_epochs_;
+  std::vector<LineAddress> line_addresses_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

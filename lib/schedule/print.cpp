@@ -1,0 +1,212 @@
+// Schedules to FLAT.
+#include "../stream/print.hpp"
+#include "extent.hpp"
+#include "sdma/schedule/text.hpp"
+#include "sdma/stream/text.hpp"
+
+#include <array>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+using namespace detail;
+
+std::string value_text(std::uint64_t v, unsigned bits = 64) {
+  char text[kNumber];
+  return {text, put_value(text, v, bits)};
+}
+std::string hex_text(std::uint64_t v) {
+  char text[kNumber];
+  return {text, put_hex(text, v)};
+}
+
+/// "epoch", "-epoch", "4*epoch+1".
+std::string epoch_text(EpochValue v) {
+  if (v.factor == 0) return value_text(static_cast<std::uint64_t>(v.constant));
+  std::string out = v.factor == 1 ? "" : v.factor == -1 ? "-" : std::to_string(v.factor) + "*";
+  out += "epoch";
+  if (v.constant > 0) out += "+";
+  if (v.constant != 0) out += std::to_string(v.constant);
+  return out;
+}
+
+std::string address_text(const Schedule& s, GpuVa va) {
+  auto name = name_of(s, va);
+  return name.empty() ? hex_text(va.value) : name;
+}
+
+class Printer {
+ public:
+  explicit Printer(const Schedule& s) noexcept : s_(s) {}
+
+  std::string run() {
+    out_ = "sdma 1\n";
+    if (s_.gpus > 0) out_ += "gpus " + std::to_string(s_.gpus) + "\n";
+    for (const auto& b : s_.buffers) buffer(b);
+    for (const auto& g : s_.signals) signal(g);
+    for (const auto& q : s_.queues) queue(q);
+    for (const auto& h : s_.hosts) {
+      out_ += "host " + h.name + "\n";
+      actions(h.actions, 1);
+      out_ += "end\n";
+    }
+    for (const auto& e : s_.expectations) out_ += to_text(s_, e) + "\n";
+    return std::move(out_);
+  }
+
+  void action(const Schedule::Action& a, std::size_t depth) {
+    using What = Schedule::Action::Kind;
+    out_.append(2 * depth, ' ');
+    switch (a.kind) {
+      case What::submit: submit(a.queues); break;
+      case What::set: out_ += "set " + name_of(s_, a.signal) + " = " + epoch_text(a.value); break;
+      case What::wait: {
+        constexpr std::array kOperators{"?", "<", "<=", "==", "!=", ">=", ">"};
+        out_ += "wait " + name_of(s_, a.signal) + " " + kOperators[static_cast<std::size_t>(a.func)] + " " +
+                epoch_text(a.value);
+        break;
+      }
+      case What::repeat:
+        out_ += "repeat " + std::to_string(a.rounds) + "\n";
+        actions(a.body, depth + 1);
+        out_.append(2 * depth, ' ').append("end");
+        break;
+    }
+  }
+  std::string take() noexcept { return std::move(out_); }
+
+ private:
+  void actions(const std::vector<Schedule::Action>& all, std::size_t depth) {
+    for (const auto& a : all) {
+      action(a, depth);
+      out_ += "\n";
+    }
+  }
+
+  void submit(const std::vector<std::size_t>& queues) {
+    bool all = queues.size() == s_.queues.size() && queues.size() > 1;
+    for (std::size_t i = 0; all && i < queues.size(); ++i) all = queues[i] == i;
+    out_ += "submit";
+    if (all) out_ += " *";
+    else
+      for (const auto q : queues) out_ += " " + to_string(s_.queues[q].place) + "." + s_.queues[q].name;
+  }
+
+  void buffer(const Schedule::Buffer& b) {
+    out_ += "buffer " + to_string(b.place) + "." + b.name + " bytes=" + plain_bytes(b.bytes);
+    if (b.alignment != 1) out_ += " align=" + plain_bytes(b.alignment);
+    if (b.at) out_ += " at=" + address_text(s_, *b.at);
+    for (std::size_t i = 0; i < b.map.size(); ++i) out_ += (i == 0 ? " map=" : ",") + to_string(b.map[i]);
+    if (b.init != Init::poison) out_ += b.init == Init::random ? " init=random" : " init=zero";
+    out_ += "\n";
+  }
+  void signal(const Schedule::Signal& g) {
+    out_ += "signal " + to_string(g.place) + "." + g.name + " value=" + value_text(g.value, g.bits);
+    if (g.bits != 64) out_ += " bits=" + std::to_string(g.bits);
+    if (g.at) out_ += " at=" + address_text(s_, *g.at);
+    out_ += "\n";
+  }
+
+  void queue(const Schedule::Queue& q) {
+    out_ += "queue " + to_string(q.place) + "." + q.name;
+    out_ += q.peer ? " peer=" + to_string(*q.peer) : " engine=" + std::to_string(q.engine);
+    if (q.ring_bytes != 0) out_ += " ring=" + plain_bytes(q.ring_bytes);
+    out_ += "\n";
+    // Packets without names and epochs go to the disassembler together: it folds those that repeat.
+    std::size_t plain = 0;
+    auto epoch = q.epochs.begin();
+    const std::span<const std::uint32_t> dwords = q.dwords;
+    for (Reader r{dwords}; r;) {
+      const auto begin = r.position();
+      const auto v = r.next();
+      const auto first = epoch;
+      while (epoch != q.epochs.end() && epoch->packet == begin) ++epoch;
+      if (first == epoch && !has_symbol(v)) continue;
+      plain_packets(dwords.subspan(plain, begin - plain), begin == plain);
+      plain = r.position();
+      packet(v, {first, epoch});
+    }
+    plain_packets(dwords.subspan(plain), false);
+    out_ += "end\n";
+  }
+
+  bool has_symbol(const PacketView& v) const {
+    if (!v.whole() || v.info->recognised_only) return false;
+    for (const auto& f : v.info->fields)
+      if (f.kind == Kind::address && locate(s_, GpuVa{value_of(f, v.dwords.data())})) return true;
+    return false;
+  }
+
+  void plain_packets(std::span<const std::uint32_t> dwords, bool none) {
+    if (none || dwords.empty()) return;
+    const auto text = disassemble(dwords);
+    for (std::size_t at = 0; at < text.size();) {
+      const auto end = text.find('\n', at);
+      auto line = std::string_view(text).substr(at, end - at);
+      // FLAT has no comments: "# truncated ...", "# copy_tiled".
+      if (const auto hash = line.find("  #"); hash != line.npos) line = line.substr(0, hash);
+      out_.append("  ").append(line).append("\n");
+      at = end + 1;
+    }
+  }
+
+  void packet(const PacketView& v, std::span<const Schedule::EpochField> epochs) {
+    // A field that depends on the epoch is zero, and zero may be a default, which is not printed.
+    std::vector<std::uint32_t> dwords(v.dwords.begin(), v.dwords.end());
+    const auto of = [&](const FieldInfo& f) -> const Schedule::EpochField* {
+      for (const auto& e : epochs)
+        if (e.field == f.name) return &e;
+      return nullptr;
+    };
+    for (const auto& f : v.info->fields)
+      if (of(f)) store(f, (f.fallback + 1) & f.mask(), dwords.data());
+    auto line = to_text(PacketView{v.info, dwords, false});
+    for (const auto& f : v.info->fields) {
+      if (const auto* e = of(f)) replace(line, f.name, epoch_text(e->value));
+      else if (f.kind == Kind::address)
+        if (const auto name = name_of(s_, GpuVa{value_of(f, v.dwords.data())}); !name.empty())
+          replace(line, f.name, name);
+    }
+    out_.append("  ").append(line).append("\n");
+  }
+  static void replace(std::string& line, std::string_view field, std::string_view by) {
+    const auto key = " " + std::string(field) + "=";
+    const auto at = line.find(key);
+    if (at == line.npos) return;
+    const auto begin = at + key.size(), end = std::min(line.find(' ', begin), line.size());
+    line.replace(begin, end - begin, by);
+  }
+
+  const Schedule& s_;
+  std::string out_;
+};
+
+std::string range_text(const Schedule& s, const Schedule::Range& r) {
+  const auto l = locate(s, r.va);
+  if (!l) return hex_text(r.va.value);
+  const auto name = name_of(s, Located{l->signal, l->index, 0});
+  if (l->offset == 0 && r.bytes == bytes_of(s, *l)) return name;
+  return name + "[" + plain_bytes(l->offset) + "..+" + plain_bytes(r.bytes) + "]";
+}
+
+}  // namespace
+
+std::string to_text(const Schedule& s) { return Printer{s}.run(); }
+
+std::string to_text(const Schedule& s, const Schedule::Action& a) {
+  Printer p{s};
+  p.action(a, 0);
+  return p.take();
+}
+
+std::string to_text(const Schedule& s, const Schedule::Expectation& e) {
+  using What = Schedule::Expectation::Kind;
+  if (e.kind == What::finding) return "expect finding " + e.rule;
+  const auto left = "expect " + range_text(s, e.left) + " == ";
+  if (e.kind == What::value) return left + value_text(e.value, static_cast<unsigned>(8 * e.left.bytes));
+  return left + (e.old ? "old " : "") + range_text(s, e.right);
+}
+
+}  // namespace v0
+}  // namespace sdma

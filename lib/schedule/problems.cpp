@@ -1,0 +1,174 @@
+// What a schedule that was built by hand can get wrong, and a text cannot.
+#include "extent.hpp"
+#include "sdma/schedule/text.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+using namespace detail;
+
+bool is_name(std::string_view s) noexcept {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !s.empty() && letter(s[0]) && s != "epoch" &&
+         std::all_of(s.begin(), s.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+class Check {
+ public:
+  explicit Check(const Schedule& s) noexcept : s_(s) {}
+
+  std::vector<Diagnostic> run() {
+    if (s_.gpus > 64) add("gpus", std::to_string(s_.gpus) + " GPUs are more than 64");
+    for (std::size_t i = 0; i < s_.buffers.size(); ++i) buffer(i);
+    for (std::size_t i = 0; i < s_.signals.size(); ++i) signal(i);
+    for (const auto& q : s_.queues) queue(q);
+    std::set<std::string> hosts;
+    for (const auto& h : s_.hosts) {
+      if (!is_name(h.name)) add("host " + h.name, "this is no name", "letters, digits and _, no digit first");
+      if (!hosts.insert(h.name).second) add("host " + h.name, "another has the same name");
+      for (const auto& a : h.actions) action("host " + h.name, a, 1);
+    }
+    for (const auto& e : s_.expectations) expectation(e);
+    return std::move(found_);
+  }
+
+ private:
+  void add(std::string where, std::string message, std::string hint = "") {
+    found_.push_back({.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
+  }
+
+  void symbol(const std::string& where, Place p, const std::string& name) {
+    if (!p.is_host() && p.index >= s_.gpus)
+      add(where, to_string(p) + " is not in this schedule: gpus " + std::to_string(s_.gpus));
+    if (!is_name(name)) add(where, "'" + name + "' is no name", "letters, digits and _, no digit first");
+    else if (!names_.insert(to_string(p) + "." + name).second) add(where, "another has the same name");
+  }
+
+  void alias(const std::string& where, std::optional<GpuVa> at, std::uint64_t bytes) {
+    // As many steps as there are symbols lead out of every chain that is no circle.
+    for (std::size_t steps = 0; at; ++steps) {
+      const auto l = locate(s_, *at);
+      if (!l) return;
+      if (bytes > bytes_of(s_, *l) - l->offset)
+        return add(where, plain_bytes(bytes) + " bytes at " + name_of(s_, *at) + " are more than it has");
+      if (steps > s_.buffers.size() + s_.signals.size()) return add(where, "this alias is an alias of itself");
+      at = l->signal ? s_.signals[l->index].at : s_.buffers[l->index].at;
+    }
+  }
+
+  void buffer(std::size_t i) {
+    const auto& b = s_.buffers[i];
+    const auto where = "buffer " + name_of(s_, Located{false, i, 0});
+    symbol(where, b.place, b.name);
+    if (b.bytes == 0 || b.bytes > kLinkStride)
+      add(where, "a buffer has 1 to 2^40 bytes, not " + std::to_string(b.bytes));
+    if (!std::has_single_bit(b.alignment) || b.alignment > std::uint64_t{1} << 30)
+      add(where, "an alignment is a power of two up to 1G, not " + std::to_string(b.alignment));
+    for (const auto p : b.map)
+      if (!p.is_host() && p.index >= s_.gpus) add(where, "map: " + to_string(p) + " is not in this schedule");
+    alias(where, b.at, b.bytes);
+  }
+  void signal(std::size_t i) {
+    const auto& g = s_.signals[i];
+    const auto where = "signal " + name_of(s_, Located{true, i, 0});
+    symbol(where, g.place, g.name);
+    if (g.bits != 32 && g.bits != 64) add(where, "a signal has 32 or 64 bits, not " + std::to_string(g.bits));
+    else if (g.bits == 32 && g.value > 0xffffffff) add(where, "its value does not fit in 32 bits");
+    alias(where, g.at, g.bits / 8);
+  }
+
+  void queue(const Schedule::Queue& q) {
+    const auto where = "queue " + to_string(q.place) + "." + q.name;
+    symbol(where, q.place, q.name);
+    if (q.place.is_host()) add(where, "a queue belongs to a GPU");
+    if (q.peer && !q.peer->is_host() && q.peer->index >= s_.gpus)
+      add(where, "peer: " + to_string(*q.peer) + " is not in this schedule");
+    if (q.peer && q.engine != 0) add(where, "it has a peer and an engine: one of them says which engine it is");
+    if (q.engine > 63) add(where, "there is no engine " + std::to_string(q.engine));
+    if (q.ring_bytes != 0 &&
+        (!std::has_single_bit(q.ring_bytes) || q.ring_bytes < 1024 || q.ring_bytes > std::uint64_t{1} << 30))
+      add(where, "a ring is a power of two from 1K to 1G, not " + std::to_string(q.ring_bytes));
+    if (!q.refused.empty()) add(where, "a packet was refused: " + q.refused, "check(packet) says which field it is");
+    packets(where, q);
+  }
+
+  void packets(const std::string& where, const Schedule::Queue& q) {
+    auto epoch = q.epochs.begin();
+    for (Reader r{q.dwords}; r;) {
+      const auto begin = r.position();
+      const auto v = r.next();
+      outside(s_, v, [&](const Outside& o) {
+        add(where + " at dword " + std::to_string(begin), describe(s_, v, o, "").message);
+      });
+      for (; epoch != q.epochs.end() && epoch->packet == begin && v.whole(); ++epoch) {
+        const FieldInfo* field = nullptr;
+        for (const auto& f : v.info->fields)
+          if (f.name == epoch->field) field = &f;
+        constexpr auto kWidest = std::int64_t{1} << 62;
+        const bool narrow = std::max(epoch->value.factor, epoch->value.constant) <= kWidest &&
+                            std::min(epoch->value.factor, epoch->value.constant) >= -kWidest;
+        if (!field || field->kind != Kind::value || stored(*field, v.dwords.data()) != 0 || epoch->value.factor == 0 ||
+            !narrow)
+          add(where + " at dword " + std::to_string(begin),
+              "'" + std::string(epoch->field) + "' cannot depend on the epoch");
+      }
+    }
+    if (epoch != q.epochs.end())
+      add(where, "'" + std::string(epoch->field) + "' at dword " + std::to_string(epoch->packet) + " is in no packet",
+          "epochs stand in the order of their packets");
+  }
+
+  void action(const std::string& where, const Schedule::Action& a, int depth) {
+    using What = Schedule::Action::Kind;
+    if (depth > 32) return add(where, "repeats are nested too deeply");
+    for (const auto q : a.queues)
+      if (q >= s_.queues.size()) add(where, "submits a queue that is not in this schedule");
+    if (a.kind == What::submit && a.queues.empty()) add(where, "submits no queue");
+    if (a.kind == What::set || a.kind == What::wait) {
+      const auto l = locate(s_, a.signal);
+      if (!l || !l->signal || l->offset != 0) add(where, "sets or waits for what is no signal");
+      else if (depth == 1 && a.value.factor != 0) add(where, "'epoch' stands in a repeat only");
+    }
+    if (a.kind == What::wait && (a.func == Compare::always || a.func > Compare::gt))
+      add(where, "waits with a comparison that is none");
+    for (const auto& inner : a.body) action(where, inner, depth + 1);
+  }
+
+  void expectation(const Schedule::Expectation& e) {
+    using What = Schedule::Expectation::Kind;
+    const std::string where = "expect";
+    if (e.kind == What::finding) {
+      if (e.rule.empty()) add(where, "a finding has the id of a rule");
+      return;
+    }
+    const auto inside = [&](const Schedule::Range& r) {
+      const auto l = locate(s_, r.va);
+      return l && r.bytes != 0 && r.bytes <= bytes_of(s_, *l) - l->offset;
+    };
+    const auto l = locate(s_, e.left.va);
+    if (e.kind == What::value) {
+      if (!l || !l->signal || e.left.bytes != bytes_of(s_, *l) || l->offset != 0)
+        add(where, "a number is compared with what is no signal");
+    } else if (!inside(e.left) || !inside(e.right)) {
+      add(where, "compares bytes that are in no buffer and no signal");
+    } else if (e.left.bytes != e.right.bytes) {
+      add(where, plain_bytes(e.left.bytes) + " bytes are compared with " + plain_bytes(e.right.bytes));
+    }
+  }
+
+  const Schedule& s_;
+  std::set<std::string> names_;
+  std::vector<Diagnostic> found_;
+};
+
+}  // namespace
+
+std::vector<Diagnostic> problems(const Schedule& s) { return Check{s}.run(); }
+
+}  // namespace v0
+}  // namespace sdma

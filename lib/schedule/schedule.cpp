@@ -1,0 +1,136 @@
+#include "sdma/schedule/schedule.hpp"
+
+#include "../stream/print.hpp"
+#include "extent.hpp"
+
+namespace sdma {
+inline namespace v0 {
+
+using namespace detail;
+
+std::string to_string(Place p) { return p.is_host() ? "host" : "gpu" + std::to_string(p.index); }
+
+namespace detail {
+
+std::string plain_bytes(std::uint64_t v) {
+  char text[kNumber];
+  return {text, put_bytes(text, v)};
+}
+
+Diagnostic describe(const Schedule& s, const PacketView& v, const Outside& o, std::string_view declared) {
+  const auto name = name_of(s, Located{o.symbol.signal, o.symbol.index, 0});
+  const auto at = o.symbol.offset == 0 ? name : name + "[" + plain_bytes(o.symbol.offset) + "]";
+  Diagnostic d{.message = std::string(v.info->name) + " touches " + plain_bytes(o.bytes) + " bytes at " + at +
+                          ", but " + name + " has " + plain_bytes(o.extent)};
+  const std::string where = declared.empty() ? "" : " " + std::string(declared);
+  if (o.symbol.signal && o.extent == 4 && o.bytes == 8) d.hint = "a 64-bit operation needs bits=64" + where;
+  else if (!declared.empty()) d.hint = name + " is declared" + where;
+  return d;
+}
+
+}  // namespace detail
+
+void Schedule::Queue::mark(std::size_t packet, std::string_view field, EpochValue v) {
+  if (v.factor != 0) {
+    epochs.push_back({packet, field, v});
+    return;
+  }
+  const auto* info = identify(std::span(dwords).subspan(packet));
+  for (const auto& f : info->fields)
+    if (f.name == field) store(f, static_cast<std::uint64_t>(v.constant) & f.mask(), dwords.data() + packet);
+}
+
+void Schedule::Queue::refuse(std::string_view what, Errc e) {
+  refused = std::string(what) + " at dword " + std::to_string(dwords.size()) + ": " + std::string(message(e));
+}
+
+Schedule::Script& Schedule::Script::submit(const Queue& q) {
+  std::size_t i = 0;
+  while (i < schedule_.queues.size() && &schedule_.queues[i] != &q) ++i;
+  to_.push_back({.kind = Action::Kind::submit, .queues = {i}});
+  return *this;
+}
+Schedule::Script& Schedule::Script::submit_all() {
+  Action a{.kind = Action::Kind::submit};
+  for (std::size_t i = 0; i < schedule_.queues.size(); ++i) a.queues.push_back(i);
+  to_.push_back(std::move(a));
+  return *this;
+}
+Schedule::Script& Schedule::Script::set(GpuVa signal, EpochValue v) {
+  to_.push_back({.kind = Action::Kind::set, .signal = signal, .value = v});
+  return *this;
+}
+Schedule::Script& Schedule::Script::wait(GpuVa signal, Compare func, EpochValue v) {
+  to_.push_back({.kind = Action::Kind::wait, .signal = signal, .func = func, .value = v});
+  return *this;
+}
+
+GpuVa Schedule::add_buffer(Buffer b) {
+  buffers.push_back(std::move(b));
+  return link_buffer(buffers.size() - 1);
+}
+GpuVa Schedule::add_signal(Signal s) {
+  signals.push_back(std::move(s));
+  return link_signal(signals.size() - 1);
+}
+Schedule::Queue& Schedule::add_queue(Queue q) {
+  queues.push_back(std::move(q));
+  return queues.back();
+}
+Schedule::Script Schedule::add_host(std::string name) {
+  hosts.push_back({.name = std::move(name)});
+  return {*this, hosts.back().actions};
+}
+void Schedule::expect_value(GpuVa signal, std::uint64_t value) {
+  const auto at = locate(*this, signal);
+  const auto bytes = at && at->signal ? bytes_of(*this, *at) : 0;
+  expectations.push_back({.kind = Expectation::Kind::value, .left = {signal, bytes}, .value = value});
+}
+
+std::uint64_t bytes_of(const Schedule& s, const Located& l) {
+  return l.signal ? s.signals[l.index].bits / 8 : s.buffers[l.index].bytes;
+}
+
+std::optional<Located> locate(const Schedule& s, GpuVa va) {
+  const auto l = stride_of(s, va);
+  return l && l->offset <= bytes_of(s, *l) ? l : std::nullopt;
+}
+
+std::string name_of(const Schedule& s, const Located& l) {
+  const auto& place = l.signal ? s.signals[l.index].place : s.buffers[l.index].place;
+  return to_string(place) + "." + (l.signal ? s.signals[l.index].name : s.buffers[l.index].name);
+}
+std::string name_of(const Schedule& s, GpuVa va) {
+  const auto l = locate(s, va);
+  if (!l) return {};
+  return l->offset == 0 ? name_of(s, *l) : name_of(s, *l) + "[" + plain_bytes(l->offset) + "]";
+}
+
+const Schedule::EpochField* store_epoch(const Schedule::Queue& q, std::uint64_t epoch,
+                                        std::span<std::uint32_t> dwords) {
+  __extension__ typedef __int128 Wide;
+  // Two passes: what does not fit leaves all as it is.
+  for (const bool check : {true, false})
+    for (const auto& e : q.epochs) {
+      const auto* info = identify(dwords.subspan(e.packet));
+      const FieldInfo* field = nullptr;
+      if (info)
+        for (const auto& f : info->fields)
+          if (f.name == e.field) field = &f;
+      if (!field) return &e;
+      const auto v = Wide{e.value.factor} * static_cast<Wide>(epoch) + e.value.constant;
+      const auto most = static_cast<Wide>(field->mask());
+      if (check ? v > most || v < -(most / 2 + 1) : false) return &e;
+      if (!check) store(*field, static_cast<std::uint64_t>(v) & field->mask(), dwords.data() + e.packet);
+    }
+  return nullptr;
+}
+
+bool expects_finding(const Schedule& s) {
+  for (const auto& e : s.expectations)
+    if (e.kind == Schedule::Expectation::Kind::finding) return true;
+  return false;
+}
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,132 @@
+#include "sdma/schedule/text.hpp"
+
+#include "support/catch.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+using namespace sdma;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path source_root() {
+  const char* root = std::getenv("SDMA_SOURCE");
+  return root ? root : ".";
+}
+std::string read(const fs::path& p) {
+  std::ifstream f(p);
+  REQUIRE(f);
+  std::stringstream s;
+  s << f.rdbuf();
+  return s.str();
+}
+std::vector<fs::path> files(const char* folder) {
+  std::vector<fs::path> all;
+  for (const auto& f : fs::directory_iterator(source_root() / folder))
+    if (f.path().extension() == ".sdma") all.push_back(f.path());
+  REQUIRE(all.size() >= 8);
+  return all;
+}
+Schedule parse(const std::string& text, const ParseOptions& o = {}) {
+  auto s = parse_schedule(text, "t", o);
+  if (!s) {
+    for (const auto& e : s.error()) UNSCOPED_INFO(to_string(e));
+    FAIL(text);
+  }
+  return *std::move(s);
+}
+
+}  // namespace
+
+TEST_CASE("FLAT is its own text, and what was parsed") {
+  for (const auto& file : files("tests/schedule/golden")) {
+    INFO(file);
+    const auto flat = read(file);
+    const auto s = parse(flat);
+    CHECK(problems(s).empty());
+    CHECK(to_text(s) == flat);
+    CHECK(format_source(flat) == flat);
+  }
+}
+
+TEST_CASE("the examples mean what their golden FLAT says") {
+  for (const auto& file : files("examples/schedules")) {
+    INFO(file);
+    CHECK(to_text(parse(read(file))) == read(source_root() / "tests/schedule/golden" / file.filename()));
+  }
+}
+
+TEST_CASE("the examples survive their text for every number of GPUs, and are laid out") {
+  for (const auto& file : files("examples/schedules")) {
+    const auto text = read(file);
+    CHECK(format_source(text) == text);
+    if (text.find("param N") == text.npos) continue;
+    for (int n = 2; n <= 8; ++n) {
+      INFO(file << " N=" << n);
+      const auto s = parse(text, {.set = {{"N", std::to_string(n)}}});
+      CHECK(s.gpus == static_cast<std::uint32_t>(n));
+      CHECK(problems(s).empty());
+      CHECK(parse(to_text(s)) == s);
+    }
+  }
+}
+
+TEST_CASE("names may be used before they are declared, also in loops") {
+  const auto s = parse(
+      "sdma 1\ngpus 2\nhost main\n  submit gpu1.q1\nend\nexpect host.b1 == host.b0\n"
+      "buffer host.c bytes=4 at=host.d\nfor i in 0..2\n  queue gpu{i}.q{i} engine=0\n  end\n"
+      "  buffer host.b{i} bytes=4\nend\nbuffer host.d bytes=4\n");
+  REQUIRE(s.hosts.size() == 1);
+  CHECK(s.hosts[0].actions[0].queues == std::vector<std::size_t>{1});
+  CHECK(s.buffers[0].at == link_buffer(3));
+}
+
+TEST_CASE("loops, lets and splices; what a round defines is forgotten") {
+  const auto s = parse(
+      "sdma 1\nlet n = 3\nfor i in 0..n\n  for j in i+1..n\n    let k = i*10+j\n"
+      "    buffer host.b{k} bytes=k\n  end\nend\nfor i in 5..5\n  buffer nonsense %%\nend\n");
+  REQUIRE(s.buffers.size() == 3);
+  CHECK(s.buffers[0].name == "b1");
+  CHECK(s.buffers[2].name == "b12");
+  CHECK(s.buffers[2].bytes == 12);
+}
+
+TEST_CASE("times repeats a packet and what depends on its epoch") {
+  const auto s = parse(
+      "sdma 1\ngpus 1\nsignal host.w value=0\nqueue gpu0.q engine=0\n"
+      "  fence addr=host.w value=epoch times=3\nend\n");
+  REQUIRE(s.queues[0].epochs.size() == 3);
+  CHECK(s.queues[0].epochs[2].packet == 8);
+  CHECK(parse(to_text(s)) == s);
+}
+
+TEST_CASE("gpu* is a line for each GPU, on both sides of an expectation") {
+  const auto s = parse(
+      "sdma 1\ngpus 3\nbuffer gpu*.a bytes=8\nbuffer gpu*.b bytes=8\nexpect gpu*.a == old gpu*.b\n"
+      "expect gpu*.a == gpu0.b\n");
+  REQUIRE(s.expectations.size() == 6);
+  CHECK(s.expectations[2].left.va == link_buffer(2));
+  CHECK(s.expectations[2].right.va == link_buffer(5));
+  CHECK(s.expectations[5].right.va == link_buffer(3));
+}
+
+TEST_CASE("a layout changes blanks and nothing else") {
+  const std::string messy =
+      "sdma   1 # version\n\n\n\nparam  N=2*( 1 + 0 )\n   gpus N\nbuffer gpu*.a   bytes = N * 4K  init = random\n"
+      "signal host.s value= -1\nfor i in 0 .. N\nqueue gpu{ i }.q engine=0      # a comment\n# alone\n"
+      "write dst = gpu{i}.a[ 8 * i ] data = [ 0x1 * 4 -1\n -2 ]\nfence addr=host.s value=epoch - 1\nend\nend\n"
+      "host main\nsubmit *\nrepeat 2\nset host.s=epoch\nwait host.s>=epoch\nend\nend\nexpect host.s==-1\n\n\n";
+  const std::string neat =
+      "sdma 1   # version\n\nparam N = 2*(1+0)\ngpus N\nbuffer gpu*.a bytes=N*4K init=random\n"
+      "signal host.s value=-1\nfor i in 0..N\n  queue gpu{i}.q engine=0      # a comment\n    # alone\n"
+      "    write dst=gpu{i}.a[8*i] data=[0x1*4 -1\n        -2]\n    fence addr=host.s value=epoch-1\n  end\nend\n"
+      "host main\n  submit *\n  repeat 2\n    set host.s = epoch\n    wait host.s >= epoch\n  end\nend\n"
+      "expect host.s == -1\n";
+  CHECK(format_source(messy) == neat);
+  CHECK(format_source(neat) == neat);
+  CHECK(parse(messy) == parse(neat));
+}
