@@ -42,7 +42,7 @@ int run(const Options& o) {
   const auto dwords = o.input == From::text ? assemble(*text, name) : from_json_lines(*text, name);
   if (!dwords) {
     for (const auto& e : dwords.error()) report(e);
-    return kFindings;
+    return kInput;
   }
   if (overwrites(o)) return complain("-o " + o.output + " is the input"), kUsage;
   Output out{o.output};
