@@ -1,19 +1,53 @@
 #pragma once
-// Queues of a process. None can be created yet: ENOMEM, as on a GPU whose engines are all taken. Under the node's lock.
-#include "events.hpp"
+// Queues as the ioctls see them: which engine and slot, what they stand on, and what the kernel refuses.
+//
+//   engine   SDMA: the host-facing ones; SDMA_XGMI: the others; BY_ENG_ID: the one that is named; 8 slots each
+//   stands   on a ring that is exactly one mapping, and on a page for each pointer: pinned until the queue is destroyed
+//   change   creating, destroying and updating unmap all queues of the GPU for a moment: a doorbell that is rung meanwhile
+//            is lost, and wptr in memory is honoured
+//
+// Destroying does not drain: what is between rptr and wptr never runs.
+// Threads: under the node's lock. Results are 0 or an errno.
 #include "memory.hpp"
+#include "server.hpp"
 
-#include <cerrno>
+#include <map>
+#include <memory>
+#include <vector>
 
 namespace sdma::emulator {
 
 class Queues {
  public:
-  Queues(Memory&, Events&, const SysfsNode&) {}
-  int create(kfd::CreateQueue&) { return ENOMEM; }
-  int destroy(std::uint32_t) { return EINVAL; }
-  int update(const kfd::UpdateQueue& a) { return a.percentage > kfd::kMaxPercentage ? EINVAL : EFAULT; }
-  bool exists(std::uint32_t) const { return false; }
+  Queues(Memory&, Events&, const SysfsNode&);
+
+  int create(kfd::CreateQueue&);
+  int destroy(std::uint32_t id);
+  int update(const kfd::UpdateQueue&);
+  bool exists(std::uint32_t id) const { return queues_.count(id) != 0; }
+
+ private:
+  struct Entry {
+    std::uint32_t gpu{}, engine{}, slot{}, doorbell{};
+    bool aql{};
+    PipelineConfig config{};
+    std::uint64_t* wptr{};
+    std::uint64_t ring{}, ring_bytes{};
+    std::vector<std::uint64_t> pinned{};  ///< handles
+  };
+
+  int place(const kfd::CreateQueue&, Entry&) const;
+  int stand(const kfd::CreateQueue&, Entry&);
+  int ring_of(Entry&, std::uint64_t va, std::uint64_t bytes);
+  int pin(Entry&, std::uint64_t va, std::uint64_t bytes);
+  void unpin(Entry&);
+  std::unique_ptr<HwQueue> make(const kfd::CreateQueue&, Entry&, std::uint32_t id);
+  std::uint64_t* doorbell(const Entry& e) const noexcept;
+
+  Memory& memory_;
+  const SysfsNode& node_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::map<std::uint32_t, Entry> queues_;
 };
 
 }  // namespace sdma::emulator

@@ -1,0 +1,61 @@
+#pragma once
+// How a sleeping server learns that a program has stored a doorbell, which is a plain store to a shared page.
+//
+//   protect   The program's mappings of the page are write-protected (userfaultfd): its store stops in the kernel, which tells
+//             us; the protection is taken off, the store is done, the server is awake. No cost while idle, no signal handler.
+//   park      Naps of 20 us to 1 ms. Where the kernel refuses userfaultfd, and until the mapping is found.
+//   spin      Never sleeps: see Server.
+//
+// Mappings are those that /proc/self/maps shows for the arena's inode at the doorbells' offset: however the program made
+// them. They are looked up when the server falls asleep after queues came or went; a mapping made later is found by a slow
+// look every kSlow, and protected from then on.
+//
+// `sleep` and `arm` are the server thread's; `knock` and `mappings_changed` anybody's. No errors: at worst, naps.
+#include "options.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sdma::emulator {
+
+class Doorbells {
+ public:
+  explicit Doorbells(std::uint32_t gpu);
+  ~Doorbells();
+  Doorbells(const Doorbells&) = delete;
+  Doorbells& operator=(const Doorbells&) = delete;
+
+  /// Until a doorbell is stored, a knock, or at most `nap` ns where nothing better is to be had or `short_nap` is asked for.
+  /// Returns at once when it has just protected the page: look once more.
+  void sleep(std::uint64_t nap, bool short_nap) noexcept;
+  /// The server has work: the page is the program's again. If it was still protected, a doorbell came another way.
+  void awake() noexcept {
+    if (armed_) {
+      protect(false);
+      stale_.store(true, std::memory_order_relaxed);
+    }
+  }
+  void knock() noexcept;
+  void mappings_changed() noexcept { stale_.store(true, std::memory_order_release); }
+
+ private:
+  struct Range {
+    std::uint64_t begin, bytes;
+  };
+  bool open() noexcept;
+  bool find() noexcept;
+  bool protect(bool on) noexcept;
+  void take_faults() noexcept;
+
+  const std::uint32_t gpu_;
+  int bell_ = -1;   ///< eventfd of knocks
+  int fault_ = -1;  ///< userfaultfd
+  bool refused_ = false, armed_ = false;
+  std::atomic<bool> stale_{true};
+  std::vector<Range> ranges_;
+};
+
+}  // namespace sdma::emulator

@@ -1,0 +1,82 @@
+#pragma once
+// A queue as the node's thread serves it: where its doorbell and pointers are, and what one step of it does.
+//
+//   q.map();                     // queues of the GPU came or went: the doorbell is forgotten, wptr counts
+//   q.look();                    // did the doorbell move?
+//   q.step()                     // Progress, as a Pipeline's
+//
+// One thread at a time: the GPU's server, or, between two of its rounds, who holds the server.
+#include "sdma/engine/pipeline.hpp"
+
+#include <cstdint>
+#include <memory>
+
+namespace sdma::emulator {
+
+class HwQueue {
+ public:
+  HwQueue(std::uint32_t queue_id, EngineId e, std::uint64_t* doorbell, const std::uint64_t* wptr)
+      : id(queue_id), engine(e), cell_(doorbell), wptr_(wptr) {}
+  virtual ~HwQueue() = default;
+  HwQueue(const HwQueue&) = delete;
+  HwQueue& operator=(const HwQueue&) = delete;
+
+  const std::uint32_t id;
+  const EngineId engine;
+  bool active = true;    ///< has a ring and a share of the GPU
+  bool evicted = false;  ///< after a VM fault: never runs again
+  bool at_rest = true;   ///< nothing to do before the doorbell moves
+
+  bool runs() const noexcept { return active && !evicted; }
+  /// A ring is an event to hardware and a value here: the old one is taken away, for the next queue in this place may ring the
+  /// same. The doorbell first: a producer that stores wptr and rings between the two accesses is seen by its ring.
+  void map() noexcept {
+    __atomic_store_n(cell_, kSilent, __ATOMIC_SEQ_CST);
+    mapped_at_ = __atomic_load_n(wptr_, __ATOMIC_SEQ_CST);
+  }
+  /// True if there is a new position; the queue knows it then.
+  bool look() noexcept {
+    const auto bell = __atomic_load_n(cell_, __ATOMIC_ACQUIRE);
+    const auto position = bell == kSilent ? mapped_at_ : bell;
+    if (position == told_) return false;
+    told_ = position;
+    at_rest = false;
+    rung(position);
+    return true;
+  }
+  virtual Progress step() noexcept = 0;
+  /// Keeps its engine to itself while it waits.
+  virtual bool holds_engine() const noexcept { return false; }
+  std::uint64_t told() const noexcept { return told_; }
+
+ protected:
+  virtual void rung(std::uint64_t position) noexcept = 0;
+
+ private:
+  static constexpr std::uint64_t kSilent = ~std::uint64_t{0};  ///< no position: those are multiples of 4, or small
+  std::uint64_t* cell_;
+  const std::uint64_t* wptr_;
+  std::uint64_t told_ = 0, mapped_at_ = 0;
+};
+
+/// An sDMA queue: the engine's pipeline behind a doorbell.
+class SdmaQueue final : public HwQueue {
+ public:
+  SdmaQueue(const PipelineConfig& c, std::uint64_t* doorbell, const std::uint64_t* wptr)
+      : HwQueue(static_cast<std::uint32_t>(c.queue), c.engine, doorbell, wptr), reader_(*c.reader), pipeline_(c) {}
+  Progress step() noexcept override {
+    const AddressSpace::Reader::Section section(reader_);
+    return pipeline_.step(kBudget);
+  }
+  bool holds_engine() const noexcept override { return pipeline_.holds_engine(); }
+  const Pipeline& pipeline() const noexcept { return pipeline_; }
+
+ private:
+  static constexpr std::uint32_t kBudget = 32;  ///< actions before another queue has its turn
+  void rung(std::uint64_t position) noexcept override { pipeline_.doorbell(position); }
+
+  AddressSpace::Reader& reader_;
+  Pipeline pipeline_;
+};
+
+}  // namespace sdma::emulator

@@ -1,0 +1,210 @@
+#include "queues.hpp"
+
+#include "aql.hpp"
+#include "options.hpp"
+#include "user.hpp"
+
+#include <bit>
+#include <cerrno>
+
+namespace sdma::emulator {
+namespace {
+
+constexpr int kNotSupported = 524;  ///< the kernel's ENOTSUPP, which user space has no name for
+constexpr std::uint32_t kFirstComputeDoorbell = 512, kComputeQueues = 192;
+
+int check(std::uint64_t ring, std::uint32_t bytes, std::uint32_t percentage, std::uint32_t priority) {
+  if ((percentage & 0xff) > kfd::kMaxPercentage || priority > kfd::kMaxPriority) return EINVAL;
+  if (ring != 0 && !plausible(ring, 8)) return EFAULT;
+  if (bytes != 0 && !std::has_single_bit(bytes)) return EINVAL;
+  return 0;
+}
+
+}  // namespace
+
+Queues::Queues(Memory& m, Events& e, const SysfsNode& n) : memory_(m), node_(n) {
+  for (std::uint32_t g = 0; g < n.gpus.size(); ++g)
+    servers_.push_back(std::make_unique<Server>(GpuId{g}, n.gpus[g].gpu_id, m.gpu(g).space, e));
+}
+
+/// An engine and a slot of it that nobody has.
+int Queues::place(const kfd::CreateQueue& a, Entry& e) const {
+  const auto& gpu = node_.topology.gpus[e.gpu];
+  std::uint32_t first = 0, end = 0;
+  switch (a.type) {
+    case kfd::kQueueSdma: end = gpu.host_engines; break;
+    case kfd::kQueueSdmaXgmi:
+      first = gpu.host_engines;
+      end = gpu.engines();
+      break;
+    case kfd::kQueueSdmaByEngine:
+      if (a.sdma_engine_id >= gpu.engines()) return EINVAL;
+      first = a.sdma_engine_id;
+      end = first + 1;
+      break;
+    case kfd::kQueueComputeAql: break;
+    default: return kNotSupported;
+  }
+  e.aql = a.type == kfd::kQueueComputeAql;
+  const auto taken = [&](std::uint32_t engine, std::uint32_t slot) {
+    for (const auto& [id, q] : queues_)
+      if (q.gpu == e.gpu && q.aql == e.aql && q.engine == engine && q.slot == slot) return true;
+    return false;
+  };
+  if (e.aql) {
+    e.engine = kComputeEngine.value;
+    while (e.slot < kComputeQueues && taken(e.engine, e.slot)) ++e.slot;
+    e.doorbell = kFirstComputeDoorbell + e.slot;
+    return e.slot < kComputeQueues ? 0 : ENOMEM;
+  }
+  // Slot by slot, so that queues spread over the engines first.
+  for (e.slot = 0; e.slot < gpu.queues_per_engine; ++e.slot)
+    for (e.engine = first; e.engine < end; ++e.engine)
+      if (!taken(e.engine, e.slot)) {
+        e.doorbell = e.engine * gpu.queues_per_engine + e.slot;
+        return 0;
+      }
+  return ENOMEM;
+}
+
+int Queues::pin(Entry& e, std::uint64_t va, std::uint64_t bytes) {
+  auto* o = memory_.exactly(e.gpu, va & ~(kPage - 1), bytes);
+  if (!o || !o->host) return EINVAL;
+  ++o->pins;
+  e.pinned.push_back(o->handle);
+  return 0;
+}
+
+void Queues::unpin(Entry& e) {
+  for (auto handle : e.pinned)
+    if (auto* o = memory_.find(handle)) --o->pins;
+  e.pinned.clear();
+}
+
+int Queues::ring_of(Entry& e, std::uint64_t va, std::uint64_t bytes) {
+  if (const int error = pin(e, va, bytes)) return error;
+  // One piece for the engine: a ring that was asked for twice counts as its first half's memory.
+  auto* host = memory_.host(e.gpu, va, bytes);
+  if (!host && memory_.find(e.pinned.back())->doubled()) host = memory_.host(e.gpu, va, bytes / 2);
+  if (!host) return EINVAL;
+  e.config.ring = {reinterpret_cast<std::uint32_t*>(host), bytes / 4};
+  e.ring = va;
+  e.ring_bytes = bytes;
+  return 0;
+}
+
+/// What the queue stands on: found, checked and pinned.
+int Queues::stand(const kfd::CreateQueue& a, Entry& e) {
+  const auto bytes = a.ring_bytes < kfd::kMinRingBytes ? kfd::kMinRingBytes : a.ring_bytes;
+  if (const int error = ring_of(e, a.ring, bytes)) return error;
+  if (const int error = pin(e, a.wptr, kPage)) return error;
+  if (const int error = pin(e, a.rptr, kPage)) return error;
+  e.wptr = reinterpret_cast<std::uint64_t*>(memory_.host(e.gpu, a.wptr, 8));
+  e.config.rptr = reinterpret_cast<std::uint64_t*>(memory_.host(e.gpu, a.rptr, 8));
+  return e.wptr && e.config.rptr && a.wptr % 8 == 0 && a.rptr % 8 == 0 ? 0 : EINVAL;
+}
+
+std::uint64_t* Queues::doorbell(const Entry& e) const noexcept {
+  return reinterpret_cast<std::uint64_t*>(memory_.doorbells(e.gpu)) + e.doorbell;
+}
+
+std::unique_ptr<HwQueue> Queues::make(const kfd::CreateQueue& a, Entry& e, std::uint32_t id) {
+  auto& server = *servers_[e.gpu];
+  if (e.aql)
+    return std::make_unique<AqlQueue>(
+        AqlConfig{.id = id,
+                  .gpu = GpuId{e.gpu},
+                  .ring = reinterpret_cast<std::byte*>(e.config.ring.data()),
+                  .packets = e.config.ring.size_bytes() / 64,
+                  .doorbell = doorbell(e),
+                  .wptr = e.wptr,
+                  .rptr = e.config.rptr,
+                  .rptr_va = GpuVa{a.rptr},
+                  .reader = &server.reader(),
+                  .events = &server.events(),
+                  .vm_fault = [&server](GpuVa va) { server.vm_fault(va, Access::read, false); }});
+  auto& c = e.config;
+  c.reader = &server.reader();
+  c.gpu = GpuId{e.gpu};
+  c.engine = EngineId{e.engine};
+  c.queue = id;
+  c.ordering = options().ordering;
+  c.seed = options().seed * 1024 + id;
+  c.state = &server.state(c.engine);
+  c.hooks = server.hooks();
+  return std::make_unique<SdmaQueue>(c, doorbell(e), e.wptr);
+}
+
+int Queues::create(kfd::CreateQueue& a) {
+  if (const int error = check(a.ring, a.ring_bytes, a.percentage, a.priority)) return error;
+  if (!plausible(a.rptr, 4) || !plausible(a.wptr, 4)) return EFAULT;
+  Entry e{.gpu = memory_.index(a.gpu_id)};
+  if (a.type == kfd::kQueueCompute || a.type > kfd::kQueueSdmaByEngine) return kNotSupported;
+  if (e.gpu == memory_.gpus()) return EINVAL;
+  if (!memory_.gpu(e.gpu).acquired) return ENODEV;
+  if (const int error = place(a, e)) return error;
+  std::uint32_t id = 0;
+  for (auto it = queues_.begin(); it != queues_.end() && it->first == id; ++it) ++id;
+  if (id >= kfd::kMaxQueues) return ENOMEM;
+  if (const int error = stand(a, e)) {
+    unpin(e);
+    return error;
+  }
+  auto q = make(a, e, id);
+  q->active = (a.percentage & 0xff) != 0 && a.ring != 0;
+  servers_[e.gpu]->change([&] { servers_[e.gpu]->add(std::move(q)); });
+  a.queue_id = id;
+  a.doorbell_offset = doorbell_offset(e.gpu) | e.doorbell * sizeof(std::uint64_t);
+  trace_queue(GpuId{e.gpu}, EngineId{e.engine}, id, e.ring_bytes, true);
+  queues_.emplace(id, std::move(e));
+  return 0;
+}
+
+int Queues::destroy(std::uint32_t id) {
+  const auto it = queues_.find(id);
+  if (it == queues_.end()) return EINVAL;
+  auto& e = it->second;
+  auto& server = *servers_[e.gpu];
+  std::unique_ptr<HwQueue> gone;
+  server.change([&] { gone = server.remove(id); });
+  trace_queue(GpuId{e.gpu}, EngineId{e.engine}, id, __atomic_load_n(e.config.rptr, __ATOMIC_RELAXED), false);
+  unpin(e);
+  queues_.erase(it);
+  return 0;
+}
+
+int Queues::update(const kfd::UpdateQueue& a) {
+  if (const int error = check(a.ring, a.ring_bytes, a.percentage, a.priority)) return error;
+  const auto it = queues_.find(a.queue_id);
+  if (it == queues_.end()) return EFAULT;
+  auto& e = it->second;
+  auto& server = *servers_[e.gpu];
+  const bool active = a.ring != 0 && a.ring_bytes != 0 && (a.percentage & 0xff) != 0;
+  std::unique_ptr<HwQueue> fresh;
+  if (active && (a.ring != e.ring || a.ring_bytes != e.ring_bytes)) {
+    if (e.aql) return EINVAL;
+    auto next = e;
+    next.pinned.clear();
+    if (const int error = ring_of(next, a.ring, a.ring_bytes)) {
+      unpin(next);
+      return error;
+    }
+    // The old ring is let go; the pages of the pointers stay.
+    if (auto* o = memory_.find(e.pinned.front())) --o->pins;
+    e.config.ring = next.config.ring;
+    e.ring = next.ring;
+    e.ring_bytes = next.ring_bytes;
+    e.pinned.front() = next.pinned.front();
+    fresh = make({}, e, a.queue_id);
+  }
+  server.change([&] {
+    if (fresh) {
+      (void)server.remove(a.queue_id);
+      server.add(std::move(fresh));
+    }
+    server.find(a.queue_id)->active = active;
+  });
+  return 0;
+}
+
+}  // namespace sdma::emulator

@@ -1,0 +1,76 @@
+#pragma once
+// One GPU of one process: a thread that serves all its queues, engine by engine, and learns of doorbells by itself.
+//
+//   server.change([&] { queues.push_back(...); });     // between two rounds, all queues unmapped and mapped again
+//
+//   round     each queue: look at the doorbell, then one step; a poll that holds its engine keeps its neighbours waiting
+//   busy      rounds follow each other
+//   nothing   looks on for kSpin, then sleeps: until the doorbell page is written (see doorbells.hpp), or in naps where a
+//             poll waits for memory that the program may store at any time
+//
+// The thread starts with the first queue, has all signals blocked, and is never joined: it ends with the process.
+// `change` from any thread but this one. A step calls back into Events, never into anything that takes the node's lock.
+#include "doorbells.hpp"
+#include "events.hpp"
+#include "hw_queue.hpp"
+#include "trace.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace sdma::emulator {
+
+class Server {
+ public:
+  Server(GpuId, std::uint32_t gpu_id, AddressSpace&, Events&);
+
+  /// Runs `fn` while no queue is mapped.
+  void change(const std::function<void()>& fn);
+  void add(std::unique_ptr<HwQueue>);
+  std::unique_ptr<HwQueue> remove(std::uint32_t id);
+  HwQueue* find(std::uint32_t id) noexcept;
+
+  AddressSpace::Reader& reader() noexcept { return reader_; }
+  Events& events() noexcept { return events_; }
+  EngineState& state(EngineId e) noexcept { return states_[e.value]; }
+  GpuId gpu() const noexcept { return gpu_; }
+  PipelineHooks hooks() noexcept;
+  /// Somebody stored something that a poll of ours may wait for.
+  void nudge() noexcept;
+
+  /// A VM fault of a queue of ours: all stop, the process is told. From within a step.
+  void vm_fault(GpuVa, Access, bool mapped) noexcept;
+
+ private:
+  static constexpr std::uint32_t kEngines = 64;
+
+  void start();
+  void run() noexcept;
+  Progress round() noexcept;
+  Progress serve(HwQueue&) noexcept;
+  void rest(Progress) noexcept;
+  void on_fault(const Fault&) noexcept;
+
+  const GpuId gpu_;
+  const std::uint32_t gpu_id_;
+  Events& events_;
+  AddressSpace::Reader reader_;
+  std::array<EngineState, kEngines> states_{};
+  Doorbells doorbells_;
+
+  std::mutex mutex_;  // over what follows, to holders_
+  std::atomic<std::uint32_t> asked_{0};
+  std::vector<std::unique_ptr<HwQueue>> queues_;
+  std::array<HwQueue*, kEngines> holders_{};
+  bool evict_ = false;
+  bool started_ = false;
+  EngineId serving_{};  ///< whose step it is
+
+  std::atomic<bool> polls_{false};         ///< asleep with a poll that waits
+  std::uint64_t last_work_ = 0, nap_ = 0;  ///< ns
+};
+
+}  // namespace sdma::emulator

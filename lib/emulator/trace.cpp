@@ -1,0 +1,138 @@
+#include "trace.hpp"
+
+#include "options.hpp"
+#include "real.hpp"
+
+#include "sdma/trace/write.hpp"
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+namespace sdma::emulator {
+namespace {
+
+class File {
+ public:
+  File() : pid_(::getpid()) {
+    const auto& path = options().trace;
+    // The tool has emptied the file; whoever finds a trace in it is a child.
+    fd_ = open(path);
+    if (fd_ >= 0 && ::lseek(fd_, 0, SEEK_END) != 0) {
+      ::close(fd_);
+      fd_ = open(fmt::format("{}.{}", path, pid_));
+    }
+    trace_.events.resize(1);
+    put_header();
+  }
+
+  std::mutex mutex;
+  pid_t pid() const noexcept { return pid_; }
+
+  void event(GpuId g, EngineId e, std::uint64_t queue, trace::Event v, const std::string& text = {}) {
+    v.ns = trace::now();
+    v.lane = lane(g, e, queue);
+    if (!text.empty()) v.text = text_of(text);
+    trace_.events[0] = v;
+    const auto all = trace::to_json_lines(trace_);
+    const auto last = all.rfind('\n', all.size() - 2);
+    write(std::string_view(all).substr(last + 1));
+    ++events_;
+    put_header();
+  }
+
+ private:
+  static int open(const std::string& path) { return SDMA_REAL(open)(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644); }
+
+  void write(std::string_view line) {
+    const auto n = ::pwrite(fd_, line.data(), line.size(), at_);
+    if (n > 0) at_ += n;
+  }
+  void put_header() {
+    const auto line = fmt::format("{{\"sdma_trace\":1,\"clock\":\"steady\",\"events\":{:>12},\"lost\":0}}\n", events_);
+    if (at_ == 0) at_ = static_cast<off_t>(line.size());
+    [[maybe_unused]] const auto n = ::pwrite(fd_, line.data(), line.size(), 0);
+  }
+
+  trace::LaneId lane(GpuId g, EngineId e, std::uint64_t queue) {
+    const trace::Lane wanted{.group = fmt::format("gpu{}", g.value),
+                             .name = e.value == kCompute ? fmt::format("compute queue {}", queue)
+                                                         : fmt::format("engine {} queue {}", e.value, queue)};
+    for (std::uint32_t i = 0; i < trace_.lanes.size(); ++i)
+      if (trace_.lanes[i] == wanted) return {i};
+    write(fmt::format("{{\"lane\":{},\"group\":\"{}\",\"name\":\"{}\"}}\n", trace_.lanes.size(), wanted.group,
+                      wanted.name));
+    trace_.lanes.push_back(wanted);
+    return {static_cast<std::uint32_t>(trace_.lanes.size() - 1)};
+  }
+  trace::TextId text_of(const std::string& text) {
+    for (std::uint32_t i = 0; i < trace_.texts.size(); ++i)
+      if (trace_.texts[i] == text) return {i};
+    trace_.texts.push_back(text);
+    // Through the one writer, for its escapes.
+    trace::Trace one{.texts = {text}};
+    const auto all = trace::to_json_lines(one);
+    const auto is = all.find("\"is\"");
+    write(fmt::format("{{\"text\":{},{}", trace_.texts.size() - 1, std::string_view(all).substr(is)));
+    return {static_cast<std::uint32_t>(trace_.texts.size() - 1)};
+  }
+
+  static constexpr std::uint32_t kCompute = 63;  ///< the place of compute queues among the engines
+
+  const pid_t pid_;
+  int fd_ = -1;
+  off_t at_ = 0;
+  std::uint64_t events_ = 0;
+  trace::Trace trace_;
+};
+
+/// That of this process: a forked child begins one of its own, and never touches the parent's lock.
+File& file() {
+  static std::atomic<File*> current{nullptr};
+  auto* f = current.load(std::memory_order_acquire);
+  if (f && f->pid() == ::getpid()) return *f;
+  auto* fresh = new File;
+  if (current.compare_exchange_strong(f, fresh, std::memory_order_acq_rel)) return *fresh;
+  delete fresh;
+  return *f;
+}
+
+void put(GpuId g, EngineId e, std::uint64_t queue, const trace::Event& v, const std::string& text = {}) {
+  if (!trace_on()) return;
+  auto& f = file();
+  const std::lock_guard lock(f.mutex);
+  f.event(g, e, queue, v, text);
+}
+
+}  // namespace
+
+bool trace_on() noexcept { return !options().trace.empty(); }
+
+void trace_queue(GpuId g, EngineId e, std::uint64_t queue, std::uint64_t n, bool created) noexcept {
+  if (created) put(g, e, queue, {.kind = trace::Kind::queue_created, .value = n});
+  else put(g, e, queue, {.kind = trace::Kind::queue_destroyed, .position = n});
+}
+
+void trace_doorbell(GpuId g, EngineId e, std::uint64_t queue, std::uint64_t position) noexcept {
+  put(g, e, queue, {.kind = trace::Kind::doorbell, .position = position});
+}
+
+void trace_packet(GpuId g, EngineId e, const PacketEvent& p, bool begins) noexcept {
+  trace::Event v{.kind = begins ? trace::Kind::packet_begin : trace::Kind::packet_end, .position = p.position};
+  if (begins) {
+    v.length = static_cast<std::uint32_t>(p.view.dwords.size());
+    v.kept = static_cast<std::uint8_t>(std::min(p.view.dwords.size(), trace::Event::kDwords));
+    std::copy_n(p.view.dwords.begin(), v.kept, v.dwords.begin());
+  }
+  put(g, e, p.queue, v);
+}
+
+void trace_fault(const Fault& f) noexcept {
+  put(f.gpu, f.engine, f.queue, {.kind = trace::Kind::fault, .position = f.position, .address = f.va}, describe(f));
+}
+
+}  // namespace sdma::emulator

@@ -1,0 +1,22 @@
+#pragma once
+// What the node did, as it happens: the JSON Lines of docs/trace.md, a line an event, written at once, so that a program that
+// is killed leaves a trace that can be read. The first process writes FILE, its children FILE.PID.
+//
+//   tail -f FILE        a live queue
+//
+// Off unless SDMA_EMULATE_TRACE names a file. Any thread; one event at a time. What cannot be written is lost, silently:
+// the program goes before its trace.
+#include "sdma/engine/pipeline.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace sdma::emulator {
+
+bool trace_on() noexcept;
+void trace_queue(GpuId, EngineId, std::uint64_t queue, std::uint64_t ring_bytes, bool created) noexcept;
+void trace_doorbell(GpuId, EngineId, std::uint64_t queue, std::uint64_t position) noexcept;
+void trace_packet(GpuId, EngineId, const PacketEvent&, bool begins) noexcept;
+void trace_fault(const Fault&) noexcept;
+
+}  // namespace sdma::emulator

@@ -1,0 +1,185 @@
+// ROCr's asynchronous copies on the node, every byte verified: both ways, a box, locked memory, profiling, between GPUs.
+// Run under `sdma emulate --gpus=N --gpu=gfx90a`, and with gfx942.
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include "support/catch.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+namespace {
+
+struct Agent {
+  hsa_agent_t agent{};
+  hsa_amd_memory_pool_t pool{};
+};
+
+struct Runtime {
+  Agent cpu{};
+  std::vector<Agent> gpus{};
+
+  Runtime() {
+    REQUIRE(hsa_init() == HSA_STATUS_SUCCESS);
+    REQUIRE(hsa_iterate_agents(
+                [](hsa_agent_t a, void* self) {
+                  hsa_device_type_t type{};
+                  hsa_agent_get_info(a, HSA_AGENT_INFO_DEVICE, &type);
+                  auto& r = *static_cast<Runtime*>(self);
+                  Agent found{.agent = a};
+                  hsa_amd_agent_iterate_memory_pools(
+                      a,
+                      [](hsa_amd_memory_pool_t p, void* out) {
+                        hsa_amd_segment_t segment{};
+                        hsa_amd_memory_pool_get_info(p, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment);
+                        auto& pool = *static_cast<hsa_amd_memory_pool_t*>(out);
+                        if (segment == HSA_AMD_SEGMENT_GLOBAL && pool.handle == 0) pool = p;
+                        return HSA_STATUS_SUCCESS;
+                      },
+                      &found.pool);
+                  if (type == HSA_DEVICE_TYPE_GPU) r.gpus.push_back(found);
+                  else if (r.cpu.agent.handle == 0) r.cpu = found;
+                  return HSA_STATUS_SUCCESS;
+                },
+                this) == HSA_STATUS_SUCCESS);
+  }
+  ~Runtime() { hsa_shut_down(); }
+
+  /// Memory of a pool that all agents may touch.
+  std::uint8_t* allocate(const Agent& a, std::size_t bytes) {
+    void* p = nullptr;
+    REQUIRE(hsa_amd_memory_pool_allocate(a.pool, bytes, 0, &p) == HSA_STATUS_SUCCESS);
+    std::vector<hsa_agent_t> all;
+    for (const auto& g : gpus) all.push_back(g.agent);
+    REQUIRE(hsa_amd_agents_allow_access(static_cast<std::uint32_t>(all.size()), all.data(), nullptr, p) ==
+            HSA_STATUS_SUCCESS);
+    return static_cast<std::uint8_t*>(p);
+  }
+};
+
+struct Signal {
+  hsa_signal_t s{};
+  Signal() { REQUIRE(hsa_signal_create(1, 0, nullptr, &s) == HSA_STATUS_SUCCESS); }
+  ~Signal() { hsa_signal_destroy(s); }
+  bool done(hsa_wait_state_t how = HSA_WAIT_STATE_BLOCKED) const {
+    return hsa_signal_wait_scacquire(s, HSA_SIGNAL_CONDITION_LT, 1, 20'000'000'000, how) == 0;
+  }
+};
+
+void copy(void* dst, const Agent& to, const void* src, const Agent& from, std::size_t bytes) {
+  Signal done;
+  REQUIRE(hsa_amd_memory_async_copy(dst, to.agent, src, from.agent, bytes, 0, nullptr, done.s) == HSA_STATUS_SUCCESS);
+  REQUIRE(done.done());
+}
+
+std::vector<std::uint8_t> pattern(std::size_t bytes, std::uint32_t seed) {
+  std::vector<std::uint8_t> v(bytes);
+  for (auto& b : v) b = static_cast<std::uint8_t>((seed = seed * 1664525 + 1013904223) >> 24);
+  return v;
+}
+
+}  // namespace
+
+TEST_CASE("host to GPU, between all GPUs, and back") {
+  Runtime r;
+  REQUIRE(!r.gpus.empty());
+  const char* wanted = std::getenv("SDMA_EMULATE_GPUS");
+  REQUIRE(r.gpus.size() == static_cast<std::size_t>(wanted ? std::atoi(wanted) : 1));
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{4097}, std::size_t{5'000'003}}) {
+    auto* host = r.allocate(r.cpu, bytes);
+    auto* back = r.allocate(r.cpu, bytes);
+    const auto data = pattern(bytes, static_cast<std::uint32_t>(bytes));
+    std::copy(data.begin(), data.end(), host);
+    std::vector<std::uint8_t*> vram;
+    for (const auto& g : r.gpus) vram.push_back(r.allocate(g, bytes));
+    copy(vram[0], r.gpus[0], host, r.cpu, bytes);
+    for (std::size_t g = 1; g < r.gpus.size(); ++g) copy(vram[g], r.gpus[g], vram[g - 1], r.gpus[g - 1], bytes);
+    copy(back, r.cpu, vram.back(), r.gpus.back(), bytes);
+    CHECK(std::equal(data.begin(), data.end(), back));
+    for (auto* p : vram) hsa_amd_memory_pool_free(p);
+    hsa_amd_memory_pool_free(host);
+    hsa_amd_memory_pool_free(back);
+  }
+}
+
+TEST_CASE("copies that depend on each other, waited for actively and blocked") {
+  Runtime r;
+  constexpr std::size_t kBytes = 256 * 1024;
+  auto* host = r.allocate(r.cpu, kBytes);
+  auto* back = r.allocate(r.cpu, kBytes);
+  auto* vram = r.allocate(r.gpus[0], kBytes);
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    const auto data = pattern(kBytes, i);
+    std::copy(data.begin(), data.end(), host);
+    Signal there, home;
+    REQUIRE(hsa_amd_memory_async_copy(back, r.cpu.agent, vram, r.gpus[0].agent, kBytes, 1, &there.s, home.s) ==
+            HSA_STATUS_SUCCESS);
+    REQUIRE(hsa_amd_memory_async_copy(vram, r.gpus[0].agent, host, r.cpu.agent, kBytes, 0, nullptr, there.s) ==
+            HSA_STATUS_SUCCESS);
+    REQUIRE(home.done(i % 2 == 0 ? HSA_WAIT_STATE_ACTIVE : HSA_WAIT_STATE_BLOCKED));
+    REQUIRE(std::equal(data.begin(), data.end(), back));
+  }
+  for (auto* p : {host, back, vram}) hsa_amd_memory_pool_free(p);
+}
+
+TEST_CASE("a box") {
+  Runtime r;
+  constexpr std::size_t kPitch = 256, kRows = 64;
+  auto* host = r.allocate(r.cpu, kPitch * kRows);
+  auto* back = r.allocate(r.cpu, kPitch * kRows);
+  auto* vram = r.allocate(r.gpus[0], kPitch * kRows);
+  const auto data = pattern(kPitch * kRows, 9);
+  std::copy(data.begin(), data.end(), host);
+  std::fill_n(back, kPitch * kRows, std::uint8_t{0});
+  copy(vram, r.gpus[0], host, r.cpu, kPitch * kRows);
+  const hsa_pitched_ptr_t to{back, kPitch, kPitch * kRows}, from{vram, kPitch, kPitch * kRows};
+  const hsa_dim3_t dst{16, 2, 0}, src{32, 5, 0}, range{100, 40, 1};
+  Signal done;
+  REQUIRE(hsa_amd_memory_async_copy_rect(&to, &dst, &from, &src, &range, r.gpus[0].agent, hsaDeviceToHost, 0, nullptr,
+                                         done.s) == HSA_STATUS_SUCCESS);
+  REQUIRE(done.done());
+  std::size_t wrong = 0;
+  for (std::size_t y = 0; y < kRows; ++y)
+    for (std::size_t x = 0; x < kPitch; ++x) {
+      const bool inside = x >= 16 && x < 116 && y >= 2 && y < 42;
+      wrong += back[y * kPitch + x] != (inside ? data[(y + 3) * kPitch + x + 16] : 0);
+    }
+  CHECK(wrong == 0);
+  for (auto* p : {host, back, vram}) hsa_amd_memory_pool_free(p);
+}
+
+TEST_CASE("locked memory of the program") {
+  Runtime r;
+  constexpr std::size_t kBytes = 300'001;
+  auto data = pattern(kBytes, 3);
+  std::vector<std::uint8_t> back(kBytes);
+  void *in = nullptr, *out = nullptr;
+  REQUIRE(hsa_amd_memory_lock(data.data(), kBytes, &r.gpus[0].agent, 1, &in) == HSA_STATUS_SUCCESS);
+  REQUIRE(hsa_amd_memory_lock(back.data(), kBytes, &r.gpus[0].agent, 1, &out) == HSA_STATUS_SUCCESS);
+  auto* vram = r.allocate(r.gpus[0], kBytes);
+  copy(vram, r.gpus[0], in, r.cpu, kBytes);
+  copy(out, r.cpu, vram, r.gpus[0], kBytes);
+  CHECK(back == data);
+  hsa_amd_memory_unlock(data.data());
+  hsa_amd_memory_unlock(back.data());
+  hsa_amd_memory_pool_free(vram);
+}
+
+TEST_CASE("copies are timed") {
+  Runtime r;
+  constexpr std::size_t kBytes = 8 << 20;
+  REQUIRE(hsa_amd_profiling_async_copy_enable(true) == HSA_STATUS_SUCCESS);
+  auto* host = r.allocate(r.cpu, kBytes);
+  auto* vram = r.allocate(r.gpus[0], kBytes);
+  Signal done;
+  REQUIRE(hsa_amd_memory_async_copy(vram, r.gpus[0].agent, host, r.cpu.agent, kBytes, 0, nullptr, done.s) ==
+          HSA_STATUS_SUCCESS);
+  REQUIRE(done.done());
+  hsa_amd_profiling_async_copy_time_t t{};
+  REQUIRE(hsa_amd_profiling_get_async_copy_time(done.s, &t) == HSA_STATUS_SUCCESS);
+  CHECK(t.end > t.start);
+  CHECK(t.end - t.start < 20'000'000'000);
+  hsa_amd_memory_pool_free(host);
+  hsa_amd_memory_pool_free(vram);
+}
