@@ -1,5 +1,7 @@
 #include "aql.hpp"
 
+#include "blit.hpp"
+
 #include "sdma/engine/execute.hpp"
 
 #include <cinttypes>
@@ -84,7 +86,13 @@ Progress AqlQueue::packet(std::byte* at) noexcept {
       }
       break;
     }
-    case kKernel: return refuse(at, "kernel dispatch");
+    case kKernel: {
+      GpuVa missing{};
+      const auto blit = run_blit(at, *c_.reader, &missing);
+      if (blit == Blit::unmapped) return fault(missing.value);
+      if (blit == Blit::not_ours) return refuse(at, "kernel dispatch");
+      break;
+    }
     case kAgent: return refuse(at, "agent dispatch");
     default: return refuse(at, "packet of an unknown type");
   }

@@ -4,7 +4,8 @@
 //   barrier-and, barrier-or    wait for their signals, then complete
 //   barrier-value (AMD)        waits for a value, then completes
 //   PM4 buffer (AMD)           completes: on this node it is cache maintenance, and there are no caches
-//   kernel or agent dispatch   never completes: the queue stops with an error that the runtime reports, and stderr names the
+//   ROCr's own copies, fills   are done: see blit.hpp
+//   kernel or agent dispatch   any other: never completes: the queue stops with an error that the runtime reports, and stderr names the
 //                              dispatch
 //
 // A signal is completed as a command processor does it: times stamped, value decremented, mailbox written, interrupt raised.

@@ -28,17 +28,20 @@ class HwQueue {
   bool at_rest = true;   ///< nothing to do before the doorbell moves
 
   bool runs() const noexcept { return active && !evicted; }
-  /// A ring is an event to hardware and a value here: the old one is taken away, for the next queue in this place may ring the
-  /// same. The doorbell first: a producer that stores wptr and rings between the two accesses is seen by its ring.
+  /// A ring is an event to hardware and a value here: it is taken away once seen, for the same value may be rung again. The
+  /// doorbell first: a producer that stores wptr and rings between the two accesses is seen by its ring.
   void map() noexcept {
     __atomic_store_n(cell_, kSilent, __ATOMIC_SEQ_CST);
     mapped_at_ = __atomic_load_n(wptr_, __ATOMIC_SEQ_CST);
+    remapped_ = true;
   }
-  /// True if there is a new position; the queue knows it then.
+  /// True if somebody has rung, or the queue was mapped anew: the queue knows the position then.
   bool look() noexcept {
-    const auto bell = __atomic_load_n(cell_, __ATOMIC_ACQUIRE);
-    const auto position = bell == kSilent ? mapped_at_ : bell;
-    if (position == told_) return false;
+    auto position = __atomic_load_n(cell_, __ATOMIC_ACQUIRE);
+    if (position != kSilent) position = __atomic_exchange_n(cell_, kSilent, __ATOMIC_ACQ_REL);
+    else if (remapped_) position = mapped_at_;
+    else return false;
+    remapped_ = false;
     told_ = position;
     at_rest = false;
     rung(position);
@@ -57,6 +60,7 @@ class HwQueue {
   std::uint64_t* cell_;
   const std::uint64_t* wptr_;
   std::uint64_t told_ = 0, mapped_at_ = 0;
+  bool remapped_ = false;
 };
 
 /// An sDMA queue: the engine's pipeline behind a doorbell.

@@ -5,6 +5,7 @@
 
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
@@ -164,6 +165,20 @@ TEST_CASE("locked memory of the program") {
   hsa_amd_memory_unlock(data.data());
   hsa_amd_memory_unlock(back.data());
   hsa_amd_memory_pool_free(vram);
+}
+
+TEST_CASE("a fill and a copy within one GPU, which ROCr does with kernels of its own") {
+  Runtime r;
+  constexpr std::size_t kWords = 100'003;
+  auto* a = r.allocate(r.gpus[0], kWords * 4);
+  auto* b = r.allocate(r.gpus[0], kWords * 4);
+  auto* host = r.allocate(r.cpu, kWords * 4);
+  REQUIRE(hsa_amd_memory_fill(a, 0x12345678, kWords) == HSA_STATUS_SUCCESS);
+  copy(b, r.gpus[0], a, r.gpus[0], kWords * 4);
+  copy(host, r.cpu, b, r.gpus[0], kWords * 4);
+  const auto* words = reinterpret_cast<const std::uint32_t*>(host);
+  CHECK(std::count(words, words + kWords, 0x12345678u) == kWords);
+  for (auto* p : {a, b, host}) hsa_amd_memory_pool_free(p);
 }
 
 TEST_CASE("copies are timed") {

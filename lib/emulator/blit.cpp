@@ -1,0 +1,104 @@
+#include "blit.hpp"
+
+#include <link.h>
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
+namespace sdma::emulator {
+namespace {
+
+constexpr std::size_t kCodeBytes = 96;    ///< enough to tell kernels apart
+constexpr std::size_t kEntryOffset = 16;  ///< of a kernel object: where its code begins, from itself
+
+template <class T> T field(const std::byte* at, std::size_t offset) noexcept {
+  T v;
+  std::memcpy(&v, at + offset, sizeof v);
+  return v;
+}
+
+/// Are these bytes within the ROCr that is loaded?
+bool of_runtime(std::span<const std::byte> code) noexcept {
+  struct Search {
+    std::span<const std::byte> code;
+    bool found;
+  } s{code, false};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* i, std::size_t, void* p) {
+        auto& search = *static_cast<Search*>(p);
+        if (!i->dlpi_name || !std::strstr(i->dlpi_name, "libhsa-runtime64.so")) return 0;
+        for (int n = 0; n < i->dlpi_phnum && !search.found; ++n) {
+          const auto& h = i->dlpi_phdr[n];
+          if (h.p_type != PT_LOAD || (h.p_flags & PF_R) == 0) continue;
+          const auto* at = reinterpret_cast<const void*>(i->dlpi_addr + h.p_vaddr);
+          search.found = ::memmem(at, h.p_filesz, search.code.data(), search.code.size()) != nullptr;
+        }
+        return 1;
+      },
+      &s);
+  return s.found;
+}
+
+struct Job {
+  GpuVa src{}, dst{};  ///< a fill has no source
+  std::uint64_t bytes{};
+  bool fill{};
+  std::uint32_t value{};
+};
+
+/// What arguments of `phases` phases mean; bytes = 0: they are none.
+Job copy_of(const std::byte* args, std::size_t phases, std::uint32_t items) noexcept {
+  std::array<std::uint64_t, 5> src{}, dst{};
+  for (std::size_t i = 0; i <= phases; ++i) {
+    src[i] = field<std::uint64_t>(args, i * 16);
+    dst[i] = field<std::uint64_t>(args, i * 16 + 8);
+    if (src[i] < src[0] || src[i] - src[0] != dst[i] - dst[0] || (i != 0 && src[i] < src[i - 1])) return {};
+  }
+  if (field<std::uint32_t>(args, (phases + 1) * 16) != items) return {};
+  return {.src = GpuVa{src[0]}, .dst = GpuVa{dst[0]}, .bytes = src[phases] - src[0]};
+}
+
+Job fill_of(const std::byte* args, std::uint32_t items) noexcept {
+  const auto begin = field<std::uint64_t>(args, 0), middle = field<std::uint64_t>(args, 8),
+             end = field<std::uint64_t>(args, 16);
+  if (begin > middle || middle > end || (end - begin) % 4 != 0 || field<std::uint32_t>(args, 28) != items) return {};
+  return {.dst = GpuVa{begin}, .bytes = end - begin, .fill = true, .value = field<std::uint32_t>(args, 24)};
+}
+
+}  // namespace
+
+Blit run_blit(const std::byte* packet, AddressSpace::Reader& memory, GpuVa* missing) noexcept {
+  constexpr std::size_t kArgBytes = 96;
+  const GpuVa object{field<std::uint64_t>(packet, 32)}, arguments{field<std::uint64_t>(packet, 40)};
+  const auto items = field<std::uint32_t>(packet, 12);
+  const auto* header = memory.at(object, 64, Access::read);
+  if (!header) return Blit::not_ours;
+  const auto* code = memory.at(object + field<std::uint64_t>(header, kEntryOffset), kCodeBytes, Access::read);
+  if (!code || !of_runtime({code, kCodeBytes})) return Blit::not_ours;
+  const auto* args = memory.at(arguments, kArgBytes, Access::read);
+  if (!args) return Blit::not_ours;
+  auto job = copy_of(args, 4, items);
+  if (job.bytes == 0) job = copy_of(args, 2, items);
+  if (job.bytes == 0) job = fill_of(args, items);
+  if (job.bytes == 0) return Blit::not_ours;
+  while (job.bytes != 0) {
+    const auto to = memory.run(job.dst, job.bytes, Access::write);
+    if (to.empty()) return *missing = job.dst, Blit::unmapped;
+    auto n = to.size();
+    if (job.fill) {
+      for (std::size_t i = 0; i + 4 <= n; i += 4) std::memcpy(to.data() + i, &job.value, 4);
+    } else {
+      const auto from = memory.run(job.src, n, Access::read);
+      if (from.empty()) return *missing = job.src, Blit::unmapped;
+      n = from.size();
+      std::memmove(to.data(), from.data(), n);
+      job.src = job.src + n;
+    }
+    job.dst = job.dst + n;
+    job.bytes -= n;
+  }
+  return Blit::done;
+}
+
+}  // namespace sdma::emulator
