@@ -1,0 +1,247 @@
+#include "sdma/schedule/bind.hpp"
+
+#include "../stream/print.hpp"
+#include "bound.hpp"
+#include "extent.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+using namespace detail;
+
+constexpr std::uint64_t kLeastRing = 64 * 1024, kMostRing = std::uint64_t{1} << 30;
+
+std::string hex(std::uint64_t v) {
+  char text[kNumber];
+  return {text, put_hex(text, v)};
+}
+
+class Linker {
+ public:
+  Linker(const Schedule& s, Device& d, const BindOptions& o)
+      : out_(std::make_unique<Bound::Impl>(s, d)), s_(out_->schedule), device_(d), options_(o) {}
+
+  Result<Bound, std::vector<Diagnostic>> run() {
+    errors_ = problems(s_);
+    if (errors_.empty()) gpus();
+    if (errors_.empty()) place_all();
+    if (errors_.empty())
+      for (std::size_t i = 0; i < s_.queues.size() && errors_.empty(); ++i) queue(i);
+    if (!errors_.empty()) return std::move(errors_);
+    return Bound{std::move(out_)};
+  }
+
+ private:
+  void add(std::string where, std::string message, std::string hint = "") {
+    errors_.push_back({.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
+  }
+  GpuId gpu(Place p) const noexcept { return gpus_[p.index]; }
+  std::optional<GpuId> owner(Place p) const { return p.is_host() ? std::nullopt : std::optional(gpu(p)); }
+
+  void gpus() {
+    const auto have = device_.topology().gpus.size();
+    if (options_.gpus.empty())
+      for (std::uint32_t g = 0; g < s_.gpus; ++g) gpus_.push_back(GpuId{g});
+    else gpus_ = options_.gpus;
+    if (gpus_.size() != s_.gpus)
+      return add("gpus",
+                 "the schedule has " + std::to_string(s_.gpus) + " GPUs, and " + std::to_string(gpus_.size()) +
+                     " are given for them",
+                 "one for each");
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      if (gpus_[i].value >= have)
+        return add("gpu" + std::to_string(i), "this node has no GPU " + std::to_string(gpus_[i].value),
+                   "it has " + std::to_string(have) + ", from 0");
+      if (std::count(gpus_.begin(), gpus_.end(), gpus_[i]) > 1)
+        return add("gpu" + std::to_string(i),
+                   "GPU " + std::to_string(gpus_[i].value) + " stands for two of the schedule's");
+    }
+  }
+
+  void place_all() {
+    out_->buffers.resize(s_.buffers.size());
+    out_->signals.resize(s_.signals.size());
+    for (std::size_t i = 0; i < s_.buffers.size() && errors_.empty(); ++i)
+      if (!s_.buffers[i].at) buffer(i);
+    for (std::size_t i = 0; i < s_.signals.size() && errors_.empty(); ++i)
+      if (!s_.signals[i].at) signal(i);
+    if (errors_.empty()) aliases();
+    if (!errors_.empty()) return;
+    for (std::size_t i = 0; i < s_.buffers.size(); ++i) {
+      const auto& b = s_.buffers[i];
+      const auto va = out_->buffers[i].va.value;
+      if (va % b.alignment != 0)
+        add("buffer " + name_of(s_, Located{false, i, 0}),
+            "it is aligned to " + plain_bytes(b.alignment) + " bytes, and lies at " + hex(va),
+            "move what it is an alias of");
+    }
+    for (std::size_t i = 0; i < s_.signals.size(); ++i) {
+      const auto& home = out_->signals[i];
+      const auto bytes = s_.signals[i].bits / 8;
+      if (home.va.value % bytes != 0)
+        add("signal " + name_of(s_, Located{true, i, 0}),
+            "a word of " + std::to_string(bytes) + " bytes lies at " + hex(home.va.value), "align it to its size");
+    }
+  }
+
+  void buffer(std::size_t i) {
+    const auto& b = s_.buffers[i];
+    MemoryRequest request{
+        .where = owner(b.place), .bytes = b.bytes, .alignment = std::max<std::uint64_t>(4096, b.alignment)};
+    if (!b.map.empty()) request.gpus = 0;
+    for (const auto p : b.map)
+      if (!p.is_host()) request.gpus |= std::uint64_t{1} << gpu(p).value;
+    auto m = device_.allocate(request);
+    const auto where = "buffer " + name_of(s_, Located{false, i, 0});
+    if (!m) {
+      m.error().where = where + ": " + m.error().where;
+      errors_.push_back(std::move(m.error()));
+      return;
+    }
+    if (m->host().empty()) return add(where, "the host cannot reach this memory, and has to fill and to compare it");
+    out_->buffers[i] = {m->va(), m->host().data()};
+    out_->memory.push_back(std::move(*m));
+  }
+
+  void signal(std::size_t i) {
+    const auto& g = s_.signals[i];
+    auto m = device_.create_signal({.where = owner(g.place), .value = g.value});
+    if (!m) {
+      m.error().where = "signal " + name_of(s_, Located{true, i, 0}) + ": " + m.error().where;
+      errors_.push_back(std::move(m.error()));
+      return;
+    }
+    out_->signals[i] = {(*m)->va, reinterpret_cast<std::byte*>((*m)->word)};
+    out_->words.push_back(std::move(*m));
+  }
+
+  /// problems() has excluded circles.
+  std::optional<Bound::Impl::Home> resolve(GpuVa at) const {
+    const auto l = locate(s_, at);
+    if (!l) return {};
+    auto home = out_->home(*l);
+    if (home.host == nullptr) {
+      const auto further = resolve(l->signal ? *s_.signals[l->index].at : *s_.buffers[l->index].at);
+      if (!further) return {};
+      home = *further;
+    }
+    return Bound::Impl::Home{home.va + l->offset, home.host + l->offset};
+  }
+  void aliases() {
+    const auto one = [&](std::optional<GpuVa> at, Bound::Impl::Home& home, const Located& l) {
+      if (!at) return;
+      const auto found = resolve(*at);
+      if (found) home = *found;
+      else
+        add(name_of(s_, l), "it stands at the fixed address " + hex(at->value) + ", where no device can put it",
+            "at=0x... names addresses of a dump; leave it out to run");
+    };
+    for (std::size_t i = 0; i < s_.buffers.size(); ++i) one(s_.buffers[i].at, out_->buffers[i], Located{false, i, 0});
+    for (std::size_t i = 0; i < s_.signals.size(); ++i) one(s_.signals[i].at, out_->signals[i], Located{true, i, 0});
+    if (!errors_.empty()) return;
+    out_->waits.resize(s_.signals.size());
+    auto word = out_->words.begin();
+    for (std::size_t i = 0; i < s_.signals.size(); ++i) {
+      if (!s_.signals[i].at) out_->waits[i] = **word++;
+      else
+        out_->waits[i] = {.word = reinterpret_cast<std::uint64_t*>(out_->signals[i].host), .va = out_->signals[i].va};
+    }
+  }
+
+  void queue(std::size_t i) {
+    const auto& q = s_.queues[i];
+    const auto where = "queue " + to_string(q.place) + "." + q.name;
+    const auto& topology = device_.topology();
+    EngineId engine{q.engine};
+    if (q.peer) {
+      const auto found = q.peer->is_host() ? topology.engine_for(gpu(q.place), HostDirection::to_host)
+                                           : topology.engine_for(gpu(q.place), gpu(*q.peer));
+      if (!found) return add(where, "the node recommends no engine for " + to_string(*q.peer), "name one: engine=0");
+      engine = *found;
+    }
+    auto ring = q.ring_bytes;
+    if (ring == 0) ring = std::clamp(std::bit_ceil(std::uint64_t{q.dwords.size()} * 16), kLeastRing, kMostRing);
+    auto made = device_.create_queue({.gpu = gpu(q.place), .engine = engine, .ring_bytes = ring});
+    if (!made) {
+      made.error().where = where + ": " + made.error().where;
+      errors_.push_back(std::move(made.error()));
+      return;
+    }
+    auto p = std::make_unique<Bound::Impl::Program>();
+    p->queue = std::move(*made);
+    p->ring.emplace(p->queue.memory());
+    p->dwords = q.dwords;
+    cut(where, *p, static_cast<std::size_t>(ring / 8));
+    move(where, q, *p);
+    out_->programs.push_back(std::move(p));
+  }
+
+  /// Into what one slot takes, between packets.
+  void cut(const std::string& where, Bound::Impl::Program& p, std::size_t most) {
+    std::size_t begin = 0, at = 0;
+    for (Reader r{p.dwords}; r; at = r.position()) {
+      const auto n = r.next().dwords.size();
+      if (n > most)
+        return add(where, "a packet of " + std::to_string(n) + " dwords is more than half the ring",
+                   "give it a larger one: ring=");
+      if (at + n - begin <= most) continue;
+      p.pieces.emplace_back(begin, at);
+      begin = at;
+    }
+    if (begin < p.dwords.size()) p.pieces.emplace_back(begin, p.dwords.size());
+  }
+
+  void move(const std::string& where, const Schedule::Queue& q, Bound::Impl::Program& p) {
+    for (Reader r{q.dwords}; r;) {
+      const auto begin = r.position();
+      const auto v = r.next();
+      if (!v.whole() || v.info->recognised_only) continue;
+      bool moved = false;
+      for (const auto& f : v.info->fields) {
+        if (f.kind != Kind::address) continue;
+        const GpuVa link{value_of(f, v.dwords.data())};
+        const auto l = locate(s_, link);
+        if (!l) continue;
+        store(f, (out_->home(*l).va + l->offset).value, p.dwords.data() + begin);
+        moved = true;
+      }
+      if (moved) check_rules(where, v, std::span(p.dwords).subspan(begin, v.dwords.size()), begin);
+    }
+  }
+
+  /// What held in link space, where every symbol is as aligned as can be, has to hold here.
+  void check_rules(const std::string& where, const PacketView& v, std::span<const std::uint32_t> moved,
+                   std::size_t at) {
+    const auto broken = [&](std::span<const std::uint32_t> d) {
+      Broken b;
+      visit(*v.info, d, [&](const auto& packet) { b = check(packet); });
+      return b;
+    };
+    const auto now = broken(moved);
+    if (!now || broken(v.dwords)) return;
+    add(where + " at dword " + std::to_string(at),
+        std::string(v.info->name) + (now.field.empty() ? "" : " " + std::string(now.field)) + ": the rule '" +
+            std::string(now.rule) + "' does not hold where its buffers lie",
+        "declare what it relies on: align= of each buffer");
+  }
+
+  std::unique_ptr<Bound::Impl> out_;
+  const Schedule& s_;
+  Device& device_;
+  const BindOptions& options_;
+  std::vector<GpuId> gpus_;
+  std::vector<Diagnostic> errors_;
+};
+
+}  // namespace
+
+Result<Bound, std::vector<Diagnostic>> bind(const Schedule& s, Device& d, const BindOptions& o) {
+  return Linker{s, d, o}.run();
+}
+
+}  // namespace v0
+}  // namespace sdma

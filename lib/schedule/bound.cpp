@@ -1,0 +1,107 @@
+#include "bound.hpp"
+
+#include "extent.hpp"
+#include "sdma/sync/wait.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+namespace sdma {
+inline namespace v0 {
+
+Bound::Bound(std::unique_ptr<Impl> i) noexcept : impl_(std::move(i)) {}
+Bound::Bound(Bound&&) noexcept = default;
+Bound& Bound::operator=(Bound&&) noexcept = default;
+Bound::~Bound() = default;
+
+const Schedule& Bound::schedule() const noexcept { return impl_->schedule; }
+Device& Bound::device() const noexcept { return impl_->device; }
+
+GpuVa Bound::address(GpuVa link) const noexcept {
+  const auto l = locate(impl_->schedule, link);
+  return l ? impl_->home(*l).va + l->offset : link;
+}
+
+std::string Bound::name(GpuVa va) const {
+  const auto& s = impl_->schedule;
+  const auto inside = [&](GpuVa base, std::uint64_t bytes) { return va >= base && va - base < bytes; };
+  for (std::size_t i = 0; i < s.signals.size(); ++i)
+    if (inside(impl_->signals[i].va, s.signals[i].bits / 8))
+      return name_of(s, link_signal(i) + (va - impl_->signals[i].va));
+  for (std::size_t i = 0; i < s.buffers.size(); ++i)
+    if (inside(impl_->buffers[i].va, s.buffers[i].bytes))
+      return name_of(s, link_buffer(i) + (va - impl_->buffers[i].va));
+  return {};
+}
+
+std::span<std::byte> Bound::bytes(const Schedule::Range& r) const noexcept {
+  const auto l = locate(impl_->schedule, r.va);
+  return {impl_->home(*l).host + l->offset, static_cast<std::size_t>(r.bytes)};
+}
+
+const Signal& Bound::signal(std::size_t i) const noexcept { return impl_->waits[i]; }
+
+std::uint64_t Bound::value(std::size_t i) const noexcept {
+  auto* const p = impl_->signals[i].host;
+  if (impl_->schedule.signals[i].bits == 32)
+    return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(p)).load(std::memory_order_acquire);
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).load(std::memory_order_acquire);
+}
+void Bound::set(std::size_t i, std::uint64_t v) const noexcept {
+  order::Native::before_doorbell(Caching::write_combining);
+  auto* const p = impl_->signals[i].host;
+  if (impl_->schedule.signals[i].bits == 32)
+    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(p))
+        .store(static_cast<std::uint32_t>(v), std::memory_order_release);
+  else std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).store(v, std::memory_order_release);
+}
+
+Ring<Producers::many>& Bound::ring(std::size_t q) const noexcept { return *impl_->programs[q]->ring; }
+const Queue& Bound::queue(std::size_t q) const noexcept { return impl_->programs[q]->queue; }
+std::span<const std::uint32_t> Bound::packets(std::size_t q) const noexcept { return impl_->programs[q]->dwords; }
+
+Result<std::uint64_t> Bound::submit(std::size_t q, Deadline d) const noexcept {
+  auto& p = *impl_->programs[q];
+  const std::lock_guard lock(p.mutex);
+  const auto next = p.epoch + 1;
+  const auto& source = impl_->schedule.queues[q];
+  if (!source.epochs.empty() && store_epoch(source, next, p.dwords)) return Errc::too_large;
+  for (const auto& [begin, end] : p.pieces) {
+    Backoff backoff;
+    auto slot = p.ring->reserve(end - begin);
+    while (!slot && slot.error() == Errc::no_space) {
+      if (!backoff.step(d)) return Errc::timed_out;
+      slot = p.ring->reserve(end - begin);
+    }
+    if (!slot) return slot.error();
+    std::copy(p.dwords.begin() + static_cast<std::ptrdiff_t>(begin),
+              p.dwords.begin() + static_cast<std::ptrdiff_t>(end), slot->dwords.begin());
+    p.ring->publish(*slot);
+  }
+  return p.epoch = next;
+}
+
+std::uint64_t Bound::epoch(std::size_t q) const noexcept {
+  auto& p = *impl_->programs[q];
+  const std::lock_guard lock(p.mutex);
+  return p.epoch;
+}
+void Bound::set_epoch(std::size_t q, std::uint64_t n) const noexcept {
+  auto& p = *impl_->programs[q];
+  const std::lock_guard lock(p.mutex);
+  p.epoch = n;
+}
+
+Errc Bound::restart(Deadline d) const noexcept {
+  for (const auto& p : impl_->programs) {
+    Backoff backoff;
+    for (auto at = p->ring->positions(); at.read != at.reserved; at = p->ring->positions())
+      if (!backoff.step(d)) return Errc::timed_out;
+  }
+  for (std::size_t i = 0; i < impl_->signals.size(); ++i) set(i, impl_->schedule.signals[i].value);
+  for (std::size_t q = 0; q < impl_->programs.size(); ++q) set_epoch(q, 0);
+  return Errc::ok;
+}
+
+}  // namespace v0
+}  // namespace sdma

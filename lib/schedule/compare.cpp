@@ -1,0 +1,71 @@
+#include "compare.hpp"
+
+#include "extent.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+/// splitmix64: one step a word.
+std::uint64_t next(std::uint64_t& state) noexcept {
+  auto z = state += 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 33) * 0xff51afd7ed558ccd;
+  z = (z ^ z >> 33) * 0xc4ceb9fe1a85ec53;
+  return z ^ z >> 33;
+}
+
+}  // namespace
+
+void fill(std::span<std::byte> out, Init init, std::uint64_t seed, std::uint64_t number) noexcept {
+  if (init != Init::random) {
+    std::memset(out.data(), init == Init::zero ? 0 : kPoison, out.size());
+    return;
+  }
+  auto state = seed * 0x2545f4914f6cdd1d + number;
+  next(state);
+  for (std::size_t at = 0; at < out.size(); at += 8) {
+    const auto word = next(state);
+    std::memcpy(out.data() + at, &word, std::min<std::size_t>(8, out.size() - at));
+  }
+}
+
+std::string difference(const Schedule& s, const Schedule::Range& left, std::span<const std::byte> is,
+                       std::span<const std::byte> should) {
+  if (is.empty() || std::memcmp(is.data(), should.data(), is.size()) == 0) return {};
+  constexpr std::size_t kShown = 4;
+  const auto l = *locate(s, left.va);
+  const auto name = name_of(s, Located{l.signal, l.index, 0});
+  std::string runs;
+  std::size_t count = 0, shown = 0, bytes = 0, first = is.size();
+  for (std::size_t at = 0; at < is.size();) {
+    if (is[at] == should[at]) {
+      ++at;
+      continue;
+    }
+    auto end = at;
+    while (end < is.size() && is[end] != should[end]) ++end;
+    if (count++ == 0) first = at;
+    if (shown < kShown) {
+      runs +=
+          fmt::format("{}{}[{}..+{}]", shown == 0 ? "" : ", ", name, plain_bytes(l.offset + at), plain_bytes(end - at));
+      ++shown;
+    }
+    bytes += end - at;
+    at = end;
+  }
+  if (count > shown) runs += fmt::format(" and {} runs more", count - shown);
+  const auto poison = static_cast<unsigned>(is[first]) == kPoison ? " (poison: perhaps nobody wrote it)" : "";
+  return fmt::format("{} of {} bytes differ: {}; {}[{}] is {:#04x}{}, not {:#04x}", bytes, plain_bytes(is.size()), runs,
+                     name, plain_bytes(l.offset + first), static_cast<unsigned>(is[first]), poison,
+                     static_cast<unsigned>(should[first]));
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,275 @@
+#include "sdma/schedule/run.hpp"
+
+#include "compare.hpp"
+#include "sdma/schedule/text.hpp"
+#include "sdma/sync/describe.hpp"
+#include "sdma/sync/wait.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+using namespace detail;
+using namespace std::chrono_literals;
+
+class Runner {
+ public:
+  Runner(const Bound& b, const RunOptions& o)
+      : bound_(b), s_(b.schedule()), options_(o), deadline_(Deadline::in(o.timeout)) {}
+
+  RunReport run() {
+    if (expects_finding(s_)) add("expect finding", "this schedule is wrong on purpose, for a checker: it is not run");
+    else if (bound_.restart(deadline_) != Errc::ok)
+      add("run", "queues of an earlier run have not come to their end", "bind the schedule anew");
+    else go();
+    return std::move(report_);
+  }
+
+ private:
+  void add(std::string where, std::string message, std::string hint = "", std::string excerpt = "") {
+    const std::lock_guard lock(mutex_);
+    report_.findings.push_back({.where = std::move(where),
+                                .message = std::move(message),
+                                .hint = std::move(hint),
+                                .excerpt = std::move(excerpt)});
+  }
+
+  void go() {
+    first_contents();
+    if (!report_.findings.empty()) return;
+    remember();
+    const auto begin = Deadline::Clock::now();
+    deadline_ = Deadline::in(options_.timeout);
+    hosts();
+    report_.elapsed = Deadline::Clock::now() - begin;
+    fault();
+    if (report_.findings.empty())
+      for (const auto& e : s_.expectations) check(e);
+  }
+
+  Schedule::Range whole(std::size_t buffer) const { return {link_buffer(buffer), s_.buffers[buffer].bytes}; }
+
+  void first_contents() {
+    // What is an alias shows what it is an alias of, unless it says otherwise.
+    for (const bool alias : {false, true})
+      for (std::size_t i = 0; i < s_.buffers.size(); ++i) {
+        const auto& b = s_.buffers[i];
+        if (b.at.has_value() == alias && !(alias && b.init == Init::poison))
+          fill(bound_.bytes(whole(i)), b.init, options_.seed, i);
+      }
+    for (const auto& in : options_.inputs) input(in);
+    for (std::size_t i = 0; i < s_.signals.size(); ++i) bound_.set(i, s_.signals[i].value);
+  }
+
+  void input(const RunOptions::Input& in) {
+    for (std::size_t i = 0; i < s_.buffers.size(); ++i) {
+      if (name_of(s_, Located{false, i, 0}) != in.name) continue;
+      const auto to = bound_.bytes(whole(i));
+      if (in.bytes.size() > to.size())
+        return add("input " + in.name, fmt::format("{} bytes do not fit: it has {}", in.bytes.size(), to.size()));
+      std::copy(in.bytes.begin(), in.bytes.end(), to.begin());
+      return;
+    }
+    add("input " + in.name, "there is no such buffer", "sdma fmt --flat lists them");
+  }
+
+  /// Whole buffers, each once, however many expectations look at it.
+  void remember() {
+    for (const auto& e : s_.expectations) {
+      if (!e.old) continue;
+      const auto l = *locate(s_, e.right.va);
+      auto& kept = old_[{l.signal, l.index}];
+      if (!kept.empty()) continue;
+      const auto now = bound_.bytes({l.signal ? link_signal(l.index) : link_buffer(l.index), bytes_of(s_, l)});
+      kept.assign(now.begin(), now.end());
+    }
+  }
+
+  void hosts() {
+    if (s_.hosts.size() == 1) return host(s_.hosts[0]);
+    std::vector<std::thread> threads;
+    for (const auto& h : s_.hosts) {
+      try {
+        threads.emplace_back([this, &h] { host(h); });
+      } catch (const std::system_error& e) {
+        stop_ = true;
+        add("host " + h.name, std::string("its thread cannot be made: ") + e.what());
+      }
+    }
+    for (auto& t : threads) t.join();
+  }
+
+  void host(const Schedule::Host& h) {
+    if (!actions(h, h.actions, 0)) stop_ = true;
+  }
+
+  bool actions(const Schedule::Host& h, const std::vector<Schedule::Action>& all, std::uint64_t round) {
+    using What = Schedule::Action::Kind;
+    for (const auto& a : all) {
+      if (stop_) return false;
+      bool ok = true;
+      switch (a.kind) {
+        case What::submit: ok = submit(h, a); break;
+        case What::set: ok = set(h, a, round); break;
+        case What::wait: ok = wait_for(h, a, round); break;
+        case What::repeat:
+          for (std::uint64_t i = 1; i <= a.rounds && ok; ++i) ok = actions(h, a.body, i);
+          break;
+      }
+      if (!ok) return false;
+    }
+    return true;
+  }
+
+  bool submit(const Schedule::Host& h, const Schedule::Action& a) {
+    for (const auto q : a.queues) {
+      // Of several pieces a part may be in the ring when time is up: only one piece can be tried again.
+      const bool one = bound_.packets(q).size_bytes() <= bound_.ring(q).memory().dwords.size_bytes() / 2;
+      for (;;) {
+        const auto done = bound_.submit(q, one ? slice() : deadline_);
+        if (done) break;
+        const auto where = fmt::format("host {}: submit {}", h.name, queue_name(q));
+        if (done.error() == Errc::too_large) {
+          const auto epoch = bound_.epoch(q) + 1;
+          add(where, fmt::format("a value of epoch {} does not fit in its field", epoch),
+              "polls and fences hold 32 bits: begin again before they are full");
+          return false;
+        }
+        if (done.error() != Errc::timed_out) return add(where, std::string(message(done.error()))), false;
+        if (fault() || stop_) return false;
+        if (one && !deadline_.passed()) continue;
+        add(where, fmt::format("the ring had no room for {}", options_.timeout),
+            "give it a larger one: ring=", queues());
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// The value of an action in this round; nothing, and a finding, if the signal does not hold it.
+  std::optional<std::uint64_t> value(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
+    const auto bits = s_.signals[locate(s_, a.signal)->index].bits;
+    const auto v = a.value.at(round);
+    constexpr std::uint64_t kMost = ~std::uint32_t{};
+    if (bits == 64 || v <= kMost) return v;
+    add(fmt::format("host {}: {}", h.name, to_text(s_, a)),
+        fmt::format("the value of round {} does not fit in 32 bits", round));
+    return {};
+  }
+
+  bool set(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
+    const auto v = value(h, a, round);
+    if (v) bound_.set(locate(s_, a.signal)->index, *v);
+    return v.has_value();
+  }
+
+  bool wait_for(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
+    const auto v = value(h, a, round);
+    if (!v) return false;
+    const auto i = locate(s_, a.signal)->index;
+    for (;;) {
+      if (reached(i, a.func, *v, slice())) return true;
+      if (stop_ || fault()) return false;
+      if (!deadline_.passed()) continue;
+      add(fmt::format("host {}: {}", h.name, to_text(s_, a)),
+          fmt::format("{} is {} after {}{}", name_of(s_, a.signal), bound_.value(i),
+                      std::chrono::duration_cast<std::chrono::milliseconds>(options_.timeout),
+                      a.value.factor == 0 ? "" : fmt::format(", in round {}", round)),
+          "", queues());
+      return false;
+    }
+  }
+
+  /// Short waits one after another, so that a fault or the failure of another thread ends them.
+  Deadline slice() const noexcept {
+    const auto d = Deadline::in(20ms);
+    return d.at < deadline_.at ? d : deadline_;
+  }
+  bool reached(std::size_t i, Compare func, std::uint64_t reference, Deadline d) const noexcept {
+    if (!s_.signals[i].at) return wait(bound_.signal(i), func, reference, d).has_value();
+    // A word inside of a buffer may have neighbours: nothing but its own bits is looked at, and nobody wakes us.
+    for (Backoff backoff;;) {
+      if (holds(bound_.value(i), func, reference)) return true;
+      if (!backoff.step(d)) return false;
+    }
+  }
+
+  /// Reports what the device says, if it says anything.
+  bool fault() {
+    bool any = false;
+    for (auto f = bound_.device().wait_fault(Deadline{}); f; f = bound_.device().wait_fault(Deadline{})) {
+      any = true;
+      std::string where = "fault";
+      for (std::size_t q = 0; q < s_.queues.size(); ++q)
+        if (bound_.queue(q).id() == f->queue) where = queue_name(q);
+      const auto name = bound_.name(f->va);
+      add(where, describe(*f) + (name.empty() ? "" : " (" + name + ")"),
+          "on hardware: " + std::string(on_hardware(f->kind)));
+    }
+    if (any) stop_ = true;
+    return any;
+  }
+
+  std::string queue_name(std::size_t q) const { return to_string(s_.queues[q].place) + "." + s_.queues[q].name; }
+
+  /// Every queue that has not read all that was published, as people read it.
+  std::string queues() const {
+    constexpr std::size_t kShown = 8;
+    std::string out;
+    std::size_t standing = 0;
+    for (std::size_t q = 0; q < s_.queues.size(); ++q) {
+      const auto report = look(bound_.ring(q));
+      if (report.read == report.committed) continue;
+      if (++standing > kShown) continue;
+      const auto text = describe(
+          report, [&](GpuVa va, std::span<std::byte> to) { return bound_.device().peek(va, to); },
+          [&](GpuVa va) { return bound_.name(va); });
+      out += fmt::format("{}  {}, gpu {} engine {}: {}", out.empty() ? "" : "\n", queue_name(q),
+                         bound_.queue(q).gpu().value, bound_.queue(q).engine().value, text);
+    }
+    if (standing > kShown) out += fmt::format("\n  and {} queues more", standing - kShown);
+    return out.empty() ? "  every queue has read all its packets" : out;
+  }
+
+  void check(const Schedule::Expectation& e) {
+    using What = Schedule::Expectation::Kind;
+    const auto where = to_text(s_, e);
+    const auto l = *locate(s_, e.left.va);
+    if (e.kind == What::value) {
+      if (const auto v = bound_.value(l.index); v != e.value)
+        add(where, fmt::format("{} is {}", name_of(s_, e.left.va), v));
+      return;
+    }
+    std::span<const std::byte> should = bound_.bytes(e.right);
+    const auto r = *locate(s_, e.right.va);
+    if (e.old) should = std::span<const std::byte>(old_.at({r.signal, r.index})).subspan(r.offset, e.right.bytes);
+    if (auto text = difference(s_, e.left, bound_.bytes(e.left), should); !text.empty()) add(where, std::move(text));
+  }
+
+  const Bound& bound_;
+  const Schedule& s_;
+  const RunOptions& options_;
+  Deadline deadline_;
+  std::map<std::pair<bool, std::size_t>, std::vector<std::byte>> old_;
+  std::atomic<bool> stop_ = false;
+  std::mutex mutex_;
+  RunReport report_;
+};
+
+}  // namespace
+
+RunReport run(const Bound& b, const RunOptions& o) { return Runner{b, o}.run(); }
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,163 @@
+#include "sdma/schedule/run.hpp"
+
+#include "support.hpp"
+
+#include <array>
+#include <cstring>
+
+using namespace sdma;
+using namespace sdma::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::array kOrderings{Ordering::strict, Ordering::rocr, Ordering::adversarial};
+
+std::string run_once(const std::string& text, const RunOptions& o = {}, Ordering order = Ordering::strict) {
+  const auto d = node(4, order, 3);
+  return lines(run(link(parse(text), *d), o).findings);
+}
+
+const std::string kCopy =
+    "sdma 1\ngpus 2\nbuffer gpu0.in bytes=64K init=random\nbuffer gpu1.out bytes=64K init=zero\nsignal host.done "
+    "value=0\n"
+    "queue gpu0.q peer=gpu1\n  copy_linear bytes=32K src=gpu0.in dst=gpu1.out\n"
+    "  atomic op=add_rtn_64 addr=host.done value=1\nend\nhost main\n  submit *\n  wait host.done == 1\nend\n";
+
+}  // namespace
+
+TEST_CASE("the examples run right for every number of GPUs, in all orderings") {
+  for (const auto* name :
+       {"1_copy", "2_allgather_b2b", "3_alltoall_swap", "4_broadcast", "5_allgather_prelaunch", "6_kv_fetch"}) {
+    const auto text = read(std::string("examples/schedules/") + name + ".sdma");
+    const bool many = text.find("param N") != text.npos;
+    for (const auto order : kOrderings)
+      for (std::uint32_t n = 2; n <= (many ? 8u : 2u); ++n) {
+        ParseOptions options;
+        if (many) options.set = {{"N", std::to_string(n)}};
+        if (text.find("param chunk") != text.npos) options.set.push_back({"chunk", "4K"});
+        const auto s = parse(text, options);
+        const auto d = node(8, order, n);
+        const auto r = run(link(s, *d), {.timeout = 60s, .seed = n});
+        INFO(name << " N=" << n << " " << sdma::name(order));
+        CHECK(lines(r.findings) == "");
+      }
+  }
+}
+
+TEST_CASE("any GPUs of a node, and the same Bound again") {
+  const auto d = node();
+  const auto b = link(parse(read("examples/schedules/2_allgather_b2b.sdma"), {.set = {{"N", "3"}}}), *d,
+                      {.gpus = {GpuId{6}, GpuId{1}, GpuId{4}}});
+  for (std::uint64_t seed = 0; seed < 5; ++seed) CHECK(lines(run(b, {.timeout = 60s, .seed = seed}).findings) == "");
+}
+
+TEST_CASE("a schedule for a checker is not run") {
+  CHECK(run_once(read("examples/schedules/7_race.sdma"))
+            .starts_with("expect finding: this schedule is wrong on purpose"));
+}
+
+TEST_CASE("an expectation that fails says which bytes of which buffer differ") {
+  CHECK(run_once(kCopy +
+                 "expect gpu1.out[0..32K] == gpu0.in[0..32K]\nexpect gpu1.out[32K..+32K] == old gpu1.out[0..32K]\n")
+            .empty());
+  const auto text = run_once(kCopy + "expect gpu1.out == old gpu0.in\n");
+  CHECK(text.starts_with("expect gpu1.out == old gpu0.in: 32"));
+  CHECK(text.find(" of 64K bytes differ: gpu1.out[32K..+") != std::string::npos);
+  CHECK(text.find("gpu1.out[32K] is 0x00, not 0x") != std::string::npos);
+  CHECK(run_once(kCopy + "expect host.done == 2\n") == "expect host.done == 2: host.done is 1");
+  CHECK(run_once("sdma 1\nbuffer host.a bytes=16\nbuffer host.b bytes=16 init=zero\nexpect host.a[4..+4] == "
+                 "host.b[0..+4]\n") ==
+        "expect host.a[4..+4] == host.b[0..+4]: 4 of 4 bytes differ: host.a[4..+4]; host.a[4] is 0xdb (poison: perhaps "
+        "nobody wrote it), not 0x00");
+}
+
+TEST_CASE("inputs replace first contents, and must fit") {
+  const std::string text =
+      "sdma 1\nbuffer host.a bytes=4 init=zero\nbuffer host.b bytes=4 init=zero\nexpect host.a == host.b\n";
+  const std::vector<std::byte> two{std::byte{1}, std::byte{2}};
+  CHECK(run_once(text, {.inputs = {{"host.a", two}}}).find("2 of 4 bytes differ: host.a[0..+2]") != std::string::npos);
+  CHECK(run_once(text, {.inputs = {{"host.a", std::vector<std::byte>(5)}}}) ==
+        "input host.a: 5 bytes do not fit: it has 4");
+  CHECK(run_once(text, {.inputs = {{"host.c", two}}}) == "input host.c: there is no such buffer");
+}
+
+TEST_CASE("contents depend on the seed and the buffer") {
+  const auto d = node();
+  const auto b = link(parse("sdma 1\nbuffer host.a bytes=101 init=random\nbuffer host.b bytes=101 init=random\n"), *d);
+  const auto bytes = [&](std::size_t i, std::uint64_t seed) {
+    REQUIRE(run(b, {.seed = seed}));
+    const auto s = b.bytes({link_buffer(i), 101});
+    return std::vector<std::byte>(s.begin(), s.end());
+  };
+  CHECK(bytes(0, 1) == bytes(0, 1));
+  CHECK(bytes(0, 1) != bytes(0, 2));
+  CHECK(bytes(0, 1) != bytes(1, 1));
+}
+
+TEST_CASE("a wait that does not end names the queues that stand, and what they wait for") {
+  const auto d = node(2);
+  const auto b = link(parse(read("examples/schedules/1_copy.sdma")), *d);
+  auto s = parse(read("examples/schedules/1_copy.sdma"));
+  s.hosts[0].actions[0].queues = {1};  // the echo alone
+  const auto r = run(link(s, *d), {.timeout = 50ms});
+  REQUIRE(r.findings.size() == 1);
+  CHECK(r.findings[0].where == "host main: wait host.done == 1");
+  CHECK(r.findings[0].message == "host.done is 0 after 50ms");
+  CHECK(r.findings[0].excerpt.find("gpu1.echo, gpu 1 engine") != std::string::npos);
+  CHECK(r.findings[0].excerpt.find("poll_mem") != std::string::npos);
+}
+
+TEST_CASE("a fault ends the run at once and names its queue") {
+  const auto d = node(2);
+  const auto b =
+      link(parse("sdma 1\ngpus 2\nbuffer gpu1.out bytes=4K\nsignal host.done value=0\nqueue gpu0.good peer=gpu1\n"
+                 "  nop\nend\nqueue gpu0.bad peer=gpu1\n  copy_linear bytes=4K src=0x1000 dst=gpu1.out\n"
+                 "  atomic op=add_rtn_64 addr=host.done value=1\nend\nhost main\n  submit *\n  wait host.done == 1\n"
+                 "end\nexpect gpu1.out == old gpu1.out\n"),
+           *d);
+  const auto r = run(b, {.timeout = 60s});
+  REQUIRE(r.findings.size() == 1);
+  CHECK(r.findings[0].where == "gpu0.bad");
+  CHECK(r.findings[0].message.find("copy_linear") != std::string::npos);
+  CHECK(b.bytes({link_buffer(0), 4096})[0] == std::byte{kPoison});
+}
+
+TEST_CASE("host threads run side by side, with rounds of their own") {
+  const std::string text =
+      "sdma 1\ngpus 2\nsignal host.ping value=0\nsignal host.pong value=0 bits=32\nsignal gpu0.count value=0\n"
+      "queue gpu0.q peer=gpu1\n  poll_mem addr=host.ping func=ge reference=epoch\n"
+      "  atomic op=add_rtn_64 addr=gpu0.count value=2\n  fence addr=host.pong value=epoch\nend\n"
+      "host a\n  repeat 20\n    submit gpu0.q\n    wait host.pong >= epoch\n  end\nend\n"
+      "host b\n  repeat 20\n    set host.ping = epoch\n    wait gpu0.count >= 2*epoch\n  end\nend\n"
+      "expect gpu0.count == 40\nexpect host.pong == 20\n";
+  for (const auto order : kOrderings) CHECK(run_once(text, {.timeout = 60s}, order) == "");
+}
+
+TEST_CASE("one host thread that fails stops the others") {
+  CHECK(run_once("sdma 1\nsignal host.a value=0\nsignal host.b value=0 bits=32\nhost fails\n  repeat 2\n"
+                 "    set host.b = 0xffffffff*epoch\n  end\nend\nhost waits\n  wait host.a == 1\nend\n",
+                 {.timeout = 60s}) ==
+        "host fails: set host.b = 4294967295*epoch: the value of round 2 does not fit in 32 bits");
+}
+
+TEST_CASE("an epoch that does not fit its field ends the run") {
+  const auto d = node(2);
+  const auto b =
+      link(parse("sdma 1\ngpus 1\nsignal host.s value=0\nqueue gpu0.q engine=0\n  fence addr=host.s value=2G*epoch-1\n"
+                 "end\nhost main\n  repeat 5\n    submit gpu0.q\n  end\nend\n"),
+           *d);
+  CHECK(lines(run(b, {.timeout = 60s}).findings) ==
+        "host main: submit gpu0.q: a value of epoch 3 does not fit in its field");
+}
+
+TEST_CASE("signals inside of buffers: their own bits, and no neighbours") {
+  CHECK(
+      run_once(
+          "sdma 1\ngpus 1\nbuffer host.b bytes=64 init=random\nsignal host.low value=0 bits=32 at=host.b[4]\n"
+          "signal host.word value=7 at=host.b[8]\nqueue gpu0.q engine=0\n  poll_mem addr=host.low func=eq reference=5\n"
+          "  atomic op=add_rtn_64 addr=host.word value=-7\nend\nhost main\n  submit *\n  set host.low = 5\n"
+          "  wait host.word == 0\n  wait host.low == 5\nend\nexpect host.b[4..+4] == host.low\n"
+          "expect host.b[0..+4] == old host.b[0..+4]\n",
+          {.timeout = 60s}) == "");
+}
