@@ -53,8 +53,8 @@ class Pipeline::Impl {
     if (fault_) return Progress::stopped;
     const AddressSpace::Reader::Section section{*c_.reader};
     const bool worked = c_.ordering == Ordering::strict ? step_strict(budget) : step_weak(budget);
+    if (!fault_ || !weak()) tell(worked);  // a fault also: rptr then says which packet the queue stopped at
     if (fault_) return Progress::stopped;
-    tell(worked);
     if (worked) return Progress::progressed;
     return waiting_ || !window_.empty() ? Progress::waiting : Progress::idle;
   }

@@ -127,6 +127,18 @@ TEST_CASE("rptr lags in adversarial, and arrives") {
   CHECK(lagged);
 }
 
+TEST_CASE("of a queue that stopped rptr stands at the packet that is to blame") {
+  for (const auto ordering : {Ordering::strict, Ordering::rocr}) {
+    Rig rig({.ordering = ordering});
+    rig.put(Fence{.addr = rig.a(0), .value = 1});
+    const auto at = rig.wptr;
+    rig.put(CopyLinear{.src = GpuVa{64}, .dst = rig.b(0), .bytes = 8});
+    REQUIRE(rig.run() == Progress::stopped);
+    CHECK(rig.pipeline->fault()->position == at);
+    CHECK(rig.rptr == at);
+  }
+}
+
 TEST_CASE("cond_exec runs or skips; what is skipped may come later") {
   for (auto ordering : kOrderings)
     for (std::uint32_t value : {5u, 6u}) {
