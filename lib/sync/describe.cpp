@@ -12,6 +12,9 @@ inline namespace v0 {
 namespace {
 
 constexpr std::size_t kPollDwords = layout<PollMem>.length.fixed;
+constexpr std::string_view kNoPacketHint =
+    "an engine stops at such a dword and tells nobody: was a packet written beyond its slot, or data run as packets?";
+constexpr std::string_view kPrivilegedHint = "an engine refuses it in a user queue, and tells nobody";
 constexpr std::size_t kIndirectLooked = 1024;  // dwords of an indirect buffer that are searched for its polls
 
 /// As the text form writes values: decimal near zero, else hexadecimal.
@@ -124,21 +127,21 @@ class Explainer {
                 "A long copy may still run";
     } else if (r_.read == 0) {
       out_ = fmt::format("queue was never read: it stands at position 0 of {:#x}", r_.committed);
-      hint_ = r_.has_doorbell
-                  ? "was the doorbell lost, or is it not this queue's? Is the queue mapped, and its engine free?"
-                  : "the engine watches wptr: does it run, and does it look at this queue?";
+      if (head_ && !head_->packet.info) hint_ = kNoPacketHint;
+      else if (head_ && head_->packet.info->privilege == Privilege::kernel) hint_ = kPrivilegedHint;
+      else if (r_.has_doorbell)
+        hint_ = "was the doorbell lost, or is it not this queue's? Is the queue mapped, and its engine free?";
+      else hint_ = "the engine watches wptr: does it run, and does it look at this queue?";
     } else if (r_.moved || r_.read != r_.read_first) {
       out_ = fmt::format("queue is slow, not stuck: it went from position {:#x} to {:#x} of {:#x} meanwhile",
                          r_.read_first, r_.read, r_.committed);
       hint_ = "give the wait more time";
     } else if (head_ && !head_->packet.info) {
       out_ = stands() + ", before a dword that begins no known packet";
-      hint_ =
-          "an engine stops at such a dword and tells nobody: was a packet written beyond its slot, or data run as "
-          "packets?";
+      hint_ = kNoPacketHint;
     } else if (head_ && head_->packet.info->privilege == Privilege::kernel) {
       out_ = stands() + ", before a packet that needs the kernel's rights";
-      hint_ = "an engine refuses it in a user queue, and tells nobody";
+      hint_ = kPrivilegedHint;
     } else {
       out_ = stands() + " and has not moved; no poll near it waits";
       hint_ = "a long copy, a fault (ask the device), or another queue of the engine that does not let go";

@@ -220,6 +220,7 @@ TEST_CASE("dwords that are no packet") {
   s.ring.publish(*slot);
   auto r = s.stall();
   CHECK(describe(r).find("queue was never read") == 0);
+  CHECK(describe(r).find("hint:       an engine stops at such a dword and tells nobody") != std::string::npos);
   s.submit(kFence);
   s.bytes.read_to(4);
   s.bytes.dwords[1] = 0x78;
