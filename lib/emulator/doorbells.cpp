@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cinttypes>
 #include <cstdio>
+#include <ctime>
 #include <string>
 
 #include "real.hpp"
@@ -27,7 +28,13 @@
 namespace sdma::emulator {
 namespace {
 
-constexpr std::uint64_t kSlow = 100'000'000;  // ns
+constexpr std::uint64_t kSlow = 100'000'000, kGrace = 20'000'000;  // ns
+
+std::uint64_t now() noexcept {
+  timespec t{};
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
 
 }  // namespace
 
@@ -106,7 +113,7 @@ void Doorbells::take_faults() noexcept {
 
 void Doorbells::sleep(std::uint64_t nap, bool short_nap) noexcept {
   const bool watched = armed_;
-  if (!armed_ && open()) {
+  if (!armed_ && now() >= open_until_ && open()) {
     const bool look = stale_.exchange(false, std::memory_order_acq_rel) || ranges_.empty();
     if (look ? find() : true) {
       if (protect(true)) return;  // what was stored before the protection is found by one more look
@@ -125,7 +132,11 @@ void Doorbells::sleep(std::uint64_t nap, bool short_nap) noexcept {
     [[maybe_unused]] const auto n = ::read(bell_, &count, sizeof count);
   }
   if (ready > 0 && armed_) {
-    if (fault_ >= 0 && (fds[1].revents & POLLIN) != 0) take_faults();
+    if (fault_ >= 0 && (fds[1].revents & POLLIN) != 0) {
+      take_faults();
+      // Protected again too soon, the program's thread would fault again before it has had a processor.
+      open_until_ = now() + kGrace;
+    }
     protect(false);
   }
 }

@@ -54,6 +54,7 @@ class Doorbells {
   int bell_ = -1;   ///< eventfd of knocks
   int fault_ = -1;  ///< userfaultfd
   bool refused_ = false, armed_ = false;
+  std::uint64_t open_until_ = 0;  ///< ns: a store that was stopped gets its time to be done
   std::atomic<bool> stale_{true};
   std::vector<Range> ranges_;
 };

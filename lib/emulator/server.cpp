@@ -21,6 +21,15 @@ std::uint64_t now() noexcept {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
+/// Not a yield: on a machine that is busy with others it would give away milliseconds.
+void pause() noexcept {
+#if defined(__x86_64__)
+  for (int i = 0; i < 16; ++i) __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  for (int i = 0; i < 16; ++i) asm volatile("yield");
+#endif
+}
+
 /// Servers of this process, so that one can nudge the others; a slot a GPU.
 std::array<std::atomic<Server*>, 64> servers{};
 
@@ -120,7 +129,7 @@ void Server::run() noexcept {
   for (;;) {
     if (asked_.load(std::memory_order_acquire) != 0) {
       lock.unlock();
-      while (asked_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+      while (asked_.load(std::memory_order_acquire) != 0) std::this_thread::yield();  // whoever asked must run
       lock.lock();
       last_work_ = 0;
       continue;
@@ -179,8 +188,7 @@ void Server::rest(Progress p) noexcept {
     last_work_ = t;
     nap_ = kFirstNap;
   }
-  if (options().watch == Watch::spin) return std::this_thread::yield();
-  if (t - last_work_ < kSpin) return std::this_thread::yield();
+  if (options().watch == Watch::spin || t - last_work_ < kSpin) return pause();
   const bool waits = p == Progress::waiting;
   if (waits && !polls_.exchange(true)) return;  // one more look behind it, or a nudge is lost
   if (!waits) polls_.store(false);

@@ -1,0 +1,100 @@
+// Figures of the node, printed: what an idle one costs, how soon a busy one and a sleeping one answer, packets a second.
+//
+//   sdma emulate --doorbells=protect|park|spin -- emulator-figures
+#include "raw.hpp"
+#include "sdma/packets/copy.hpp"
+#include "sdma/packets/sync.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <memory>
+
+using namespace raw;
+using namespace sdma;
+
+namespace {
+
+double seconds(clockid_t id) {
+  timespec t{};
+  ::clock_gettime(id, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+void wait(const std::uint32_t* word, std::uint32_t value) {
+  while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value) __builtin_ia32_pause();
+}
+
+void print_latency(const char* what, std::vector<double>& us) {
+  std::sort(us.begin(), us.end());
+  std::printf("%-42s median %8.1f us, 90%% %8.1f us\n", what, us[us.size() / 2], us[us.size() * 9 / 10]);
+}
+
+}  // namespace
+
+int main() {
+  Client c;
+  auto words = c.allocate(4096);
+  auto data = c.allocate(128 << 20, 0, kfd::kVram);
+  std::memset(data.host(), 1, data.bytes);
+  std::vector<std::unique_ptr<Queue>> queues;
+  std::vector<std::unique_ptr<Ring<>>> rings;
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    queues.push_back(std::make_unique<Queue>(c, 0, kfd::kQueueSdmaByEngine, i % 16, 16384));
+    rings.push_back(std::make_unique<Ring<>>(queues.back()->memory()));
+  }
+  const auto* word = words.as<std::uint32_t>();
+  std::uint32_t n = 0;
+  std::vector<double> us;
+  const auto ping = [&] {
+    const auto begin = seconds(CLOCK_MONOTONIC);
+    (void)rings[0]->submit(Fence{.addr = words.gpu(), .value = ++n});
+    wait(word, n);
+    us.push_back((seconds(CLOCK_MONOTONIC) - begin) * 1e6);
+  };
+  for (int i = 0; i < 2'000; ++i) ping();
+  print_latency("doorbell to fence, one behind another", us);
+  us.clear();
+  for (int i = 0; i < 100; ++i) {
+    ::usleep(20'000);
+    ping();
+  }
+  print_latency("doorbell to fence, after 20 ms of rest", us);
+
+  ::usleep(500'000);
+  const auto cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), begin = seconds(CLOCK_MONOTONIC);
+  ::usleep(3'000'000);
+  std::printf("%-42s %.3f %% of a processor\n", "idle, 64 queues",
+              (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (seconds(CLOCK_MONOTONIC) - begin) * 100);
+
+  for (std::uint32_t used : {1u, 8u, 64u}) {
+    const auto from = seconds(CLOCK_MONOTONIC);
+    std::uint64_t packets = 0;
+    std::uint32_t last = 0;
+    while (seconds(CLOCK_MONOTONIC) - from < 1) {
+      ++last;
+      for (std::uint32_t q = 0; q < used; ++q)
+        for (int burst = 0; burst < 16; ++burst)
+          packets += rings[q]->submit(Fence{.addr = words.gpu(64 + q * 4), .value = last}) == Errc::ok;
+    }
+    for (std::uint32_t q = 0; q < used; ++q) {
+      const auto value = ++last;
+      while (rings[q]->submit(Fence{.addr = words.gpu(64 + q * 4), .value = value}) != Errc::ok) {}
+      wait(words.as<std::uint32_t>(64 + q * 4), value);
+    }
+    std::printf("packets a second, %2u queues                %.2f million\n", used,
+                static_cast<double>(packets) / (seconds(CLOCK_MONOTONIC) - from) * 1e-6);
+  }
+  const auto from = seconds(CLOCK_MONOTONIC);
+  for (int i = 0; i < 8; ++i)
+    (void)rings[1]->submit(CopyLinear{.src = data.gpu(), .dst = data.gpu(64 << 20), .bytes = 64 << 20});
+  (void)rings[1]->submit(Fence{.addr = words.gpu(4), .value = 1});
+  wait(words.as<std::uint32_t>(4), 1);
+  const auto copied = seconds(CLOCK_MONOTONIC) - from;
+  const auto plain = seconds(CLOCK_MONOTONIC);
+  for (int i = 0; i < 8; ++i) std::memcpy(data.host() + (64 << 20), data.host(), 64 << 20);
+  std::printf("%-42s %.2f GB/s; memcpy %.2f GB/s\n", "copy of 64 MiB", 8 * 67.108864e-3 / copied,
+              8 * 67.108864e-3 / (seconds(CLOCK_MONOTONIC) - plain));
+}
