@@ -4,7 +4,7 @@
 //   if (const Fault* f = pipeline.fault()) puts(describe(*f).c_str());
 //   // gpu 0 engine 2 queue 17 at 0x1a40: fence (offset 0x0): cannot write 0x7f0000001008: not mapped for this GPU
 //
-// Real engines tell less. A fault is found here before the first store of its packet; on hardware (ordering.md X8, X9):
+// Real engines tell less. A fault is found here before the first store of its packet; on hardware:
 //
 //   kind              software                          hardware
 //   unmapped          queue stops, nothing written      VM fault: the kernel evicts ALL queues of the process on that GPU

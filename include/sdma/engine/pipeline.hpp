@@ -1,5 +1,5 @@
 #pragma once
-// One queue of an engine as a state machine, and THE executable model of what orders what (docs/engine.md, ordering.md).
+// One queue of an engine as a state machine, and THE executable model of what orders what (docs/engine.md).
 //
 //   AddressSpace::Reader reader{space, GpuId{0}};
 //   Pipeline p{{.ring = memory.dwords, .rptr = memory.rptr, .reader = &reader, .gpu = GpuId{0}, .engine = EngineId{2},
@@ -73,7 +73,7 @@ struct PipelineHooks {
                 const Fault&) noexcept = nullptr;  ///< also an expired poll behind which the queue goes on
 };
 
-/// What a finite poll that has expired does to its queue: nobody knows of real engines (ordering.md Q9).
+/// What a finite poll that has expired does to its queue: nobody knows of real engines (docs/litmus.md, Q9).
 enum class PollTimeout : std::uint8_t { stop, go_on, either };
 
 struct PipelineConfig {

@@ -3,7 +3,7 @@
 //
 //   trace::Recorder rec;                                               // room for 2^18 events, made once
 //   const auto lane = rec.lane("gpu0", "engine 14 queue 0");           // control path: once a lane
-//   rec.doorbell(lane, trace::now(), position);                        // hot path: 128 bytes written, no text, no lock
+//   rec.doorbell(lane, trace::now(), position);                        // hot path: one event stored, no text, no lock
 //   rec.packet_begin(lane, trace::now(), position, dwords);
 //   rec.packet_end(lane, trace::now(), position);
 //   save_perfetto(rec.snapshot(), "run.json");                         // trace/write.hpp

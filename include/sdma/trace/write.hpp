@@ -15,9 +15,10 @@
 // counts numbers. `packet` is for readers; it is not read back.
 //
 // Perfetto: a process a group, a thread a lane, a complete event ("X") a packet, instants for doorbells, signals, faults and
-// queues, counters, arrows; times begin at the first event. An arrow where no packet runs hangs on a bar of a nanosecond. A packet without an end lasts until the trace does and says
-// `unfinished`; an end without its beginning becomes an instant of that name. Packets of a lane that overlap without
-// nesting (an engine runs several at once) are laid into further threads "NAME (2)", "(3)": nothing is dropped.
+// queues, counters, arrows; times begin at the first event. An arrow where no packet runs hangs on a bar of a nanosecond. A
+// packet without an end lasts until the trace does and says `unfinished`; an end without its beginning becomes an instant
+// of that name. Packets of a lane that overlap without nesting (an engine runs several at once) are laid into further
+// threads "NAME (2)", "(3)": nothing is dropped.
 //
 // Errors: a Diagnostic with what could not be written or read, where (file:line), and why. Writing tells of a full disk:
 // success means that all bytes were taken and the file is closed. A trace that a file cuts off is an error, not a shorter
