@@ -21,12 +21,12 @@ constexpr std::string_view name(Severity s) noexcept {
 }
 
 struct Diagnostic {
-  std::string rule{};                  ///< id of the rule, "" where none applies: each id has a page in docs/rules.md
+  std::string rule{};  ///< id of the rule, "" where none applies: each id has a page in docs/rules.md
   Severity severity = Severity::error;
-  std::string where{};                 ///< "file:line:column", "file:0xOFFSET", or what was opened
-  std::string message{};               ///< one sentence, no full stop
-  std::string hint{};                  ///< what to do, "" where nobody knows
-  std::string excerpt{};               ///< the source line and a line with a caret below the place, "" where there is no text
+  std::string where{};    ///< "file:line:column", "file:0xOFFSET", or what was opened
+  std::string message{};  ///< one sentence, no full stop
+  std::string hint{};     ///< what to do, "" where nobody knows
+  std::string excerpt{};  ///< the source line and a line with a caret below the place, "" where there is no text
 };
 
 /// "where: severity[rule]: message", then the excerpt and a line "  hint: ..." where there are any. No newline at the end.
