@@ -12,6 +12,8 @@ constexpr Verb kVerbs[] = {
     {"dis", "read a ring: dwords to text", add_dis},
     {"as", "write a ring: text to dwords", add_as},
     {"check", "find what is wrong with a ring", add_check},
+    {"fmt", "lay out a schedule, or expand it", add_fmt},
+    {"run", "run a schedule and judge it", add_run},
     {"topology", "show a node's GPUs, engines and links", add_topology},
     {"trace", "draw what happened when", add_trace},
 #ifdef SDMA_LIBDIR

@@ -130,3 +130,11 @@ TEST_CASE("a layout changes blanks and nothing else") {
   CHECK(format_source(neat) == neat);
   CHECK(parse(messy) == parse(neat));
 }
+
+TEST_CASE("the schedule that the page shows is one") {
+  const auto page = read(source_root() / "docs/schedules.md");
+  const auto begin = page.find("```\n") + 4;
+  const auto text = page.substr(begin, page.find("```", begin) - begin);
+  CHECK(format_source(text) == text);
+  CHECK(parse(text).queues.size() == 4);
+}

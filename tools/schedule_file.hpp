@@ -1,0 +1,31 @@
+#pragma once
+// What fmt, run and check share: a schedule out of a file, and the values of its params.
+//
+//   add_settings(verb, options.parse.set);                          --set N=8 --set chunk=1M
+//   auto s = load_schedule(path, text, parse_options);              reports every error of the text
+#include "sdma/schedule/text.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace sdma::tool {
+
+/// "NAME=VALUE", or an error of usage.
+std::pair<std::string, std::string> name_and_value(const std::string& option, const std::string& given);
+void add_settings(CLI::App&, std::vector<ParseOptions::Setting>&);
+/// An option that may be given several times: NAME=PATH.
+void add_paths(CLI::App&, const std::string& option, std::vector<std::pair<std::string, std::string>>&,
+               const std::string& doc);
+
+/// What messages call the file of this path.
+std::string shown(const std::string& path);
+/// The schedule of a text; nothing, and its errors reported, if it has any.
+std::optional<Schedule> load_schedule(const std::string& path, const std::string& text, const ParseOptions&);
+
+}  // namespace sdma::tool
