@@ -36,10 +36,15 @@ inline void must_reach(const sdma::Signal& signal, std::uint64_t value, const sd
 inline std::unique_ptr<sdma::Device> open_device(int argc, char** argv, std::uint32_t gpus) {
   sdma::SoftOptions options{.gpus = gpus};
   const std::string_view wanted = argc > 1 ? argv[1] : "strict";
+  const auto usage = std::string("usage: ") + argv[0] + " [strict|rocr|adversarial [SEED]]";
+  if (wanted == "--help" || wanted == "-h") {
+    std::puts(usage.c_str());
+    std::exit(0);
+  }
   bool known = false;
   for (const auto o : {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial})
     if (name(o) == wanted) options.ordering = o, known = true;
-  if (!known) fail(std::string("usage: ") + argv[0] + " [strict|rocr|adversarial [SEED]]");
+  if (!known) fail(usage);
   if (argc > 2) options.seed = std::strtoull(argv[2], nullptr, 0);
   return must(sdma::SoftDevice::open(options));
 }

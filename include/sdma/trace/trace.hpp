@@ -1,5 +1,5 @@
 #pragma once
-// What happened when, in which lane: one form for the software device, the KFD device, the software node and the simulator.
+// What happened when, in which lane: one form for whatever executes packets, in software or not.
 //
 //   trace::Recorder rec;                                               // room for 2^18 events, made once
 //   const auto lane = rec.lane("gpu0", "engine 14 queue 0");           // control path: once a lane
