@@ -16,9 +16,7 @@ constexpr Verb kVerbs[] = {
     {"run", "run a schedule and judge it", add_run},
     {"topology", "show a node's GPUs, engines and links", add_topology},
     {"trace", "draw what happened when", add_trace},
-#ifdef SDMA_LIBDIR
     {"emulate", "run a program on a node without GPUs", add_emulate},
-#endif
 };
 
 /// Words that begin like options or verbs and are none, before the parser's less helpful words for them.
