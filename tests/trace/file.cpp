@@ -47,7 +47,7 @@ TEST_CASE("a full disk is an error, for few bytes and for many") {
   if (::access("/dev/full", W_OK) != 0) return;
   trace::Trace t;
   t.lanes = {{"g", "q"}};
-  for (const std::uint64_t events : {0, 100000}) {
+  for (const std::uint64_t events : {std::uint64_t{0}, std::uint64_t{100000}}) {
     for (auto i = t.events.size(); i < events; ++i) t.events.push_back({.ns = i});
     const auto r = trace::save_json_lines(t, "/dev/full");
     REQUIRE_FALSE(r);
