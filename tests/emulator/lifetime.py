@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 
-sdma, program = sys.argv[1:]
+sdma, program = map(os.path.abspath, sys.argv[1:])
 
 
 def shared_memory():
