@@ -217,7 +217,6 @@ class Runner {
       add(where, describe(*f) + (name.empty() ? "" : " (" + name + ")"),
           "on hardware: " + std::string(on_hardware(f->kind)));
     }
-    if (any) stop_ = true;
     return any;
   }
 

@@ -156,8 +156,8 @@ TEST_CASE("signals inside of buffers: their own bits, and no neighbours") {
       run_once(
           "sdma 1\ngpus 1\nbuffer host.b bytes=64 init=random\nsignal host.low value=0 bits=32 at=host.b[4]\n"
           "signal host.word value=7 at=host.b[8]\nqueue gpu0.q engine=0\n  poll_mem addr=host.low func=eq reference=5\n"
-          "  atomic op=add_rtn_64 addr=host.word value=-7\nend\nhost main\n  submit *\n  set host.low = 5\n"
-          "  wait host.word == 0\n  wait host.low == 5\nend\nexpect host.b[4..+4] == host.low\n"
+          "  atomic op=add_rtn_64 addr=host.word value=1\nend\nhost main\n  submit *\n  set host.low = 5\n"
+          "  wait host.word == 8\n  wait host.low == 5\nend\nexpect host.b[4..+4] == host.low\n"
           "expect host.b[0..+4] == old host.b[0..+4]\n",
           {.timeout = 60s}) == "");
 }
