@@ -1,0 +1,109 @@
+#pragma once
+// What a DMA collective is asked for: which one, in which variant, among how many GPUs, of how many bytes.
+//
+//   collectives::Options o{.collective = Collective::all_gather, .variant = Variant::b2b, .gpus = 8, .bytes = 1 << 20};
+//   auto p = collectives::plan(o);                                       // plan.hpp: a sdma::Schedule and what it fell back to
+//
+// `bytes` is the collective's size S, as the benchmarks of RCCL count it: what each GPU holds at the end (all_gather, gather's
+// root), begins with (all_to_all, scatter's root), or receives (broadcast). Part d of it is GPU d's:
+//
+//   chunk = ceil(S / N), a multiple of `granule` where that leaves nobody without a part
+//   part d = bytes [d * chunk, min((d + 1) * chunk, S)): the last ones may be shorter, or empty where S < N
+//
+//                  gpu0       gpu1       gpu2                  gpu0       gpu1       gpu2
+//   all_gather     A . .      . B .      . . C                 A B C      A B C      A B C        in place
+//   all_to_all     a0 a1 a2   b0 b1 b2   c0 c1 c2      ->      a0 b0 c0   a1 b1 c1   a2 b2 c2     slots of `chunk` bytes
+//   broadcast      A B C      . . .      . . .                 A B C      A B C      A B C        in place
+//   scatter        A B C      . . .      . . .                 A . .      . B .      . . C        in place
+//   gather         A . .      . B .      . . C                 A B C      . . .      . . .        in place
+//
+//   variant   collectives                      one command group = one queue's [poll] packets completion, one doorbell
+//   pcpy      all                              one peer: a copy on the engine that the node recommends for it
+//   bcst      all_gather, broadcast            two peers: a packet that reads once and writes twice, on the second's engine
+//   swap      all_to_all, in place             a pair of GPUs: both directions in one packet; pairs shared out
+//   b2b       all                              `peers_per_engine` peers on one engine, back to back (gather: the root pulls)
+//   automatic all                              one of these, out of a table (table.hpp)
+//
+// Prelaunch puts a poll before all of it: the host publishes a round ahead of time, and a store of the round's number
+// (`trigger`) lets it go. Completions are words that grow: an atomic add into one word of the host, or a fence (two fences
+// where all 64 bits have to change) into a word of each group.
+//
+// Plain values, any thread. Errors: `refusal` says in one Diagnostic what contradicts itself.
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/stream/writer.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace collectives {
+
+enum class Collective : std::uint8_t { all_gather, all_to_all, broadcast, scatter, gather };
+enum class Variant : std::uint8_t { pcpy, bcst, swap, b2b, automatic };
+enum class Prelaunch : std::uint8_t {
+  off,
+  shared,    ///< one trigger word for all groups
+  per_group  ///< one a group: groups can be let go one after another
+};
+enum class Completion : std::uint8_t {
+  atomic,     ///< add 1 to one 64-bit word of the host
+  fence,      ///< store the epoch in a 32-bit word of the group
+  two_fences  ///< in a 64-bit word of the group, low half first
+};
+
+inline constexpr Collective kCollectives[] = {Collective::all_gather, Collective::all_to_all, Collective::broadcast,
+                                              Collective::scatter, Collective::gather};
+inline constexpr Variant kVariants[] = {Variant::pcpy, Variant::bcst, Variant::swap, Variant::b2b};  ///< not automatic
+inline constexpr Prelaunch kPrelaunches[] = {Prelaunch::off, Prelaunch::shared, Prelaunch::per_group};
+inline constexpr Completion kCompletions[] = {Completion::atomic, Completion::fence, Completion::two_fences};
+
+/// "all_gather", "b2b", "auto", "per_group", "two_fences".
+std::string_view name(Collective) noexcept;
+std::string_view name(Variant) noexcept;
+std::string_view name(Prelaunch) noexcept;
+std::string_view name(Completion) noexcept;
+/// And back; nothing for other words.
+std::optional<Collective> collective_named(std::string_view) noexcept;
+std::optional<Variant> variant_named(std::string_view) noexcept;
+std::optional<Prelaunch> prelaunch_named(std::string_view) noexcept;
+std::optional<Completion> completion_named(std::string_view) noexcept;
+
+/// Does the collective have the variant?
+bool has_variant(Collective, Variant) noexcept;
+
+inline constexpr std::uint32_t kMostGpus = 64;
+
+struct Options {
+  Collective collective = Collective::all_gather;
+  Variant variant = Variant::automatic;
+  Prelaunch prelaunch = Prelaunch::off;
+  Completion completion = Completion::atomic;
+  std::uint32_t gpus = 8;    ///< N: 2 to 64, numbered from 0; which of the node's they are is said when it is prepared
+  std::uint64_t bytes = 0;   ///< S, 1 at least
+  std::uint32_t root = 0;    ///< of broadcast, scatter, gather
+  bool in_place = false;     ///< all_to_all, automatic: the result where the input was, which only swap does
+  std::uint64_t epochs = 1;  ///< rounds that the schedule's own host thread runs; a Run (run.hpp) counts its own
+  std::uint32_t peers_per_engine = 0;    ///< b2b: peers in a group; 0: all of a GPU's
+  std::vector<std::uint32_t> engines{};  ///< group g of a GPU takes engines[g % size]; empty: what the node recommends
+  std::uint64_t granule = 64;            ///< bytes: see above; 1: chunks are what division gives
+  std::uint64_t alignment = 4096;        ///< bytes: of each buffer's begin, a power of two
+  std::vector<std::uint64_t> offsets{};  ///< bytes: where GPU i's data begins in its buffers, [i % size]; empty: 0
+  std::uint32_t packet_bytes = sdma::kChunk;  ///< bytes a packet moves at most: a multiple of 64
+  std::uint64_t ring_bytes = 0;               ///< of each queue; 0: what bind chooses
+};
+
+/// What contradicts itself; nothing if the options can be planned.
+std::optional<sdma::Diagnostic> refusal(const Options&);
+
+/// A range of the collective's bytes.
+struct Part {
+  std::uint64_t begin{}, bytes{};
+};
+std::uint64_t chunk_of(const Options&) noexcept;
+/// Part d, as drawn above.
+Part part_of(const Options&, std::uint32_t d) noexcept;
+std::uint64_t offset_of(const Options&, std::uint32_t gpu) noexcept;
+
+}  // namespace collectives

@@ -1,0 +1,36 @@
+#pragma once
+// Which variant, by collective, number of GPUs, size and prelaunch: a table that is data.
+//
+//   variant = choose(default_table(), {.collective = Collective::all_gather, .gpus = 8, .bytes = 64 << 10});   // b2b
+//   auto mine = parse_table(text, "mine.txt");           // or one of your own, out of your own measurements
+//
+//   # collective  gpus  prelaunch  up_to  variant         a line says what is best up to a size; the first that fits wins
+//   all_gather    2-8   yes        128K   b2b
+//   all_gather    2-8   yes        512K   bcst
+//   all_gather    2-8   any        max    pcpy
+//
+// The default, variants.txt, lies beside this file with its source in it; the library carries a copy of it.
+// Plain values, any thread. Errors: parse_table names file and line. A collective without a line is pcpy's, or swap's in place.
+#include "options.hpp"
+#include "sdma/core/result.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace collectives {
+
+struct TableRow {
+  Collective collective{};
+  bool in_place{};  ///< written all_to_all_in_place
+  std::uint32_t least_gpus{}, most_gpus{};
+  std::optional<bool> prelaunch{};  ///< nothing: any
+  std::uint64_t up_to{};            ///< bytes, inclusive
+  Variant variant{};
+};
+using Table = std::vector<TableRow>;
+
+sdma::Result<Table, sdma::Diagnostic> parse_table(std::string_view text, std::string_view file = "table");
+const Table& default_table();
+Variant choose(const Table&, const Options&) noexcept;
+
+}  // namespace collectives
