@@ -30,7 +30,7 @@
 //
 // Plain values, any thread. Errors: `refusal` says in one Diagnostic what contradicts itself.
 #include "sdma/core/diagnostic.hpp"
-#include "sdma/stream/writer.hpp"
+#include "sdma/schedule/schedule.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -84,6 +84,7 @@ struct Options {
   std::uint64_t bytes = 0;   ///< S, 1 at least
   std::uint32_t root = 0;    ///< of broadcast, scatter, gather
   bool in_place = false;     ///< all_to_all, automatic: the result where the input was, which only swap does
+  bool own_part = false;     ///< all_to_all out of place: also copy the part that a GPU sends to itself
   std::uint64_t epochs = 1;  ///< rounds that the schedule's own host thread runs; a Run (run.hpp) counts its own
   std::uint32_t peers_per_engine = 0;    ///< b2b: peers in a group; 0: all of a GPU's
   std::vector<std::uint32_t> engines{};  ///< group g of a GPU takes engines[g % size]; empty: what the node recommends

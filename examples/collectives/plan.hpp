@@ -7,9 +7,9 @@
 //   puts(sdma::to_text(p->schedule).c_str());                   // run it, diff it, check it: sdma run, sdma check
 //   collectives::Run::prepare(*p, device);                      // run.hpp
 //
-//   buffers    gpu{i}.buf           in place; or gpu{i}.in and gpu{i}.out of an all_to_all that is not
-//   signals    host.go | host.go_{queue}     prelaunch          host.done | host.done_{queue}      completions, growing
-//   queues     gpu{i}.{variant}{k}  a command group each: [poll go >= epoch] data, completion
+//   buffers    gpu{i}.buf            in place; or gpu{i}.in and gpu{i}.out of an all_to_all that is not
+//   signals    host.go, host.done    or one a group, go{i}_{k} and done{i}_{k}: the number of rounds, growing
+//   queues     gpu{i}.{variant}{k}   a command group each: [poll go >= epoch] data, completion
 //   host main  epochs: submit, set, wait; and an expectation for each part that moves
 //
 // Fallbacks. A broadcast packet wants both destinations equal modulo 32, a swap both addresses at a multiple of 64. Where the
@@ -38,7 +38,7 @@ struct Counts {
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 
-/// `bytes` of the source GPU's input that the destination has at the end, where `to` says. Also what stays where it is.
+/// Bytes of the source GPU's input that the destination has at the end. What stays where it is, is none.
 struct Move {
   std::uint32_t src{}, dst{};  ///< GPUs
   sdma::GpuVa from{}, to{};    ///< link space
@@ -51,6 +51,7 @@ struct Plan {
   std::vector<std::string> notes{};  ///< fallbacks; empty: everything as asked
   std::vector<Counts> counts{};      ///< a GPU each
   std::vector<Move> moves{};
+  std::vector<sdma::Schedule::Range> given{};  ///< what GPUs hold before: the parts that are input, link space
   std::vector<sdma::GpuVa> inputs{},
       outputs{};                           ///< where data begins, a GPU each, link space; equal where it is in place
   std::vector<sdma::GpuVa> triggers{};     ///< none, one, or one a queue (in the order of the schedule's queues)

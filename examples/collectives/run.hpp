@@ -45,13 +45,13 @@ class Run {
                                                                   const sdma::BindOptions& = {});
 
   /// Each GPU's input: bytes that differ by owner, part and seed. All else, guard bytes too: poison.
-  void fill(std::uint64_t seed) noexcept;
+  void fill(std::uint64_t seed);
   /// Compares every byte of every buffer: moved parts with their pattern, all else with what it held after fill. The input
   /// of an all_to_all in place, and the stage of an exchange, are what the collective uses up.
   Check check() const;
 
-  sdma::Result<void, sdma::Diagnostic> start(sdma::Deadline) noexcept;
-  /// Prelaunch::per_group: lets only this group go. Requires a trigger a group.
+  sdma::Result<void, sdma::Diagnostic> start(sdma::Deadline);
+  /// Prelaunch::per_group: lets this group (a queue of the schedule) go ahead of `start`. Requires a trigger a group.
   void trigger(std::size_t group) noexcept;
   sdma::Result<void, sdma::Diagnostic> wait(sdma::Deadline);
   sdma::Result<void, sdma::Diagnostic> refill(sdma::Deadline, std::uint32_t rounds = 1);
@@ -66,12 +66,14 @@ class Run {
 
  private:
   Run(Plan plan, sdma::Bound bound) noexcept : plan_(std::move(plan)), bound_(std::move(bound)) {}
-  sdma::Diagnostic standing(std::size_t completion) const;
+  sdma::Result<void, sdma::Diagnostic> publish(sdma::Deadline);
+  sdma::Diagnostic standing(std::size_t completion, std::uint64_t wanted) const;
   std::optional<sdma::Diagnostic> fault() const;
+  std::string queue_name(std::size_t) const;
 
   Plan plan_;
   sdma::Bound bound_;
-  std::vector<std::size_t> triggers_{}, completions_{};  // indices of the schedule's signals
+  std::vector<std::size_t> triggers_{}, completions_{};  // of the schedule's signals
   std::uint64_t round_ = 0, seed_ = 0;
 };
 

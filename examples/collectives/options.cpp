@@ -1,0 +1,100 @@
+#include "options.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace collectives {
+namespace {
+
+constexpr std::string_view kCollectiveNames[] = {"all_gather", "all_to_all", "broadcast", "scatter", "gather"};
+constexpr std::string_view kVariantNames[] = {"pcpy", "bcst", "swap", "b2b", "auto"};
+constexpr std::string_view kPrelaunchNames[] = {"off", "shared", "per_group"};
+constexpr std::string_view kCompletionNames[] = {"atomic", "fence", "two_fences"};
+
+template <class E, std::size_t N>
+std::optional<E> find(const std::string_view (&names)[N], std::string_view text) noexcept {
+  const auto at = std::find(std::begin(names), std::end(names), text) - std::begin(names);
+  return static_cast<std::size_t>(at) < N ? std::optional(static_cast<E>(at)) : std::nullopt;
+}
+
+std::string variants_of(Collective c) {
+  std::string all;
+  for (const auto v : kVariants)
+    if (has_variant(c, v)) all += (all.empty() ? "" : ", ") + std::string(name(v));
+  return all;
+}
+
+}  // namespace
+
+std::string_view name(Collective c) noexcept { return kCollectiveNames[static_cast<std::size_t>(c)]; }
+std::string_view name(Variant v) noexcept { return kVariantNames[static_cast<std::size_t>(v)]; }
+std::string_view name(Prelaunch p) noexcept { return kPrelaunchNames[static_cast<std::size_t>(p)]; }
+std::string_view name(Completion c) noexcept { return kCompletionNames[static_cast<std::size_t>(c)]; }
+
+std::optional<Collective> collective_named(std::string_view s) noexcept {
+  return find<Collective>(kCollectiveNames, s);
+}
+std::optional<Variant> variant_named(std::string_view s) noexcept { return find<Variant>(kVariantNames, s); }
+std::optional<Prelaunch> prelaunch_named(std::string_view s) noexcept { return find<Prelaunch>(kPrelaunchNames, s); }
+std::optional<Completion> completion_named(std::string_view s) noexcept {
+  return find<Completion>(kCompletionNames, s);
+}
+
+bool has_variant(Collective c, Variant v) noexcept {
+  switch (v) {
+    case Variant::bcst: return c == Collective::all_gather || c == Collective::broadcast;
+    case Variant::swap: return c == Collective::all_to_all;
+    default: return true;
+  }
+}
+
+std::optional<sdma::Diagnostic> refusal(const Options& o) {
+  const auto no = [&](std::string message, std::string hint = "") {
+    return sdma::Diagnostic{
+        .where = std::string(name(o.collective)), .message = std::move(message), .hint = std::move(hint)};
+  };
+  constexpr auto kMost = sdma::kLinkStride / 4;
+  if (o.gpus < 2 || o.gpus > kMostGpus)
+    return no("a collective is among 2 to " + std::to_string(kMostGpus) + " GPUs, not " + std::to_string(o.gpus));
+  if (o.bytes == 0 || o.bytes > kMost) return no("its size is 1 byte to 256G, not " + std::to_string(o.bytes));
+  if (!has_variant(o.collective, o.variant))
+    return no(std::string(name(o.variant)) + " is no variant of it", "it has " + variants_of(o.collective) + ", auto");
+  if (o.root >= o.gpus)
+    return no("root " + std::to_string(o.root) + " is none of its " + std::to_string(o.gpus) + " GPUs");
+  if (o.in_place &&
+      (o.collective != Collective::all_to_all || (o.variant != Variant::automatic && o.variant != Variant::swap)))
+    return no("'in place' is for an all_to_all by swap or auto", "the others have one way");
+  if (o.own_part && (o.collective != Collective::all_to_all || o.in_place || o.variant == Variant::swap))
+    return no("only an all_to_all out of place has a part of its own to copy");
+  if (o.epochs == 0 || o.epochs > 0x7fffffff)
+    return no("it runs for 1 to 2^31-1 epochs, not " + std::to_string(o.epochs));
+  if (o.granule == 0 || o.granule > kMost) return no("a chunk is a multiple of 1 byte at least");
+  if (!std::has_single_bit(o.alignment) || o.alignment > 1u << 30)
+    return no("an alignment is a power of two up to 1G, not " + std::to_string(o.alignment));
+  if (o.packet_bytes == 0 || o.packet_bytes % 64 != 0 || o.packet_bytes > sdma::kChunk)
+    return no("a packet moves a multiple of 64 bytes up to " + std::to_string(sdma::kChunk) + ", not " +
+              std::to_string(o.packet_bytes));
+  for (const auto e : o.engines)
+    if (e > 63) return no("there is no engine " + std::to_string(e));
+  for (const auto offset : o.offsets)
+    if (offset > kMost) return no("an offset of " + std::to_string(offset) + " bytes is too large");
+  return {};
+}
+
+std::uint64_t chunk_of(const Options& o) noexcept {
+  const auto even = (o.bytes + o.gpus - 1) / o.gpus;
+  const auto rounded = (even + o.granule - 1) / o.granule * o.granule;
+  return rounded * (o.gpus - 1) < o.bytes ? rounded : even;
+}
+
+Part part_of(const Options& o, std::uint32_t d) noexcept {
+  const auto chunk = chunk_of(o);
+  const auto begin = std::min(d * chunk, o.bytes), end = std::min(begin + chunk, o.bytes);
+  return {begin, end - begin};
+}
+
+std::uint64_t offset_of(const Options& o, std::uint32_t gpu) noexcept {
+  return o.offsets.empty() ? 0 : o.offsets[gpu % o.offsets.size()];
+}
+
+}  // namespace collectives

@@ -1,0 +1,24 @@
+#pragma once
+// Bytes that tell where they come from: of (seed, buffer, offset), never kPoison. Internal: run.cpp fills and checks by it.
+//
+//   fill_pattern(bytes, seed, buffer, offset);           bytes = pattern[offset, ...)
+//   auto at = mismatch(bytes, seed, buffer, offset);     counts the bytes that differ, and the first of them
+//
+// Seven bits a byte, so that poison (0xdb) is none of them. Any thread; no errors.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace collectives {
+
+struct Mismatch {
+  std::uint64_t wrong{};
+  std::uint64_t first{};  ///< offset in the span
+  std::byte should{};
+};
+
+void fill_pattern(std::span<std::byte>, std::uint64_t seed, std::uint64_t buffer, std::uint64_t offset) noexcept;
+Mismatch mismatch(std::span<const std::byte>, std::uint64_t seed, std::uint64_t buffer, std::uint64_t offset) noexcept;
+Mismatch mismatch(std::span<const std::byte>, std::byte everywhere) noexcept;
+
+}  // namespace collectives

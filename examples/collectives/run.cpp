@@ -1,0 +1,227 @@
+#include "run.hpp"
+
+#include "pattern.hpp"
+#include "sdma/sync/describe.hpp"
+#include "sdma/sync/wait.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace collectives {
+
+using namespace sdma;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kPoisoned = std::byte{kPoison};
+constexpr auto kSlice = 20ms;
+
+/// Bytes of a buffer that come from a place in a buffer; what lies between them is poison.
+struct Segment {
+  std::uint64_t begin{}, bytes{};
+  std::size_t source{};
+  std::uint64_t offset{};
+};
+
+/// What the buffer holds after fill, or, with moves, after a round. In the order of their begins.
+std::vector<Segment> contents(const Plan& p, std::size_t buffer, bool after) {
+  std::vector<Segment> all;
+  const auto add = [&](GpuVa to, GpuVa from, std::uint64_t bytes) {
+    const auto t = *locate(p.schedule, to), f = *locate(p.schedule, from);
+    if (t.index != buffer) return;
+    const Segment s{t.offset, bytes, f.index, f.offset};
+    // A part that arrives replaces what was there, and may be shorter.
+    std::vector<Segment> next;
+    for (const auto& old : all) {
+      const auto end = old.begin + old.bytes;
+      if (old.begin < s.begin) next.push_back({old.begin, std::min(end, s.begin) - old.begin, old.source, old.offset});
+      if (end > s.begin + s.bytes) {
+        const auto from_here = std::max(old.begin, s.begin + s.bytes);
+        next.push_back({from_here, end - from_here, old.source, old.offset + (from_here - old.begin)});
+      }
+    }
+    next.push_back(s);
+    all = std::move(next);
+  };
+  for (const auto& r : p.given) add(r.va, r.va, r.bytes);
+  if (after)
+    for (const auto& m : p.moves) add(m.to, m.from, m.bytes);
+  std::sort(all.begin(), all.end(), [](const Segment& a, const Segment& b) { return a.begin < b.begin; });
+  return all;
+}
+
+/// Calls given(segment) and poison(begin, bytes), which cover the buffer.
+template <class Given, class Poison>
+void cover(std::span<const Segment> all, std::uint64_t bytes, Given given, Poison poison) {
+  std::uint64_t at = 0;
+  for (const auto& s : all) {
+    if (s.begin > at) poison(at, s.begin - at);
+    given(s);
+    at = s.begin + s.bytes;
+  }
+  if (at < bytes) poison(at, bytes - at);
+}
+
+bool is_stage(const Schedule::Buffer& b) { return b.init == Init::poison; }
+
+}  // namespace
+
+Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, const BindOptions& o) {
+  auto bound = bind(p.schedule, d, o);
+  if (!bound) return std::move(bound.error());
+  Run run{p, std::move(*bound)};
+  for (const auto t : p.triggers) run.triggers_.push_back(locate(p.schedule, t)->index);
+  for (const auto c : p.completions) run.completions_.push_back(locate(p.schedule, c)->index);
+  if (p.options.prelaunch == Prelaunch::off) return run;
+  if (auto published = run.publish(Deadline::in(10s)); !published)
+    return std::vector<Diagnostic>{std::move(published.error())};
+  return run;
+}
+
+void Run::fill(std::uint64_t seed) {
+  seed_ = seed;
+  const auto& buffers = plan_.schedule.buffers;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const auto bytes = bound_.bytes({link_buffer(i), buffers[i].bytes});
+    cover(
+        contents(plan_, i, false), bytes.size(),
+        [&](const Segment& s) { fill_pattern(bytes.subspan(s.begin, s.bytes), seed, s.source, s.offset); },
+        [&](std::uint64_t at, std::uint64_t n) { std::memset(bytes.data() + at, kPoison, n); });
+  }
+}
+
+Check Run::check() const {
+  Check result;
+  const auto& s = plan_.schedule;
+  for (std::size_t i = 0; i < s.buffers.size(); ++i) {
+    if (is_stage(s.buffers[i])) continue;
+    const std::span<const std::byte> bytes = bound_.bytes({link_buffer(i), s.buffers[i].bytes});
+    const auto found = [&](const Mismatch& m, std::uint64_t base, const std::string& whose) {
+      if (m.wrong != 0 && result.wrong == 0) {
+        const auto at = base + m.first;
+        const auto hex = [](std::byte b) {
+          constexpr char kDigits[] = "0123456789abcdef";
+          const auto v = static_cast<unsigned>(b);
+          return std::string("0x") + kDigits[v >> 4] + kDigits[v & 15];
+        };
+        result.first = name_of(s, link_buffer(i) + at) + " is " + hex(bytes[at]) +
+                       (bytes[at] == kPoisoned ? " (poison: perhaps nobody wrote it)" : "") + ", not " + hex(m.should) +
+                       whose;
+      }
+      result.wrong += m.wrong;
+    };
+    cover(
+        contents(plan_, i, true), bytes.size(),
+        [&](const Segment& part) {
+          found(mismatch(bytes.subspan(part.begin, part.bytes), seed_, part.source, part.offset), part.begin,
+                ": that of " + name_of(s, link_buffer(part.source) + part.offset));
+        },
+        [&](std::uint64_t at, std::uint64_t n) {
+          found(mismatch(bytes.subspan(at, n), kPoisoned), at, ": nobody was to write it");
+        });
+  }
+  return result;
+}
+
+std::string Run::queue_name(std::size_t q) const {
+  const auto& queue = plan_.schedule.queues[q];
+  return to_string(queue.place) + "." + queue.name;
+}
+
+Result<void, Diagnostic> Run::publish(Deadline d) {
+  for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q) {
+    const auto done = bound_.submit(q, d);
+    if (done) continue;
+    if (auto f = fault()) return *std::move(f);
+    return Diagnostic{.where = queue_name(q),
+                      .message = done.error() == Errc::too_large   ? "an epoch does not fit in 32 bits any more"
+                                 : done.error() == Errc::timed_out ? "its ring had no room until the deadline"
+                                                                   : std::string(message(done.error())),
+                      .hint = done.error() == Errc::too_large ? "restart"
+                              : done.error() == Errc::timed_out
+                                  ? "give it a larger ring (ring_bytes), or publish less ahead"
+                                  : ""};
+  }
+  return {};
+}
+
+Result<void, Diagnostic> Run::start(Deadline d) {
+  if (plan_.options.prelaunch == Prelaunch::off) {
+    if (auto e = publish(d); !e) return e;
+    ++round_;
+    return {};
+  }
+  if (!plan_.schedule.queues.empty() && bound_.epoch(plan_.schedule.queues.size() - 1) <= round_)
+    return Diagnostic{.where = "start", .message = "no round is published ahead", .hint = "refill first"};
+  ++round_;
+  for (const auto t : triggers_) bound_.set(t, round_);
+  return {};
+}
+
+void Run::trigger(std::size_t group) noexcept { bound_.set(triggers_[group], round_ + 1); }
+
+Result<void, Diagnostic> Run::wait(Deadline d) {
+  for (std::size_t i = 0; i < completions_.size(); ++i) {
+    const auto& word = bound_.signal(completions_[i]);
+    const auto wanted = round_ * plan_.done_a_round;
+    for (;;) {
+      const auto slice = Deadline::in(kSlice);
+      if (sdma::wait(word, Compare::ge, wanted, slice.at < d.at ? slice : d)) break;
+      if (auto f = fault()) return *std::move(f);
+      if (d.passed()) return standing(i, wanted);
+    }
+  }
+  return {};
+}
+
+Result<void, Diagnostic> Run::refill(Deadline d, std::uint32_t rounds) {
+  if (plan_.options.prelaunch == Prelaunch::off) return {};
+  for (std::uint32_t i = 0; i < rounds; ++i)
+    if (auto e = publish(d); !e) return e;
+  return {};
+}
+
+Result<void, Diagnostic> Run::restart(Deadline d) {
+  if (bound_.restart(d) != Errc::ok)
+    return Diagnostic{
+        .where = "restart", .message = "queues have not come to their end", .hint = "start what is published"};
+  round_ = 0;
+  return refill(d);
+}
+
+Result<void, Diagnostic> Run::once(Deadline d) {
+  if (auto e = start(d); !e) return e;
+  if (auto e = wait(d); !e) return e;
+  return refill(d);
+}
+
+std::optional<Diagnostic> Run::fault() const {
+  const auto f = bound_.device().wait_fault(Deadline{});
+  if (!f) return {};
+  std::string where = "a queue of somebody else";
+  for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q)
+    if (bound_.queue(q).id() == f->queue) where = queue_name(q);
+  const auto name = bound_.name(f->va);
+  return Diagnostic{.where = std::move(where),
+                    .message = describe(*f) + (name.empty() ? "" : " (" + name + ")"),
+                    .hint = "on hardware: " + std::string(on_hardware(f->kind))};
+}
+
+Diagnostic Run::standing(std::size_t completion, std::uint64_t wanted) const {
+  const auto signal = completions_[completion];
+  Diagnostic d{
+      .where = name_of(plan_.schedule, Located{true, signal, 0}),
+      .message = "it is " + std::to_string(bound_.value(signal)) + " at the deadline, not " + std::to_string(wanted)};
+  for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q) {
+    const auto report = look(bound_.ring(q));
+    if (report.read == report.committed) continue;
+    const auto peek = [&](GpuVa va, std::span<std::byte> to) { return bound_.device().peek(va, to); };
+    const auto names = [&](GpuVa va) { return bound_.name(va); };
+    d.excerpt += (d.excerpt.empty() ? "  " : "\n  ") + queue_name(q) + ": " + describe(report, peek, names);
+  }
+  return d;
+}
+
+}  // namespace collectives
