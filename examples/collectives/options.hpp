@@ -95,6 +95,12 @@ struct Options {
   std::uint64_t ring_bytes = 0;               ///< of each queue; 0: what bind chooses
 };
 
+/// Sets the option of this name from text: ("bytes", "64K"), ("engines", "2,3"), ("prelaunch", "per_group"), ("in_place", "yes").
+/// The names are those above. What is wrong with it, "" if nothing is.
+std::string set(Options&, std::string_view name, std::string_view value);
+/// A size: digits, and one of K, M, G (powers of 1024) behind them.
+std::optional<std::uint64_t> size_of(std::string_view) noexcept;
+
 /// What contradicts itself; nothing if the options can be planned.
 std::optional<sdma::Diagnostic> refusal(const Options&);
 

@@ -2,7 +2,7 @@
 
 #include "variants_text.hpp"
 
-#include <charconv>
+#include <algorithm>
 
 namespace collectives {
 namespace {
@@ -20,19 +20,8 @@ std::vector<std::string_view> words(std::string_view line) {
   return all;
 }
 
-/// Digits, and one of K, M, G behind them; "max".
-std::optional<std::uint64_t> number(std::string_view s) {
-  if (s == "max") return ~std::uint64_t{};
-  unsigned shift = 0;
-  if (!s.empty() && s.find_first_of("KMG") == s.size() - 1) {
-    shift = s.back() == 'K' ? 10 : s.back() == 'M' ? 20 : 30;
-    s.remove_suffix(1);
-  }
-  std::uint64_t v = 0;
-  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (error != std::errc{} || end != s.data() + s.size() || v > ~std::uint64_t{} >> shift) return {};
-  return v << shift;
-}
+/// "max" too.
+std::optional<std::uint64_t> number(std::string_view s) { return s == "max" ? ~std::uint64_t{} : size_of(s); }
 
 /// Why this line is no row; "" if it is.
 std::string parse_row(const std::vector<std::string_view>& w, TableRow& row) {

@@ -1,0 +1,73 @@
+#include "options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace collectives {
+namespace {
+
+template <class E> bool to(E& field, std::optional<E> v) {
+  if (v) field = *v;
+  return v.has_value();
+}
+template <std::integral N> bool to(N& field, std::string_view text) {
+  const auto v = size_of(text);
+  if (!v || *v > std::numeric_limits<N>::max()) return false;
+  field = static_cast<N>(*v);
+  return true;
+}
+bool to(bool& field, std::string_view text) {
+  field = text == "yes";
+  return field || text == "no";
+}
+template <class N> bool to(std::vector<N>& field, std::string_view text) {
+  field.clear();
+  while (!text.empty()) {
+    const auto end = std::min(text.find(','), text.size());
+    if (!to(field.emplace_back(), text.substr(0, end))) return false;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> size_of(std::string_view s) noexcept {
+  unsigned shift = 0;
+  if (!s.empty() && s.find_first_of("KMG") == s.size() - 1) {
+    shift = s.back() == 'K' ? 10 : s.back() == 'M' ? 20 : 30;
+    s.remove_suffix(1);
+  }
+  std::uint64_t v = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+  if (error != std::errc{} || end != s.data() + s.size() || v > ~std::uint64_t{} >> shift) return {};
+  return v << shift;
+}
+
+std::string set(Options& o, std::string_view name, std::string_view v) {
+  const auto expect = [&](bool good, std::string_view what) {
+    return good ? "" : std::string(name) + ": '" + std::string(v) + "' is " + std::string(what);
+  };
+  constexpr std::string_view kNumber = "no number", kYes = "neither yes nor no", kNumbers = "no list of numbers";
+  if (name == "collective") return expect(to(o.collective, collective_named(v)), "no collective");
+  if (name == "variant") return expect(to(o.variant, variant_named(v)), "none of pcpy, bcst, swap, b2b, auto");
+  if (name == "prelaunch") return expect(to(o.prelaunch, prelaunch_named(v)), "none of off, shared, per_group");
+  if (name == "completion") return expect(to(o.completion, completion_named(v)), "none of atomic, fence, two_fences");
+  if (name == "gpus") return expect(to(o.gpus, v), kNumber);
+  if (name == "bytes") return expect(to(o.bytes, v), kNumber);
+  if (name == "root") return expect(to(o.root, v), kNumber);
+  if (name == "in_place") return expect(to(o.in_place, v), kYes);
+  if (name == "own_part") return expect(to(o.own_part, v), kYes);
+  if (name == "epochs") return expect(to(o.epochs, v), kNumber);
+  if (name == "peers_per_engine") return expect(to(o.peers_per_engine, v), kNumber);
+  if (name == "engines") return expect(to(o.engines, v), kNumbers);
+  if (name == "granule") return expect(to(o.granule, v), kNumber);
+  if (name == "alignment") return expect(to(o.alignment, v), kNumber);
+  if (name == "offsets") return expect(to(o.offsets, v), kNumbers);
+  if (name == "packet_bytes") return expect(to(o.packet_bytes, v), kNumber);
+  if (name == "ring_bytes") return expect(to(o.ring_bytes, v), kNumber);
+  return "'" + std::string(name) + "' is no option";
+}
+
+}  // namespace collectives
