@@ -44,6 +44,11 @@ Result<Event, Diagnostic> SoftDevice::create_event() { return node_->create_even
 Result<Queue, Diagnostic> SoftDevice::create_queue(const QueueRequest& r) { return node_->create_queue(r); }
 Errc SoftDevice::wait_event(const Event& e, Deadline d) noexcept { return node_->wait_event(e.id(), d); }
 Result<Fault> SoftDevice::wait_fault(Deadline d) noexcept { return node_->wait_fault(d); }
+std::optional<Fault> SoftDevice::fault(const Queue& q) const noexcept { return node_->fault(q.id()); }
+std::uint64_t SoftDevice::lost_faults() const noexcept { return node_->lost_faults(); }
+Errc SoftDevice::flush_host_writes(GpuId g) const noexcept {
+  return g.value < node_->topology().gpus.size() ? Errc::ok : Errc::bad_argument;
+}
 Errc SoftDevice::peek(GpuVa va, std::span<std::byte> out) const noexcept { return node_->peek(va, out); }
 std::vector<EngineCounters> SoftDevice::counters() const { return node_->counters(); }
 

@@ -16,15 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kPage = 4096, kMaxBytes = std::uint64_t{1} << 46;
 constexpr std::uint64_t kNoEvent = ~std::uint64_t{0};  // in a mailbox: nothing has come
 constexpr std::size_t kMaxFaults = 4096;
-
-std::uint64_t up(std::uint64_t v, std::uint64_t to) noexcept { return (v + to - 1) & ~(to - 1); }
-
-std::string place(std::optional<GpuId> where) {
-  return where ? fmt::format("gpu{}", where->value) : std::string("host");
-}
 
 }  // namespace
 
@@ -73,35 +66,25 @@ void SoftNode::stop() noexcept {
 // --- Memory -----------------------------------------------------------------------------------------------------------
 
 Result<SoftNode::Made, Diagnostic> SoftNode::make(const MemoryRequest& r) {
-  const auto where = fmt::format("allocate where={} bytes={}", place(r.where), r.bytes);
   if (!at_home()) return away("allocate");
-  if (r.where && r.where->value >= topology_.gpus.size())
-    return Diagnostic{.where = where,
-                      .message = fmt::format("there is no gpu{}", r.where->value),
-                      .hint = fmt::format("this node has {} GPUs, from 0", topology_.gpus.size())};
-  if (r.bytes == 0)
-    return Diagnostic{.where = where, .message = "no bytes are asked for", .hint = "ask for one at least"};
-  if (!std::has_single_bit(r.alignment) || r.alignment > kMaxBytes)
-    return Diagnostic{.where = where,
-                      .message = fmt::format("the alignment {} is no power of two", r.alignment),
-                      .hint = "leave it out for pages of 4096 bytes"};
+  if (auto d = refuse(r, topology_)) return *d;
+  const auto where = place_of(r);
   const auto out_of_memory = [&](const std::string& why) {
     return Diagnostic{.where = where, .message = "out of memory: " + why, .hint = "free memory, or ask for less"};
   };
-  if (r.bytes > kMaxBytes) return out_of_memory("more bytes than there are addresses");
 
   std::lock_guard lock(memory_);
   if (r.where && gpu_bytes_[r.where->value] + r.bytes > topology_.gpus[r.where->value].memory_bytes)
     return out_of_memory(fmt::format("the GPU has {} bytes, {} are taken", topology_.gpus[r.where->value].memory_bytes,
                                      gpu_bytes_[r.where->value]));
   // What is asked for, in whole pages, and behind it a page that nothing maps.
-  const auto alignment = std::max(r.alignment, kPage), bytes = up(r.bytes, 8), used = up(bytes, kPage),
+  const auto alignment = std::max(r.alignment, kPage), bytes = round_up(r.bytes, 8), used = round_up(bytes, kPage),
              span = used + kPage;
   const auto all = span + alignment - kPage;
   auto* raw =
       static_cast<std::byte*>(mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   if (raw == MAP_FAILED) return out_of_memory(std::strerror(errno));
-  auto* at = raw + (up(reinterpret_cast<std::uintptr_t>(raw), alignment) - reinterpret_cast<std::uintptr_t>(raw));
+  auto* at = raw + (round_up(reinterpret_cast<std::uintptr_t>(raw), alignment) - reinterpret_cast<std::uintptr_t>(raw));
   if (at != raw) munmap(raw, static_cast<std::size_t>(at - raw));
   if (const auto behind = static_cast<std::size_t>(raw + all - (at + span)); behind != 0) munmap(at + span, behind);
   if (mprotect(at, used, PROT_READ | PROT_WRITE) != 0) {
@@ -111,8 +94,7 @@ Result<SoftNode::Made, Diagnostic> SoftNode::make(const MemoryRequest& r) {
   }
   GpuVa va{reinterpret_cast<std::uintptr_t>(at)};
   if (options_.va_base.value != 0) {
-    va = GpuVa{up(next_va_, alignment)};
-    next_va_ = va.value + span;
+    va = GpuVa{round_up(next_va_, alignment)};
   }
   const Mapping m{.va = va,
                   .bytes = bytes,
@@ -126,6 +108,7 @@ Result<SoftNode::Made, Diagnostic> SoftNode::make(const MemoryRequest& r) {
                       .message = fmt::format("cannot map {:#x}: {}", va.value, message(e)),
                       .hint = "choose another va_base"};
   }
+  if (options_.va_base.value != 0) next_va_ = va.value + span;
   const auto id = next_id_++;
   blocks_.emplace(id, Block{.pages = at, .mapped = span, .va = va, .bytes = r.bytes, .owner = r.where});
   if (r.where) gpu_bytes_[r.where->value] += r.bytes;
@@ -161,19 +144,7 @@ Errc SoftNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
     if (!m) return Errc::unmapped;
     const auto offset = (va + done) - m->va;
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(m->bytes - offset, out.size() - done));
-    auto* from = m->host + offset;
-    // Words that engines and hosts change are read whole.
-    for (std::size_t i = 0; i < n;) {
-      if (n - i >= 4 && reinterpret_cast<std::uintptr_t>(from + i) % 4 == 0) {
-        const auto v = std::atomic_ref(*reinterpret_cast<std::uint32_t*>(from + i)).load(std::memory_order_acquire);
-        std::memcpy(out.data() + done + i, &v, 4);
-        i += 4;
-      } else {
-        const auto v = std::atomic_ref(*reinterpret_cast<unsigned char*>(from + i)).load(std::memory_order_acquire);
-        out[done + i] = std::byte{v};
-        ++i;
-      }
-    }
+    load_bytes(m->host + offset, out.subspan(done, n));
     done += n;
   }
   return Errc::ok;
@@ -181,54 +152,32 @@ Errc SoftNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
 
 // --- Signals and events -----------------------------------------------------------------------------------------------
 
-/// The id of a slot of its own cache line.
-Result<std::uint64_t, Diagnostic> SoftNode::take_signal(std::optional<GpuId> where) {
-  constexpr std::size_t kLine = 64;
-  const auto fits = [&](const SignalSlot& s) { return s.where == where; };
-  {
-    std::lock_guard lock(memory_);
-    if (const auto at = std::find_if(free_signals_.begin(), free_signals_.end(), fits); at != free_signals_.end()) {
-      const auto id = next_id_++;
-      signals_.emplace(id, *at);
-      free_signals_.erase(at);
-      return id;
-    }
-  }
-  const auto page = make({.where = where, .bytes = kPage, .purpose = Purpose::words});
-  if (!page) return page.error();
-  std::lock_guard lock(memory_);
-  const auto slot = [&](std::size_t i) {
-    return SignalSlot{
-        .word = reinterpret_cast<std::uint64_t*>(page->host + i * kLine), .va = page->va + i * kLine, .where = where};
-  };
-  for (std::size_t i = kPage / kLine - 1; i > 0; --i) free_signals_.push_back(slot(i));
-  const auto id = next_id_++;
-  signals_.emplace(id, slot(0));
-  return id;
-}
-
-void SoftNode::free_signal(std::uint64_t id) noexcept {
-  std::lock_guard lock(memory_);
-  const auto at = signals_.find(id);
-  if (at == signals_.end()) return;
-  // First in, first out: a word that somebody still stores to by mistake is not the next one's at once.
-  free_signals_.push_back(at->second);
-  signals_.erase(at);
-}
-
 Result<SignalMemory, Diagnostic> SoftNode::create_signal(const SignalRequest& r) {
   if (!at_home()) return away("create_signal");
-  const auto id = take_signal(r.where);
-  if (!id) return id.error();
-  SignalSlot s;
-  {
-    std::lock_guard lock(memory_);
-    s = signals_.at(*id);
+  std::optional<std::uint64_t> id;
+  SignalSlots::Slot s;
+  for (;;) {
+    {
+      const std::lock_guard lock(memory_);
+      if ((id = signals_.take(r.where))) {
+        s = signals_.at(*id);
+        break;
+      }
+    }
+    const auto page = make({.where = r.where, .bytes = SignalSlots::kPageBytes, .purpose = Purpose::words});
+    if (!page) return page.error();
+    const std::lock_guard lock(memory_);
+    signals_.add_page(page->host, page->va, r.where);
   }
   const Signal signal{.word = s.word, .va = s.va, .sleep = sleep_for_signal, .context = this};
   signal.set(r.value, Caching::write_back);
   hold();
   return SignalMemory(Lease(give_back<&SoftNode::free_signal>, this, *id), signal);
+}
+
+void SoftNode::free_signal(std::uint64_t id) noexcept {
+  const std::lock_guard lock(memory_);
+  signals_.give_back(id);
 }
 
 void SoftNode::sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
@@ -293,7 +242,9 @@ Errc SoftNode::wait_event(std::uint32_t id, Deadline d) noexcept {
 void SoftNode::report(const Fault& f) noexcept {
   {
     std::lock_guard lock(faults_mutex_);
+    if (f.kind != FaultKind::poll_timeout) stopped_queues_.emplace(f.queue, f);
     if (faults_.size() < kMaxFaults) faults_.push_back(f);
+    else ++lost_faults_;
   }
   fault_came_.notify_all();
 }
@@ -308,6 +259,20 @@ Result<Fault> SoftNode::wait_fault(Deadline d) noexcept {
   const auto f = faults_.front();
   faults_.pop_front();
   return f;
+}
+
+std::optional<Fault> SoftNode::fault(std::uint64_t queue) const noexcept {
+  if (!at_home()) return {};
+  const std::lock_guard lock(faults_mutex_);
+  const auto at = stopped_queues_.find(queue);
+  if (at == stopped_queues_.end()) return {};
+  return at->second;
+}
+
+std::uint64_t SoftNode::lost_faults() const noexcept {
+  if (!at_home()) return 0;
+  const std::lock_guard lock(faults_mutex_);
+  return lost_faults_;
 }
 
 void SoftNode::announce() noexcept {

@@ -7,6 +7,8 @@
 // Locks, in the order in which they may be taken: `creation_` (queues come and go), an engine's, `memory_`, the small ones.
 // No engine's thread takes `creation_` or `memory_`. Internal to the library.
 #include "park.hpp"
+#include "request.hpp"
+#include "signal_slots.hpp"
 #include "soft_engine.hpp"
 
 #include <array>
@@ -41,6 +43,8 @@ class SoftNode {
   Result<Queue, Diagnostic> create_queue(const QueueRequest&);
   Errc wait_event(std::uint32_t id, Deadline) noexcept;
   Result<Fault> wait_fault(Deadline) noexcept;
+  std::optional<Fault> fault(std::uint64_t queue) const noexcept;
+  std::uint64_t lost_faults() const noexcept;
   Errc peek(GpuVa, std::span<std::byte>) const noexcept;
   std::vector<EngineCounters> counters() const;
 
@@ -70,11 +74,6 @@ class SoftNode {
     std::uint64_t bytes{};
     std::optional<GpuId> owner{};
   };
-  struct SignalSlot {
-    std::uint64_t* word{};
-    GpuVa va{};
-    std::optional<GpuId> where{};
-  };
   struct EventState {
     std::uint64_t* mailbox{};
     SignalMemory word{};
@@ -88,9 +87,9 @@ class SoftNode {
 
   Result<Made, Diagnostic> make(const MemoryRequest&);
   void unmake(std::uint64_t id) noexcept;
-  Result<std::uint64_t, Diagnostic> take_signal(std::optional<GpuId> where);
   Result<RingMemory, Diagnostic> make_ring(const QueueRequest&, SoftQueue&);
   SoftEngine& engine(GpuId, EngineId);
+  EngineId choose(const QueueRequest&);
   void map_queues(GpuId) noexcept;
   void destroy_queue(std::uint64_t id) noexcept;
   void patrol() noexcept;
@@ -113,8 +112,7 @@ class SoftNode {
 
   mutable std::mutex memory_;
   std::unordered_map<std::uint64_t, Block> blocks_;
-  std::unordered_map<std::uint64_t, SignalSlot> signals_;
-  std::vector<SignalSlot> free_signals_;
+  SignalSlots signals_;
   std::vector<std::uint64_t> gpu_bytes_;
   std::uint64_t next_id_ = 1, next_va_ = 0;
 
@@ -123,9 +121,11 @@ class SoftNode {
   std::map<std::uint32_t, EventState> events_;
   std::uint32_t next_event_ = 1;
 
-  std::mutex faults_mutex_;
+  mutable std::mutex faults_mutex_;
   std::condition_variable fault_came_;
   std::deque<Fault> faults_;
+  std::unordered_map<std::uint64_t, Fault> stopped_queues_;
+  std::uint64_t lost_faults_ = 0;
 
   mutable std::mutex creation_;
   std::vector<std::unique_ptr<SoftEngine>> engines_;  ///< 64 a GPU; null until it has its first queue

@@ -14,32 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kMinRing = kMinRingDwords * 4, kMaxRing = std::uint64_t{1} << 30;
-
-/// Why a request cannot be served, whatever else is in use.
-std::optional<Diagnostic> refuse(const QueueRequest& r, const Topology& t) {
-  const auto where = fmt::format("create_queue gpu={} engine={}", r.gpu.value, r.engine.value);
-  if (r.gpu.value >= t.gpus.size())
-    return Diagnostic{.where = where,
-                      .message = fmt::format("there is no gpu{}", r.gpu.value),
-                      .hint = fmt::format("this node has {} GPUs, from 0", t.gpus.size())};
-  const auto& g = t.gpus[r.gpu.value];
-  if (r.engine.value >= g.engines())
-    return Diagnostic{
-        .where = where,
-        .message = fmt::format("gpu{} has no engine {}", r.gpu.value, r.engine.value),
-        .hint = fmt::format("it has {}: {} that face the host, then {} for xGMI; topology().engine_for names "
-                            "the one for a peer",
-                            g.engines(), g.host_engines, g.xgmi_engines)};
-  if (!std::has_single_bit(r.ring_bytes) || r.ring_bytes < kMinRing || r.ring_bytes > kMaxRing)
-    return Diagnostic{.where = where,
-                      .message = fmt::format("a ring of {} bytes is not possible", r.ring_bytes),
-                      .hint = fmt::format("a power of two from {} to {}", kMinRing, kMaxRing)};
-  if (r.priority < -3 || r.priority > 3)
-    return Diagnostic{.where = where, .message = fmt::format("there is no priority {}", r.priority), .hint = "-3 to 3"};
-  return {};
-}
-
 // --- What a pipeline tells; `context` is the queue, all on its engine's thread ------------------------------------------
 
 void on_trap(void* context, std::uint64_t, std::uint32_t id) noexcept {
@@ -89,7 +63,6 @@ PipelineHooks hooks_of(SoftQueue& q) noexcept {
 
 /// Ring, rptr, wptr and doorbell, as the kernel driver places them: each in memory of its own.
 Result<RingMemory, Diagnostic> SoftNode::make_ring(const QueueRequest& r, SoftQueue& q) {
-  constexpr std::uint64_t kPage = 4096;
   std::array<std::byte*, 4> at{};
   const std::uint64_t bytes[] = {r.ring_bytes, kPage, kPage, kPage};
   for (std::size_t i = 0; i < at.size() - (r.watch_wptr ? 1 : 0); ++i) {
@@ -125,12 +98,25 @@ void SoftNode::map_queues(GpuId g) noexcept {
     if (auto& engine = engines_[g.value * std::size_t{64} + e]) engine->map_all();
 }
 
+/// The engine that the request names, or, of its kind, the first of those with the lowest free slot.
+EngineId SoftNode::choose(const QueueRequest& r) {
+  if (r.pick == EnginePick::exact) return r.engine;
+  const auto& g = topology_.gpus[r.gpu.value];
+  const auto first = r.pick == EnginePick::any_host ? 0 : g.host_engines;
+  const auto end = r.pick == EnginePick::any_host ? g.host_engines : g.engines();
+  EngineId best{first};
+  for (auto e = first + 1; e < end; ++e)
+    if (engine(r.gpu, EngineId{e}).free_slot() < engine(r.gpu, best).free_slot()) best = EngineId{e};
+  return best;
+}
+
 Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
   if (!at_home()) return away("create_queue");
   if (auto d = refuse(r, topology_)) return *d;
-  const auto where = fmt::format("create_queue gpu={} engine={}", r.gpu.value, r.engine.value);
+  const auto where = place_of(r);
   std::lock_guard lock(creation_);
-  auto& e = engine(r.gpu, r.engine);
+  const auto chosen = choose(r);
+  auto& e = engine(r.gpu, chosen);
   auto q = std::make_unique<SoftQueue>();
   q->slot = e.free_slot();
   if (const auto slots = topology_.gpus[r.gpu.value].queues_per_engine; q->slot >= slots)
@@ -148,13 +134,13 @@ Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
   q->trace = options_.trace;
   if (q->trace)
     q->lane =
-        q->trace->lane(fmt::format("gpu{}", r.gpu.value), fmt::format("engine {} queue {}", r.engine.value, q->slot));
+        q->trace->lane(fmt::format("gpu{}", r.gpu.value), fmt::format("engine {} queue {}", chosen.value, q->slot));
   q->pipeline =
       std::make_unique<Pipeline>(PipelineConfig{.ring = ring->dwords,
                                                 .rptr = ring->rptr,
                                                 .reader = &e.reader(),
                                                 .gpu = r.gpu,
-                                                .engine = r.engine,
+                                                .engine = chosen,
                                                 .queue = q->id,
                                                 .ordering = options_.ordering,
                                                 .seed = options_.seed + q->id,
@@ -184,7 +170,7 @@ Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
   map_queues(r.gpu);
   patrol_parking_.knock();
   hold();
-  return Queue(*ring, r.gpu, r.engine, id, give_back<&SoftNode::destroy_queue>, this);
+  return Queue(*ring, r.gpu, chosen, id, give_back<&SoftNode::destroy_queue>, this);
 }
 
 void SoftNode::destroy_queue(std::uint64_t id) noexcept {
@@ -201,6 +187,10 @@ void SoftNode::destroy_queue(std::uint64_t id) noexcept {
   if (!q) return;
   if (q->trace) q->trace->queue_destroyed(q->lane, trace::now(), q->pipeline->position());
   q->pipeline.reset();
+  {
+    const std::lock_guard lock(faults_mutex_);
+    stopped_queues_.erase(id);
+  }
   for (const auto b : q->blocks) unmake(b);
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 
 namespace sdma {
@@ -189,7 +190,7 @@ class TreeReader {
   explicit TreeReader(const SysfsFiles& f) : files_(f) {}
 
   Result<SysfsNode, Diagnostic> take() {
-    for (std::uint32_t n = 0; files_.count(fmt::format("nodes/{}/properties", n)) != 0; ++n)
+    for (const auto n : numbers())
       if (auto d = one(n)) return std::move(*d);
     if (ends_.empty()) return Diagnostic{.where = "topology", .message = "there is no node in the tree", .hint = kHint};
     for (const auto& [n, from] : ends_) {
@@ -202,6 +203,21 @@ class TreeReader {
 
  private:
   static constexpr const char* kHint = "is the amdgpu driver loaded, and does it know these GPUs?";
+
+  /// Of all nodes that could be read: one that this user may not see leaves a gap, and no end.
+  std::set<std::uint32_t> numbers() const {
+    std::set<std::uint32_t> out;
+    constexpr std::string_view kBefore = "nodes/", kBehind = "/properties";
+    for (const auto& [path, text] : files_) {
+      const std::string_view p(path);
+      if (!p.starts_with(kBefore) || !p.ends_with(kBehind)) continue;
+      const auto* begin = p.data() + kBefore.size();
+      const auto* end = p.data() + p.size() - kBehind.size();
+      std::uint32_t n = 0;
+      if (begin < end && std::from_chars(begin, end, n).ptr == end) out.insert(n);
+    }
+    return out;
+  }
 
   const std::string* file(const std::string& path) const {
     const auto it = files_.find(path);

@@ -80,6 +80,18 @@ Result<EngineId> Topology::engine_for(GpuId src, GpuId dst) const noexcept {
   return EngineId{g.xgmi_engines != 0 ? g.host_engines : 0};
 }
 
+Completion Topology::completion(GpuId by, std::optional<GpuId> where) const noexcept {
+  if (where && *where == by) return Completion::atomic;
+  bool any = false, all = true;
+  for (const auto& l : links) {
+    if (l.from != End::gpu(by.value)) continue;
+    if (where ? l.to != End::gpu(where->value) : l.to.kind != End::Kind::cpu) continue;
+    any = true;
+    all = all && l.atomics_64;
+  }
+  return any && all ? Completion::atomic : Completion::fence;
+}
+
 Result<EngineId> Topology::engine_for(GpuId g, HostDirection d) const noexcept {
   if (g.value >= gpus.size() || gpus[g.value].engines() == 0) return Errc::bad_argument;
   return EngineId{d == HostDirection::from_host && gpus[g.value].host_engines > 1 ? 1u : 0u};

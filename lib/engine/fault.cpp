@@ -22,6 +22,7 @@ std::string_view name(FaultKind k) noexcept {
     case FaultKind::poll_timeout: return "poll_timeout";
     case FaultKind::bad_ib: return "bad_ib";
     case FaultKind::bad_doorbell: return "bad_doorbell";
+    case FaultKind::reset: return "reset";
   }
   return "unknown";
 }
@@ -44,6 +45,7 @@ std::string_view on_hardware(FaultKind k) noexcept {
       return "an interrupt that the kernel prints at debug level; whether the queue goes on is not known";
     case FaultKind::bad_ib: return "not documented";
     case FaultKind::bad_doorbell: return "an interrupt, or a write pointer that moves backwards, or nothing";
+    case FaultKind::reset: return "an exception event: all queues of the process on this GPU are gone";
   }
   return "not documented";
 }
@@ -73,6 +75,7 @@ std::string what(const Fault& f) {
     case FaultKind::bad_ib:
       return fmt::format("the indirect buffer at {:#x} is nested too deep, or not in one mapping", f.va.value);
     case FaultKind::bad_doorbell: return "goes backwards, is more than a ring ahead, or is no multiple of 4";
+    case FaultKind::reset: return "the engine or the GPU was reset, and queues are gone";
     case FaultKind::none: break;
   }
   return "no fault";
@@ -82,6 +85,12 @@ std::string what(const Fault& f) {
 
 std::string describe(const Fault& f) {
   if (!f) return "no fault";
+  if (f.queue == 0 && f.dword_count == 0)  // from a kernel driver, which names neither queue nor packet
+    return fmt::format(
+        "gpu {}: {}", f.gpu.value,
+        f.kind == FaultKind::unmapped    ? fmt::format("an access to {:#x}, which is not mapped", f.va.value)
+        : f.kind == FaultKind::read_only ? fmt::format("a store to {:#x}, which is read-only", f.va.value)
+                                         : what(f));
   std::string subject = "doorbell";
   if (f.kind != FaultKind::bad_doorbell) {
     const auto* info = identify({f.dwords.data(), f.dword_count});

@@ -1,5 +1,5 @@
 #pragma once
-// The devices of a node, whoever provides them: software (device/soft.hpp), or the kernel driver.
+// The devices of a node, whoever provides them: software (device/soft.hpp), or the kernel driver (device/kfd.hpp).
 //
 //   Result<std::unique_ptr<SoftDevice>, Diagnostic> device = SoftDevice::open({.gpus = 2});
 //   Device& d = **device;
@@ -9,6 +9,9 @@
 //   Ring<> ring{q.memory()};
 //   ring.submit(CopyLinear{.src = a.va(), .dst = b.va(), .bytes = n}, Fence{.addr = done->va, .value = 1});
 //   if (auto r = wait(*done, Compare::eq, 1, Deadline::in(1s), ring); !r) puts(describe(r.error()).c_str());
+//
+// A fault stops queues. `wait_fault` tells each once, `fault(queue)` says at any time whether the completions of a queue may
+// be trusted: ask it where a wait has ended, be it with the value or without. A producer of a stopped queue sees no_space.
 //
 // Control only: no copy, publish or wait for a completion passes through here. Rings are written where they lie, memory is
 // touched by its pointer, completion is a word. So nothing here needs to be fast, and everything may be virtual.
@@ -26,14 +29,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace sdma {
 inline namespace v0 {
 
+/// Which engine a queue is to be on.
+enum class EnginePick : std::uint8_t {
+  exact,     ///< QueueRequest::engine and no other
+  any_host,  ///< one that faces the host, whichever the driver takes
+  any_xgmi   ///< one that faces other GPUs, whichever the driver takes
+};
+/// What Queue::engine() is where the driver has chosen and does not tell.
+inline constexpr EngineId kUnknownEngine{~std::uint32_t{0}};
+
 struct QueueRequest {
   GpuId gpu{};
   EngineId engine{};
+  EnginePick pick = EnginePick::exact;
   std::uint64_t ring_bytes = 64 * 1024;  ///< a power of two, 1 KiB at least
   int priority = 0;                      ///< -3 to 3; may be ignored
   bool watch_wptr = false;               ///< no doorbell: RingMemory::doorbell is null and the engine watches wptr
@@ -61,13 +75,17 @@ class Device {
   virtual Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) = 0;
   Result<SignalMemory, Diagnostic> create_signal() { return create_signal(SignalRequest{}); }
   virtual Result<Event, Diagnostic> create_event() = 0;
-  /// On that engine of that GPU and no other.
   virtual Result<Queue, Diagnostic> create_queue(const QueueRequest&) = 0;
 
   /// The next interrupt of `e`, which may have come before the call. timed_out.
   virtual Errc wait_event(const Event& e, Deadline) noexcept = 0;
   /// The oldest fault that nobody has taken yet. timed_out: none until then.
   virtual Result<Fault> wait_fault(Deadline) noexcept = 0;
+  /// Why the completions of this queue are not to be trusted; none: nothing is known against them.
+  virtual std::optional<Fault> fault(const Queue&) const noexcept = 0;
+  /// Between this thread's stores to that GPU's memory and the doorbell: engines see them from here on. And between a
+  /// completion and this thread's loads from that memory: they see what engines have stored. bad_argument: no such GPU.
+  virtual Errc flush_host_writes(GpuId) const noexcept = 0;
   /// Bytes as they are now, for reports: unmapped rather than a crash. Costs a lock.
   virtual Errc peek(GpuVa, std::span<std::byte>) const noexcept = 0;
   /// bad_argument: no such GPU.

@@ -73,7 +73,7 @@ struct MemoryRequest {
   bool host_access = true;  ///< of a GPU's memory: map it for the host too
 };
 
-/// Memory under one GPU address, the same for every GPU that may touch it.
+/// Memory under one GPU address, the same for every GPU that may touch it. The host's is zeroed, a GPU's holds anything.
 class Memory {
  public:
   Memory() = default;

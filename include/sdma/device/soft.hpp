@@ -77,11 +77,15 @@ class SoftDevice final : public Device {
   Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
   Errc wait_event(const Event&, Deadline) noexcept override;
   Result<Fault> wait_fault(Deadline) noexcept override;
+  std::optional<Fault> fault(const Queue&) const noexcept override;
+  Errc flush_host_writes(GpuId) const noexcept override;  ///< nothing to do here
   Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
   Result<Clock> clock(GpuId) const noexcept override;
 
   /// Engines that have or had a queue, by GPU and engine.
   std::vector<EngineCounters> counters() const;
+  /// Faults that nobody took while 4096 others waited for wait_fault. `fault(queue)` knows them still.
+  std::uint64_t lost_faults() const noexcept;
 
  private:
   explicit SoftDevice(detail::SoftNode* node) noexcept : node_(node) {}

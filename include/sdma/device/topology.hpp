@@ -19,6 +19,7 @@
 #include "sdma/core/units.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +75,9 @@ struct Link {
 /// Which way bytes go between a GPU and its host.
 enum class HostDirection : std::uint8_t { to_host, from_host };
 
+/// How an engine says that it is done.
+enum class Completion : std::uint8_t { fence, atomic };
+
 struct Topology {
   std::string name{};
   std::vector<CpuNode> cpus{};
@@ -87,6 +91,10 @@ struct Topology {
   Result<EngineId> engine_for(GpuId src, GpuId dst) const noexcept;
   /// The host-facing engine of `g` for one direction, so that both directions can run at once: 0 to the host, 1 from it.
   Result<EngineId> engine_for(GpuId g, HostDirection) const noexcept;
+
+  /// What an engine of `by` may raise a word with that lies in `where`'s memory (nullopt: the host's): atomic if each link
+  /// between them carries 64-bit atomics. Within a GPU it always is.
+  Completion completion(GpuId by, std::optional<GpuId> where) const noexcept;
 
   friend bool operator==(const Topology&, const Topology&) = default;
 };

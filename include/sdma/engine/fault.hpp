@@ -22,6 +22,9 @@
 //   poll_timeout      recorded; see PipelineOptions     an interrupt that the kernel prints at debug level
 //   bad_ib            queue stops                       not documented
 //   bad_doorbell      queue stops                       an interrupt (byte enables), or wptr moves backwards, or nothing
+//   reset             never                             an exception event: all of the process's queues there are gone
+//
+// A kernel driver tells the GPU, and of a VM fault the page, but not queue, position nor packet: those are 0 then.
 //
 // A Fault is a value: copy it to any thread. `describe` allocates; the rest does not.
 #include "sdma/core/units.hpp"
@@ -49,6 +52,7 @@ enum class FaultKind : std::uint8_t {
   poll_timeout,      ///< a finite poll has expired
   bad_ib,            ///< an indirect buffer nested too deep, or not in one mapping
   bad_doorbell,      ///< a position that goes backwards, beyond a whole ring, or is no multiple of 4
+  reset,             ///< the engine or the whole GPU was reset; no software engine ever is
 };
 std::string_view name(FaultKind) noexcept;
 /// What a real MI300X would show instead. One sentence.

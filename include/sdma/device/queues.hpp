@@ -1,0 +1,92 @@
+#pragma once
+// Queues of a device as a program wants them: one for each engine when it is first needed, a completion that its link can
+// do, and an end that loses nothing.
+//
+//   EngineQueues queues{device};
+//   auto* lane = *queues.between(GpuId{0}, GpuId{2});          // the engine that the node recommends; the same one each time
+//   auto slot = lane->ring.reserve(64);                        // Ring<Producers::many>: any thread
+//   Writer w{slot->dwords};
+//   w.copy({.src = a, .dst = b, .bytes = n});
+//   complete(w, device.topology(), GpuId{0}, std::nullopt, *done, epoch);
+//   lane->ring.publish(*slot, w.written().size());
+//   ...
+//   drain(lane->ring, *word, ++epoch, Deadline::in(1s));       // before the queue goes: destruction does not drain
+//
+// EngineQueues: any thread; a lane stays where it is until the EngineQueues end, before the device does. `complete` is a
+// recipe as those of sync/recipes.hpp. Errors: Diagnostics of the device; Errc of the Writer; a StallReport from drain.
+#include "sdma/device/device.hpp"
+#include "sdma/stream/writer.hpp"
+#include "sdma/sync/recipes.hpp"
+#include "sdma/sync/wait.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace sdma {
+inline namespace v0 {
+
+class EngineQueues {
+ public:
+  struct Lane {
+    Queue queue{};
+    Ring<Producers::many> ring;
+    explicit Lane(Queue q) noexcept : queue(std::move(q)), ring(queue.memory()) {}
+  };
+
+  explicit EngineQueues(Device& d, std::uint64_t ring_bytes = 64 * 1024) : device_(d), ring_bytes_(ring_bytes) {}
+
+  /// The queue of that engine, made by the first call. Creating one preempts all of the GPU: ask before time counts.
+  Result<Lane*, Diagnostic> on(GpuId g, EngineId e) {
+    const std::lock_guard lock(mutex_);
+    auto& lane = lanes_[{g, e}];
+    if (!lane) {
+      auto q = device_.create_queue({.gpu = g, .engine = e, .ring_bytes = ring_bytes_});
+      if (!q) return q.error();
+      lane = std::make_unique<Lane>(std::move(*q));
+    }
+    return lane.get();
+  }
+  /// That of the engine of `src` that is recommended for copies to `dst`.
+  Result<Lane*, Diagnostic> between(GpuId src, GpuId dst) { return on(src, device_.topology().engine_for(src, dst)); }
+  /// That of the engine that faces the host, for one direction.
+  Result<Lane*, Diagnostic> host(GpuId g, HostDirection d) { return on(g, device_.topology().engine_for(g, d)); }
+
+ private:
+  Result<Lane*, Diagnostic> on(GpuId g, const Result<EngineId>& e) {
+    if (e) return on(g, *e);
+    return Diagnostic{.where = "EngineQueues",
+                      .message = "there is no such GPU, or it has no engine for that",
+                      .hint = "topology() lists GPUs and engines"};
+  }
+
+  Device& device_;
+  const std::uint64_t ring_bytes_;
+  std::mutex mutex_;
+  std::map<std::pair<GpuId, EngineId>, std::unique_ptr<Lane>> lanes_;
+};
+
+/// Raises `word`, which lies in the memory of `word_at` (nullopt: the host's), from a queue of `engine_of`: adds one where the
+/// link carries 64-bit atomics, else stores `epoch`. With one raiser that counts epochs up from 1 both are the same to a
+/// waiter for >= epoch; several raisers of one word need the atomic (ask Topology::completion).
+inline Errc complete(Writer& w, const Topology& t, GpuId engine_of, std::optional<GpuId> word_at, const Signal& word,
+                     std::uint32_t epoch) noexcept {
+  return t.completion(engine_of, word_at) == Completion::atomic ? complete_with_atomic(w, word.va, 1)
+                                                                : complete_with_fence(w, word.va, epoch);
+}
+
+/// Returns when all that was published before the call has been executed, as a FENCE behind it tells, or at the deadline with
+/// where the queue stands. `word`: nobody else's, and not given back before the queue, for a FENCE that comes late stores to
+/// it; `epoch`: another one each time. Whether all went well, Device::fault says.
+template <Producers K>
+Result<std::uint64_t, StallReport> drain(Ring<K>& ring, const Signal& word, std::uint32_t epoch,
+                                         Deadline until) noexcept {
+  for (Backoff b; ring.submit(Fence{.addr = word.va, .value = epoch}) == Errc::no_space;)
+    if (!b.step(until)) break;
+  return wait(word, Compare::eq, epoch, until, ring);
+}
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,81 @@
+#pragma once
+// The kernel driver's ioctls that no function of libhsakmt gives us, or that an old libhsakmt does not know: queues by
+// engine id (KFD 1.17), waits that keep what the driver says of a fault, and, of a render node, who the GPU is.
+//
+//   ioctl(kfd, kCreateQueue, &args)      EINTR is the caller's to repeat: retried here by `call`
+//
+// Numbers and structures are the kernel's interface, and so are their sizes. Plain data.
+#include <linux/ioctl.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail::kfd {
+
+enum QueueType : std::uint32_t { kSdma = 1, kSdmaXgmi = 3, kSdmaByEngine = 4 };
+inline constexpr std::uint32_t kByEngineMinor = 17;  ///< the interface's minor version since which kSdmaByEngine exists
+inline constexpr std::uint64_t kDoorbellFrame = 8192;  ///< bytes: a process's doorbells on one GPU
+
+struct CreateQueue {
+  std::uint64_t ring{}, wptr{}, rptr{}, doorbell_offset{};
+  std::uint32_t ring_bytes{}, gpu_id{}, type{}, percentage{}, priority{}, queue{};
+  std::uint64_t eop{}, eop_bytes{}, save_area{};
+  std::uint32_t save_area_bytes{}, control_stack_bytes{};
+  std::uint32_t engine{}, pad{};
+};
+static_assert(sizeof(CreateQueue) == 96 && offsetof(CreateQueue, engine) == 88);
+struct DestroyQueue {
+  std::uint32_t queue{}, pad{};
+};
+struct UpdateQueue {
+  std::uint64_t ring{};
+  std::uint32_t queue{}, ring_bytes{}, percentage{}, priority{};
+};
+
+struct MemoryFault {
+  std::uint32_t not_present, read_only, no_execute, imprecise;
+  std::uint64_t va;
+  std::uint32_t gpu_id, error_type;
+};
+struct HwException {
+  std::uint32_t reset_type, reset_cause, memory_lost, gpu_id;
+};
+union EventAnswer {
+  MemoryFault memory;
+  HwException exception;
+};
+struct EventData {
+  EventAnswer answer{};
+  std::uint64_t ext{};
+  std::uint32_t id{}, pad{};
+};
+static_assert(sizeof(EventData) == 48);
+enum WaitResult : std::uint32_t { kComplete = 0, kTimeout = 1 };
+struct WaitEvents {
+  std::uint64_t events{};
+  std::uint32_t count{}, all{}, timeout_ms{}, result{};
+};
+static_assert(sizeof(WaitEvents) == 24);
+
+inline constexpr unsigned long kCreateQueue = _IOWR('K', 0x02, CreateQueue),
+                               kDestroyQueue = _IOWR('K', 0x03, DestroyQueue),
+                               kUpdateQueue = _IOW('K', 0x07, UpdateQueue), kWaitEvents = _IOWR('K', 0x0c, WaitEvents);
+
+/// 0, or the errno. What a signal handler interrupts is repeated.
+int call(int fd, unsigned long request, void* args) noexcept;
+
+/// What a render node says of its GPU.
+struct Identity {
+  std::uint32_t sdma_firmware{}, sdma_feature{}, compute_firmware{};
+  std::uint64_t clock_hz{};
+  std::string driver{};  ///< "amdgpu 3.61"
+};
+/// 0, or the errno of the first question that was refused. Firmware that is not told stays 0.
+int identify(int render, Identity&);
+
+}  // namespace detail::kfd
+}  // namespace v0
+}  // namespace sdma

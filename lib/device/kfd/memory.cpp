@@ -1,0 +1,130 @@
+// Memory of a KFD device by purpose, and how the host sees what lies in VRAM.
+#include "node.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+/// Flags by purpose and place. Uncached is what a kernel that runs needs to see an engine's store; "fine-grained" alone does
+/// not change how this GPU's caches treat its own memory.
+std::uint32_t flags_of(const MemoryRequest& r) noexcept {
+  std::uint32_t f = thunk::kHostAccess;
+  if (r.where) f |= thunk::kNonPaged | thunk::kNoSubstitute;
+  else f |= thunk::kNoNumaBind;
+  if (r.purpose == Purpose::data) return r.where ? f | thunk::kCoarse : f;
+  f |= thunk::kNonPaged | thunk::kUncached;
+  return r.purpose == Purpose::packets ? f | thunk::kExecute : f;
+}
+
+}  // namespace
+
+Result<std::uint64_t, Diagnostic> KfdNode::make(const MemoryRequest& r) {
+  if (!at_home()) return away("allocate");
+  if (auto d = refuse(r, node_.topology)) return *d;
+  const auto node = r.where ? gpus_[r.where->value].thunk_node : cpu_node_;
+  const auto bytes = round_up(r.bytes, kPage), all = r.alignment > kPage ? bytes + r.alignment : bytes;
+  void* base = nullptr;
+  auto flags = flags_of(r);
+  auto status = thunk_.allocate(node, all, {flags}, &base);
+  if (status != thunk::kSuccess && r.where && !r.host_access) {
+    // A GPU whose memory is not all behind its BAR: what the host need not reach may lie elsewhere.
+    flags &= ~thunk::kHostAccess;
+    base = nullptr;
+    status = thunk_.allocate(node, all, {flags}, &base);
+  }
+  if (status != thunk::kSuccess)
+    return Diagnostic{.where = place_of(r),
+                      .message = fmt::format("out of memory: {}", thunk::message(status)),
+                      .hint = r.where && r.host_access ? "free memory, ask for less, or do without host_access where "
+                                                         "the BAR is small"
+                                                       : "free memory, ask for less, or raise ulimit -l"};
+  std::vector<std::uint32_t> nodes;
+  for (std::size_t g = 0; g < gpus_.size(); ++g)
+    if ((r.gpus >> g & 1) != 0) nodes.push_back(gpus_[g].thunk_node);
+  std::uint64_t alternate = 0;
+  if (!nodes.empty()) status = thunk_.map(base, all, &alternate, {}, nodes.size(), nodes.data());
+  if (status != thunk::kSuccess) {
+    (void)thunk_.free(base, all);
+    return Diagnostic{.where = place_of(r),
+                      .message = fmt::format("it cannot be mapped for GPUs {:#x}: {}", r.gpus, thunk::message(status)),
+                      .hint = "GPUs that no link connects cannot reach each other's memory"};
+  }
+  const auto at = round_up(reinterpret_cast<std::uint64_t>(base), r.alignment);
+  const std::lock_guard lock(memory_);
+  const auto id = next_id_++;
+  by_va_.emplace(
+      at, std::pair(id, Block{.base = base,
+                              .base_bytes = all,
+                              .va = GpuVa{at},
+                              .bytes = r.bytes,
+                              .host = (flags & thunk::kHostAccess) != 0 ? reinterpret_cast<std::byte*>(at) : nullptr,
+                              .owner = r.where}));
+  va_of_.emplace(id, at);
+  return id;
+}
+
+std::optional<KfdNode::Block> KfdNode::block(std::uint64_t id) const {
+  const std::lock_guard lock(memory_);
+  const auto it = va_of_.find(id);
+  if (it == va_of_.end()) return {};
+  return by_va_.at(it->second).second;
+}
+
+void KfdNode::unmake(std::uint64_t id) noexcept {
+  const std::lock_guard lock(memory_);
+  const auto it = va_of_.find(id);
+  if (it == va_of_.end()) return;
+  const auto b = by_va_.at(it->second).second;
+  by_va_.erase(it->second);
+  va_of_.erase(it);
+  (void)thunk_.unmap(b.base);
+  (void)thunk_.free(b.base, b.base_bytes);
+}
+
+Result<Memory, Diagnostic> KfdNode::allocate(const MemoryRequest& r) {
+  const auto id = make(r);
+  if (!id) return id.error();
+  const auto b = *block(*id);
+  hold();
+  const bool visible = !r.where || r.host_access;
+  return Memory(Lease(give_back<&KfdNode::unmake>, this, *id), b.va, r.bytes, visible ? b.host : nullptr);
+}
+
+Errc KfdNode::flush_host_writes(GpuId g) const noexcept {
+  if (g.value >= gpus_.size()) return Errc::bad_argument;
+  if (!at_home()) return Errc::stopped;
+  order::Native::before_doorbell(Caching::write_combining);
+  if (auto* flush = gpus_[g.value].hdp_flush) {
+    // What was written goes on to memory, and what was read ahead is forgotten. The load is the proof that the store arrived.
+    *flush = 1;
+    (void)*flush;
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return Errc::ok;
+}
+
+Errc KfdNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
+  if (!at_home()) return Errc::stopped;
+  const std::lock_guard lock(memory_);  // nothing is freed meanwhile
+  for (std::size_t done = 0; done < out.size();) {
+    auto it = by_va_.upper_bound(va.value + done);
+    if (it == by_va_.begin()) return Errc::unmapped;
+    const auto& b = (--it)->second.second;
+    const auto offset = va.value + done - b.va.value;
+    if (offset >= b.bytes || !b.host) return Errc::unmapped;
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(b.bytes - offset, out.size() - done));
+    if (b.owner) (void)flush_host_writes(*b.owner);
+    load_bytes(b.host + offset, out.subspan(done, n));
+    done += n;
+  }
+  return Errc::ok;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

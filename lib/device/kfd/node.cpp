@@ -1,0 +1,158 @@
+#include "node.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+KfdNode::KfdNode(const KfdOptions& o, Probe&& p)
+    : node_(std::move(p.node)), thunk_(*p.thunk), cpu_node_(p.thunk_cpu), home_(getpid()) {
+  for (std::size_t i = 0; i < node_.gpus.size(); ++i)
+    gpus_.push_back({.thunk_node = p.thunk_nodes[i], .gpu_id = node_.gpus[i].gpu_id});
+  fd_ = ::open(o.kfd.c_str(), O_RDWR | O_CLOEXEC);
+}
+
+KfdNode::~KfdNode() {
+  for (auto* e : {memory_event_, exception_event_})
+    if (e) (void)thunk_.destroy_event(e);
+  for (const auto page : signal_pages_) unmake(page);
+  for (auto& g : gpus_)
+    if (g.doorbells) ::munmap(g.doorbells, kfd::kDoorbellFrame);
+  if (opened_) (void)thunk_.close();
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void KfdNode::drop(KfdNode* n) noexcept {
+  if (n->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete n;
+}
+
+bool KfdNode::at_home() const noexcept { return getpid() == home_; }
+
+Diagnostic KfdNode::away(const char* where) const {
+  return {.where = where,
+          .message = "this device was opened by the parent process, to which its memory and queues belong",
+          .hint = "open a device of its own in the child"};
+}
+
+Result<KfdNode*, Diagnostic> KfdNode::open(const KfdOptions& o) {
+  auto p = probe(o);
+  if (!p.missing.empty()) return p.missing.front();
+  if (p.node.gpus.size() > 64)
+    return Diagnostic{.where = o.topology,
+                      .message = fmt::format("a node of {} GPUs", p.node.gpus.size()),
+                      .hint = "64 at most: a mapping's mask has a bit for each"};
+  auto* n = new KfdNode(o, std::move(p));
+  if (auto d = n->begin(o)) {
+    drop(n);
+    return *d;
+  }
+  return n;
+}
+
+std::optional<Diagnostic> KfdNode::begin(const KfdOptions& o) {
+  const auto failed = [](const char* where, thunk::Status s) {
+    return Diagnostic{.where = where,
+                      .message = thunk::message(s),
+                      .hint =
+                          "another library of this process may have the driver open in a way that does not fit; "
+                          "HSAKMT_DEBUG_LEVEL=7 makes libhsakmt say more"};
+  };
+  if (fd_ < 0) return cannot_open(o.kfd, errno);
+  if (const auto s = thunk_.open(); s != thunk::kSuccess && s != thunk::kAlreadyOpened)
+    return failed("hsaKmtOpenKFD", s);
+  opened_ = true;
+  if (const auto s = thunk_.version(&version_); s != thunk::kSuccess) return failed("hsaKmtGetVersion", s);
+  if (const auto d = refuse_version(version_.major, version_.minor); !d.empty()) return d.front();
+  // Never released: the snapshot is the process's, and others in it may rely on it.
+  thunk::SystemProperties system;
+  if (const auto s = thunk_.acquire_system(&system); s != thunk::kSuccess)
+    return failed("hsaKmtAcquireSystemProperties", s);
+  if (auto d = look_at_gpus(o)) return d;
+  return watch_faults();
+}
+
+/// Who each GPU is, and the page through which its host data path is flushed.
+std::optional<Diagnostic> KfdNode::look_at_gpus(const KfdOptions& o) {
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    auto& g = gpus_[i];
+    const auto& kernel = node_.gpus[i];
+    thunk::Grown<thunk::NodeProperties> p;
+    if (const auto s = thunk_.node(g.thunk_node, &p.known); s != thunk::kSuccess || p.known.simds == 0)
+      return Diagnostic{
+          .where = fmt::format("gpu{}", i),
+          .message = fmt::format("libhsakmt's node {} is not the kernel's node {}", g.thunk_node, kernel.kfd_node),
+          .hint = "topology and libhsakmt do not fit: is ROCR_VISIBLE_DEVICES or a cgroup in the way?"};
+    std::vector<thunk::MemoryProperties> banks(p.known.memory_banks + 1);
+    if (thunk_.memory(g.thunk_node, p.known.memory_banks, banks.data()) == thunk::kSuccess)
+      for (const auto& b : banks)
+        if (b.heap == thunk::kHeapMmioRemap && b.base != 0)
+          g.hdp_flush = reinterpret_cast<volatile std::uint32_t*>(b.base);
+
+    const auto path = fmt::format("{}{}", o.render, kernel.render_minor);
+    const int render = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (render < 0) return cannot_open(path, errno);
+    kfd::Identity who;
+    const int error = kfd::identify(render, who);
+    ::close(render);
+    if (error != 0)
+      return Diagnostic{.where = path,
+                        .message = fmt::format("it does not say which GPU it is: {}", std::strerror(error)),
+                        .hint = "is it a render node of amdgpu?"};
+    g.clock_hz = who.clock_hz != 0 ? who.clock_hz : 100'000'000;
+    identities_.push_back({.kernel = kernel,
+                           .sdma_firmware = who.sdma_firmware,
+                           .sdma_feature = who.sdma_feature,
+                           .compute_firmware = who.compute_firmware,
+                           .clock_hz = g.clock_hz,
+                           .driver = std::move(who.driver)});
+  }
+  return {};
+}
+
+void KfdNode::stop() noexcept {
+  const std::lock_guard lock(queues_mutex_);
+  stopped_ = true;
+  for (auto& [id, q] : queues_) {
+    // No share of the engine: unmapped, while ring and pointers stay for whoever holds the handle.
+    if (q.pointers == 0) {
+      (void)thunk_.update_queue(q.handle, 0, 0, q.address, q.ring_bytes, nullptr);
+    } else {
+      kfd::UpdateQueue a{.ring = reinterpret_cast<std::uint64_t>(q.address),
+                         .queue = static_cast<std::uint32_t>(q.handle),
+                         .ring_bytes = static_cast<std::uint32_t>(q.ring_bytes)};
+      (void)kfd::call(fd_, kfd::kUpdateQueue, &a);
+    }
+  }
+}
+
+Result<Clock> KfdNode::clock(GpuId g) const noexcept {
+  if (g.value >= gpus_.size()) return Errc::bad_argument;
+  if (!at_home()) return Errc::stopped;
+  const auto& gpu = gpus_[g.value];
+  // The narrowest of some looks: between two of the host's clocks lies one of the GPU's.
+  constexpr int kLooks = 5;
+  Clock best{.hz = gpu.clock_hz};
+  auto narrowest = Deadline::Clock::duration::max();
+  for (int i = 0; i < kLooks; ++i) {
+    thunk::ClockCounters c;
+    const auto before = Deadline::Clock::now();
+    if (thunk_.clocks(gpu.thunk_node, &c) != thunk::kSuccess) return Errc::stopped;
+    const auto width = Deadline::Clock::now() - before;
+    if (width >= narrowest) continue;
+    narrowest = width;
+    best.ticks = c.gpu;
+    best.host = before + width / 2;
+  }
+  return best;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

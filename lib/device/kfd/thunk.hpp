@@ -1,0 +1,113 @@
+#pragma once
+// libhsakmt, loaded: the part of its ABI that a device needs, and the functions.
+//
+//   auto t = load_thunk("libhsakmt.so.1");      // a Diagnostic says what to install
+//   (*t)->open();                               // as hsaKmtOpenKFD
+//
+// The ABI is stated here rather than taken from <hsakmt.h>: a build needs no header then, and a run-time choice is possible
+// between a library that has hsaKmtCreateQueueExt and an older one. Structures that grow from version to version are given
+// room (Grown) and only their first members are read. tests/device/kfd_abi.cpp compares all of it with the headers.
+//
+// Loaded once a name and never unloaded: the library has handlers for fork and threads' storage. Any thread.
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail::thunk {
+
+using Status = std::uint32_t;
+inline constexpr Status kSuccess = 0, kNoMemory = 6, kAlreadyOpened = 22;
+/// What a status means; a sentence without the name of a function.
+const char* message(Status) noexcept;
+
+// Values of HSA_QUEUE_TYPE, HSA_EVENTTYPE and HSA_HEAPTYPE.
+inline constexpr std::uint32_t kQueueSdma = 2, kQueueSdmaXgmi = 5, kQueueSdmaByEngine = 6;
+inline constexpr std::uint32_t kEventSignal = 0, kEventHwException = 3, kEventMemory = 8;
+inline constexpr std::uint32_t kHeapMmioRemap = 7;
+
+/// HsaMemFlags: passed by value, a struct of one dword.
+struct MemoryFlags {
+  std::uint32_t value{};
+};
+inline constexpr std::uint32_t kNonPaged = 1u << 0, kHostAccess = 1u << 6, kNoSubstitute = 1u << 7, kExecute = 1u << 12,
+                               kCoarse = 1u << 13, kNoNumaBind = 1u << 16, kUncached = 1u << 17;
+/// HsaMemMapFlags: the same shape; all zero is right here.
+struct MapFlags {
+  std::uint32_t value{};
+};
+
+#pragma pack(push, 4)  // as <hsakmttypes.h>
+struct Version {
+  std::uint32_t major{}, minor{};
+};
+struct SystemProperties {
+  std::uint32_t nodes{}, platform_oem{}, platform_id{}, platform_rev{};
+};
+struct NodeProperties {  // the beginning of it
+  std::uint32_t cpu_cores{}, simds{}, memory_banks{};
+};
+struct MemoryProperties {
+  std::uint32_t heap{};
+  std::uint64_t bytes{};
+  std::uint32_t flags{}, width{}, clock{};
+  std::uint64_t base{};
+};
+struct QueueResource {
+  std::uint64_t queue{};
+  std::uint64_t *doorbell{}, *wptr{}, *rptr{};
+  std::int64_t* error{};
+};
+struct EventDescriptor {
+  std::uint32_t type{}, node{};
+  std::uint64_t user{}, user_bytes{};
+};
+struct Event {
+  std::uint32_t id{}, type{};
+  std::byte data[20]{};
+  std::uint64_t handle{}, mailbox{};
+  std::uint32_t trap_context{};
+};
+struct ClockCounters {
+  std::uint64_t gpu{}, cpu{}, system{}, system_hz{};
+};
+#pragma pack(pop)
+
+/// Room for a struct of which newer libraries write more than we know.
+template <class T> struct alignas(8) Grown {
+  T known{};
+  std::byte more[1024]{};
+};
+
+struct Thunk {
+  Status (*open)(){};
+  Status (*close)(){};
+  Status (*version)(Version*){};
+  Status (*acquire_system)(SystemProperties*){};
+  Status (*node)(std::uint32_t node, NodeProperties*){};
+  Status (*memory)(std::uint32_t node, std::uint32_t banks, MemoryProperties*){};
+  Status (*allocate)(std::uint32_t node, std::uint64_t bytes, MemoryFlags, void** address){};
+  Status (*free)(void* address, std::uint64_t bytes){};
+  Status (*map)(void* address, std::uint64_t bytes, std::uint64_t* gpu_va, MapFlags, std::uint64_t nodes,
+                std::uint32_t* node_array){};
+  Status (*unmap)(void* address){};
+  Status (*create_event)(EventDescriptor*, bool manual_reset, bool signalled, Event**){};
+  Status (*destroy_event)(Event*){};
+  Status (*clocks)(std::uint32_t node, ClockCounters*){};
+  Status (*destroy_queue)(std::uint64_t queue){};
+  Status (*update_queue)(std::uint64_t queue, std::uint32_t percentage, std::int32_t priority, void* ring,
+                         std::uint64_t bytes, Event*){};
+  /// Null in older libraries: the kernel driver is asked directly then.
+  Status (*create_queue)(std::uint32_t node, std::uint32_t type, std::uint32_t percentage, std::int32_t priority,
+                         std::uint32_t engine, void* ring, std::uint64_t bytes, Event*, QueueResource*){};
+};
+
+Result<const Thunk*, Diagnostic> load_thunk(const std::string& name);
+
+}  // namespace detail::thunk
+}  // namespace v0
+}  // namespace sdma

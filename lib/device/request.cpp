@@ -1,0 +1,99 @@
+#include "request.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+/// All memory of this machine; 0 where it does not tell.
+std::uint64_t machine_bytes() noexcept {
+  const auto pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : 0;
+}
+
+Diagnostic no_gpu(std::string where, GpuId g, const Topology& t) {
+  return {.where = std::move(where),
+          .message = fmt::format("there is no gpu{}", g.value),
+          .hint = fmt::format("this node has {} GPUs, from 0", t.gpus.size())};
+}
+
+}  // namespace
+
+std::string place_of(const QueueRequest& r) {
+  return r.pick == EnginePick::exact      ? fmt::format("create_queue gpu={} engine={}", r.gpu.value, r.engine.value)
+         : r.pick == EnginePick::any_host ? fmt::format("create_queue gpu={} engine=any_host", r.gpu.value)
+                                          : fmt::format("create_queue gpu={} engine=any_xgmi", r.gpu.value);
+}
+
+std::string place_of(const MemoryRequest& r) {
+  return fmt::format("allocate where={} bytes={}", r.where ? fmt::format("gpu{}", r.where->value) : "host", r.bytes);
+}
+
+std::optional<Diagnostic> refuse(const QueueRequest& r, const Topology& t) {
+  const auto where = place_of(r);
+  if (r.gpu.value >= t.gpus.size()) return no_gpu(where, r.gpu, t);
+  const auto& g = t.gpus[r.gpu.value];
+  if (r.pick == EnginePick::exact && r.engine.value >= g.engines())
+    return Diagnostic{
+        .where = where,
+        .message = fmt::format("gpu{} has no engine {}", r.gpu.value, r.engine.value),
+        .hint = fmt::format("it has {}: {} that face the host, then {} for xGMI; topology().engine_for names "
+                            "the one for a peer",
+                            g.engines(), g.host_engines, g.xgmi_engines)};
+  if ((r.pick == EnginePick::any_host && g.host_engines == 0) ||
+      (r.pick == EnginePick::any_xgmi && g.xgmi_engines == 0))
+    return Diagnostic{
+        .where = where,
+        .message = fmt::format("gpu{} has no engine of that kind", r.gpu.value),
+        .hint = fmt::format("it has {} that face the host and {} for xGMI", g.host_engines, g.xgmi_engines)};
+  if (!std::has_single_bit(r.ring_bytes) || r.ring_bytes < kMinRing || r.ring_bytes > kMaxRing)
+    return Diagnostic{.where = where,
+                      .message = fmt::format("a ring of {} bytes is not possible", r.ring_bytes),
+                      .hint = fmt::format("a power of two from {} to {}", kMinRing, kMaxRing)};
+  if (r.priority < -3 || r.priority > 3)
+    return Diagnostic{.where = where, .message = fmt::format("there is no priority {}", r.priority), .hint = "-3 to 3"};
+  return {};
+}
+
+std::optional<Diagnostic> refuse(const MemoryRequest& r, const Topology& t) {
+  const auto where = place_of(r);
+  if (r.where && r.where->value >= t.gpus.size()) return no_gpu(where, *r.where, t);
+  if (r.bytes == 0)
+    return Diagnostic{.where = where, .message = "no bytes are asked for", .hint = "ask for one at least"};
+  if (!std::has_single_bit(r.alignment) || r.alignment > std::uint64_t{1} << 40)
+    return Diagnostic{.where = where,
+                      .message = fmt::format("the alignment {} is no power of two up to 2^40", r.alignment),
+                      .hint = "leave it out for pages of 4096 bytes"};
+  const auto most = r.where ? t.gpus[r.where->value].memory_bytes : machine_bytes();
+  if (most != 0 && r.bytes > most)
+    return Diagnostic{.where = where,
+                      .message = fmt::format("out of memory: there are {} bytes in all", most),
+                      .hint = "free memory, or ask for less"};
+  return {};
+}
+
+void load_bytes(const std::byte* from, std::span<std::byte> to) noexcept {
+  for (std::size_t i = 0; i < to.size();) {
+    auto* at = const_cast<std::byte*>(from + i);
+    if (to.size() - i >= 4 && reinterpret_cast<std::uintptr_t>(at) % 4 == 0) {
+      const auto v = std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load(std::memory_order_acquire);
+      std::memcpy(to.data() + i, &v, 4);
+      i += 4;
+    } else {
+      to[i] = std::byte{std::atomic_ref(*reinterpret_cast<unsigned char*>(at)).load(std::memory_order_acquire)};
+      ++i;
+    }
+  }
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,59 @@
+#pragma once
+// Words for signals out of pages of memory: each on a cache line of its own, given out in the order in which they came back,
+// so that a word that somebody still stores to by mistake is not the next one's at once.
+//
+//   while (!(id = slots.take(where))) slots.add_page(host, va, where);      // under the owner's lock
+//
+// Not thread-safe. Internal to the library.
+#include "sdma/core/units.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+class SignalSlots {
+ public:
+  static constexpr std::size_t kLine = 64, kPageBytes = 4096;
+  struct Slot {
+    std::uint64_t* word{};
+    GpuVa va{};
+    std::optional<GpuId> where{};
+  };
+
+  void add_page(std::byte* host, GpuVa va, std::optional<GpuId> where) {
+    for (std::size_t i = 0; i < kPageBytes; i += kLine)
+      free_.push_back({.word = reinterpret_cast<std::uint64_t*>(host + i), .va = va + i, .where = where});
+  }
+  /// The id of a slot of that place's memory; none: add a page.
+  std::optional<std::uint64_t> take(std::optional<GpuId> where) {
+    const auto at = std::find_if(free_.begin(), free_.end(), [&](const Slot& s) { return s.where == where; });
+    if (at == free_.end()) return {};
+    const auto id = next_++;
+    taken_.emplace(id, *at);
+    free_.erase(at);
+    return id;
+  }
+  const Slot& at(std::uint64_t id) const { return taken_.at(id); }
+  void give_back(std::uint64_t id) {
+    const auto it = taken_.find(id);
+    if (it == taken_.end()) return;
+    free_.push_back(it->second);
+    taken_.erase(it);
+  }
+
+ private:
+  std::vector<Slot> free_{};
+  std::unordered_map<std::uint64_t, Slot> taken_{};
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma
