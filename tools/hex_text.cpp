@@ -27,7 +27,7 @@ std::string_view trim(std::string_view s) noexcept {
   return first == std::string_view::npos ? s.substr(0, 0) : s.substr(first, s.find_last_not_of(kBlank) - first + 1);
 }
 std::string_view without_end(std::string_view s) noexcept { return s.substr(0, s.find_last_not_of(kBlank) + 1); }
-std::string quoted(std::string_view s) { return "'" + std::string(s.substr(0, 40)) + "'"; }
+std::string in_quotes(std::string_view s) { return "'" + std::string(s.substr(0, 40)) + "'"; }
 
 /// Two digits behind 0x, as `xxd -i` writes bytes.
 bool is_prefixed_pair(std::string_view s) noexcept { return has_prefix(s) && s.size() == 4 && is_hex(s.substr(2)); }
@@ -104,7 +104,7 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
     return false;
   };
   if (!p.pairs && words.size() == 1 && all(0, 2) && words[0].text[0] == '0')
-    return fail(words[0].at, quoted(words[0].text) + " may be a byte or a dword",
+    return fail(words[0].at, in_quotes(words[0].text) + " may be a byte or a dword",
                 "write several bytes a line, and a dword with 0x or with 8 digits");
   if ((words.size() > 1 || pairs_) && !words.empty() &&
       std::all_of(words.begin(), words.end(), [](const Word& w) { return is_prefixed_pair(w.text); })) {
@@ -116,7 +116,7 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
   if (words.size() > 1)
     for (std::size_t i = 0; i + 1 < words.size(); ++i)
       if (is_index(line, words[i].text))
-        return fail(words[i].at, quoted(words[i].text) + " in brackets is the place of a dword, and none itself",
+        return fail(words[i].at, in_quotes(words[i].text) + " in brackets is the place of a dword, and none itself",
                     "leave it out, or write it in front with a ':'");
   const auto quads =
       std::count_if(words.begin(), words.end(), [](const Word& w) { return is_hex(w.text) && w.text.size() == 4; });
@@ -136,7 +136,7 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
       continue;
     }
     const bool decimal = w.text.find_first_not_of("0123456789") == std::string_view::npos;
-    return fail(w.at, quoted(w.text) + " is no dword",
+    return fail(w.at, in_quotes(w.text) + " is no dword",
                 !is_hex(number) ? "only numbers, `label:` in front of them, and `# comments` are read"
                 : decimal && (number.size() == 9 || number.size() == 10) ? "numbers are hexadecimal"
                 : number.size() > 8
@@ -177,7 +177,7 @@ HexText::Parsed HexText::parse(std::string_view line) const {
     }
     if (dwords || (!wrong.empty() && words > 1 && numbers == words)) {
       p.bad = static_cast<std::size_t>(wrong.data() - line.data());
-      p.wrong = "the number " + quoted(wrong) + " stands in front of a ':'";
+      p.wrong = "the number " + in_quotes(wrong) + " stands in front of a ':'";
       p.hint = "one label a line: break the line behind the first dwords";
       return p;
     }
@@ -327,7 +327,7 @@ Result<void, Diagnostic> HexText::finish(std::vector<Diagnostic>& notes) const {
                      .where = file_,
                      .message = "text before a ':' was taken for a label on " + std::to_string(labels_) + " line" +
                                 (labels_ > 1 ? "s" : "") + ", first on line " + std::to_string(first_label_line_) +
-                                ": " + quoted(first_label_)});
+                                ": " + in_quotes(first_label_)});
   if (restarts_ > 0)
     notes.push_back({.severity = Severity::note,
                      .where = file_,

@@ -276,7 +276,8 @@ std::optional<Number> PacketLines::address(Lexer& lex) {
   }
   std::string hint = "names carry their place: gpu0.buf or host.buf";
   if (!symbols_) hint += "; in a stream, which has no symbols, write a number";
-  fail(t.at, "expected an address, got " + tick(*ref), std::move(hint));
+  auto message = "expected an address, got " + tick(*ref);
+  fail(t.at, std::move(message), std::move(hint));
   return {};
 }
 

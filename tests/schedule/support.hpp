@@ -5,7 +5,6 @@
 #include "sdma/schedule/text.hpp"
 #include "support/catch.hpp"
 
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -13,8 +12,7 @@
 namespace sdma::test {
 
 inline std::string read(const std::string& path) {
-  const char* root = std::getenv("SDMA_SOURCE");
-  std::ifstream f((root ? std::string(root) : ".") + "/" + path);
+  std::ifstream f(SDMA_SOURCE_ROOT "/" + path);
   REQUIRE(f);
   std::stringstream s;
   s << f.rdbuf();

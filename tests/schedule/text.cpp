@@ -2,7 +2,6 @@
 
 #include "support/catch.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -13,9 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path source_root() {
-  const char* root = std::getenv("SDMA_SOURCE");
-  return root ? root : ".";
+const fs::path& source_root() {
+  static const fs::path root = SDMA_SOURCE_ROOT;
+  return root;
 }
 std::string read(const fs::path& p) {
   std::ifstream f(p);

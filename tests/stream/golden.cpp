@@ -32,8 +32,7 @@ std::vector<std::uint32_t> dwords(const std::filesystem::path& path) {
 
 TEST_CASE("dwords, text and JSON of the golden files agree, both ways") {
   std::size_t files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(SDMA_SOURCE_ROOT) + "/tests/stream/golden")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SDMA_SOURCE_ROOT "/tests/stream/golden")) {
     if (entry.path().extension() != ".hex") continue;
     ++files;
     CAPTURE(entry.path());

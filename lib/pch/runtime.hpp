@@ -1,0 +1,19 @@
+// Read once for all sources of the library, by precompilation: they build in two thirds of the time. Each source still includes
+// what it uses, and builds without this (-Db_pch=false).
+#include "sdma/packets/registry.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>

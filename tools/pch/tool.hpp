@@ -1,0 +1,7 @@
+// Read once for all verbs, by precompilation: the parser of command lines is most of each. Each source still includes what it
+// uses, and builds without this (-Db_pch=false).
+#include "sdma/packets/registry.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
