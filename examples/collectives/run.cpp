@@ -75,6 +75,16 @@ Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, cons
   for (const auto t : p.triggers) run.triggers_.push_back(locate(p.schedule, t)->index);
   for (const auto c : p.completions) run.completions_.push_back(locate(p.schedule, c)->index);
   if (p.options.prelaunch == Prelaunch::off) return run;
+  for (std::size_t q = 0; q < p.schedule.queues.size(); ++q) {
+    // What waits at its first poll makes no room for the rest of itself.
+    const auto bytes = run.bound_.packets(q).size_bytes(), ring = run.bound_.ring(q).memory().dwords.size_bytes();
+    if (bytes > ring / 2)
+      return std::vector<Diagnostic>{{.where = run.queue_name(q),
+                                      .message = std::to_string(bytes) +
+                                                 " bytes of packets cannot be published ahead in a ring of " +
+                                                 std::to_string(ring),
+                                      .hint = "ring_bytes: twice as much at least, for each round"}};
+  }
   if (auto published = run.publish(Deadline::in(10s)); !published)
     return std::vector<Diagnostic>{std::move(published.error())};
   return run;

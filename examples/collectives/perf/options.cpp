@@ -1,0 +1,111 @@
+#include "options.hpp"
+
+#include "core/nearest.hpp"
+#include "sdma/core/version.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
+namespace collectives::perf {
+namespace {
+
+constexpr char kWhat[] =
+    "Times the DMA collectives at each size and in each variant, and verifies them element by element.";
+constexpr char kFooter[] =
+    "Sizes are the collective's total: what each GPU holds at the end (all_gather), begins with (all_to_all), receives\n"
+    "(broadcast), or what the root sends or gets (scatter, gather). K, M and G are powers of 1024. algbw = size / time;\n"
+    "busbw = algbw * (n-1)/n, for broadcast algbw. '+pl' is prelaunch: timed from the trigger.\n"
+    "Exit codes: 0 all is right, 1 wrong data, or a round that did not end, 2 usage, 3 input, output or no device.\n"
+    "Examples:\n"
+    "  collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1\n"
+    "  collective_perf --collective=all_to_all --variant=swap,b2b+pl -g 7 -b 1000000 -e 1000000 --order=adversarial\n"
+    "  collective_perf --csv=ag.csv --json=ag.json --plot=ag.svg";
+
+/// Options that begin like ours and are none, before the parser's less helpful words for them.
+std::optional<sdma::Diagnostic> unknown_word(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> known;
+  for (const auto* o : app.get_options())
+    for (const auto& name : o->get_lnames()) known.push_back("--" + name);
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view all = argv[i], word = all.substr(0, all.find('='));
+    if (all == "--") break;
+    if (!word.starts_with("--") || std::find(known.begin(), known.end(), word) != known.end()) continue;
+    sdma::detail::Nearest nearest{word};
+    for (const auto& k : known) nearest.offer(k);
+    return sdma::Diagnostic{.where = "collective_perf",
+                            .message = "there is no option '" + std::string(word) + "'" +
+                                       (nearest.best().empty() ? "" : "; did you mean '" + std::string(nearest.best()) + "'?"),
+                            .hint = "collective_perf --help lists them"};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
+  Given g;
+  CLI::App app{kWhat};
+  app.name("collective_perf");
+  app.get_formatter()->column_width(34);
+  app.footer(kFooter);
+  app.set_help_flag("-h,--help", "this text");
+  app.set_version_flag("--version", "collective_perf " + std::string(sdma::runtime_version()), "which one this is");
+  const auto text = [&](const char* names, std::string& to, const char* type, const char* doc) {
+    app.add_option(names, to, doc)->type_name(type);
+  };
+  text("--collective", g.collective, "NAME", "all_gather (unless given), all_to_all, broadcast, scatter, gather");
+  text("--variant", g.variants, "LIST", "all (unless given), auto, or some: pcpy,b2b,b2b+pl");
+  text("-b,--minbytes", g.least, "SIZE", "the least size, 1K unless given");
+  text("-e,--maxbytes", g.most, "SIZE", "the greatest size, 64M unless given");
+  text("-f,--stepfactor", g.factor, "N", "each size so many times the one before, 2 unless given");
+  text("-i,--stepbytes", g.step, "SIZE", "or each so many bytes more");
+  text("-g,--ngpus", g.gpu_count, "N", "GPUs that take part, 8 unless given");
+  text("--gpus", g.gpus, "N,N..", "which of the node's they are; else the first ones");
+  text("-n,--iters", g.iterations, "N", "timed rounds, 20 unless given");
+  text("-w,--warmup_iters", g.warmups, "N", "rounds before them, 5 unless given");
+  text("-c,--check", g.checks, "N", "rounds after them whose every byte is verified, 1 unless given");
+  text("-r,--root", g.root, "N", "of broadcast, scatter and gather, 0 unless given");
+  app.add_option_function<std::vector<std::string>>(
+         "--set",
+         [&g](const std::vector<std::string>& all) {
+           for (const auto& word : all) {
+             const auto equals = word.find('=');
+             if (equals == word.npos || equals == 0)
+               throw CLI::ValidationError("--set", "'" + word + "' is not NAME=VALUE: --set completion=fence");
+             g.set.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+           }
+         },
+         "a setting of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; several times")
+      ->type_name("NAME=VALUE")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  text("--device", g.where, "soft|kfd", "a node in software (unless given), or the kernel driver's");
+  text("--order", g.order, "strict|rocr|adversarial", "how weakly the software node orders packets, strict unless given");
+  text("--seed", g.seed, "N", "of what an ordering leaves open");
+  text("--timeout", g.timeout, "TIME", "how long a round may take, 30s unless given");
+  text("--table", g.table, "FILE", "what auto chooses by; else variants.txt");
+  text("--csv", g.csv, "FILE", "a line for each row, as it is measured");
+  text("--json", g.json, "FILE", "everything, at the end");
+  text("--plot", g.plot, "FILE.svg", "curves: speed-up over pcpy, and busbw");
+  if (auto unknown = unknown_word(app, argc, argv)) return *std::move(unknown);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForVersion&) {
+    return Answer{app.version() + "\n"};
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return Answer{app.help()};
+    return sdma::Diagnostic{.where = "collective_perf", .message = e.what(), .hint = "collective_perf --help"};
+  }
+  // An empty value is one that was given, and not what "not given" means.
+  for (const auto* o : app.get_options())
+    for (const auto& value : o->results())
+      if (value.empty())
+        return sdma::Diagnostic{.where = o->get_name(), .message = "its value is empty", .hint = "collective_perf --help"};
+  auto settings = settings_of(g);
+  if (!settings) return std::move(settings.error());
+  return *std::move(settings);
+}
+
+}  // namespace collectives::perf

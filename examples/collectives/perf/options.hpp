@@ -1,0 +1,18 @@
+#pragma once
+// The command line of collective_perf. The only file that knows the parser.
+#include "settings.hpp"
+
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace collectives::perf {
+
+/// For --help and --version: a text for standard output.
+struct Answer {
+  std::string text{};
+};
+/// Settings to run with, an answer, or what is wrong with the words (and how to write it).
+std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv);
+
+}  // namespace collectives::perf

@@ -1,0 +1,55 @@
+#include "point.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace collectives::perf {
+namespace {
+
+/// What steady clocks tell apart; a round that seems to take no time took so long.
+constexpr double kLeastTime = 1e-3;
+
+template <class T, class Of> std::vector<T> distinct(std::span<const Point> points, Of of) {
+  std::vector<T> all;
+  for (const auto& p : points)
+    if (std::find(all.begin(), all.end(), of(p)) == all.end()) all.push_back(of(p));
+  return all;
+}
+
+}  // namespace
+
+Times times_of(std::vector<double> us) {
+  for (auto& t : us) t = std::max(t, kLeastTime);
+  std::sort(us.begin(), us.end());
+  const auto n = us.size();
+  return {.mean = std::accumulate(us.begin(), us.end(), 0.0) / static_cast<double>(n),
+          .least = us.front(),
+          .median = (us[(n - 1) / 2] + us[n / 2]) / 2,
+          .most = us.back()};
+}
+
+void set_bandwidths(Point& p, double bus_factor) noexcept {
+  p.algbw = static_cast<double>(p.bytes) / p.us.mean / 1e3;
+  p.busbw = p.algbw * bus_factor;
+}
+
+const Point* find(std::span<const Point> points, std::uint64_t bytes, const Way& way) noexcept {
+  const auto at =
+      std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.bytes == bytes && p.way == way; });
+  return at == points.end() ? nullptr : &*at;
+}
+
+std::optional<double> speed_up(std::span<const Point> points, const Point& p) noexcept {
+  const auto* const base = find(points, p.bytes, kBase);
+  if (!base) return {};
+  return base->us.mean / p.us.mean;
+}
+
+std::vector<std::uint64_t> sizes_of(std::span<const Point> points) {
+  return distinct<std::uint64_t>(points, [](const Point& p) { return p.bytes; });
+}
+std::vector<Way> ways_of(std::span<const Point> points) {
+  return distinct<Way>(points, [](const Point& p) { return p.way; });
+}
+
+}  // namespace collectives::perf

@@ -1,0 +1,266 @@
+#include "settings.hpp"
+
+#include "core/nearest.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <limits>
+#include <span>
+
+namespace collectives::perf {
+
+using sdma::Diagnostic;
+
+namespace {
+
+constexpr std::string_view kPl = "+pl";
+constexpr std::size_t kMostSizes = 100'000;
+constexpr std::chrono::seconds kTimeout{30};
+
+std::string quoted(std::string_view s) { return "'" + std::string(s) + "'"; }
+
+std::string hint_of(std::string_view word, std::span<const std::string> known) {
+  sdma::detail::Nearest nearest{word};
+  std::string list;
+  for (const auto& k : known) {
+    nearest.offer(k);
+    list += (list.empty() ? "" : ", ") + k;
+  }
+  return (nearest.best().empty() ? "" : "did you mean " + quoted(nearest.best()) + "? ") + "it is one of " + list;
+}
+
+/// Reads texts into values and keeps the first thing that is wrong.
+class Reader {
+ public:
+  bool good() const noexcept { return !wrong_; }
+  Diagnostic error() && { return *std::move(wrong_); }
+  void refuse(std::string where, std::string message, std::string hint) {
+    if (!wrong_) wrong_ = {.where = std::move(where), .message = std::move(message), .hint = std::move(hint)};
+  }
+
+  /// Leaves `to` as it is where nothing was given.
+  template <class N>
+  void number(const char* option, const std::string& text, N& to, std::uint64_t least, std::uint64_t most) {
+    if (text.empty()) return;
+    std::uint64_t v = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+    if (error == std::errc{} && end == text.data() + text.size() && v >= least && v <= most)
+      return void(to = static_cast<N>(v));
+    refuse(option, quoted(text) + " is no number from " + std::to_string(least) + " to " + std::to_string(most), "");
+  }
+  void size(const char* option, std::string text, std::uint64_t& to) {
+    if (text.empty()) return;
+    const auto given = text;
+    if (text.ends_with('k') || text.ends_with('m') || text.ends_with('g'))
+      text.back() = static_cast<char>(text.back() - 'a' + 'A');
+    const auto v = size_of(text);
+    if (v && *v > 0) to = *v;
+    else refuse(option, quoted(given) + " is no size", "write bytes from 1 on, or 4K, 16M, 1G: powers of 1024");
+  }
+  template <class E, std::size_t N>
+  void word(const char* option, const std::string& text, E& to, const E (&all)[N]) {
+    if (text.empty()) return;
+    std::vector<std::string> known;
+    for (const auto e : all) {
+      if (name(e) == text) return void(to = e);
+      known.emplace_back(name(e));
+    }
+    refuse(option, quoted(text) + " is unknown", hint_of(text, known));
+  }
+  void time(const char* option, const std::string& text, std::chrono::nanoseconds& to) {
+    if (text.empty()) return;
+    std::int64_t n = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+    const std::string_view unit(end, text.data() + text.size());
+    const std::int64_t ns = unit == "s" ? 1'000'000'000 : unit == "ms" ? 1'000'000 : unit == "us" ? 1000 : 0;
+    if (error == std::errc{} && ns != 0 && n >= 1 && n <= 1'000'000) to = std::chrono::nanoseconds(n * ns);
+    else refuse(option, quoted(text) + " is no time", "write 10s, 250ms or 50us");
+  }
+
+ private:
+  std::optional<Diagnostic> wrong_;
+};
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at <= text.size();) {
+    const auto end = std::min(text.find(',', at), text.size());
+    all.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return all;
+}
+
+std::string_view name(Where w) noexcept { return w == Where::soft ? "soft" : "kfd"; }
+constexpr Where kWheres[] = {Where::soft, Where::kfd};
+constexpr sdma::Ordering kOrders[] = {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial};
+
+std::vector<Way> all_ways(Collective c) {
+  std::vector<Way> all;
+  for (const auto v : kVariants)
+    for (const bool prelaunch : {false, true})
+      if (has_variant(c, v)) all.push_back({v, prelaunch});
+  return all;
+}
+
+/// "all", or names with commas; each once, in their order.
+void read_ways(Reader& r, const std::string& text, Collective c, std::vector<Way>& ways) {
+  if (text.empty() || text == "all") return void(ways = all_ways(c));
+  auto known = all_ways(c);
+  for (const bool prelaunch : {false, true}) known.push_back({Variant::automatic, prelaunch});
+  std::vector<std::string> names;
+  for (const auto& w : known) names.push_back(perf::name(w));
+  names.emplace_back("all");
+  for (const auto& word : split(text)) {
+    const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), word) - names.begin());
+    if (word == "all") {
+      for (const auto& w : all_ways(c))
+        if (std::find(ways.begin(), ways.end(), w) == ways.end()) ways.push_back(w);
+    } else if (at >= known.size()) {
+      r.refuse("--variant", quoted(word) + " is no variant of " + std::string(name(c)), hint_of(word, names));
+    } else if (std::find(ways.begin(), ways.end(), known[at]) == ways.end()) {
+      ways.push_back(known[at]);
+    }
+  }
+}
+
+void read_set(Reader& r, const Given& g, Options& o) {
+  for (const auto& [key, value] : g.set) {
+    constexpr std::pair<std::string_view, const char*> kElsewhere[] = {
+        {"bytes", "-b and -e"}, {"gpus", "-g"}, {"variant", "--variant"}, {"collective", "--collective"},
+        {"epochs", "-n"},
+    };
+    for (const auto& [own, option] : kElsewhere)
+      if (key == own) r.refuse("--set", quoted(key) + " has options of its own", std::string("give ") + option);
+    if (auto wrong = set(o, key, value); !wrong.empty())
+      r.refuse("--set", wrong,
+               "prelaunch, completion, in_place, own_part, peers_per_engine, engines, granule, alignment, offsets, "
+               "packet_bytes, ring_bytes: examples/collectives/options.hpp says what each is");
+    else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
+      r.refuse("--set", "prelaunch=off is what ways without +pl are", "name them: --variant=pcpy,b2b");
+  }
+}
+
+void read_sizes(Reader& r, const Given& g, Settings& s) {
+  r.size("--minbytes", g.least, s.least);
+  r.size("--maxbytes", g.most, s.most);
+  if (g.most.empty()) s.most = std::max(s.most, s.least);
+  if (g.least.empty()) s.least = std::min(s.least, s.most);
+  if (s.most < s.least)
+    r.refuse("--maxbytes", size_text(s.most) + " is less than --minbytes, " + size_text(s.least), "exchange them");
+  if (!g.factor.empty() && !g.step.empty())
+    r.refuse("--stepfactor", "the next size comes by a factor or by a step, not by both", "leave -f or -i out");
+  r.number("--stepfactor", g.factor, s.factor, 2, 1u << 30);
+  if (!g.step.empty()) {
+    s.factor = 0;
+    r.size("--stepbytes", g.step, s.step);
+    if (s.step > 0 && (s.most - s.least) / s.step >= kMostSizes)
+      r.refuse("--stepbytes", quoted(g.step) + " makes more than " + std::to_string(kMostSizes) + " sizes",
+               "give a larger step, or a factor: -f 2");
+  }
+}
+
+void read_gpus(Reader& r, const Given& g, Settings& s) {
+  r.number("--ngpus", g.gpu_count, s.options.gpus, 2, kMostGpus);
+  if (!g.gpus.empty())
+    for (const auto& word : split(g.gpus)) {
+      sdma::GpuId id{};
+      if (word.empty()) r.refuse("--gpus", quoted(g.gpus) + " is no list of GPUs", "write 0,2,5");
+      r.number("--gpus", word, id.value, 0, kMostGpus - 1);
+      if (std::find(s.gpus.begin(), s.gpus.end(), id) != s.gpus.end())
+        r.refuse("--gpus", "GPU " + word + " is there twice", "each takes part once");
+      s.gpus.push_back(id);
+    }
+  if (s.gpus.empty()) return;
+  const auto n = static_cast<std::uint32_t>(s.gpus.size());
+  if (!g.gpu_count.empty() && s.options.gpus != n)
+    r.refuse("--gpus", std::to_string(n) + " GPUs are named, and -g asks for " + g.gpu_count, "leave -g out");
+  if (n < 2) r.refuse("--gpus", "a collective is among 2 GPUs at least", "write 0,2,5");
+  s.options.gpus = n;
+}
+
+void read_files(Reader& r, const Given& g, Settings& s) {
+  const std::pair<const char*, const std::string*> files[] = {
+      {"--csv", &g.csv}, {"--json", &g.json}, {"--plot", &g.plot}, {"--table", &g.table}};
+  for (const auto& [option, path] : files)
+    if (*path == "-") r.refuse(option, "'-' is no file: standard output has the table", "name a file");
+  for (const auto& [a, path_a] : files)
+    for (const auto& [b, path_b] : files)
+      if (a != b && !path_a->empty() &&
+          std::filesystem::path(*path_a).lexically_normal() == std::filesystem::path(*path_b).lexically_normal())
+        r.refuse(a, quoted(*path_a) + " is also the file of " + b, "name another");
+  s.csv = g.csv, s.json = g.json, s.plot = g.plot, s.table = g.table;
+}
+
+}  // namespace
+
+std::string name(const Way& w) { return std::string(name(w.variant)) + std::string(w.prelaunch ? kPl : ""); }
+
+sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
+  Settings s;
+  Reader r;
+  s.options.prelaunch = Prelaunch::shared;
+  s.timeout = kTimeout;
+  r.word("--collective", g.collective, s.options.collective, kCollectives);
+  read_ways(r, g.variants, s.options.collective, s.ways);
+  read_sizes(r, g, s);
+  read_gpus(r, g, s);
+  r.number("--root", g.root, s.options.root, 0, kMostGpus - 1);
+  constexpr std::uint64_t kMany = 1'000'000;
+  r.number("--iters", g.iterations, s.iterations, 1, kMany);
+  r.number("--warmup_iters", g.warmups, s.warmups, 0, kMany);
+  r.number("--check", g.checks, s.checks, 0, kMany);
+  r.word("--device", g.where, s.where, kWheres);
+  r.word("--order", g.order, s.order, kOrders);
+  r.number("--seed", g.seed, s.seed, 0, std::numeric_limits<std::uint64_t>::max());
+  if (s.where == Where::kfd && (!g.order.empty() || !g.seed.empty()))
+    r.refuse(g.order.empty() ? "--seed" : "--order", "hardware orders as it does", "it is for --device=soft");
+  r.time("--timeout", g.timeout, s.timeout);
+  read_set(r, g, s.options);
+  read_files(r, g, s);
+  if (!r.good()) return std::move(r).error();
+  // What contradicts itself does so at any size: say it before anything is measured.
+  for (const auto& way : s.ways)
+    for (const auto bytes : {s.least, s.most})
+      if (auto why = refusal(options_of(s, way, bytes))) {
+        why->where += " " + name(way) + ", " + size_text(bytes);
+        return *std::move(why);
+      }
+  return s;
+}
+
+std::vector<std::uint64_t> sizes(const Settings& s) {
+  std::vector<std::uint64_t> all;
+  for (auto bytes = s.least;;) {
+    all.push_back(bytes);
+    if (s.factor != 0 ? bytes > s.most / s.factor : s.step > s.most - bytes) return all;
+    bytes = s.factor != 0 ? bytes * s.factor : bytes + s.step;
+  }
+}
+
+Options options_of(const Settings& s, const Way& way, std::uint64_t bytes) {
+  auto o = s.options;
+  o.variant = way.variant;
+  if (!way.prelaunch) o.prelaunch = Prelaunch::off;
+  // One list of ways, some of which work in place and some not: each takes what is meant for it.
+  if (o.collective == Collective::all_to_all) {
+    if (way.variant != Variant::automatic && way.variant != Variant::swap) o.in_place = false;
+    if (way.variant == Variant::swap || o.in_place) o.own_part = false;
+  }
+  o.bytes = bytes;
+  return o;
+}
+
+std::uint64_t count_of(const Options& o) noexcept {
+  return o.collective == Collective::broadcast ? o.bytes : chunk_of(o);
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::pair<std::uint64_t, char> kUnits[] = {{1u << 30, 'G'}, {1u << 20, 'M'}, {1u << 10, 'K'}};
+  for (const auto& [unit, letter] : kUnits)
+    if (bytes >= unit && bytes % unit == 0) return std::to_string(bytes / unit) + letter;
+  return std::to_string(bytes);
+}
+
+}  // namespace collectives::perf

@@ -1,0 +1,79 @@
+#include "sweep.hpp"
+
+#include "collectives/run.hpp"
+
+#include <chrono>
+
+namespace collectives::perf {
+
+using namespace sdma;
+
+namespace {
+
+using Failure = std::vector<Diagnostic>;
+
+/// Between what the host writes and what engines read, and back.
+void flush(const Plan& p, const Settings& s, const Device& d) {
+  for (std::uint32_t i = 0; i < p.options.gpus; ++i) d.flush_host_writes(s.gpus.empty() ? GpuId{i} : s.gpus[i]);
+}
+
+/// A round; microseconds.
+Result<double, Diagnostic> timed(Run& run, std::chrono::nanoseconds timeout) {
+  const auto deadline = Deadline::in(timeout);
+  const auto begin = std::chrono::steady_clock::now();
+  if (auto e = run.start(deadline); !e) return std::move(e.error());
+  if (auto e = run.wait(deadline); !e) return std::move(e.error());
+  const std::chrono::duration<double, std::micro> us = std::chrono::steady_clock::now() - begin;
+  if (auto e = run.refill(deadline); !e) return std::move(e.error());
+  return us.count();
+}
+
+Failure failed(Diagnostic d, const Way& way, std::uint64_t bytes) {
+  d.where = name(way) + ", " + size_text(bytes) + (d.where.empty() ? "" : ": " + d.where);
+  if (d.hint.empty()) d.hint = "a longer --timeout, if this is only slow";
+  return {std::move(d)};
+}
+
+}  // namespace
+
+Result<std::optional<Point>, Failure> measure(const Settings& s, const Table& table, Device& device, const Way& way,
+                                              std::uint64_t bytes, const GoOn& go_on) {
+  auto options = options_of(s, way, bytes);
+  if (options.variant == Variant::automatic) options.variant = choose(table, options);
+  // Once chosen, the variant says where the result lies.
+  options.in_place = options.in_place && options.variant == Variant::swap;
+  const auto p = plan(options);
+  if (!p) return failed(p.error(), way, bytes);
+  auto run = Run::prepare(*p, device, {.gpus = s.gpus});
+  if (!run) {
+    for (auto& d : run.error()) d.where = name(way) + ", " + size_text(bytes) + (d.where.empty() ? "" : ": ") + d.where;
+    return std::move(run.error());
+  }
+  Point point{.bytes = bytes, .count = count_of(options), .way = way, .ran = options.variant, .notes = p->notes};
+
+  run->fill(s.seed);
+  flush(*p, s, device);
+  std::vector<double> us;
+  for (std::uint32_t i = 0; i < s.warmups + s.iterations; ++i) {
+    if (!go_on()) return std::optional<Point>{};
+    const auto t = timed(*run, s.timeout);
+    if (!t) return failed(t.error(), way, bytes);
+    if (i >= s.warmups) us.push_back(*t);
+  }
+  point.us = times_of(std::move(us));
+  set_bandwidths(point, bus_factor(options.collective, options.gpus));
+
+  for (std::uint32_t i = 0; i < s.checks; ++i) {
+    if (!go_on()) return std::optional<Point>{};
+    run->fill(s.seed + 1 + i);
+    flush(*p, s, device);
+    if (const auto t = timed(*run, s.timeout); !t) return failed(t.error(), way, bytes);
+    flush(*p, s, device);
+    auto check = run->check();
+    if (check.wrong != 0 && point.wrong.value_or(0) == 0) point.first_wrong = std::move(check.first);
+    point.wrong = point.wrong.value_or(0) + check.wrong;
+  }
+  return std::optional{std::move(point)};
+}
+
+}  // namespace collectives::perf

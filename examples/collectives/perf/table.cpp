@@ -1,0 +1,85 @@
+#include "table.hpp"
+
+#include "sdma/core/version.hpp"
+
+#include <fmt/format.h>
+
+namespace collectives::perf {
+namespace {
+
+/// Three digits at least, whatever the magnitude.
+std::string number(double v) { return fmt::format("{:.{}f}", v, v >= 100'000 ? 0 : v >= 100 ? 1 : v >= 0.1 ? 2 : 4); }
+
+std::string line(std::string_view size, std::string_view count, std::string_view type, std::string_view variant,
+                 std::string_view time, std::string_view algbw, std::string_view busbw, std::string_view wrong) {
+  return fmt::format("{:>12} {:>12} {:>7} {:>12} {:>10} {:>8} {:>8} {:>7}\n", size, count, type, variant, time, algbw,
+                     busbw, wrong);
+}
+
+}  // namespace
+
+std::string way_text(const Point& p) {
+  return name(p.way) + (p.way.variant == Variant::automatic ? "=" + std::string(name(p.ran)) : "");
+}
+
+std::string header(const Settings& s, std::string_view device) {
+  std::string which;
+  for (const auto g : s.gpus) which += fmt::format("{}{}", which.empty() ? " (" : ",", g.value);
+  if (!which.empty()) which += ")";
+  auto text = fmt::format("# collective_perf {}: {}, {} GPUs{}, {}\n", sdma::runtime_version(),
+                          name(s.options.collective), s.options.gpus, which, device);
+  text += fmt::format("# minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {}\n", s.least, s.most,
+                      s.factor != 0 ? fmt::format("{}(factor)", s.factor) : fmt::format("{}(bytes)", s.step), s.warmups,
+                      s.iterations, s.checks);
+  if (s.where == Where::soft)
+    text += "# Engines in software: times are those of this machine's processors, and not of a GPU.\n";
+  text += "#\n#" + line("size", "count", "type", "variant", "time", "algbw", "busbw", "#wrong").substr(1);
+  return text + "#" + line("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "").substr(1);
+}
+
+std::string row(const Point& p) {
+  auto text = line(std::to_string(p.bytes), std::to_string(p.count), kType, way_text(p), number(p.us.mean),
+                   number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A");
+  if (p.wrong.value_or(0) != 0) text += "# wrong: " + p.first_wrong + "\n";
+  return text;
+}
+
+std::string notes(const Point& p) {
+  std::string text;
+  for (const auto& note : p.notes) text += "# " + name(p.way) + ", " + size_text(p.bytes) + ": " + note + "\n";
+  return text;
+}
+
+double average_busbw(std::span<const Point> points) noexcept {
+  double sum = 0;
+  for (const auto& p : points) sum += p.busbw;
+  return points.empty() ? 0 : sum / static_cast<double>(points.size());
+}
+
+std::uint64_t wrong_elements(std::span<const Point> points) noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& p : points) sum += p.wrong.value_or(0);
+  return sum;
+}
+
+std::string footer(std::span<const Point> points) {
+  const auto wrong = wrong_elements(points);
+  bool looked = false;
+  for (const auto& p : points) looked = looked || p.wrong;
+  return fmt::format("# Wrong elements    : {}\n# Avg bus bandwidth : {}\n#\n",
+                     !looked      ? "nobody looked (-c 0)"
+                     : wrong == 0 ? "0 OK"
+                                  : fmt::format("{} FAILED", wrong),
+                     points.empty() ? "none" : number(average_busbw(points)));
+}
+
+std::string progress(const Way& way, std::uint64_t bytes, std::size_t n, std::size_t of, double seconds, double done,
+                     double all) {
+  auto text = fmt::format("{} of {}: {} {}", n, of, size_text(bytes), name(way));
+  // The first percents say nothing about the rest.
+  constexpr double kEnough = 0.02;
+  if (done > kEnough * all) text += fmt::format(", about {:.0f} s left", seconds * (all - done) / done);
+  return text;
+}
+
+}  // namespace collectives::perf
