@@ -1,12 +1,18 @@
 // sdma emulate: runs a program on a software KFD node.
 #include "input.hpp"
+#include "recording.hpp"
 #include "sdma/engine/pipeline.hpp"
 #include "verb.hpp"
 
 #include <elf.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +22,9 @@ namespace sdma::tool {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Behind a picture's name: what is recorded until the picture can be drawn.
+constexpr const char* kRecorded = ".lines";
 
 enum class Gpu { gfx942, gfx90a };
 enum class Doorbells { protect, park, spin };
@@ -27,6 +36,7 @@ struct Options {
   Ordering order = Ordering::strict;
   std::uint64_t seed = 0;
   Doorbells doorbells = Doorbells::protect;
+  bool watch = false;
   std::vector<std::string> program;
 };
 
@@ -54,18 +64,102 @@ fs::path find_program(const std::string& name) {
   return {};
 }
 
-/// A program that loads no libraries does not load ours either. Scripts do, through their interpreter.
-bool is_static(const fs::path& program) {
+/// Why our library cannot be loaded under a program; "" if it can. Scripts load it through their interpreter.
+std::string obstacle(const fs::path& program) {
+  struct stat st {};
+  if (::stat(program.c_str(), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0)
+    return "runs with the rights of its owner";
   std::ifstream in(program, std::ios::binary);
   Elf64_Ehdr h{};
-  if (!in.read(reinterpret_cast<char*>(&h), sizeof h) || std::memcmp(h.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  if (!in.read(reinterpret_cast<char*>(&h), sizeof h) || std::memcmp(h.e_ident, ELFMAG, SELFMAG) != 0) return {};
+  if (h.e_ident[EI_CLASS] != ELFCLASS64) return "is no 64-bit program";
   for (std::uint16_t i = 0; i < h.e_phnum; ++i) {
     Elf64_Phdr p{};
     in.seekg(static_cast<std::streamoff>(h.e_phoff + std::uint64_t{i} * h.e_phentsize));
-    if (!in.read(reinterpret_cast<char*>(&p), sizeof p)) return false;
-    if (p.p_type == PT_INTERP) return false;
+    if (!in.read(reinterpret_cast<char*>(&p), sizeof p)) return {};
+    if (p.p_type == PT_INTERP) return {};
   }
-  return true;
+  return "is linked statically";
+}
+
+/// As execv: back only if it fails.
+int execute(const fs::path& program, const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::execv(program.c_str(), argv.data());
+  return complain("cannot run '" + program.string() + "': " + std::strerror(errno)), kInput;
+}
+
+volatile std::sig_atomic_t running = 0;
+void pass_on(int signal) {
+  if (running != 0) ::kill(static_cast<pid_t>(running), signal);
+}
+
+/// Runs the program below this one, for what is left to do behind it. What is sent to this process reaches it, what a terminal
+/// sends has reached it already, and it does not outlive this one.
+int wait_for(const fs::path& program, const std::vector<std::string>& words, int& status) {
+  constexpr std::array kPassed{SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT};
+  sigset_t all{}, before{};
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_BLOCK, &all, &before);
+  const auto parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) return complain(std::string("cannot start a process: ") + std::strerror(errno)), kInput;
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(kInput);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    ::_exit(execute(program, words));
+  }
+  running = child;
+  struct sigaction passes {
+  }, ignored{};
+  passes.sa_handler = pass_on;
+  ignored.sa_handler = SIG_IGN;
+  for (const int s : kPassed) ::sigaction(s, &passes, nullptr);
+  for (const int s : {SIGINT, SIGQUIT}) ::sigaction(s, &ignored, nullptr);
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  running = 0;
+  return kOk;
+}
+
+/// Ends as a process ended whose status this is.
+int end_as(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  // The core is the program's, not ours.
+  ::prctl(PR_SET_DUMPABLE, 0);
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  ::sigaction(WTERMSIG(status), &standard, nullptr);
+  ::raise(WTERMSIG(status));
+  return 128 + WTERMSIG(status);
+}
+
+/// What was recorded beside `picture` becomes `picture`, and that of each child `picture`.PID.
+int draw(const fs::path& picture) {
+  std::error_code e;
+  const auto recorded = picture.filename().string() + kRecorded;
+  std::vector<fs::path> files;
+  for (const auto& file : fs::directory_iterator(picture.parent_path(), e))
+    if (file.path().filename().string().starts_with(recorded)) files.push_back(file.path());
+  int code = kOk;
+  for (const auto& file : files) {
+    const auto pid = file.filename().string().substr(recorded.size());
+    std::ifstream in(file, std::ios::binary);
+    // Empty if no device was opened; without an end if the program was killed.
+    const auto t = Recording(file.string()).feed(std::string(std::istreambuf_iterator<char>(in), {}));
+    if (!t) {
+      report(t.error());
+      code = kInput;
+    } else if (const auto saved = trace::save_perfetto(*t, picture.string() + pid); !saved) {
+      report(saved.error());
+      code = kInput;
+    }
+    fs::remove(file, e);
+  }
+  return code;
 }
 
 void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
@@ -78,9 +172,9 @@ int run(const Options& o) {
            kInput;
   const auto program = find_program(o.program[0]);
   if (program.empty()) return complain("there is no program '" + o.program[0] + "'"), kInput;
-  if (is_static(program))
-    return complain("'" + program.string() + "' is linked statically: no library can be loaded under it",
-                    "link it dynamically"),
+  if (const auto why = obstacle(program); !why.empty())
+    return complain("'" + program.string() + "' " + why + ": no library can be loaded under it",
+                    "build it for 64 bits, linked dynamically, without special rights"),
            kInput;
   set("SDMA_EMULATE_GPUS", std::to_string(o.gpus));
   set("SDMA_EMULATE_GPU", o.gpu == Gpu::gfx942 ? "gfx942" : "gfx90a");
@@ -90,27 +184,39 @@ int run(const Options& o) {
                                 : o.doorbells == Doorbells::park  ? "park"
                                                                   : "spin");
   if (!o.vram.empty()) set("SDMA_EMULATE_VRAM", o.vram);
+  fs::path picture;
   if (!o.trace.empty()) {
     std::error_code e;
-    const auto trace = fs::absolute(o.trace, e);
+    auto trace = fs::absolute(o.trace, e);
     if (!std::ofstream(trace))
       return complain("cannot write '" + trace.string() + "': " + std::strerror(errno)), kInput;
+    if (trace.extension() == ".json") {
+      picture = trace;
+      trace += kRecorded;
+      if (!std::ofstream(trace))
+        return complain("cannot write '" + trace.string() + "': " + std::strerror(errno)), kInput;
+    }
     set("SDMA_EMULATE_TRACE", trace.string());
   }
+  if (o.watch) set("SDMA_EMULATE_WATCH", "1");
   const char* others = std::getenv("LD_PRELOAD");
   set("LD_PRELOAD", preload.string() + (others && *others ? ":" + std::string(others) : ""));
-  std::vector<char*> argv;
-  for (const auto& word : o.program) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  ::execv(program.c_str(), argv.data());
-  return complain("cannot run '" + program.string() + "': " + std::strerror(errno)), kInput;
+  if (picture.empty()) return execute(program, o.program);
+  int status = 0;
+  if (const int code = wait_for(program, o.program, status)) return code;
+  const int drawn = draw(picture);
+  return status == 0 ? drawn : end_as(status);
 }
 
 std::string check_bytes(const std::string& text) {
-  char* end = nullptr;
-  const auto n = std::strtoull(text.c_str(), &end, 10);
-  const bool unit = *end == 0 || (std::strchr("KMG", *end) && end[1] == 0);
-  return n == 0 || text[0] == '-' || !unit ? "'" + text + "' is no size; write 64G, 512M" : "";
+  const auto digits = text.find_first_not_of("0123456789");
+  const std::string unit = digits == std::string::npos ? "" : text.substr(digits);
+  const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
+  if (digits == 0 || text.empty() || shift < 0) return "'" + text + "' is no size; write 64G, 512M";
+  constexpr std::uint64_t kLeast = 1 << 20, kMost = std::uint64_t{1} << 40;
+  errno = 0;
+  const auto n = std::strtoull(text.c_str(), nullptr, 10);
+  return errno != 0 || n > kMost >> shift || n << shift < kLeast ? "'" + text + "' is not between 1M and 1024G" : "";
 }
 
 }  // namespace
@@ -128,8 +234,11 @@ void add_emulate(CLI::App& verb, Action& action) {
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
                        "how weakly engines order what the rules leave open");
   verb.add_option("--seed", o->seed, "of --order=rocr and adversarial")->capture_default_str();
-  verb.add_option("--trace", o->trace, "where to record queues, doorbells and packets, as JSON Lines")
+  verb.add_option(
+          "--trace", o->trace,
+          "where to record queues, doorbells and packets: JSON Lines; to FILE.json a picture for ui.perfetto.dev")
       ->type_name("FILE");
+  verb.add_flag("--watch", o->watch, "show queues, doorbells and packets on stderr as they happen");
   add_choice<Doorbells>(
       verb, "--doorbells", o->doorbells,
       {{"protect", Doorbells::protect}, {"park", Doorbells::park}, {"spin", Doorbells::spin}},
@@ -138,6 +247,7 @@ void add_emulate(CLI::App& verb, Action& action) {
       "Examples:\n"
       "  sdma emulate rocminfo\n"
       "  sdma emulate --gpus=8 --trace=run.jsonl -- ./my_program --its-option\n"
+      "  sdma emulate --watch -- ./my_program      'sdma trace --follow run.jsonl' shows the same from elsewhere\n"
       "  sdma emulate --order=adversarial --seed=7 -- ./my_program");
   action = [o] { return run(*o); };
 }

@@ -20,6 +20,8 @@ class Output {
   /// What waits to be written.
   std::string& text() noexcept { return text_; }
   void append(const void* bytes, std::size_t n) { text_.append(static_cast<const char*>(bytes), n); }
+  /// Writes all that waits, now. False after an error, which has been reported.
+  bool flush();
   /// Writes if much is waiting. False after an error, which has been reported.
   bool drain() { return text_.size() < kMuch || flush(); }
   /// Writes all that is left and closes.
@@ -29,7 +31,6 @@ class Output {
 
  private:
   static constexpr std::size_t kMuch = std::size_t{1} << 20;
-  bool flush();
   bool fail(int error);
 
   std::string path_, text_;

@@ -1,27 +1,83 @@
-// sdma trace: what was recorded, as a picture or as its lines.
+// sdma trace: what was recorded, as a picture, as its lines, as text; or what is being recorded, as it happens.
 #include "output.hpp"
+#include "recording.hpp"
 #include "sdma/trace/write.hpp"
 #include "verb.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <cstring>
 
 namespace sdma::tool {
 namespace {
 
-enum class Format { perfetto, jsonl };
+enum class Format { perfetto, jsonl, text };
 
 struct Options {
   std::string input = "-", output = "-";
   Format format = Format::perfetto;
+  bool follow = false;
 };
 
+std::string name_of(const std::string& input) { return input == "-" ? "standard input" : input; }
+
+int complain_about(const std::string& input, int error) {
+  report({.where = name_of(input), .message = std::string("cannot be read: ") + std::strerror(error)});
+  return kInput;
+}
+
+/// Does nobody write to it any more? A read lease is given only then. Where there are no leases nobody can tell.
+bool abandoned(int fd) {
+  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return false;
+  ::fcntl(fd, F_SETLEASE, F_UNLCK);
+  return true;
+}
+
+/// Shows events as they are written, until whoever writes them has gone.
+int follow(const Options& o) {
+  constexpr useconds_t kPause = 20'000;
+  const bool piped = o.input == "-";
+  const int fd = piped ? STDIN_FILENO : ::open(o.input.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return complain_about(o.input, errno);
+  Recording recording(name_of(o.input));
+  Output out{o.output};
+  std::uint64_t first_ns = 0;
+  std::array<char, 1 << 16> buffer{};
+  for (bool last = false;;) {
+    const auto n = ::read(fd, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return complain_about(o.input, errno);
+    if (n == 0 && (piped || last)) return out.close() ? kOk : out.exit_code();
+    if (n == 0) {
+      // One more look behind the last word of its writer.
+      last = abandoned(fd);
+      if (!last) ::usleep(kPause);
+      continue;
+    }
+    const auto t = recording.feed({buffer.data(), static_cast<std::size_t>(n)});
+    if (!t) return report(t.error()), kInput;
+    for (const auto& e : t->events) {
+      if (first_ns == 0) first_ns = e.ns;
+      out.text() += trace::to_line(*t, e, first_ns);
+    }
+    if (!out.flush()) return out.exit_code();
+  }
+}
+
 int run(const Options& o) {
+  if (o.follow) return follow(o);
   const auto t = trace::load_json_lines(o.input);
   if (!t) return report(t.error()), kInput;
   Output out{o.output};
-  out.text() = o.format == Format::perfetto ? trace::to_perfetto(*t) : trace::to_json_lines(*t);
+  out.text() = o.format == Format::perfetto ? trace::to_perfetto(*t)
+               : o.format == Format::jsonl  ? trace::to_json_lines(*t)
+                                            : trace::to_text(*t);
   if (!out.close()) return out.exit_code();
   if (t->lost == 0) return kOk;
   report({.severity = Severity::warning,
-          .where = o.input == "-" ? "standard input" : o.input,
+          .where = name_of(o.input),
           .message = std::to_string(t->lost) + " events were lost when it was recorded",
           .hint = "give the recorder more room"});
   return kFindings;
@@ -32,12 +88,15 @@ int run(const Options& o) {
 void add_trace(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.add_option("FILE", o->input, "a trace as JSON Lines; - is standard input")->type_name("");
-  add_choice<Format>(verb, "--format", o->format, {{"perfetto", Format::perfetto}, {"jsonl", Format::jsonl}},
-                     "for ui.perfetto.dev, which is the default; or its lines, checked and written anew");
+  add_choice<Format>(verb, "--format", o->format,
+                     {{"perfetto", Format::perfetto}, {"jsonl", Format::jsonl}, {"text", Format::text}},
+                     "for ui.perfetto.dev, which is the default; its lines, checked and written anew; or text");
+  verb.add_flag("--follow", o->follow, "as text while it is being recorded, until its writer ends");
   verb.add_option("-o,--output", o->output, "where to write; - is standard output")->type_name("FILE");
   verb.footer(
       "Examples:\n"
       "  sdma trace run.jsonl -o run.json          open it in ui.perfetto.dev\n"
+      "  sdma trace --follow run.jsonl             what happens, while it happens\n"
       "  sdma trace --format=jsonl run.jsonl       is it whole?");
   action = [o] { return run(*o); };
 }

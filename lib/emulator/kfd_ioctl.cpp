@@ -170,47 +170,50 @@ int runtime_enable(Node&, kfd::RuntimeEnable&) { return 0; }
 /// Numbers that a kernel without the feature answers with one errno.
 template <int Error> int refused(Node&, std::uint64_t&) { return Error; }
 
+/// Which way the arguments go. The driver's own word on it counts, not the bits in the caller's number.
+enum Way : std::uint8_t { kIn = 1, kOut = 2, kBoth = 3 };
+
 struct Call {
-  std::size_t bytes{};
   int (*answer)(Node&, void* args){};
+  Way way = kBoth;
   bool locked = true;
 };
 
 template <auto Fn> struct Typed;
 template <class A, int (*Fn)(Node&, A&)> struct Typed<Fn> {
   static_assert(sizeof(A) <= kLargest);
-  static constexpr Call call(bool locked = true) {
-    return {sizeof(A), [](Node& n, void* args) { return Fn(n, *static_cast<A*>(args)); }, locked};
+  static constexpr Call call(Way way = kBoth, bool locked = true) {
+    return {[](Node& n, void* args) { return Fn(n, *static_cast<A*>(args)); }, way, locked};
   }
 };
 
 constexpr auto kCalls = [] {
   std::array<Call, static_cast<std::size_t>(Nr::end)> t{};
   const auto at = [&](Nr nr) -> Call& { return t[static_cast<std::size_t>(nr)]; };
-  at(Nr::get_version) = Typed<get_version>::call();
+  at(Nr::get_version) = Typed<get_version>::call(kOut);
   at(Nr::create_queue) = Typed<create_queue>::call();
   at(Nr::destroy_queue) = Typed<destroy_queue>::call();
-  at(Nr::set_memory_policy) = Typed<set_memory_policy>::call();
-  at(Nr::get_clock_counters) = Typed<get_clock_counters>::call(false);
-  at(Nr::get_process_apertures) = Typed<get_apertures>::call();
-  at(Nr::update_queue) = Typed<update_queue>::call();
+  at(Nr::set_memory_policy) = Typed<set_memory_policy>::call(kIn);
+  at(Nr::get_clock_counters) = Typed<get_clock_counters>::call(kBoth, false);
+  at(Nr::get_process_apertures) = Typed<get_apertures>::call(kOut);
+  at(Nr::update_queue) = Typed<update_queue>::call(kIn);
   at(Nr::create_event) = Typed<create_event>::call();
-  at(Nr::destroy_event) = Typed<destroy_event>::call(false);
-  at(Nr::set_event) = Typed<set_event>::call(false);
-  at(Nr::reset_event) = Typed<reset_event>::call(false);
-  at(Nr::wait_events) = Typed<wait_events>::call(false);
+  at(Nr::destroy_event) = Typed<destroy_event>::call(kIn, false);
+  at(Nr::set_event) = Typed<set_event>::call(kIn, false);
+  at(Nr::reset_event) = Typed<reset_event>::call(kIn, false);
+  at(Nr::wait_events) = Typed<wait_events>::call(kBoth, false);
   for (auto nr : {Nr::dbg_register, Nr::dbg_unregister, Nr::dbg_address_watch, Nr::dbg_wave_control})
-    at(nr) = Typed<refused<EPERM>>::call();
+    at(nr) = Typed<refused<EPERM>>::call(kIn);
   at(Nr::set_scratch_backing_va) = Typed<set_scratch_backing_va>::call();
   at(Nr::get_tile_config) = Typed<get_tile_config>::call();
-  at(Nr::set_trap_handler) = Typed<set_trap_handler>::call();
+  at(Nr::set_trap_handler) = Typed<set_trap_handler>::call(kIn);
   at(Nr::get_process_apertures_new) = Typed<get_apertures_new>::call();
-  at(Nr::acquire_vm) = Typed<acquire_vm>::call();
+  at(Nr::acquire_vm) = Typed<acquire_vm>::call(kIn);
   at(Nr::alloc_memory) = Typed<alloc_memory>::call();
-  at(Nr::free_memory) = Typed<free_memory>::call();
+  at(Nr::free_memory) = Typed<free_memory>::call(kIn);
   at(Nr::map_memory) = Typed<map_memory>::call();
   at(Nr::unmap_memory) = Typed<unmap_memory>::call();
-  at(Nr::set_cu_mask) = Typed<set_cu_mask>::call();
+  at(Nr::set_cu_mask) = Typed<set_cu_mask>::call(kIn);
   at(Nr::get_queue_wave_state) = Typed<refused<EINVAL>>::call();
   at(Nr::get_dmabuf_info) = Typed<get_dmabuf_info>::call();
   at(Nr::import_dmabuf) = Typed<import_dmabuf>::call();
@@ -237,7 +240,7 @@ int kfd_ioctl(Node& n, unsigned long request, void* argument) {
   const std::size_t theirs = _IOC_SIZE(request);
   alignas(8) std::array<std::byte, 1u << _IOC_SIZEBITS> args;
   std::memset(args.data(), 0, theirs > kLargest ? theirs : kLargest);
-  if ((_IOC_DIR(request) & _IOC_WRITE) != 0 && !from_user(args.data(), user, theirs)) return EFAULT;
+  if ((call.way & kIn) != 0 && !from_user(args.data(), user, theirs)) return EFAULT;
   int error = 0;
   if (call.locked) {
     const std::lock_guard lock(n.mutex);
@@ -245,7 +248,7 @@ int kfd_ioctl(Node& n, unsigned long request, void* argument) {
   } else {
     error = call.answer(n, args.data());
   }
-  if ((_IOC_DIR(request) & _IOC_READ) != 0 && !to_user(user, args.data(), theirs)) return EFAULT;
+  if ((call.way & kOut) != 0 && !to_user(user, args.data(), theirs)) return EFAULT;
   return error;
 }
 

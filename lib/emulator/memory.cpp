@@ -1,5 +1,7 @@
 #include "memory.hpp"
 
+#include "user.hpp"
+
 #include <cerrno>
 
 namespace sdma::emulator {
@@ -22,6 +24,11 @@ Memory::Memory(Arena& a, const SysfsNode& n) : arena_(a), node_(n) {
   }
 }
 
+Memory::~Memory() {
+  for (auto* d : doorbells_) Arena::drop(d, kDoorbellBytes);
+  for (auto* r : registers_) Arena::drop(r, kPage);
+}
+
 std::uint32_t Memory::index(std::uint32_t gpu_id) const noexcept {
   std::uint32_t g = 0;
   while (g < node_.gpus.size() && node_.gpus[g].gpu_id != gpu_id) ++g;
@@ -38,6 +45,13 @@ std::uint64_t Memory::available(std::uint32_t g) const noexcept {
   return used < all ? (all - used) & ~std::uint64_t{(2 << 20) - 1} : 0;
 }
 
+/// As the kernel: all of the machine's memory but a sixteenth.
+std::uint64_t Memory::host_bytes() const noexcept {
+  std::uint64_t all = 0;
+  for (const auto& c : node_.topology.cpus) all += c.memory_bytes;
+  return all / 16 * 15;
+}
+
 void Memory::add(Object o, std::uint64_t* handle) {
   o.handle = std::uint64_t{node_.gpus[o.gpu].gpu_id} << 32 | next_++;
   *handle = o.handle;
@@ -46,14 +60,16 @@ void Memory::add(Object o, std::uint64_t* handle) {
 
 int Memory::make_pages(Object& o) {
   const auto bytes = page_up(o.doubled() ? o.bytes / 2 : o.bytes);
-  auto& vram = gpus_[o.gpu]->used;
-  if ((o.flags & kfd::kVram) != 0 && bytes > node_.topology.gpus[o.gpu].memory_bytes - vram) return ENOMEM;
+  const bool vram = (o.flags & kfd::kVram) != 0;
+  auto& used = vram ? gpus_[o.gpu]->used : host_used_;
+  const auto all = vram ? node_.topology.gpus[o.gpu].memory_bytes : host_bytes();
+  if (used > all || bytes > all - used) return ENOMEM;
   o.pages = std::make_shared<Pages>(Pages{.arena = arena_, .offset = arena_.reserve(bytes), .bytes = bytes});
   o.pages->view = arena_.view(o.pages->offset, bytes);
   if (!o.pages->view) return ENOMEM;
   o.host = o.pages->view;
   o.mmap_offset = o.pages->offset;
-  if ((o.flags & kfd::kVram) != 0) vram += bytes;
+  used += bytes;
   return 0;
 }
 
@@ -73,6 +89,7 @@ int Memory::allocate(kfd::AllocMemory& a) {
     o.host = registers_[g];
   } else if ((a.flags & kfd::kUserptr) != 0) {
     if (a.mmap_offset == 0 || a.mmap_offset % kPage != 0) return EINVAL;
+    if (const int error = check_pages(a.mmap_offset, o.bytes, (a.flags & kfd::kWritable) != 0)) return error;
     o.mmap_offset = a.mmap_offset;
     o.host = reinterpret_cast<std::byte*>(a.mmap_offset);
   } else if (const int error = make_pages(o)) {
@@ -87,7 +104,9 @@ int Memory::free(std::uint64_t handle) {
   auto* o = find(handle);
   if (!o) return EINVAL;
   if (o->mapped != 0 || o->pins != 0) return EBUSY;
-  if ((o->flags & kfd::kVram) != 0 && o->pages) gpus_[o->gpu]->used -= o->pages->bytes;
+  // The last object of the pages gives them back: an import keeps an export alive.
+  if (o->pages && o->pages.use_count() == 1)
+    ((o->flags & kfd::kVram) != 0 ? gpus_[o->gpu]->used : host_used_) -= o->pages->bytes;
   objects_.erase(handle);
   return 0;
 }

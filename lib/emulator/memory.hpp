@@ -58,6 +58,7 @@ class GpuMemory {
 class Memory {
  public:
   Memory(Arena&, const SysfsNode&);
+  ~Memory();
 
   /// Index of a GPU, or the number of GPUs.
   std::uint32_t index(std::uint32_t gpu_id) const noexcept;
@@ -83,6 +84,7 @@ class Memory {
 
  private:
   Object* exported(std::uint32_t fd) noexcept;  ///< the object behind a DMABUF of this process
+  std::uint64_t host_bytes() const noexcept;
   int make_pages(Object&);
   int map_one(Object&, std::uint32_t g);
   void unmap_one(Object&, std::uint32_t g);
@@ -93,6 +95,7 @@ class Memory {
   std::vector<std::unique_ptr<GpuMemory>> gpus_;
   std::vector<std::byte*> doorbells_, registers_;
   std::map<std::uint64_t, Object> objects_;
+  std::uint64_t host_used_{};  ///< bytes of the machine's memory in objects
   std::uint32_t next_ = 1;
 };
 

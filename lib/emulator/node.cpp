@@ -25,7 +25,7 @@ void forget() noexcept {
 
 }  // namespace
 
-Node::Node() : memory(arena, tree().node()), queues(memory, events, tree().node()) {}
+Node::Node(Drive drive) : memory(arena, tree().node()), queues(memory, events, tree().node(), drive) {}
 
 Node* Node::made() noexcept { return the_node.load(std::memory_order_acquire); }
 

@@ -23,6 +23,8 @@ namespace sdma::emulator {
 
 class Node {
  public:
+  /// One that is nobody's yet: for tests, and for `get`. One whose servers have threads is never destroyed.
+  explicit Node(Drive = Drive::thread);
   /// That of this process, made if there is none; null if there is no memory for it.
   static Node* get();
   /// That of this process if it was made.
@@ -35,9 +37,6 @@ class Node {
   Events events;
   Memory memory;
   Queues queues;
-
- private:
-  Node();
 };
 
 /// What a descriptor of ours stands for.

@@ -2,7 +2,7 @@
 // What the node shows and how it executes: environment variables, set by `sdma emulate`, read once by each process.
 //
 //   SDMA_EMULATE_GPUS=8  SDMA_EMULATE_GPU=gfx942  SDMA_EMULATE_VRAM=192G  SDMA_EMULATE_ORDER=strict
-//   SDMA_EMULATE_SEED=0  SDMA_EMULATE_TRACE=FILE  SDMA_EMULATE_DOORBELLS=protect
+//   SDMA_EMULATE_SEED=0  SDMA_EMULATE_TRACE=FILE  SDMA_EMULATE_WATCH=1  SDMA_EMULATE_DOORBELLS=protect
 //
 // `sdma emulate` refuses what cannot be parsed; a variable that somebody set by hand and that is wrong keeps its default,
 // and stderr says so.
@@ -23,6 +23,7 @@ struct Options {
   Ordering ordering = Ordering::strict;
   std::uint64_t seed = 0;
   std::string trace{};
+  bool live = false;  ///< events on stderr as they happen
   Watch watch = Watch::protect;
 };
 

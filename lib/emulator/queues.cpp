@@ -22,9 +22,9 @@ int check(std::uint64_t ring, std::uint32_t bytes, std::uint32_t percentage, std
 
 }  // namespace
 
-Queues::Queues(Memory& m, Events& e, const SysfsNode& n) : memory_(m), node_(n) {
+Queues::Queues(Memory& m, Events& e, const SysfsNode& n, Drive drive) : memory_(m), node_(n) {
   for (std::uint32_t g = 0; g < n.gpus.size(); ++g)
-    servers_.push_back(std::make_unique<Server>(GpuId{g}, n.gpus[g].gpu_id, m.gpu(g).space, e));
+    servers_.push_back(std::make_unique<Server>(GpuId{g}, n.gpus[g].gpu_id, m.gpu(g).space, e, drive));
 }
 
 /// An engine and a slot of it that nobody has.
@@ -139,8 +139,9 @@ int Queues::create(kfd::CreateQueue& a) {
   if (const int error = check(a.ring, a.ring_bytes, a.percentage, a.priority)) return error;
   if (!plausible(a.rptr, 4) || !plausible(a.wptr, 4)) return EFAULT;
   Entry e{.gpu = memory_.index(a.gpu_id)};
-  if (a.type == kfd::kQueueCompute || a.type > kfd::kQueueSdmaByEngine) return kNotSupported;
+  if (a.type > kfd::kQueueSdmaByEngine) return kNotSupported;
   if (e.gpu == memory_.gpus()) return EINVAL;
+  if (a.type == kfd::kQueueCompute) return kNotSupported;  // PM4: not here
   if (!memory_.gpu(e.gpu).acquired) return ENODEV;
   if (const int error = place(a, e)) return error;
   std::uint32_t id = 0;

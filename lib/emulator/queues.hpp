@@ -19,12 +19,13 @@ namespace sdma::emulator {
 
 class Queues {
  public:
-  Queues(Memory&, Events&, const SysfsNode&);
+  Queues(Memory&, Events&, const SysfsNode&, Drive = Drive::thread);
 
   int create(kfd::CreateQueue&);
   int destroy(std::uint32_t id);
   int update(const kfd::UpdateQueue&);
   bool exists(std::uint32_t id) const { return queues_.count(id) != 0; }
+  Server& server(std::uint32_t g) noexcept { return *servers_[g]; }
 
  private:
   struct Entry {

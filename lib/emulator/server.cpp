@@ -35,9 +35,14 @@ std::array<std::atomic<Server*>, 64> servers{};
 
 }  // namespace
 
-Server::Server(GpuId g, std::uint32_t gpu_id, AddressSpace& space, Events& events)
-    : gpu_(g), gpu_id_(gpu_id), events_(events), reader_(space, g), doorbells_(g.value) {
+Server::Server(GpuId g, std::uint32_t gpu_id, AddressSpace& space, Events& events, Drive drive)
+    : gpu_(g), gpu_id_(gpu_id), drive_(drive), events_(events), reader_(space, g), doorbells_(g.value) {
   servers[g.value].store(this, std::memory_order_release);
+}
+
+Server::~Server() {
+  auto* self = this;
+  servers[gpu_.value].compare_exchange_strong(self, nullptr);
 }
 
 void Server::change(const std::function<void()>& fn) {
@@ -49,7 +54,7 @@ void Server::change(const std::function<void()>& fn) {
     holders_.fill(nullptr);
     // All are mapped anew: what a doorbell said meanwhile is gone, and wptr is honoured.
     for (auto& q : queues_) q->map();
-    if (!queues_.empty() && !started_) start();
+    if (!queues_.empty() && !started_ && drive_ == Drive::thread) start();
     doorbells_.mappings_changed();
   }
   asked_.fetch_sub(1, std::memory_order_release);
@@ -122,6 +127,11 @@ void Server::start() {
   pthread_setname_np(t.native_handle(), name);
   t.detach();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Progress Server::turn() noexcept {
+  const std::lock_guard lock(mutex_);
+  return round();
 }
 
 void Server::run() noexcept {

@@ -8,7 +8,8 @@
 //   nothing   looks on for kSpin, then sleeps: until the doorbell page is written (see doorbells.hpp), or in naps where a
 //             poll waits for memory that the program may store at any time
 //
-// The thread starts with the first queue, has all signals blocked, and is never joined: it ends with the process.
+// The thread starts with the first queue, has all signals blocked, and is never joined: it ends with the process, and so does
+// a server that has one. With Drive::caller there is none: whoever tests calls `turn`, and may destroy the server.
 // `change` from any thread but this one. A step calls back into Events, never into anything that takes the node's lock.
 #include "doorbells.hpp"
 #include "events.hpp"
@@ -23,9 +24,13 @@
 
 namespace sdma::emulator {
 
+/// Who makes the rounds of a server.
+enum class Drive : std::uint8_t { thread, caller };
+
 class Server {
  public:
-  Server(GpuId, std::uint32_t gpu_id, AddressSpace&, Events&);
+  Server(GpuId, std::uint32_t gpu_id, AddressSpace&, Events&, Drive = Drive::thread);
+  ~Server();
 
   /// Runs `fn` while no queue is mapped.
   void change(const std::function<void()>& fn);
@@ -38,6 +43,8 @@ class Server {
   EngineState& state(EngineId e) noexcept { return states_[e.value]; }
   GpuId gpu() const noexcept { return gpu_; }
   PipelineHooks hooks() noexcept;
+  /// Drive::caller: one round.
+  Progress turn() noexcept;
   /// Somebody stored something that a poll of ours may wait for.
   void nudge() noexcept;
 
@@ -56,6 +63,7 @@ class Server {
 
   const GpuId gpu_;
   const std::uint32_t gpu_id_;
+  const Drive drive_;
   Events& events_;
   AddressSpace::Reader reader_;
   std::array<EngineState, kEngines> states_{};

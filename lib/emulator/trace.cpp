@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
@@ -19,14 +20,15 @@ namespace {
 class File {
  public:
   File() : pid_(::getpid()) {
+    trace_.events.resize(1);
     const auto& path = options().trace;
-    // The tool has emptied the file; whoever finds a trace in it is a child.
+    if (path.empty()) return;
+    // The tool has emptied the file, and the first to come keeps it: whoever finds it taken, or written, has a file of its own.
     fd_ = open(path);
-    if (fd_ >= 0 && ::lseek(fd_, 0, SEEK_END) != 0) {
+    if (fd_ >= 0 && (::flock(fd_, LOCK_EX | LOCK_NB) != 0 || ::lseek(fd_, 0, SEEK_END) != 0)) {
       ::close(fd_);
       fd_ = open(fmt::format("{}.{}", path, pid_));
     }
-    trace_.events.resize(1);
     put_header();
   }
 
@@ -37,6 +39,8 @@ class File {
     v.ns = trace::now();
     v.lane = lane(g, e, queue);
     if (!text.empty()) v.text = text_of(text);
+    if (options().live) show(v);
+    if (fd_ < 0) return;
     trace_.events[0] = v;
     const auto all = trace::to_json_lines(trace_);
     const auto last = all.rfind('\n', all.size() - 2);
@@ -48,7 +52,14 @@ class File {
  private:
   static int open(const std::string& path) { return SDMA_REAL(open)(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644); }
 
+  /// In one piece, so that the lines of several processes stay lines.
+  void show(const trace::Event& v) {
+    if (first_ns_ == 0) first_ns_ = v.ns;
+    const auto line = trace::to_line(trace_, v, first_ns_);
+    [[maybe_unused]] const auto n = ::write(STDERR_FILENO, line.data(), line.size());
+  }
   void write(std::string_view line) {
+    if (fd_ < 0) return;
     const auto n = ::pwrite(fd_, line.data(), line.size(), at_);
     if (n > 0) at_ += n;
   }
@@ -86,7 +97,7 @@ class File {
   const pid_t pid_;
   int fd_ = -1;
   off_t at_ = 0;
-  std::uint64_t events_ = 0;
+  std::uint64_t events_ = 0, first_ns_ = 0;
   trace::Trace trace_;
 };
 
@@ -110,7 +121,7 @@ void put(GpuId g, EngineId e, std::uint64_t queue, const trace::Event& v, const 
 
 }  // namespace
 
-bool trace_on() noexcept { return !options().trace.empty(); }
+bool trace_on() noexcept { return options().live || !options().trace.empty(); }
 
 void trace_queue(GpuId g, EngineId e, std::uint64_t queue, std::uint64_t n, bool created) noexcept {
   if (created) put(g, e, queue, {.kind = trace::Kind::queue_created, .value = n});

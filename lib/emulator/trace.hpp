@@ -1,10 +1,10 @@
 #pragma once
 // What the node did, as it happens: the JSON Lines of docs/trace.md, a line an event, written at once, so that a program that
-// is killed leaves a trace that can be read. The first process writes FILE, its children FILE.PID.
+// is killed leaves a trace that can be read. The first process that has something to tell writes FILE, all others FILE.PID.
 //
-//   tail -f FILE        a live queue
+//   sdma trace --follow FILE        a live queue, from another terminal; SDMA_EMULATE_WATCH=1: the same lines on stderr
 //
-// Off unless SDMA_EMULATE_TRACE names a file. Any thread; one event at a time. What cannot be written is lost, silently:
+// Off unless SDMA_EMULATE_TRACE names a file or SDMA_EMULATE_WATCH is 1. Any thread; one event at a time. What cannot be written is lost, silently:
 // the program goes before its trace.
 #include "sdma/engine/pipeline.hpp"
 

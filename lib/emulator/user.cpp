@@ -1,8 +1,12 @@
 #include "user.hpp"
 
+#include "real.hpp"
+
 #include <sys/uio.h>
 #include <unistd.h>
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 
 namespace sdma::emulator {
@@ -31,6 +35,33 @@ bool to_user(std::uint64_t to, const void* from, std::size_t bytes) noexcept {
   if (!plausible(to, bytes)) return false;
   const iovec mine{const_cast<void*>(from), bytes}, theirs{reinterpret_cast<void*>(to), bytes};
   return copy([&] { return ::process_vm_writev(::getpid(), &mine, 1, &theirs, 1, 0); }, theirs.iov_base, from, bytes);
+}
+
+int check_pages(std::uint64_t address, std::uint64_t bytes, bool written) {
+  if (!plausible(address, bytes)) return EFAULT;
+  auto* maps = SDMA_REAL(fopen)("/proc/self/maps", "re");
+  if (!maps) return 0;  // a container without /proc: nothing to look at
+  char line[512];
+  int error = EFAULT;
+  const auto end = address + bytes;
+  // Lines are in order, and so `address` moves along while they follow each other without a hole.
+  while (std::fgets(line, sizeof line, maps)) {
+    std::uint64_t from = 0, to = 0;
+    char rights[5]{};
+    if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, rights) != 3 || to <= address) continue;
+    if (from > address || rights[0] != 'r') break;
+    if (written && rights[1] != 'w') {
+      error = EPERM;
+      break;
+    }
+    address = to;
+    if (address >= end) {
+      error = 0;
+      break;
+    }
+  }
+  std::fclose(maps);
+  return error;
 }
 
 }  // namespace sdma::emulator

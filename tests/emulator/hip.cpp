@@ -4,6 +4,8 @@
 
 #include "support/catch.hpp"
 
+#include <sys/mman.h>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -35,6 +37,21 @@ TEST_CASE("copies there and back, of any size") {
     REQUIRE(hipMemcpy(back.data(), d.p, bytes, hipMemcpyDeviceToHost) == hipSuccess);
     CHECK(back == data);
   }
+}
+
+TEST_CASE("from memory that may only be read") {
+  constexpr std::size_t kBytes = 5 << 20;
+  auto* p =
+      static_cast<std::uint8_t*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  const auto data = pattern(kBytes, 31);
+  std::copy(data.begin(), data.end(), p);
+  REQUIRE(::mprotect(p, kBytes, PROT_READ) == 0);
+  std::vector<std::uint8_t> back(kBytes);
+  Device d(kBytes);
+  REQUIRE(hipMemcpy(d.p, p, kBytes, hipMemcpyHostToDevice) == hipSuccess);
+  REQUIRE(hipMemcpy(back.data(), d.p, kBytes, hipMemcpyDeviceToHost) == hipSuccess);
+  CHECK(back == data);
+  ::munmap(p, kBytes);
 }
 
 TEST_CASE("streams and events") {
@@ -95,5 +112,17 @@ TEST_CASE("copies between GPUs") {
   REQUIRE(hipSetDevice(n - 1) == hipSuccess);
   REQUIRE(hipMemcpy(back.data(), memory.back(), kBytes, hipMemcpyDeviceToHost) == hipSuccess);
   CHECK(back == data);
+  // And around again, in a stream of the first.
+  if (n > 1) {
+    hipStream_t s{};
+    REQUIRE(hipSetDevice(0) == hipSuccess);
+    REQUIRE(hipMemcpy(memory[0], back.data() + 1, kBytes - 1, hipMemcpyHostToDevice) == hipSuccess);
+    REQUIRE(hipStreamCreate(&s) == hipSuccess);
+    REQUIRE(hipMemcpyPeerAsync(memory.back(), n - 1, memory[0], 0, kBytes - 1, s) == hipSuccess);
+    REQUIRE(hipStreamSynchronize(s) == hipSuccess);
+    REQUIRE(hipMemcpy(back.data(), memory.back(), kBytes - 1, hipMemcpyDeviceToHost) == hipSuccess);
+    CHECK(std::equal(data.begin() + 1, data.end(), back.begin()));
+    (void)hipStreamDestroy(s);
+  }
   for (int g = 0; g < n; ++g) (void)hipFree(memory[static_cast<std::size_t>(g)]);
 }

@@ -47,7 +47,7 @@ TEST_CASE("sizes are the caller's") {
   CHECK(v.minor == 7);
   std::array<std::uint32_t, 4> longer{7, 7, 7, 7};
   REQUIRE(call(c.kfd, Nr::get_version, longer) == 0);
-  CHECK(longer[3] == 7);  // copied in, unknown, copied out
+  CHECK(longer[3] == 0);  // the driver knows no more of it, and it goes out only: nothing of the caller's comes back
 }
 
 TEST_CASE("bad ioctls get the kernel's errno") {
@@ -81,6 +81,8 @@ TEST_CASE("bad ioctls get the kernel's errno") {
   CHECK(call(c.kfd, Nr::alloc_memory, a) == EINVAL);  // the doorbells are 8 KiB
   a.flags = kfd::kVram;
   a.bytes = 1ull << 45;
+  CHECK(call(c.kfd, Nr::alloc_memory, a) == ENOMEM);
+  a.flags = kfd::kGtt;  // more than the machine has
   CHECK(call(c.kfd, Nr::alloc_memory, a) == ENOMEM);
   kfd::FreeMemory f{0x123456789};
   CHECK(call(c.kfd, Nr::free_memory, f) == EINVAL);
@@ -119,6 +121,73 @@ TEST_CASE("bad ioctls get the kernel's errno") {
   x.enabled = -1;
   CHECK(call(c.kfd, Nr::set_xnack_mode, x) == 0);
   CHECK(x.enabled == 0);
+}
+
+TEST_CASE("any number with any size and a wild pointer is an error, and the number's own direction counts") {
+  Client c;
+  constexpr unsigned kLast = static_cast<unsigned>(Nr::dbg_trap);
+  for (unsigned nr = 1; nr < 256; ++nr)
+    for (const unsigned size : {1u, 8u, 96u, 4000u, (1u << _IOC_SIZEBITS) - 1})
+      for (const auto wild : {std::uint64_t{0}, std::uint64_t{4096}, std::uint64_t{1} << 47, ~std::uint64_t{0}}) {
+        CHECK(::ioctl(c.kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', nr, size), wild) == -1);
+        CHECK(errno == (nr > kLast ? ENOTTY : EFAULT));
+      }
+  // No room at all is no bad pointer: all arguments are zero.
+  for (unsigned nr = 1; nr <= kLast; ++nr) {
+    if (nr == static_cast<unsigned>(Nr::wait_events)) continue;
+    const int r = ::ioctl(c.kfd, _IOC(_IOC_NONE, 'K', nr, 0), nullptr);
+    CHECK((r == 0 || errno == EINVAL || errno == EPERM || errno == ENODEV || errno == EFAULT));
+    if (r == 0 && nr == static_cast<unsigned>(Nr::create_event)) FAIL("an event without a page of mailboxes");
+  }
+  // The caller's direction bits are not what counts.
+  kfd::GetVersion v{};
+  CHECK(::ioctl(c.kfd, _IOC(_IOC_WRITE, 'K', 1, sizeof v), &v) == 0);
+  CHECK(v.major == 1);
+  // KFD looks at the number alone, whoever's letter it carries; DRM looks at the letter.
+  CHECK(::ioctl(c.kfd, _IOC(_IOC_READ, 'd', 0, 64), &v) == -1);
+  CHECK(errno == EINVAL);
+  CHECK(::ioctl(c.render[0], _IOC(_IOC_READ, 'K', 1, 8), &v) == -1);
+  CHECK(errno == ENOTTY);
+}
+
+TEST_CASE("memory of the program is looked at before it is taken") {
+  Client c;
+  constexpr std::size_t kBytes = 16384;
+  auto* p =
+      static_cast<std::byte*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  const auto take = [&](std::uint32_t rights) {
+    kfd::AllocMemory a{.va = reinterpret_cast<std::uint64_t>(p),
+                       .bytes = kBytes,
+                       .handle = 0,
+                       .mmap_offset = reinterpret_cast<std::uint64_t>(p),
+                       .gpu_id = c.gpu_id(0),
+                       .flags = kfd::kUserptr | rights};
+    const int error = call(c.kfd, Nr::alloc_memory, a);
+    kfd::FreeMemory f{a.handle};
+    if (error == 0) CHECK(call(c.kfd, Nr::free_memory, f) == 0);
+    return error;
+  };
+  CHECK(take(kfd::kWritable) == 0);
+  REQUIRE(::mprotect(p + 8192, 4096, PROT_READ) == 0);
+  CHECK(take(kfd::kWritable) == EPERM);
+  CHECK(take(0) == 0);
+  REQUIRE(::mprotect(p + 8192, 4096, PROT_NONE) == 0);
+  CHECK(take(0) == EFAULT);
+  REQUIRE(::munmap(p + 4096, 4096) == 0);
+  CHECK(take(0) == EFAULT);
+  ::munmap(p, kBytes);
+}
+
+TEST_CASE("a descriptor goes on under another number") {
+  Client c;
+  const int other = ::dup(c.kfd);
+  ::close(c.kfd);
+  c.kfd = ::fcntl(other, F_DUPFD_CLOEXEC, 500);
+  ::close(other);
+  REQUIRE(c.kfd >= 500);
+  auto m = c.allocate(4096);
+  CHECK(m.va != 0);
+  CHECK(c.free(m) == 0);
 }
 
 TEST_CASE("apertures: how many, and as many as there is room for") {

@@ -1,4 +1,4 @@
-// How programs end, and what they leave: lifetime fork|exit|kill|children. Run by lifetime.py under `sdma emulate`.
+// How programs end, and what they leave: lifetime copy|fork|exit|kill|wait|children. Run by lifetime.py and programs.py under `sdma emulate`.
 #include "raw.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"
@@ -74,6 +74,7 @@ int children() {
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
+  if (how == "copy") return copies();
   if (how == "fork") return forked();
   if (how == "children") return children();
   busy();

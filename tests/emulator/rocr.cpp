@@ -6,8 +6,11 @@
 #include "support/catch.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -102,6 +105,60 @@ TEST_CASE("host to GPU, between all GPUs, and back") {
     hsa_amd_memory_pool_free(host);
     hsa_amd_memory_pool_free(back);
   }
+}
+
+TEST_CASE("every pair of GPUs") {
+  Runtime r;
+  constexpr std::size_t kBytes = 70'001;
+  auto* host = r.allocate(r.cpu, kBytes);
+  std::vector<std::uint8_t*> from, to;
+  for (const auto& g : r.gpus) {
+    from.push_back(r.allocate(g, kBytes));
+    to.push_back(r.allocate(g, kBytes));
+  }
+  for (std::size_t a = 0; a < r.gpus.size(); ++a) {
+    const auto data = pattern(kBytes, static_cast<std::uint32_t>(a + 1));
+    std::copy(data.begin(), data.end(), host);
+    copy(from[a], r.gpus[a], host, r.cpu, kBytes);
+    for (std::size_t b = 0; b < r.gpus.size(); ++b) {
+      if (a == b) continue;
+      copy(to[b], r.gpus[b], from[a], r.gpus[a], kBytes);
+      std::fill_n(host, kBytes, std::uint8_t{0});
+      copy(host, r.cpu, to[b], r.gpus[b], kBytes);
+      REQUIRE(std::equal(data.begin(), data.end(), host));
+    }
+  }
+  for (auto* p : from) hsa_amd_memory_pool_free(p);
+  for (auto* p : to) hsa_amd_memory_pool_free(p);
+  hsa_amd_memory_pool_free(host);
+}
+
+TEST_CASE("a kernel dispatch is an error of its queue, and never completes") {
+  Runtime r;
+  std::atomic<int> status{0};
+  hsa_queue_t* q = nullptr;
+  REQUIRE(hsa_queue_create(
+              r.gpus[0].agent, 64, HSA_QUEUE_TYPE_SINGLE,
+              [](hsa_status_t s, hsa_queue_t*, void* out) { static_cast<std::atomic<int>*>(out)->store(s); }, &status,
+              0, 0, &q) == HSA_STATUS_SUCCESS);
+  auto* code = r.allocate(r.cpu, 4096);
+  std::fill_n(code, 4096, std::uint8_t{0});
+  Signal done;
+  const auto index = hsa_queue_add_write_index_relaxed(q, 1);
+  auto* p = static_cast<hsa_kernel_dispatch_packet_t*>(q->base_address) + index;
+  *p = {};
+  p->setup = 1;
+  p->workgroup_size_x = p->workgroup_size_y = p->workgroup_size_z = 1;
+  p->grid_size_x = p->grid_size_y = p->grid_size_z = 1;
+  p->kernel_object = reinterpret_cast<std::uint64_t>(code);
+  p->completion_signal = done.s;
+  __atomic_store_n(&p->header, std::uint16_t{HSA_PACKET_TYPE_KERNEL_DISPATCH}, __ATOMIC_RELEASE);
+  hsa_signal_store_screlease(q->doorbell_signal, static_cast<hsa_signal_value_t>(index));
+  for (int i = 0; i < 10'000 && status == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(status == HSA_STATUS_ERROR_INVALID_CODE_OBJECT);
+  CHECK(hsa_signal_load_scacquire(done.s) == 1);
+  hsa_queue_destroy(q);
+  hsa_amd_memory_pool_free(code);
 }
 
 TEST_CASE("copies that depend on each other, waited for actively and blocked") {

@@ -1,5 +1,5 @@
 #pragma once
-// A trace as files: JSON Lines, which comes back as it was, and Perfetto's JSON, which is for looking at.
+// A trace as files: JSON Lines, which comes back as it was, Perfetto's JSON, which is for looking at, and text for reading.
 //
 //   save_json_lines(trace, "run.jsonl");         auto t = load_json_lines("run.jsonl");         // *t == trace
 //   save_perfetto(trace, "run.json");            // open in ui.perfetto.dev or chrome://tracing
@@ -20,6 +20,10 @@
 // of that name. Packets of a lane that overlap without nesting (an engine runs several at once) are laid into further
 // threads "NAME (2)", "(3)": nothing is dropped.
 //
+// Text, an event a line: its time since `first_ns`, its lane, and what happened there, packets decoded.
+//
+//            12.345 us  gpu0  engine 14 queue 0    @64 fence addr=0x1000 value=2
+//
 // Errors: a Diagnostic with what could not be written or read, where (file:line), and why. Writing tells of a full disk:
 // success means that all bytes were taken and the file is closed. A trace that a file cuts off is an error, not a shorter
 // trace. Names are UTF-8; what is not becomes U+FFFD. Requires of a Trace that no Recorder made: events by time, lanes and
@@ -37,6 +41,9 @@ namespace trace {
 
 std::string to_json_lines(const Trace&);
 std::string to_perfetto(const Trace&);
+std::string to_text(const Trace&);
+/// One event of a trace, whose lanes and texts are enough; ends with a newline.
+std::string to_line(const Trace&, const Event&, std::uint64_t first_ns);
 
 /// The trace that a text holds. `file` is what errors call it.
 Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_view file = "trace.jsonl");

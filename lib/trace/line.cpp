@@ -1,0 +1,43 @@
+#include "sdma/trace/write.hpp"
+#include "text.hpp"
+
+namespace sdma {
+inline namespace v0 {
+namespace trace {
+namespace {
+
+std::string what(const Trace& t, const Event& e) {
+  const auto text = [&] { return e.text.value < t.texts.size() ? std::string_view(t.texts[e.text.value]) : "?"; };
+  switch (e.kind) {
+    case Kind::doorbell: return fmt::format("doorbell {}", e.position);
+    case Kind::packet_begin:
+      return fmt::format("@{} {}", e.position, e.kept == 0 ? std::string("packet") : detail::packet_line(e));
+    case Kind::packet_end: return fmt::format("@{} done", e.position);
+    case Kind::signal: return fmt::format("signal {:#x} = {:#x}", e.address.value, e.value);
+    case Kind::fault: return fmt::format("@{} fault: {}", e.position, text());
+    case Kind::queue_created: return fmt::format("queue created, a ring of {} bytes", e.value);
+    case Kind::queue_destroyed: return fmt::format("queue destroyed, read up to {}", e.position);
+    case Kind::counter: return fmt::format("{} = {}", text(), e.value);
+    case Kind::flow_begin: return fmt::format("arrow {} begins", e.value);
+    case Kind::flow_end: return fmt::format("arrow {} ends", e.value);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string to_line(const Trace& t, const Event& e, std::uint64_t first_ns) {
+  const auto lane = e.lane.value < t.lanes.size() ? t.lanes[e.lane.value] : Lane{"?", "?"};
+  return fmt::format("{:>14.3f} us  {:<5} {:<20} {}\n", static_cast<double>(e.ns - first_ns) / 1000, lane.group,
+                     lane.name, what(t, e));
+}
+
+std::string to_text(const Trace& t) {
+  std::string out;
+  for (const auto& e : t.events) out += to_line(t, e, t.events.front().ns);
+  return out;
+}
+
+}  // namespace trace
+}  // namespace v0
+}  // namespace sdma
