@@ -72,6 +72,7 @@ Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, cons
   auto bound = bind(p.schedule, d, o);
   if (!bound) return std::move(bound.error());
   Run run{p, std::move(*bound)};
+  for (std::uint32_t g = 0; g < p.schedule.gpus; ++g) run.gpus_.push_back(o.gpus.empty() ? GpuId{g} : o.gpus[g]);
   for (const auto t : p.triggers) run.triggers_.push_back(locate(p.schedule, t)->index);
   for (const auto c : p.completions) run.completions_.push_back(locate(p.schedule, c)->index);
   if (p.options.prelaunch == Prelaunch::off) return run;
@@ -100,10 +101,14 @@ void Run::fill(std::uint64_t seed) {
         [&](const Segment& s) { fill_pattern(bytes.subspan(s.begin, s.bytes), seed, s.source, s.offset); },
         [&](std::uint64_t at, std::uint64_t n) { std::memset(bytes.data() + at, kPoison, n); });
   }
+  flush();
 }
 
 Check Run::check() const {
   Check result;
+  // After a fault a completion may be seen that is none.
+  if (const auto f = fault()) return {1, to_string(*f)};
+  flush();
   const auto& s = plan_.schedule;
   for (std::size_t i = 0; i < s.buffers.size(); ++i) {
     if (is_stage(s.buffers[i])) continue;
@@ -208,15 +213,19 @@ Result<void, Diagnostic> Run::once(Deadline d) {
 }
 
 std::optional<Diagnostic> Run::fault() const {
-  const auto f = bound_.device().wait_fault(Deadline{});
-  if (!f) return {};
-  std::string where = "a queue of somebody else";
-  for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q)
-    if (bound_.queue(q).id() == f->queue) where = queue_name(q);
-  const auto name = bound_.name(f->va);
-  return Diagnostic{.where = std::move(where),
-                    .message = describe(*f) + (name.empty() ? "" : " (" + name + ")"),
-                    .hint = "on hardware: " + std::string(on_hardware(f->kind))};
+  for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q) {
+    const auto f = bound_.device().fault(bound_.queue(q));
+    if (!f) continue;
+    const auto name = bound_.name(f->va);
+    return Diagnostic{.where = queue_name(q),
+                      .message = sdma::describe(*f) + (name.empty() ? "" : " (" + name + ")"),
+                      .hint = "on hardware: " + std::string(on_hardware(f->kind))};
+  }
+  return {};
+}
+
+void Run::flush() const noexcept {
+  for (const auto g : gpus_) (void)bound_.device().flush_host_writes(g);
 }
 
 Diagnostic Run::standing(std::size_t completion, std::uint64_t wanted) const {

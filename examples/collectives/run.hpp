@@ -19,7 +19,8 @@
 // `refill` may publish several rounds ahead; each start lets one go. Rounds are epochs: what does not fit in 32 bits any more
 // is refused, and `restart` begins again.
 //
-// Several Runs may live on one device (on engines of their own, or sharing them), each driven by a thread at a time.
+// Several Runs may live on one device (on engines of their own, or sharing them), each driven by a thread at a time. Where the
+// links have no atomics (Topology::completion) ask for fences.
 // Errors: Diagnostics. A wait that does not end names each queue that stands and what it probably waits for; a fault of a
 // queue ends the wait at once and names the queue. After either, prepare a new Run. The device outlives it.
 #include "plan.hpp"
@@ -48,6 +49,7 @@ class Run {
   void fill(std::uint64_t seed);
   /// Compares every byte of every buffer: moved parts with their pattern, all else with what it held after fill. The input
   /// of an all_to_all in place, and the stage of an exchange, are what the collective uses up.
+  /// A fault of one of its queues is wrong, too: after one a completion may be seen that is none.
   Check check() const;
 
   sdma::Result<void, sdma::Diagnostic> start(sdma::Deadline);
@@ -70,9 +72,11 @@ class Run {
   sdma::Diagnostic standing(std::size_t completion, std::uint64_t wanted) const;
   std::optional<sdma::Diagnostic> fault() const;
   std::string queue_name(std::size_t) const;
+  void flush() const noexcept;  // between the host's and the engines' looks at GPU memory
 
   Plan plan_;
   sdma::Bound bound_;
+  std::vector<sdma::GpuId> gpus_{};
   std::vector<std::size_t> triggers_{}, completions_{};  // of the schedule's signals
   std::uint64_t round_ = 0, seed_ = 0;
 };

@@ -3,9 +3,7 @@
 
 #include <bit>
 
-using namespace collectives;
-using namespace collectives::test;
-
+namespace collectives::test {
 namespace {
 
 /// Of a GPU, out of the dwords that its engines would read.
@@ -159,3 +157,5 @@ TEST_CASE("the plan says what the rings hold, fallbacks included") {
       }
     }
 }
+
+}  // namespace collectives::test

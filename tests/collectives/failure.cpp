@@ -1,9 +1,7 @@
 // A queue that fails in the middle: an error that names it, and not a byte of what had not been released.
 #include "support.hpp"
 
-using namespace collectives;
-using namespace collectives::test;
-
+namespace collectives::test {
 namespace {
 
 /// Behind the first copy of a queue, one from where there is no memory.
@@ -139,3 +137,5 @@ TEST_CASE("a start without a published round is an error, not a wait") {
   CHECK(r.start(soon()));
   CHECK(r.wait(soon()));
 }
+
+}  // namespace collectives::test

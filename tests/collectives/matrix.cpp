@@ -1,9 +1,7 @@
 // Every variant, number of GPUs, ordering and boundary, on the software device: right to the last byte, and no byte besides.
 #include "support.hpp"
 
-using namespace collectives;
-using namespace collectives::test;
-
+namespace collectives::test {
 namespace {
 
 std::vector<std::pair<Collective, Variant>> everything() {
@@ -49,3 +47,5 @@ TEST_CASE("every variant for 2 to 8 GPUs and sizes around every boundary, in all
         }
   }
 }
+
+}  // namespace collectives::test

@@ -3,9 +3,7 @@
 
 #include <thread>
 
-using namespace collectives;
-using namespace collectives::test;
-
+namespace collectives::test {
 namespace {
 
 constexpr Options kSmall{.collective = Collective::all_gather,
@@ -139,3 +137,5 @@ TEST_CASE("any subset of a node") {
       CHECK(rounds(r, 2) == "");
     }
 }
+
+}  // namespace collectives::test

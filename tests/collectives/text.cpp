@@ -6,9 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-using namespace collectives;
-using namespace collectives::test;
-
+namespace collectives::test {
 namespace {
 
 std::string read(const std::string& path) {
@@ -204,3 +202,5 @@ TEST_CASE("auto is a table: the published one, and one of one's own") {
   CHECK(table_error("all_gather 8 any 4K swap") == "t:1: 'swap' is no variant of all_gather");
   CHECK(table_error("all_to_all 8 any 4K swap") == "t:1: 'swap' is no variant of all_to_all");
 }
+
+}  // namespace collectives::test

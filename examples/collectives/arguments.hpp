@@ -1,0 +1,65 @@
+#pragma once
+// The command line of the small programs here: --name value or --name=value, each of them known, each with a default.
+//
+//   Arguments a{argc, argv, kUsage};
+//   const auto n = a.size("-n", 20);               // K, M, G behind a number are powers of 1024
+//   const auto device = a.word("--device", "soft");
+//   a.done();                                       // what is left over is an error
+//
+// Ends the program: with the usage for --help, with exit code 2 for what it does not understand. One thread.
+#include "options.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace collectives {
+
+class Arguments {
+ public:
+  Arguments(int argc, char** argv, const char* usage) : usage_(usage) {
+    for (int i = 1; i < argc; ++i) {
+      const std::string word = argv[i];
+      if (word == "--help" || word == "-h") std::fputs(usage, stdout), std::exit(0);
+      const auto equals = word.find('=');
+      if (equals != word.npos) given_.push_back({word.substr(0, equals), word.substr(equals + 1)});
+      else if (i + 1 < argc) given_.push_back({word, argv[++i]});
+      else fail(word + ": its value is missing");
+    }
+  }
+
+  std::string word(const std::string& name, const std::string& otherwise) {
+    const auto at = std::find_if(given_.begin(), given_.end(), [&](const auto& g) { return g.name == name; });
+    if (at == given_.end()) return otherwise;
+    auto value = at->value;
+    given_.erase(at);
+    return value;
+  }
+  std::uint64_t size(const std::string& name, std::uint64_t otherwise, std::uint64_t least = 1,
+                     std::uint64_t most = std::uint64_t{1} << 40) {
+    const auto text = word(name, "");
+    if (text.empty()) return otherwise;
+    const auto v = size_of(text);
+    if (!v || *v < least || *v > most)
+      fail(name + ": '" + text + "' is no number from " + std::to_string(least) + " to " + std::to_string(most));
+    return *v;
+  }
+  void done() const {
+    if (!given_.empty()) fail("unknown argument " + given_.front().name);
+  }
+  [[noreturn]] void fail(const std::string& why) const {
+    std::fprintf(stderr, "%s\n%s", why.c_str(), usage_);
+    std::exit(2);
+  }
+
+ private:
+  struct Given {
+    std::string name, value;
+  };
+  std::vector<Given> given_;
+  const char* usage_;
+};
+
+}  // namespace collectives

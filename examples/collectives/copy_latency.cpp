@@ -1,0 +1,187 @@
+// Where the time of one copy goes: the four phases of a DMA copy from one GPU to another, by size.
+//
+//   CPU   |--- control ---|                                                   | sees it
+//         build, publish  doorbell                                            |
+//   engine                |--- schedule ---| TS  copy  TS | ATOMIC  TS  FENCE |
+//                                          |--- copy -----|------- sync ------|
+//
+//   control    the CPU's clock around building and publishing the packets
+//   schedule   from the doorbell to the first TIMESTAMP, the engine's clock brought to the CPU's by Device::clock
+//   copy       between the two TIMESTAMPs around it, less what a TIMESTAMP itself takes, which is calibrated before
+//   sync       from there until the CPU has seen the completion
+//
+// A timestamp is a plain store: it is read when a fence behind it has been seen, outside of what is measured.
+#include "arguments.hpp"
+#include "open.hpp"
+#include "sdma/sync/describe.hpp"
+#include "sdma/sync/recipes.hpp"
+#include "sdma/sync/wait.hpp"
+
+#include <array>
+
+using namespace sdma;
+using namespace std::chrono_literals;
+using collectives::Arguments;
+
+namespace {
+
+constexpr char kUsage[] =
+    "usage: copy_latency [OPTION VALUE]...\n"
+    "The phases of one copy from a GPU to another, by size: medians, and their parts of the whole.\n"
+    "  -b SIZE -e SIZE -f FACTOR    from, to, and times what (1K, 64M, 4)\n"
+    "  -n N -w N                    measured and warm-up rounds a size (20, 5)\n"
+    "  --src G --dst G              GPUs (0, 1)\n"
+    "  --device D                   soft (default) or kfd\n"
+    "  --csv FILE                   the table as CSV, too\n";
+
+[[noreturn]] void fail(const std::string& why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::exit(1);
+}
+template <class T> T must(Result<T, Diagnostic> r) {
+  if (!r) fail(to_string(r.error()));
+  return std::move(*r);
+}
+
+double median(std::vector<double> v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+using Microseconds = std::chrono::duration<double, std::micro>;
+
+/// In microseconds.
+struct Phases {
+  double control{}, schedule{}, copy{}, sync{};
+  double total() const { return control + schedule + copy + sync; }
+};
+
+class Bench {
+ public:
+  static constexpr std::size_t kStamps = 64, kApart = 4;  // words: a TIMESTAMP wants 32 bytes
+
+  Bench(Device& d, GpuId src, GpuId dst, std::uint64_t most)
+      : device_(d),
+        src_(src),
+        from_(must(d.allocate({.where = src, .bytes = most}))),
+        to_(must(d.allocate({.where = dst, .bytes = most}))),
+        stamps_(must(d.allocate({.bytes = kStamps * kApart * 8, .purpose = Purpose::words}))),
+        done_(must(d.create_signal())),
+        settled_(must(d.create_signal())),
+        queue_(must(d.create_queue({.gpu = src, .engine = *d.topology().engine_for(src, dst), .ring_bytes = 1 << 20}))),
+        ring_(queue_.memory()) {
+    overhead_ = calibrate();
+  }
+
+  /// What one TIMESTAMP takes, in ticks: the median of the steps between many in a row.
+  double calibrate() {
+    const auto slot = ring_.reserve(kStamps * kDwordsOf<Timestamp> + kCompleteWithFenceDwords);
+    if (!slot) fail(std::string(message(slot.error())));
+    Writer w{slot->dwords};
+    for (std::size_t i = 0; i < kStamps; ++i) put(w.put(Timestamp{.addr = stamp(i)}));
+    put(complete_with_fence(w, settled_->va, ++round_));
+    ring_.publish(*slot, w.written().size());
+    settle();
+    std::vector<double> steps;
+    for (std::size_t i = 1; i < kStamps; ++i) steps.push_back(static_cast<double>(ticks(i) - ticks(i - 1)));
+    return median(steps);
+  }
+
+  Phases once(std::uint64_t bytes) {
+    const auto packets = bytes / kChunk + 1;
+    const auto begin = Deadline::Clock::now();
+    const auto slot = ring_.reserve(packets * kDwordsOf<CopyLinear> + kDwordsOf<Timestamp, Timestamp, Timestamp> +
+                                    kCompleteWithAtomicDwords + kCompleteWithFenceDwords);
+    if (!slot) fail(std::string(message(slot.error())));
+    Writer w{slot->dwords};
+    const auto n = ++round_;
+    put(w.put(Timestamp{.addr = stamp(0)}));
+    put(w.copy({.src = from_.va(), .dst = to_.va(), .bytes = bytes}));
+    put(w.put(Timestamp{.addr = stamp(1)}));
+    if (atomics()) put(complete_with_atomic(w, done_->va, 1));
+    else put(complete_with_fence(w, done_->va, ++completed_));
+    put(w.put(Timestamp{.addr = stamp(2)}));
+    put(complete_with_fence(w, settled_->va, n));
+    ring_.publish(*slot, w.written().size());
+    const auto rung = Deadline::Clock::now();
+    const auto r = wait(*done_, Compare::ge, atomics() ? ++completed_ : completed_, Deadline::in(60s), ring_);
+    const auto seen = Deadline::Clock::now();
+    if (!r) fail(describe(r.error()));
+    settle();
+    const auto clock = device_.clock(src_);
+    if (!clock) fail("the GPU's clock cannot be read");
+    const auto tick = 1e6 / static_cast<double>(clock->hz), copy = static_cast<double>(ticks(1) - ticks(0)) - overhead_;
+    return {.control = Microseconds(rung - begin).count(),
+            .schedule = Microseconds(clock->at(ticks(0)) - rung).count(),
+            .copy = std::max(copy, 0.0) * tick,
+            .sync = Microseconds(seen - clock->at(ticks(1))).count()};
+  }
+
+  double overhead_ns() const {
+    const auto clock = device_.clock(src_);
+    return clock ? overhead_ * 1e9 / static_cast<double>(clock->hz) : 0;
+  }
+  EngineId engine() const noexcept { return queue_.engine(); }
+
+ private:
+  static void put(Errc e) {
+    if (e != Errc::ok) fail(std::string(message(e)));
+  }
+  bool atomics() const { return device_.topology().completion(src_, {}) == Completion::atomic; }
+  GpuVa stamp(std::size_t i) const { return stamps_.va() + i * kApart * 8; }
+  std::uint64_t ticks(std::size_t i) const { return stamps_.as<std::uint64_t>()[i * kApart]; }
+  void settle() {
+    const auto r = wait(*settled_, Compare::eq, round_, Deadline::in(60s), ring_);
+    if (!r) fail(describe(r.error()));
+  }
+
+  Device& device_;
+  GpuId src_;
+  Memory from_, to_, stamps_;
+  SignalMemory done_, settled_;
+  Queue queue_;
+  Ring<> ring_;
+  std::uint32_t round_ = 0, completed_ = 0;
+  double overhead_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments a{argc, argv, kUsage};
+  const auto begin = a.size("-b", 1 << 10), end = a.size("-e", 64 << 20), factor = a.size("-f", 4, 2);
+  const auto rounds = a.size("-n", 20), warm = a.size("-w", 5, 0);
+  const GpuId src{static_cast<std::uint32_t>(a.size("--src", 0, 0, 63))};
+  const GpuId dst{static_cast<std::uint32_t>(a.size("--dst", 1, 0, 63))};
+  const auto csv = a.word("--csv", "");
+  const auto name = a.word("--device", "soft");
+  a.done();
+
+  const auto device = must(collectives::open_device(name));
+  if (std::max(src, dst).value >= device->topology().gpus.size()) fail("this node has no such GPU");
+  Bench bench{*device, src, dst, std::max(begin, end)};
+  std::printf("gpu%u engine %u to gpu%u; a TIMESTAMP takes %.0f ns, which is taken off\n\n", src.value,
+              bench.engine().value, dst.value, bench.overhead_ns());
+  std::printf("%12s %10s %9s %9s %9s %9s   %s\n", "bytes", "total us", "control", "schedule", "copy", "sync",
+              "in % of the sum");
+  std::FILE* file = csv.empty() ? nullptr : std::fopen(csv.c_str(), "w");
+  if (!csv.empty() && !file) fail(csv + ": cannot be written");
+  if (file) std::fputs("bytes,control_us,schedule_us,copy_us,sync_us\n", file);
+  for (auto bytes = begin; bytes <= end; bytes *= factor) {
+    std::array<std::vector<double>, 4> all;
+    for (std::uint64_t i = 0; i < warm + rounds; ++i) {
+      const auto p = bench.once(bytes);
+      if (i < warm) continue;
+      all[0].push_back(p.control), all[1].push_back(p.schedule), all[2].push_back(p.copy), all[3].push_back(p.sync);
+    }
+    const Phases m{median(all[0]), median(all[1]), median(all[2]), median(all[3])};
+    const auto part = [&](double v) { return 100 * v / m.total(); };
+    std::printf("%12lu %10.2f %9.2f %9.2f %9.2f %9.2f   %3.0f %3.0f %3.0f %3.0f\n", static_cast<unsigned long>(bytes),
+                m.total(), m.control, m.schedule, m.copy, m.sync, part(m.control), part(m.schedule), part(m.copy),
+                part(m.sync));
+    if (file)
+      std::fprintf(file, "%lu,%.3f,%.3f,%.3f,%.3f\n", static_cast<unsigned long>(bytes), m.control, m.schedule, m.copy,
+                   m.sync);
+  }
+  if (file && std::fclose(file) != 0) fail(csv + ": cannot be written");
+}

@@ -1,0 +1,175 @@
+// KV-cache fetch, the case of LLM serving: a request's blocks lie scattered in a pool of host memory; they are wanted in a row
+// in GPU memory, and later go back to where they were. Many small copies: what counts is what a copy costs beside its bytes.
+//
+//   looped      copy, completion, doorbell, wait; the next block                    as a loop of blocking copies
+//   batched     copy, completion, doorbell a block; one wait at the end             as a loop of asynchronous copies
+//   b2b         all copies back to back, one completion, one doorbell an engine     as a batch copy
+//   prelaunched the same, published ahead behind a poll; timed from the trigger     the next step's blocks are known
+//
+//   host pool  [ . 3 . . 0 . 2 . . . 1 . ]   --- engine 1 of the GPU --->   gpu [ 0 1 2 3 ]   fetch
+//                                            <--- engine 0 ------------                       return
+//
+// Every block is checked after each fetch and each return.
+#include "arguments.hpp"
+#include "open.hpp"
+#include "pattern.hpp"
+#include "sdma/sync/describe.hpp"
+#include "sdma/sync/recipes.hpp"
+#include "sdma/sync/wait.hpp"
+
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+using namespace sdma;
+using namespace std::chrono_literals;
+using collectives::Arguments;
+
+namespace {
+
+constexpr char kUsage[] =
+    "usage: kv_fetch [OPTION VALUE]...\n"
+    "Scattered blocks of host memory to a GPU and back: looped, batched, back to back, prelaunched.\n"
+    "  --block SIZE     of a block (16K)\n"
+    "  --blocks N       of a request (256)\n"
+    "  --pool N         blocks of the pool (4 times as many)\n"
+    "  -n N -w N        measured and warm-up rounds (20, 5)\n"
+    "  --gpu G          which (0)\n"
+    "  --device D       soft (default) or kfd\n";
+
+[[noreturn]] void fail(const std::string& why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::exit(1);
+}
+template <class T> T must(Result<T, Diagnostic> r) {
+  if (!r) fail(to_string(r.error()));
+  return std::move(*r);
+}
+void put(Errc e) {
+  if (e != Errc::ok) fail(std::string(message(e)));
+}
+
+enum class Way { looped, batched, b2b, prelaunched };
+constexpr const char* kWays[] = {"looped", "batched", "b2b", "prelaunched"};
+
+struct Block {
+  GpuVa from{}, to{};
+};
+
+/// A queue that copies blocks, and the words that it polls and raises.
+class Mover {
+ public:
+  Mover(Device& d, GpuId gpu, HostDirection direction, std::uint64_t blocks)
+      : go_(must(d.create_signal())),
+        done_(must(d.create_signal())),
+        atomics_(d.topology().completion(gpu, {}) == Completion::atomic),
+        queue_(must(d.create_queue({.gpu = gpu,
+                                    .engine = *d.topology().engine_for(gpu, direction),
+                                    .ring_bytes = std::bit_ceil(blocks * 128 + 4096)}))),
+        ring_(queue_.memory()) {}
+
+  /// Seconds for all of the blocks.
+  double move(Way way, std::span<const Block> blocks, std::uint64_t bytes) {
+    if (way == Way::prelaunched) publish(blocks, bytes, true);
+    const auto begin = Deadline::Clock::now();
+    switch (way) {
+      case Way::looped:
+        for (const auto& b : blocks) publish({&b, 1}, bytes, false), reach();
+        break;
+      case Way::batched:
+        for (const auto& b : blocks) publish({&b, 1}, bytes, false);
+        break;
+      case Way::b2b: publish(blocks, bytes, false); break;
+      case Way::prelaunched: go_->set(raised_); break;
+    }
+    reach();
+    return std::chrono::duration<double>(Deadline::Clock::now() - begin).count();
+  }
+
+ private:
+  /// One group: [poll], copies, completion, doorbell.
+  void publish(std::span<const Block> blocks, std::uint64_t bytes, bool wait_for_go) {
+    const auto slot = ring_.reserve(kAcquireDwords + blocks.size() * kDwordsOf<CopyLinear> * (bytes / kChunk + 1) +
+                                    kCompleteWithAtomicDwords);
+    if (!slot) fail(std::string(message(slot.error())));
+    Writer w{slot->dwords};
+    ++raised_;
+    if (wait_for_go) put(acquire(w, go_->low(), raised_));
+    for (const auto& b : blocks) put(w.copy({.src = b.from, .dst = b.to, .bytes = bytes}));
+    put(atomics_ ? complete_with_atomic(w, done_->va, 1) : complete_with_fence(w, done_->va, raised_));
+    ring_.publish(*slot, w.written().size());
+  }
+  void reach() {
+    const auto r = wait(*done_, Compare::ge, raised_, Deadline::in(60s), ring_);
+    if (!r) fail(describe(r.error()));
+  }
+
+  SignalMemory go_, done_;
+  bool atomics_;
+  Queue queue_;
+  Ring<> ring_;
+  std::uint32_t raised_ = 0;
+};
+
+double median(std::vector<double> v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments a{argc, argv, kUsage};
+  const auto bytes = a.size("--block", 16 << 10), blocks = a.size("--blocks", 256, 1, 1 << 16);
+  const auto pool_blocks = a.size("--pool", 4 * blocks, blocks);
+  const auto rounds = a.size("-n", 20), warm = a.size("-w", 5, 0);
+  const GpuId gpu{static_cast<std::uint32_t>(a.size("--gpu", 0, 0, 63))};
+  const auto name = a.word("--device", "soft");
+  a.done();
+  const auto device = must(collectives::open_device(name));
+  if (gpu.value >= device->topology().gpus.size()) fail("this node has no such GPU");
+
+  const Memory pool = must(device->allocate({.bytes = pool_blocks * bytes}));
+  const Memory kv = must(device->allocate({.where = gpu, .bytes = blocks * bytes}));
+  if (kv.host().empty()) fail("the host cannot reach the GPU's memory, and has to check it");
+  Mover fetch{*device, gpu, HostDirection::from_host, blocks}, give{*device, gpu, HostDirection::to_host, blocks};
+
+  std::vector<std::size_t> order(pool_blocks);
+  std::iota(order.begin(), order.end(), std::size_t{});
+  std::mt19937_64 random{1};
+  std::printf("%lu of %lu blocks of %lu bytes, host to gpu%u and back\n\n", static_cast<unsigned long>(blocks),
+              static_cast<unsigned long>(pool_blocks), static_cast<unsigned long>(bytes), gpu.value);
+  std::printf("%-12s %14s %10s %14s %10s\n", "", "fetch us/block", "GB/s", "return us/blk", "GB/s");
+  std::uint64_t wrong = 0;
+  for (const auto way : {Way::looped, Way::batched, Way::b2b, Way::prelaunched}) {
+    std::vector<double> there, back;
+    for (std::uint64_t round = 0; round < warm + rounds; ++round) {
+      std::shuffle(order.begin(), order.end(), random);
+      std::vector<Block> in, out;
+      for (std::size_t i = 0; i < blocks; ++i) {
+        in.push_back({pool.va() + order[i] * bytes, kv.va() + i * bytes});
+        out.push_back({in[i].to, in[i].from});
+      }
+      const auto block_of = [&](std::size_t i) { return pool.host().subspan(order[i] * bytes, bytes); };
+      for (std::size_t i = 0; i < blocks; ++i) collectives::fill_pattern(block_of(i), round, 0, i * bytes);
+      std::memset(kv.host().data(), 0xdb, kv.host().size());
+      (void)device->flush_host_writes(gpu);
+      const auto t1 = fetch.move(way, in, bytes);
+      (void)device->flush_host_writes(gpu);
+      wrong += collectives::mismatch(kv.host(), round, 0, 0).wrong;
+      // A step of the model changes every block; the pool's are stale until they come back.
+      collectives::fill_pattern(kv.host(), round, 1, 0);
+      (void)device->flush_host_writes(gpu);
+      const auto t2 = give.move(way, out, bytes);
+      for (std::size_t i = 0; i < blocks; ++i) wrong += collectives::mismatch(block_of(i), round, 1, i * bytes).wrong;
+      if (round >= warm) there.push_back(t1), back.push_back(t2);
+    }
+    const auto t1 = median(there), t2 = median(back), n = static_cast<double>(blocks),
+               all = n * static_cast<double>(bytes);
+    std::printf("%-12s %14.3f %10.2f %14.3f %10.2f\n", kWays[static_cast<int>(way)], t1 * 1e6 / n, all / t1 / 1e9,
+                t2 * 1e6 / n, all / t2 / 1e9);
+  }
+  std::printf("\n%lu bytes wrong\n", static_cast<unsigned long>(wrong));
+  return wrong == 0 ? 0 : 1;
+}
