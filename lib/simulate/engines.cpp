@@ -1,0 +1,240 @@
+// Engines: one front end, a window of bytes in flight, and requests in order. And the flows that they become.
+#include "world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+void World::opened(Engine& e) noexcept {
+  if (e.open++ == 0) e.since = now_;
+}
+void World::closed(Engine& e) noexcept {
+  if (--e.open == 0) e.busy_ns += now_ - e.since;
+}
+
+/// Requires a packet that was fetched.
+void World::want_front(std::uint32_t queue) {
+  auto& e = engines_[programs_[queue].engine];
+  programs_[queue].state = State::front;
+  e.wants.push_back(queue);
+  if (!e.front_busy) next_front(e);
+}
+
+void World::next_front(Engine& e) {
+  if (e.wants.empty()) return;
+  const auto queue = e.wants.front();
+  e.wants.pop_front();
+  e.front_busy = true;
+  auto& q = programs_[queue];
+  const bool data = q.role == Role::data;
+  const auto end = now_ + cost(data ? Cost::engine_packet : Cost::engine_control);
+  const auto phase = data                                                 ? Phase::copy
+                     : q.role == Role::acquire || q.role == Role::control ? Phase::schedule
+                                                                          : Phase::sync;
+  q.node = node(end, q.node, e.where, What::front_end, phase, queue);
+  const auto& next = q.front->next();
+  if (o_.recorder)
+    o_.recorder->packet_begin(q.lane, ns(), next.position,
+                              {next.head.data(), std::min<std::size_t>(next.length, next.head.size())});
+  at(end, Event::front, queue);
+}
+
+void World::front_done(std::uint32_t queue) {
+  auto& e = engines_[programs_[queue].engine];
+  e.front_busy = false;
+  act(queue);
+  if (!e.front_busy) next_front(e);
+}
+
+/// A data packet is decoded: it wants room.
+void World::launch(std::uint32_t queue) {
+  auto& q = programs_[queue];
+  std::uint32_t id;
+  if (free_flights_.empty()) {
+    id = static_cast<std::uint32_t>(flights_.size());
+    flights_.emplace_back();
+  } else {
+    id = free_flights_.back();
+    free_flights_.pop_back();
+  }
+  auto& f = flights_[id];
+  f = {.queue = queue, .node = q.node, .number = flights_made_++};
+  describe_flight(q, f);
+  auto& e = engines_[q.engine];
+  opened(e);
+  ++q.in_flight;
+  const bool in_ring = q.front->next().payload == Fetched::Payload::pointer;
+  if (f.executes && in_ring) {
+    execute_now(q, q.front->next());  // its bytes leave the ring with the packet
+    f.executes = false;
+  }
+  if (f.executes || o_.recorder) f.packet = q.front->next();
+  f.position = q.front->next().position;
+  if (e.room.empty() && e.used + f.need <= cost(Cost::engine_window) * (1 + 1e-9)) return enter(id);
+  q.state = State::room;
+  e.room.push_back(id);
+}
+
+/// What it crosses, how much of that a byte is, and whether anybody looks at what it stores.
+void World::describe_flight(const Program& q, Flight& f) {
+  const auto place = Place::gpu(q.gpu);
+  typed(q.front->next(), memory_->reader(q.gpu), [&](const auto& p) {
+    using P = std::remove_cvref_t<decltype(p)>;
+    if constexpr (Divisible<P>) {
+      f.bytes = work(p);
+      if (f.bytes == 0) return Outcome::done;
+      const auto unit = static_cast<double>(f.bytes);
+      auto use = [&](std::uint32_t r, double weight) {
+        for (auto& u : f.uses)
+          if (u.resource == r) return void(u.weight += weight);
+        f.uses.push_back({r, weight});
+      };
+      double written = 0, read = 0;
+      bool other_link = false;
+      const auto& e = engines_[q.engine];
+      const auto crosses = [&](Place from, Place to) {
+        const auto r = link(from, to);
+        if (r == ~0u) {
+          find(q.name, fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
+          return false;
+        }
+        const auto peer = from == place ? to : from;
+        if (!peer.is_host()) {
+          const auto* l = m_.topology.link(End::gpu(q.gpu), End::gpu(peer.index));
+          other_link = other_link || (l && l->engine_mask != 0 && (l->engine_mask >> e.id & 1) == 0);
+        }
+        return true;
+      };
+      footprint(p, [&](const Region& region) {
+        const auto home = memory_->home(region.va);
+        const auto bytes = static_cast<double>(region.bytes) * region.rows * region.slices;
+        f.executes = f.executes || o_.contents || memory_->watched(region);
+        if (allows(region.access, Access::read)) {
+          read += bytes;
+          use(memories_[place_index(home)], bytes / unit);
+          if (home != place && crosses(home, place)) {
+            use(link(home, place), bytes / unit);
+            f.extra_ns =
+                std::max(f.extra_ns, home.is_host() ? 2 * cost(Cost::pcie_flight) : cost(Cost::engine_read_peer));
+          }
+        }
+        if (allows(region.access, Access::write)) {
+          written += bytes;
+          use(memories_[place_index(home)], bytes / unit);
+          if (home != place && crosses(place, home)) use(link(place, home), bytes / unit);
+        }
+      });
+      const double part = std::is_same_v<P, CopyBroadcast> ? cost(Cost::engine_broadcast)
+                          : std::is_same_v<P, CopySwap>    ? cost(Cost::engine_swap)
+                                                           : 1.0;
+      use(e.resource, written / unit / part / (other_link ? cost(Cost::engine_other_link) : 1.0));
+      f.need = std::min(read > 0 ? read : written, cost(Cost::engine_window));
+    }
+    return Outcome::done;
+  });
+}
+
+/// It has room: it gets its turn when those before it have asked for all their bytes.
+void World::enter(std::uint32_t id) {
+  auto& f = flights_[id];
+  auto& e = engines_[programs_[f.queue].engine];
+  e.used += f.need;
+  e.turn.push_back(id);
+  if (e.turn.size() == 1) begin_flow(e);
+  consume(f.queue);
+}
+
+void World::begin_flow(Engine& e) {
+  while (!e.turn.empty()) {
+    const auto id = e.turn.front();
+    auto& f = flights_[id];
+    if (f.bytes == 0) {
+      e.turn.pop_front();
+      at(now_, Event::landed, id, f.node);
+      continue;
+    }
+    f.flow = net_.start(now_, static_cast<double>(f.bytes), f.uses);
+    if (flow_owner_.size() <= f.flow) flow_owner_.resize(f.flow + 1);
+    flow_owner_[f.flow] = id;
+    reschedule();
+    if (o_.recorder) {
+      const auto& next = f.packet;
+      for (const auto& u : f.uses)
+        if (net_.resources()[u.resource].kind == Busy::Kind::link) {
+          f.lanes.push_back(resource_lanes_[u.resource]);
+          o_.recorder->packet_begin(f.lanes.back(), ns(), f.number,
+                                    {next.head.data(), std::min<std::size_t>(next.length, next.head.size())});
+        }
+    }
+    return;
+  }
+}
+
+void World::reschedule() {
+  for (const auto flow : net_.changed()) {
+    const auto id = flow_owner_[flow];
+    at(net_.finish(flow), Event::moved, id, 0, ++flights_[id].version);
+  }
+}
+
+void World::moved(std::uint32_t id, std::uint64_t version) {
+  auto& f = flights_[id];
+  if (f.version != version) return;  // another flow has changed its rate meanwhile
+  auto& e = engines_[programs_[f.queue].engine];
+  f.node = node(now_, f.node, resource_names_[net_.bound(f.flow)], What::moves, Phase::copy, f.queue, f.bytes);
+  net_.end(now_, f.flow);
+  reschedule();
+  for (const auto l : f.lanes) o_.recorder->packet_end(l, ns(), f.number);
+  f.lanes.clear();
+  const auto mine = f.node;
+  const auto end = now_ + cost(Cost::engine_latency) + f.extra_ns;
+  at(end, Event::landed, id, node(end, mine, e.where, What::lands, Phase::copy, f.queue, f.bytes));
+  e.turn.pop_front();
+  if (!e.turn.empty() && nodes_[flights_[e.turn.front()].node].t < now_) flights_[e.turn.front()].node = mine;
+  begin_flow(e);
+}
+
+void World::landed(std::uint32_t id, std::uint32_t node) {
+  const auto queue = flights_[id].queue;
+  auto& q = programs_[queue];
+  auto& e = engines_[q.engine];
+  last_ = now_;
+  last_node_ = node;
+  if (flights_[id].executes) {
+    const auto packet = flights_[id].packet;
+    execute_now(q, packet);
+    typed(packet, memory_->reader(q.gpu), [&](const auto& p) {
+      footprint(p, [&](const Region& r) {
+        if (allows(r.access, Access::write) && memory_->watched(r)) notify(r, node);
+      });
+      return Outcome::done;
+    });
+  }
+  if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), flights_[id].position);
+  e.used -= flights_[id].need;
+  totals_.bytes += flights_[id].bytes;
+  flights_[id].version = ~std::uint64_t{};
+  free_flights_.push_back(id);
+  closed(e);
+  --q.in_flight;
+  q.landed_node = node;
+  while (!e.room.empty() && e.used + flights_[e.room.front()].need <= cost(Cost::engine_window) * (1 + 1e-9)) {
+    const auto next = e.room.front();
+    e.room.pop_front();
+    flights_[next].node = node;  // it waited for this one to land
+    programs_[flights_[next].queue].node = node;
+    enter(next);
+  }
+  if (q.state == State::drain && q.in_flight == 0) {
+    q.node = node;
+    drained(queue);
+  }
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

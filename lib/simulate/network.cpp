@@ -1,0 +1,121 @@
+#include "network.hpp"
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+void Network::advance(double now, Flow& f) noexcept {
+  const auto moved = std::min(f.left, f.rate * (now - f.updated));
+  f.left -= moved;
+  f.updated = now;
+  for (const auto& u : f.uses) resources_[u.resource].bytes += moved * u.weight;
+}
+
+std::uint32_t Network::start(double now, double bytes, std::vector<Use> uses) {
+  std::uint32_t id;
+  if (free_.empty()) {
+    id = static_cast<std::uint32_t>(flows_.size());
+    flows_.emplace_back();
+  } else {
+    id = free_.back();
+    free_.pop_back();
+  }
+  auto& f = flows_[id];
+  f = {.left = bytes, .alone = std::numeric_limits<double>::infinity(), .updated = now, .uses = std::move(uses)};
+  for (const auto& u : f.uses)
+    if (const auto rate = resources_[u.resource].rate / u.weight; rate < f.alone) f.alone = rate, f.bound = u.resource;
+  for (const auto& u : f.uses) {
+    auto& r = resources_[u.resource];
+    if (r.flows.empty()) r.since = now;
+    r.flows.push_back(id);
+    r.demand += u.weight * f.alone;
+  }
+  f.rate = f.alone;
+  const auto own = f.uses;
+  fill(now, own);
+  if (std::find(changed_.begin(), changed_.end(), id) == changed_.end()) changed_.push_back(id);
+  return id;
+}
+
+void Network::end(double now, std::uint32_t id) {
+  auto& f = flows_[id];
+  advance(now, f);
+  for (const auto& u : f.uses) {
+    auto& r = resources_[u.resource];
+    r.flows.erase(std::find(r.flows.begin(), r.flows.end(), id));
+    r.demand = r.flows.empty() ? 0 : r.demand - u.weight * f.alone;
+    if (r.flows.empty()) r.busy_ns += now - r.since;
+  }
+  const auto own = std::move(f.uses);
+  f.uses.clear();
+  free_.push_back(id);
+  // A resource that was full is looked at even if it no longer could be: its flows are faster now.
+  fill(now, own);
+}
+
+void Network::fill(double now, std::span<const Use> from) {
+  changed_.clear();
+  joined_.clear();
+  crossed_.clear();
+  ++mark_;
+  const auto join = [&](std::uint32_t resource) {
+    for (const auto id : resources_[resource].flows)
+      if (flows_[id].mark != mark_) flows_[id].mark = mark_, flows_[id].fixed = false, joined_.push_back(id);
+  };
+  for (const auto& u : from) join(u.resource);
+  for (std::size_t i = 0; i < joined_.size(); ++i)
+    for (const auto& u : flows_[joined_[i]].uses) {
+      auto& r = resources_[u.resource];
+      if (r.demand <= r.rate * kSlack || std::find(crossed_.begin(), crossed_.end(), u.resource) != crossed_.end())
+        continue;
+      crossed_.push_back(u.resource);
+      join(u.resource);
+    }
+  for (const auto r : crossed_) resources_[r].left = resources_[r].rate;
+  for (std::size_t open = joined_.size(); open > 0;) {
+    // The least rate at which something is full, or a flow as fast as it is alone.
+    double least = std::numeric_limits<double>::infinity();
+    std::uint32_t full = ~0u;
+    for (const auto r : crossed_) {
+      double weight = 0;
+      for (const auto id : resources_[r].flows)
+        if (!flows_[id].fixed)
+          for (const auto& u : flows_[id].uses) weight += u.resource == r ? u.weight : 0;
+      if (weight > 0 && resources_[r].left / weight < least) least = resources_[r].left / weight, full = r;
+    }
+    bool any = false;
+    const auto fix = [&](std::uint32_t id, double rate, std::uint32_t bound) {
+      auto& f = flows_[id];
+      f.fixed = any = true;
+      --open;
+      for (const auto& u : f.uses) resources_[u.resource].left -= rate * u.weight;
+      if (bound != ~0u) f.bound = bound;
+      if (rate == f.rate) return;
+      advance(now, f);
+      f.rate = rate;
+      changed_.push_back(id);
+    };
+    for (const auto id : joined_)
+      if (!flows_[id].fixed && flows_[id].alone <= least * kSlack) fix(id, flows_[id].alone, ~0u);
+    if (any) continue;
+    for (const auto id : joined_)
+      if (!flows_[id].fixed &&
+          std::any_of(flows_[id].uses.begin(), flows_[id].uses.end(), [&](const Use& u) { return u.resource == full; }))
+        fix(id, least, full);
+  }
+}
+
+void Network::account(double now, bool reset) noexcept {
+  for (auto& f : flows_)
+    if (!f.uses.empty()) advance(now, f);
+  for (auto& r : resources_) {
+    if (!r.flows.empty()) r.busy_ns += now - r.since, r.since = now;
+    if (reset) r.busy_ns = 0, r.bytes = 0;
+  }
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,279 @@
+// Packets of a queue, in ring order: what each waits for, and what it does to words.
+#include "world.hpp"
+
+#include "../engine/admit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+namespace {
+constexpr bool is_loop(const Atomic& p) noexcept { return p.loop; }
+template <class P> constexpr bool is_loop(const P&) noexcept { return false; }
+}  // namespace
+
+std::uint64_t World::ticks(void* self) noexcept {
+  return static_cast<std::uint64_t>(static_cast<World*>(self)->now_ / 10);
+}
+
+Machine World::machine(const Program& q) noexcept {
+  return {.memory = memory_->reader(q.gpu),
+          .state = engines_[q.engine].state,
+          .ticks = {&World::ticks, this},
+          .engine = EngineId{engines_[q.engine].id}};
+}
+
+Outcome World::execute_now(const Program& q, const Fetched& f) {
+  auto m = machine(q);
+  const auto done = typed(f, m.memory, [&](const auto& p) {
+    if constexpr (kRefused<std::remove_cvref_t<decltype(p)>>) return Outcome::lost;
+    else return execute(p, m);
+  });
+  if (done == Outcome::lost) find(q.name, "memory that a packet needs is not mapped");
+  return done;
+}
+
+/// The word that a packet waits for, decides by, or announces with; an indirect buffer.
+std::pair<GpuVa, std::uint64_t> World::word_of(const Fetched& f, std::uint32_t gpu) {
+  std::pair<GpuVa, std::uint64_t> word{};
+  typed(f, memory_->reader(gpu), [&](const auto& p) {
+    footprint(p, [&](const Region& r) { word = {r.va, r.bytes}; });
+    return Outcome::done;
+  });
+  return word;
+}
+
+void World::refused(const Program& q, Fault f) {
+  f.gpu = GpuId{q.gpu};
+  f.engine = EngineId{engines_[q.engine].id};
+  const auto& next = q.front->next();
+  f.position = next.position;
+  f.offset = next.offset;
+  f.depth = next.depth;
+  f.dword_count = static_cast<std::uint8_t>(std::min<std::size_t>(next.length, f.dwords.size()));
+  std::copy_n(next.head.begin(), f.dword_count, f.dwords.begin());
+  const auto name = name_of(s_, f.va);
+  find("queue " + q.name, describe(f) + (name.empty() ? "" : " (" + name + ")"),
+       "on hardware: " + std::string(on_hardware(f.kind)));
+}
+
+void World::doorbell(std::uint32_t queue, std::uint64_t position, std::uint32_t cause) {
+  auto& q = programs_[queue];
+  q.front->doorbell(position, nullptr);
+  if (q.state != State::idle) return;
+  q.node = node(now_, cause, engines_[q.engine].where, What::fetches, Phase::schedule, queue);
+  if (o_.recorder) arrow_from(q, cause);
+  next_packet(queue);
+}
+
+void World::next_packet(std::uint32_t queue) {
+  auto& q = programs_[queue];
+  q.state = State::idle;
+  if (!q.front->fetch()) {
+    if (q.front->why() == FaultKind::none) return;
+    Fault f;
+    f.kind = q.front->why();
+    f.va = q.front->next().va;
+    return refused(q, f);
+  }
+  Fault why;
+  bool good = false;
+  typed(q.front->next(), memory_->reader(q.gpu), [&](const auto& p) {
+    q.role = is_loop(p) ? Role::release : role(p);
+    good = admit(p, memory_->reader(q.gpu), why);
+    return Outcome::done;
+  });
+  if (!good) return refused(q, why);
+  want_front(queue);
+}
+
+void World::consume(std::uint32_t queue) {
+  auto& q = programs_[queue];
+  ++totals_.packets;
+  q.front->consume();
+  q.rptr = q.front->read();
+  if (q.blocked != ~0u) {
+    const auto thread = std::exchange(q.blocked, ~0u);
+    threads_[thread].node = node(now_, q.node, threads_[thread].where, What::room, Phase::control, queue);
+    at(now_, Event::thread, thread);
+  }
+  next_packet(queue);
+}
+
+/// The front end has decoded the next packet.
+void World::act(std::uint32_t queue) {
+  auto& q = programs_[queue];
+  const auto& next = q.front->next();
+  switch (q.role) {
+    case Role::data: return launch(queue);
+    case Role::release:
+    case Role::stamp:
+      if (q.in_flight == 0) return drained(queue);
+      q.state = State::drain;
+      return;
+    case Role::acquire:
+      q.state = State::look;
+      at(now_ + 2 * flight(q.gpu, memory_->home(word_of(next, q.gpu).first)), Event::look, queue, q.node);
+      return;
+    case Role::control: {
+      const auto [va, bytes] = word_of(next, q.gpu);
+      at(now_ + (bytes == 0 ? 0 : 2 * flight(q.gpu, memory_->home(va))), Event::decide, queue);
+      return;
+    }
+    case Role::none:
+    case Role::notify: break;
+  }
+  execute_now(q, next);
+  if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), next.position);
+  consume(queue);
+}
+
+/// A poll has looked. `cause`: what its word's last change was, or its own beginning.
+void World::look(std::uint32_t queue, std::uint32_t cause) {
+  auto& q = programs_[queue];
+  const auto next = q.front->next();
+  auto m = machine(q);
+  const auto [va, bytes] = word_of(next, q.gpu);
+  if (!met(next, m)) {
+    q.state = State::waits;
+    waiters_[va.value / 8].push_back({.id = queue});
+    return;
+  }
+  q.node = node(now_, cause, engines_[q.engine].where, What::polls, Phase::schedule, queue);
+  if (o_.recorder) arrow_from(q, cause);
+  if (q.role == Role::release) return drained(queue);  // a looping atomic
+  if (execute_now(q, next) == Outcome::not_yet) return;
+  if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), next.position);
+  consume(queue);
+}
+
+/// A condition's word, or an indirect buffer, has come.
+void World::decide(std::uint32_t queue) {
+  auto& q = programs_[queue];
+  const auto next = q.front->next();
+  q.node = node(now_, q.node, engines_[q.engine].where, What::reads, Phase::schedule, queue);
+  std::uint32_t skipped = 0;
+  std::optional<Indirect> call;
+  typed(next, memory_->reader(q.gpu), [&](const auto& p) {
+    using P = std::remove_cvref_t<decltype(p)>;
+    if constexpr (std::is_same_v<P, Indirect>) call = p;
+    if constexpr (std::is_same_v<P, CondExec> || std::is_same_v<P, PreExec>) skipped = p.dwords;
+    return Outcome::done;
+  });
+  const auto outcome = execute_now(q, next);
+  if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), next.position);
+  ++totals_.packets;
+  q.front->consume();
+  q.rptr = q.front->read();
+  if (outcome == Outcome::skip) q.front->skip(skipped);
+  if (outcome == Outcome::call && call)
+    if (const auto kind = q.front->call(*call, next.position); kind != FaultKind::none) {
+      Fault f;
+      f.kind = kind;
+      f.va = call->base;
+      return refused(q, f);
+    }
+  next_packet(queue);
+}
+
+/// Everything earlier has landed: the release, or the time, leaves.
+void World::drained(std::uint32_t queue) {
+  auto& q = programs_[queue];
+  const auto next = q.front->next();
+  if (q.landed_node != 0 && nodes_[q.landed_node].t > nodes_[q.node].t) q.node = q.landed_node;
+  if (q.role == Role::stamp) {
+    execute_now(q, next);
+    if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), next.position);
+    return consume(queue);
+  }
+  auto m = machine(q);
+  const auto va = word_of(next, q.gpu).first;
+  if (!met(next, m)) {
+    q.state = State::waits;
+    waiters_[va.value / 8].push_back({.id = queue});
+    return;
+  }
+  const auto home = memory_->home(va);
+  auto end = std::max(now_ + cost(Cost::engine_release) + flight(q.gpu, home), q.last_release);
+  auto last = node(end, q.node, engines_[q.engine].where, What::releases, Phase::sync, queue);
+  if (home.is_host() && next.info->name == layout<Atomic>.name) {
+    auto& free = word_free_[va.value / 8];
+    free = std::max(end, free) + cost(Cost::host_atomic);
+    end = free;
+    last = node(end, last, engines_[q.engine].where, What::atomics, Phase::sync, queue);
+  }
+  q.last_release = end;
+  std::uint32_t id;
+  if (free_pending_.empty()) {
+    id = static_cast<std::uint32_t>(pending_.size());
+    pending_.emplace_back();
+  } else {
+    id = free_pending_.back();
+    free_pending_.pop_back();
+  }
+  pending_[id] = {queue, next};
+  at(end, Event::release, id, last);
+  consume(queue);
+}
+
+void World::release(std::uint32_t id, std::uint32_t cause) {
+  const auto p = pending_[id];
+  free_pending_.push_back(id);
+  auto& q = programs_[p.queue];
+  last_ = now_;
+  last_node_ = cause;
+  execute_now(q, p.packet);
+  const auto va = word_of(p.packet, q.gpu).first;
+  if (o_.recorder) {
+    o_.recorder->packet_end(q.lane, ns(), p.packet.position);
+    std::uint64_t v = 0;
+    if (const auto l = locate(s_, va); l && l->signal) v = memory_->value(l->index);
+    o_.recorder->signal(q.lane, ns(), va, v);
+    if (q.arrow != 0) o_.recorder->flow_end(q.lane, ns(), std::exchange(q.arrow, 0));
+  }
+  notify({.va = va, .bytes = 8}, cause);
+}
+
+/// An arrow from the trigger to what it will complete.
+void World::arrow_from(Program& q, std::uint32_t cause) {
+  if (q.arrow != 0) return;
+  q.arrow = o_.recorder->new_flow();
+  o_.recorder->flow_begin(lane(nodes_[cause]), static_cast<std::uint64_t>(nodes_[cause].t + 0.5), q.arrow);
+}
+
+/// Bytes have changed: who waits for a word in there looks.
+void World::notify(const Region& r, std::uint32_t cause) {
+  const auto first = r.va.value / 8, last = (r.va.value + std::max<std::uint64_t>(r.bytes, 1) - 1) / 8;
+  const auto wake = [&](std::uint64_t key, std::vector<Waiter> all) {
+    for (const auto& w : all) {
+      if (!w.thread) {
+        const auto& q = programs_[w.id];
+        const auto home = memory_->home(word_of(q.front->next(), q.gpu).first);
+        at(now_ + cost(Cost::engine_poll) + flight(q.gpu, home), Event::look, w.id, cause);
+      } else if (auto& t = threads_[w.id]; holds(t)) {
+        saw(t, w.id, cause);
+      } else {
+        waiters_[key].push_back(w);
+      }
+    }
+  };
+  if (last - first > 8) {
+    std::vector<std::uint64_t> keys;
+    for (const auto& [key, all] : waiters_)
+      if (key >= first && key <= last && !all.empty()) keys.push_back(key);
+    std::sort(keys.begin(), keys.end());
+    for (const auto key : keys) wake(key, std::exchange(waiters_[key], {}));
+    return;
+  }
+  for (auto key = first; key <= last; ++key)
+    if (const auto found = waiters_.find(key); found != waiters_.end() && !found->second.empty())
+      wake(key, std::exchange(found->second, {}));
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,125 @@
+#include "sdma/simulate/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr std::string_view kKinds[] = {"host", "engine", "link", "memory", "agent"};
+
+double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+
+/// Things of a kind that are used alike are one line: "gpu0 engine 14, and 55 more like it".
+struct Row {
+  const Busy* first{};
+  std::size_t more{};
+  double least{}, most{};
+};
+std::vector<Row> rows(const Simulation& s) {
+  std::vector<Row> out;
+  for (const auto& b : s.busy) {
+    const auto used = percent(b.busy_ns, s.ns);
+    if (b.kind == Busy::Kind::engine && b.bytes == 0 && b.busy_ns == 0) continue;
+    const auto alike = std::find_if(out.begin(), out.end(), [&](const Row& r) {
+      return b.kind != Busy::Kind::host && b.kind != Busy::Kind::agent && r.first->kind == b.kind &&
+             r.first->bytes == b.bytes && r.first->rate == b.rate;
+    });
+    if (alike == out.end()) {
+      out.push_back({&b, 0, used, used});
+    } else {
+      ++alike->more;
+      alike->least = std::min(alike->least, used);
+      alike->most = std::max(alike->most, used);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string time_text(double ns) {
+  if (ns < 1000) return fmt::format("{:.0f} ns", ns);
+  if (ns < 1e6) return fmt::format("{:.2f} us", ns / 1e3);
+  if (ns < 1e9) return fmt::format("{:.3f} ms", ns / 1e6);
+  return fmt::format("{:.3f} s", ns / 1e9);
+}
+
+std::string to_table(const Simulation& s, const Sensitivity* hangs) {
+  std::string out = "time        " + time_text(s.ns);
+  if (hangs) out += " +- " + time_text(hangs->uncertainty_ns);
+  if (s.rounds.size() > 1) out += fmt::format("  (the last of {} rounds)", s.rounds.size());
+  out += fmt::format("\nbottleneck  {}\ndid         {} packets, {} bytes moved, {} doorbells; all of it took {}\n",
+                     s.bottleneck.empty() ? "nothing was done" : s.bottleneck, s.packets, s.bytes, s.doorbells,
+                     time_text(s.total_ns));
+  out += "\nphase       on the critical path\n";
+  for (std::size_t i = 0; i < kPhases; ++i) {
+    if (s.phase_ns[i] == 0) continue;
+    const auto share = percent(s.phase_ns[i], s.ns);
+    out += fmt::format("{:<11} {:>10} {:>5.1f} %  {}\n", name(static_cast<Phase>(i)), time_text(s.phase_ns[i]), share,
+                       std::string(static_cast<std::size_t>(share / 2.5 + 0.5), '#'));
+  }
+  out += fmt::format("\n{:<38} {:>13} {:>14} {:>20}\n", "used", "busy", "bytes", "rate while busy");
+  for (const auto& r : rows(s)) {
+    const auto& b = *r.first;
+    auto name = b.name + (r.more ? fmt::format(", and {} like it", r.more) : "");
+    const auto busy =
+        r.most - r.least < 0.05 ? fmt::format("{:.1f} %", r.least) : fmt::format("{:.1f}-{:.1f} %", r.least, r.most);
+    out += fmt::format("{:<38} {:>13}", name, busy);
+    if (b.rate > 0)
+      out += fmt::format(
+          " {:>14} {:>20}", b.bytes,
+          fmt::format("{:.1f} of {:.4g} GB/s", b.busy_ns > 0 ? static_cast<double>(b.bytes) / b.busy_ns : 0, b.rate));
+    out += '\n';
+  }
+  if (hangs) {
+    out += fmt::format("\n{:<29} {:>12} {:>26}\n", "the time hangs on", "+1 % gives", "within its uncertainty");
+    for (std::size_t i = 0; i < std::min<std::size_t>(hangs->rows.size(), 12); ++i) {
+      const auto& r = hangs->rows[i];
+      out += fmt::format("{:<29} {:>+10.2f} % {:>26}\n", name(r.cost), r.per_percent,
+                         time_text(r.low_ns) + " to " + time_text(r.high_ns));
+    }
+  }
+  return out;
+}
+
+std::string to_json(const Simulation& s, const Sensitivity* hangs) {
+  Json j{{"ns", s.ns}, {"total_ns", s.total_ns}, {"bottleneck", s.bottleneck}};
+  if (hangs) j["uncertainty_ns"] = hangs->uncertainty_ns;
+  j["packets"] = s.packets;
+  j["bytes"] = s.bytes;
+  j["doorbells"] = s.doorbells;
+  for (std::size_t i = 0; i < kPhases; ++i) j["phases"][std::string(name(static_cast<Phase>(i)))] = s.phase_ns[i];
+  j["rounds"] = Json::array();
+  for (const auto& r : s.rounds) j["rounds"].push_back({{"begin_ns", r.begin_ns}, {"end_ns", r.end_ns}});
+  j["path"] = Json::array();
+  for (const auto& p : s.path)
+    j["path"].push_back({{"begin_ns", p.begin_ns},
+                         {"end_ns", p.end_ns},
+                         {"phase", name(p.phase)},
+                         {"where", p.where},
+                         {"what", p.what}});
+  j["busy"] = Json::array();
+  for (const auto& b : s.busy)
+    j["busy"].push_back({{"kind", kKinds[static_cast<std::size_t>(b.kind)]},
+                         {"name", b.name},
+                         {"busy_ns", b.busy_ns},
+                         {"bytes", b.bytes},
+                         {"bytes_per_ns", b.rate}});
+  if (hangs) {
+    j["sensitivity"] = Json::array();
+    for (const auto& r : hangs->rows)
+      j["sensitivity"].push_back({{"parameter", name(r.cost)},
+                                  {"percent_for_one_percent", r.per_percent},
+                                  {"low_ns", r.low_ns},
+                                  {"high_ns", r.high_ns}});
+  }
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,47 @@
+#include "sdma/simulate/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sdma {
+inline namespace v0 {
+
+Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, const MachineDescription& m,
+                                                         const SimulateOptions& o) {
+  auto quiet = o;
+  quiet.recorder = nullptr;
+  quiet.contents = false;
+  const auto base = simulate(s, m, quiet);
+  if (!base) return base.error();
+  Sensitivity out{.ns = base->ns};
+  double variance = 0;
+  for (std::size_t i = 0; i < kCosts; ++i) {
+    const auto& p = m.parameters[i];
+    const auto part = unit(static_cast<Cost>(i)) == "part";
+    const auto time = [&](double value) {
+      auto changed = m;
+      changed.parameters[i].value = part ? std::min(value, 1.0) : value;
+      const auto r = simulate(s, changed, quiet);
+      return r ? r->ns : base->ns;
+    };
+    // A tenth, so that what rounds to packets and turns does not hide it; down where up is not possible.
+    const auto step = part && p.value * 1.1 > 1 ? 0.9 : 1.1;
+    const auto stepped = time(p.value * step);
+    const auto least = unit(static_cast<Cost>(i)) == "ns" ? 0.0 : p.value / 100;
+    const auto low = time(std::max(least, p.value - p.uncertainty)), high = time(p.value + p.uncertainty);
+    Sensitivity::Row row{.cost = static_cast<Cost>(i),
+                         .per_percent = base->ns > 0 ? (stepped / base->ns - 1) / (step - 1) : 0,
+                         .low_ns = std::min({low, high, base->ns}),
+                         .high_ns = std::max({low, high, base->ns})};
+    const auto off = std::max(base->ns - row.low_ns, row.high_ns - base->ns);
+    variance += off * off;
+    if (std::abs(row.per_percent) > 1e-4 || off > 0) out.rows.push_back(row);
+  }
+  out.uncertainty_ns = std::sqrt(variance);
+  std::stable_sort(out.rows.begin(), out.rows.end(),
+                   [](const auto& a, const auto& b) { return std::abs(a.per_percent) > std::abs(b.per_percent); });
+  return out;
+}
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,219 @@
+// What host threads and compute kernels do, and what a round is.
+#include "world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+void World::step(std::uint32_t id) {
+  auto& t = threads_[id];
+  while (findings_.empty() && !t.done)
+    if (!(t.agent ? agent_step(t, id) : host_action(t, id))) return;
+}
+
+/// True: it took no time, go on.
+bool World::host_action(Thread& t, std::uint32_t id) {
+  using Kind = Schedule::Action::Kind;
+  if (t.frames.empty()) {
+    t.done = true;
+    return true;
+  }
+  auto& f = t.frames.back();
+  if (f.next == f.actions->size()) {
+    f.next = 0;
+    if (++f.round > f.rounds) t.frames.pop_back();
+    return true;
+  }
+  const auto& a = (*f.actions)[f.next];
+  if (a.kind == Kind::submit) return submit(t, id, a);
+  ++f.next;
+  if (a.kind == Kind::repeat) {
+    if (a.rounds > 0) t.frames.push_back({.actions = &a.body, .round = 1, .rounds = a.rounds});
+    return true;
+  }
+  const auto signal = locate(s_, a.signal)->index;
+  const auto value = a.value.at(f.round);
+  if (s_.signals[signal].bits == 32 && value > ~std::uint32_t{}) {
+    find("host " + t.name, fmt::format("the value of round {} does not fit in 32 bits", f.round));
+    return false;
+  }
+  if (a.kind == Kind::wait) {
+    wait(t, id, signal, a.func, value);
+    return false;
+  }
+  round_begins(true);
+  const auto home = memory_->home(memory_->resolve(link_signal(signal)));
+  const auto end = now_ + cost(Cost::host_store);
+  t.busy_ns += end - now_;
+  t.node = node(end, t.node, t.where, What::sets, Phase::schedule);
+  stores_.push_back({.signal = signal, .value = value});
+  at(end + (home.is_host() ? 0 : cost(Cost::pcie_flight)), Event::store, static_cast<std::uint32_t>(stores_.size() - 1),
+     t.node);
+  at(end, Event::thread, id);
+  return false;
+}
+
+/// One piece of one queue at a time: build, publish, ring.
+bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
+  if (t.queue == a.queues.size()) {
+    t.queue = 0;
+    ++t.frames.back().next;
+    return true;
+  }
+  const auto number = static_cast<std::uint32_t>(a.queues[t.queue]);
+  auto& q = programs_[number];
+  if (t.piece == 0 && !t.blocked) {
+    if (!q.source->epochs.empty() && store_epoch(*q.source, q.epoch + 1, q.dwords)) {
+      find("host " + t.name + ": submit " + q.name,
+           fmt::format("a value of epoch {} does not fit in its field", q.epoch + 1));
+      return false;
+    }
+    ++q.epoch;
+  }
+  if (q.pieces.empty()) {
+    ++t.queue;
+    return true;
+  }
+  round_begins(false);
+  const auto& p = q.pieces[t.piece];
+  const auto slot = q.ring->reserve(p.end - p.begin);
+  if (!slot) {
+    if (slot.error() != Errc::no_space) return find(q.name, std::string(message(slot.error()))), false;
+    q.blocked = id;
+    t.blocked = true;
+    return false;
+  }
+  t.blocked = false;
+  const auto built = now_ + static_cast<double>(p.packets) * cost(Cost::host_build) + cost(Cost::host_group);
+  const auto rung = built + cost(Cost::host_doorbell);
+  t.busy_ns += rung - now_;
+  const auto build = node(built, t.node, t.where, What::builds, Phase::control, number, p.packets);
+  t.node = node(rung, build, t.where, What::rings, Phase::schedule, number);
+  std::copy(q.dwords.begin() + static_cast<std::ptrdiff_t>(p.begin),
+            q.dwords.begin() + static_cast<std::ptrdiff_t>(p.end), slot->dwords.begin());
+  q.ring->publish(*slot, slot->dwords.size());
+  ++totals_.doorbells;
+  if (o_.recorder) {
+    const auto from = ns(), to = static_cast<std::uint64_t>(built + 0.5);
+    o_.recorder->packet_begin(t.lane, from, slot->begin, slot->dwords);
+    o_.recorder->packet_end(t.lane, to, slot->begin);
+    o_.recorder->doorbell(t.lane, static_cast<std::uint64_t>(rung + 0.5), slot->end);
+  }
+  // Seen by the engine a flight later; then the ring's first lines come back over the same way.
+  at(rung + 3 * cost(Cost::pcie_flight) + cost(Cost::engine_fetch), Event::doorbell, number, t.node, slot->end);
+  if (++t.piece == q.pieces.size()) t.piece = 0, ++t.queue;
+  at(rung, Event::thread, id);
+  return false;
+}
+
+bool World::agent_step(Thread& t, std::uint32_t id) {
+  if (t.step == t.agent->steps.size()) {
+    t.done = true;
+    return true;
+  }
+  const auto& a = t.agent->steps[t.step++];
+  round_begins(false);
+  if (a.kind == AgentStep::Kind::compute) {
+    t.busy_ns += a.ns;
+    t.node = node(now_ + a.ns, t.node, t.where, What::computes, Phase::compute);
+    at(now_ + a.ns, Event::thread, id);
+    return false;
+  }
+  const auto signal = locate(s_, a.signal)->index;
+  if (a.kind == AgentStep::Kind::wait) {
+    wait(t, id, signal, a.func, a.value);
+    return false;
+  }
+  const auto end = now_ + cost(Cost::kernel_release);
+  const auto home = memory_->home(memory_->resolve(link_signal(signal)));
+  t.busy_ns += end - now_;
+  t.node = node(end, t.node, t.where, What::releases_kernel, Phase::sync);
+  stores_.push_back({.signal = signal, .value = a.value, .add = a.kind == AgentStep::Kind::add});
+  at(end + flight(t.place.index, home), Event::store, static_cast<std::uint32_t>(stores_.size() - 1), t.node);
+  at(end, Event::thread, id);
+  return false;
+}
+
+bool World::holds(const Thread& t) { return sdma::holds(memory_->value(t.signal), t.func, t.reference); }
+
+void World::wait(Thread& t, std::uint32_t id, std::size_t signal, Compare func, std::uint64_t reference) {
+  t.signal = signal;
+  t.func = func;
+  t.reference = reference;
+  if (holds(t)) return saw(t, id, t.node);
+  t.waits = true;
+  waiters_[memory_->resolve(link_signal(signal)).value / 8].push_back({.thread = true, .id = id});
+}
+
+/// Its word has the value since `cause`: it sees that a look later.
+void World::saw(Thread& t, std::uint32_t id, std::uint32_t cause) {
+  t.waits = false;
+  const auto home = memory_->home(memory_->resolve(link_signal(t.signal)));
+  const auto took = t.agent ? cost(Cost::kernel_look) + flight(t.place.index, home)
+                            : cost(Cost::host_look) + (home.is_host() ? 0 : cost(Cost::pcie_flight));
+  t.busy_ns += took;
+  t.node = node(now_ + took, cause, t.where, What::looks, Phase::sync);
+  at(now_ + took, Event::thread, id, 1);
+}
+
+void World::store_signal(std::uint32_t index, std::uint32_t cause) {
+  const auto& st = stores_[index];
+  const auto value = st.add ? memory_->value(st.signal) + st.value : st.value;
+  memory_->set(st.signal, value);
+  if (o_.recorder) o_.recorder->signal(lane(nodes_[cause]), ns(), link_signal(st.signal), value);
+  notify({.va = memory_->resolve(link_signal(st.signal)), .bytes = 8}, cause);
+}
+
+/// Something is submitted or let go. What a wait has ended is over by now.
+void World::round_begins(bool by_set) {
+  if (waited_) {
+    rounds_.push_back({begin_, end_});
+    open_ = waited_ = false;
+  }
+  if (open_ && (by_set_ || !by_set)) return;
+  open_ = true;
+  by_set_ = by_set;
+  begin_ = now_;
+  net_.account(now_, true);
+  for (auto& e : engines_) e.busy_ns = 0, e.since = now_;
+  for (auto& t : threads_) t.busy_ns = 0;
+}
+
+/// A wait of the first thread has ended; whether another follows will be seen.
+void World::round_ends(const Thread& t) {
+  if (&t != &threads_.front() || !open_) return;
+  waited_ = true;
+  end_ = now_;
+  end_node_ = t.node;
+  snapshot();
+}
+
+void World::snapshot() {
+  net_.account(now_, false);
+  busy_.clear();
+  for (const auto& t : threads_)
+    busy_.push_back({.kind = t.agent ? Busy::Kind::agent : Busy::Kind::host, .name = t.name, .busy_ns = t.busy_ns});
+  for (auto& e : engines_) {
+    const auto& r = net_.resources()[e.resource];
+    busy_.push_back({.kind = Busy::Kind::engine,
+                     .name = r.name,
+                     .busy_ns = e.busy_ns + (e.open != 0 ? now_ - e.since : 0),
+                     .bytes = static_cast<std::uint64_t>(r.bytes + 0.5),
+                     .rate = r.rate});
+  }
+  for (const auto& r : net_.resources())
+    if (r.kind != Busy::Kind::engine && r.bytes > 0)
+      busy_.push_back({.kind = r.kind,
+                       .name = r.name,
+                       .busy_ns = r.busy_ns,
+                       .bytes = static_cast<std::uint64_t>(r.bytes + 0.5),
+                       .rate = r.rate});
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,277 @@
+#include "world.hpp"
+
+#include "../schedule/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+World::World(const Schedule& s, const MachineDescription& m, const SimulateOptions& o) : s_(s), m_(m), o_(o) {}
+World::~World() = default;
+
+void World::find(std::string where, std::string message, std::string hint) {
+  findings_.push_back({.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
+}
+
+std::uint32_t World::named(std::string n) {
+  names_.push_back(std::move(n));
+  return static_cast<std::uint32_t>(names_.size() - 1);
+}
+
+std::uint32_t World::node(double t, std::uint32_t cause, std::uint32_t where, What w, Phase p, std::uint32_t queue,
+                          std::uint64_t count) {
+  nodes_.push_back({.t = t, .cause = cause, .where = where, .queue = queue, .what = w, .phase = p, .count = count});
+  return static_cast<std::uint32_t>(nodes_.size() - 1);
+}
+
+void World::at(double t, Event e, std::uint32_t id, std::uint32_t node, std::uint64_t argument) {
+  events_.push({t, numbers_++, e, id, node, argument});
+}
+
+double World::flight(std::uint32_t gpu, Place to) const noexcept {
+  if (to.is_host()) return cost(Cost::pcie_flight);
+  return to.index == gpu ? 0 : cost(Cost::xgmi_flight);
+}
+
+trace::LaneId World::lane(const Node& n) const noexcept {
+  for (const auto& t : threads_)
+    if (t.where == n.where) return t.lane;
+  return n.queue < programs_.size() ? programs_[n.queue].lane : threads_.front().lane;
+}
+
+/// Every link that the schedule's GPUs could use, by both its ends.
+void World::links() {
+  places_ = s_.gpus + std::size_t{1};
+  links_.assign(places_ * places_, ~0u);
+  for (std::uint32_t g = 0; g < s_.gpus; ++g)
+    memories_.push_back(
+        net_.add({.kind = Busy::Kind::memory, .name = fmt::format("gpu{} memory", g), .rate = cost(Cost::hbm_rate)}));
+  memories_.push_back(net_.add({.kind = Busy::Kind::memory, .name = "host memory", .rate = cost(Cost::host_memory)}));
+  for (const auto& l : m_.topology.links) {
+    const auto in = [&](End e) { return e.kind == End::Kind::cpu || e.index < s_.gpus; };
+    if (!in(l.from) || !in(l.to) || (l.from.kind == End::Kind::cpu && l.to.kind == End::Kind::cpu)) continue;
+    const auto place = [&](End e) { return e.kind == End::Kind::cpu ? Place::host() : Place::gpu(e.index); };
+    auto& at = links_[place_index(place(l.from)) * places_ + place_index(place(l.to))];
+    if (at != ~0u) continue;  // a second socket: the nearest one, named first, is used
+    const auto part = cost(l.type == LinkType::xgmi ? Cost::xgmi_efficiency : Cost::pcie_efficiency);
+    const auto raw = l.mb_per_s != 0 ? l.mb_per_s / 1e3 : 64.0;
+    at = net_.add({.kind = Busy::Kind::link,
+                   .name = fmt::format("link {}->{}", to_string(place(l.from)), to_string(place(l.to))),
+                   .rate = raw * part});
+  }
+}
+
+std::optional<std::uint32_t> World::engine_of(const Schedule::Queue& q, const std::string& where) {
+  std::uint32_t id = q.engine;
+  if (q.peer) {
+    const auto found = q.peer->is_host() ? m_.topology.engine_for(GpuId{q.place.index}, HostDirection::to_host)
+                                         : m_.topology.engine_for(GpuId{q.place.index}, GpuId{q.peer->index});
+    if (!found) return find(where, "the machine recommends no engine for " + to_string(*q.peer)), std::nullopt;
+    id = found->value;
+  }
+  if (const auto& gpu = m_.topology.gpus[q.place.index]; id >= gpu.engines())
+    return find(where, fmt::format("the machine's GPUs have {} engines, not engine {}", gpu.engines(), id)),
+           std::nullopt;
+  for (std::uint32_t i = 0; i < engines_.size(); ++i)
+    if (engines_[i].gpu == q.place.index && engines_[i].id == id) return i;
+  auto& e = engines_.emplace_back();
+  e.gpu = q.place.index;
+  e.id = id;
+  const auto name = fmt::format("gpu{} engine {}", e.gpu, e.id);
+  e.resource = net_.add({.kind = Busy::Kind::engine, .name = name, .rate = cost(Cost::engine_rate)});
+  e.where = named(name);
+  return static_cast<std::uint32_t>(engines_.size() - 1);
+}
+
+void World::queue(std::size_t i) {
+  const auto& source = s_.queues[i];
+  auto& q = programs_.emplace_back();
+  q.source = &source;
+  q.name = to_string(source.place) + "." + source.name;
+  q.gpu = source.place.index;
+  const auto engine = engine_of(source, "queue " + q.name);
+  if (!engine) return;
+  q.engine = *engine;
+  q.dwords = source.dwords;
+  auto bytes = source.ring_bytes;
+  if (bytes == 0)
+    bytes =
+        std::clamp<std::uint64_t>(std::bit_ceil(std::uint64_t{q.dwords.size()} * 16), 64 << 10, std::uint64_t{1} << 30);
+  const auto most = static_cast<std::size_t>(bytes / 8);
+  std::size_t begin = 0, packets = 0;
+  for (Reader r{source.dwords}; r;) {
+    const auto at = r.position();
+    const auto v = r.next();
+    const auto n = v.dwords.size();
+    if (n > most) return find("queue " + q.name, "a packet is more than half the ring", "give it a larger one: ring=");
+    if (at + n - begin > most) {
+      q.pieces.push_back({begin, at, packets});
+      begin = at;
+      packets = 0;
+    }
+    ++packets;
+    if (!v.whole() || v.info->recognised_only) continue;
+    for (const auto& f : v.info->fields) {
+      if (f.kind != Kind::address) continue;
+      const GpuVa link{value_of(f, v.dwords.data())};
+      if (const auto to = memory_->resolve(link); to != link) store(f, to.value, q.dwords.data() + at);
+    }
+    // What a packet waits for or announces with is watched, wherever it lies: copies to it are executed.
+    visit(*v.info, std::span(q.dwords).subspan(at, n), [&](const auto& p) {
+      const auto kind = role(p);
+      if (kind != Role::none && kind != Role::data && kind != Role::notify)
+        footprint(p, [&](const Region& region) { memory_->watch(region.va, region.bytes); });
+    });
+  }
+  if (begin < q.dwords.size()) q.pieces.push_back({begin, q.dwords.size(), packets});
+  const auto size = static_cast<std::size_t>(bytes);
+  q.ring_dwords = {static_cast<std::uint32_t*>(std::aligned_alloc(256, size)), std::free};
+  const std::span ring{q.ring_dwords.get(), size / 4};
+  q.ring.emplace(RingMemory{.dwords = ring, .rptr = &q.rptr, .wptr = &q.wptr, .caching = Caching::write_back});
+  q.front.emplace(PipelineConfig{.ring = ring, .reader = &memory_->reader(q.gpu), .gpu = GpuId{q.gpu}});
+  if (o_.recorder)
+    q.lane =
+        o_.recorder->lane(to_string(source.place), fmt::format("engine {} {}", engines_[q.engine].id, source.name));
+}
+
+void World::prepare() {
+  findings_ = problems(s_);
+  if (!findings_.empty()) return;
+  if (s_.gpus > m_.topology.gpus.size())
+    return find("gpus", fmt::format("the schedule has {} GPUs, the machine {}", s_.gpus, m_.topology.gpus.size()));
+  memory_.emplace(s_);
+  findings_ = std::move(memory_->findings());
+  if (!findings_.empty()) return;
+  named("");
+  nodes_.push_back({});
+  links();
+  const auto thread = [&](std::string name, const char* group) -> Thread& {
+    auto& t = threads_.emplace_back();
+    t.where = named(name);
+    t.name = std::move(name);
+    if (o_.recorder) t.lane = o_.recorder->lane(group, t.name);
+    return t;
+  };
+  for (const auto& h : s_.hosts)
+    thread("host " + h.name, "host").frames.push_back({.actions = &h.actions, .round = 1, .rounds = 1});
+  for (const auto& a : o_.agents) {
+    auto& t = thread(to_string(a.place) + " " + a.name, to_string(a.place).c_str());
+    t.agent = &a;
+    t.place = a.place;
+    for (const auto& step : a.steps)
+      if (const auto l = locate(s_, step.signal);
+          step.kind != AgentStep::Kind::compute && (!l || !l->signal || l->offset != 0))
+        find(t.name, "waits for, or sets, what is no signal");
+    if (a.place.is_host() || a.place.index >= s_.gpus) find(t.name, "an agent runs on a GPU of the schedule");
+  }
+  for (std::size_t i = 0; i < s_.queues.size() && findings_.empty(); ++i) queue(i);
+  for (const auto& r : net_.resources()) {
+    resource_names_.push_back(named(r.name));
+    if (o_.recorder)
+      resource_lanes_.push_back(r.kind == Busy::Kind::link ? o_.recorder->lane("links", r.name.substr(5))
+                                                           : trace::LaneId{});
+  }
+  if (o_.contents)
+    for (std::size_t i = 0; i < s_.buffers.size(); ++i)
+      if (!s_.buffers[i].at || s_.buffers[i].init != Init::poison)
+        fill({memory_->at(memory_->resolve(link_buffer(i))), s_.buffers[i].bytes}, s_.buffers[i].init, o_.seed, i);
+}
+
+void World::handle(const Scheduled& e) {
+  switch (e.event) {
+    case Event::thread:
+      if (e.node == 1) round_ends(threads_[e.id]);
+      return step(e.id);
+    case Event::store: return store_signal(e.id, e.node);
+    case Event::doorbell: return doorbell(e.id, e.argument, e.node);
+    case Event::front: return front_done(e.id);
+    case Event::look: return look(e.id, e.node);
+    case Event::decide: return decide(e.id);
+    case Event::moved: return moved(e.id, e.argument);
+    case Event::landed: return landed(e.id, e.node);
+    case Event::release: return release(e.id, e.node);
+  }
+}
+
+Result<Simulation, std::vector<Diagnostic>> World::run() {
+  prepare();
+  if (!findings_.empty()) return std::move(findings_);
+  // One section of all readers: nothing is mapped or unmapped while it runs.
+  std::deque<AddressSpace::Reader::Section> sections;
+  for (std::uint32_t g = 0; g < s_.gpus; ++g) sections.emplace_back(memory_->reader(g));
+  if (o_.contents)
+    for (const auto& e : s_.expectations) {
+      if (!e.old) continue;
+      const auto* from = memory_->at(memory_->resolve(e.right.va));
+      old_.emplace_back(from, from + e.right.bytes);
+    }
+  for (std::uint32_t i = 0; i < threads_.size(); ++i) at(0, Event::thread, i);
+  while (!events_.empty() && findings_.empty()) {
+    const auto e = events_.top();
+    events_.pop();
+    if (e.t > o_.longest_ns) {
+      find("simulate", fmt::format("it is not over after {:.3g} s", o_.longest_ns / 1e9));
+      break;
+    }
+    now_ = e.t;
+    handle(e);
+  }
+  stuck();
+  if (!findings_.empty()) return std::move(findings_);
+  return result();
+}
+
+/// Who still waits, when nothing can happen any more.
+void World::stuck() {
+  if (!findings_.empty()) return;
+  for (const auto& t : threads_) {
+    if (t.done) continue;
+    if (t.waits)
+      find(t.name,
+           fmt::format("waits for ever: {} is {}, not {} {}", name_of(s_, link_signal(t.signal)),
+                       memory_->value(t.signal), names<Compare>[static_cast<std::size_t>(t.func)].text, t.reference));
+    else find(t.name, "waits for ever for room in a ring");
+  }
+  if (findings_.empty()) return;
+  for (const auto& q : programs_)
+    if (q.state == State::waits)
+      find("queue " + q.name, "its engine stands at a poll of " + name_of(s_, word_of(q.front->next(), q.gpu).first),
+           "sdma check says why nothing satisfies it");
+}
+
+void World::expectations(Simulation& r) {
+  std::size_t old = 0;
+  for (const auto& e : s_.expectations) {
+    if (e.kind == Schedule::Expectation::Kind::finding) continue;
+    if (e.kind == Schedule::Expectation::Kind::value) {
+      const auto signal = locate(s_, e.left.va)->index;
+      if (memory_->value(signal) != e.value)
+        r.findings.push_back(
+            {.where = "expect",
+             .message = fmt::format("{} is {}, not {}", name_of(s_, e.left.va), memory_->value(signal), e.value)});
+      continue;
+    }
+    const std::span<const std::byte> is{memory_->at(memory_->resolve(e.left.va)), e.left.bytes};
+    const std::span<const std::byte> should =
+        e.old ? std::span<const std::byte>(old_[old++])
+              : std::span<const std::byte>(memory_->at(memory_->resolve(e.right.va)), e.right.bytes);
+    if (auto d = difference(s_, e.left, is, should); !d.empty())
+      r.findings.push_back({.where = "expect", .message = std::move(d)});
+  }
+}
+
+}  // namespace detail
+
+Result<Simulation, std::vector<Diagnostic>> simulate(const Schedule& s, const MachineDescription& m,
+                                                     const SimulateOptions& o) {
+  return detail::World{s, m, o}.run();
+}
+
+}  // namespace v0
+}  // namespace sdma

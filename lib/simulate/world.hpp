@@ -1,0 +1,262 @@
+#pragma once
+// A simulation while it runs: events, host threads and agents, engines and their queues, and why each thing happened when it did.
+// Internal; the model is told in simulate.hpp.
+//
+//   World world{schedule, machine, options};
+//   auto result = world.run();
+//
+// Events are handled in order of time, and of one time in the order in which they were made. Each thing that takes time leaves a
+// Node: when it ended, and the Node that it waited for; the critical path is the way back from the last one (path.cpp).
+//   threads.cpp  host threads and agents        engines.cpp  front ends, windows, flows        queues.cpp  packets and words
+#include "../engine/front.hpp"
+#include "memory.hpp"
+#include "network.hpp"
+#include "sdma/queue/ring.hpp"
+
+#include <deque>
+#include <optional>
+#include <queue>
+#include <unordered_map>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+/// What time was spent on.
+enum class What : std::uint8_t {
+  begin,
+  builds,
+  rings,
+  sets,
+  looks,
+  computes,
+  releases_kernel,
+  fetches,
+  polls,
+  reads,
+  front_end,
+  room,
+  turn,
+  moves,
+  lands,
+  releases,
+  atomics,
+};
+
+/// Something is over at `t`; it began when `cause` was.
+struct Node {
+  double t{};
+  std::uint32_t cause{}, where{};  ///< where: into World::names_
+  std::uint32_t queue = ~0u;       ///< whose, where it is one's
+  What what{};
+  Phase phase{};
+  std::uint64_t count{};  ///< packets, bytes
+};
+
+class World {
+ public:
+  World(const Schedule&, const MachineDescription&, const SimulateOptions&);
+  ~World();
+  Result<Simulation, std::vector<Diagnostic>> run();
+
+ private:
+  enum class Event : std::uint8_t { thread, store, doorbell, front, look, decide, moved, landed, release };
+  struct Scheduled {
+    double t{};
+    std::uint64_t number{};
+    Event event{};
+    std::uint32_t id{}, node{};
+    std::uint64_t argument{};
+    bool operator<(const Scheduled& o) const noexcept { return t != o.t ? t > o.t : number > o.number; }
+  };
+
+  /// Actions of a host block, or of a repeat in it.
+  struct Frame {
+    const std::vector<Schedule::Action>* actions{};
+    std::size_t next{};
+    std::uint64_t round{}, rounds{};
+  };
+  struct Thread {
+    std::string name{};
+    Place place{};
+    std::uint32_t where{}, node{};
+    std::vector<Frame> frames{};
+    const Agent* agent{};
+    std::size_t step{};
+    std::size_t queue{}, piece{};  ///< of the submit that goes on
+    bool waits{}, done{}, blocked{};
+    std::size_t signal{};  ///< that it waits for
+    Compare func{};
+    std::uint64_t reference{};
+    double busy_ns{};
+    trace::LaneId lane{};
+  };
+  enum class State : std::uint8_t { idle, front, room, drain, look, waits };
+  struct Program {
+    const Schedule::Queue* source{};
+    std::string name{};
+    std::uint32_t gpu{}, engine{};
+    std::vector<std::uint32_t> dwords{};
+    struct Piece {
+      std::size_t begin{}, end{}, packets{};
+    };
+    std::vector<Piece> pieces{};
+    std::unique_ptr<std::uint32_t[], void (*)(void*)> ring_dwords{nullptr, std::free};
+    alignas(64) std::uint64_t rptr = 0;
+    alignas(64) std::uint64_t wptr = 0;
+    std::optional<Ring<>> ring{};
+    std::optional<FrontEnd> front{};
+    std::uint64_t epoch = 0;
+    State state = State::idle;
+    Role role{};
+    std::uint32_t in_flight = 0, node = 0, landed_node = 0;
+    std::uint32_t blocked = ~0u;  ///< the thread that waits for room in the ring
+    double last_release = 0;
+    std::uint64_t arrow = 0;
+    trace::LaneId lane{};
+  };
+  struct Flight {
+    std::uint32_t queue{}, node{}, flow{};
+    std::uint64_t bytes{}, number{}, position{};
+    double need{}, extra_ns{};
+    std::uint64_t version{};
+    std::vector<Network::Use> uses{};
+    Fetched packet{};
+    bool executes{};
+    std::vector<trace::LaneId> lanes{};
+  };
+  struct Engine {
+    std::uint32_t gpu{}, id{}, resource{}, where{};
+    bool front_busy = false;
+    std::deque<std::uint32_t> wants{};  ///< queues that want the front end
+    std::deque<std::uint32_t> room{};   ///< flights that want room in the window
+    std::deque<std::uint32_t> turn{};   ///< flights that may ask for their bytes; the first does
+    double used = 0;                    ///< of the window
+    EngineState state{};
+    std::uint32_t open = 0;
+    double since = 0, busy_ns = 0;
+  };
+
+  // world.cpp
+  void prepare();
+  void links();
+  void queue(std::size_t);
+  std::optional<std::uint32_t> engine_of(const Schedule::Queue&, const std::string& where);
+  void handle(const Scheduled&);
+  void stuck();
+  void expectations(Simulation&);
+  void find(std::string where, std::string message, std::string hint = "");
+  double cost(Cost c) const noexcept { return m_[c]; }
+  double flight(std::uint32_t gpu, Place to) const noexcept;
+  std::uint32_t named(std::string);
+  std::uint32_t node(double t, std::uint32_t cause, std::uint32_t where, What, Phase, std::uint32_t queue = ~0u,
+                     std::uint64_t count = 0);
+  void at(double t, Event, std::uint32_t id, std::uint32_t node = 0, std::uint64_t argument = 0);
+  std::uint64_t ns() const noexcept { return static_cast<std::uint64_t>(now_ + 0.5); }
+  static std::uint64_t ticks(void* self) noexcept;
+  trace::LaneId lane(const Node&) const noexcept;
+
+  // threads.cpp
+  void step(std::uint32_t thread);
+  bool host_action(Thread&, std::uint32_t id);
+  bool agent_step(Thread&, std::uint32_t id);
+  bool submit(Thread&, std::uint32_t id, const Schedule::Action&);
+  void wait(Thread&, std::uint32_t id, std::size_t signal, Compare, std::uint64_t reference);
+  void saw(Thread&, std::uint32_t id, std::uint32_t cause);
+  bool holds(const Thread&);
+  void store_signal(std::uint32_t index, std::uint32_t node);
+  void round_begins(bool by_set);
+  void round_ends(const Thread&);
+  void snapshot();
+
+  // queues.cpp
+  void doorbell(std::uint32_t queue, std::uint64_t position, std::uint32_t node);
+  void next_packet(std::uint32_t queue);
+  void act(std::uint32_t queue);
+  void look(std::uint32_t queue, std::uint32_t cause);
+  void decide(std::uint32_t queue);
+  void drained(std::uint32_t queue);
+  void release(std::uint32_t index, std::uint32_t node);
+  void consume(std::uint32_t queue);
+  void notify(const Region&, std::uint32_t node);
+  void refused(const Program&, Fault);
+  std::pair<GpuVa, std::uint64_t> word_of(const Fetched&, std::uint32_t gpu);
+  Machine machine(const Program&) noexcept;
+  Outcome execute_now(const Program&, const Fetched&);
+  void arrow_from(Program&, std::uint32_t node);
+
+  // engines.cpp
+  void want_front(std::uint32_t queue);
+  void next_front(Engine&);
+  void front_done(std::uint32_t queue);
+  void launch(std::uint32_t queue);
+  void describe_flight(const Program&, Flight&);
+  void enter(std::uint32_t flight);
+  void begin_flow(Engine&);
+  void moved(std::uint32_t flight, std::uint64_t version);
+  void landed(std::uint32_t flight, std::uint32_t node);
+  void reschedule();
+  void opened(Engine&) noexcept;
+  void closed(Engine&) noexcept;
+
+  // path.cpp
+  Simulation result();
+  void path(Simulation&) const;
+  std::string what(const Node&) const;
+
+  const Schedule& s_;
+  const MachineDescription& m_;
+  const SimulateOptions& o_;
+  std::vector<Diagnostic> findings_;
+  std::optional<LinkMemory> memory_;
+  Network net_;
+  std::vector<std::string> names_;
+  std::vector<Node> nodes_;
+  std::priority_queue<Scheduled> events_;
+  std::uint64_t numbers_ = 0, flights_made_ = 0;
+  double now_ = 0;
+
+  std::deque<Thread> threads_;
+  std::deque<Program> programs_;
+  std::deque<Engine> engines_;
+  std::vector<Flight> flights_;
+  std::vector<std::uint32_t> free_flights_, flow_owner_;
+  struct Pending {
+    std::uint32_t queue{};
+    Fetched packet{};
+  };
+  std::vector<Pending> pending_;  ///< releases that are on their way
+  std::vector<std::uint32_t> free_pending_;
+  struct Store {
+    std::size_t signal{};
+    std::uint64_t value{};
+    bool add{};
+  };
+  std::vector<Store> stores_;
+  struct Waiter {
+    bool thread{};
+    std::uint32_t id{};
+  };
+  std::unordered_map<std::uint64_t, std::vector<Waiter>> waiters_;
+  std::unordered_map<std::uint64_t, double> word_free_;
+  // Resources by what they are: GPU g's memory, the host's; links from place to place (kHostPlace: the host).
+  std::vector<std::uint32_t> memories_, links_, resource_names_;
+  std::size_t places_ = 0;
+  std::size_t place_index(Place p) const noexcept { return p.is_host() ? places_ - 1 : p.index; }
+  std::uint32_t link(Place from, Place to) const noexcept {
+    return links_[place_index(from) * places_ + place_index(to)];
+  }
+  std::vector<trace::LaneId> resource_lanes_;
+
+  std::vector<Simulation::Round> rounds_;
+  bool open_ = false, by_set_ = false, waited_ = false;
+  double begin_ = 0, end_ = 0, last_ = 0;
+  std::uint32_t end_node_ = 0, last_node_ = 0;
+  std::vector<Busy> busy_;
+  std::vector<std::vector<std::byte>> old_;  ///< what expectations call `old`, in their order
+  Simulation totals_{};
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma
