@@ -99,6 +99,40 @@ TEST_CASE("golden schedules run as files do, and their own expectations hold") {
   }
 }
 
+TEST_CASE("the schedule that the page builds is right, and so is what it says of breaking and repeating it") {
+  const auto page = read("docs/collectives.md");
+  const auto begin = page.find("```\nsdma 1") + 4;
+  const auto text = page.substr(begin, page.find("```", begin) - begin);
+  CHECK(format_source(text) == text);
+  const auto judged = [](const std::string& source, Device& d, const std::string& n,
+                         std::chrono::nanoseconds timeout = 60s) {
+    auto s = parse_schedule(source, "ring.sdma", {.set = {{"N", n}, {"chunk", "4K"}}});
+    if (!s) FAIL(to_string(s.error().front()));
+    const auto b = bind(*s, d);
+    REQUIRE(b);
+    std::string all;
+    for (const auto& f : sdma::run(*b, {.timeout = timeout}).findings) all += to_string(f) + "\n";
+    return all;
+  };
+  const auto with = [&](const std::string& from, const std::string& to) {
+    auto changed = text;
+    REQUIRE(changed.find(from) != changed.npos);
+    return changed.replace(changed.find(from), from.size(), to);
+  };
+  for (const auto order : kOrderings)
+    for (int n = 2; n <= 8; ++n) CHECK(judged(text, *node(order, 1), std::to_string(n)) == "");
+  CHECK(judged(with("      fence addr=gpu{right}.arrived value=k+1\n", ""), *node(), "3", 200ms).find("poll_mem") !=
+        std::string::npos);
+  auto again = with("reference=k", "reference=(N-1)*epoch-(N-1)+k");
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    again.replace(again.find(from), from.size(), to);
+  };
+  replace("value=k+1", "value=(N-1)*epoch-(N-1)+k+1");
+  replace("reference=N-1", "reference=(N-1)*epoch");
+  replace("  submit *\n  wait host.done == N\n", "  repeat 5\n    submit *\n    wait host.done == N*epoch\n  end\n");
+  CHECK(judged(again, *node(Ordering::adversarial, 2), "4") == "");
+}
+
 TEST_CASE("what a variant cannot take is said, and nothing else is") {
   const auto notes = [](const Options& o) {
     std::string all;

@@ -1,0 +1,156 @@
+// The collectives on the software device: against the same memcpys by plain threads, and what they cost their host thread.
+//
+//   build/bench/bench-collectives [ROUNDS]
+//
+//   size     all_gather and all_to_all among 8 GPUs, b2b and pcpy, from start until the host has seen the last completion;
+//            against 8 threads, one a GPU, that are let go by one store, do that GPU's memcpys and count themselves off.
+//            The two in turn, the best of so many rounds. Same buffers of the same size on both sides, every page touched.
+//   host     plan, bind, publish of an 8-GPU schedule, in nanoseconds a packet, and what a trigger costs
+#include "collectives/collectives.hpp"
+#include "sdma/device/soft.hpp"
+#include "sdma/sync/wait.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+namespace collectives {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = sdma::Deadline::Clock;
+
+sdma::Deadline soon() { return sdma::Deadline::in(120s); }
+[[noreturn]] void fail(const std::string& why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::exit(1);
+}
+template <class F> double seconds(F f) {
+  const auto begin = Clock::now();
+  f();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// The moves of a plan, by a thread for each source.
+class Threads {
+ public:
+  explicit Threads(const Run& r) {
+    for (std::uint32_t g = 0; g < r.plan().options.gpus; ++g) {
+      std::vector<Copy> mine;
+      for (const auto& m : r.plan().moves)
+        if (m.src == g)
+          mine.push_back({r.bound().bytes({m.to, m.bytes}).data(), r.bound().bytes({m.from, m.bytes}).data(), m.bytes});
+      threads_.emplace_back([this, mine] { work(mine); });
+    }
+  }
+  ~Threads() {
+    round_.store(-1);
+    for (auto& t : threads_) t.join();
+  }
+  void go() {
+    left_.store(static_cast<int>(threads_.size()));
+    round_.fetch_add(1, std::memory_order_release);
+    for (sdma::Backoff b; left_.load(std::memory_order_acquire) != 0;) (void)b.step(soon());
+  }
+
+ private:
+  struct Copy {
+    std::byte* to;
+    const std::byte* from;
+    std::uint64_t bytes;
+  };
+  void work(const std::vector<Copy>& mine) {
+    for (int seen = 0;;) {
+      sdma::Backoff b;
+      auto now = seen;
+      while ((now = round_.load(std::memory_order_acquire)) == seen) (void)b.step(soon());
+      if (now < 0) return;
+      seen = now;
+      for (const auto& c : mine) std::memcpy(c.to, c.from, c.bytes);
+      left_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+  std::atomic<int> round_ = 0, left_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+Run prepared(const Options& o, sdma::Device& d) {
+  auto p = plan(o);
+  if (!p) fail(to_string(p.error()));
+  auto r = Run::prepare(*p, d);
+  if (!r) fail(to_string(r.error().front()));
+  r->fill(1);
+  return std::move(*r);
+}
+
+void check(const Run& r) {
+  if (const auto c = r.check(); !c) fail(c.first);
+}
+
+void sizes(sdma::Device& d, unsigned rounds) {
+  std::printf("%-11s %-5s %10s %12s %12s %7s\n", "", "", "chunk", "device us", "threads us", "ratio");
+  for (const auto c : {Collective::all_gather, Collective::all_to_all})
+    for (const auto v : {Variant::b2b, Variant::pcpy})
+      for (std::uint64_t chunk = 64 << 10; chunk <= 4 << 20; chunk *= 4) {
+        auto r = prepared({.collective = c, .variant = v, .gpus = 8, .bytes = 8 * chunk}, d);
+        double device = 1e9, plain = 1e9;
+        {
+          Threads threads{r};
+          for (unsigned i = 0; i < rounds; ++i) {
+            device = std::min(device, seconds([&] {
+                                if (auto e = r.once(soon()); !e) fail(to_string(e.error()));
+                              }));
+            plain = std::min(plain, seconds([&] { threads.go(); }));
+          }
+        }
+        check(r);
+        std::printf("%-11s %-5s %9luK %12.0f %12.0f %7.2f\n", std::string(name(c)).c_str(),
+                    std::string(name(v)).c_str(), static_cast<unsigned long>(chunk >> 10), device * 1e6, plain * 1e6,
+                    device / plain);
+      }
+}
+
+void host(sdma::Device& d, unsigned rounds) {
+  std::printf("\n%-11s %-5s %8s %12s %12s %12s %12s\n", "", "", "packets", "plan ns/pkt", "bind ns/pkt", "publish ns",
+              "trigger ns");
+  for (const auto v : {Variant::pcpy, Variant::bcst, Variant::b2b}) {
+    const Options o{.collective = Collective::all_gather,
+                    .variant = v,
+                    .prelaunch = Prelaunch::shared,
+                    .gpus = 8,
+                    .bytes = 8 << 10};
+    double planning = 1e9, binding = 1e9, publishing = 1e9, triggering = 1e9, packets = 0;
+    for (unsigned i = 0; i < rounds; ++i) {
+      planning = std::min(planning, seconds([&] { (void)plan(o); }));
+      const auto p = *plan(o);
+      packets = 0;
+      for (const auto& count : p.counts) packets += count.data + count.completions + count.polls;
+      std::optional<sdma::Result<Run, std::vector<sdma::Diagnostic>>> made;
+      binding = std::min(binding, seconds([&] { made.emplace(Run::prepare(p, d)); }));
+      if (!*made) fail(to_string(made->error().front()));
+      auto& r = **made;
+      // Engines that stand at their polls look for the trigger: what publishing and triggering cost is the host's time alone.
+      publishing = std::min(publishing, seconds([&] { (void)r.refill(soon()); }));
+      for (int round = 0; round < 2; ++round) {
+        triggering = std::min(triggering, seconds([&] { (void)r.start(soon()); }));
+        if (auto e = r.wait(soon()); !e) fail(to_string(e.error()));
+      }
+    }
+    std::printf("%-11s %-5s %8.0f %12.0f %12.0f %12.0f %12.0f\n", "all_gather", std::string(name(v)).c_str(), packets,
+                planning * 1e9 / packets, binding * 1e9 / packets, publishing * 1e9 / packets, triggering * 1e9);
+  }
+}
+
+}  // namespace
+}  // namespace collectives
+
+int main(int argc, char** argv) {
+  const auto rounds = argc > 1 ? static_cast<unsigned>(std::strtoul(argv[1], nullptr, 0)) : 30u;
+  const auto d = sdma::SoftDevice::open();
+  if (!d) collectives::fail(to_string(d.error()));
+  collectives::sizes(**d, rounds);
+  collectives::host(**d, rounds);
+}
