@@ -1,7 +1,8 @@
-// sdma check: what is wrong with a ring.
+// sdma check: what is wrong with a ring, a set of rings, or a schedule.
+#include "sdma/check/check.hpp"
 #include "input.hpp"
 #include "output.hpp"
-#include "sdma/schedule/text.hpp"
+#include "schedule_file.hpp"
 #include "sdma/stream/rules.hpp"
 #include "verb.hpp"
 
@@ -18,6 +19,10 @@ enum class Format { text, json };
 
 struct Options {
   InputOptions input;
+  std::vector<std::string> more;  // further dumps
+  ParseOptions parse;
+  Profile profile;
+  std::string topology;
   Format format = Format::text;
   StreamCheckOptions check;
   bool kernel = false, rules = false;
@@ -37,15 +42,72 @@ int list_rules() {
   Output out{"-"};
   for (const auto& r : stream_rules())
     out.text().append(r.id).append(": ").append(name(r.severity)).append(": ").append(r.text).append("\n");
+  for (const auto& r : schedule_rules())
+    out.text().append(r.id).append(": ").append(name(r.severity)).append(": schedule: ").append(r.text).append("\n");
   for (const auto& p : kPackets)
     for (const auto& r : p.rules)
       out.text().append(r.id).append(": error: ").append(p.name).append(": ").append(r.text).append("\n");
   return out.close() ? kOk : out.exit_code();
 }
 
-/// A schedule's text is checked here; what its queues do to each other is not.
-std::optional<int> check_schedule(const Options& o) {
-  if (o.input.path == "-" || o.input.form != Form::automatic) return {};
+nlohmann::ordered_json to_json(const CheckFinding& f) {
+  const auto& d = f.diagnostic;
+  nlohmann::ordered_json j{{"rule", d.rule},
+                           {"severity", std::string(name(d.severity))},
+                           {"where", d.where},
+                           {"message", d.message},
+                           {"hint", d.hint}};
+  auto& places = j["places"] = nlohmann::ordered_json::array();
+  for (const auto& s : f.spots) {
+    nlohmann::ordered_json p{{"agent", s.agent}, {"offset", s.offset}, {"text", s.text}};
+    if (s.line != 0) p["line"] = s.line;
+    if (s.epoch != 0) p["epoch"] = s.epoch;
+    places.push_back(std::move(p));
+  }
+  if (!f.overlap.empty()) j["overlap"] = f.overlap;
+  auto& rules = j["rests_on"] = nlohmann::ordered_json::array();
+  for (const auto* r : f.rests_on)
+    rules.push_back(
+        {{"rule", std::string(r->id)}, {"strength", std::string(r->strength)}, {"option", std::string(r->option)}});
+  return j;
+}
+
+int judge(const Options& o, const Schedule& s, const CheckOptions& options) {
+  const auto report = sdma::check(s, options);
+  Output out{"-"};
+  for (const auto& f : report.findings)
+    if (o.format == Format::json)
+      out.text() += to_json(f).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    else tool::report(f.diagnostic);
+  const bool expected = expects_finding(s);
+  const bool good = expected ? as_expected(s, report) : report.errors() + report.warnings() == 0;
+  if (o.format == Format::text) {
+    const auto looked =
+        std::to_string(report.packets) + " packets and " + std::to_string(report.waits) + " waits looked at";
+    if (expected && good) out.text() += shown(o.input.path) + ": found what it expects (" + looked + ")\n";
+    else if (good) out.text() += shown(o.input.path) + ": no race, no deadlock, no missing wait (" + looked + ")\n";
+    else if (expected)
+      for (const auto& e : s.expectations)
+        if (e.kind == Schedule::Expectation::Kind::finding)
+          complain(shown(o.input.path) + ": '" + e.rule + "' and no other error was to be found");
+  }
+  if (!out.close()) return out.exit_code();
+  return good ? kOk : kFindings;
+}
+
+/// The node whose engines and links are meant; null: MI300X.
+Result<std::optional<Topology>, Diagnostic> topology(const Options& o) {
+  if (o.topology.empty()) return std::optional<Topology>();
+  auto text = read_text(o.topology);
+  if (!text) return std::move(text.error());
+  auto t = topology_from_json(*text, o.topology);
+  if (!t) return std::move(t.error());
+  return std::optional<Topology>(std::move(*t));
+}
+
+/// Nothing, if the file is no schedule.
+std::optional<int> check_schedule(const Options& o, const CheckOptions& options) {
+  if (o.input.form != Form::automatic || o.input.path == "-" || !o.more.empty()) return {};
   // A ring may be large, and a look at its beginning says what it is not.
   std::ifstream file(o.input.path, std::ios::binary);
   std::string head(4096, '\0');
@@ -53,28 +115,53 @@ std::optional<int> check_schedule(const Options& o) {
   if (!is_schedule(head)) return {};
   const auto text = read_text(o.input.path);
   if (!text) return report(text.error()), kInput;
-  const auto s = parse_schedule(*text, o.input.path);
-  std::vector<Diagnostic> found;
-  if (!s) found = s.error();
-  else
-    found.push_back({.severity = Severity::note,
-                     .where = o.input.path,
-                     .message =
-                         "the text is right; races, deadlocks and missing waits are not looked for: that checker is "
-                         "not built yet",
-                     .hint = "sdma run --order=adversarial runs it as weakly ordered as hardware may be"});
+  auto parse = o.parse;
+  SourceMap map;
+  parse.map = &map;
+  const auto s = parse_schedule(*text, shown(o.input.path), parse);
+  if (s) {
+    auto with_map = options;
+    with_map.map = &map;
+    return judge(o, *s, with_map);
+  }
   Output out{"-"};
-  for (const auto& d : found)
+  for (const auto& d : s.error())
     if (o.format == Format::json) out.text() += to_json_line(d);
     else report(d);
-  if (!out.close()) return out.exit_code();
-  // Who expects a finding has not got it.
-  return !s || expects_finding(*s) ? kFindings : kOk;
+  return out.close() ? kFindings : out.exit_code();
+}
+
+/// Several dumps are the queues of one schedule.
+int check_dumps(const Options& o, const CheckOptions& options) {
+  std::vector<RingDump> dumps;
+  auto paths = o.more;
+  paths.insert(paths.begin(), o.input.path);
+  for (const auto& path : paths) {
+    auto d = load_dump(path);
+    if (!d) return report(d.error()), kInput;
+    dumps.push_back(std::move(*d));
+  }
+  auto s = schedule_of(dumps);
+  if (!s) return report(s.error()), kInput;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    auto& name = s->queues[i].name;
+    const auto at = paths[i].rfind('/') + 1;
+    name.clear();
+    for (const char c : paths[i].substr(at)) name += c == '.' || c == '-' ? '_' : c;
+  }
+  auto open = options;
+  open.open = true;
+  return judge(o, *s, open);
 }
 
 int run(const Options& o) {
   if (o.rules) return list_rules();
-  if (const auto code = check_schedule(o)) return *code;
+  const auto node = topology(o);
+  if (!node) return report(node.error()), kInput;
+  const CheckOptions whole{
+      .profile = o.profile, .file = shown(o.input.path), .topology = *node ? &**node : nullptr, .most = o.check.most};
+  if (!o.more.empty()) return check_dumps(o, whole);
+  if (const auto code = check_schedule(o, whole)) return *code;
   auto in = Input::open(o.input.path, o.input.form);
   if (!in) return report(in.error()), kInput;
   auto options = o.check;
@@ -133,6 +220,26 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, unsign
 void add_check(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   add_input(verb, o->input);
+  verb.add_option("DUMPS", o->more, "further dumps of rings, which are checked together with the first");
+  add_settings(verb, o->parse.set);
+  add_choice<Profile>(
+      verb, "--profile", o->profile,
+      {{"conservative", Profile::conservative()}, {"rocr", Profile::rocr()}, {"strict", Profile::strict()}},
+      "what a schedule may rely on: docs/ordering.md, or what runtimes rely on, or order");
+  const auto assumed = std::make_shared<std::vector<std::string>>();
+  verb.add_option("--assume", *assumed, "one more thing to rely on, such as fence=full; several times")
+      ->type_name("OPTION=VALUE")
+      ->allow_extra_args(false)
+      ->check([](const std::string& given) {
+        if (Profile{}.set(given)) return std::string();
+        std::string all;
+        for (const auto x : profile_options()) all += (all.empty() ? "" : " ") + std::string(x);
+        return "'" + given + "' is none of " + all;
+      });
+  verb.add_option("--topology", o->topology, "the node that is meant, as sdma topology --format=json writes it")
+      ->type_name("FILE");
+  verb.add_flag_callback(
+      "--json", [o] { o->format = Format::json; }, "short for --format=json");
   add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"json", Format::json}},
                      "text on standard error; an object a line on standard output");
   add_number(verb, "--ring-bytes", o->check.ring_bytes, 4,
@@ -142,12 +249,19 @@ void add_check(CLI::App& verb, Action& action) {
   verb.add_flag("--kernel", o->kernel, "a queue of the kernel: privileged packets are allowed");
   verb.add_flag("--rules", o->rules, "list the rules instead");
   verb.footer(
-      "docs/rules.md has a section for each rule. Exit code 1: an error or a warning was found.\n"
+      "docs/rules.md has a section for each rule. Exit code 1: an error or a warning was found, or not what the "
+      "schedule\n"
+      "expects.\n"
       "Examples:\n"
+      "  sdma check --set N=8 examples/schedules/2_allgather_b2b.sdma\n"
+      "  sdma check --assume fence=full --json relay.sdma\n"
       "  sdma check ring.bin\n"
       "  sdma check --ring-bytes=1M --base=0x3ff00 --input=hex dmesg.txt\n"
       "  sdma check --format=json ring.bin | jq -r .rule | sort | uniq -c");
-  action = [o] { return run(*o); };
+  action = [o, assumed] {
+    for (const auto& a : *assumed) o->profile.set(a);
+    return run(*o);
+  };
 }
 
 }  // namespace sdma::tool

@@ -20,6 +20,7 @@ bool ScheduleParser::packet() {
   line_addresses_.clear();
   if (!lines_.parse(lex_, "a packet or 'end'", out, options_.max_dwords - dwords_)) return false;
   dwords_ += out.size() - begin;
+  map_.packets[next_queue_ - 1].push_back({begin, spot(at)});
   bool ok = true;
   for (Reader r{std::span(out).subspan(begin)}; r && ok;) {
     const auto position = begin + r.position();
@@ -100,6 +101,7 @@ bool ScheduleParser::host() {
   if (ok && !at_line_end()) ok = fail(lex_.peek().at, "expected the end of the line, got " + quote(lex_.peek()));
   lex_.skip_line();
   s_.hosts.push_back({.name = name.value_or("")});
+  map_.actions.emplace_back();
   const auto known = names_.size();
   block_at_ = begin.at;
   actions_ = &s_.hosts.back().actions;
@@ -112,6 +114,7 @@ bool ScheduleParser::host() {
 bool ScheduleParser::action(int depth) {
   const Token t = lex_.peek();
   if (!room(t.at)) return false;
+  map_.actions.back().push_back(spot(t.at));
   if (at("submit")) return submit();
   if (at("set") || at("wait")) return set_or_wait(t.text == "wait");
   if (at("repeat")) return repeat(depth);

@@ -207,6 +207,7 @@ bool ScheduleParser::buffer() {
     b.place = one.place;
     b.name = one.name;
     s_.buffers.push_back(b);
+    map_.buffers.push_back(spot(one.at));
     if (also) {
       aliases_.push_back(*also);
       aliases_.back().index = s_.buffers.size() - 1;
@@ -250,6 +251,7 @@ bool ScheduleParser::signal() {
     g.place = one.place;
     g.name = one.name;
     s_.signals.push_back(g);
+    map_.signals.push_back(spot(one.at));
     if (also) {
       aliases_.push_back(*also);
       aliases_.back().signal = true;

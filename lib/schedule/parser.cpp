@@ -34,7 +34,9 @@ void ScheduleParser::run() {
   unused_settings();
   resolve_aliases();
   lex_.go(body);
+  map_.packets.resize(s_.queues.size());
   pass(Pass::define);
+  if (options_.map && source_.count() == 0) finish_map();
 }
 
 void ScheduleParser::pass(Pass p) {

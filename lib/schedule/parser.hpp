@@ -123,6 +123,10 @@ class ScheduleParser final : private Symbols {
   std::optional<std::uint64_t> address(std::string_view ref, Number offset, std::size_t at, Source&) override;
   void epoch(const FieldInfo& f, Linear v) override { line_epochs_.push_back({&f, v}); }
 
+  // map.cpp: where everything stands. Until the end a spot's line is an offset in the text: lines are counted once
+  SourceMap::Spot spot(std::size_t at);
+  void finish_map();
+
   // what all of them use
   bool at_line_end() const noexcept { return lex_.peek().kind == Token::line || lex_.peek().kind == Token::end; }
   bool at(std::string_view word) const noexcept { return lex_.peek().kind == Token::word && lex_.peek().text == word; }
@@ -151,6 +155,8 @@ class ScheduleParser final : private Symbols {
   std::uint32_t rounds_ = 0;
   std::size_t items_ = 0, dwords_ = 0, next_queue_ = 0, gpus_at_ = 0, block_at_ = 0;
   bool gpus_given_ = false;
+
+  SourceMap map_;
 
   // Of the block that is open.
   Schedule::Queue* queue_ = nullptr;

@@ -4,6 +4,7 @@
 #include "sdma/schedule/text.hpp"
 #include "sdma/stream/text.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace sdma {
@@ -73,6 +74,15 @@ class Printer {
         out_.append(2 * depth, ' ').append("end");
         break;
     }
+  }
+  void one_packet(const Schedule::Queue& q, std::size_t dword) {
+    const auto v = Reader{std::span(q.dwords).subspan(dword)}.next();
+    const auto epochs = std::equal_range(q.epochs.begin(), q.epochs.end(), Schedule::EpochField{.packet = dword},
+                                         [](const auto& a, const auto& b) { return a.packet < b.packet; });
+    if (v.whole()) packet(v, {epochs.first, epochs.second});
+    else plain_packets(v.dwords, false);
+    out_.erase(0, 2);
+    if (out_.ends_with('\n')) out_.pop_back();
   }
   std::string take() noexcept { return std::move(out_); }
 
@@ -197,6 +207,12 @@ std::string to_text(const Schedule& s) { return Printer{s}.run(); }
 std::string to_text(const Schedule& s, const Schedule::Action& a) {
   Printer p{s};
   p.action(a, 0);
+  return p.take();
+}
+
+std::string to_text(const Schedule& s, const Schedule::Queue& q, std::size_t dword) {
+  Printer p{s};
+  p.one_packet(q, dword);
   return p.take();
 }
 

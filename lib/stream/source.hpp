@@ -26,6 +26,7 @@ class Source {
   Source(std::string_view text, std::string_view file) noexcept : text_(text), file_(file) {}
 
   std::string_view text() const noexcept { return text_; }
+  std::string_view file() const noexcept { return file_; }
 
   void error(std::size_t at, std::string message, std::string hint);
   /// One of another place than this text.

@@ -25,6 +25,25 @@
 namespace sdma {
 inline namespace v0 {
 
+/// Where the text says what a schedule holds: for whoever reports on it later.
+struct SourceMap {
+  struct Spot {
+    std::uint32_t line{}, column{};  ///< from 1; 0: not known
+    std::uint32_t context{};         ///< of `contexts`: where the loops stand
+  };
+  struct PacketSpot {
+    std::size_t dword{};  ///< of the queue: where the packets of this line begin
+    Spot spot{};
+  };
+  std::string file{};
+  std::vector<std::string> contexts{""};           ///< " [i=1]"
+  std::vector<Spot> buffers{}, signals{};          ///< in the order of the schedule's
+  std::vector<std::vector<PacketSpot>> packets{};  ///< of each queue, in order
+  std::vector<std::vector<Spot>> actions{};        ///< of each host: each action before those in its body
+  /// The line of the packet at `dword`.
+  Spot packet(std::size_t queue, std::size_t dword) const noexcept;
+};
+
 struct ParseOptions {
   /// A value for a `param`, as text: a number or an expression of numbers.
   struct Setting {
@@ -34,6 +53,7 @@ struct ParseOptions {
   std::uint32_t max_rounds = 1u << 20;            ///< of one `for`, and of all inner loops of one outermost `for`
   std::size_t max_dwords = std::size_t{1} << 26;  ///< of all queues
   std::size_t max_items = std::size_t{1} << 20;   ///< declarations, actions and expectations
+  SourceMap* map = nullptr;                       ///< filled where the text has no error
 };
 
 /// The schedule of a text, or every error. `file` is what the errors call it.
@@ -45,6 +65,8 @@ std::string to_text(const Schedule&);
 /// One expectation or action as its line, without blanks before and newline behind.
 std::string to_text(const Schedule&, const Schedule::Expectation&);
 std::string to_text(const Schedule&, const Schedule::Action&);
+/// The packet of a queue that begins at `dword`, with the names of the schedule. Requires that one does.
+std::string to_text(const Schedule&, const Schedule::Queue&, std::size_t dword);
 
 /// Does this text begin as a schedule: its first word is `sdma`? Else it is a stream of packets, or something else.
 bool is_schedule(std::string_view text) noexcept;

@@ -1,0 +1,70 @@
+#include "sdma/check/check.hpp"
+
+#include "report.hpp"
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+
+using namespace check_detail;
+
+CheckReport check(const Schedule& s, const CheckOptions& o) {
+  Model m{s, o};
+  progress(m);
+  find_order(m);
+  Reporter r{m};
+  find_in_packets(m, r);
+  find_in_kernels(m, r);
+  find_stuck(m, r);
+  find_bad_waits(m, r);
+  find_races(m, r);
+  find_unawaited(m, r);
+  if (m.cut)
+    r.add({.rule = "not-all-rounds",
+           .message = "only the first " + std::to_string(m.packets) +
+                      " packets and rounds are looked at, and what is left at the end is not",
+           .hint = "check it with fewer rounds: a hazard between rounds shows in the first three"});
+  return r.finish();
+}
+
+std::size_t CheckReport::errors() const noexcept {
+  return static_cast<std::size_t>(std::count_if(
+      findings.begin(), findings.end(), [](const auto& f) { return f.diagnostic.severity == Severity::error; }));
+}
+std::size_t CheckReport::warnings() const noexcept {
+  return static_cast<std::size_t>(std::count_if(
+      findings.begin(), findings.end(), [](const auto& f) { return f.diagnostic.severity == Severity::warning; }));
+}
+
+bool as_expected(const Schedule& s, const CheckReport& r) {
+  const auto wanted = [&](const std::string& rule) {
+    return std::any_of(s.expectations.begin(), s.expectations.end(),
+                       [&](const auto& e) { return e.kind == Schedule::Expectation::Kind::finding && e.rule == rule; });
+  };
+  for (const auto& f : r.findings)
+    if (f.diagnostic.severity == Severity::error && !wanted(f.diagnostic.rule)) return false;
+  return std::all_of(s.expectations.begin(), s.expectations.end(), [&](const auto& e) {
+    return e.kind != Schedule::Expectation::Kind::finding ||
+           std::any_of(r.findings.begin(), r.findings.end(),
+                       [&](const auto& f) { return f.diagnostic.rule == e.rule; });
+  });
+}
+
+Result<Schedule, Diagnostic> schedule_of(std::span<const RingDump> dumps) {
+  Schedule s;
+  for (std::size_t i = 0; i < dumps.size(); ++i) {
+    const auto& d = dumps[i];
+    auto p = pending(d, d.label.empty() ? "ring " + std::to_string(i) : d.label);
+    if (!p) return std::move(p.error());
+    s.gpus = std::max(s.gpus, d.gpu.value + 1);
+    s.add_queue({.place = Place::gpu(d.gpu.value),
+                 .name = "ring" + std::to_string(i),
+                 .engine = d.engine.value,
+                 .dwords = std::move(p->dwords)});
+  }
+  return s;
+}
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,105 @@
+// What is left when the last host thread has ended: stores that nobody has waited for, signals that somebody still polls.
+#include "report.hpp"
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+namespace {
+
+class Ends {
+ public:
+  Ends(const Model& m, Reporter& r) : m_(m), r_(r), end_(m.width(), 0) {}
+
+  void run() {
+    for (std::uint32_t a = m_.queue_count(); a < m_.agents.size(); ++a) {
+      const auto& agent = m_.agents[a];
+      if (agent.kind != Agent::Kind::host || agent.steps.empty()) continue;
+      const auto* row = m_.row(agent.steps.back().row);
+      for (std::size_t i = 0; i < end_.size(); ++i) end_[i] = std::max(end_[i], row[i]);
+    }
+    for (std::uint32_t q = 0; q < m_.queue_count(); ++q)
+      // What is in no order with others is no wonder at the end, and has been said.
+      if (!r_.blamed(q) && !data(q)) signals(q);
+  }
+
+ private:
+  bool data(std::uint32_t q) {
+    const auto last = m_.agents[q].submits * static_cast<std::uint32_t>(m_.programs[q].items.size());
+    for (auto p = end_[q] + 1; p <= last; ++p) {
+      const auto what = m_.item_at(q, p)->what;
+      if (what != What::copy && what != What::write && what != What::stamp) continue;
+      say(q, p);
+      return true;
+    }
+    return false;
+  }
+
+  void say(std::uint32_t q, std::uint32_t p) {
+    const At here{q, p};
+    Found f{.rule = "unawaited", .places = {here}, .rests_on = {"Q3"}};
+    const auto* behind = m_.post_behind(q, p);
+    const auto* before = post_before(q, p);
+    const auto data = r_.place(here);
+    if (behind) {
+      f.places.push_back({q, behind->position});
+      f.message = "nobody waits for " + r_.place({q, behind->position}) + ", which says that " + data + " is done";
+      f.hint = "let the host wait for it: wait " + r_.word(m_.words[behind->sync->word]) + " == VALUE";
+    } else if (before) {
+      f.rule = "early-completion";
+      f.places.insert(f.places.begin(), {q, before->position});
+      f.message = r_.place({q, before->position}) + " stands in front of " + data + " and says nothing of it";
+      f.hint = "put the fence or atomic behind the last packet that it announces";
+    } else if (host_waits()) {
+      f.rule = "foreign-completion";
+      f.message = "no signal of its own queue says that " + data + " is done: what the host waits for is on another";
+      f.hint = "end " + r_.agent(q) + " with a fence or an atomic, and let the host wait for it";
+      f.rests_on = {"X5", "Q3"};
+    } else {
+      f.message = "nobody can know when " + data + " is done";
+      f.hint = "end " + r_.agent(q) + " with a fence or an atomic, and let the host wait for it";
+    }
+    r_.add(std::move(f));
+  }
+  const Step* post_before(std::uint32_t q, std::uint32_t p) const {
+    const auto epoch = m_.epoch_at(q, p);
+    const auto& steps = m_.agents[q].steps;
+    for (auto i = m_.step_at(q, p); i != kNone && steps[i].epoch == epoch; i = i == 0 ? kNone : i - 1)
+      if (steps[i].kind == Step::Kind::post) return &steps[i];
+    return nullptr;
+  }
+  bool host_waits() const {
+    return std::any_of(m_.agents.begin() + m_.queue_count(), m_.agents.end(), [](const Agent& a) {
+      return std::any_of(a.steps.begin(), a.steps.end(), [](const Step& s) { return s.kind == Step::Kind::poll; });
+    });
+  }
+
+  void signals(std::uint32_t q) {
+    for (const auto& s : m_.agents[q].steps) {
+      if (!s.sync || s.position <= end_[q]) continue;
+      const bool poll = s.kind == Step::Kind::poll;
+      r_.add({.rule = "freed-while-polled",
+              .places = {{q, s.position}},
+              .message = r_.agent(q) + " may still " + (poll ? "poll " : "store to ") +
+                         r_.word(m_.words[s.sync->word]) + " when the last host thread has ended, and it is freed",
+              .hint = "let the host wait for a fence or an atomic behind it",
+              .rests_on = {"E4"}});
+      return;
+    }
+  }
+
+  const Model& m_;
+  Reporter& r_;
+  std::vector<std::uint32_t> end_;
+};
+
+}  // namespace
+
+void find_unawaited(const Model& m, Reporter& r) {
+  if (m.stuck.empty() && !m.cut && !m.schedule.hosts.empty()) Ends{m, r}.run();
+}
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma

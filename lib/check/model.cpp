@@ -1,0 +1,342 @@
+#include "model.hpp"
+
+#include "sdma/engine/footprint.hpp"
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+namespace {
+
+constexpr std::uint64_t kMostRows =
+    1 << 16;  // of a box that is looked at row by row; of a larger one, from its begin to its end
+
+/// 32 bits, 64 bits: the operations of one kind differ in width and in what they return.
+Op kind_of(AtomicOp op) noexcept {
+  switch (static_cast<AtomicOp>(static_cast<unsigned>(op) % 32)) {
+    case AtomicOp::swap_rtn_32: return Op::store;
+    case AtomicOp::add_rtn_32:
+    case AtomicOp::sub_rtn_32: return Op::add;
+    default: return Op::unknown;
+  }
+}
+bool subtracts(AtomicOp op) noexcept {
+  return static_cast<AtomicOp>(static_cast<unsigned>(op) % 32) == AtomicOp::sub_rtn_32;
+}
+
+What what_of(Role r, const PacketInfo& info) noexcept {
+  switch (r) {
+    case Role::data: return &info == &info_of<Write>() ? What::write : What::copy;
+    case Role::stamp: return What::stamp;
+    case Role::release: return What::post;
+    case Role::acquire: return What::poll;
+    default: return What::none;
+  }
+}
+
+Mode mode_of(What w, Access a) noexcept {
+  if (w == What::post) return a == Access::write ? Mode::store : Mode::modify;
+  if (w == What::poll) return Mode::look;
+  if (w == What::condition) return Mode::condition;
+  return a == Access::read ? Mode::read : Mode::write;
+}
+
+/// fn(begin, end) for each row of bytes, rows that touch as one.
+template <class Fn> void each_row(const Region& r, std::uint64_t va, Fn fn) {
+  if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return;
+  const auto row_end = va + r.bytes;
+  const bool dense_rows = r.rows == 1 || r.pitch == r.bytes;
+  const auto slice = dense_rows ? r.bytes * r.rows : r.pitch * (r.rows - 1) + r.bytes;
+  const bool dense = dense_rows && (r.slices == 1 || r.slice_pitch == slice);
+  if (dense) return fn(va, va + slice * r.slices);
+  const auto pieces = std::uint64_t{r.slices} * (dense_rows ? 1 : r.rows);
+  if (pieces > kMostRows) return fn(va, va + r.slice_pitch * (r.slices - 1) + slice);
+  for (std::uint64_t z = 0; z < r.slices; ++z)
+    for (std::uint64_t y = 0; y < (dense_rows ? 1 : r.rows); ++y) {
+      const auto at = z * r.slice_pitch + y * r.pitch;
+      fn(va + at, (dense_rows ? va + slice : row_end) + at);
+    }
+}
+
+}  // namespace
+
+bool met(const Step& s, const Word& w, std::uint64_t value) noexcept {
+  const auto& y = *s.sync;
+  auto seen = y.high ? value >> 32 : value;
+  if (y.bytes == 4 || w.bytes == 4) seen &= 0xffffffff;
+  if (y.bytes == 4) seen &= y.mask;
+  return holds(seen, y.func, y.bytes == 4 ? s.value & 0xffffffff : s.value);
+}
+
+Wide addend(const Step& s) noexcept {
+  return s.sync->bytes == 4 ? Wide{static_cast<std::int32_t>(s.value)} : Wide{static_cast<std::int64_t>(s.value)};
+}
+
+std::uint64_t posted(const Step& s, const Word& w, std::uint64_t value) noexcept {
+  const auto& y = *s.sync;
+  const unsigned shift = y.high ? 32 : 0;
+  const auto part = (y.bytes == 4 ? std::uint64_t{0xffffffff} : ~std::uint64_t{0}) << shift;
+  auto v = s.value << shift;
+  if (y.op == Op::add) v = value + static_cast<std::uint64_t>(addend(s)) * (std::uint64_t{1} << shift);
+  v = (value & ~part) | (v & part);
+  return w.bytes == 4 ? v & 0xffffffff : v;
+}
+
+Model::Model(const Schedule& s, const CheckOptions& o)
+    : schedule(s), options(o), profile(o.profile), open(o.open || s.hosts.empty()) {
+  for (std::size_t q = 0; q < s.queues.size(); ++q) read(q);
+  engines();
+  host_syncs_.resize(s.hosts.size() + o.kernels.size());
+  unroll();
+  kernels();
+  zeros_.assign(agents.size(), 0);
+  join_words();
+  first_values();
+  chain();
+}
+
+std::uint64_t Model::canonical(GpuVa va) const noexcept {
+  // As many steps as there are symbols lead out of every chain of aliases that is no circle.
+  for (std::size_t i = 0; i <= schedule.buffers.size() + schedule.signals.size(); ++i) {
+    const auto l = locate(schedule, va);
+    if (!l) break;
+    const auto& at = l->signal ? schedule.signals[l->index].at : schedule.buffers[l->index].at;
+    if (!at) break;
+    va = *at + l->offset;
+  }
+  return va.value;
+}
+
+void Model::read(std::size_t queue) {
+  const auto& q = schedule.queues[queue];
+  auto& p = programs.emplace_back();
+  for (Reader r{q.dwords}; r;) {
+    const auto begin = r.position();
+    const auto v = r.next();
+    Item item{.info = v.info,
+              .dword = static_cast<std::uint32_t>(begin),
+              .dwords = static_cast<std::uint32_t>(v.dwords.size())};
+    item.touch = static_cast<std::uint32_t>(p.touches.size());
+    if (v.whole() && !v.info->recognised_only) {
+      visit(*v.info, v.dwords, [&](const auto& packet) {
+        using P = std::remove_cvref_t<decltype(packet)>;
+        item.what = what_of(role(packet), *v.info);
+        if constexpr (std::is_same_v<P, Indirect>) item.what = What::indirect;
+        if constexpr (std::is_same_v<P, CondExec>) item.what = What::condition;
+        if constexpr (std::is_same_v<P, PollReg>) item.what = What::none;
+        footprint(packet, [&](const Region& region) {
+          each_row(region, canonical(region.va), [&](std::uint64_t from, std::uint64_t to) {
+            p.touches.push_back({from, to, mode_of(item.what, region.access)});
+          });
+        });
+      });
+      sync_of(q, queue, v, item);
+    }
+    item.touches = static_cast<std::uint32_t>(p.touches.size()) - item.touch;
+    p.items.push_back(item);
+  }
+}
+
+void Model::sync_of(const Schedule::Queue& q, std::size_t, const PacketView& v, Item& item) {
+  auto& y = item.sync;
+  std::string_view field = "value";
+  if (v.is<Fence>()) {
+    const auto f = decode<Fence>(v.dwords);
+    y.address = canonical(f.addr);
+    y.value = f.value;
+  } else if (v.is<Atomic>()) {
+    const auto a = decode<Atomic>(v.dwords);
+    y.address = canonical(a.addr);
+    y.bytes = static_cast<std::uint8_t>(sdma::width(a.op));
+    y.op = a.loop ? Op::unknown : kind_of(a.op);
+    y.value = subtracts(a.op) ? std::uint64_t{0} - a.value : a.value;
+  } else if (v.is<Semaphore>()) {
+    const auto signal = decode<Semaphore>(v.dwords);
+    y = Sync{.op = signal.signal ? (signal.write_one ? Op::store : Op::add) : Op::unknown,
+             .bytes = 8,
+             .func = Compare::ne,
+             .address = canonical(signal.addr),
+             .value = signal.signal ? 1 : 0};
+  } else if (v.is<PollMem>()) {
+    const auto p = decode<PollMem>(v.dwords);
+    y.address = canonical(p.addr);
+    y.func = p.func;
+    y.mask = p.mask;
+    y.value = p.reference;
+    y.finite = p.retry != PollMem{}.retry;
+    field = "reference";
+  } else {
+    return;
+  }
+  y.word = 0;
+  for (auto e = std::lower_bound(q.epochs.begin(), q.epochs.end(), item.dword,
+                                 [](const auto&x, std::size_t d) { return x.packet < d; });
+       e != q.epochs.end() && e->packet == item.dword; ++e)
+    if (e->field == field)
+      y.value = v.is<Atomic>() && y.op == Op::add && subtracts(decode<Atomic>(v.dwords).op) ? e->value * -1 : e->value;
+}
+
+void Model::engines() {
+  const auto preset = options.topology ? Result<Topology, Diagnostic>(*options.topology) : mi300x();
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const auto& q = schedule.queues[i];
+    const GpuId gpu{q.place.index};
+    Result<EngineId> e = EngineId{q.engine};
+    if (q.peer && preset)
+      e = q.peer->is_host() ? preset->engine_for(gpu, HostDirection::to_host)
+                            : preset->engine_for(gpu, GpuId{q.peer->index});
+    // Of an engine that is not known, only the same peer is known to be the same.
+    programs[i].engine = std::uint64_t{gpu.value} << 32 | (e ? e->value : 0x10000 + q.peer->index);
+  }
+}
+
+void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t action, std::uint32_t epoch) {
+  auto& q = agents[queue];
+  const auto& items = programs[queue].items;
+  if (packets + items.size() > options.max_packets) {
+    cut = true;
+    return;
+  }
+  packets += items.size();
+  const auto first = static_cast<std::uint32_t>(q.submits++ * items.size());
+  Step begin{.kind = Step::Kind::begin, .position = first, .epoch = q.submits, .target = agent};
+  if (agent != kNone) {
+    auto& from = agents[agent];
+    begin.target_position = static_cast<std::uint32_t>(from.steps.size()) + 1;
+    from.steps.push_back({.kind = Step::Kind::submit,
+                          .position = begin.target_position,
+                          .source = action,
+                          .epoch = epoch,
+                          .target = queue});
+    for (const auto& s : q.steps) q.shared = q.shared || (s.kind == Step::Kind::begin && s.target != agent);
+  }
+  q.steps.push_back(begin);
+  for (std::uint32_t i = 0; i < items.size(); ++i) {
+    const auto& item = items[i];
+    if (item.sync.word == kNone) continue;
+    q.steps.push_back({.kind = item.what == What::poll ? Step::Kind::poll : Step::Kind::post,
+                       .position = first + i + 1,
+                       .source = i,
+                       .epoch = q.submits,
+                       .sync = &item.sync,
+                       .value = item.sync.value.at(q.submits)});
+    waits += item.what == What::poll;
+  }
+}
+
+void Model::host(std::uint32_t agent, const std::vector<Schedule::Action>& actions, std::uint32_t& action,
+                 std::uint32_t epoch) {
+  using Kind = Schedule::Action::Kind;
+  auto& syncs = host_syncs_[agents[agent].index];
+  for (const auto& a : actions) {
+    const auto number = action++;
+    if (cut) continue;
+    if (a.kind == Kind::submit) {
+      for (const auto q : a.queues)
+        if (!cut) submit(agent, static_cast<std::uint32_t>(q), number, epoch);
+    } else if (a.kind == Kind::repeat) {
+      const auto body = action;
+      for (std::uint64_t n = 1; n <= a.rounds && !cut; ++n) {
+        action = body;
+        // A round without packets costs as well.
+        if (packets++ > options.max_packets) cut = true;
+        host(agent, a.body, action, static_cast<std::uint32_t>(n));
+      }
+    } else {
+      const bool wait = a.kind == Kind::wait;
+      auto& steps = agents[agent].steps;
+      steps.push_back({.kind = wait ? Step::Kind::poll : Step::Kind::post,
+                       .position = static_cast<std::uint32_t>(steps.size()) + 1,
+                       .source = number,
+                       .epoch = epoch,
+                       .sync = &syncs[number],
+                       .value = a.value.at(epoch)});
+      waits += wait;
+    }
+  }
+}
+
+void Model::unroll() {
+  agents.resize(programs.size() + schedule.hosts.size() + options.kernels.size());
+  for (std::uint32_t q = 0; q < programs.size(); ++q) agents[q].index = q;
+  for (std::uint32_t h = 0; h < schedule.hosts.size(); ++h) {
+    const auto agent = queue_count() + h;
+    agents[agent].kind = Agent::Kind::host;
+    agents[agent].index = h;
+    auto& syncs = host_syncs_[h];
+    const auto collect = [&](const auto& self, const std::vector<Schedule::Action>& actions) -> void {
+      for (const auto& a : actions) {
+        Sync y{.func = a.func, .address = canonical(a.signal), .value = a.value};
+        if (const auto l = locate(schedule, a.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
+        if (a.kind == Schedule::Action::Kind::set || a.kind == Schedule::Action::Kind::wait) y.word = 0;
+        syncs.push_back(y);
+        self(self, a.body);
+      }
+    };
+    collect(collect, schedule.hosts[h].actions);
+    std::uint32_t action = 0;
+    host(agent, schedule.hosts[h].actions, action, 0);
+  }
+  if (schedule.hosts.empty())
+    for (std::uint32_t q = 0; q < programs.size(); ++q) submit(kNone, q, 0, 0);
+}
+
+void Model::kernels() {
+  using Kind = KernelAgent::Step::Kind;
+  for (std::uint32_t k = 0; k < options.kernels.size(); ++k) {
+    const auto index = schedule.hosts.size() + k;
+    auto& agent = agents[queue_count() + index];
+    agent.kind = Agent::Kind::kernel;
+    agent.index = k;
+    auto& syncs = host_syncs_[index];
+    for (const auto& s : options.kernels[k].steps) {
+      Sync y{.op = s.kind == Kind::add ? Op::add : Op::store,
+             .func = s.func,
+             .address = canonical(s.signal),
+             .value = s.value};
+      if (const auto l = locate(schedule, s.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
+      if (s.kind < Kind::read) y.word = 0;
+      syncs.push_back(y);
+    }
+    for (std::uint32_t i = 0; i < syncs.size(); ++i) {
+      const auto& s = options.kernels[k].steps[i];
+      agent.steps.push_back({.kind = s.kind == Kind::wait  ? Step::Kind::poll
+                                     : s.kind < Kind::read ? Step::Kind::post
+                                                           : Step::Kind::touch,
+                             .position = i + 1,
+                             .source = i,
+                             .sync = &syncs[i],
+                             .value = s.value});
+    }
+  }
+}
+
+const Item* Model::item_at(std::uint32_t agent, std::uint32_t position) const noexcept {
+  if (agent >= programs.size() || position == 0) return nullptr;
+  const auto& items = programs[agent].items;
+  return &items[(position - 1) % items.size()];
+}
+std::uint32_t Model::epoch_at(std::uint32_t agent, std::uint32_t position) const noexcept {
+  if (agent >= programs.size() || position == 0) return 0;
+  return static_cast<std::uint32_t>((position - 1) / programs[agent].items.size()) + 1;
+}
+
+std::uint32_t Model::step_at(std::uint32_t agent, std::uint32_t position) const noexcept {
+  const auto& steps = agents[agent].steps;
+  const auto behind = std::upper_bound(steps.begin(), steps.end(), position,
+                                       [](std::uint32_t p, const Step& s) { return p < s.position; });
+  return behind == steps.begin() ? kNone : static_cast<std::uint32_t>(behind - steps.begin()) - 1;
+}
+const Step* Model::post_behind(std::uint32_t agent, std::uint32_t position) const noexcept {
+  const auto epoch = epoch_at(agent, position);
+  const auto& steps = agents[agent].steps;
+  auto i = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.position < position; });
+  for (; i != steps.end() && (i->epoch == epoch || i->kind != Step::Kind::post) && i->epoch <= epoch; ++i)
+    if (i->kind == Step::Kind::post) return &*i;
+  return nullptr;
+}
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,180 @@
+#pragma once
+// A schedule as the checker sees it: agents, their steps, the words they meet at. Internal.
+//
+//   agent     a queue, a host thread, a kernel: positions 1, 2, ... in its own order
+//   item      a packet, decoded once; it stands at position (epoch - 1) * items + i + 1 for each submit of its queue
+//   step      what an agent does that others may notice: begin (a doorbell), poll, post (fence, atomic, set), submit
+//   word      what polls and posts meet at; a chain for each agent that writes it, in that agent's order
+//
+// Addresses are those of link space, aliases resolved. Rows are vector clocks, made by order.cpp.
+#include "sdma/check/check.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+
+__extension__ typedef __int128 Wide;
+inline constexpr std::uint32_t kNone = ~0u;
+
+/// How a packet takes part.
+enum class What : std::uint8_t { none, copy, write, stamp, post, poll, indirect, condition };
+/// How bytes are touched.
+enum class Mode : std::uint8_t { read, write, look, store, modify, condition };
+
+struct Touch {
+  std::uint64_t begin{}, end{};
+  Mode mode{};
+};
+enum class Op : std::uint8_t { store, add, unknown };
+
+/// A poll or a post, wherever it stands.
+struct Sync {
+  std::uint32_t word = kNone;
+  Op op = Op::store;
+  std::uint8_t bytes = 4;
+  bool high = false;    ///< bytes 4 to 7 of a word of 8
+  bool finite = false;  ///< a poll that gives up
+  Compare func = Compare::always;
+  std::uint32_t mask = ~0u;
+  std::uint64_t address{};
+  EpochValue value{};
+};
+
+struct Item {
+  const PacketInfo* info{};
+  std::uint32_t dword{}, dwords{};
+  What what{};
+  std::uint32_t touch = 0, touches = 0;  ///< into Program::touches
+  Sync sync{};
+};
+
+/// What each submit of a queue sends.
+struct Program {
+  std::vector<Item> items;
+  std::vector<Touch> touches;
+  std::uint64_t engine{};  ///< queues of one value share an engine
+};
+
+struct Step {
+  enum class Kind : std::uint8_t { begin, poll, post, submit, touch };
+  Kind kind{};
+  bool assumed = false;  ///< a poll that was passed because nothing is known of what it waits for
+  std::uint32_t position{};
+  std::uint32_t source{};           ///< a queue's item; a host's action, in the order of a SourceMap; a kernel's step
+  std::uint32_t epoch{};            ///< of a submit, or of the innermost repeat
+  std::uint32_t target{};           ///< submit: the queue. begin: the agent that submits, kNone: anybody
+  std::uint32_t target_position{};  ///< begin: where that one stands
+  std::uint32_t row = kNone;        ///< the clock of the last acquire at or before this step; kNone: zeros
+  std::uint32_t time = kNone;       ///< when it happened in the execution that was followed
+  const Sync* sync{};
+  std::uint64_t value{};
+};
+
+struct Agent {
+  enum class Kind : std::uint8_t { queue, host, kernel };
+  Kind kind{};
+  std::uint32_t index{};  ///< into the schedule's queues or hosts, or the kernels
+  std::vector<Step> steps{};
+  std::uint32_t submits = 0;
+  bool shared = false;  ///< a queue that several hosts submit
+};
+
+struct Chain {
+  std::uint32_t agent{};
+  std::vector<std::uint32_t> steps{};           ///< into the agent's
+  std::vector<Wide> sums;                       ///< of the first i additions
+  bool stores = false, up = true, down = true;  ///< no addition is negative; none is positive
+  bool rising = true;                           ///< no store is less than the one before it
+};
+
+struct Word {
+  std::uint64_t address{}, init{};
+  std::uint32_t bytes = 4;
+  bool known = true;    ///< `init` is
+  bool messy = false;   ///< something writes it that is not modelled
+  bool copied = false;  ///< a copy, fill or write stores to it
+  bool stores = false, adds = false, polled = false;
+  std::vector<Chain> chains{};
+};
+
+class Model {
+ public:
+  Model(const Schedule& s, const CheckOptions& o);
+
+  const Schedule& schedule;
+  const CheckOptions& options;
+  const Profile& profile;
+  std::vector<Program> programs;
+  std::vector<Agent> agents;  ///< queues, then hosts, then kernels
+  std::vector<Word> words;
+  std::vector<std::uint32_t> rows;  ///< agents.size() each
+  /// What was executed in one go: all positions of `agent` up to `until`.
+  struct Run {
+    std::uint32_t agent, until;
+  };
+  std::vector<Run> runs;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> acquires;  ///< (agent, step) of begins and polls, in time
+  struct Stuck {
+    std::uint32_t agent, step;
+  };
+  std::vector<Stuck> stuck;
+  std::size_t packets = 0, waits = 0;
+  bool cut = false;  ///< not all rounds are there
+  bool open = false;
+
+  std::uint32_t queue_count() const noexcept { return static_cast<std::uint32_t>(programs.size()); }
+  const Item* item_at(std::uint32_t agent, std::uint32_t position) const noexcept;
+  std::uint32_t epoch_at(std::uint32_t agent, std::uint32_t position) const noexcept;
+  /// What a post of queue `agent` says that stands at or behind `position`, of the same submit; null: none.
+  const Step* post_behind(std::uint32_t agent, std::uint32_t position) const noexcept;
+  /// The last step of `agent` at or before `position`; kNone: none.
+  std::uint32_t step_at(std::uint32_t agent, std::uint32_t position) const noexcept;
+
+  std::uint64_t canonical(GpuVa) const noexcept;
+  const std::uint32_t* row(std::uint32_t r) const noexcept { return r == kNone ? zeros_.data() : &rows[r * width()]; }
+  std::size_t width() const noexcept { return agents.size(); }
+  /// Does everything up to `position` of `agent` happen before what stands at `step`?
+  bool after(const Agent&, std::uint32_t self, const Step& step, std::uint32_t agent,
+             std::uint32_t position) const noexcept {
+    return self == agent ? step.position >= position : row(step.row)[agent] >= position;
+  }
+
+ private:
+  void read(std::size_t queue);
+  void sync_of(const Schedule::Queue&, std::size_t queue, const PacketView&, Item&);
+  void engines();
+  void unroll();
+  void host(std::uint32_t agent, const std::vector<Schedule::Action>&, std::uint32_t& action, std::uint32_t epoch);
+  void submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t action, std::uint32_t epoch);
+  void kernels();
+  void join_words();
+  std::uint32_t add_word(const Sync&);
+  void first_values();
+  void chain();
+
+  std::vector<std::uint32_t> zeros_;
+  std::vector<std::vector<Sync>> host_syncs_;
+  std::unordered_map<std::uint64_t, std::uint32_t> word_of_;
+  std::vector<std::uint64_t> wide_;  ///< addresses of words of 8 bytes
+};
+
+/// What a waiting step sees in a word of this value.
+bool met(const Step&, const Word&, std::uint64_t value) noexcept;
+/// A word after a post.
+std::uint64_t posted(const Step&, const Word&, std::uint64_t value) noexcept;
+/// An addition, with its sign.
+Wide addend(const Step&) noexcept;
+
+// One pass each, in this order.
+void progress(Model&);    ///< executes: times, runs, acquires, stuck
+void find_order(Model&);  ///< clocks
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma

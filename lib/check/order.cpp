@@ -1,0 +1,248 @@
+// Happens-before: the most that holds in every execution.
+//
+// A wait comes after a post where it cannot be met without it, given that whatever else happened before obeyed the order. So the
+// clocks begin with the order of one execution, and lose what nothing justifies, until all that is left is justified by the
+// rest: by induction over time it holds in every execution. (To begin with nothing and to add would miss barriers that count:
+// there, each arrival is needed because the next round's arrivals need this round's.)
+#include "alternatives.hpp"
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+namespace {
+
+constexpr int kMostPasses = 64;
+
+class Clocks {
+ public:
+  explicit Clocks(Model& m) : m_(m), n_(m.width()), now_(n_), met_(n_), other_(n_) {}
+
+  void run() {
+    allocate();
+    optimistic();
+    for (int pass = 0; pass < kMostPasses; ++pass)
+      if (!lower()) return;
+    // It did not settle: begin with nothing, and add what is certain. Each pass of that is right as it is.
+    std::fill(m_.rows.begin(), m_.rows.end(), 0);
+    for (int pass = 0; pass < 4; ++pass) lower();
+  }
+
+ private:
+  void allocate() {
+    std::uint32_t next = 0;
+    for (auto& a : m_.agents) {
+      std::uint32_t row = kNone;
+      for (auto& s : a.steps) {
+        const bool acquires = s.kind == Step::Kind::begin || s.kind == Step::Kind::poll;
+        if (acquires && s.time != kNone) row = next++;
+        s.row = row;
+      }
+    }
+    m_.rows.assign(next * n_, 0);
+  }
+
+  /// What had happened in the execution that was followed: nothing can be after more.
+  void optimistic() {
+    struct Event {
+      std::uint32_t time, agent, step;
+    };
+    std::vector<Event> events;
+    for (std::uint32_t a = 0; a < n_; ++a)
+      for (std::uint32_t i = 0; i < m_.agents[a].steps.size(); ++i)
+        if (const auto t = m_.agents[a].steps[i].time; t != kNone) events.push_back({t, a, i});
+    std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
+    std::vector<std::uint32_t> frontier(n_, 0);
+    for (const auto& e : events) {
+      const auto& s = m_.agents[e.agent].steps[e.step];
+      if (s.kind == Step::Kind::begin || s.kind == Step::Kind::poll)
+        std::copy(frontier.begin(), frontier.end(), &m_.rows[s.row * n_]);
+      const bool queue = m_.agents[e.agent].kind == Agent::Kind::queue;
+      if (!queue || s.kind == Step::Kind::post || m_.profile.poll_full) frontier[e.agent] = s.position;
+      if (!queue && (s.kind == Step::Kind::poll)) m_.rows[s.row * n_ + e.agent] = s.position;
+      if (queue && m_.profile.poll_full && s.kind == Step::Kind::poll) m_.rows[s.row * n_ + e.agent] = s.position;
+    }
+  }
+
+  /// One pass over all acquires: true if a clock has changed.
+  bool lower() {
+    bool changed = false;
+    std::vector<std::uint32_t> last(n_, kNone);
+    for (const auto& [a, i] : m_.acquires) {
+      const auto& agent = m_.agents[a];
+      const auto& s = agent.steps[i];
+      const auto* before = m_.row(last[a]);
+      std::copy(before, before + n_, now_.begin());
+      own(a, i);
+      if (s.kind == Step::Kind::begin) begin(agent, s);
+      else wait(a, s);
+      if (agent.kind != Agent::Kind::queue || (m_.profile.poll_full && s.kind == Step::Kind::poll))
+        now_[a] = std::max(now_[a], s.position);
+      auto* row = &m_.rows[s.row * n_];
+      if (!std::equal(now_.begin(), now_.end(), row)) {
+        std::copy(now_.begin(), now_.end(), row);
+        changed = true;
+      }
+      last[a] = s.row;
+    }
+    return changed;
+  }
+
+  /// What an agent knows of itself on arrival.
+  void own(std::uint32_t a, std::uint32_t step) {
+    const auto& agent = m_.agents[a];
+    if (step == 0) return;
+    if (agent.kind != Agent::Kind::queue) {
+      now_[a] = std::max(now_[a], agent.steps[step - 1].position);
+    } else if (m_.profile.fence_full) {
+      for (auto i = step; i-- > 0;)
+        if (agent.steps[i].kind == Step::Kind::post) {
+          now_[a] = std::max(now_[a], agent.steps[i].position);
+          break;
+        }
+    }
+  }
+  void join(std::uint32_t agent, std::uint32_t row, std::uint32_t position) {
+    const auto* r = m_.row(row);
+    for (std::size_t i = 0; i < n_; ++i) now_[i] = std::max(now_[i], r[i]);
+    now_[agent] = std::max(now_[agent], position);
+  }
+
+  void begin(const Agent& agent, const Step& s) {
+    // Whose doorbell it was is not known where several hosts ring it.
+    if (s.target == kNone || agent.shared) return;
+    const auto& submit = m_.agents[s.target].steps[s.target_position - 1];
+    join(s.target, submit.row, submit.position);
+  }
+
+  void wait(std::uint32_t a, const Step& s) {
+    const auto& w = m_.words[s.sync->word];
+    if (s.assumed || w.messy || w.copied || (s.sync->finite && !m_.profile.finite_poll_edge)) return;
+    const Alternatives alt{m_, w, a, s, now_.data()};
+    if (w.adds) counted(w, s, alt);
+    else flagged(w, s, alt);
+  }
+
+  /// Stores only: after each of those that may meet it, as far as they agree.
+  void flagged(const Word& w, const Step& s, const Alternatives& alt) {
+    bool any = false, first_value = w.known && met(s, w, w.init);
+    for (std::size_t c = 0; c < w.chains.size(); ++c) {
+      if (const auto k = alt.known(c); k > 0) {
+        first_value = false;
+        // Met on arrival: it says nothing new.
+        if (met(s, w, posted(alt.post(c, k - 1), w, w.init)) && !alt.hidden(c, k - 1, alt.known())) return;
+      }
+      for (auto i = alt.known(c); i < alt.possible(c); ++i) {
+        const auto& post = alt.post(c, i);
+        if (!met(s, w, posted(post, w, w.init))) continue;
+        const auto agent = w.chains[c].agent;
+        const auto* r = m_.row(post.row);
+        std::copy(r, r + n_, other_.begin());
+        other_[agent] = std::max(other_[agent], post.position);
+        if (!any) met_ = other_;
+        else
+          for (std::size_t k = 0; k < n_; ++k) met_[k] = std::min(met_[k], other_[k]);
+        any = true;
+        break;  // those behind it know more
+      }
+    }
+    if (!any || first_value) return;
+    for (std::size_t k = 0; k < n_; ++k) now_[k] = std::max(now_[k], met_[k]);
+  }
+
+  /// Additions: after each without which the rest does not suffice.
+  void counted(const Word& w, const Step& s, const Alternatives& alt) {
+    if (s.sync->high || (s.sync->bytes == 4 && s.sync->mask != ~0u)) return;
+    const auto all = alt.possible();
+    const auto base = alt.base(alt.known(), all);
+    if (!base) return;
+    const unsigned bits = s.sync->bytes == 4 || w.bytes == 4 ? 32 : 64;
+    const Wide reference = bits == 32 ? Wide{s.value & 0xffffffff} : Wide{s.value};
+    const auto f = s.sync->func;
+    const bool least = f == Compare::ge || f == Compare::gt || f == Compare::eq;
+    const bool most = f == Compare::le || f == Compare::lt || f == Compare::eq;
+    const Wide up = reference + (f == Compare::gt), down = reference - (f == Compare::lt);
+    const auto before = now_;
+    if (least) needed(w, alt, *base, all, up, +1, bits);
+    if (most) {
+      if (least) {  // both hold of ==, and each speaks of what was known on arrival
+        other_ = now_;
+        now_ = before;
+      }
+      needed(w, alt, *base, all, down, -1, bits);
+      if (least)
+        for (std::size_t k = 0; k < n_; ++k) now_[k] = std::max(now_[k], other_[k]);
+    }
+  }
+
+  /// The most that chain c can add (sign +1) or take away (-1), with `from` to `to` of its posts.
+  static Wide reach(const Chain& c, std::uint32_t begin, std::uint32_t from, std::uint32_t to, int sign) {
+    const auto at = [&](std::uint32_t i) { return (c.sums[i] - c.sums[begin]) * sign; };
+    from = std::max(from, begin);
+    to = std::max(to, from);
+    if (sign > 0 ? c.up : c.down) return at(to);
+    if (sign > 0 ? c.down : c.up) return at(from);
+    Wide most = at(from);
+    for (auto i = from; i <= to; ++i) most = std::max(most, at(i));
+    return most;
+  }
+
+  void needed(const Word& w, const Alternatives& alt, const Alternatives::Base& base,
+              const std::vector<std::uint32_t>& all, Wide bound, int sign, unsigned bits) {
+    const auto n = w.chains.size();
+    std::vector<Wide> reaches(n);
+    Wide total = base.value, low = base.value, high = base.value;
+    for (std::size_t c = 0; c < n; ++c) {
+      reaches[c] = reach(w.chains[c], base.from[c], alt.known(c), all[c], sign);
+      total += reaches[c] * sign;
+      high += reach(w.chains[c], base.from[c], alt.known(c), all[c], +1);
+      low -= reach(w.chains[c], base.from[c], alt.known(c), all[c], -1);
+    }
+    const Wide window = Wide{1} << bits;
+    const auto floor = [&](Wide v) { return v >= 0 ? v / window : -((-v + window - 1) / window); };
+    if (floor(low) != floor(high)) return;  // it may wrap: then any value may be met
+    bound += floor(low) * window;
+    const auto enough = [&](Wide value) { return sign > 0 ? value >= bound : value <= bound; };
+    if (!enough(total)) return;  // never met, which is said elsewhere
+    std::vector<std::uint32_t> limit(n);
+    for (std::size_t c = 0; c < n; ++c) {
+      const auto& chain = w.chains[c];
+      const auto from = std::max(alt.known(c), base.from[c]);
+      // The last post that is needed: without it, and without what comes after it, the rest does not suffice.
+      auto lo = from, hi = std::max(all[c], from);
+      while (lo < hi) {
+        const auto i = lo + (hi - lo) / 2;
+        const auto& post = alt.post(c, i);
+        const Wide own = reach(chain, base.from[c], alt.known(c), i, sign) * sign;
+        Wide rest = total - reaches[c] * sign + own;
+        if (n > 1 && enough(rest)) {
+          rest = base.value + own;
+          for (std::size_t d = 0; d < n; ++d)
+            if (d != c) {
+              const auto up_to = std::min(all[d], alt.before(w.chains[d], chain.agent, post.position));
+              rest += reach(w.chains[d], base.from[d], alt.known(d), up_to, sign) * sign;
+            }
+        }
+        if (enough(rest)) hi = i;
+        else lo = i + 1;
+      }
+      limit[c] = lo;
+    }
+    for (std::size_t c = 0; c < n; ++c)
+      if (limit[c] > std::max(alt.known(c), base.from[c])) {
+        const auto& post = alt.post(c, limit[c] - 1);
+        join(w.chains[c].agent, post.row, post.position);
+      }
+  }
+
+  Model& m_;
+  std::size_t n_;
+  std::vector<std::uint32_t> now_, met_, other_;
+};
+
+}  // namespace
+
+void find_order(Model& m) { Clocks{m}.run(); }
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,265 @@
+// What one packet, one signal or one kernel says by itself.
+#include "../schedule/extent.hpp"
+#include "report.hpp"
+#include "sdma/stream/rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+namespace {
+
+// Of one stream these are guesses; of a schedule it is known.
+constexpr std::array<std::string_view, 4> kOfOrder{"cond-exec-unordered", "data-as-flag", "no-completion", "unordered"};
+
+class Packets {
+ public:
+  Packets(const Model& m, Reporter& r) : m_(m), s_(m.schedule), r_(r) {}
+
+  void run() {
+    for (std::uint32_t q = 0; q < m_.queue_count(); ++q) {
+      stream(q);
+      const auto& p = m_.programs[q];
+      for (std::uint32_t i = 0; i < p.items.size(); ++i) item(q, i, p.items[i]);
+      overflow(q);
+      if (m_.agents[q].submits == 0 && !s_.hosts.empty() && !m_.cut && !p.items.empty())
+        r_.add({.rule = "never-submitted",
+                .places = {{q, 1}},
+                .message = r_.agent(q) + " is never submitted",
+                .hint = "submit it in a host block, or leave it out"});
+    }
+    hosts();
+    signals();
+  }
+
+ private:
+  /// The rules of a stream, which know nothing of other queues.
+  void stream(std::uint32_t q) {
+    const auto& items = m_.programs[q].items;
+    for (auto& d : check_stream(s_.queues[q].dwords, {.file = "", .most = m_.options.most})) {
+      if (std::find(kOfOrder.begin(), kOfOrder.end(), d.rule) != kOfOrder.end() || d.rule.empty()) continue;
+      std::uint64_t offset = 0;
+      const auto hex = d.where.find("0x");
+      if (hex != d.where.npos) std::from_chars(d.where.data() + hex + 2, d.where.data() + d.where.size(), offset, 16);
+      const auto at =
+          std::partition_point(items.begin(), items.end(), [&](const Item& i) { return i.dword * 4ull <= offset; });
+      const auto position = static_cast<std::uint32_t>(at - items.begin());
+      // A long loop breaks a rule as often as it goes round: once a line is enough.
+      const auto line = m_.options.map ? m_.options.map->packet(q, offset / 4).line : 0;
+      if (line != 0 && !lines_.insert({line, d.rule}).second) continue;
+      if (r_.room(d.rule))
+        r_.keep({.rule = d.rule,
+                 .places = {{q, std::max(position, 1u)}},
+                 .message = std::move(d.message),
+                 .hint = std::move(d.hint),
+                 .severity = d.severity});
+    }
+  }
+
+  void item(std::uint32_t q, std::uint32_t i, const Item& item) {
+    const At here{q, i + 1};
+    const auto view = Reader{std::span(s_.queues[q].dwords).subspan(item.dword)}.next();
+    if (item.what == What::indirect)
+      r_.add({.rule = "indirect-unknown",
+              .places = {here},
+              .message = "the packets in this indirect buffer are not looked at",
+              .hint = "sdma check its bytes alone, or write its packets into the queue",
+              .rests_on = {"Q13"}});
+    bool outside = false;
+    detail::outside(s_, view, [&](const detail::Outside& o) {
+      outside = true;
+      auto d = detail::describe(s_, view, o, "");
+      r_.add({.rule = "outside", .places = {here}, .message = std::move(d.message), .hint = std::move(d.hint)});
+    });
+    if (!outside) mapped(q, here, item);
+    if (item.sync.word != kNone && item.what == What::post) atomic(q, here, item);
+    if (item.sync.word != kNone && item.sync.op == Op::unknown)
+      r_.add({.rule = "unknown-value",
+              .places = {here},
+              .message = "what this leaves in " + r_.word(m_.words[item.sync.word]) +
+                         " is not modelled: waits for it order nothing",
+              .hint = "count with add, announce with fence or swap"});
+  }
+
+  /// The buffer or signal whose bytes lie at a canonical address.
+  std::optional<Located> home(std::uint64_t address) const { return locate(s_, GpuVa{address}); }
+
+  void mapped(std::uint32_t q, At here, const Item& item) {
+    const auto& touches = m_.programs[q].touches;
+    const auto place = s_.queues[q].place;
+    for (auto t = item.touch; t < item.touch + item.touches; ++t) {
+      const auto l = home(touches[t].begin);
+      if (!l) {
+        if (m_.options.open || named(touches[t].begin)) continue;
+        return r_.add({.rule = "unmapped",
+                       .places = {here},
+                       .message = r_.range(touches[t].begin, touches[t].end) + " is in no buffer and no signal",
+                       .hint = "write a name: an address of a number is mapped nowhere"});
+      }
+      if (l->signal) continue;
+      const auto& map = s_.buffers[l->index].map;
+      if (map.empty() || std::find(map.begin(), map.end(), place) != map.end()) continue;
+      return r_.add({.rule = "unmapped",
+                     .places = {here},
+                     .message = to_string(place) + " has not mapped " + name_of(s_, Located{false, l->index, 0}),
+                     .hint = "add it to map=, or leave map= out: then all GPUs have it"});
+    }
+  }
+  /// Does a declaration give this address a name?
+  bool named(std::uint64_t address) const {
+    const auto in = [&](const auto& symbol, std::uint64_t bytes) {
+      return symbol.at && address - symbol.at->value < bytes;
+    };
+    return std::any_of(s_.buffers.begin(), s_.buffers.end(), [&](const auto& b) { return in(b, b.bytes); }) ||
+           std::any_of(s_.signals.begin(), s_.signals.end(), [&](const auto& g) { return in(g, g.bits / 8); });
+  }
+
+  void atomic(std::uint32_t q, At here, const Item& item) {
+    if (m_.programs[q].touches[item.touch].mode != Mode::modify) return;
+    const auto l = home(item.sync.address);
+    if (!l) return;
+    const auto place = l->signal ? s_.signals[l->index].place : s_.buffers[l->index].place;
+    if (!place.is_host() || host_takes_atomics(s_.queues[q].place.index)) return;
+    r_.add(
+        {.rule = "no-pcie-atomics",
+         .places = {here},
+         .message = to_string(s_.queues[q].place) + " cannot add to the host's memory: its link completes no atomics",
+         .hint = "announce with a fence to a signal of its own, or count in the memory of a GPU",
+         .rests_on = {"X6"}});
+  }
+  bool host_takes_atomics(std::uint32_t gpu) const {
+    if (!m_.profile.pcie_atomics) return false;
+    const auto* t = m_.options.topology;
+    if (!t) return true;
+    const auto to_host = [&](const Link& l) { return l.from == End::gpu(gpu) && l.to.kind == End::Kind::cpu; };
+    // Of a node that names no link to its processors nothing is known.
+    return std::none_of(t->links.begin(), t->links.end(), to_host) ||
+           std::any_of(t->links.begin(), t->links.end(), [&](const Link& l) { return to_host(l) && l.atomics_64; });
+  }
+
+  void overflow(std::uint32_t q) {
+    const auto last = m_.agents[q].submits;
+    if (last == 0) return;
+    auto dwords = s_.queues[q].dwords;
+    const auto* bad = store_epoch(s_.queues[q], last, dwords);
+    if (!bad) return;
+    const auto& items = m_.programs[q].items;
+    const auto at =
+        std::partition_point(items.begin(), items.end(), [&](const Item& i) { return i.dword < bad->packet; });
+    r_.add({.rule = "epoch-overflow",
+            .places = {{q, static_cast<std::uint32_t>(at - items.begin()) + 1}},
+            .message = "'" + std::string(bad->field) + "' does not fit its field in epoch " + std::to_string(last),
+            .hint = "begin again before that, when all is over; nothing negative may be compared"});
+  }
+
+  void hosts() {
+    for (std::uint32_t a = m_.queue_count(); a < m_.agents.size(); ++a) {
+      if (m_.agents[a].kind != Agent::Kind::host) continue;
+      for (const auto& s : m_.agents[a].steps) {
+        if (!s.sync) continue;
+        const auto l = home(s.sync->address);
+        const auto place = !l ? Place{} : l->signal ? s_.signals[l->index].place : s_.buffers[l->index].place;
+        const bool wait = s.kind == Step::Kind::poll;
+        if (place.is_host() ||
+            (wait ? m_.profile.bar_read_free || m_.profile.host_link_xgmi : m_.profile.host_link_xgmi))
+          continue;
+        if (!host_.insert({a, s.source}).second) continue;
+        r_.add({.rule = "host-vram",
+                .places = {{a, s.position}},
+                .message = r_.agent(a) + (wait ? " reads " : " stores to ") + r_.word(m_.words[s.sync->word]) +
+                           " in the memory of " + to_string(place) + " without a flush",
+                .hint = "put the signal into the host's memory: engines poll and store there as well",
+                .rests_on = {wait ? "C9" : "C8"}});
+      }
+    }
+  }
+
+  void signals() {
+    for (const auto& w : m_.words) {
+      const auto l = home(w.address);
+      if (w.polled || w.chains.empty() || !l || !l->signal || m_.open) continue;
+      const auto expected = std::any_of(s_.expectations.begin(), s_.expectations.end(), [&](const auto& e) {
+        return e.kind != Schedule::Expectation::Kind::finding &&
+               (m_.canonical(e.left.va) - w.address < w.bytes || m_.canonical(e.right.va) - w.address < w.bytes);
+      });
+      const auto agent = w.chains.front().agent;
+      if (expected || looked_at(w) || mailbox(agent)) continue;
+      const auto& post = m_.agents[agent].steps[w.chains.front().steps.front()];
+      Found f{.rule = "unused-signal",
+              .message = r_.word(w) + " is written (" + r_.place({agent, post.position}) + ") and never waited for",
+              .hint = "wait for it, or leave it out"};
+      if (m_.options.map && l->index < m_.options.map->signals.size()) {
+        const auto& spot = m_.options.map->signals[l->index];
+        f.where = m_.options.map->file + ":" + std::to_string(spot.line) + ":" + std::to_string(spot.column);
+      } else {
+        f.where = m_.options.file + ": signal " + r_.word(w);
+      }
+      r_.add(std::move(f));
+    }
+  }
+  bool looked_at(const Word& w) const {
+    return std::any_of(m_.programs.begin(), m_.programs.end(), [&](const Program& p) {
+      return std::any_of(p.touches.begin(), p.touches.end(), [&](const Touch& t) {
+        return (t.mode == Mode::read || t.mode == Mode::condition) && t.begin < w.address + w.bytes &&
+               w.address < t.end;
+      });
+    });
+  }
+  /// Who traps stores to mailboxes, which the kernel looks at.
+  bool mailbox(std::uint32_t agent) const {
+    return agent < m_.queue_count() && std::any_of(m_.programs[agent].items.begin(), m_.programs[agent].items.end(),
+                                                   [](const Item& i) { return i.info == &info_of<Trap>(); });
+  }
+
+  const Model& m_;
+  const Schedule& s_;
+  Reporter& r_;
+  std::set<std::pair<std::uint32_t, std::string>> lines_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> host_;
+};
+
+}  // namespace
+
+void find_in_packets(const Model& m, Reporter& r) { Packets{m, r}.run(); }
+
+void find_in_kernels(const Model& m, Reporter& r) {
+  using Kind = KernelAgent::Step::Kind;
+  for (std::uint32_t a = m.queue_count(); a < m.agents.size(); ++a) {
+    if (m.agents[a].kind != Agent::Kind::kernel) continue;
+    const auto& steps = m.options.kernels[m.agents[a].index].steps;
+    const KernelAgent::Step *written = nullptr, *awaited = nullptr;
+    std::uint32_t wait_at = 0;
+    for (std::uint32_t i = 0; i < steps.size(); ++i) {
+      const auto& s = steps[i];
+      const At here{a, i + 1};
+      if (s.kind == Kind::write) written = &s;
+      if (s.kind == Kind::wait) awaited = s.system_scope ? nullptr : &s, wait_at = i + 1;
+      if ((s.kind == Kind::set || s.kind == Kind::add) && written) {
+        if (!s.system_scope)
+          r.add({.rule = "kernel-scope",
+                 .places = {here},
+                 .message =
+                     r.agent(a) + " announces what it wrote without a release of system scope: it may stand in an L2",
+                 .hint = "buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store, or end the kernel",
+                 .rests_on = {"C3"}});
+        else written = nullptr;
+      }
+      if (s.kind == Kind::read && awaited && !m.profile.l2_probed) {
+        r.add(
+            {.rule = "kernel-scope",
+             .places = {{a, wait_at}, here},
+             .message = r.agent(a) + " reads what it waited for without an acquire of system scope: an L2 may be stale",
+             .hint = "buffer_inv sc0 sc1 behind the wait, or launch the kernel after it",
+             .rests_on = {"C4"}});
+        awaited = nullptr;
+      }
+    }
+  }
+}
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,141 @@
+// One execution, followed to its end: who can go on goes on, and a poll is met the moment its word allows it.
+#include "model.hpp"
+
+#include <deque>
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+namespace {
+
+class Execution {
+ public:
+  explicit Execution(Model& m) : m_(m), cursors_(m.agents.size()), states_(m.agents.size(), State::ready) {
+    for (const auto& w : m.words) values_.push_back(w.init);
+    waiting_.resize(m.words.size());
+    published_.resize(m.queue_count());
+    for (std::uint32_t a = m.queue_count(); a < m.agents.size(); ++a) ready_.push_back(a);
+    for (std::uint32_t q = 0; q < m.queue_count(); ++q) ready_.push_back(q);
+  }
+
+  void run() {
+    do {
+      while (!ready_.empty()) {
+        const auto a = ready_.front();
+        ready_.pop_front();
+        go(a);
+      }
+    } while (assume());
+    for (std::uint32_t a = 0; a < m_.agents.size(); ++a)
+      if (cursors_[a] < m_.agents[a].steps.size()) m_.stuck.push_back({a, cursors_[a]});
+  }
+
+ private:
+  enum class State : std::uint8_t { ready, polling, unpublished };
+
+  void happen(std::uint32_t a, Step& s) {
+    s.time = time_++;
+    if (s.kind == Step::Kind::begin || s.kind == Step::Kind::poll) m_.acquires.emplace_back(a, cursors_[a]);
+  }
+  /// All packets of a queue in front of `position` have been seen; all steps of others.
+  void note(std::uint32_t a, std::uint32_t until) {
+    if (!m_.runs.empty() && m_.runs.back().agent == a) m_.runs.back().until = until;
+    else m_.runs.push_back({a, until});
+  }
+
+  void go(std::uint32_t a) {
+    auto& agent = m_.agents[a];
+    auto& at = cursors_[a];
+    for (; at < agent.steps.size(); ++at) {
+      auto& s = agent.steps[at];
+      switch (s.kind) {
+        case Step::Kind::begin:
+          if (s.target != kNone && published_[a] < s.epoch) return stop(a, s, State::unpublished);
+          break;
+        case Step::Kind::poll:
+          if (s.time == kNone && !s.assumed && !met(s, m_.words[s.sync->word], values_[s.sync->word])) {
+            waiting_[s.sync->word].push_back(a);
+            return stop(a, s, State::polling);
+          }
+          break;
+        case Step::Kind::submit:
+          ++published_[s.target];
+          if (states_[s.target] == State::unpublished) wake(s.target);
+          break;
+        case Step::Kind::post: break;
+        case Step::Kind::touch: break;
+      }
+      if (s.time == kNone) happen(a, s);
+      if (s.kind == Step::Kind::post) post(a, s);
+    }
+    if (at == 0) return;
+    note(a, agent.kind == Agent::Kind::queue ? agent.submits * static_cast<std::uint32_t>(m_.programs[a].items.size())
+                                             : agent.steps.back().position);
+  }
+  void stop(std::uint32_t a, const Step& s, State why) {
+    states_[a] = why;
+    if (const auto until = s.kind == Step::Kind::begin ? s.position : s.position - 1; until > 0) note(a, until);
+  }
+  void wake(std::uint32_t a) {
+    states_[a] = State::ready;
+    ready_.push_back(a);
+  }
+
+  void post(std::uint32_t a, const Step& s) {
+    const auto w = s.sync->word;
+    values_[w] = posted(s, m_.words[w], values_[w]);
+    auto& waiting = waiting_[w];
+    if (waiting.empty()) return;
+    // What a post's agent did before it comes before what the met polls let go.
+    note(a, s.position);
+    for (std::size_t i = 0; i < waiting.size();) {
+      const auto other = waiting[i];
+      auto& poll = m_.agents[other].steps[cursors_[other]];
+      if (!met(poll, m_.words[w], values_[w])) {
+        ++i;
+        continue;
+      }
+      happen(other, poll);
+      waiting[i] = waiting.back();
+      waiting.pop_back();
+      wake(other);
+    }
+  }
+
+  /// A poll of which nobody can say when it is met is taken for met: one at a time, so that all else has been tried.
+  bool assume() {
+    for (std::uint32_t a = 0; a < m_.agents.size(); ++a) {
+      if (states_[a] != State::polling || cursors_[a] >= m_.agents[a].steps.size()) continue;
+      auto& s = m_.agents[a].steps[cursors_[a]];
+      const auto& w = m_.words[s.sync->word];
+      if (!(s.sync->finite || w.messy || w.copied || !w.known || (m_.open && nobody_left(w)))) continue;
+      s.assumed = true;
+      std::erase(waiting_[s.sync->word], a);
+      wake(a);
+      return true;
+    }
+    return false;
+  }
+  bool nobody_left(const Word& w) const {
+    for (const auto& c : w.chains)
+      if (m_.agents[c.agent].steps[c.steps.back()].time == kNone) return false;
+    return true;
+  }
+
+  Model& m_;
+  std::vector<std::uint32_t> cursors_;
+  std::vector<State> states_;
+  std::vector<std::uint32_t> published_;
+  std::vector<std::uint64_t> values_;
+  std::vector<std::vector<std::uint32_t>> waiting_;
+  std::deque<std::uint32_t> ready_;
+  std::uint32_t time_ = 0;
+};
+
+}  // namespace
+
+void progress(Model& m) { Execution{m}.run(); }
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma

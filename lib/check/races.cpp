@@ -1,0 +1,343 @@
+// Every byte that is touched, in the order of one execution: who wrote it last, who has looked at it since, and whether the one
+// who touches it now comes after them.
+//
+// The execution is one that the clocks allow, so whoever comes before another in every execution comes before it here. So it
+// suffices to look at the last write and at what was read since: of those behind it one is in no order, if any is.
+#include "report.hpp"
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+namespace {
+
+struct Ref {
+  std::uint32_t agent = kNone, position = 0;
+  Mode mode{};
+};
+struct Cell {
+  std::uint64_t end{};
+  Ref writer{};
+  std::vector<Ref> others{};  ///< since: reads, looks, atomics; one an agent and a mode, the last
+};
+
+bool writes(Mode m) noexcept { return m == Mode::write || m == Mode::store || m == Mode::modify; }
+
+/// The rule that two accesses break which are in no order; "" for none.
+std::string_view broken(Mode a, Mode b) noexcept {
+  if (!writes(a)) std::swap(a, b);
+  if (!writes(a)) return {};
+  if (b == Mode::condition || a == Mode::condition) return "cond-exec-unordered";
+  if (b == Mode::look) return a == Mode::write ? "data-as-flag" : "";
+  const bool signals = a != Mode::write && (b == Mode::store || b == Mode::modify);
+  if (signals) return a == Mode::modify && b == Mode::modify ? "" : "fence-race";
+  return "race";
+}
+
+class Sweep {
+ public:
+  Sweep(const Model& m, Reporter& r) : m_(m), r_(r), next_(m.agents.size(), 1), step_(m.agents.size(), kNone) {}
+
+  void run() {
+    for (const auto& run : m_.runs)
+      for (auto& p = next_[run.agent]; p <= run.until; ++p) visit(run.agent, p);
+    report();
+  }
+
+ private:
+  void visit(std::uint32_t agent, std::uint32_t position) {
+    const auto& a = m_.agents[agent];
+    auto& step = step_[agent];
+    // A begin stands at the position of the packet in front of it.
+    while (step + 1 < a.steps.size() && a.steps[step + 1].position <= position &&
+           !(a.steps[step + 1].kind == Step::Kind::begin && a.steps[step + 1].position == position))
+      ++step;
+    if (a.kind == Agent::Kind::queue) {
+      const auto* item = m_.item_at(agent, position);
+      if (item->touches == 0) return;
+      agent_ = agent;
+      position_ = position;
+      what_ = item->what;
+      // A poll looks with what its queue knew on arrival.
+      auto from = what_ == What::poll && step != kNone && a.steps[step].position == position ? before(step) : step;
+      if (what_ == What::indirect)
+        while (from != kNone && from > 0 && a.steps[from].kind != Step::Kind::begin) --from;
+      clock(agent, from);
+      const auto& touches = m_.programs[agent].touches;
+      for (auto i = item->touch; i < item->touch + item->touches; ++i) touch(touches[i]);
+    } else if (step != kNone && a.steps[step].position == position) {
+      const auto& s = a.steps[step];
+      agent_ = agent;
+      position_ = position;
+      what_ = What::none;
+      clock(agent, s.kind == Step::Kind::poll ? before(step) : step);
+      if (s.kind == Step::Kind::touch) {
+        const auto& k = m_.options.kernels[a.index].steps[s.source];
+        const auto begin = m_.canonical(k.range.va);
+        touch({begin, begin + k.range.bytes, k.kind == KernelAgent::Step::Kind::read ? Mode::read : Mode::write});
+      } else if (s.sync) {
+        const auto mode = s.kind == Step::Kind::poll ? Mode::look : s.sync->op == Op::add ? Mode::modify : Mode::store;
+        touch({s.sync->address, s.sync->address + s.sync->bytes, mode});
+      }
+    }
+  }
+
+  static std::uint32_t before(std::uint32_t step) noexcept { return step == 0 ? kNone : step - 1; }
+
+  /// What the one who touches knows, and of its own queue.
+  void clock(std::uint32_t agent, std::uint32_t step) {
+    const auto& steps = m_.agents[agent].steps;
+    row_ = m_.row(step == kNone ? kNone : steps[step].row);
+    own_ = row_[agent];
+    if (m_.profile.fence_full && m_.agents[agent].kind == Agent::Kind::queue) {
+      auto i = step;
+      while (i != kNone && (steps[i].kind != Step::Kind::post || steps[i].position >= position_))
+        i = i == 0 ? kNone : i - 1;
+      if (i != kNone) own_ = std::max(own_, steps[i].position);
+    }
+  }
+
+  bool ordered(const Ref& a, Mode mode) const {
+    const bool same = a.agent == agent_;
+    if (same && m_.agents[agent_].kind != Agent::Kind::queue) return true;
+    const auto* before = m_.item_at(a.agent, a.position);
+    const bool uncovered = before && before->what == What::write && !m_.profile.fence_covers_writes;
+    if (!same) return row_[a.agent] >= a.position && !uncovered;
+    const auto& p = m_.profile;
+    if (a.mode == Mode::look || a.mode == Mode::condition) return true;
+    const auto moves = [](What w) { return w == What::copy || w == What::write; };
+    if (moves(before->what) && moves(what_) &&
+        (before->what == What::copy && what_ == What::copy ? p.copies_in_order : p.writes_ordered))
+      return true;
+    if (uncovered) return false;
+    if (own_ >= a.position) return true;
+    if (mode == Mode::look) return p.poll_full;
+    if (mode == Mode::condition) return p.cond_exec_ordered;
+    if (what_ == What::post && before->what == What::post) return p.fences_ordered;
+    return what_ == What::post || what_ == What::stamp;
+  }
+
+  void touch(const Touch& t) {
+    if (t.begin >= t.end) return;
+    const Ref me{agent_, position_, t.mode};
+    const auto first = split(t.begin);
+    const auto last = split(t.end);
+    auto at = t.begin;
+    auto c = first;
+    bool uniform = true;
+    // Gaps are memory that nobody has touched.
+    while (at < t.end) {
+      if (c == last || c->first > at) {
+        const auto end = c == cells_.end() ? t.end : std::min(t.end, c->first);
+        c = cells_.emplace_hint(c, at, Cell{.end = end});
+      }
+      uniform = enter(c->first, c->second, me) && uniform;
+      at = c->second.end;
+      ++c;
+    }
+    // What one has written as a whole is one piece again.
+    if ((t.mode == Mode::write || t.mode == Mode::store) && uniform) {
+      auto whole = cells_.find(t.begin);
+      whole->second.end = t.end;
+      cells_.erase(std::next(whole), cells_.lower_bound(t.end));
+    }
+  }
+
+  /// True if nothing but the write is left to remember.
+  bool enter(std::uint64_t begin, Cell& c, const Ref& me) {
+    const auto against = [&](const Ref& other) {
+      if (other.agent == kNone) return true;
+      const auto rule = broken(other.mode, me.mode);
+      if (rule.empty()) return ordered(other, me.mode);
+      if (ordered(other, me.mode)) return true;
+      note(rule, other, me, begin, c.end);
+      return false;
+    };
+    against(c.writer);
+    if (me.mode == Mode::write || me.mode == Mode::store) {
+      std::erase_if(c.others, [&](const Ref& o) { return against(o) || o.mode != Mode::look; });
+      c.writer = me;
+      return c.others.empty();
+    }
+    if (me.mode == Mode::modify)
+      for (const auto& o : c.others) against(o);
+    for (auto& o : c.others)
+      if (o.agent == me.agent && o.mode == me.mode) return o = me, false;
+    c.others.push_back(me);
+    return false;
+  }
+
+  using Cells = std::map<std::uint64_t, Cell>;
+  /// The first cell at or behind `at`, none of which lies across it.
+  Cells::iterator split(std::uint64_t at) {
+    auto next = cells_.lower_bound(at);
+    if (next == cells_.begin()) return next;
+    auto before = std::prev(next);
+    if (before->second.end <= at) return next;
+    auto rest = before->second;
+    before->second.end = at;
+    return cells_.emplace_hint(next, at, std::move(rest));
+  }
+
+  struct Race {
+    std::string_view rule;
+    Ref a, b;
+    std::uint64_t begin, end;
+    std::size_t more = 0;
+  };
+  /// The same two packets, and the same two packets of other rounds, are one finding.
+  void note(std::string_view rule, const Ref& a, const Ref& b, std::uint64_t begin, std::uint64_t end) {
+    const auto source = [&](const Ref& r) {
+      const auto* item = m_.item_at(r.agent, r.position);
+      const auto step = m_.step_at(r.agent, r.position);
+      return item ? item->dword : step == kNone ? 0 : m_.agents[r.agent].steps[step].source;
+    };
+    const std::array<std::uint64_t, 3> key{std::uint64_t{a.agent} << 32 | source(a),
+                                           std::uint64_t{b.agent} << 32 | source(b),
+                                           static_cast<std::uint64_t>(rule.front())};
+    const auto [at, added] = known_.try_emplace(key, races_.size());
+    if (added) {
+      races_.push_back({rule, a, b, begin, end});
+      return;
+    }
+    auto& race = races_[at->second];
+    if (race.a.position == a.position && race.b.position == b.position && race.end == begin) race.end = end;
+    else ++race.more;
+  }
+
+  void report() {
+    for (const auto& r : races_)
+      if (r_.room(std::string(r.rule))) describe(r);
+  }
+
+  static std::string_view verb(Mode m) noexcept {
+    switch (m) {
+      case Mode::read: return "reads ";
+      case Mode::write: return "writes ";
+      case Mode::look: return "waits for ";
+      case Mode::store: return "stores ";
+      case Mode::modify: return "modifies ";
+      case Mode::condition: return "looks at ";
+    }
+    return {};
+  }
+  std::string touched(const Ref& r, std::uint64_t begin, std::uint64_t end) const {
+    std::uint64_t from = begin, to = end;
+    if (const auto* item = m_.item_at(r.agent, r.position)) {
+      const auto& touches = m_.programs[r.agent].touches;
+      for (auto i = item->touch; i < item->touch + item->touches; ++i)
+        if (touches[i].mode == r.mode && touches[i].begin <= begin && begin < touches[i].end)
+          from = touches[i].begin, to = touches[i].end;
+    }
+    return std::string(verb(r.mode)) + r_.range(from, to);
+  }
+
+  void describe(const Race& race) {
+    auto a = race.a, b = race.b;
+    // Of two queues that nothing orders, the one that stands first in the file is the one that was meant to be first.
+    if (a.agent != b.agent && a.agent > b.agent && m_.agents[a.agent].kind == Agent::Kind::queue) std::swap(a, b);
+    const At first{a.agent, a.position}, second{b.agent, b.position};
+    const auto bytes = r_.range(race.begin, race.end);
+    Found f{.rule = race.rule, .places = {first, second}, .overlap = bytes};
+    f.notes = {touched(a, race.begin, race.end), touched(b, race.begin, race.end)};
+    const auto one = r_.agent(a.agent), two = r_.agent(b.agent);
+    const auto who = a.agent == b.agent ? r_.place(second) + " of " + two : two;
+    const auto other = a.agent == b.agent ? r_.place(first) : one;
+    if (race.rule == "race") {
+      if (!writes(b.mode)) f.message = who + " may read " + bytes + " before " + other + " has written it";
+      else if (!writes(a.mode)) f.message = who + " may overwrite " + bytes + " before " + other + " has read it";
+      else f.message = other + " and " + who + " write " + bytes + ", and either may be last";
+    } else if (race.rule == "data-as-flag") {
+      const auto& data = a.mode == Mode::look ? b : a;
+      const auto& poll = a.mode == Mode::look ? a : b;
+      f.message = r_.agent(poll.agent) + " waits for " + bytes + ", which " + r_.agent(data.agent) + " stores as data";
+      f.hint = "store the flag with fence or atomic: they wait for what is earlier in their queue, and data does not";
+    } else if (race.rule == "fence-race") {
+      f.message = one + " and " + two + " store to " + bytes + ", and either may be last";
+      f.hint = "give each its own signal, or count: atomic op=add_rtn_64 by all of them";
+    } else {
+      f.message = r_.agent(b.agent) + " may look at " + bytes + " before or after it is written";
+      f.hint = "put a fence on the word and a poll_mem of it in front of the cond_exec: it may be read ahead";
+    }
+    f.more.push_back("overlap " + bytes + "; nothing orders " + r_.place(first) + " before " + r_.place(second));
+    if (race.more > 0)
+      f.more.push_back("and " + std::to_string(race.more) + " more of the same two, in other ranges or rounds");
+    f.rests_on = rests_on(a, b);
+    if (f.hint.empty()) f.hint = hint(a, b);
+    r_.keep(std::move(f));
+  }
+
+  std::vector<std::string_view> rests_on(const Ref& a, const Ref& b) const {
+    if (a.mode == Mode::look || b.mode == Mode::look) return {"Q16"};
+    if (a.mode == Mode::condition || b.mode == Mode::condition) return {"Q12"};
+    if (a.agent == b.agent) {
+      const auto* one = m_.item_at(a.agent, a.position);
+      const auto* two = m_.item_at(b.agent, b.position);
+      if (!one || !two) return {"Q1"};
+      if (two->what == What::indirect) return {"Q13"};
+      if (one->what == What::stamp) return {"Q10"};
+      std::vector<std::string_view> ids{one->what == What::write || two->what == What::write ? "Q2" : "Q1"};
+      const auto* fence = m_.post_behind(a.agent, a.position);
+      if (one->what == What::post) ids = {"Q5"};
+      else if (fence && fence->position < b.position) ids.push_back("Q5");
+      return ids;
+    }
+    const auto queue = [&](const Ref& r) { return r.agent < m_.queue_count(); };
+    if (queue(a) && queue(b) && m_.programs[a.agent].engine == m_.programs[b.agent].engine) return {"X1", "X3"};
+    if (!queue(a) && m_.agents[a.agent].kind == Agent::Kind::kernel) return {"C3"};
+    if (!queue(b) && m_.agents[b.agent].kind == Agent::Kind::kernel) return {"C4"};
+    if (broken(a.mode, b.mode) == "fence-race") return {"X6", "X3"};
+    return {"X3"};
+  }
+
+  /// "line 8 announces it; before line 11 add: poll_mem addr=gpu1.arrived func=eq reference=1".
+  std::string hint(const Ref& a, const Ref& b) const {
+    const auto before = "before " + r_.place({b.agent, b.position}) + " add: ";
+    const bool host = m_.agents[b.agent].kind != Agent::Kind::queue;
+    if (a.agent == b.agent)
+      return before +
+             "fence addr=SIGNAL value=N and poll_mem addr=SIGNAL func=eq reference=N, with an N that is fresh "
+             "each time";
+    const auto* post = m_.post_behind(a.agent, a.position);
+    if (!post || m_.agents[a.agent].kind != Agent::Kind::queue)
+      return "behind " + r_.place({a.agent, a.position}) + " add: fence addr=SIGNAL value=1, and " + before +
+             (host ? "wait SIGNAL == 1" : "poll_mem addr=SIGNAL func=eq reference=1");
+    const auto& w = m_.words[post->sync->word];
+    const auto announces = r_.place({a.agent, post->position}) + " announces it; " + before;
+    if (post->sync->op != Op::store) {
+      // What a counter says when all of them have counted.
+      Wide all = static_cast<Wide>(w.init);
+      for (const auto& c : w.chains) all += c.sums.back();
+      const auto low = std::to_string(static_cast<std::uint32_t>(all));
+      return announces +
+             (host ? "wait " + r_.word(w) + " == " + low
+                   : "poll_mem addr=" + r_.word(w) + " func=eq reference=" + low) +
+             ", the count when all are done";
+    }
+    const bool single = w.chains.size() == 1 && w.chains[0].steps.size() == 1;
+    const auto& v = post->sync->value;
+    const auto value = v.factor == 0 ? std::to_string(static_cast<std::uint32_t>(v.constant)) : std::string("epoch");
+    return announces +
+           (host ? "wait " + r_.word(w) + (single ? " == " : " >= ") + value
+                 : "poll_mem addr=" + r_.word(w) + (single ? " func=eq" : " func=ge") + " reference=" + value);
+  }
+
+  const Model& m_;
+  Reporter& r_;
+  Cells cells_;
+  std::vector<std::uint32_t> next_, step_;
+  std::uint32_t agent_ = 0, position_ = 0, own_ = 0;
+  What what_{};
+  const std::uint32_t* row_{};
+  std::vector<Race> races_;
+  std::map<std::array<std::uint64_t, 3>, std::size_t> known_;
+};
+
+}  // namespace
+
+void find_races(Model& m, Reporter& r) { Sweep{m, r}.run(); }
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,183 @@
+#include "report.hpp"
+
+#include "../stream/print.hpp"
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+namespace {
+
+std::string bytes_text(std::uint64_t v) {
+  char text[detail::kNumber];
+  return {text, detail::put_bytes(text, v)};
+}
+std::string hex(std::uint64_t v) {
+  char text[detail::kNumber];
+  return {text, detail::put_hex(text, v)};
+}
+
+std::string value_text(std::uint64_t v) {
+  char text[detail::kNumber];
+  return {text, detail::put_value(text, v, 64)};
+}
+
+}  // namespace
+
+bool Reporter::room(const std::string& rule) {
+  const auto n = ++counts_[rule];
+  return m_.options.most == 0 || n <= m_.options.most;
+}
+
+std::string Reporter::agent(std::uint32_t a) const {
+  const auto& agent = m_.agents[a];
+  if (agent.kind == Agent::Kind::host) return "host " + m_.schedule.hosts[agent.index].name;
+  if (agent.kind == Agent::Kind::kernel) return "kernel " + m_.options.kernels[agent.index].name;
+  const auto& q = m_.schedule.queues[a];
+  return to_string(q.place) + "." + q.name;
+}
+
+SourceMap::Spot Reporter::spot(At p) const {
+  const auto* map = m_.options.map;
+  if (!map) return {};
+  if (const auto* item = m_.item_at(p.agent, p.position)) return map->packet(p.agent, item->dword);
+  const auto& agent = m_.agents[p.agent];
+  const auto step = m_.step_at(p.agent, p.position);
+  if (agent.kind != Agent::Kind::host || step == kNone || agent.index >= map->actions.size()) return {};
+  return map->actions[agent.index][agent.steps[step].source];
+}
+
+std::string Reporter::label(At p) const {
+  const auto s = spot(p);
+  std::string out;
+  if (s.line != 0) {
+    out = std::to_string(s.line) + m_.options.map->contexts[s.context];
+  } else if (const auto* item = m_.item_at(p.agent, p.position)) {
+    out = "+" + hex(std::uint64_t{4} * item->dword);
+  } else {
+    out = "step " + std::to_string(p.position);
+  }
+  const bool queue = m_.agents[p.agent].kind == Agent::Kind::queue;
+  if (queue && m_.agents[p.agent].submits > 1)
+    out += " (epoch " + std::to_string(m_.epoch_at(p.agent, p.position)) + ")";
+  if (m_.agents[p.agent].kind == Agent::Kind::host)
+    if (const auto step = m_.step_at(p.agent, p.position); step != kNone && m_.agents[p.agent].steps[step].epoch > 0)
+      out += " (round " + std::to_string(m_.agents[p.agent].steps[step].epoch) + ")";
+  return out;
+}
+
+std::string Reporter::place(At p) const { return spot(p).line != 0 ? "line " + label(p) : agent(p.agent) + label(p); }
+
+std::string Reporter::where(At p) const {
+  const auto s = spot(p);
+  if (s.line != 0) return m_.options.map->file + ":" + std::to_string(s.line) + ":" + std::to_string(s.column);
+  return m_.options.file + ": " + agent(p.agent) + label(p);
+}
+
+std::string Reporter::text(At p) const {
+  if (const auto* item = m_.item_at(p.agent, p.position))
+    return to_text(m_.schedule, m_.schedule.queues[p.agent], item->dword);
+  const auto& agent = m_.agents[p.agent];
+  const auto step = m_.step_at(p.agent, p.position);
+  if (step == kNone) return {};
+  const auto& s = agent.steps[step];
+  if (agent.kind == Agent::Kind::kernel) {
+    constexpr std::string_view kNames[] = {"waits for ", "sets ", "adds to ", "reads ", "writes "};
+    const auto& k = m_.options.kernels[agent.index].steps[s.source];
+    const auto kind = static_cast<std::size_t>(k.kind);
+    if (k.kind >= KernelAgent::Step::Kind::read)
+      return std::string(kNames[kind]) + range(k.range.va.value, k.range.va.value + k.range.bytes);
+    return std::string(kNames[kind]) + name_of(m_.schedule, k.signal);
+  }
+  if (s.kind == Step::Kind::submit) return "submit " + this->agent(s.target);
+  constexpr std::string_view kSigns[] = {"?", "<", "<=", "==", "!=", ">=", ">"};
+  const auto name = word(m_.words[s.sync->word]);
+  if (s.kind == Step::Kind::poll)
+    return "wait " + name + " " + std::string(kSigns[static_cast<std::size_t>(s.sync->func)]) + " " +
+           value_text(s.value);
+  return "set " + name + " = " + value_text(s.value);
+}
+
+std::string Reporter::range(std::uint64_t begin, std::uint64_t end) const {
+  const auto l = locate(m_.schedule, GpuVa{begin});
+  if (!l) return hex(begin) + "..+" + bytes_text(end - begin);
+  const auto name = name_of(m_.schedule, Located{l->signal, l->index, 0});
+  if (l->offset == 0 && end - begin == bytes_of(m_.schedule, *l)) return name;
+  return name + "[" + bytes_text(l->offset) + "..+" + bytes_text(end - begin) + "]";
+}
+std::string Reporter::word(const Word& w) const {
+  auto name = name_of(m_.schedule, GpuVa{w.address});
+  return name.empty() ? hex(w.address) : name;
+}
+
+void Reporter::keep(Found f) {
+  const auto rules = schedule_rules();
+  const auto rule =
+      std::lower_bound(rules.begin(), rules.end(), f.rule, [](const auto& r, auto id) { return r.id < id; });
+  CheckFinding out{.overlap = std::move(f.overlap)};
+  out.diagnostic = {.rule = std::string(f.rule),
+                    .severity = rule != rules.end() && rule->id == f.rule ? rule->severity : Severity::error,
+                    .where = f.places.empty() ? m_.options.map && !m_.options.map->file.empty() ? m_.options.map->file
+                                                                                                : m_.options.file
+                                              : where(f.places.back()),
+                    .message = std::move(f.message),
+                    .hint = std::move(f.hint)};
+  if (f.severity) out.diagnostic.severity = *f.severity;
+  if (!f.where.empty()) out.diagnostic.where = std::move(f.where);
+  auto& excerpt = out.diagnostic.excerpt;
+  const auto line = [&](std::string s) { excerpt += (excerpt.empty() ? "  " : "\n  ") + std::move(s); };
+  std::size_t labels = 0, agents = 0, texts = 0;
+  for (const auto p : f.places) {
+    labels = std::max(labels, label(p).size() + 1);
+    agents = std::max(agents, agent(p.agent).size());
+    texts = std::max(texts, text(p).size());
+  }
+  constexpr std::size_t kWidest = 100;
+  for (std::size_t i = 0; i < f.places.size(); ++i) {
+    const auto p = f.places[i];
+    const auto s = spot(p);
+    if (out.diagnostic.severity == Severity::error) blamed_.insert(p.agent);
+    auto t = text(p);
+    out.spots.push_back({.agent = agent(p.agent),
+                         .line = s.line,
+                         .offset = m_.item_at(p.agent, p.position) ? m_.item_at(p.agent, p.position)->dword * 4ull : 0,
+                         .epoch = m_.epoch_at(p.agent, p.position),
+                         .text = t});
+    if (t.size() > kWidest) t.replace(kWidest, std::string::npos, "..");
+    auto l = label(p) + ":";
+    l.resize(std::max(l.size(), labels), ' ');
+    auto a = agent(p.agent);
+    a.resize(std::max(a.size(), agents), ' ');
+    if (i < f.notes.size() && !f.notes[i].empty()) {
+      t.resize(std::max(t.size(), std::min(texts, kWidest)), ' ');
+      t += "  " + f.notes[i];
+    }
+    line(l + " " + a + "  " + t);
+  }
+  for (auto& m : f.more) line(std::move(m));
+  for (const auto id : f.rests_on)
+    if (const auto* r = ordering_rule(id)) {
+      out.rests_on.push_back(r);
+      line("rests on " + std::string(r->id) + " (" + std::string(r->strength) + "): " + std::string(r->text) +
+           (r->option.empty() ? "" : "; --assume " + std::string(r->option) + " relaxes it"));
+    }
+  found_.push_back(std::move(out));
+}
+
+CheckReport Reporter::finish() {
+  CheckReport r{.packets = m_.packets, .waits = m_.waits};
+  for (const auto& [rule, n] : counts_)
+    if (m_.options.most != 0 && n > m_.options.most)
+      keep({.rule = "not-shown",
+            .message = std::to_string(n - m_.options.most) + " more findings of '" + rule + "' are not shown",
+            .hint = "--most=0 shows all"});
+  std::stable_sort(found_.begin(), found_.end(),
+                   [](const auto& a, const auto& b) { return a.diagnostic.severity > b.diagnostic.severity; });
+  r.findings = std::move(found_);
+  return r;
+}
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,215 @@
+// Who stands still for ever, and why: cycles of waits, waits for what nobody writes, counts that are never reached.
+#include "report.hpp"
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+namespace {
+
+class Stillness {
+ public:
+  Stillness(const Model& m, Reporter& r) : m_(m), r_(r), at_(m.agents.size(), kNone), said_(m.agents.size(), false) {
+    for (const auto& s : m.stuck) at_[s.agent] = s.step;
+  }
+
+  void run() {
+    // What can never be met is the root; those who wait for such an agent follow from it.
+    for (const auto& s : m_.stuck) {
+      const auto& step = m_.agents[s.agent].steps[s.step];
+      if (step.kind == Step::Kind::poll && helpers(s.agent).empty()) root(s.agent);
+    }
+    for (const auto& s : m_.stuck)
+      if (!said_[s.agent]) cycle(s.agent);
+  }
+
+ private:
+  const Step& step(std::uint32_t a) const { return m_.agents[a].steps[at_[a]]; }
+
+  /// The posts that have not happened and would help the wait of `a` to be met.
+  std::vector<At> helpers(std::uint32_t a) const {
+    std::vector<At> out;
+    const auto& s = step(a);
+    if (s.kind == Step::Kind::begin) return {{s.target, s.target_position}};
+    const auto& w = m_.words[s.sync->word];
+    for (const auto& c : w.chains)
+      for (const auto i : c.steps) {
+        const auto& post = m_.agents[c.agent].steps[i];
+        if (post.time != kNone) continue;
+        if (post.sync->op == Op::store ? met(s, w, posted(post, w, w.init)) : helps(s, w, post)) {
+          out.push_back({c.agent, post.position});
+          break;
+        }
+      }
+    if (w.adds && !out.empty() && !reachable(s, w)) out.clear();
+    return out;
+  }
+  static bool helps(const Step& s, const Word&, const Step& post) {
+    const auto n = addend(post);
+    const auto f = s.sync->func;
+    if (f == Compare::ge || f == Compare::gt) return n > 0;
+    if (f == Compare::le || f == Compare::lt) return n < 0;
+    return n != 0;
+  }
+  /// Does a counter get there when all have counted that are left, in any number?
+  bool reachable(const Step& s, const Word& w) const {
+    Wide low = now(w), high = low;
+    bool stores = false;
+    for (const auto& c : w.chains)
+      for (const auto i : c.steps) {
+        const auto& post = m_.agents[c.agent].steps[i];
+        if (post.time != kNone) continue;
+        if (post.sync->op != Op::add) stores = true;
+        else (addend(post) > 0 ? high : low) += addend(post);
+      }
+    if (stores || s.sync->high || low < 0) return true;
+    const auto bits = Wide{1} << (s.sync->bytes == 4 ? 32 : 64);
+    if (high - low >= bits || low / bits != high / bits) return true;
+    const Wide reference = s.sync->bytes == 4 ? Wide{s.value & 0xffffffff} : Wide{s.value};
+    switch (s.sync->func) {
+      case Compare::ge: return high % bits >= reference;
+      case Compare::gt: return high % bits > reference;
+      case Compare::le: return low % bits <= reference;
+      case Compare::lt: return low % bits < reference;
+      case Compare::eq: return low % bits <= reference && reference <= high % bits;
+      default: return true;
+    }
+  }
+  /// What the word holds when nobody goes on.
+  Wide now(const Word& w) const {
+    std::vector<const Step*> done;
+    for (const auto& c : w.chains)
+      for (const auto i : c.steps)
+        if (m_.agents[c.agent].steps[i].time != kNone) done.push_back(&m_.agents[c.agent].steps[i]);
+    std::sort(done.begin(), done.end(), [](auto* a, auto* b) { return a->time < b->time; });
+    auto v = w.init;
+    for (const auto* s : done) v = posted(*s, w, v);
+    return Wide{v};
+  }
+  std::string holds_now(const Word& w, const Step& s) const {
+    auto v = static_cast<std::uint64_t>(now(w));
+    if (s.sync->high) v >>= 32;
+    return std::to_string(s.sync->bytes == 4 ? v & 0xffffffff : v);
+  }
+
+  /// Those who wait for what these agents would do afterwards.
+  void followers(Found& f) {
+    for (bool more = true; more;) {
+      more = false;
+      for (const auto& s : m_.stuck) {
+        if (said_[s.agent]) continue;
+        const auto from = helpers(s.agent);
+        if (from.empty() || !std::all_of(from.begin(), from.end(), [&](At p) { return said_[p.agent]; })) continue;
+        said_[s.agent] = more = true;
+        f.more.push_back(step(s.agent).kind == Step::Kind::begin
+                             ? r_.agent(s.agent) + " is then not submitted"
+                             : r_.place(here(s.agent)) + ": " + r_.agent(s.agent) + " then waits for ever");
+      }
+    }
+  }
+  At here(std::uint32_t a) const {
+    const auto& s = step(a);
+    return {a, s.kind == Step::Kind::begin ? s.position + 1 : s.position};
+  }
+
+  void root(std::uint32_t a) {
+    said_[a] = true;
+    const auto& s = step(a);
+    const auto& w = m_.words[s.sync->word];
+    const auto name = r_.word(w);
+    bool passed = w.known && met(s, w, w.init), counts = w.adds;
+    const Step* by = nullptr;
+    std::uint32_t by_agent = 0;
+    std::size_t posts = 0;
+    for (const auto& c : w.chains)
+      for (const auto i : c.steps) {
+        const auto& post = m_.agents[c.agent].steps[i];
+        ++posts;
+        if (post.sync->op == Op::store && met(s, w, posted(post, w, w.init)))
+          by = &post, by_agent = c.agent, passed = true;
+      }
+    Found f{.rule = "never-met", .places = {here(a)}};
+    const auto value = holds_now(w, s);
+    if (passed) {
+      f.rule = "missed-value";
+      f.message = r_.agent(a) + " may come too late: " + name + " had the value that it waits for, and holds " + value +
+                  " for ever after";
+      if (by) f.places.insert(f.places.begin(), At{by_agent, by->position});
+      f.hint = "let values only grow, and wait with func=ge";
+      f.rests_on = {"E8"};
+    } else if (counts) {
+      f.rule = "unreachable-count";
+      f.message = r_.agent(a) + " waits for a count that is never reached: " + name + " ends at " + value;
+      f.hint = "count the fences and atomics that reach this signal: " + std::to_string(posts) +
+               " post to it in all, its first value is " + std::to_string(w.init);
+    } else {
+      f.message = r_.agent(a) + " waits for what nobody writes: " + name + " holds " + value +
+                  (posts == 0 ? ", and nothing stores to it" : ", and nothing stores what it waits for");
+      f.hint =
+          posts == 0 ? "a fence, an atomic or a set of " + name + " is missing" : "compare with a value that is stored";
+    }
+    followers(f);
+    r_.add(std::move(f));
+  }
+
+  /// Follows who waits for whom until somebody comes again.
+  void cycle(std::uint32_t a) {
+    std::vector<std::uint32_t> path;
+    while (std::find(path.begin(), path.end(), a) == path.end()) {
+      path.push_back(a);
+      const auto from = helpers(a);
+      // One who waits for somebody of whom all has been said follows from that.
+      const auto next =
+          std::find_if(from.begin(), from.end(), [&](At p) { return at_[p.agent] != kNone && !said_[p.agent]; });
+      if (next == from.end()) return;
+      a = next->agent;
+    }
+    path.erase(path.begin(), std::find(path.begin(), path.end(), a));
+    for (const auto p : path) said_[p] = true;
+    std::rotate(path.begin(), std::min_element(path.begin(), path.end()), path.end());
+    const bool alone = path.size() == 1;
+    Found f{.rule = alone ? "self-wait" : "deadlock"};
+    std::string names;
+    for (std::size_t i = 0; i < path.size(); ++i)
+      names += (i == 0 ? "" : i + 1 == path.size() ? " and " : ", ") + r_.agent(path[i]);
+    f.message = alone ? names + " waits for what it does afterwards" : names + " wait for each other for ever";
+    for (const auto p : path) {
+      f.places.push_back(here(p));
+      const auto& s = step(p);
+      const auto from = helpers(p);
+      const auto place = from.empty() ? std::string() : r_.place(from.front());
+      if (s.kind == Step::Kind::begin) {
+        f.notes.push_back("not submitted before " + place);
+        continue;
+      }
+      const auto& w = m_.words[s.sync->word];
+      f.notes.push_back(r_.word(w) + " holds " + holds_now(w, s) + "; " + (from.size() == 1 ? "only " : "") + place +
+                        ", in " + r_.agent(from.front().agent) + ", helps");
+    }
+    const auto& first = step(path.front());
+    f.hint = alone ? "put the fence or atomic in front of the poll, or into another queue"
+                   : "let one of them go first: another first value of a signal, or its wait behind its post";
+    if (first.kind == Step::Kind::poll && !alone && m_.words[first.sync->word].known)
+      f.hint = "let one of them go first: signal " + r_.word(m_.words[first.sync->word]) +
+               " value=" + std::to_string(static_cast<std::uint32_t>(first.value)) + ", or its poll behind its fence";
+    f.rests_on = {"Q6"};
+    followers(f);
+    r_.add(std::move(f));
+  }
+
+  const Model& m_;
+  Reporter& r_;
+  std::vector<std::uint32_t> at_;
+  std::vector<bool> said_;
+};
+
+}  // namespace
+
+void find_stuck(const Model& m, Reporter& r) {
+  if (!m.cut) Stillness{m, r}.run();
+}
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma

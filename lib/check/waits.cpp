@@ -1,0 +1,244 @@
+// Waits that are met too early, too late, or only if an engine is kind.
+#include "alternatives.hpp"
+#include "report.hpp"
+
+#include <set>
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+namespace {
+
+class Waits {
+ public:
+  Waits(const Model& m, Reporter& r) : m_(m), r_(r), clock_(m.width()) {}
+
+  void run() {
+    for (const auto& [a, i] : m_.acquires) {
+      const auto& s = m_.agents[a].steps[i];
+      if (s.kind != Step::Kind::poll || s.assumed) continue;
+      const auto& w = m_.words[s.sync->word];
+      const auto* before = m_.row(i == 0 ? kNone : m_.agents[a].steps[i - 1].row);
+      std::copy(before, before + m_.width(), clock_.begin());
+      engine(a, s);
+      if (w.messy || w.copied) continue;
+      if (m_.agents[a].kind != Agent::Kind::queue && i > 0)
+        clock_[a] = std::max(clock_[a], m_.agents[a].steps[i - 1].position);
+      const Alternatives alt{m_, w, a, s, clock_.data()};
+      if (w.adds ? stale_count(a, s, w, alt) : stale_flag(a, s, w, alt)) continue;
+      if (w.adds) stays_counted(a, s, w, alt);
+      else stays_flagged(a, s, w, alt);
+    }
+    wide();
+  }
+
+ private:
+  /// Once for each wait of the source, whatever the round.
+  bool first(std::string_view rule, std::uint32_t a, const Step& s) { return said_.insert({rule, a, s.source}).second; }
+
+  /// X2: what it learned by waiting needs an engine that it may hold.
+  void engine(std::uint32_t a, const Step& s) {
+    if (m_.profile.poll_yields || m_.agents[a].kind != Agent::Kind::queue) return;
+    const auto* row = m_.row(s.row);
+    for (std::uint32_t q = 0; q < m_.queue_count(); ++q) {
+      if (q == a || m_.programs[q].engine != m_.programs[a].engine || row[q] <= clock_[q]) continue;
+      if (!first("engine-wait", a, s)) return;
+      r_.add({.rule = "engine-wait",
+              .places = {{q, row[q]}, {a, s.position}},
+              .message = r_.agent(a) + " waits for what " + r_.agent(q) + " does, on the same engine",
+              .hint = "put the two queues on different engines, or both into one queue",
+              .rests_on = {"X2"}});
+      return;
+    }
+  }
+
+  bool stale_flag(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
+    std::optional<At> old;
+    bool any = false;
+    for (std::size_t c = 0; c < w.chains.size(); ++c) {
+      const auto k = alt.known(c);
+      any = any || k > 0;
+      if (k > 0 && met(s, w, posted(alt.post(c, k - 1), w, w.init)) && !alt.hidden(c, k - 1, alt.known()))
+        old = At{w.chains[c].agent, alt.post(c, k - 1).position};
+    }
+    const bool first_value = !any && w.known && met(s, w, w.init);
+    if (!old && !first_value) return false;
+    for (std::size_t c = 0; c < w.chains.size(); ++c)
+      for (auto i = alt.known(c); i < alt.possible(c); ++i) {
+        const auto& post = alt.post(c, i);
+        const auto v = static_cast<std::uint32_t>(post.value), want = static_cast<std::uint32_t>(s.value);
+        const auto f = s.sync->func;
+        const bool meant = f == Compare::gt   ? v == want + 1
+                           : f == Compare::lt ? v + 1 == want
+                           : f == Compare::ne ? met(s, w, posted(post, w, w.init))
+                                              : v == want;
+        if (!meant || post.sync->op != Op::store) continue;
+        if (!first("stale-wait", a, s)) return true;
+        Found f2{
+            .rule = "stale-wait",
+            .places = {{w.chains[c].agent, post.position}, {a, s.position}},
+            .message =
+                r_.agent(a) + " may go on before " + r_.place({w.chains[c].agent, post.position}) + ": " + r_.word(w) +
+                (old ? " still holds what it waits for, from before" : " holds what it waits for from the beginning"),
+            .hint = "wait for a value that is new each time: value=epoch, and func=ge reference=epoch",
+            .rests_on = {old ? "E8" : "E7"}};
+        if (old) f2.places.insert(f2.places.begin(), *old);
+        r_.add(std::move(f2));
+        return true;
+      }
+    return false;
+  }
+
+  bool stale_count(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
+    if (s.epoch < 2 || s.sync->value.factor != 0 || s.sync->high) return false;
+    const auto base = alt.base(alt.known(), alt.known());
+    if (!base) return false;
+    Wide sum = base->value;
+    const Step* next = nullptr;
+    std::uint32_t by = 0;
+    for (std::size_t c = 0; c < w.chains.size(); ++c) {
+      const auto k = alt.known(c);
+      if (k > base->from[c]) sum += w.chains[c].sums[k] - w.chains[c].sums[base->from[c]];
+      if (k < alt.possible(c) && !next) next = &alt.post(c, k), by = w.chains[c].agent;
+    }
+    if (!next || !met(s, w, static_cast<std::uint64_t>(sum))) return false;
+    if (first("stale-wait", a, s))
+      r_.add({.rule = "stale-wait",
+              .places = {{by, next->position}, {a, s.position}},
+              .message = r_.agent(a) + " may go on before " + r_.place({by, next->position}) + ": " + r_.word(w) +
+                         " still holds the count of the round before",
+              .hint = "count on: wait for a number that grows with each round, as N*epoch does",
+              .rests_on = {"E8"}});
+    return true;
+  }
+
+  /// Once met, does it stay met until the wait has seen it, whatever else is stored?
+  void stays_flagged(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
+    std::vector<std::uint32_t> done;
+    bool any = false;
+    for (const auto& c : w.chains) {
+      done.push_back(alt.happened(c));
+      any = any || done.back() > 0;
+    }
+    for (std::size_t c = 0; c < w.chains.size(); ++c) {
+      if (done[c] > 0 && !met(s, w, posted(alt.post(c, done[c] - 1), w, w.init)) && !alt.hidden(c, done[c] - 1, done))
+        return lost(a, s, w, {w.chains[c].agent, alt.post(c, done[c] - 1).position});
+      const bool rises =
+          w.chains[c].rising && (s.sync->func == Compare::ge || s.sync->func == Compare::gt) && s.sync->mask == ~0u;
+      for (auto i = done[c]; i < alt.possible(c); ++i) {
+        if (!met(s, w, posted(alt.post(c, i), w, w.init)))
+          return lost(a, s, w, {w.chains[c].agent, alt.post(c, i).position});
+        if (rises) break;
+      }
+    }
+  }
+
+  void stays_counted(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
+    std::vector<std::uint32_t> done;
+    auto all = alt.possible();
+    for (std::size_t c = 0; c < w.chains.size(); ++c) {
+      done.push_back(alt.happened(w.chains[c]));
+      all[c] = std::max(all[c], done[c]);
+      for (auto i = done[c]; w.chains[c].stores && i < all[c]; ++i)
+        if (alt.post(c, i).sync->op != Op::add && !met(s, w, posted(alt.post(c, i), w, w.init)))
+          return lost(a, s, w, {w.chains[c].agent, alt.post(c, i).position});
+    }
+    const auto base = alt.base(done, all);
+    if (!base) return;  // stores in no order, which is said
+    Wide low = base->value, high = low;
+    At next{};
+    for (std::size_t c = 0; c < w.chains.size(); ++c) {
+      const auto& sums = w.chains[c].sums;
+      const auto from = std::max(done[c], base->from[c]);
+      const auto here = sums[from] - sums[base->from[c]];
+      Wide down = 0, up = 0;
+      for (auto i = from; i < all[c]; ++i) {
+        if (next.position == 0) next = {w.chains[c].agent, alt.post(c, i).position};
+        down = std::min(down, sums[i + 1] - sums[from]);
+        up = std::max(up, sums[i + 1] - sums[from]);
+        if ((w.chains[c].up || w.chains[c].down) && i + 1 < all[c]) i = all[c] - 2;  // the last says all
+      }
+      low += here + down;
+      high += here + up;
+    }
+    if (!holds_between(s, w, low, high)) lost(a, s, w, next);
+  }
+  static bool holds_between(const Step& s, const Word& w, Wide low, Wide high) {
+    if (low == high) return met(s, w, static_cast<std::uint64_t>(low));
+    const bool narrow = s.sync->bytes == 4;
+    if (narrow && s.sync->mask != ~0u) return false;
+    const Wide window = Wide{1} << (narrow || w.bytes == 4 ? 32 : 64);
+    if (s.sync->high) return low >= 0 && low / window == high / window && met(s, w, static_cast<std::uint64_t>(low));
+    if (low < 0 || low / window != high / window) return false;
+    const bool ends = met(s, w, static_cast<std::uint64_t>(low)) && met(s, w, static_cast<std::uint64_t>(high));
+    const Wide reference = narrow ? Wide{s.value & 0xffffffff} : Wide{s.value};
+    if (s.sync->func == Compare::ne) return ends && !(low % window <= reference && reference <= high % window);
+    return ends;  // every other comparison holds between two values of which it holds
+  }
+
+  void lost(std::uint32_t a, const Step& s, const Word& w, At by) {
+    const bool reset = by.position != 0 && m_.agents[by.agent].kind == Agent::Kind::host && !w.adds;
+    const std::string_view rule = reset ? "reset-while-polled" : "missed-value";
+    if (!first(rule, a, s)) return;
+    Found f{.rule = rule, .places = {{a, s.position}}, .rests_on = {"E8"}};
+    if (by.position != 0) f.places.insert(f.places.begin(), by);
+    if (reset) {
+      f.message = r_.agent(by.agent) + " may reset " + r_.word(w) + " while " + r_.agent(a) + " still polls it";
+      f.hint = "reset it when everybody's completion is seen, or never: values that only grow need no reset";
+    } else if (w.adds) {
+      f.message =
+          r_.agent(a) + " may miss the value of " + r_.word(w) + ": the count may go on before the wait has seen it";
+      f.hint = s.sync->func == Compare::eq ? "compare with func=ge (or le, where it counts down)"
+                                           : "nothing that counts further may run before the wait is met";
+    } else {
+      f.message =
+          r_.agent(a) + " may miss the value of " + r_.word(w) + ": another may be stored before the wait has seen it";
+      f.hint = "let values only grow, and wait with func=ge; or store the next one when the wait is met";
+    }
+    r_.add(std::move(f));
+  }
+
+  /// Q8: a word of 64 bits that is polled in halves, and goes up and down.
+  void wide() {
+    for (const auto& [a, i] : m_.acquires) {
+      const auto& s = m_.agents[a].steps[i];
+      if (s.kind != Step::Kind::poll || !s.sync->high) continue;
+      const auto& w = m_.words[s.sync->word];
+      Wide low = static_cast<Wide>(w.init), high = low;
+      bool up = true, down = true;
+      for (const auto& c : w.chains) {
+        for (const auto k : c.steps) {
+          const auto& post = m_.agents[c.agent].steps[k];
+          if (post.sync->op != Op::add) {
+            low = std::min(low, Wide{post.value}), high = std::max(high, Wide{post.value});
+            down = false;
+          } else {
+            (addend(post) > 0 ? high : low) += addend(post);
+          }
+        }
+        up = up && c.up && (!c.stores || c.rising);
+        down = down && c.down;
+      }
+      const auto window = Wide{1} << 32;
+      if (up || down || (low >= 0 && low / window == high / window) || !first("wide-poll", a, s)) continue;
+      r_.add({.rule = "wide-poll",
+              .places = {{a, s.position}},
+              .message = r_.agent(a) + " polls the halves of " + r_.word(w) + ", which does not only grow",
+              .hint = "let the word only grow (or only shrink), or keep it in 32 bits",
+              .rests_on = {"Q8"}});
+    }
+  }
+
+  const Model& m_;
+  Reporter& r_;
+  std::vector<std::uint32_t> clock_;
+  std::set<std::tuple<std::string_view, std::uint32_t, std::uint32_t>> said_;
+};
+
+}  // namespace
+
+void find_bad_waits(const Model& m, Reporter& r) { Waits{m, r}.run(); }
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,97 @@
+// What polls and posts meet at.
+#include "model.hpp"
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+
+void Model::join_words() {
+  std::vector<Sync*> all;
+  for (auto& p : programs)
+    for (auto& i : p.items)
+      if (i.sync.word != kNone) all.push_back(&i.sync);
+  for (auto& h : host_syncs_)
+    for (auto& y : h)
+      if (y.word != kNone) all.push_back(&y);
+  for (const auto* y : all)
+    if (y->bytes == 8) wide_.push_back(y->address & ~std::uint64_t{7});
+  std::sort(wide_.begin(), wide_.end());
+  wide_.erase(std::unique(wide_.begin(), wide_.end()), wide_.end());
+  for (auto* y : all) y->word = add_word(*y);
+  for (auto* y : all) y->high = words[y->word].bytes == 8 && y->bytes == 4 && (y->address & 4) != 0;
+}
+
+std::uint32_t Model::add_word(const Sync& y) {
+  const auto base = y.address & ~std::uint64_t{7};
+  const bool wide = std::binary_search(wide_.begin(), wide_.end(), base);
+  const auto address = wide ? base : y.address;
+  const auto [at, added] = word_of_.try_emplace(address, static_cast<std::uint32_t>(words.size()));
+  if (added) words.push_back({.address = address, .bytes = wide ? 8u : 4u});
+  return at->second;
+}
+
+void Model::first_values() {
+  for (const auto& g : schedule.signals) {
+    const auto at = canonical(link_signal(static_cast<std::size_t>(&g - schedule.signals.data())));
+    for (const auto offset : {0u, 4u}) {
+      if (const auto w = word_of_.find(at + offset); w != word_of_.end() && offset * 8 < g.bits) {
+        auto& word = words[w->second];
+        word.init = g.value >> (offset * 8) & (word.bytes == 4 ? 0xffffffff : ~std::uint64_t{0});
+        word.known = word.bytes * 8 <= g.bits;
+        word.polled = true;  // for now: it is a signal's
+      }
+    }
+  }
+  for (auto& w : words) {
+    if (std::exchange(w.polled, false)) continue;
+    const auto l = locate(schedule, GpuVa{w.address});
+    w.known = l && !l->signal && schedule.buffers[l->index].init != Init::random;
+    if (w.known && schedule.buffers[l->index].init == Init::poison)
+      w.init = std::uint64_t{0x0101010101010101} * kPoison & (w.bytes == 4 ? 0xffffffff : ~std::uint64_t{0});
+  }
+}
+
+void Model::chain() {
+  for (std::uint32_t a = 0; a < agents.size(); ++a) {
+    const auto& agent = agents[a];
+    // Where fences are in no order among themselves, each is a chain of its own.
+    const bool apart = agent.kind == Agent::Kind::queue && !profile.fences_ordered;
+    for (std::uint32_t i = 0; i < agent.steps.size(); ++i) {
+      const auto& s = agent.steps[i];
+      if (!s.sync || s.sync->word == kNone) continue;
+      auto& w = words[s.sync->word];
+      if (s.kind == Step::Kind::poll) w.polled = true;
+      if (s.kind != Step::Kind::post) continue;
+      if (s.sync->op == Op::unknown || (s.sync->high && s.sync->op != Op::store) ||
+          (w.bytes == 8 && s.sync->bytes == 4 && s.sync->high))
+        w.messy = true;
+      if (w.chains.empty() || w.chains.back().agent != a || apart) w.chains.push_back({.agent = a, .sums = {0}});
+      auto& c = w.chains.back();
+      if (!c.steps.empty()) c.rising = c.rising && agent.steps[c.steps.back()].value <= s.value;
+      c.steps.push_back(i);
+      const auto n = s.sync->op == Op::add ? addend(s) : Wide{0};
+      c.sums.push_back(c.sums.back() + n);
+      c.up = c.up && n >= 0;
+      c.down = c.down && n <= 0;
+      c.stores = c.stores || s.sync->op != Op::add;
+      (s.sync->op == Op::add ? w.adds : w.stores) = true;
+    }
+  }
+  // A copy that stores to a word that is waited for: all of them, by address.
+  std::vector<std::uint32_t> by_address(words.size());
+  for (std::uint32_t i = 0; i < by_address.size(); ++i) by_address[i] = i;
+  std::sort(by_address.begin(), by_address.end(), [&](auto a, auto b) { return words[a].address < words[b].address; });
+  for (const auto& p : programs)
+    for (const auto& t : p.touches) {
+      if (t.mode != Mode::write) continue;
+      auto at = std::lower_bound(by_address.begin(), by_address.end(), t.begin,
+                                 [&](auto i, std::uint64_t v) { return words[i].address + words[i].bytes <= v; });
+      for (; at != by_address.end() && words[*at].address < t.end; ++at) words[*at].copied = true;
+    }
+}
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma
