@@ -1,6 +1,7 @@
 // What any Device must do. Deadlines here are long: they end a test that would hang, and decide nothing.
 #include "conformance.hpp"
 
+#include "sdma/device/queues.hpp"
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/recipes.hpp"
 #include "sdma/sync/wait.hpp"
@@ -50,11 +51,12 @@ struct Lane {
   /// Packets, and a fence behind them; waits for room.
   template <class... P> void submit(const P&... p) {
     ++epoch;
+    const auto end = soon();
     for (Backoff b;;) {
       const auto e = ring.submit(p..., Fence{.addr = done->va, .value = epoch});
       if (e == Errc::ok) return;
       REQUIRE(e == Errc::no_space);
-      REQUIRE(b.step(soon()));
+      REQUIRE(b.step(end));
     }
   }
   bool finish(Deadline d = soon()) { return wait(*done, Compare::ge, epoch, d, ring).has_value(); }
@@ -118,6 +120,73 @@ TEST_CASE("an engine has as many queues as the topology says, and slots come bac
     Lane again(d, {.engine = EngineId{3}});
     again.submit(Nop{});
     REQUIRE(again.finish());
+  });
+}
+
+TEST_CASE("all queues of all engines of a GPU at once") {
+  on_each([](Device& d, const DeviceUnderTest&) {
+    const auto& gpu = d.topology().gpus[0];
+    const auto n = gpu.engines() * gpu.queues_per_engine;
+    auto words = host_memory(d, n * 4);
+    std::vector<std::unique_ptr<Lane>> lanes;
+    for (std::uint32_t i = 0; i < n; ++i)
+      lanes.push_back(
+          std::make_unique<Lane>(d, QueueRequest{.engine = EngineId{i % gpu.engines()}, .ring_bytes = 4096}));
+    for (std::uint32_t round = 1; round <= 3; ++round) {
+      for (std::uint32_t i = 0; i < n; ++i) {
+        const std::uint32_t value = round * 1000 + i;
+        lanes[i]->submit(Write{.dst = words.va() + i * 4, .data = std::span<const std::uint32_t>(&value, 1)});
+      }
+      for (auto& l : lanes) REQUIRE(l->finish());
+      for (std::uint32_t i = 0; i < n; ++i) CHECK(words.as<std::uint32_t>()[i] == round * 1000 + i);
+    }
+    CHECK_FALSE(d.create_queue({.engine = EngineId{0}}));
+  });
+}
+
+TEST_CASE("a driver may choose the engine") {
+  on_each([](Device& d, const DeviceUnderTest&) {
+    const auto& gpu = d.topology().gpus[0];
+    for (const auto pick : {EnginePick::any_host, EnginePick::any_xgmi}) {
+      Lane a(d, {.pick = pick}), b(d, {.pick = pick});
+      for (auto* l : {&a, &b}) {
+        const auto e = l->queue.engine();
+        if (e != kUnknownEngine) CHECK((e.value < gpu.host_engines) == (pick == EnginePick::any_host));
+        l->submit(Nop{});
+        REQUIRE(l->finish());
+      }
+      if (a.queue.engine() != kUnknownEngine) CHECK(a.queue.engine() != b.queue.engine());
+    }
+  });
+}
+
+TEST_CASE("one queue for each engine, when it is first asked for, and a drain") {
+  on_each([](Device& d, const DeviceUnderTest&) {
+    auto done = must(d.create_signal()), end = must(d.create_signal());
+    auto src = gpu_memory(d, 0, 4096), dst = gpu_memory(d, 2, 4096);
+    EngineQueues queues{d, 4096};
+    auto* there = must(queues.between(GpuId{0}, GpuId{2}));
+    CHECK(there == must(queues.on(GpuId{0}, *d.topology().engine_for(GpuId{0}, GpuId{2}))));
+    CHECK(there != must(queues.host(GpuId{0}, HostDirection::to_host)));
+    CHECK_FALSE(queues.between(GpuId{0}, GpuId{99}));
+    pattern(src.host(), 4);
+    CHECK(d.flush_host_writes(GpuId{0}) == Errc::ok);
+    CHECK(d.flush_host_writes(GpuId{99}) == Errc::bad_argument);
+    auto slot = there->ring.reserve(64);
+    REQUIRE(slot);
+    Writer w{slot->dwords};
+    REQUIRE(w.copy({.src = src.va(), .dst = dst.va(), .bytes = 4096}) == Errc::ok);
+    REQUIRE(complete(w, d.topology(), GpuId{0}, std::nullopt, *done, 1) == Errc::ok);
+    there->ring.publish(*slot, w.written().size());
+    REQUIRE(drain(there->ring, *end, 1, soon()));
+    CHECK(done->load() == 1);
+    std::array<std::byte, 4096> seen{};
+    CHECK(d.peek(dst.va(), seen) == Errc::ok);
+    CHECK(equal(seen, src.host()));
+    REQUIRE(there->ring.submit(PollMem{.addr = done->va, .func = Compare::eq, .reference = 7}) == Errc::ok);
+    const auto stuck = drain(there->ring, *end, 2, briefly());
+    REQUIRE_FALSE(stuck);
+    CHECK(stuck.error().committed > stuck.error().read);
   });
 }
 
@@ -241,6 +310,7 @@ TEST_CASE("engines hand a buffer to each other by fences and polls") {
 TEST_CASE("a queue that was submitted ahead starts when the host says so, and no earlier") {
   on_each([](Device& d, const DeviceUnderTest&) {
     auto src = host_memory(d, 64), dst = gpu_memory(d, 0, 64);
+    std::memset(dst.host().data(), 0, dst.bytes());
     auto go = must(d.create_signal()), left = must(d.create_signal({.value = 6}));
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t i = 0; i < 6; ++i) {
@@ -369,9 +439,9 @@ TEST_CASE("a queue that goes with work in flight touches nothing afterwards") {
   });
 }
 
-TEST_CASE("a fault stops its queue, is told, and disturbs no other") {
+TEST_CASE("a fault stops its queue, is told, and disturbs no other", "[fault]") {
   on_each([](Device& d, const DeviceUnderTest& under) {
-    if (!under.reports_faults) return;
+    if (!under.names_the_packet) return;
     auto src = host_memory(d, 4096), dst = gpu_memory(d, 0, 4096);
     auto for_one = must(d.allocate({.where = GpuId{0}, .bytes = 4096, .gpus = 1}));
     const std::uint32_t junk = 3;  // no packet has this opcode
@@ -396,6 +466,9 @@ TEST_CASE("a fault stops its queue, is told, and disturbs no other") {
       CHECK(f->dword_count > 0);
       CHECK(f->dwords[0] == slot->dwords[0]);
       CHECK_FALSE(describe(*f).empty());
+      REQUIRE(d.fault(bad.queue));
+      CHECK(d.fault(bad.queue)->kind == kind);
+      CHECK_FALSE(d.fault(good.queue));
       bad.submit(Nop{});
       CHECK_FALSE(bad.finish(Deadline::in(std::chrono::milliseconds(2))));
       good.submit(CopyLinear{.src = src.va(), .dst = dst.va(), .bytes = 64});
@@ -416,9 +489,67 @@ TEST_CASE("a fault stops its queue, is told, and disturbs no other") {
   });
 }
 
-TEST_CASE("memory that is freed faults, and its neighbours do not") {
+TEST_CASE("a fault that a kernel driver tells takes all queues of its GPU", "[fault]") {
   on_each([](Device& d, const DeviceUnderTest& under) {
-    if (!under.reports_faults) return;
+    if (under.names_the_packet) return;
+    auto src = host_memory(d, 4096), dst = gpu_memory(d, 1, 4096);
+    Lane bad(d, {.gpu = GpuId{1}, .engine = EngineId{6}}), near(d, {.gpu = GpuId{1}, .engine = EngineId{7}}),
+        far(d, {.gpu = GpuId{2}, .engine = EngineId{6}});
+    for (auto* l : {&bad, &near, &far}) {
+      l->submit(Nop{});
+      REQUIRE(l->finish());
+      CHECK_FALSE(d.fault(l->queue));
+    }
+    CHECK(d.wait_fault(Deadline{}).error() == Errc::timed_out);
+    std::vector<std::thread> waiters;  // each fault goes to one of them
+    std::atomic<int> told{0};
+    for (int i = 0; i < 2; ++i) waiters.emplace_back([&] { told += d.wait_fault(soon()).has_value(); });
+    bad.submit(CopyLinear{.src = src.va(), .dst = GpuVa{0x1000}, .bytes = 64});
+    const auto end = soon();
+    for (Backoff b; !d.fault(bad.queue);) REQUIRE(b.step(end));
+    const auto f = d.fault(bad.queue);
+    CHECK(f->kind == FaultKind::unmapped);
+    CHECK(f->gpu == GpuId{1});
+    CHECK(f->va == GpuVa{0x1000});
+    CHECK(describe(*f).find("0x1000") != std::string::npos);
+    near.submit(Nop{});
+    CHECK_FALSE(near.finish(briefly()));
+    // Another GPU goes on, but what the process is told is not to be trusted any more.
+    far.submit(CopyLinear{.src = src.va(), .dst = dst.va(), .bytes = 64});
+    CHECK(far.finish());
+    CHECK(d.fault(far.queue));
+    const auto refused = d.create_queue({.gpu = GpuId{1}});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.find("stopped") != std::string::npos);
+    CHECK(d.create_queue({.gpu = GpuId{2}}));
+    far.submit(CopyLinear{.src = GpuVa{0x2000}, .dst = dst.va(), .bytes = 64});
+    for (auto& w : waiters) w.join();
+    CHECK(told == 2);
+    CHECK(d.fault(far.queue)->va == GpuVa{0x2000});
+    CHECK(d.fault(bad.queue)->va == GpuVa{0x1000});
+  });
+}
+
+TEST_CASE("what an engine never reports is found by the deadline") {
+  on_each([](Device& d, const DeviceUnderTest& under) {
+    if (under.names_the_packet) return;
+    Lane junk(d, {.engine = EngineId{3}}), good(d, {.engine = EngineId{4}});
+    auto slot = junk.ring.reserve(4);
+    REQUIRE(slot);
+    slot->dwords[0] = 3;  // no packet has this opcode
+    junk.ring.publish(*slot, 1);
+    const auto r = wait(*junk.done, Compare::eq, 1, briefly(), junk.ring);
+    REQUIRE_FALSE(r);
+    CHECK(r.error().read < r.error().committed);
+    CHECK_FALSE(d.fault(junk.queue));
+    good.submit(Nop{});
+    CHECK(good.finish());
+  });
+}
+
+TEST_CASE("memory that is freed faults, and its neighbours do not", "[fault]") {
+  on_each([](Device& d, const DeviceUnderTest& under) {
+    if (!under.names_the_packet) return;
     auto a = host_memory(d, 4096), b = host_memory(d, 4096);
     const auto old = b.va();
     Lane lane(d);
@@ -430,6 +561,7 @@ TEST_CASE("memory that is freed faults, and its neighbours do not") {
     REQUIRE(f);
     CHECK(f->kind == FaultKind::unmapped);
     CHECK(f->va == old);
+    CHECK(d.fault(lane.queue));
   });
 }
 
@@ -477,8 +609,8 @@ TEST_CASE("memory is where and how it was asked for") {
     CHECK(a.host().size() == 100);
     CHECK(a.bytes() == 100);
     CHECK(a.va().value % 4096 == 0);
-    CHECK(all_are(a.host(), 0));
     CHECK(a.as<std::uint32_t>().size() == 25);
+    CHECK(all_are(host_memory(d, 5000).host(), 0));
     auto big = must(d.allocate({.bytes = 1, .alignment = 1 << 21}));
     CHECK(big.va().value % (1 << 21) == 0);
     auto hidden = must(d.allocate({.where = GpuId{0}, .bytes = 64, .host_access = false}));
@@ -529,6 +661,8 @@ TEST_CASE("requests that cannot be met say what, where and what to do") {
     refused(d.allocate({.where = GpuId{0}, .bytes = d.topology().gpus[0].memory_bytes + 1}), "allocate",
             "out of memory");
     refused(d.allocate({.bytes = ~0ull}), "allocate", "out of memory");
+    refused(d.allocate({.bytes = 1ull << 46}), "allocate", "out of memory");
+    refused(d.create_queue({.gpu = GpuId{n}, .pick = EnginePick::any_xgmi}), "create_queue", "no gpu");
     refused(d.create_signal({.where = GpuId{n}}), "gpu", "no gpu");
   });
 }

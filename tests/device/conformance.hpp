@@ -12,9 +12,10 @@ struct DeviceUnderTest {
   std::string name{};
   std::function<std::unique_ptr<sdma::Device>()> open{};
   bool watches_wptr = true;  ///< queues without a doorbell
-  bool reports_faults =
-      true;  ///< with queue, position and packet; a device that cannot shows a queue that stands still
+  bool names_the_packet =
+      true;  ///< faults with queue, position and packet, of that queue alone; else as a kernel driver
+             ///< tells them: GPU and page, and no queue of the GPU goes on
 };
 
-/// At least two GPUs each.
+/// At least three GPUs each.
 std::vector<DeviceUnderTest> devices_under_test();

@@ -90,6 +90,21 @@ TEST_CASE("options that make no node are refused") {
   CHECK_FALSE(d->create_queue({.engine = EngineId{2}}));
 }
 
+TEST_CASE("a queue's fault goes with its queue") {
+  auto d = *SoftDevice::open({.gpus = 1});
+  auto queue = *d->create_queue({}), other = *d->create_queue({});
+  Ring<> ring{queue.memory()};
+  REQUIRE(ring.submit(Fence{.addr = GpuVa{64}, .value = 1}) == Errc::ok);
+  const auto f = d->wait_fault(soon());
+  REQUIRE(f);
+  REQUIRE(d->fault(queue));
+  CHECK(describe(*d->fault(queue)) == describe(*f));
+  CHECK_FALSE(d->fault(other));
+  CHECK(d->lost_faults() == 0);
+  queue = *d->create_queue({});
+  CHECK_FALSE(d->fault(queue));
+}
+
 TEST_CASE("VAs differ from host addresses where they are asked to") {
   auto d = *SoftDevice::open({.gpus = 1, .va_base = GpuVa{1ull << 40}});
   auto a = *d->allocate({.bytes = 4096}), b = *d->allocate({.bytes = 4096});

@@ -68,12 +68,13 @@ TEST_CASE("nodes that are neither a processor nor a GPU do not count") {
   files["nodes/2/gpu_id"] = "7\n";
   files["nodes/2/properties"] = "cpu_cores_count 0\nsimd_count 0\n";
   auto more = to_sysfs(numbered(*mi300x(2)));
-  files["nodes/3/gpu_id"] = more["nodes/2/gpu_id"];
-  files["nodes/3/properties"] = more["nodes/2/properties"];
+  // A number that is missing is a GPU that this user may not see, and no end.
+  files["nodes/5/gpu_id"] = more["nodes/2/gpu_id"];
+  files["nodes/5/properties"] = more["nodes/2/properties"];
   const auto node = from_sysfs(files);
   REQUIRE(node);
   REQUIRE(node->gpus.size() == 2);
-  CHECK(node->gpus[1].kfd_node == 3);
+  CHECK(node->gpus[1].kfd_node == 5);
   CHECK(node->topology.gpus[1].gfx == 90402);
 }
 
@@ -93,7 +94,7 @@ TEST_CASE("a directory is read as the map is") {
   const auto root = fs::temp_directory_path() / "sdma-sysfs-test";
   fs::remove_all(root);
   CHECK_FALSE(read_sysfs(root.string()));
-  const auto files = to_sysfs(numbered(*mi300x(2)));
+  auto files = to_sysfs(numbered(*mi300x(2)));
   for (const auto& [path, text] : files) {
     fs::create_directories((root / path).parent_path());
     std::ofstream(root / path) << text;
@@ -101,5 +102,7 @@ TEST_CASE("a directory is read as the map is") {
   const auto read = read_sysfs(root.string());
   fs::remove_all(root);
   REQUIRE(read);
+  std::erase_if(files,
+                [](const auto& f) { return f.first.find("/caches/") != std::string::npos; });  // nobody asks for them
   CHECK(*read == files);
 }

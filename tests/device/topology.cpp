@@ -23,6 +23,20 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 }  // namespace
 
+TEST_CASE("completion by an atomic only where every link carries one") {
+  auto t = *mi300x(3);
+  CHECK(t.completion(GpuId{0}, {}) == Completion::atomic);
+  CHECK(t.completion(GpuId{0}, GpuId{2}) == Completion::atomic);
+  for (auto& l : t.links)
+    if (l.from == End::gpu(0)) l.atomics_64 = false;
+  CHECK(t.completion(GpuId{0}, {}) == Completion::fence);
+  CHECK(t.completion(GpuId{0}, GpuId{2}) == Completion::fence);
+  CHECK(t.completion(GpuId{0}, GpuId{0}) == Completion::atomic);
+  CHECK(t.completion(GpuId{1}, {}) == Completion::atomic);
+  t.links.clear();
+  CHECK(t.completion(GpuId{1}, {}) == Completion::fence);
+}
+
 TEST_CASE("eight MI300X: every pair has the engine that drivers recommend") {
   const auto t = mi300x();
   REQUIRE(t);

@@ -1,0 +1,247 @@
+// What only a device of the kernel driver promises: what is missing and what to do, who the GPU is, where pointers lie, what a
+// fork leaves. Run on a node of three GPUs at least.
+#include "sdma/device/kfd.hpp"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "sdma/sync/wait.hpp"
+#include "support/catch.hpp"
+
+using namespace sdma;
+namespace fs = std::filesystem;
+
+namespace {
+
+Deadline soon() { return Deadline::in(std::chrono::seconds(60)); }
+
+/// Newer or older than the machine's, if the build has it.
+const char* library() { return std::getenv("SDMA_TEST_LIBHSAKMT"); }
+KfdOptions options() {
+  KfdOptions o;
+  if (library()) o.libhsakmt = library();
+  return o;
+}
+
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("sdma-kfd-" + std::to_string(getpid()));
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+  void write(const SysfsFiles& files) const {
+    for (const auto& [name, text] : files) {
+      fs::create_directories((path / name).parent_path());
+      std::ofstream(path / name) << text;
+    }
+  }
+};
+
+/// The reason why it does not open, and that it says what to do.
+std::string refused(const KfdOptions& o) {
+  const auto missing = KfdDevice::missing(o);
+  const auto d = KfdDevice::open(o);
+  REQUIRE_FALSE(d);
+  REQUIRE_FALSE(missing.empty());
+  CHECK(to_string(missing.front()) == to_string(d.error()));
+  CHECK_FALSE(d.error().hint.empty());
+  return to_string(d.error());
+}
+bool contains(const std::string& text, const std::string& part) {
+  INFO(text);
+  CHECK(text.find(part) != std::string::npos);
+  return text.find(part) != std::string::npos;
+}
+
+void replace(std::string& text, const std::string& what, const std::string& by) {
+  const auto at = text.find(what);
+  REQUIRE(at != std::string::npos);
+  text.replace(at, what.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("what is missing is said, and what to do", "[kfd]") {
+  auto o = options();
+  CHECK(KfdDevice::missing(o).empty());
+  o.libhsakmt = "libnothing.so.1";
+  CHECK(contains(refused(o), "libnothing.so.1"));
+  o.libhsakmt = "libc.so.6";
+  CHECK(contains(refused(o), "it has no hsaKmt"));
+  o = options();
+  o.kfd = "/dev/no-kfd";
+  CHECK(contains(refused(o), "/dev/no-kfd: error: it is not there"));
+  o = options();
+  o.render = "/dev/dri/no-renderD";
+  CHECK(contains(refused(o), "/dev/dri/no-renderD128: error: it is not there"));
+  CHECK(KfdDevice::missing(o).size() >= 3);  // one a GPU
+  o = options();
+  o.topology = "/nowhere";
+  CHECK(contains(refused(o), "/nowhere"));
+  o.kfd = "/dev/no-kfd";
+  CHECK(KfdDevice::missing(o).size() == 2);
+}
+
+TEST_CASE("no rights: whose group it is", "[kfd]") {
+  const Folder folder;
+  const auto file = folder.path / "kfd";
+  std::ofstream(file) << "";
+  REQUIRE(::chmod(file.c_str(), 0) == 0);
+  const auto child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && seteuid(65534) != 0) _exit(3);
+    auto o = options();
+    o.kfd = file.string();
+    const auto missing = KfdDevice::missing(o);
+    _exit(!missing.empty() && to_string(missing.front()).find("no rights") != std::string::npos &&
+                  missing.front().hint.find("group") != std::string::npos
+              ? 0
+              : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("GPUs that are no gfx94x are left out; a node without one does not open", "[kfd]") {
+  auto files = *read_sysfs();
+  const auto all = *from_sysfs(files);
+  const auto of = [&](std::size_t g) -> std::string& {
+    return files["nodes/" + std::to_string(all.gpus[g].kfd_node) + "/properties"];
+  };
+  replace(of(1), "gfx_target_version 90402", "gfx_target_version 90010");
+  const Folder folder;
+  folder.write(files);
+  auto o = options();
+  o.topology = folder.path.string();
+  {
+    auto d = KfdDevice::open(o);
+    REQUIRE(d);
+    const auto& t = (*d)->topology();
+    REQUIRE(t.gpus.size() == all.gpus.size() - 1);
+    CHECK((*d)->gpus()[1].kernel == all.gpus[2]);
+    const auto* link = t.link(End::gpu(0), End::gpu(1));
+    REQUIRE(link);
+    CHECK(link->engine_mask == all.topology.link(End::gpu(0), End::gpu(2))->engine_mask);
+    CHECK((*d)->create_queue({.gpu = GpuId{1}}));
+  }
+  for (std::size_t g = 0; g < all.gpus.size(); ++g)
+    if (g != 1) replace(of(g), "gfx_target_version 90402", "gfx_target_version 90010");
+  folder.write(files);
+  CHECK(contains(refused(o), "no gfx94x: this node has gfx90a"));
+}
+
+TEST_CASE("each GPU says who it is", "[kfd]") {
+  auto d = *KfdDevice::open(options());
+  REQUIRE(d->gpus().size() == d->topology().gpus.size());
+  for (const auto& g : d->gpus()) {
+    CHECK(g.driver.find("amdgpu 3.") == 0);
+    CHECK(g.sdma_firmware != 0);
+    CHECK(g.compute_firmware != 0);
+    CHECK(g.clock_hz == 100'000'000);
+    CHECK(g.kernel.gpu_id != 0);
+  }
+  CHECK(d->version().find("1.") == 0);
+}
+
+TEST_CASE("ring and pointers lie as the engine and its firmware need them", "[kfd]") {
+  auto d = *KfdDevice::open(options());
+  auto q = *d->create_queue({.ring_bytes = 8192});
+  const auto& m = q.memory();
+  CHECK(refusal(m).empty());
+  CHECK(reinterpret_cast<std::uintptr_t>(m.dwords.data()) % 4096 == 0);
+  CHECK(m.doorbell);
+  CHECK(*m.rptr == 0);
+  CHECK(*m.wptr == 0);
+  if (!library()) CHECK(reinterpret_cast<std::uintptr_t>(m.wptr) / 64 != reinterpret_cast<std::uintptr_t>(m.rptr) / 64);
+  const auto watched = d->create_queue({.watch_wptr = true});
+  REQUIRE_FALSE(watched);
+  CHECK(contains(to_string(watched.error()), "does not watch wptr"));
+}
+
+TEST_CASE("an older driver takes no engine's name, and one that is too old nothing", "[kfd]") {
+  if (!library()) return;
+  const auto pretend = [](const char* minor) { REQUIRE(::setenv("SDMA_TEST_KFD_MINOR", minor, 1) == 0); };
+  pretend("5");
+  CHECK(contains(refused(options()), "too old"));
+  pretend("16");
+  {
+    auto d = *KfdDevice::open(options());
+    const auto exact = d->create_queue({.engine = EngineId{2}});
+    REQUIRE_FALSE(exact);
+    CHECK(contains(to_string(exact.error()), "any_xgmi"));
+    CHECK(d->create_queue({.pick = EnginePick::any_xgmi}));
+  }
+  ::unsetenv("SDMA_TEST_KFD_MINOR");
+}
+
+TEST_CASE("two devices of one process share the node", "[kfd]") {
+  auto a = *KfdDevice::open(options()), b = *KfdDevice::open(options());
+  auto memory = *a->allocate({.bytes = 4096});
+  std::memset(memory.host().data(), 7, 4096);
+  auto done = *b->create_signal();
+  {
+    auto q = *b->create_queue({.engine = EngineId{5}});
+    Ring<> ring{q.memory()};
+    a.reset();  // its memory has a handle still
+    REQUIRE(ring.submit(CopyLinear{.src = memory.va(), .dst = memory.va() + 2048, .bytes = 64},
+                        Fence{.addr = done->va, .value = 1}) == Errc::ok);
+    CHECK(wait(*done, Compare::eq, 1, soon(), ring));
+  }
+}
+
+TEST_CASE("a tick is the host's time", "[kfd]") {
+  auto d = *KfdDevice::open(options());
+  const auto before = Deadline::Clock::now();
+  const auto c = *d->clock(GpuId{1});
+  const auto after = Deadline::Clock::now();
+  CHECK(before <= c.host);
+  CHECK(c.host <= after);
+  CHECK(c.at(c.ticks) == c.host);
+  CHECK(c.at(c.ticks + c.hz) == c.host + std::chrono::seconds(1));
+}
+
+TEST_CASE("the child of a fork of a KFD device ends, and says what it cannot do", "[kfd]") {
+  auto d = *KfdDevice::open(options());
+  auto memory = *d->allocate({.bytes = 4096});
+  auto event = *d->create_event();
+  auto done = *d->create_signal();
+  auto q = *d->create_queue({});
+  Ring<> ring{q.memory()};
+  const auto child = fork();
+  if (child == 0) {
+    int bad = 0;
+    const auto in = [](int ms) { return Deadline::in(std::chrono::milliseconds(ms)); };
+    std::array<std::byte, 4> bytes{};
+    bad += d->create_queue({}).has_value();
+    bad += d->allocate({.bytes = 1}).has_value();
+    bad += d->create_signal().has_value();
+    bad += d->create_event().has_value();
+    bad += d->wait_event(event, in(1)) == Errc::ok;
+    bad += d->wait_fault(in(1)).has_value();
+    bad += d->clock(GpuId{0}).has_value();
+    bad += d->peek(memory.va(), bytes) == Errc::ok;
+    bad += d->flush_host_writes(GpuId{0}) == Errc::ok;
+    q.reset();
+    memory.reset();
+    event.reset();
+    done.reset();
+    d.reset();
+    _exit(bad);
+  }
+  REQUIRE(child > 0);
+  int status = -1;
+  const auto end = soon();
+  pid_t ended = 0;
+  for (Backoff b; ended == 0 && b.step(end);) ended = waitpid(child, &status, WNOHANG);
+  REQUIRE(ended == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  REQUIRE(ring.submit(Fence{.addr = done->va, .value = 3}) == Errc::ok);
+  CHECK(wait(*done, Compare::eq, 3, soon(), ring));
+}
