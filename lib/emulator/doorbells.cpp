@@ -111,12 +111,12 @@ void Doorbells::take_faults() noexcept {
   while (::read(fault_, &message, sizeof message) == sizeof message) {}
 }
 
-void Doorbells::sleep(std::uint64_t nap, bool short_nap) noexcept {
+bool Doorbells::sleep(std::uint64_t nap, bool short_nap) noexcept {
   const bool watched = armed_;
   if (!armed_ && now() >= open_until_ && open()) {
     const bool look = stale_.exchange(false, std::memory_order_acq_rel) || ranges_.empty();
     if (look ? find() : true) {
-      if (protect(true)) return;  // what was stored before the protection is found by one more look
+      if (protect(true)) return false;  // what was stored before the protection is found by one more look
       protect(false);
       stale_.store(true);
     } else {
@@ -139,6 +139,7 @@ void Doorbells::sleep(std::uint64_t nap, bool short_nap) noexcept {
     }
     protect(false);
   }
+  return ready > 0;
 }
 
 }  // namespace sdma::emulator

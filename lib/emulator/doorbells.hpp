@@ -29,8 +29,9 @@ class Doorbells {
   Doorbells& operator=(const Doorbells&) = delete;
 
   /// Until a doorbell is stored, a knock, or at most `nap` ns where nothing better is to be had or `short_nap` is asked for.
-  /// Returns at once when it has just protected the page: look once more.
-  void sleep(std::uint64_t nap, bool short_nap) noexcept;
+  /// Returns at once when it has just protected the page: look once more. True: a store was stopped, or somebody knocked; the
+  /// store itself may be done a moment later.
+  bool sleep(std::uint64_t nap, bool short_nap) noexcept;
   /// The server has work: the page is the program's again. If it was still protected, a doorbell came another way.
   void awake() noexcept {
     if (armed_) {

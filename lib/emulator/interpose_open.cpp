@@ -21,6 +21,7 @@ namespace sdma::emulator {
 namespace {
 
 constexpr const char* kDirectoryName = "sdma-dir";
+constexpr const char* kFileName = "sdma-file-";  ///< and its inode, for fstat
 
 int filled_memfd(const char* name, std::string_view text, int flags) {
   const int fd = ::memfd_create(name, MFD_ALLOW_SEALING | ((flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0u));
@@ -49,7 +50,7 @@ int open_entry(std::string_view path, const Entry& e, int flags) {
     case Kind::directory: return writes ? fail(EISDIR) : filled_memfd(kDirectoryName, path, flags);
     case Kind::text:
       if ((flags & O_DIRECTORY) != 0) return fail(ENOTDIR);
-      return writes ? fail(EACCES) : filled_memfd("sdma-file", e.text, flags);
+      return writes ? fail(EACCES) : filled_memfd((kFileName + std::to_string(e.inode)).c_str(), e.text, flags);
     case Kind::kfd:
     case Kind::render: break;
   }
@@ -57,6 +58,16 @@ int open_entry(std::string_view path, const Entry& e, int flags) {
   if (e.kind == Kind::kfd) override_old_runtime();
   auto* n = Node::get();
   return n ? n->open_node(e.minor, flags) : fail(ENOMEM);
+}
+
+std::uint64_t file_inode(int fd) {
+  char link[32], name[64];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const auto length = SDMA_REAL(readlink)(link, name, sizeof name - 1);
+  if (length <= 0) return 0;
+  name[length] = 0;
+  unsigned long long inode = 0;
+  return std::sscanf(name, "/memfd:sdma-file-%llu ", &inode) == 1 ? inode : 0;
 }
 
 std::string directory_path(int fd) {

@@ -25,7 +25,9 @@ template <class Stat> void fill(Stat& s, const Entry& e) {
     case Kind::directory: s.st_mode = S_IFDIR | 0755; break;
     case Kind::text:
       s.st_mode = S_IFREG | 0444;
-      s.st_size = 4096;  // as files of sysfs: the length is known by reading
+      // sysfs says a page, whatever the text; but these are memfds, which tell a copier's SEEK_HOLE how long they are.
+      s.st_size = static_cast<off_t>(e.text.size());
+      s.st_blocks = (s.st_size + 511) / 512;
       break;
     case Kind::kfd:
       s.st_mode = S_IFCHR | 0666;
@@ -48,6 +50,11 @@ template <class Stat> void disguise(int fd, Stat& s) {
     fill(s, e);
   } else if (const auto path = directory_path(fd); !path.empty()) {
     if (const auto* e = tree().find(path)) fill(s, *e);
+  } else if (const auto inode = file_inode(fd); inode != 0) {
+    const auto bytes = s.st_size;
+    fill(s, Entry{.kind = Kind::text, .inode = inode});
+    s.st_size = bytes;
+    s.st_blocks = (bytes + 511) / 512;
   }
   errno = before;
 }

@@ -16,6 +16,8 @@ struct Found {
 Found find_entry(int dirfd, const char* path);
 /// Opens it; -1 and errno as open would.
 int open_entry(std::string_view path, const Entry&, int flags);
+/// The inode of a text of ours that is open as `fd`; 0 if it is none.
+std::uint64_t file_inode(int fd);
 /// The path of a directory of ours that is open as `fd`; "" if it is none.
 std::string directory_path(int fd);
 

@@ -202,8 +202,8 @@ void Server::rest(Progress p) noexcept {
   const bool waits = p == Progress::waiting;
   if (waits && !polls_.exchange(true)) return;  // one more look behind it, or a nudge is lost
   if (!waits) polls_.store(false);
-  doorbells_.sleep(nap_, waits);
-  nap_ = std::min(nap_ * 2, kLongestNap);
+  if (doorbells_.sleep(nap_, waits)) last_work_ = 0;  // work is near: the program's thread has to get a processor first
+  else nap_ = std::min(nap_ * 2, kLongestNap);
 }
 
 }  // namespace sdma::emulator

@@ -50,6 +50,12 @@ with tempfile.TemporaryDirectory() as folder:
     refused(2, ["--gpu", "gfx942|gfx90a"], "--gpu=gfx900", "true")
     refused(3, ["cannot write"], "--trace=/nowhere/run.jsonl", "true")
 
+    # The tree can be copied, as a tool copies files: what is opened is what was looked at.
+    run = emulate("--gpus=2", "--", "cp", "-r", "/sys/devices/virtual/kfd/kfd/topology", "tree")
+    assert run.returncode == 0 and not run.stderr, run.stderr[:500]
+    with open("tree/nodes/1/properties") as f:
+        assert "num_sdma_xgmi_engines 14\n" in f.read()
+
     # How a program ends, with and without a picture to draw afterwards.
     for options in ((), ("--trace=end.json",)):
         assert emulate(*options, "--", "sh", "-c", "exit 42").returncode == 42

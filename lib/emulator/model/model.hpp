@@ -1,0 +1,66 @@
+#pragma once
+// sDMA queues without a kernel driver, doorbells or a process of their own: memory that was announced, and rings whose write
+// pointers are looked at. The engine is that of the software node.
+//
+//   Model m;
+//   m.add_memory(base, bytes);                      // addresses of the program are the GPU's
+//   m.add_queue({.ring = ..., .queue_id = 7});      // the first starts the thread
+//   m.on_event([](void*, std::uint32_t id) {...}, nullptr);
+//
+// One thread serves all queues, a few packets of each in turn: a poll keeps nobody waiting but its own queue. It spins for
+// 50 us behind its last work and then naps, 20 us to 1 ms: there is nothing that would wake it. Ordering, seed and trace are
+// those of the software node: SDMA_EMULATE_ORDER, _SEED, _TRACE, _WATCH.
+//
+// An access outside the announced memory stops its queue, and stderr says why: the socket has no way to tell.
+// Any thread, but not from within on_event's function. Errors: an errno.
+#include "interface.hpp"
+
+#include "sdma/engine/pipeline.hpp"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace sdma::emulator {
+
+class Model {
+ public:
+  Model() = default;
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  int add_memory(void* address, std::uint64_t bytes);
+  int remove_memory(void* address);
+  int add_queue(const hsakmt_model_queue_info&);
+  int remove_queue(std::uint32_t id);
+  void on_event(hsakmt_model_set_event, void* data);
+
+ private:
+  struct Queue {
+    Queue(Model&, const hsakmt_model_queue_info&, std::span<std::uint32_t> ring);
+    const std::uint64_t* write_pointer;
+    std::uint64_t told = 0;
+    AddressSpace::Reader reader;
+    EngineState state{};
+    Pipeline pipeline;
+  };
+  PipelineHooks hooks() noexcept;
+  void run() noexcept;
+  bool round() noexcept;
+
+  AddressSpace space_{};
+  std::mutex mutex_;  // over the queues; the thread holds it for one round
+  std::map<std::uint32_t, std::unique_ptr<Queue>> queues_{};
+  std::atomic<std::uint32_t> asked_{0};
+  std::atomic<bool> ends_{false};
+  std::mutex event_mutex_;
+  hsakmt_model_set_event set_event_ = nullptr;
+  void* event_data_ = nullptr;
+  std::thread thread_{};
+};
+
+}  // namespace sdma::emulator
