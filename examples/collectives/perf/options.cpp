@@ -13,8 +13,10 @@ namespace {
 constexpr char kWhat[] =
     "Times the DMA collectives at each size and in each variant, and verifies them element by element.";
 constexpr char kFooter[] =
-    "Sizes are the collective's total: what each GPU holds at the end (all_gather), begins with (all_to_all), receives\n"
-    "(broadcast), or what the root sends or gets (scatter, gather). K, M and G are powers of 1024. algbw = size / time;\n"
+    "Sizes are the collective's total: what each GPU holds at the end (all_gather), begins with (all_to_all), "
+    "receives\n"
+    "(broadcast), or what the root sends or gets (scatter, gather). K, M and G are powers of 1024. algbw = size / "
+    "time;\n"
     "busbw = algbw * (n-1)/n, for broadcast algbw. '+pl' is prelaunch: timed from the trigger.\n"
     "Exit codes: 0 all is right, 1 wrong data, or a round that did not end, 2 usage, 3 input, output or no device.\n"
     "Examples:\n"
@@ -33,10 +35,11 @@ std::optional<sdma::Diagnostic> unknown_word(const CLI::App& app, int argc, char
     if (!word.starts_with("--") || std::find(known.begin(), known.end(), word) != known.end()) continue;
     sdma::detail::Nearest nearest{word};
     for (const auto& k : known) nearest.offer(k);
-    return sdma::Diagnostic{.where = "collective_perf",
-                            .message = "there is no option '" + std::string(word) + "'" +
-                                       (nearest.best().empty() ? "" : "; did you mean '" + std::string(nearest.best()) + "'?"),
-                            .hint = "collective_perf --help lists them"};
+    return sdma::Diagnostic{
+        .where = "collective_perf",
+        .message = "there is no option '" + std::string(word) + "'" +
+                   (nearest.best().empty() ? "" : "; did you mean '" + std::string(nearest.best()) + "'?"),
+        .hint = "collective_perf --help lists them"};
   }
   return {};
 }
@@ -76,13 +79,14 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
              g.set.emplace_back(word.substr(0, equals), word.substr(equals + 1));
            }
          },
-         "a setting of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; several times")
+         "of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group")
       ->type_name("NAME=VALUE")
       ->type_size(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   text("--device", g.where, "soft|kfd", "a node in software (unless given), or the kernel driver's");
-  text("--order", g.order, "strict|rocr|adversarial", "how weakly the software node orders packets, strict unless given");
+  text("--order", g.order, "strict|rocr|adversarial",
+       "how weakly the software node orders packets, strict unless given");
   text("--seed", g.seed, "N", "of what an ordering leaves open");
   text("--timeout", g.timeout, "TIME", "how long a round may take, 30s unless given");
   text("--table", g.table, "FILE", "what auto chooses by; else variants.txt");
@@ -102,7 +106,8 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   for (const auto* o : app.get_options())
     for (const auto& value : o->results())
       if (value.empty())
-        return sdma::Diagnostic{.where = o->get_name(), .message = "its value is empty", .hint = "collective_perf --help"};
+        return sdma::Diagnostic{
+            .where = o->get_name(), .message = "its value is empty", .hint = "collective_perf --help"};
   auto settings = settings_of(g);
   if (!settings) return std::move(settings.error());
   return *std::move(settings);

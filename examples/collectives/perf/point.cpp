@@ -42,7 +42,7 @@ const Point* find(std::span<const Point> points, std::uint64_t bytes, const Way&
 std::optional<double> speed_up(std::span<const Point> points, const Point& p) noexcept {
   const auto* const base = find(points, p.bytes, kBase);
   if (!base) return {};
-  return base->us.mean / p.us.mean;
+  return base->us.median / p.us.median;
 }
 
 std::vector<std::uint64_t> sizes_of(std::span<const Point> points) {

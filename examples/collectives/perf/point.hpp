@@ -23,13 +23,13 @@ Times times_of(std::vector<double> microseconds);
 
 struct Point {
   std::uint64_t bytes{}, count{};
-  Way way{};       ///< as asked
-  Variant ran{};   ///< what auto has chosen
+  Way way{};      ///< as asked
+  Variant ran{};  ///< what auto has chosen
   Times us{};
-  double algbw{}, busbw{};                  ///< GB/s
-  std::optional<std::uint64_t> wrong{};     ///< elements that differ; nothing: nobody looked
-  std::string first_wrong{};                ///< where, and what is there
-  std::vector<std::string> notes{};         ///< what the variant could not do, and what it does instead
+  double algbw{}, busbw{};               ///< GB/s
+  std::optional<std::uint64_t> wrong{};  ///< elements that differ; nothing: nobody looked
+  std::string first_wrong{};             ///< where, and what is there
+  std::vector<std::string> notes{};      ///< what the variant could not do, and what it does instead
 };
 
 void set_bandwidths(Point&, double bus_factor) noexcept;
@@ -38,7 +38,8 @@ void set_bandwidths(Point&, double bus_factor) noexcept;
 const Point* find(std::span<const Point>, std::uint64_t bytes, const Way&) noexcept;
 /// The base of speed-ups.
 inline constexpr Way kBase{Variant::pcpy, false};
-/// Times faster than pcpy without prelaunch at the same size; nothing where that was not measured.
+/// Times faster than pcpy without prelaunch at the same size, by medians: a round that somebody disturbed must not decide.
+/// Nothing where pcpy was not measured.
 std::optional<double> speed_up(std::span<const Point>, const Point&) noexcept;
 /// Sizes and ways in the order in which they came.
 std::vector<std::uint64_t> sizes_of(std::span<const Point>);

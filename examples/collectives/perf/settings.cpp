@@ -18,7 +18,7 @@ constexpr std::string_view kPl = "+pl";
 constexpr std::size_t kMostSizes = 100'000;
 constexpr std::chrono::seconds kTimeout{30};
 
-std::string quoted(std::string_view s) { return "'" + std::string(s) + "'"; }
+std::string in_quotes(std::string_view s) { return "'" + std::string(s) + "'"; }
 
 std::string hint_of(std::string_view word, std::span<const std::string> known) {
   sdma::detail::Nearest nearest{word};
@@ -27,7 +27,7 @@ std::string hint_of(std::string_view word, std::span<const std::string> known) {
     nearest.offer(k);
     list += (list.empty() ? "" : ", ") + k;
   }
-  return (nearest.best().empty() ? "" : "did you mean " + quoted(nearest.best()) + "? ") + "it is one of " + list;
+  return (nearest.best().empty() ? "" : "did you mean " + in_quotes(nearest.best()) + "? ") + "it is one of " + list;
 }
 
 /// Reads texts into values and keeps the first thing that is wrong.
@@ -47,7 +47,7 @@ class Reader {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
     if (error == std::errc{} && end == text.data() + text.size() && v >= least && v <= most)
       return void(to = static_cast<N>(v));
-    refuse(option, quoted(text) + " is no number from " + std::to_string(least) + " to " + std::to_string(most), "");
+    refuse(option, in_quotes(text) + " is no number from " + std::to_string(least) + " to " + std::to_string(most), "");
   }
   void size(const char* option, std::string text, std::uint64_t& to) {
     if (text.empty()) return;
@@ -56,17 +56,16 @@ class Reader {
       text.back() = static_cast<char>(text.back() - 'a' + 'A');
     const auto v = size_of(text);
     if (v && *v > 0) to = *v;
-    else refuse(option, quoted(given) + " is no size", "write bytes from 1 on, or 4K, 16M, 1G: powers of 1024");
+    else refuse(option, in_quotes(given) + " is no size", "write bytes from 1 on, or 4K, 16M, 1G: powers of 1024");
   }
-  template <class E, std::size_t N>
-  void word(const char* option, const std::string& text, E& to, const E (&all)[N]) {
+  template <class E, std::size_t N> void word(const char* option, const std::string& text, E& to, const E (&all)[N]) {
     if (text.empty()) return;
     std::vector<std::string> known;
     for (const auto e : all) {
       if (name(e) == text) return void(to = e);
       known.emplace_back(name(e));
     }
-    refuse(option, quoted(text) + " is unknown", hint_of(text, known));
+    refuse(option, in_quotes(text) + " is unknown", hint_of(text, known));
   }
   void time(const char* option, const std::string& text, std::chrono::nanoseconds& to) {
     if (text.empty()) return;
@@ -75,7 +74,7 @@ class Reader {
     const std::string_view unit(end, text.data() + text.size());
     const std::int64_t ns = unit == "s" ? 1'000'000'000 : unit == "ms" ? 1'000'000 : unit == "us" ? 1000 : 0;
     if (error == std::errc{} && ns != 0 && n >= 1 && n <= 1'000'000) to = std::chrono::nanoseconds(n * ns);
-    else refuse(option, quoted(text) + " is no time", "write 10s, 250ms or 50us");
+    else refuse(option, in_quotes(text) + " is no time", "write 10s, 250ms or 50us");
   }
 
  private:
@@ -92,7 +91,6 @@ std::vector<std::string> split(std::string_view text) {
   return all;
 }
 
-std::string_view name(Where w) noexcept { return w == Where::soft ? "soft" : "kfd"; }
 constexpr Where kWheres[] = {Where::soft, Where::kfd};
 constexpr sdma::Ordering kOrders[] = {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial};
 
@@ -118,7 +116,7 @@ void read_ways(Reader& r, const std::string& text, Collective c, std::vector<Way
       for (const auto& w : all_ways(c))
         if (std::find(ways.begin(), ways.end(), w) == ways.end()) ways.push_back(w);
     } else if (at >= known.size()) {
-      r.refuse("--variant", quoted(word) + " is no variant of " + std::string(name(c)), hint_of(word, names));
+      r.refuse("--variant", in_quotes(word) + " is no variant of " + std::string(name(c)), hint_of(word, names));
     } else if (std::find(ways.begin(), ways.end(), known[at]) == ways.end()) {
       ways.push_back(known[at]);
     }
@@ -128,11 +126,11 @@ void read_ways(Reader& r, const std::string& text, Collective c, std::vector<Way
 void read_set(Reader& r, const Given& g, Options& o) {
   for (const auto& [key, value] : g.set) {
     constexpr std::pair<std::string_view, const char*> kElsewhere[] = {
-        {"bytes", "-b and -e"}, {"gpus", "-g"}, {"variant", "--variant"}, {"collective", "--collective"},
-        {"epochs", "-n"},
+        {"bytes", "-b and -e"},         {"gpus", "-g"},   {"variant", "--variant"},
+        {"collective", "--collective"}, {"epochs", "-n"},
     };
     for (const auto& [own, option] : kElsewhere)
-      if (key == own) r.refuse("--set", quoted(key) + " has options of its own", std::string("give ") + option);
+      if (key == own) r.refuse("--set", in_quotes(key) + " has options of its own", std::string("give ") + option);
     if (auto wrong = set(o, key, value); !wrong.empty())
       r.refuse("--set", wrong,
                "prelaunch, completion, in_place, own_part, peers_per_engine, engines, granule, alignment, offsets, "
@@ -156,7 +154,7 @@ void read_sizes(Reader& r, const Given& g, Settings& s) {
     s.factor = 0;
     r.size("--stepbytes", g.step, s.step);
     if (s.step > 0 && (s.most - s.least) / s.step >= kMostSizes)
-      r.refuse("--stepbytes", quoted(g.step) + " makes more than " + std::to_string(kMostSizes) + " sizes",
+      r.refuse("--stepbytes", in_quotes(g.step) + " makes more than " + std::to_string(kMostSizes) + " sizes",
                "give a larger step, or a factor: -f 2");
   }
 }
@@ -166,7 +164,7 @@ void read_gpus(Reader& r, const Given& g, Settings& s) {
   if (!g.gpus.empty())
     for (const auto& word : split(g.gpus)) {
       sdma::GpuId id{};
-      if (word.empty()) r.refuse("--gpus", quoted(g.gpus) + " is no list of GPUs", "write 0,2,5");
+      if (word.empty()) r.refuse("--gpus", in_quotes(g.gpus) + " is no list of GPUs", "write 0,2,5");
       r.number("--gpus", word, id.value, 0, kMostGpus - 1);
       if (std::find(s.gpus.begin(), s.gpus.end(), id) != s.gpus.end())
         r.refuse("--gpus", "GPU " + word + " is there twice", "each takes part once");
@@ -189,11 +187,13 @@ void read_files(Reader& r, const Given& g, Settings& s) {
     for (const auto& [b, path_b] : files)
       if (a != b && !path_a->empty() &&
           std::filesystem::path(*path_a).lexically_normal() == std::filesystem::path(*path_b).lexically_normal())
-        r.refuse(a, quoted(*path_a) + " is also the file of " + b, "name another");
+        r.refuse(a, in_quotes(*path_a) + " is also the file of " + b, "name another");
   s.csv = g.csv, s.json = g.json, s.plot = g.plot, s.table = g.table;
 }
 
 }  // namespace
+
+std::string_view name(Where w) noexcept { return w == Where::soft ? "soft" : "kfd"; }
 
 std::string name(const Way& w) { return std::string(name(w.variant)) + std::string(w.prelaunch ? kPl : ""); }
 

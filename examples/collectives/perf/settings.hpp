@@ -29,6 +29,7 @@ struct Way {
 std::string name(const Way&);
 
 enum class Where : std::uint8_t { soft, kfd };
+std::string_view name(Where) noexcept;
 
 /// All bytes are of one type: DMA engines move bytes.
 inline constexpr std::string_view kType = "uint8";
@@ -45,8 +46,8 @@ struct Settings {
   Where where = Where::soft;
   sdma::Ordering order{};
   std::uint64_t seed = 0;
-  std::vector<sdma::GpuId> gpus{};              ///< the node's, one for each of the collective's; empty: the first ones
-  std::chrono::nanoseconds timeout{};           ///< of a round
+  std::vector<sdma::GpuId> gpus{};             ///< the node's, one for each of the collective's; empty: the first ones
+  std::chrono::nanoseconds timeout{};          ///< of a round
   std::string csv{}, json{}, plot{}, table{};  ///< files; "": none
 };
 

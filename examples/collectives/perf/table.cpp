@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace collectives::perf {
 namespace {
 
@@ -44,9 +46,13 @@ std::string row(const Point& p) {
   return text;
 }
 
-std::string notes(const Point& p) {
+std::string notes(const Point& p, std::vector<std::string>& said) {
   std::string text;
-  for (const auto& note : p.notes) text += "# " + name(p.way) + ", " + size_text(p.bytes) + ": " + note + "\n";
+  for (const auto& note : p.notes) {
+    if (std::find(said.begin(), said.end(), note) != said.end()) continue;
+    text += "# note: " + note + "\n";
+    said.push_back(note);
+  }
   return text;
 }
 

@@ -16,8 +16,8 @@ namespace collectives::perf {
 std::string header(const Settings&, std::string_view device);
 /// The row, and a '#' line below it if its data was wrong.
 std::string row(const Point&);
-/// "# b2b, 1000: ..." for notes; "" if there are none.
-std::string notes(const Point&);
+/// "# note: ..." of fallbacks: what was not said yet. `said` remembers.
+std::string notes(const Point&, std::vector<std::string>& said);
 /// How many elements were wrong, and the average bus bandwidth.
 std::string footer(std::span<const Point>);
 

@@ -1,0 +1,244 @@
+// collective_perf: times and verifies the DMA collectives, in the conventions of nccl-tests and rccl-tests.
+//
+//   collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1 --csv=ag.csv --json=ag.json --plot=ag.svg
+//
+//   options.hpp  words to Settings       sweep.hpp   one size in one way      files.hpp  whole files
+//   table.hpp    what is printed         summary.hpp what follows             records.hpp, plot.hpp  what is saved
+//
+// Standard output has the table, '#' before all that is no row; standard error has errors and, on a terminal, the progress.
+// Ctrl-C, a reader that has gone, a full disk: the sweep ends after the round that runs, and what was measured is written.
+#include "files.hpp"
+#include "options.hpp"
+#include "plot.hpp"
+#include "records.hpp"
+#include "sdma/device/kfd.hpp"
+#include "sdma/device/soft.hpp"
+#include "summary.hpp"
+#include "sweep.hpp"
+#include "table.hpp"
+
+#include <unistd.h>
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+namespace collectives::perf {
+namespace {
+
+using namespace sdma;
+using namespace std::chrono_literals;
+
+enum Exit : int {
+  kOk = 0,
+  kWrong = 1,  ///< data was wrong, or a round did not end
+  kUsage = 2,
+  kInput = 3,  ///< something could not be read, written or opened
+  kPipe = 141,
+  kSignal = 128,  ///< and its number
+};
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// The first ends the sweep in good order, the second the program.
+void listen() {
+  ::signal(SIGPIPE, SIG_IGN);
+  for (const int s : {SIGINT, SIGTERM}) {
+    struct sigaction action {};
+    action.sa_handler = [](int number) { interrupted = number; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    ::sigaction(s, &action, nullptr);
+  }
+}
+
+void report(const Diagnostic& d) { std::fputs((to_string(d) + "\n").c_str(), stderr); }
+
+/// One line on a terminal that is written over; nothing anywhere else.
+class Progress {
+ public:
+  Progress(const Settings& s, std::size_t rows) : rows_(rows), on_(::isatty(STDERR_FILENO) == 1) {
+    for (const auto bytes : sizes(s)) all_ += weight(bytes) * static_cast<double>(s.ways.size());
+  }
+  ~Progress() { clear(); }
+
+  void round(const Way& way, std::uint64_t bytes) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!on_ || now - begin_ < 1s || now - last_ < 100ms) return;
+    last_ = now;
+    const auto seconds = std::chrono::duration<double>(now - begin_).count();
+    const auto text = "\r\033[K" + progress(way, bytes, done_ + 1, rows_, seconds, weighed_, all_);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    shown_ = true;
+  }
+  void row_done(std::uint64_t bytes) { ++done_, weighed_ += weight(bytes); }
+  /// Before anything else is written to the terminal.
+  void clear() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+    shown_ = false;
+  }
+
+ private:
+  /// Of a row's time: what is the same for all, and what grows.
+  static double weight(std::uint64_t bytes) { return static_cast<double>(bytes) + (256 << 10); }
+
+  std::size_t rows_, done_ = 0;
+  bool on_, shown_ = false;
+  double all_ = 0, weighed_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_{};
+};
+
+/// Where the sweep goes, and how it ends.
+class Program {
+ public:
+  explicit Program(const Settings& s) : settings_(s) {}
+
+  int run() {
+    if (!open_table() || !open_files() || !open_device()) return code_;
+    if (say(header(settings_, device_text_)) && (!csv_ || tell(csv_->add(csv_header())))) sweep();
+    finish();
+    return interrupted != 0 ? kSignal + interrupted : code_;
+  }
+
+ private:
+  bool go_on() const noexcept { return interrupted == 0; }
+
+  /// Keeps the first reason.
+  void end_with(int code) { code_ = code_ == kOk ? code : code_; }
+  bool tell(const Result<void, Diagnostic>& r) {
+    if (r) return true;
+    if (r.error().rule != kGone) report(r.error());
+    end_with(r.error().rule == kGone ? kPipe : kInput);
+    return false;
+  }
+  bool say(const std::string& text) { return tell(out_.add(text)); }
+
+  bool open_table() {
+    if (settings_.table.empty()) return true;
+    std::ifstream file(settings_.table);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!file) {
+      report({.where = settings_.table, .message = "cannot be read", .hint = "is there such a file? --table names it"});
+      return end_with(kInput), false;
+    }
+    auto table = parse_table(text, settings_.table);
+    if (!table) return report(table.error()), end_with(kInput), false;
+    table_ = *std::move(table);
+    return true;
+  }
+
+  bool open_files() {
+    for (const auto* path : {&settings_.json, &settings_.plot})
+      if (!path->empty() && !tell(can_save(*path))) return false;
+    if (settings_.csv.empty()) return true;
+    auto rows = Rows::open(settings_.csv);
+    if (!rows) return tell(rows.error());
+    csv_ = std::make_unique<Rows>(*std::move(rows));
+    return true;
+  }
+
+  bool open_device() {
+    const auto take = [&](auto opened) {
+      if (opened) device_ = *std::move(opened);
+      else report(opened.error()), end_with(kInput);
+    };
+    if (settings_.where == Where::kfd) take(KfdDevice::open());
+    else take(SoftDevice::open({.ordering = settings_.order, .seed = settings_.seed}));
+    if (!device_) return false;
+    const auto have = device_->topology().gpus.size();
+    const auto refuse = [&](const char* option, const std::string& what) {
+      report({.where = option,
+              .message = what + ": the node has " + std::to_string(have),
+              .hint = "GPUs are numbered from 0; sdma topology shows them"});
+      return end_with(kUsage), false;
+    };
+    for (const auto g : settings_.gpus)
+      if (g.value >= have) return refuse("--gpus", "there is no GPU " + std::to_string(g.value));
+    if (settings_.options.gpus > have)
+      return refuse("--ngpus", "there are not " + std::to_string(settings_.options.gpus) + " GPUs");
+    device_text_ = device_->topology().name;
+    if (settings_.where == Where::soft)
+      device_text_ +=
+          " in software (" + std::string(name(settings_.order)) + ", seed " + std::to_string(settings_.seed) + ")";
+    return true;
+  }
+
+  void sweep() {
+    const auto all = sizes(settings_);
+    Progress progress{settings_, all.size() * settings_.ways.size()};
+    for (const auto bytes : all)
+      for (const auto& way : settings_.ways)
+        if (!one(way, bytes, progress)) return;
+  }
+
+  /// False: the sweep is over.
+  bool one(const Way& way, std::uint64_t bytes, Progress& progress) {
+    const auto measured = measure(settings_, table_, *device_, way, bytes, [&] {
+      progress.round(way, bytes);
+      return go_on();
+    });
+    progress.clear();
+    if (!measured) {
+      for (const auto& d : measured.error()) report(d);
+      end_with(kWrong);
+      return false;
+    }
+    if (!*measured) return false;
+    const auto& p = **measured;
+    points_.push_back(p);
+    progress.row_done(bytes);
+    if (p.wrong.value_or(0) != 0) end_with(kWrong);
+    const bool told = say(row(p) + notes(p, said_));
+    return (!csv_ || tell(csv_->add(csv_line(settings_, p)))) && told;
+  }
+
+  void finish() {
+    const bool complete = points_.size() == sizes(settings_).size() * settings_.ways.size();
+    if (code_ != kPipe && !points_.empty()) {
+      if (!complete) say("# The sweep was not finished.\n");
+      say(footer(points_) + summary(points_));
+    }
+    if (csv_) tell(csv_->close());
+    if (!settings_.json.empty()) tell(save(settings_.json, to_json(settings_, device_text_, points_, complete)));
+    if (!settings_.plot.empty() && !points_.empty())
+      tell(save(settings_.plot, plot_svg(settings_, device_text_, points_)));
+  }
+
+  const Settings& settings_;
+  Rows out_ = *Rows::open("-");
+  std::unique_ptr<Rows> csv_;
+  Table table_ = default_table();
+  std::unique_ptr<Device> device_;
+  std::string device_text_;
+  std::vector<Point> points_;
+  std::vector<std::string> said_;
+  int code_ = kOk;
+};
+
+int run(int argc, char** argv) {
+  listen();
+  const auto given = parse(argc, argv);
+  if (const auto* wrong = std::get_if<Diagnostic>(&given)) return report(*wrong), kUsage;
+  if (const auto* answer = std::get_if<Answer>(&given)) {
+    const auto said = (*Rows::open("-")).add(answer->text);
+    if (said) return kOk;
+    if (said.error().rule == kGone) return kPipe;
+    return report(said.error()), kInput;
+  }
+  return Program{std::get<Settings>(given)}.run();
+}
+
+}  // namespace
+}  // namespace collectives::perf
+
+int main(int argc, char** argv) {
+  try {
+    return collectives::perf::run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "collective_perf: error: %s\n", e.what());
+    return collectives::perf::kInput;
+  }
+}

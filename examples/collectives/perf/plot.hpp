@@ -1,0 +1,20 @@
+#pragma once
+// The curves of a sweep as a picture: SVG 1.1 without scripts or fonts of its own.
+//
+//   speed-up over pcpy          where pcpy was measured, and something else
+//   4x |  .--b2b+pl---.         both axes by logarithm: half as fast is as far from 1 as twice as fast
+//   1x |--pcpy---------
+//      1K   16K   256K
+//   bus bandwidth, GB/s         always
+//
+// A colour a variant; dashed with prelaunch; each curve has its name at its end. Pure; text is escaped; "" without points.
+#include "point.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace collectives::perf {
+
+std::string plot_svg(const Settings&, std::string_view device, std::span<const Point>);
+
+}  // namespace collectives::perf

@@ -1,0 +1,85 @@
+#include "summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace collectives::perf {
+namespace {
+
+/// The fastest at this size; null if none takes part.
+const Point* fastest(std::span<const Point> points, std::uint64_t bytes, bool prelaunch) {
+  const Point* best = nullptr;
+  for (const auto& p : points)
+    if (p.bytes == bytes && p.way.variant != Variant::automatic && (prelaunch || !p.way.prelaunch) &&
+        (!best || p.us.median < best->us.median))
+      best = &p;
+  return best;
+}
+
+std::string times(std::optional<double> t) { return t ? fmt::format("{:.2f}", *t) : "-"; }
+
+std::string speed_ups(std::span<const Point> points) {
+  auto ways = ways_of(points);
+  std::erase(ways, kBase);
+  std::string text = "# Speed-up over pcpy, by medians\n#" + fmt::format("{:>8}", "size");
+  for (const auto& w : ways) text += fmt::format(" {:>9}", name(w));
+  text += "   best\n";
+  for (const auto bytes : sizes_of(points)) {
+    if (!find(points, bytes, kBase)) continue;
+    text += fmt::format("#{:>8}", size_text(bytes));
+    for (const auto& w : ways) {
+      const auto* const p = find(points, bytes, w);
+      text += fmt::format(" {:>9}", p ? times(speed_up(points, *p)) : "-");
+    }
+    const auto* const best = fastest(points, bytes, true);
+    text += "   " + (best ? name(best->way) : "-") + "\n";
+  }
+  return text + "#\n";
+}
+
+std::string ranges(const char* title, const std::vector<Range>& all) {
+  if (all.empty()) return {};
+  auto text = fmt::format("# {:<33}over pcpy\n", title);
+  for (const auto& r : all) {
+    text += fmt::format("#{:>8} to {:>8}   {:<9}", size_text(r.least), size_text(r.most), name(r.way));
+    if (r.least_speed_up)
+      text += "  " + times(r.least_speed_up) +
+              (times(r.least_speed_up) == times(r.most_speed_up) ? "" : " to " + times(r.most_speed_up));
+    text += "\n";
+  }
+  return text + "#\n";
+}
+
+}  // namespace
+
+std::vector<Range> best(std::span<const Point> points, bool prelaunch) {
+  std::vector<Range> all;
+  for (const auto bytes : sizes_of(points)) {
+    const auto* p = fastest(points, bytes, prelaunch);
+    if (!p) continue;
+    const auto* const same = all.empty() ? nullptr : find(points, bytes, all.back().way);
+    const bool goes_on = same && same->us.median <= p->us.median * kTie;
+    if (goes_on) p = same;
+    const auto s = speed_up(points, *p);
+    if (!goes_on) all.push_back({bytes, bytes, p->way, s, s});
+    auto& r = all.back();
+    r.most = bytes;
+    if (s) r.least_speed_up = std::min(r.least_speed_up.value_or(*s), *s);
+    if (s) r.most_speed_up = std::max(r.most_speed_up.value_or(*s), *s);
+  }
+  return all;
+}
+
+std::string summary(std::span<const Point> points) {
+  const auto ways = ways_of(points);
+  if (ways.size() < 2) return {};
+  std::string text;
+  if (std::find(ways.begin(), ways.end(), kBase) != ways.end()) text += speed_ups(points);
+  const bool some_prelaunch = std::any_of(ways.begin(), ways.end(), [](const Way& w) { return w.prelaunch; });
+  text += ranges("Best by size", best(points, true));
+  if (some_prelaunch) text += ranges("Best by size without prelaunch", best(points, false));
+  return text;
+}
+
+}  // namespace collectives::perf
