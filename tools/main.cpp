@@ -14,6 +14,7 @@ constexpr Verb kVerbs[] = {
     {"check", "find what is wrong with a ring", add_check},
     {"fmt", "lay out a schedule, or expand it", add_fmt},
     {"run", "run a schedule and judge it", add_run},
+    {"simulate", "predict how long a schedule takes", add_simulate},
     {"topology", "show a node's GPUs, engines and links", add_topology},
     {"trace", "draw what happened when", add_trace},
     {"emulate", "run a program on a node without GPUs", add_emulate},

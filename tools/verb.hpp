@@ -35,6 +35,7 @@ void add_as(CLI::App&, Action&);
 void add_check(CLI::App&, Action&);
 void add_fmt(CLI::App&, Action&);
 void add_run(CLI::App&, Action&);
+void add_simulate(CLI::App&, Action&);
 void add_topology(CLI::App&, Action&);
 void add_trace(CLI::App&, Action&);
 void add_emulate(CLI::App&, Action&);

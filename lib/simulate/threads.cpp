@@ -38,7 +38,7 @@ bool World::host_action(Thread& t, std::uint32_t id) {
   const auto signal = locate(s_, a.signal)->index;
   const auto value = a.value.at(f.round);
   if (s_.signals[signal].bits == 32 && value > ~std::uint32_t{}) {
-    find("host " + t.name, fmt::format("the value of round {} does not fit in 32 bits", f.round));
+    find(t.name, fmt::format("the value of round {} does not fit in 32 bits", f.round));
     return false;
   }
   if (a.kind == Kind::wait) {
@@ -68,8 +68,7 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   auto& q = programs_[number];
   if (t.piece == 0 && !t.blocked) {
     if (!q.source->epochs.empty() && store_epoch(*q.source, q.epoch + 1, q.dwords)) {
-      find("host " + t.name + ": submit " + q.name,
-           fmt::format("a value of epoch {} does not fit in its field", q.epoch + 1));
+      find(t.name + ": submit " + q.name, fmt::format("a value of epoch {} does not fit in its field", q.epoch + 1));
       return false;
     }
     ++q.epoch;

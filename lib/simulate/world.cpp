@@ -151,17 +151,17 @@ void World::prepare() {
   named("");
   nodes_.push_back({});
   links();
-  const auto thread = [&](std::string name, const char* group) -> Thread& {
+  const auto thread = [&](const std::string& name, const std::string& group) -> Thread& {
     auto& t = threads_.emplace_back();
-    t.where = named(name);
-    t.name = std::move(name);
-    if (o_.recorder) t.lane = o_.recorder->lane(group, t.name);
+    t.name = group + " " + name;
+    t.where = named(t.name);
+    if (o_.recorder) t.lane = o_.recorder->lane(group, name);
     return t;
   };
   for (const auto& h : s_.hosts)
-    thread("host " + h.name, "host").frames.push_back({.actions = &h.actions, .round = 1, .rounds = 1});
+    thread(h.name, "host").frames.push_back({.actions = &h.actions, .round = 1, .rounds = 1});
   for (const auto& a : o_.agents) {
-    auto& t = thread(to_string(a.place) + " " + a.name, to_string(a.place).c_str());
+    auto& t = thread(a.name, to_string(a.place));
     t.agent = &a;
     t.place = a.place;
     for (const auto& step : a.steps)

@@ -1,0 +1,78 @@
+#include "sdma/simulate/machine.hpp"
+
+#include "support/catch.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+using namespace sdma;
+
+namespace {
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const auto at = text.find(what);
+  REQUIRE(at != text.npos);
+  return text.replace(at, what.size(), by);
+}
+std::string file() { return std::string(mi300x_machine_json()); }
+std::string error(const std::string& text) {
+  const auto m = machine_from_json(text, "m.json");
+  REQUIRE_FALSE(m);
+  return to_string(m.error());
+}
+}  // namespace
+
+TEST_CASE("the library carries the file that is shipped") {
+  std::ifstream in(std::string(SDMA_SOURCE_ROOT) + "/share/machines/mi300x.json");
+  CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == file());
+}
+
+TEST_CASE("a machine goes through JSON and comes back, topology and all") {
+  const auto m = mi300x_machine();
+  REQUIRE(m);
+  CHECK(m->topology == *mi300x());
+  const auto again = machine_from_json(to_json(*m));
+  REQUIRE(again);
+  CHECK(*again == *m);
+  CHECK(mi300x_machine(3)->topology.gpus.size() == 3);
+  CHECK_FALSE(mi300x_machine(0));
+}
+
+TEST_CASE("every parameter has a name, a unit, a source") {
+  const auto m = *mi300x_machine();
+  for (std::size_t i = 0; i < kCosts; ++i) {
+    const auto c = static_cast<Cost>(i);
+    CHECK(cost_named(name(c)) == i);
+    CHECK_FALSE(unit(c).empty());
+    CHECK_FALSE(m.parameter(c).source.empty());
+    CHECK(to_table(m).find(name(c)) != std::string::npos);
+  }
+  CHECK(cost_named("engine.pol_ns") == kCosts);
+}
+
+TEST_CASE("set: a question to the machine") {
+  auto m = *mi300x_machine();
+  CHECK(m.set("engine.poll_ns", 1000) == Errc::ok);
+  CHECK(m[Cost::engine_poll] == 1000);
+  CHECK(m.set("engine.pol_ns", 1000) == Errc::bad_argument);
+  CHECK(m.set("engine.poll_ns", -1) == Errc::bad_argument);
+  CHECK(m.set("engine.bytes_per_ns", 0) == Errc::bad_argument);
+  CHECK(m.set("pcie.efficiency", 1.5) == Errc::bad_argument);
+  CHECK(m[Cost::pcie_efficiency] < 1);
+}
+
+TEST_CASE("errors name the file, the key, and what to do") {
+  CHECK(error("[1") == "m.json: error: is no JSON object");
+  CHECK(error("{}").find("no machine description of version 1") != std::string::npos);
+  CHECK(error(replaced(file(), "engine.poll_ns", "engine.pol_ns")).find("did you mean 'engine.poll_ns'?") !=
+        std::string::npos);
+  CHECK(error(replaced(file(), "\"notes\"", "\"nots\"")).find("unknown key \"nots\"") != std::string::npos);
+  CHECK(error(replaced(file(), "{\"value\": 0.81", "{\"value\": 1.81"))
+            .find("pcie.efficiency: error: \"value\" is more than 1") != std::string::npos);
+  CHECK(error(replaced(file(), "{\"value\": 0.81", "{\"valu\": 0.81")).find("unknown key \"valu\"") !=
+        std::string::npos);
+  CHECK(error(replaced(file(), "\"source\": \"5.3 TB/s peak\"", "\"source\": \"\"")).find("says nothing") !=
+        std::string::npos);
+  CHECK(error(replaced(file(), "{\"mi300x\": 8}", "{\"mi300x\": 9}")).find("m.json") == std::string::npos);
+  CHECK(error(replaced(file(), "{\"mi300x\": 8}", "{\"gpu\": 8}")).find("topology") != std::string::npos);
+}

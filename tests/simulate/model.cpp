@@ -1,0 +1,226 @@
+// Each mechanism of the model, alone: where a time comes from can be calculated by hand.
+#include "sdma/schedule/text.hpp"
+#include "sdma/simulate/report.hpp"
+#include "sdma/simulate/simulate.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <string>
+
+using namespace sdma;
+
+namespace {
+
+MachineDescription machine() { return *mi300x_machine(); }
+double ns(Cost c) { return machine()[c]; }
+
+Simulation run(std::string_view text, const SimulateOptions& o = {}) {
+  const auto s = parse_schedule(text, "t.sdma");
+  for (const auto& e : s ? std::vector<Diagnostic>{} : s.error()) UNSCOPED_INFO(to_string(e));
+  REQUIRE(s);
+  auto t = simulate(*s, machine(), o);
+  for (const auto& e : t ? std::vector<Diagnostic>{} : t.error()) UNSCOPED_INFO(to_string(e));
+  REQUIRE(t);
+  return std::move(*t);
+}
+std::string why_not(std::string_view text) {
+  const auto t = simulate(*parse_schedule(text, "t.sdma"), machine());
+  REQUIRE_FALSE(t);
+  std::string all;
+  for (const auto& e : t.error()) all += to_string(e) + "\n";
+  return all;
+}
+
+/// A queue of these packets of gpu0, to gpu1; `host` is what the host does.
+std::string schedule(const std::string& packets, const std::string& host = "submit *\nwait host.done == 1",
+                     const std::string& more = "") {
+  return "sdma 1\ngpus 4\nbuffer gpu0.in bytes=1M init=random\nbuffer gpu*.out bytes=1M\nsignal host.done value=0\n"
+         "signal host.go value=0\n" +
+         more + "queue gpu0.q peer=gpu1\n" + packets + "\nend\nhost main\n" + host + "\nend\n";
+}
+const std::string kDone = "\natomic op=add_rtn_64 addr=host.done value=1";
+std::string copy(const std::string& bytes, const std::string& src, const std::string& dst) {
+  return "\ncopy_linear bytes=" + bytes + " src=" + src + " dst=" + dst;
+}
+
+/// Of a queue of one copy and a completion, all but what the bytes take.
+double around() {
+  return 2 * ns(Cost::host_build) + ns(Cost::host_group) + ns(Cost::host_doorbell) + 3 * ns(Cost::pcie_flight) +
+         ns(Cost::engine_fetch) + ns(Cost::engine_packet) + ns(Cost::engine_latency) + ns(Cost::engine_release) +
+         ns(Cost::pcie_flight) + ns(Cost::host_atomic) + ns(Cost::host_look);
+}
+
+}  // namespace
+
+TEST_CASE("one copy is the sum of its parts") {
+  const auto t = run(schedule(copy("48000", "gpu0.in", "gpu1.out") + kDone));
+  CHECK(t.ns == Approx(around() + 1000));
+  CHECK(t.packets == 2);
+  CHECK(t.bytes == 48000);
+  CHECK(t.doorbells == 1);
+  CHECK(t.phase_ns[0] == Approx(2 * ns(Cost::host_build) + ns(Cost::host_group)));
+  CHECK(t.path.front().begin_ns == 0);
+  CHECK(t.path.back().end_ns == Approx(t.ns));
+  for (std::size_t i = 1; i < t.path.size(); ++i) CHECK(t.path[i].begin_ns == Approx(t.path[i - 1].end_ns));
+}
+
+TEST_CASE("copies that fit in the window together overlap; one that fills it runs alone") {
+  const auto two = [](const std::string& bytes) {
+    return run(schedule(copy(bytes, "gpu0.in", "gpu1.out") + copy(bytes, "gpu0.in", "gpu2.out") + kDone)).ns;
+  };
+  const auto build = ns(Cost::host_build), front = ns(Cost::engine_packet);
+  // 480 bytes take 10 ns: the second lands a front end's time behind the first.
+  CHECK(two("480") == Approx(around() + build + front + 10));
+  const double bytes = 65536 / 48.0;
+  CHECK(two("64K") == Approx(around() + build + 2 * bytes + ns(Cost::engine_latency)));
+}
+
+TEST_CASE("two engines that write to one GPU over two links do not meet; on one link they share it") {
+  const auto both = [](const std::string& second) {
+    return run("sdma 1\ngpus 4\nbuffer gpu0.in bytes=480M\nbuffer gpu*.out bytes=960M\nsignal host.done value=0\n"
+               "queue gpu0.a engine=14\ncopy_linear bytes=480M src=gpu0.in dst=gpu1.out" +
+               kDone +
+               "\nend\nqueue gpu0.b engine=12\n"
+               "copy_linear bytes=480M src=gpu0.in dst=" +
+               second + kDone + "\nend\nhost main\nsubmit *\nwait host.done == 2\nend\n")
+        .ns;
+  };
+  const double alone = 480.0 * 1024 * 1024 / 48;
+  CHECK(both("gpu2.out") == Approx(alone).epsilon(0.01));
+  CHECK(both("gpu1.out[480M]") == Approx(2 * alone).epsilon(0.01));
+}
+
+TEST_CASE("a broadcast's two destinations share the engine; the same bytes are read once") {
+  const auto t = run(schedule("copy_broadcast bytes=1M src=gpu0.in dst1=gpu1.out dst2=gpu2.out" + kDone));
+  const auto bytes = 2 * 1048576 / (48 * machine()[Cost::engine_broadcast]);
+  CHECK(t.ns == Approx(around() + bytes));
+  for (const auto& b : t.busy)
+    if (b.name == "gpu0 memory") CHECK(b.bytes == 1048576);
+}
+
+TEST_CASE("a round is timed from its trigger, the engine's look behind it") {
+  // Looks at what is true already: time in which the engine comes to its poll.
+  const auto t = run(schedule("poll_mem addr=host.go func=ge reference=1" + copy("480", "gpu0.in", "gpu1.out") + kDone,
+                              "submit *\nrepeat 40\nwait host.go == 0\nend\nset host.go = 1\nwait host.done == 1"));
+  REQUIRE(t.rounds.size() == 2);
+  CHECK(t.ns == Approx(ns(Cost::host_store) + ns(Cost::engine_poll) + ns(Cost::pcie_flight) + ns(Cost::engine_packet) +
+                       10 + ns(Cost::engine_latency) + ns(Cost::engine_release) + ns(Cost::pcie_flight) +
+                       ns(Cost::host_atomic) + ns(Cost::host_look)));
+}
+
+TEST_CASE("epochs: each round publishes anew, and is timed alone") {
+  const auto t =
+      run(schedule("poll_mem addr=host.go func=ge reference=epoch" + copy("480", "gpu0.in", "gpu1.out") + kDone,
+                   "submit *\nrepeat 3\nset host.go = epoch\nwait host.done >= epoch\nsubmit *\nend"));
+  REQUIRE(t.rounds.size() == 4);  // the last one is a submit that nobody lets go
+  CHECK(t.packets == 9);
+  CHECK(t.rounds[2].end_ns - t.rounds[2].begin_ns == Approx(t.rounds[1].end_ns - t.rounds[1].begin_ns));
+}
+
+TEST_CASE("completions on one word of the host take turns") {
+  const auto one = [](bool apart) {
+    std::string s =
+        "sdma 1\ngpus 4\nbuffer gpu*.b bytes=4K\nsignal host.go value=0\nsignal host.d0 value=0\nsignal host.d1 "
+        "value=0\n";
+    for (int i = 0; i < 2; ++i)
+      s += "queue gpu" + std::to_string(i) +
+           ".q peer=gpu3\npoll_mem addr=host.go func=eq reference=1\ncopy_linear bytes=4K src=gpu" + std::to_string(i) +
+           ".b dst=gpu3.b\natomic op=add_rtn_64 addr=host.d" + std::to_string(apart ? i : 0) + " value=1\nend\n";
+    return run(s + "host main\nsubmit *\nset host.go = 1\nwait host.d0 == " + (apart ? "1\nwait host.d1 == 1" : "2") +
+               "\nend\n")
+        .ns;
+  };
+  CHECK(one(false) - one(true) == Approx(ns(Cost::host_atomic) - ns(Cost::host_look)).margin(1e-6));
+}
+
+TEST_CASE("packets really happen: contents, conditions, indirect buffers, times") {
+  const auto t = run(schedule(copy("4K", "gpu0.in", "gpu1.out") +
+                                  "\nfence addr=host.go value=7\npoll_mem addr=host.go func=eq reference=7" +
+                                  copy("4K", "gpu1.out", "gpu2.out") + "\ntimestamp addr=gpu0.out" + kDone,
+                              "submit *\nwait host.done == 1", "") +
+                         "expect gpu2.out[0..4K] == old gpu0.in[0..4K]\nexpect host.go == 7\n",
+                     {.contents = true, .seed = 5});
+  CHECK(t.findings.empty());
+  const auto wrong =
+      run(schedule(copy("4K", "gpu0.in", "gpu1.out") + kDone) + "expect gpu2.out[0..4K] == old gpu0.in[0..4K]\n",
+          {.contents = true});
+  REQUIRE(wrong.findings.size() == 1);
+  CHECK(wrong.findings[0].message.find("gpu2.out[0") != std::string::npos);
+}
+
+TEST_CASE("a copied word that is polled wakes its poller") {
+  const auto t =
+      run("sdma 1\ngpus 2\nbuffer gpu0.in bytes=4K init=zero\nbuffer gpu1.flag bytes=4K\nsignal host.done value=0\n"
+          "queue gpu0.a peer=gpu1\ncopy_linear bytes=4K src=gpu0.in dst=gpu1.flag\nend\n"
+          "queue gpu1.b peer=gpu0\npoll_mem addr=gpu1.flag[64] func=eq reference=0" +
+              kDone + "\nend\nhost main\nsubmit gpu1.b gpu0.a\nwait host.done == 1\nend\n",
+          {.contents = true});
+  CHECK(t.ns > ns(Cost::engine_poll));
+}
+
+TEST_CASE("what never ends says who waits for what") {
+  const auto why = why_not(schedule("poll_mem addr=host.go func=eq reference=1" + kDone));
+  CHECK(why.find("host main: error: waits for ever: host.done is 0, not eq 1") != std::string::npos);
+  CHECK(why.find("queue gpu0.q: error: its engine stands at a poll of host.go") != std::string::npos);
+}
+
+TEST_CASE("what the machine does not have is refused") {
+  const auto s = parse_schedule(schedule(copy("4K", "gpu0.in", "gpu1.out") + kDone), "t.sdma");
+  CHECK(simulate(*s, *mi300x_machine(2)).error()[0].message == "the schedule has 4 GPUs, the machine 2");
+  CHECK(why_not("sdma 1\ngpus 2\nsignal host.d value=0\nqueue gpu0.q engine=20\natomic op=add_rtn_64 addr=host.d "
+                "value=1\nend\n"
+                "host main\nsubmit *\nwait host.d == 1\nend\n")
+            .find("have 16 engines, not engine 20") != std::string::npos);
+}
+
+TEST_CASE("a packet that the engine refuses is named") {
+  Schedule s{.gpus = 2};
+  const auto a = s.add_buffer({.place = Place::gpu(0), .name = "a", .bytes = 4096, .map = {Place::gpu(0)}});
+  const auto b = s.add_buffer({.place = Place::gpu(1), .name = "b", .bytes = 4096});
+  auto& q = s.add_queue({.place = Place::gpu(1), .name = "q", .peer = Place::gpu(0)});
+  q.copy({.src = a, .dst = b, .bytes = 64});
+  s.add_host("main").submit(q);
+  const auto t = simulate(s, machine());
+  REQUIRE_FALSE(t);
+  CHECK(t.error()[0].message.find("copy_linear") != std::string::npos);
+  CHECK(t.error()[0].message.find("gpu0.a") != std::string::npos);
+}
+
+TEST_CASE("kernels: compute, a release, an acquire") {
+  Schedule s{.gpus = 2};
+  const auto a = s.add_buffer({.place = Place::gpu(0), .name = "a", .bytes = 4096});
+  const auto b = s.add_buffer({.place = Place::gpu(1), .name = "b", .bytes = 4096});
+  const auto ready = s.add_signal({.place = Place::gpu(0), .name = "ready"}),
+             done = s.add_signal({.place = Place::gpu(1), .name = "done"});
+  auto& q = s.add_queue({.place = Place::gpu(0), .name = "q", .peer = Place::gpu(1)});
+  q.put(PollMem{.addr = ready, .func = Compare::ge, .reference = 1})
+      .copy({.src = a, .dst = b, .bytes = 480})
+      .put(Fence{.addr = done, .value = 1});
+  s.add_host("main").submit(q);
+  using Kind = AgentStep::Kind;
+  const std::vector<Agent> agents{
+      {Place::gpu(0),
+       "producer",
+       {{.kind = Kind::compute, .ns = 20000}, {.kind = Kind::set, .signal = ready, .value = 1}}},
+      {Place::gpu(1),
+       "consumer",
+       {{.kind = Kind::wait, .signal = done, .value = 1}, {.kind = Kind::compute, .ns = 500}}}};
+  const auto t = simulate(s, machine(), {.agents = agents});
+  REQUIRE(t);
+  CHECK(t->ns == Approx(20000 + ns(Cost::kernel_release) + ns(Cost::engine_poll) + ns(Cost::engine_packet) + 10 +
+                        ns(Cost::engine_latency) + ns(Cost::engine_release) + ns(Cost::xgmi_flight) +
+                        ns(Cost::kernel_look) + 500));
+  CHECK(t->phase_ns[static_cast<std::size_t>(Phase::compute)] == Approx(20500));
+}
+
+TEST_CASE("a result hangs on what it waits for: half of one engine's rate, twice the time") {
+  const auto s = parse_schedule(schedule(copy("1M", "gpu0.in", "gpu1.out") + kDone), "t.sdma");
+  const auto h = sensitivity(*s, machine());
+  REQUIRE(h);
+  CHECK(h->uncertainty_ns > 0);
+  CHECK(h->uncertainty_ns < h->ns);
+  REQUIRE_FALSE(h->rows.empty());
+  CHECK(std::none_of(h->rows.begin(), h->rows.end(), [](const auto& r) { return r.cost == Cost::engine_poll; }));
+  const auto t = to_table(*simulate(*s, machine()), &*h);
+  CHECK(t.find("the time hangs on") != std::string::npos);
+}

@@ -1,0 +1,105 @@
+#include "sdma/simulate/report.hpp"
+
+#include "sdma/schedule/text.hpp"
+#include "sdma/trace/write.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+using namespace sdma;
+using Json = nlohmann::json;
+
+namespace {
+
+std::size_t count(const std::string& in, const std::string& what) {
+  std::size_t n = 0;
+  for (auto at = in.find(what); at != in.npos; at = in.find(what, at + 1)) ++n;
+  return n;
+}
+
+const Schedule& schedule() {
+  static const auto s = *parse_schedule(
+      "sdma 1\ngpus 2\nbuffer gpu0.in bytes=64K\nbuffer gpu1.out bytes=64K\nsignal host.done value=0\nsignal host.go "
+      "value=0\n"
+      "queue gpu0.push peer=gpu1\npoll_mem addr=host.go func=eq reference=1\ncopy_linear bytes=64K src=gpu0.in "
+      "dst=gpu1.out\n"
+      "atomic op=add_rtn_64 addr=host.done value=1\nend\nhost main\nsubmit *\nset host.go = 1\nwait host.done == "
+      "1\nend\n");
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the trace is the project's: lanes of host, queue and link, begins with ends, an arrow from trigger to "
+    "completion") {
+  trace::Recorder rec(1024, "virtual");
+  REQUIRE(simulate(schedule(), *mi300x_machine(2), {.recorder = &rec}));
+  const auto t = rec.snapshot();
+  CHECK(t.clock == "virtual");
+  CHECK(t.lost == 0);
+  const auto lane = [&](const char* group, const char* name) {
+    const auto at = std::find(t.lanes.begin(), t.lanes.end(), trace::Lane{group, name});
+    REQUIRE(at != t.lanes.end());
+    return trace::LaneId{static_cast<std::uint32_t>(at - t.lanes.begin())};
+  };
+  const auto host = lane("host", "main"), queue = lane("gpu0", "engine 14 push"),
+             link = lane("links", "gpu0->gpu1");
+  const auto events = [&](trace::LaneId l, trace::Kind k) {
+    return std::count_if(t.events.begin(), t.events.end(), [&](const auto& e) { return e.lane == l && e.kind == k; });
+  };
+  CHECK(events(queue, trace::Kind::packet_begin) == 3);
+  CHECK(events(queue, trace::Kind::packet_end) == 3);
+  CHECK(events(link, trace::Kind::packet_begin) == 1);
+  CHECK(events(link, trace::Kind::packet_end) == 1);
+  CHECK(events(host, trace::Kind::doorbell) == 1);
+  CHECK(events(host, trace::Kind::signal) == 1);
+  CHECK(events(host, trace::Kind::flow_begin) == 1);
+  CHECK(events(queue, trace::Kind::flow_end) == 1);
+  CHECK(*trace::from_json_lines(trace::to_json_lines(t)) == t);
+  const auto svg = timeline_svg(t, {.title = "a < b & c"});
+  CHECK(svg.starts_with("<svg"));
+  CHECK(svg.ends_with("</svg>\n"));
+  CHECK(svg.find("a &lt; b &amp; c") != std::string::npos);
+  CHECK(count(svg, "<title>copy_linear") == 2);  // of the queue, of the link
+  CHECK(count(svg, "<path") == 1);
+}
+
+TEST_CASE("JSON holds what the table says") {
+  const auto m = *mi300x_machine(2);
+  const auto t = *simulate(schedule(), m);
+  const auto h = *sensitivity(schedule(), m);
+  const auto j = Json::parse(to_json(t, &h));
+  CHECK(j["ns"] == t.ns);
+  double sum = 0;
+  for (const auto& [phase, ns] : j["phases"].items()) sum += ns.get<double>();
+  CHECK(sum == Approx(t.ns));
+  CHECK(j["path"].size() == t.path.size());
+  CHECK(j["busy"].size() == t.busy.size());
+  CHECK(j["sensitivity"].size() == h.rows.size());
+  CHECK(j["uncertainty_ns"] == h.uncertainty_ns);
+  const auto table = to_table(t, &h);
+  CHECK(table.find(time_text(t.ns)) != std::string::npos);
+  CHECK(table.find(t.bottleneck) != std::string::npos);
+  CHECK(table.find("link gpu0->gpu1") != std::string::npos);
+}
+
+TEST_CASE("curves: a path a series, a mark a point, nothing for what is no number") {
+  const auto svg = curves_svg({.title = "speed-up",
+                               .x_label = "bytes",
+                               .y_label = "x",
+                               .series = {{"a", {{1024, 1}, {4096, 2}}}, {"b", {{1024, 0.5}, {0, 1}}, true}}});
+  CHECK(count(svg, "<path") == 2);
+  CHECK(count(svg, "<circle") == 3);
+  CHECK(svg.find(">4K<") != std::string::npos);
+  CHECK(curves_svg({}).ends_with("</svg>\n"));
+}
+
+TEST_CASE("times for people") {
+  CHECK(time_text(430) == "430 ns");
+  CHECK(time_text(1600) == "1.60 us");
+  CHECK(time_text(2.85e6) == "2.850 ms");
+  CHECK(time_text(3e9) == "3.000 s");
+}
