@@ -4,6 +4,8 @@
 #include "options.hpp"
 #include "user.hpp"
 
+#include "sdma/engine/execute.hpp"
+
 #include <linux/ioctl.h>
 #include <algorithm>
 #include <array>
@@ -17,10 +19,16 @@ namespace {
 enum DrmNr : unsigned { kVersion = 0x00, kGetClient = 0x05, kAmdgpuInfo = 0x45 };
 enum Query : std::uint32_t {
   kAccelWorking = 0x00,
+  kHwIpInfo = 0x02,
+  kHwIpCount = 0x03,
+  kTimestamp = 0x05,
   kFwVersion = 0x0e,
   kVramUsage = 0x10,
+  kGttUsage = 0x11,
+  kVramGtt = 0x14,
   kReadMmr = 0x15,
   kDevInfo = 0x16,
+  kVisibleVramUsage = 0x17,
   kMemoryInfo = 0x19,
 };
 
@@ -46,6 +54,15 @@ struct Info {
   };
 };
 static_assert(sizeof(Info) == 32);
+
+/// Kinds of engines, as the driver counts them, and what it says of one kind. Rings of graphics: there are none to submit to.
+constexpr std::uint32_t kDmaIp = 2;
+struct IpInfo {
+  std::uint32_t major, minor;
+  std::uint64_t capabilities;
+  std::uint32_t buffer_start_alignment, buffer_size_alignment, rings, discovery_version;
+};
+static_assert(sizeof(IpInfo) == 32);
 
 /// The first part of the kernel's device info, which is all that clients of this node read.
 struct DeviceInfo {
@@ -96,7 +113,7 @@ DeviceInfo device_info(const SysfsGpu& g) {
   return d;
 }
 
-int info(const SysfsGpu& g, std::uint64_t vram, const Info& i) {
+int info(const SysfsGpu& g, std::uint32_t engines, std::uint64_t vram, const Info& i) {
   switch (i.query) {
     case kAccelWorking: {
       const std::uint32_t yes = 1;
@@ -118,6 +135,31 @@ int info(const SysfsGpu& g, std::uint64_t vram, const Info& i) {
       const std::uint32_t versions[2] = {i.firmware.type == 0x0b ? g.sdma_firmware : g.firmware, 0};
       return answer(i, versions, sizeof versions);
     }
+    case kHwIpInfo: {
+      if (i.firmware.type != kDmaIp) return EINVAL;
+      const IpInfo ip{.major = 4,
+                      .minor = 4,
+                      .capabilities = 0,
+                      .buffer_start_alignment = 256,
+                      .buffer_size_alignment = 4,
+                      .rings = static_cast<std::uint32_t>((std::uint64_t{1} << engines) - 1),
+                      .discovery_version = 0};
+      return answer(i, &ip, sizeof ip);
+    }
+    case kHwIpCount: {
+      const std::uint32_t n = i.firmware.type == kDmaIp ? engines : 0;
+      return answer(i, &n, sizeof n);
+    }
+    case kTimestamp: {
+      const auto now = host_ticks();
+      return answer(i, &now, sizeof now);
+    }
+    case kVramGtt: {
+      const std::uint64_t bytes[3] = {vram, vram, vram};
+      return answer(i, bytes, sizeof bytes);
+    }
+    case kGttUsage:
+    case kVisibleVramUsage:
     case kVramUsage: {
       const std::uint64_t used = 0;
       return answer(i, &used, sizeof used);
@@ -151,7 +193,8 @@ int drm_ioctl(std::uint64_t minor, unsigned long request, void* argument) {
       break;
     }
     case kAmdgpuInfo:
-      return info(node.gpus[g], node.topology.gpus[g].memory_bytes, *reinterpret_cast<const Info*>(args.data()));
+      return info(node.gpus[g], node.topology.gpus[g].engines(), node.topology.gpus[g].memory_bytes,
+                  *reinterpret_cast<const Info*>(args.data()));
     default: return EINVAL;
   }
   return error == 0 && !to_user(user, args.data(), bytes) ? EFAULT : error;

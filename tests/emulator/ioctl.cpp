@@ -190,6 +190,43 @@ TEST_CASE("a descriptor goes on under another number") {
   CHECK(c.free(m) == 0);
 }
 
+TEST_CASE("render nodes say what GPU they are, and take no submissions") {
+  Client c;
+  struct Info {
+    std::uint64_t pointer;
+    std::uint32_t bytes, query, words[4];
+  };
+  const auto ask = [&](std::uint32_t query, auto& out, std::uint32_t type = 0) {
+    Info i{reinterpret_cast<std::uint64_t>(&out), sizeof out, query, {type, 0, 0, 0}};
+    return ::ioctl(c.render[1], _IOC(_IOC_WRITE, 'd', 0x45, sizeof i), &i) == 0 ? 0 : errno;
+  };
+  std::uint32_t word = 0;
+  CHECK(ask(0x00, word) == 0);
+  CHECK(word == 1);  // acceleration works
+  CHECK(ask(0x03, word, 2) == 0);
+  CHECK(word == c.node.topology.gpus[1].engines());
+  CHECK(ask(0x03, word, 0) == 0);
+  CHECK(word == 0);  // no graphics
+  std::array<std::uint32_t, 2> firmware{};
+  CHECK(ask(0x0e, firmware, 0x0b) == 0);
+  CHECK(firmware[0] == c.node.gpus[1].sdma_firmware);
+  std::array<std::uint32_t, 16> device{};
+  CHECK(ask(0x16, device) == 0);
+  CHECK(device[0] == c.node.gpus[1].device_id);
+  std::array<std::uint64_t, 3> sizes{};
+  CHECK(ask(0x14, sizes) == 0);
+  CHECK(sizes[0] == c.node.topology.gpus[1].memory_bytes);
+  CHECK(ask(0x7f, word) == EINVAL);
+  Info wild{8, 4, 0, {}};
+  CHECK(::ioctl(c.render[1], _IOC(_IOC_WRITE, 'd', 0x45, sizeof wild), &wild) == -1);
+  CHECK(errno == EFAULT);
+  for (const unsigned nr : {0x40u, 0x42u, 0x44u, 0x09u, 0xffu}) {  // buffers, contexts, submissions
+    std::array<std::uint64_t, 8> args{};
+    CHECK(::ioctl(c.render[1], _IOC(_IOC_READ | _IOC_WRITE, 'd', nr, sizeof args), args.data()) == -1);
+    CHECK(errno == EINVAL);
+  }
+}
+
 TEST_CASE("apertures: how many, and as many as there is room for") {
   Client c;
   kfd::GetAperturesNew a{};
