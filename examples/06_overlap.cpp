@@ -1,0 +1,148 @@
+// Copies that overlap with compute, in pieces: when do finer ones win, and when do they lose? Simulated, on eight MI300X.
+//
+//   FiCCO   an all-gather whose pieces unlock pieces of a GEMM:
+//             gpu i   queue to gpu d    copy piece 0, fence | copy piece 1, fence | ...
+//             gpu d   kernel            own shard | wait for piece 0 of a peer, its tiles | wait for piece 1, ...
+//   T3      a GEMM whose tiles let copies go (reduce-scatter's first half, without the reduction):
+//             gpu i   kernel            tiles of piece 0, counter = 1 | tiles of piece 1, counter = 2 | ...
+//             gpu i   queue to gpu d    poll counter >= 1, copy piece 0 | poll counter >= 2, copy piece 1 | ... fence
+//
+// Kernels are agents of the simulation: they wait with acquire and set with release, at system scope. A piece costs its
+// kernel kPieceNs more: a smaller GEMM fills the GPU less well.
+#include "sdma/simulate/report.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+using namespace sdma;
+
+namespace {
+
+constexpr std::uint32_t kGpus = 8;
+constexpr double kPieceNs = 1500;  // assumed: the tail of one wave of work-groups
+
+struct Overlap {
+  Schedule schedule{};
+  std::vector<Agent> agents{};
+};
+
+AgentStep compute(double ns) { return {.kind = AgentStep::Kind::compute, .ns = ns}; }
+AgentStep wait_for(GpuVa word, std::uint64_t v) { return {.kind = AgentStep::Kind::wait, .signal = word, .value = v}; }
+AgentStep set_to(GpuVa word, std::uint64_t v) { return {.kind = AgentStep::Kind::set, .signal = word, .value = v}; }
+std::string numbered(const char* what, std::uint32_t i) { return what + std::to_string(i); }
+
+/// `shard`: bytes that each GPU begins with. `shard_ns`: the GEMM over one shard.
+Overlap ficco(std::uint64_t shard, double shard_ns, std::uint32_t pieces) {
+  Overlap o{.schedule = {.gpus = kGpus}};
+  auto& s = o.schedule;
+  const auto piece = shard / pieces;
+  std::vector<GpuVa> buffers;
+  for (std::uint32_t i = 0; i < kGpus; ++i)
+    buffers.push_back(
+        s.add_buffer({.place = Place::gpu(i), .name = "buf", .bytes = kGpus * shard, .init = Init::random}));
+  std::vector<std::vector<GpuVa>> arrived(kGpus);  // [at][from]
+  for (std::uint32_t d = 0; d < kGpus; ++d)
+    for (std::uint32_t i = 0; i < kGpus; ++i)
+      arrived[d].push_back(s.add_signal({.place = Place::gpu(d), .name = numbered("from", i)}));
+  for (std::uint32_t i = 0; i < kGpus; ++i)
+    for (std::uint32_t k = 1; k < kGpus; ++k) {
+      const auto d = (i + k) % kGpus;
+      auto& q = s.add_queue({.place = Place::gpu(i), .name = numbered("to", d), .peer = Place::gpu(d)});
+      for (std::uint32_t p = 0; p < pieces; ++p) {
+        const auto at = i * shard + p * piece;
+        q.copy({.src = buffers[i] + at, .dst = buffers[d] + at, .bytes = piece});
+        q.put(Fence{.addr = arrived[d][i], .value = p + 1});
+      }
+    }
+  s.add_host("main").submit_all();
+  for (std::uint32_t d = 0; d < kGpus; ++d) {
+    Agent gemm{.place = Place::gpu(d), .name = "gemm", .steps = {compute(shard_ns)}};
+    for (std::uint32_t p = 0; p < pieces; ++p)
+      for (std::uint32_t k = 1; k < kGpus; ++k) {
+        gemm.steps.push_back(wait_for(arrived[d][(d + kGpus - k) % kGpus], p + 1));
+        gemm.steps.push_back(compute(shard_ns / pieces + kPieceNs));
+      }
+    o.agents.push_back(std::move(gemm));
+  }
+  return o;
+}
+
+/// `shard`: bytes for each peer. `gemm_ns`: the whole kernel that makes them.
+Overlap t3(std::uint64_t shard, double gemm_ns, std::uint32_t pieces) {
+  Overlap o{.schedule = {.gpus = kGpus}};
+  auto& s = o.schedule;
+  const auto piece = shard / pieces;
+  std::vector<GpuVa> in, out, made, done;
+  for (std::uint32_t i = 0; i < kGpus; ++i) {
+    in.push_back(s.add_buffer({.place = Place::gpu(i), .name = "in", .bytes = kGpus * shard, .init = Init::random}));
+    out.push_back(s.add_buffer({.place = Place::gpu(i), .name = "out", .bytes = kGpus * shard}));
+    made.push_back(s.add_signal({.place = Place::gpu(i), .name = "tiles"}));
+  }
+  const auto all = s.add_signal({.name = "done"});
+  for (std::uint32_t i = 0; i < kGpus; ++i)
+    for (std::uint32_t k = 1; k < kGpus; ++k) {
+      const auto d = (i + k) % kGpus;
+      auto& q = s.add_queue({.place = Place::gpu(i), .name = numbered("to", d), .peer = Place::gpu(d)});
+      for (std::uint32_t p = 0; p < pieces; ++p) {
+        q.put(PollMem{.addr = made[i], .func = Compare::ge, .reference = p + 1});
+        q.copy({.src = in[i] + d * shard + p * piece, .dst = out[d] + i * shard + p * piece, .bytes = piece});
+      }
+      q.put(Atomic{.addr = all, .value = 1});
+    }
+  s.add_host("main").submit_all().wait(all, Compare::eq, kGpus * (kGpus - 1));
+  for (std::uint32_t i = 0; i < kGpus; ++i) {
+    Agent gemm{.place = Place::gpu(i), .name = "gemm"};
+    for (std::uint32_t p = 0; p < pieces; ++p) {
+      gemm.steps.push_back(compute(gemm_ns / pieces + (pieces > 1 ? kPieceNs : 0)));
+      gemm.steps.push_back(set_to(made[i], p + 1));
+    }
+    o.agents.push_back(std::move(gemm));
+  }
+  return o;
+}
+
+/// Which number of pieces is best; 0 and a message if it cannot be simulated.
+template <class Make> std::uint32_t sweep(const char* what, std::uint64_t shard, double ns, Make make) {
+  const auto machine = mi300x_machine();
+  if (!machine) return 0;
+  std::printf("%-6s %6lluK %10s", what, static_cast<unsigned long long>(shard >> 10), time_text(ns).c_str());
+  double first = 0, least = 0;
+  std::uint32_t best = 0;
+  for (std::uint32_t pieces = 1; pieces <= 64; pieces *= 2) {
+    const Overlap o = make(shard, ns, pieces);
+    const auto t = simulate(o.schedule, *machine, {.agents = o.agents});
+    if (!t) {
+      std::printf("\n%s\n", to_string(t.error()[0]).c_str());
+      return 0;
+    }
+    if (pieces == 1) first = t->ns;
+    if (pieces == 1 || t->ns < least) least = t->ns, best = pieces;
+    if (pieces == 1) std::printf(" %10s", time_text(t->ns).c_str());
+    else std::printf(" %6.2f", first / t->ns);
+  }
+  std::printf("   best: %u\n", best);
+  return best;
+}
+
+}  // namespace
+
+int main() {
+  std::printf("%-6s %7s %10s %10s %6s %6s %6s %6s %6s %6s\n", "", "shard", "compute", "1 piece", "2", "4", "8", "16",
+              "32", "64");
+  bool as_expected = true;
+  for (const std::uint64_t shard : {std::uint64_t{256} << 10, std::uint64_t{4} << 20, std::uint64_t{64} << 20}) {
+    // Compute that takes half of what a link does, as long, and twice as long.
+    const double link = static_cast<double>(shard) / 48;
+    for (const double ratio : {0.5, 1.0, 2.0}) {
+      const auto a = sweep("FiCCO", shard, ratio * link / (kGpus - 1), ficco), b = sweep("T3", shard, ratio * link, t3);
+      as_expected = as_expected && a != 0 && b != 0 && (shard > 1 << 20 || a <= 4) && (shard < 16 << 20 || a >= 4);
+    }
+  }
+  std::puts(
+      "\nFirst a time, then the speed-up over one piece. Small shards lose: a piece costs a copy's fixed part, a "
+      "completion\n"
+      "or a poll, and a look. Large ones win until the pieces' own cost is what the transfer of one takes.");
+  return as_expected ? 0 : 1;
+}
