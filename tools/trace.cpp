@@ -44,7 +44,7 @@ int follow(const Options& o) {
   Recording recording(name_of(o.input));
   Output out{o.output};
   std::uint64_t first_ns = 0;
-  std::array<char, 1 << 16> buffer{};
+  std::array<char, 65'536> buffer{};
   for (bool last = false;;) {
     const auto n = ::read(fd, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
