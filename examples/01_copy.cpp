@@ -1,7 +1,6 @@
 // A copy: bytes from host memory into a GPU's, and a word that says when they are there.
 //
 //   host memory --- engine 1 of gpu0 (it faces the host) ---> memory of gpu0
-#include "sdma/device/soft.hpp"
 #include "sdma/stream/text.hpp"
 #include "support.hpp"
 

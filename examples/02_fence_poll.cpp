@@ -5,7 +5,6 @@
 //
 // Nothing orders queues but this: a fence, when all that is earlier in its queue is done, and a poll, before which nothing
 // that is later in its queue begins. Queue b is even submitted first here.
-#include "sdma/device/soft.hpp"
 #include "support.hpp"
 
 #include <cstring>

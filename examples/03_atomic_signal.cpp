@@ -5,7 +5,6 @@
 //
 // An atomic is one indivisible step at memory, so engines need not know of each other. A fence could not do this: of several
 // engines' fences on one word the last one wins.
-#include "sdma/device/soft.hpp"
 #include "sdma/sync/recipes.hpp"
 #include "support.hpp"
 
@@ -43,6 +42,7 @@ int main(int argc, char** argv) {
   go->set(1);
   const auto r = wait(*left, Compare::eq, 0, Deadline::in(std::chrono::seconds(10)), rings.front());
   if (!r) example::fail(describe(r.error()));
+  example::flush_host_path(*device);
   for (const auto byte : target.host())
     if (byte != std::byte{0x77}) example::fail("a byte is missing");
   std::printf("all done: the word is %lu\n", static_cast<unsigned long>(left->load()));

@@ -5,7 +5,6 @@
 //
 // An engine sustains about the rate of one link, so more bandwidth means more engines, each on the link that it is near to:
 // the topology knows which.
-#include "sdma/device/soft.hpp"
 #include "sdma/sync/recipes.hpp"
 #include "support.hpp"
 
@@ -28,6 +27,7 @@ int main(int argc, char** argv) {
   const Queue first = must(device->create_queue({.gpu = kFrom, .engine = *node.engine_for(kFrom, kOver)}));
   const Queue second = must(device->create_queue({.gpu = kOver, .engine = *node.engine_for(kOver, kTo)}));
   for (std::uint32_t i = 0; auto& word : source.as<std::uint32_t>()) word = i++ * 2654435761u;
+  example::flush_host_path(*device);  // the host wrote a GPU's memory: before the doorbells
 
   Ring<> ring_direct{direct.memory()}, ring_first{first.memory()}, ring_second{second.memory()};
   const Atomic count{.addr = done->va, .op = AtomicOp::add_rtn_64, .value = 1};

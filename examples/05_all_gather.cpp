@@ -6,8 +6,7 @@
 // In one step: every GPU copies its part to every other one. All copies of a GPU go through one queue of one engine, back to
 // back, one atomic behind them, one doorbell for all of it ("b2b"): 7 copies, 1 completion, 1 doorbell a GPU.
 //
-//   05_all_gather [FILE] [--gpus N] [--order strict|rocr|adversarial] [--seed S] [--trace FILE] [--help]
-#include "sdma/device/soft.hpp"
+//   05_all_gather [FILE] [--device soft|kfd] [--gpus N] [--order strict|rocr|adversarial] [--seed S] [--trace FILE] [--help]
 #include "sdma/stream/text.hpp"
 #include "sdma/sync/recipes.hpp"
 #include "sdma/trace/write.hpp"
@@ -27,16 +26,19 @@ namespace {
 struct Options {
   std::string file{};  // empty: generated data
   std::string trace = "trace.json";
+  bool kfd = false;
   SoftOptions device{};
 };
 
 constexpr char kUsage[] =
     "usage: 05_all_gather [FILE] [OPTION...]\n"
-    "Each of N software MI300X holds a part of FILE (default: 8 MiB of generated data); they all-gather it.\n"
+    "Each of N MI300X holds a part of FILE (default: 8 MiB of generated data); they all-gather it.\n"
+    "  --device KIND   soft: a node in software; kfd: the kernel driver's; default soft\n"
     "  --gpus N        1 to 8, default 8\n"
-    "  --order MODE    strict, rocr or adversarial: how weakly ordered the engines are; default strict\n"
+    "  --order MODE    of soft: strict, rocr or adversarial, how weakly ordered the engines are; default strict\n"
     "  --seed S        of rocr and adversarial, default 0\n"
-    "  --trace FILE    where the timeline goes, default trace.json (open it in ui.perfetto.dev); none: no trace\n"
+    "  --trace FILE    of soft: where the timeline goes, default trace.json (open it in ui.perfetto.dev); none: no "
+    "trace\n"
     "  --help          this text\n";
 
 [[noreturn]] void usage_error(const std::string& why) {
@@ -67,6 +69,7 @@ Options parse(int argc, char** argv) {
     word = word.substr(0, equals);
     if (word == "--gpus")
       o.device.gpus = static_cast<std::uint32_t>(std::min<std::uint64_t>(number(word, value), 1000));
+    else if (word == "--device" && (value == "soft" || value == "kfd")) o.kfd = value == "kfd";
     else if (word == "--seed") o.device.seed = number(word, value);
     else if (word == "--trace") o.trace = value;
     else if (word == "--order") {
@@ -104,9 +107,13 @@ int main(int argc, char** argv) {
   auto options = parse(argc, argv);
   const auto file = load(options.file);
   std::optional<trace::Recorder> recorder;
-  if (options.trace != "none") options.device.trace = &recorder.emplace();
-  const auto device = must(SoftDevice::open(options.device));
+  if (options.trace != "none" && !options.kfd) options.device.trace = &recorder.emplace();
   const auto n = options.device.gpus;
+  std::unique_ptr<SoftDevice> soft;
+  std::unique_ptr<Device> real;
+  if (options.kfd) real = example::open_kfd(n);
+  else soft = must(SoftDevice::open(options.device));
+  Device* const device = options.kfd ? real.get() : soft.get();
 
   // Part i of the file belongs to GPU i; where N does not divide the size, the last ones are shorter, or empty.
   const std::uint64_t size = file.size(), part = (size + n - 1) / n;
@@ -121,6 +128,7 @@ int main(int argc, char** argv) {
                 all.size());  // what nobody writes is seen; and every page is there before time counts
     std::memcpy(all.data() + begin(i), file.data() + begin(i), length(i));
   }
+  example::flush_host_path(*device);  // the host wrote GPUs' memory: before the doorbells
   const SignalMemory left = must(device->create_signal({.value = n}));
   std::deque<Queue> queues;
   std::deque<Ring<>> rings;
@@ -154,6 +162,7 @@ int main(int argc, char** argv) {
     example::fail(describe(done.error(), [&](GpuVa va, std::span<std::byte> out) { return device->peek(va, out); }));
   }
 
+  example::flush_host_path(*device);
   for (std::uint32_t i = 0; i < n; ++i)
     if (std::memcmp(buffers[i].host().data(), file.data(), size) != 0)
       example::fail("gpu" + std::to_string(i) + " holds something else than the file");
@@ -161,15 +170,15 @@ int main(int argc, char** argv) {
   std::printf("ring of gpu0, engine %u:\n", queues[0].engine().value);
   const auto dwords = rings[0].memory().dwords.first(rings[0].positions().committed / 4);
   std::fputs(disassemble(dwords).c_str(), stdout);
-  std::printf("\n%-6s %6s %9s %14s %10s\n", "gpu", "engine", "packets", "bytes", "doorbells");
-  for (const auto& c : device->counters())
+  if (soft) std::printf("\n%-6s %6s %9s %14s %10s\n", "gpu", "engine", "packets", "bytes", "doorbells");
+  for (const auto& c : soft ? soft->counters() : std::vector<EngineCounters>{})
     std::printf("gpu%-3u %6u %9lu %14lu %10lu\n", c.gpu.value, c.engine.value, static_cast<unsigned long>(c.packets),
                 static_cast<unsigned long>(c.bytes), static_cast<unsigned long>(c.doorbells));
   const double algbw = static_cast<double>(size) / took.count() / 1e9;
-  std::printf("\n%u GPUs x %lu bytes: every byte on every GPU is right (%s ordering)\n", n,
-              static_cast<unsigned long>(size), std::string(name(options.device.ordering)).c_str());
-  std::printf("%.3f ms, algbw %.2f GB/s, busbw %.2f GB/s: of this machine's memory, not of an MI300X\n",
-              took.count() * 1e3, algbw, algbw * (n - 1) / n);
+  std::printf("\n%u GPUs x %lu bytes: every byte on every GPU is right (%s)\n", n, static_cast<unsigned long>(size),
+              soft ? (std::string(name(options.device.ordering)) + " ordering").c_str() : "kfd");
+  std::printf("%.3f ms, algbw %.2f GB/s, busbw %.2f GB/s%s\n", took.count() * 1e3, algbw, algbw * (n - 1) / n,
+              soft ? ": of this machine's memory, not of an MI300X" : "");
   if (recorder) {
     const auto saved = trace::save_perfetto(recorder->snapshot(), options.trace);
     if (!saved) example::fail(to_string(saved.error()));

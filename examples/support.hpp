@@ -1,5 +1,6 @@
 #pragma once
-// What every example needs and none is about: a device of the ordering that the command line names, and an end with a reason.
+// What every example needs and none is about: the device that the command line names, and an end with a reason.
+#include "sdma/device/kfd.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
@@ -10,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace example {
 
@@ -24,28 +26,51 @@ template <class T> T must(sdma::Result<T, sdma::Diagnostic> r) {
   return std::move(*r);
 }
 
-/// Waits for `signal` >= `value`; ends the program with the reason why it did not come.
+/// Between the host's stores to GPUs' memory and the doorbell, and between a completion and its loads from there: on hardware
+/// the way between the two is buffered. Software has none; a program for both asks anyway.
+inline void flush_host_path(const sdma::Device& d) {
+  for (std::uint32_t g = 0; g < d.topology().gpus.size(); ++g) (void)d.flush_host_writes(sdma::GpuId{g});
+}
+
+/// Waits for `signal` >= `value`, after which the host may read what engines stored; ends the program with the reason why the
+/// value did not come.
 inline void must_reach(const sdma::Signal& signal, std::uint64_t value, const sdma::Ring<>& ring,
                        const sdma::Device& d) {
   const auto r = wait(signal, sdma::Compare::ge, value, sdma::Deadline::in(std::chrono::seconds(10)), ring);
   const auto peek = [&](sdma::GpuVa va, std::span<std::byte> out) { return d.peek(va, out); };
   if (!r) fail(describe(r.error(), peek));
+  flush_host_path(d);
 }
 
-/// A software node. NAME [strict|rocr|adversarial [SEED]]: how weakly ordered it is.
+/// The node of the kernel driver, which must have `gpus` GPUs.
+inline std::unique_ptr<sdma::Device> open_kfd(std::uint32_t gpus) {
+  auto device = must(sdma::KfdDevice::open());
+  if (const auto have = device->topology().gpus.size(); have < gpus)
+    fail("this node has " + std::to_string(have) + " GPUs, and " + std::to_string(gpus) + " are needed");
+  return device;
+}
+
+/// NAME [--device=soft|kfd] [strict|rocr|adversarial [SEED]]: a software node, how weakly ordered it is; or a real one.
 inline std::unique_ptr<sdma::Device> open_device(int argc, char** argv, std::uint32_t gpus) {
-  sdma::SoftOptions options{.gpus = gpus};
-  const std::string_view wanted = argc > 1 ? argv[1] : "strict";
-  const auto usage = std::string("usage: ") + argv[0] + " [strict|rocr|adversarial [SEED]]";
-  if (wanted == "--help" || wanted == "-h") {
-    std::puts(usage.c_str());
-    std::exit(0);
+  const auto usage = std::string("usage: ") + argv[0] + " [--device=soft|kfd] [strict|rocr|adversarial [SEED]]";
+  std::vector<std::string_view> words;
+  bool kfd = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--help" || word == "-h") {
+      std::puts(usage.c_str());
+      std::exit(0);
+    }
+    if (word == "--device=kfd" || word == "--device=soft") kfd = word == "--device=kfd";
+    else words.push_back(word);
   }
-  bool known = false;
+  if (kfd && words.empty()) return open_kfd(gpus);
+  sdma::SoftOptions options{.gpus = gpus};
+  bool known = words.empty();
   for (const auto o : {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial})
-    if (name(o) == wanted) options.ordering = o, known = true;
-  if (!known) fail(usage);
-  if (argc > 2) options.seed = std::strtoull(argv[2], nullptr, 0);
+    if (!words.empty() && name(o) == words[0]) options.ordering = o, known = true;
+  if (!known || kfd || words.size() > 2) fail(usage);
+  if (words.size() > 1) options.seed = std::strtoull(std::string(words[1]).c_str(), nullptr, 0);
   return must(sdma::SoftDevice::open(options));
 }
 

@@ -3,6 +3,7 @@
 #include "input.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
+#include "sdma/device/kfd.hpp"
 #include "sdma/device/soft.hpp"
 #include "verb.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-enum class Kind { soft };
+enum class Kind { soft, kfd };
 
 struct Options {
   std::vector<std::string> paths;
@@ -29,13 +30,22 @@ struct Options {
   bool test = false;
 };
 
+Result<std::unique_ptr<Device>, Diagnostic> open(const Options& o, Ordering order) {
+  const auto up = [](auto opened) -> Result<std::unique_ptr<Device>, Diagnostic> {
+    if (!opened) return opened.error();
+    return std::unique_ptr<Device>(std::move(*opened));
+  };
+  if (o.device == Kind::kfd) return up(KfdDevice::open());
+  return up(SoftDevice::open({.ordering = order, .seed = o.seed}));
+}
+
 /// One of several files and orderings: what is wrong with it, on standard error.
 class Job {
  public:
   Job(const Options& o, const std::string& path, const Schedule& s) : options_(o), path_(path), schedule_(s) {}
 
   int run(Ordering order) {
-    auto device = SoftDevice::open({.ordering = order, .seed = options_.seed});
+    auto device = open(options_, order);
     if (!device) return say(device.error()), kInput;
     BindOptions where;
     for (const auto g : options_.gpus) where.gpus.push_back(GpuId{g});
@@ -76,7 +86,9 @@ class Job {
   }
   /// Which of several orderings it was.
   std::string context(Ordering order) const {
-    return options_.test && !options_.order ? " (--order=" + std::string(name(order)) + ")" : "";
+    return options_.test && !options_.order && options_.device == Kind::soft
+               ? " (--order=" + std::string(name(order)) + ")"
+               : "";
   }
   using Outputs = std::vector<std::pair<Schedule::Range, std::string>>;
   std::optional<Outputs> outputs(const Bound& b) const {
@@ -123,8 +135,8 @@ int one(const Options& o, const std::string& path, const Schedule& s, Output& ou
                 (n == 0   ? "ran, and expects nothing"
                  : n == 1 ? "1 expectation holds"
                           : std::to_string(n) + " expectations hold") +
-                " (" + std::string(name(order)) + ", seed " + std::to_string(o.seed) + ", " + in_ms(job.elapsed()) +
-                ")\n";
+                " (" + (o.device == Kind::kfd ? "kfd" : std::string(name(order))) + ", seed " + std::to_string(o.seed) +
+                ", " + in_ms(job.elapsed()) + ")\n";
   return kOk;
 }
 
@@ -140,8 +152,10 @@ int test(const Options& o, Output& out) {
       continue;
     }
     bool good = s.has_value();
+    // Engines behind a driver have the ordering that they have.
     for (const auto order : {Ordering::strict, Ordering::rocr, Ordering::adversarial})
-      if (good && (!o.order || *o.order == order)) good = Job{o, path, *s}.run(order) == kOk;
+      if (good && (o.device == Kind::kfd ? order == Ordering::strict : !o.order || *o.order == order))
+        good = Job{o, path, *s}.run(order) == kOk;
     out.text() += (good ? "passed: " : "FAILED: ") + shown(path) + "\n";
     ++(good ? passed : failed);
   }
@@ -152,6 +166,8 @@ int test(const Options& o, Output& out) {
 
 int run(const Options& o) {
   if (o.paths.size() > 1 && !o.test) return complain("one FILE at a time", "--test takes several"), kUsage;
+  if (o.order && o.device == Kind::kfd)
+    return complain("--order is of --device=soft", "sdma emulate --order=... chooses it for a software node"), kUsage;
   if (o.test && (!o.inputs.empty() || !o.outputs.empty()))
     return complain("--test takes no --input and no --output", "a test's contents are its init= and its seed"), kUsage;
   Output out{"-"};
@@ -190,7 +206,8 @@ void add_run(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.add_option("FILE", o->paths, "a schedule; with --test, several")->required();
   add_settings(verb, o->parse.set);
-  add_choice<Kind>(verb, "--device", o->device, {{"soft", Kind::soft}}, "where: a node in software");
+  add_choice<Kind>(verb, "--device", o->device, {{"soft", Kind::soft}, {"kfd", Kind::kfd}},
+                   "where: a node in software, or that of the kernel driver");
   verb.add_option("--gpus", o->gpus, "the node's GPU for each of the schedule's: 2,3; else the same numbers")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -212,7 +229,8 @@ void add_run(CLI::App& verb, Action& action) {
       "  sdma run --set N=8 --set chunk=1M examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma run --order=adversarial --seed=7 --gpus=2,5 copy.sdma\n"
       "  sdma run --input gpu0.in=in.bin --output gpu1.out=out.bin copy.sdma\n"
-      "  sdma run --test examples/schedules/*.sdma");
+      "  sdma run --test examples/schedules/*.sdma\n"
+      "  sdma emulate --gpus=8 -- sdma run --device=kfd examples/schedules/1_copy.sdma");
   const auto* const chosen = verb.get_option("--order");
   action = [o, order, chosen] {
     if (chosen->count() > 0) o->order = *order;

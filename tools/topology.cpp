@@ -1,22 +1,59 @@
 // sdma topology: a node's GPUs, engines and links, and which engine is for which pair.
 #include "sdma/device/topology.hpp"
+#include "sdma/device/kfd.hpp"
 
+#include "input.hpp"
 #include "output.hpp"
 #include "verb.hpp"
 
 namespace sdma::tool {
 namespace {
 
+enum class Source { preset, kfd };
+
 struct Options {
+  std::string file;
   bool json = false;
+  Source source = Source::preset;
   std::uint32_t gpus = 8;
 };
 
+/// What only a device that opens can say; without one, why it does not.
+void identify(std::string& out) {
+  const auto d = KfdDevice::open();
+  if (!d) {
+    for (const auto& m : KfdDevice::missing()) report(m);
+    return;
+  }
+  out += "\nKFD " + (*d)->version() + "\n";
+  for (std::size_t i = 0; i < (*d)->gpus().size(); ++i) {
+    const auto& g = (*d)->gpus()[i];
+    out += "gpu" + std::to_string(i) + ": " + g.driver + ", sDMA firmware " + std::to_string(g.sdma_firmware) +
+           ", compute firmware " + std::to_string(g.compute_firmware) + ", renderD" +
+           std::to_string(g.kernel.render_minor) + ", clock " + std::to_string(g.clock_hz / 1'000'000) + " MHz\n";
+  }
+}
+
+Result<Topology, Diagnostic> load(const Options& o) {
+  if (!o.file.empty()) {
+    const auto text = read_text(o.file);
+    if (!text) return text.error();
+    return topology_from_json(*text, o.file == "-" ? "<stdin>" : o.file);
+  }
+  if (o.source == Source::preset) return mi300x(o.gpus);
+  const auto files = read_sysfs();
+  if (!files) return files.error();
+  auto node = from_sysfs(*files);
+  if (!node) return node.error();
+  return std::move(node->topology);
+}
+
 int run(const Options& o) {
-  const auto node = mi300x(o.gpus);
-  if (!node) return report(node.error()), kUsage;
+  const auto node = load(o);
+  if (!node) return report(node.error()), o.file.empty() && o.source == Source::preset ? kUsage : kInput;
   Output out{"-"};
   out.text() = o.json ? to_json(*node) : to_table(*node);
+  if (o.source == Source::kfd && !o.json) identify(out.text());
   return out.close() ? kOk : out.exit_code();
 }
 
@@ -24,14 +61,22 @@ int run(const Options& o) {
 
 void add_topology(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
+  auto* const file = verb.add_option("FILE", o->file, "a node that --json wrote; - is standard input");
   verb.add_flag("--json", o->json, "as JSON, which programs read back: topology_from_json");
-  verb.add_option("--gpus", o->gpus, "the first N GPUs of a node of eight MI300X")
-      ->type_name("N")
-      ->capture_default_str();
+  auto* const device =
+      add_choice<Source>(verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}},
+                         "a node of MI300X as it is known, or the one of the kernel driver here");
+  auto* const gpus = verb.add_option("--gpus", o->gpus, "the first N GPUs of a node of eight MI300X")
+                         ->type_name("N")
+                         ->capture_default_str();
+  device->excludes(file);
+  gpus->excludes(file)->excludes(device);
   verb.footer(
       "Examples:\n"
       "  sdma topology\n"
-      "  sdma topology --gpus 4 --json");
+      "  sdma topology --gpus 4 --json > node.json; sdma topology node.json\n"
+      "  sdma topology --device=kfd\n"
+      "  sdma emulate --gpus=8 -- sdma topology --device=kfd");
   action = [o] { return run(*o); };
 }
 

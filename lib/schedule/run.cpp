@@ -49,13 +49,21 @@ class Runner {
     first_contents();
     if (!report_.findings.empty()) return;
     remember();
+    flush_host_path();
     const auto begin = Deadline::Clock::now();
     deadline_ = Deadline::in(options_.timeout);
     hosts();
     report_.elapsed = Deadline::Clock::now() - begin;
     fault();
+    flush_host_path();
     if (report_.findings.empty())
       for (const auto& e : s_.expectations) check(e);
+  }
+
+  /// What the host has stored into GPUs' memory is there for engines, and the other way round.
+  void flush_host_path() const {
+    for (std::uint32_t g = 0; g < bound_.device().topology().gpus.size(); ++g)
+      static_cast<void>(bound_.device().flush_host_writes(GpuId{g}));
   }
 
   Schedule::Range whole(std::size_t buffer) const { return {link_buffer(buffer), s_.buffers[buffer].bytes}; }

@@ -2,7 +2,9 @@
 #include "node.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 namespace sdma {
 inline namespace v0 {
@@ -20,6 +22,35 @@ std::uint32_t left(Deadline d) noexcept {
   if (d.at <= now) return 0;
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(std::min(d.at - now, Deadline::Clock::duration(1h)));
   return static_cast<std::uint32_t>(std::min<std::int64_t>(ms.count(), kLongest));
+}
+
+/// Signal::sleep. An engine's answer takes some microseconds, and a nap of the kernel's a multiple of that: looks for as long
+/// as a short copy may take, then naps for an eighth of the time that it has waited.
+void doze(void*, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
+  struct Wait {
+    const std::uint64_t* word{};
+    std::uint64_t seen{};
+    Deadline::Clock::time_point begin{}, end{};
+  };
+  static thread_local Wait w;
+  constexpr auto kLooks = 50us;
+  constexpr Deadline::Clock::duration kShortest = 5us, kLongestNap = 1ms;
+  const auto now = Deadline::Clock::now();
+  if (w.word != word || w.seen != seen || now - w.end > kLongestNap) w = {.word = word, .seen = seen, .begin = now};
+  const auto waited = now - w.begin;
+  if (waited < kLooks) {
+    for (int i = 0; i < 64 && std::atomic_ref(*word).load(std::memory_order_relaxed) == seen; ++i) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#elif defined(__aarch64__)
+      asm volatile("yield");
+#endif
+    }
+  } else {
+    std::this_thread::sleep_for(
+        std::min({std::clamp(waited / 8, kShortest, kLongestNap), std::max(d.at - now, Deadline::Clock::duration{})}));
+  }
+  w.end = Deadline::Clock::now();
 }
 
 /// ok, timed_out, or stopped: the driver knows one of them no more.
@@ -54,7 +85,7 @@ Result<SignalMemory, Diagnostic> KfdNode::create_signal(const SignalRequest& r) 
     signal_pages_.push_back(*page);
     signals_.add_page(b.host, b.va, r.where);
   }
-  const Signal signal{.word = slot.word, .va = slot.va};
+  const Signal signal{.word = slot.word, .va = slot.va, .sleep = doze};
   signal.set(r.value);
   if (r.where) (void)flush_host_writes(*r.where);
   hold();
