@@ -17,8 +17,8 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
   find_in_packets(m, r);
   find_in_kernels(m, r);
   find_stuck(m, r);
-  find_bad_waits(m, r);
   find_races(m, r);
+  find_bad_waits(m, r);
   find_unawaited(m, r);
   if (m.cut)
     r.add({.rule = "not-all-rounds",

@@ -76,7 +76,8 @@ class Packets {
     });
     if (!outside) mapped(q, here, item);
     if (item.sync.word != kNone && item.what == What::post) atomic(q, here, item);
-    if (item.sync.word != kNone && item.sync.op == Op::unknown)
+    if (item.sync.word != kNone &&
+        (item.sync.op == Op::unknown || (item.sync.high && item.what == What::post && m_.words[item.sync.word].messy)))
       r_.add({.rule = "unknown-value",
               .places = {here},
               .message = "what this leaves in " + r_.word(m_.words[item.sync.word]) +

@@ -147,7 +147,7 @@ class Sweep {
   /// True if nothing but the write is left to remember.
   bool enter(std::uint64_t begin, Cell& c, const Ref& me) {
     const auto against = [&](const Ref& other) {
-      if (other.agent == kNone) return true;
+      if (other.agent == kNone || (other.agent == me.agent && other.position == me.position)) return true;
       const auto rule = broken(other.mode, me.mode);
       if (rule.empty()) return ordered(other, me.mode);
       if (ordered(other, me.mode)) return true;

@@ -36,7 +36,7 @@ constexpr std::array kRules{
     ScheduleRule{"self-wait", error, "no queue waits for what it does afterwards"},
     ScheduleRule{"stale-wait", error, "a wait is not met by what was there before"},
     ScheduleRule{"unawaited", error, "somebody waits for every store, before the last host thread ends"},
-    ScheduleRule{"unknown-value", note, "what is done to a signal is modelled"},
+    ScheduleRule{"unknown-value", warning, "what a signal holds can be followed"},
     ScheduleRule{"unmapped", error, "a packet touches what its GPU has mapped"},
     ScheduleRule{"unreachable-count", error, "a count that is waited for can be reached"},
     ScheduleRule{"unused-signal", warning, "somebody waits for every signal that is written"},

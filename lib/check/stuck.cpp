@@ -119,13 +119,14 @@ class Stillness {
     const auto& w = m_.words[s.sync->word];
     const auto name = r_.word(w);
     bool passed = w.known && met(s, w, w.init), counts = w.adds;
-    const Step* by = nullptr;
-    std::uint32_t by_agent = 0;
+    const Step *by = nullptr, *last = nullptr;
+    std::uint32_t by_agent = 0, last_agent = 0;
     std::size_t posts = 0;
     for (const auto& c : w.chains)
       for (const auto i : c.steps) {
         const auto& post = m_.agents[c.agent].steps[i];
         ++posts;
+        if (post.time != kNone && (!last || post.time > last->time)) last = &post, last_agent = c.agent;
         if (post.sync->op == Op::store && met(s, w, posted(post, w, w.init)))
           by = &post, by_agent = c.agent, passed = true;
       }
@@ -135,7 +136,13 @@ class Stillness {
       f.rule = "missed-value";
       f.message = r_.agent(a) + " may come too late: " + name + " had the value that it waits for, and holds " + value +
                   " for ever after";
-      if (by) f.places.insert(f.places.begin(), At{by_agent, by->position});
+      if (last && m_.agents[last_agent].kind == Agent::Kind::host && last->sync->op == Op::store) {
+        f.rule = "reset-while-polled";
+        f.message = r_.agent(last_agent) + " may reset " + name + " before " + r_.agent(a) + " has seen its value";
+        f.places.insert(f.places.begin(), At{last_agent, last->position});
+      } else if (by) {
+        f.places.insert(f.places.begin(), At{by_agent, by->position});
+      }
       f.hint = "let values only grow, and wait with func=ge";
       f.rests_on = {"E8"};
     } else if (counts) {

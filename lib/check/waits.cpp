@@ -16,8 +16,11 @@ class Waits {
   void run() {
     for (const auto& [a, i] : m_.acquires) {
       const auto& s = m_.agents[a].steps[i];
-      if (s.kind != Step::Kind::poll || s.assumed) continue;
+      if (s.kind != Step::Kind::poll) continue;
       const auto& w = m_.words[s.sync->word];
+      if (w.copied) stored_as_data(a, s, w);
+      else if (w.messy || (s.assumed && !s.sync->finite && !m_.open)) unknown(a, s, w);
+      if (s.assumed) continue;
       const auto* before = m_.row(i == 0 ? kNone : m_.agents[a].steps[i - 1].row);
       std::copy(before, before + m_.width(), clock_.begin());
       engine(a, s);
@@ -35,6 +38,24 @@ class Waits {
  private:
   /// Once for each wait of the source, whatever the round.
   bool first(std::string_view rule, std::uint32_t a, const Step& s) { return said_.insert({rule, a, s.source}).second; }
+
+  /// What a copy leaves in a word is not followed, so that no wait for it is proved.
+  void stored_as_data(std::uint32_t a, const Step& s, const Word& w) {
+    if (r_.blamed(a) || !first("data-as-flag", a, s)) return;
+    r_.add({.rule = "data-as-flag",
+            .places = {{a, s.position}},
+            .message = r_.agent(a) + " waits for " + r_.word(w) + ", to which a copy, a fill or a write stores",
+            .hint = "let fences, atomics and the host alone store to what is waited for",
+            .rests_on = {"Q16"}});
+  }
+  void unknown(std::uint32_t a, const Step& s, const Word& w) {
+    if (!first("unknown-value", a, s)) return;
+    r_.add({.rule = "unknown-value",
+            .places = {{a, s.position}},
+            .message = "what " + r_.word(w) + " holds when " + r_.agent(a) +
+                       " waits for it is not known, so that nothing is proved",
+            .hint = "give it a first value (a signal, or init=zero), and store or add to it"});
+  }
 
   /// X2: what it learned by waiting needs an engine that it may hold.
   void engine(std::uint32_t a, const Step& s) {

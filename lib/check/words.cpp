@@ -64,6 +64,8 @@ void Model::chain() {
       auto& w = words[s.sync->word];
       if (s.kind == Step::Kind::poll) w.polled = true;
       if (s.kind != Step::Kind::post) continue;
+      // Who stores 64 bits as two fences, the high half of which never changes, stores 32.
+      if (s.sync->high && s.sync->op == Op::store && w.known && s.value == w.init >> 32) continue;
       if (s.sync->op == Op::unknown || (s.sync->high && s.sync->op != Op::store) ||
           (w.bytes == 8 && s.sync->bytes == 4 && s.sync->high))
         w.messy = true;

@@ -1,0 +1,45 @@
+// What is shipped is right, and what is wrong on purpose is found: examples, and the collectives as they are printed.
+#include "sdma/check/check.hpp"
+#include "support/catch.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+using namespace sdma;
+
+namespace {
+
+void check_folder(const std::string& folder, std::size_t least, const std::vector<ParseOptions::Setting>& set = {}) {
+  std::size_t n = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(SDMA_SOURCE_ROOT "/" + folder)) {
+    if (entry.path().extension() != ".sdma") continue;
+    std::ifstream file(entry.path());
+    std::stringstream text;
+    text << file.rdbuf();
+    // A file takes the settings that it has a param for.
+    ParseOptions options;
+    for (const auto& s : set)
+      if (text.str().find("\nparam " + s.name + " ") != std::string::npos) options.set.push_back(s);
+    SourceMap map;
+    options.map = &map;
+    const auto s = parse_schedule(text.str(), entry.path().filename().string(), options);
+    INFO(entry.path());
+    REQUIRE(s);
+    const auto report = check(*s, {.map = &map});
+    for (const auto& f : report.findings) UNSCOPED_INFO(to_string(f.diagnostic));
+    CHECK(as_expected(*s, report));
+    if (!expects_finding(*s)) CHECK(report.findings.empty());
+    ++n;
+  }
+  CHECK(n >= least);
+}
+
+}  // namespace
+
+TEST_CASE("examples are proved, or have the finding that they expect") {
+  check_folder("examples/schedules", 8);
+  for (const auto n : {"2", "3", "5", "8"}) check_folder("examples/schedules", 8, {{"N", n}});
+}
+
+TEST_CASE("no report on a collective") { check_folder("tests/collectives/golden", 10); }
