@@ -92,8 +92,8 @@ int main() {
       return d.wait_event(event, deadline()) == Errc::ok;
     });
   });
-  measure("fence, after 20 ms of rest", 100, [&] {
-    std::this_thread::sleep_for(20ms);
+  measure("fence, after 100 ms of rest", 30, [&] {
+    std::this_thread::sleep_for(100ms);
     return fence();
   });
   measure("a batch of 64 fences, for each", 500, [&] {
