@@ -66,9 +66,9 @@ void Builder::end_group(Queue& q) {
   switch (options().completion) {
     case Completion::atomic: q.put(Atomic{.addr = done_, .op = AtomicOp::add_rtn_64, .value = 1}); break;
     case Completion::fence: q.put<&Fence::value>({.addr = done_}, kEpoch); break;
-    // Low half first: whoever waits for a growing word with >= never sees more than there is.
+    // The low half last, which is what is waited for: when it is seen, nothing is stored to the word any more, and it may go.
     case Completion::two_fences:
-      q.put<&Fence::value>({.addr = done_}, kEpoch).put(Fence{.addr = done_ + 4, .value = 0});
+      q.put(Fence{.addr = done_ + 4, .value = 0}).put<&Fence::value>({.addr = done_}, kEpoch);
       ++count.completions;
       break;
   }
