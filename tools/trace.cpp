@@ -1,6 +1,7 @@
 // sdma trace: what was recorded, as a picture, as its lines, as text; or what is being recorded, as it happens.
 #include "output.hpp"
 #include "recording.hpp"
+#include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 #include "verb.hpp"
 
@@ -9,16 +10,25 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 namespace sdma::tool {
 namespace {
 
-enum class Format { perfetto, jsonl, text };
+enum class Format { perfetto, html, jsonl, text };
 
 struct Options {
-  std::string input = "-", output = "-";
-  Format format = Format::perfetto;
+  std::vector<std::string> inputs{};
+  std::string output = "-";
+  std::optional<Format> format{};
   bool follow = false;
+
+  std::string input() const { return inputs.empty() ? "-" : inputs.front(); }
+  /// What was asked for, or what the output's name means.
+  Format chosen() const {
+    if (format) return *format;
+    return std::string_view(output).ends_with(".html") ? Format::html : Format::perfetto;
+  }
 };
 
 std::string name_of(const std::string& input) { return input == "-" ? "standard input" : input; }
@@ -38,17 +48,17 @@ bool abandoned(int fd) {
 /// Shows events as they are written, until whoever writes them has gone.
 int follow(const Options& o) {
   constexpr useconds_t kPause = 20'000;
-  const bool piped = o.input == "-";
-  const int fd = piped ? STDIN_FILENO : ::open(o.input.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return complain_about(o.input, errno);
-  Recording recording(name_of(o.input));
+  const bool piped = o.input() == "-";
+  const int fd = piped ? STDIN_FILENO : ::open(o.input().c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return complain_about(o.input(), errno);
+  Recording recording(name_of(o.input()));
   Output out{o.output};
   std::uint64_t first_ns = 0;
   std::array<char, 65'536> buffer{};
   for (bool last = false;;) {
     const auto n = ::read(fd, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return complain_about(o.input, errno);
+    if (n < 0) return complain_about(o.input(), errno);
     if (n == 0 && (piped || last)) return out.close() ? kOk : out.exit_code();
     if (n == 0) {
       // One more look behind the last word of its writer.
@@ -66,36 +76,70 @@ int follow(const Options& o) {
   }
 }
 
-int run(const Options& o) {
-  if (o.follow) return follow(o);
-  const auto t = trace::load_json_lines(o.input);
-  if (!t) return report(t.error()), kInput;
-  Output out{o.output};
-  out.text() = o.format == Format::perfetto ? trace::to_perfetto(*t)
-               : o.format == Format::jsonl  ? trace::to_json_lines(*t)
-                                            : trace::to_text(*t);
-  if (!out.close()) return out.exit_code();
-  if (t->lost == 0) return kOk;
+int tell_lost(const std::string& input, std::uint64_t lost) {
   report({.severity = Severity::warning,
-          .where = name_of(o.input),
-          .message = std::to_string(t->lost) + " events were lost when it was recorded",
+          .where = name_of(input),
+          .message = std::to_string(lost) + " events were lost when it was recorded",
           .hint = "give the recorder more room"});
   return kFindings;
+}
+
+/// One trace, or two side by side.
+int page(const Options& o) {
+  std::vector<trace::PageTrace> traces;
+  for (const auto& input : o.inputs.empty() ? std::vector{o.input()} : o.inputs) {
+    auto t = trace::load_json_lines(input);
+    if (!t) return report(t.error()), kInput;
+    traces.push_back({name_of(input), *std::move(t)});
+  }
+  Output out{o.output};
+  out.text() = trace::to_page(traces);
+  if (!out.close()) return out.exit_code();
+  int status = kOk;
+  for (const auto& t : traces)
+    if (t.trace.lost != 0) status = tell_lost(t.name, t.trace.lost);
+  return status;
+}
+
+int run(const Options& o) {
+  if (o.inputs.size() > 1 && (o.follow || o.chosen() != Format::html)) {
+    report({.where = o.inputs[1],
+            .message = "only a page shows two traces side by side",
+            .hint = "add --format=html, or give one FILE"});
+    return kUsage;
+  }
+  if (o.follow) return follow(o);
+  if (o.chosen() == Format::html) return page(o);
+  const auto t = trace::load_json_lines(o.input());
+  if (!t) return report(t.error()), kInput;
+  Output out{o.output};
+  out.text() = o.chosen() == Format::perfetto ? trace::to_perfetto(*t)
+               : o.chosen() == Format::jsonl  ? trace::to_json_lines(*t)
+                                              : trace::to_text(*t);
+  if (!out.close()) return out.exit_code();
+  return t->lost == 0 ? kOk : tell_lost(o.input(), t->lost);
 }
 
 }  // namespace
 
 void add_trace(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->input, "a trace as JSON Lines; - is standard input")->type_name("");
-  add_choice<Format>(verb, "--format", o->format,
-                     {{"perfetto", Format::perfetto}, {"jsonl", Format::jsonl}, {"text", Format::text}},
-                     "for ui.perfetto.dev, which is the default; its lines, checked and written anew; or text");
+  verb.add_option("FILE", o->inputs, "a trace as JSON Lines, or two for a page; - is standard input")
+      ->type_name("")
+      ->expected(0, 2);
+  add_choice<std::optional<Format>>(
+      verb, "--format", o->format,
+      {{"perfetto", Format::perfetto}, {"html", Format::html}, {"jsonl", Format::jsonl}, {"text", Format::text}},
+      "for ui.perfetto.dev, which is the default; a page that needs nothing else, the default for -o NAME.html; its "
+      "lines, "
+      "checked and written anew; or text");
   verb.add_flag("--follow", o->follow, "as text while it is being recorded, until its writer ends");
   verb.add_option("-o,--output", o->output, "where to write; - is standard output")->type_name("FILE");
   verb.footer(
       "Examples:\n"
       "  sdma trace run.jsonl -o run.json          open it in ui.perfetto.dev\n"
+      "  sdma trace run.jsonl -o run.html          open it in a browser\n"
+      "  sdma trace model.jsonl run.jsonl -o both.html   side by side\n"
       "  sdma trace --follow run.jsonl             what happens, while it happens\n"
       "  sdma trace --format=jsonl run.jsonl       is it whole?");
   action = [o] { return run(*o); };

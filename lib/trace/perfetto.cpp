@@ -1,10 +1,9 @@
+#include "bars.hpp"
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -13,68 +12,23 @@ inline namespace v0 {
 namespace trace {
 namespace {
 
-/// A packet as a bar: from its beginning to its end, in the first row of its lane that is free.
-struct Bar {
-  const Event* begin{};
-  std::uint64_t from{}, to{};
-  bool finished{};
-  std::size_t row{};
-};
-
-/// Bars of one lane, and where its rows end up in the file.
-struct LaneRows {
-  std::vector<Bar> bars{};                         // by time of beginning
-  std::vector<std::vector<std::size_t>> rows{{}};  // indices of bars, each row without overlap
-  std::vector<std::size_t> threads{};              // a number for each row
-
-  void assign() {
-    for (std::size_t i = 0; i < bars.size(); ++i) {
-      std::size_t r = 0;
-      while (r < rows.size() && !rows[r].empty() && bars[rows[r].back()].to > bars[i].from) ++r;
-      if (r == rows.size()) rows.emplace_back();
-      rows[r].push_back(i);
-      bars[i].row = r;
-    }
-  }
-  /// The row of the bar that was running at `ns`, the one begun last.
-  std::optional<std::size_t> row_at(std::uint64_t ns) const {
-    std::optional<std::size_t> best;
-    for (const auto& row : rows) {
-      const auto behind = std::upper_bound(row.begin(), row.end(), ns,
-                                           [&](std::uint64_t t, std::size_t i) { return t < bars[i].from; });
-      if (behind == row.begin()) continue;
-      const auto i = *std::prev(behind);
-      if (bars[i].to >= ns && (!best || bars[i].from > bars[*best].from)) best = i;
-    }
-    return best ? std::optional(bars[*best].row) : std::nullopt;
-  }
-};
-
 class Picture {
  public:
-  explicit Picture(const Trace& t) : trace_(t), lanes_(t.lanes.size()) {
-    for (const auto& e : t.events) {
-      first_ = std::min(first_, e.ns);
-      last_ = std::max(last_, e.ns);
-    }
-    if (t.events.empty()) first_ = 0;
-    pair();
-    for (auto& l : lanes_) l.assign();
-  }
+  explicit Picture(const Trace& t) : trace_(t), bars_(t), threads_(t.lanes.size()) {}
 
   std::string text() {
     out_ = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":";
     detail::append_string(out_, trace_.clock);
-    add(",\"first_ns\":\"{}\",\"lost\":\"{}\"}},\"traceEvents\":[", first_, trace_.lost);
+    add(",\"first_ns\":\"{}\",\"lost\":\"{}\"}},\"traceEvents\":[", bars_.first, trace_.lost);
     names();
-    for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
-      for (const auto& b : lanes_[lane].bars) bar(lane, b);
+    for (std::size_t lane = 0; lane < bars_.lanes.size(); ++lane)
+      for (const auto& b : bars_.lanes[lane].bars) bar(lane, b);
     for (const auto& e : trace_.events) event(e);
-    for (const auto* e : ends_) instant(*e, "packet_end", fmt::format("\"position\":\"{:#x}\"", e->position));
+    for (const auto* e : bars_.ends) instant(*e, "packet_end", fmt::format("\"position\":\"{:#x}\"", e->position));
     if (trace_.lost != 0) {
       next();
-      add("{{\"ph\":\"i\",\"s\":\"g\",\"pid\":1,\"tid\":1,\"ts\":{},\"name\":\"{} events were lost\"}}", time(last_),
-          trace_.lost);
+      add("{{\"ph\":\"i\",\"s\":\"g\",\"pid\":1,\"tid\":1,\"ts\":{},\"name\":\"{} events were lost\"}}",
+          time(bars_.last), trace_.lost);
     }
     out_ += "\n]}\n";
     return std::move(out_);
@@ -90,30 +44,7 @@ class Picture {
   }
   /// Microseconds, as the format has them, to the nanosecond.
   static std::string micro(std::uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
-  std::string time(std::uint64_t ns) const { return micro(ns - first_); }
-
-  /// Ends find the last beginning of their position, so that packets of an indirect buffer may have the ring's.
-  void pair() {
-    std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::size_t>> open;
-    for (const auto& e : trace_.events) {
-      auto& bars = lanes_[e.lane.value].bars;
-      if (e.kind == Kind::packet_begin) {
-        open[{e.lane.value, e.position}].push_back(bars.size());
-        bars.push_back({&e, e.ns, last_, false});
-      } else if (e.kind == Kind::packet_end) {
-        const auto found = open.find({e.lane.value, e.position});
-        if (found == open.end()) {
-          ends_.push_back(&e);
-          continue;
-        }
-        auto& b = bars[found->second.back()];
-        b.to = e.ns;
-        b.finished = true;
-        found->second.pop_back();
-        if (found->second.empty()) open.erase(found);
-      }
-    }
-  }
+  std::string time(std::uint64_t ns) const { return micro(ns - bars_.first); }
 
   void metadata(const char* what, std::size_t pid, std::size_t tid, std::string_view name) {
     next();
@@ -124,7 +55,7 @@ class Picture {
   void names() {
     std::map<std::string, std::size_t> groups;
     std::size_t threads = 0;
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    for (std::size_t i = 0; i < bars_.lanes.size(); ++i) {
       const auto& lane = trace_.lanes[i];
       const auto [group, fresh] = groups.try_emplace(lane.group, groups.size() + 1);
       processes_.push_back(group->second);
@@ -134,8 +65,8 @@ class Picture {
         add("{{\"ph\":\"M\",\"pid\":{},\"tid\":0,\"name\":\"process_sort_index\",\"args\":{{\"sort_index\":{}}}}}",
             group->second, group->second);
       }
-      for (std::size_t r = 0; r < lanes_[i].rows.size(); ++r) {
-        lanes_[i].threads.push_back(++threads);
+      for (std::size_t r = 0; r < bars_.lanes[i].rows.size(); ++r) {
+        threads_[i].push_back(++threads);
         metadata("thread_name", group->second, threads, r == 0 ? lane.name : fmt::format("{} ({})", lane.name, r + 1));
         next();
         add("{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_sort_index\",\"args\":{{\"sort_index\":{}}}}}",
@@ -146,10 +77,9 @@ class Picture {
 
   void begin(const char* phase, std::size_t lane, std::size_t row, std::uint64_t ns) {
     next();
-    add("{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{}", phase, processes_[lane], lanes_[lane].threads[row],
-        time(ns));
+    add("{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{}", phase, processes_[lane], threads_[lane][row], time(ns));
   }
-  void bar(std::size_t lane, const Bar& b) {
+  void bar(std::size_t lane, const detail::Bar& b) {
     const auto& e = *b.begin;
     begin("X", lane, b.row, b.from);
     add(",\"dur\":{},\"cat\":\"packet\",\"name\":", micro(b.to - b.from));
@@ -197,7 +127,7 @@ class Picture {
   }
   void flow(const Event& e) {
     const bool starts = e.kind == Kind::flow_begin;
-    const auto row = lanes_[e.lane.value].row_at(e.ns);
+    const auto row = bars_.lanes[e.lane.value].row_at(e.ns);
     // An arrow hangs on a bar: where none is running, on one of a nanosecond.
     if (!row && anchors_.insert({e.lane.value, e.ns}).second) {
       begin("X", e.lane.value, 0, e.ns);
@@ -208,11 +138,10 @@ class Picture {
   }
 
   const Trace& trace_;
-  std::vector<LaneRows> lanes_;
+  const detail::Bars bars_;
+  std::vector<std::vector<std::size_t>> threads_;  // of each lane's rows
   std::vector<std::size_t> processes_{};
   std::set<std::pair<std::uint32_t, std::uint64_t>> anchors_{};
-  std::vector<const Event*> ends_{};  // without a beginning
-  std::uint64_t first_ = ~std::uint64_t{}, last_ = 0;
   std::string out_{};
   bool first_event_ = true;
 };

@@ -1,0 +1,69 @@
+#include "bars.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace sdma {
+inline namespace v0 {
+namespace trace {
+namespace detail {
+namespace {
+
+void assign_rows(LaneBars& lane) {
+  auto& [bars, rows] = lane;
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    std::size_t r = 0;
+    while (r < rows.size() && !rows[r].empty() && bars[rows[r].back()].to > bars[i].from) ++r;
+    if (r == rows.size()) rows.emplace_back();
+    rows[r].push_back(i);
+    bars[i].row = r;
+  }
+}
+
+}  // namespace
+
+std::optional<std::size_t> LaneBars::row_at(std::uint64_t ns) const {
+  std::optional<std::size_t> best;
+  for (const auto& row : rows) {
+    const auto behind =
+        std::upper_bound(row.begin(), row.end(), ns, [&](std::uint64_t t, std::size_t i) { return t < bars[i].from; });
+    if (behind == row.begin()) continue;
+    const auto i = *std::prev(behind);
+    if (bars[i].to >= ns && (!best || bars[i].from > bars[*best].from)) best = i;
+  }
+  return best ? std::optional(bars[*best].row) : std::nullopt;
+}
+
+Bars::Bars(const Trace& t) : lanes(t.lanes.size()) {
+  if (!t.events.empty()) {
+    first = t.events.front().ns;
+    last = t.events.back().ns;
+  }
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::size_t>> open;
+  for (const auto& e : t.events) {
+    auto& bars = lanes[e.lane.value].bars;
+    if (e.kind == Kind::packet_begin) {
+      open[{e.lane.value, e.position}].push_back(bars.size());
+      bars.push_back({&e, e.ns, last, false});
+    } else if (e.kind == Kind::packet_end) {
+      const auto found = open.find({e.lane.value, e.position});
+      if (found == open.end()) {
+        ends.push_back(&e);
+        continue;
+      }
+      auto& b = bars[found->second.back()];
+      b.to = e.ns;
+      b.finished = true;
+      found->second.pop_back();
+      if (found->second.empty()) open.erase(found);
+    }
+  }
+  for (auto& l : lanes) assign_rows(l);
+}
+
+}  // namespace detail
+}  // namespace trace
+}  // namespace v0
+}  // namespace sdma
