@@ -86,7 +86,9 @@ int create_event(Node& n, kfd::CreateEvent& a) {
   if (a.page_offset != 0) {
     // The program made the page of mailboxes itself and gives its handle, with the first event only.
     auto* o = n.memory.find(a.page_offset);
-    if (!o || !o->host || o->bytes < kfd::kSignalEvents * sizeof(std::uint64_t)) return EINVAL;
+    // In the machine's memory and nobody else's; a doubled object has half the pages that it shows.
+    const bool whole = o && o->pages && (o->flags & kfd::kGtt) != 0;
+    if (!whole || o->pages->bytes < kfd::kSignalEvents * sizeof(std::uint64_t)) return EINVAL;
     if (const int error = n.events.set_page(reinterpret_cast<std::uint64_t*>(o->host))) return error;
     ++o->pins;
   }

@@ -258,6 +258,29 @@ TEST_CASE("memory: what was allocated is what is mapped, counted and given back"
   CHECK(available() == before);
 }
 
+TEST_CASE("a page of mailboxes that cannot be one") {
+  Client c;
+  constexpr std::uint64_t kBytes = kfd::kSignalEvents * 8;
+  kfd::CreateEvent e{};
+  CHECK(call(c.kfd, Nr::create_event, e) == EINVAL);  // none at all
+  const auto with = [&](const Memory& m) {
+    e = {};
+    e.page_offset = m.handle;
+    return call(c.kfd, Nr::create_event, e);
+  };
+  auto small = c.allocate(kBytes / 2), vram = c.allocate(kBytes, 0, kfd::kVram);
+  CHECK(with(small) == EINVAL);
+  CHECK(with(vram) == EINVAL);
+  // An AQL ring of this size has half the pages.
+  auto doubled = c.allocate(kBytes, 0, kfd::kGtt | kfd::kAqlQueue);
+  REQUIRE(doubled.va != 0);
+  CHECK(with(doubled) == EINVAL);
+  CHECK(with(Memory{}) == EINVAL);
+  CHECK(c.free(small) == 0);
+  CHECK(c.free(vram) == 0);
+  CHECK(c.free(doubled) == 0);
+}
+
 TEST_CASE("events: set, reset, auto reset, waiting for one and for all, and until the time is over") {
   Client c;
   auto page = c.allocate(kfd::kSignalEvents * 8);
