@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Tests of the program sdma: files with a command and what it must say.
+"""Tests of a program, sdma or another: files with a command and what it must say.
 
   run.py TOOL CASES...            runs the cases (files, or folders of *.test); exit code 1 and a diff for each that differs
   run.py --bless TOOL CASES...    writes down what the program says now
 
-A case is `# RUN: command` (a shell command, `sdma` is the tool; `# ENV: NAME=value` before it sets a variable), comments,
-optionally `# STDIN:` and its text, then `--- stdout`, `--- stderr` and `--- exit N`. The command runs in an empty folder,
-where the case's `# FILE: name` sections lie. Output that is no UTF-8 has \\xNN.
+A case is `# RUN: command` (a shell command; the tool goes by its file's name; `# ENV: NAME=value` before it sets a
+variable), comments, optionally `# STDIN:` and its text, then `--- stdout`, `--- stderr` and `--- exit N`. The command runs
+in an empty folder, where the case's `# FILE: name` sections lie. Output that is no UTF-8 has \\xNN.
 """
 import difflib
 import os
@@ -51,7 +51,7 @@ def outcome(tool, head):
         for name, text in files.items():
             if name is not None:
                 pathlib.Path(folder, name).write_text(text, encoding="utf-8")
-        os.symlink(pathlib.Path(tool).resolve(), pathlib.Path(folder, "sdma"))
+        os.symlink(pathlib.Path(tool).resolve(), pathlib.Path(folder, pathlib.Path(tool).name))
         done = subprocess.run(
             ["bash", "-c", run], cwd=folder, capture_output=True, input=files.get(None, "").encode(), timeout=60,
             env={"PATH": folder + ":/usr/bin:/bin", "LC_ALL": "C", "TERM": "dumb", **passed_on(), **env})

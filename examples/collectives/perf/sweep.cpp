@@ -12,11 +12,6 @@ namespace {
 
 using Failure = std::vector<Diagnostic>;
 
-/// Between what the host writes and what engines read, and back.
-void flush(const Plan& p, const Settings& s, const Device& d) {
-  for (std::uint32_t i = 0; i < p.options.gpus; ++i) d.flush_host_writes(s.gpus.empty() ? GpuId{i} : s.gpus[i]);
-}
-
 /// A round; microseconds.
 Result<double, Diagnostic> timed(Run& run, std::chrono::nanoseconds timeout) {
   const auto deadline = Deadline::in(timeout);
@@ -52,7 +47,6 @@ Result<std::optional<Point>, Failure> measure(const Settings& s, const Table& ta
   Point point{.bytes = bytes, .count = count_of(options), .way = way, .ran = options.variant, .notes = p->notes};
 
   run->fill(s.seed);
-  flush(*p, s, device);
   std::vector<double> us;
   for (std::uint32_t i = 0; i < s.warmups + s.iterations; ++i) {
     if (!go_on()) return std::optional<Point>{};
@@ -66,9 +60,7 @@ Result<std::optional<Point>, Failure> measure(const Settings& s, const Table& ta
   for (std::uint32_t i = 0; i < s.checks; ++i) {
     if (!go_on()) return std::optional<Point>{};
     run->fill(s.seed + 1 + i);
-    flush(*p, s, device);
     if (const auto t = timed(*run, s.timeout); !t) return failed(t.error(), way, bytes);
-    flush(*p, s, device);
     auto check = run->check();
     if (check.wrong != 0 && point.wrong.value_or(0) == 0) point.first_wrong = std::move(check.first);
     point.wrong = point.wrong.value_or(0) + check.wrong;

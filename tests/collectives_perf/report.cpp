@@ -1,0 +1,187 @@
+#include "perf/files.hpp"
+#include "perf/plot.hpp"
+#include "perf/records.hpp"
+#include "perf/summary.hpp"
+#include "perf/table.hpp"
+#include "support.hpp"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+using namespace collectives;
+using namespace collectives::perf;
+using test::point;
+using test::settings;
+
+namespace {
+
+constexpr Way kPcpy{Variant::pcpy, false}, kB2b{Variant::b2b, false}, kB2bPl{Variant::b2b, true};
+
+const std::vector<Point> kSweep{
+    point(1024, kPcpy, 40), point(1024, kB2b, 20),   point(1024, kB2bPl, 10),  //
+    point(2048, kPcpy, 40), point(2048, kB2b, 20),   point(2048, kB2bPl, 8),   //
+    point(4096, kPcpy, 40), point(4096, kB2b, 39.9), point(4096, kB2bPl, 30),  //
+    point(8192, kPcpy, 39), point(8192, kB2b, 80),   point(8192, kB2bPl, 60),
+};
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+std::string content(const std::filesystem::path& p) {
+  std::ifstream file(p);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Folder {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("collective_perf-" + std::to_string(::getpid()));
+  Folder() { std::filesystem::create_directory(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+}  // namespace
+
+TEST_CASE("means, medians and bandwidths") {
+  const auto t = times_of({4, 1, 2, 9});
+  CHECK(t.mean == Approx(4));
+  CHECK(t.median == Approx(3));
+  CHECK(t.least == Approx(1));
+  CHECK(t.most == Approx(9));
+  CHECK(times_of({0}).mean > 0);
+  // 1 MiB in 1000 us: 1.048576 GB/s.
+  CHECK(point(1 << 20, kPcpy, 1000).algbw == Approx(1.048576));
+  CHECK(point(1 << 20, kPcpy, 1000).busbw == Approx(0.524288));
+}
+
+TEST_CASE("best by range, with ties that do not break a range, with and without prelaunch") {
+  const auto all = best(kSweep, true);
+  REQUIRE(all.size() == 2);
+  CHECK((all[0].least == 1024 && all[0].most == 4096 && all[0].way == kB2bPl));
+  CHECK(*all[0].least_speed_up == Approx(40.0 / 30));
+  CHECK(*all[0].most_speed_up == Approx(5));
+  CHECK((all[1].least == 8192 && all[1].most == 8192 && all[1].way == kPcpy));
+  const auto without = best(kSweep, false);
+  REQUIRE(without.size() == 2);
+  CHECK((without[0].most == 4096 && without[0].way == kB2b));
+  // A tie: b2b was the best before, and pcpy is no more than kTie faster.
+  std::vector<Point> tie{point(1, kPcpy, 9), point(1, kB2b, 8), point(2, kPcpy, 8), point(2, kB2b, 8 * 1.02)};
+  CHECK(best(tie, true).size() == 1);
+  tie.back().us = times_of({8 * 1.1});
+  CHECK(best(tie, true).size() == 2);
+  CHECK(best({}, true).empty());
+}
+
+TEST_CASE("a summary has speed-ups over pcpy, where that was measured") {
+  const auto text = summary(kSweep);
+  INFO(text);
+  CHECK(text.find("      2K      2.00      5.00   b2b+pl\n") != text.npos);
+  CHECK(text.find("      1K to       4K   b2b+pl     1.33 to 5.00\n") != text.npos);
+  CHECK(count(text, "Best by size") == 2);
+  CHECK(summary(std::vector{point(1, kPcpy, 1)}).empty());
+  const auto without = summary(std::vector{point(1, kB2b, 2), point(1, kB2bPl, 1)});
+  CHECK(without.find("Speed-up") == without.npos);
+  CHECK(without.find("1 to        1   b2b+pl") != without.npos);
+}
+
+TEST_CASE("auto is measured, and never the best of itself") {
+  CHECK(best(std::vector{point(1, {Variant::automatic, false}, 1), point(1, kPcpy, 2)}, true)[0].way == kPcpy);
+}
+
+TEST_CASE("a row has its columns, and says what is wrong") {
+  auto p = point(1 << 20, kB2bPl, 123.456);
+  CHECK(count(row(p), "\n") == 1);
+  CHECK(row(p).find(" 123.5 ") != std::string::npos);
+  p.wrong = 3;
+  p.first_wrong = "gpu1.buf[0] is 0xdb";
+  CHECK(row(p).ends_with("      3\n# wrong: gpu1.buf[0] is 0xdb\n"));
+  CHECK(footer(std::vector{p}).find("3 FAILED") != std::string::npos);
+  p.wrong.reset();
+  CHECK(row(p).ends_with("    N/A\n"));
+  CHECK(footer(std::vector{p}).find("nobody looked") != std::string::npos);
+  CHECK(footer(kSweep).find("0 OK") != std::string::npos);
+  // Every column has one space at least before it, whatever the numbers.
+  auto huge = point(~std::uint64_t{0} / 2, {Variant::automatic, true}, 1e9);
+  CHECK(count(row(huge), "  uint8") == 1);
+}
+
+TEST_CASE("a note is said once") {
+  auto p = point(100, kPcpy, 1);
+  p.notes = {"falls back"};
+  std::vector<std::string> said;
+  CHECK(notes(p, said) == "# note: falls back\n");
+  CHECK(notes(p, said).empty());
+}
+
+TEST_CASE("progress says how much is left when it can know") {
+  CHECK(progress(kB2b, 1 << 20, 3, 10, 5, 1, 1000) == "3 of 10: 1M b2b");
+  CHECK(progress(kB2b, 1 << 20, 3, 10, 5, 500, 1000) == "3 of 10: 1M b2b, about 5 s left");
+}
+
+TEST_CASE("a line of CSV has as many fields as the first") {
+  const auto s = settings({});
+  auto p = point(1024, kB2bPl, 2.5);
+  CHECK(count(csv_line(s, p), ",") == count(csv_header(), ","));
+  p.notes = {"swap: a, b", "says \"no\""};
+  CHECK(csv_line(s, p).ends_with(",0,\"swap: a, b; says \"\"no\"\"\"\n"));
+  p.wrong.reset();
+  p.notes.clear();
+  CHECK(csv_line(s, p).ends_with(",,\n"));
+}
+
+TEST_CASE("a picture has every curve and no number that is none") {
+  const auto s = settings({});
+  const auto svg = plot_svg(s, "a <b> & \"c\"", kSweep);
+  CHECK(count(svg, "<polyline") == 6);
+  CHECK(count(svg, ">b2b+pl</text>") == 2);
+  CHECK(svg.find("a &lt;b&gt; &amp; &quot;c&quot;") != svg.npos);
+  CHECK(count(svg, "nan") + count(svg, "inf") == 0);
+  // One size, one way: still a picture, of bandwidth alone.
+  const auto one = plot_svg(s, "x", std::vector{point(1000, kPcpy, 1)});
+  CHECK(count(one, "<polyline") == 1);
+  CHECK(count(one, "nan") + count(one, "inf") == 0);
+  CHECK(plot_svg(s, "x", {}).empty());
+}
+
+TEST_CASE("a file is the old one or the new one, and a link stays a link") {
+  const Folder folder;
+  const auto file = folder.path / "a.json", link = folder.path / "link.json";
+  CHECK(save(file, "one\n"));
+  std::filesystem::create_symlink(file, link);
+  CHECK(save(link, "two\n"));
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(content(file) == "two\n");
+  CHECK(can_save(folder.path / "b.json"));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 2);
+  const auto nowhere = save(folder.path / "no" / "x", "");
+  REQUIRE_FALSE(nowhere);
+  CHECK(nowhere.error().where == folder.path / "no" / "x");
+  CHECK_FALSE(can_save(folder.path));
+  CHECK_FALSE(save("/dev/full", "x"));
+}
+
+TEST_CASE("a row that does not fit is taken back") {
+  const Folder folder;
+  const auto file = folder.path / "a.csv";
+  const auto before = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  auto rows = Rows::open(file);
+  REQUIRE(rows);
+  const std::string line(59, 'x');
+  const rlimit small{100, old.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const auto first = rows->add(line + "\n"), second = rows->add(line + "\n");
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  ::signal(SIGXFSZ, before);
+  CHECK(first);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().where == file);
+  CHECK(content(file) == line + "\n");
+}

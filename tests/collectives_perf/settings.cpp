@@ -1,0 +1,130 @@
+#include "support.hpp"
+
+using namespace collectives;
+using namespace collectives::perf;
+using test::settings;
+
+namespace {
+
+/// "where: message", or "" where nothing is wrong.
+std::string wrong(const Given& g) {
+  const auto s = settings_of(g);
+  if (s) return "";
+  CHECK(!s.error().where.empty());
+  return s.error().where + ": " + s.error().message + " | " + s.error().hint;
+}
+
+std::string names(const Settings& s) {
+  std::string all;
+  for (const auto& w : s.ways) all += (all.empty() ? "" : " ") + name(w);
+  return all;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+}  // namespace
+
+TEST_CASE("what is not given is as the benchmarks of RCCL are usually called") {
+  const auto s = settings({});
+  CHECK(name(s.options.collective) == "all_gather");
+  CHECK(s.options.gpus == 8);
+  CHECK(s.least == 1 << 10);
+  CHECK(s.most == 64 << 20);
+  CHECK(s.factor == 2);
+  CHECK(s.iterations == 20);
+  CHECK(s.warmups == 5);
+  CHECK(s.checks == 1);
+  CHECK(s.timeout.count() > 0);
+  CHECK(names(s) == "pcpy pcpy+pl bcst bcst+pl b2b b2b+pl");
+}
+
+TEST_CASE("each option says what is wrong with its value") {
+  const std::pair<Given, std::string> all[] = {
+      {{.collective = "al_gather"}, "--collective: 'al_gather' is unknown | did you mean 'all_gather'?"},
+      {{.variants = "b2v"}, "--variant: 'b2v' is no variant of all_gather | did you mean 'b2b'?"},
+      {{.variants = "swap"}, "--variant: 'swap' is no variant of all_gather"},
+      {{.variants = "pcpy,"}, "--variant: '' is no variant"},
+      {{.least = "1Q"}, "--minbytes: '1Q' is no size"},
+      {{.least = "0"}, "--minbytes: '0' is no size"},
+      {{.most = "-1"}, "--maxbytes: '-1' is no size"},
+      {{.least = "2K", .most = "1K"}, "--maxbytes: 1K is less than --minbytes, 2K"},
+      {{.factor = "1"}, "--stepfactor: '1' is no number from 2"},
+      {{.factor = "2x"}, "--stepfactor: '2x'"},
+      {{.step = "x"}, "--stepbytes: 'x' is no size"},
+      {{.factor = "2", .step = "1K"}, "--stepfactor: the next size comes by a factor or by a step"},
+      {{.most = "1G", .step = "1"}, "--stepbytes: '1' makes more than"},
+      {{.gpu_count = "1"}, "--ngpus: '1' is no number from 2"},
+      {{.gpu_count = "65"}, "--ngpus: '65'"},
+      {{.gpus = "0"}, "--gpus: a collective is among 2"},
+      {{.gpus = "0,,1"}, "--gpus: '0,,1' is no list"},
+      {{.gpus = "1,x"}, "--gpus: 'x'"},
+      {{.gpus = "1,1"}, "--gpus: GPU 1 is there twice"},
+      {{.gpu_count = "3", .gpus = "0,1"}, "--gpus: 2 GPUs are named, and -g asks for 3"},
+      {{.iterations = "0"}, "--iters: '0'"},
+      {{.warmups = "-3"}, "--warmup_iters: '-3'"},
+      {{.checks = "yes"}, "--check: 'yes'"},
+      {{.where = "sof"}, "--device: 'sof' is unknown | did you mean 'soft'?"},
+      {{.order = "strickt"}, "--order: 'strickt' is unknown | did you mean 'strict'?"},
+      {{.where = "kfd", .order = "rocr"}, "--order: hardware orders as it does"},
+      {{.seed = "0x1"}, "--seed: '0x1'"},
+      {{.timeout = "5"}, "--timeout: '5' is no time | write 10s"},
+      {{.timeout = "0s"}, "--timeout: '0s'"},
+      {{.root = "8"}, "all_gather pcpy, 1K: root 8"},
+      {{.set = {{"foo", "1"}}}, "--set: 'foo' is no option"},
+      {{.set = {{"completion", "x"}}}, "--set: completion: 'x'"},
+      {{.set = {{"gpus", "3"}}}, "--set: 'gpus' has options of its own | give -g"},
+      {{.set = {{"prelaunch", "off"}}}, "--set: prelaunch=off"},
+      {{.set = {{"packet_bytes", "65"}}}, "a packet moves a multiple of 64"},
+      {{.csv = "-"}, "--csv: '-' is no file"},
+      {{.csv = "x", .json = "./x"}, "--csv: 'x' is also the file of --json"},
+  };
+  for (const auto& [given, expected] : all) {
+    const auto said = wrong(given);
+    INFO(said);
+    INFO(expected);
+    CHECK(has(said, expected));
+  }
+}
+
+TEST_CASE("sizes go from the least to the greatest, and not beyond") {
+  const auto of = [](const Given& g) { return sizes(settings(g)); };
+  CHECK(of({.least = "1K", .most = "8K"}) == std::vector<std::uint64_t>{1024, 2048, 4096, 8192});
+  CHECK(of({.least = "3", .most = "100", .factor = "5"}) == std::vector<std::uint64_t>{3, 15, 75});
+  CHECK(of({.least = "1k", .most = "2K", .step = "500"}) == std::vector<std::uint64_t>{1024, 1524, 2024});
+  CHECK(of({.least = "7", .most = "7"}) == std::vector<std::uint64_t>{7});
+  // One bound alone pulls the other along.
+  CHECK(of({.least = "128M"}) == std::vector<std::uint64_t>{128 << 20});
+  CHECK(of({.most = "512"}) == std::vector<std::uint64_t>{512});
+  CHECK(size_text(1536) == "1536");
+  CHECK(size_text(3 << 20) == "3M");
+}
+
+TEST_CASE("ways are a list, each once, in its order") {
+  CHECK(names(settings({.variants = "b2b+pl,pcpy,b2b+pl"})) == "b2b+pl pcpy");
+  CHECK(names(settings({.variants = "auto,all"})) == "auto pcpy pcpy+pl bcst bcst+pl b2b b2b+pl");
+  CHECK(names(settings({.collective = "all_to_all"})) == "pcpy pcpy+pl swap swap+pl b2b b2b+pl");
+  CHECK(names(settings({.collective = "gather"})) == "pcpy pcpy+pl b2b b2b+pl");
+}
+
+TEST_CASE("a way's options: prelaunch only with +pl, in place only where it can be") {
+  const auto s = settings({.collective = "all_to_all",
+                           .variants = "pcpy,auto,swap,b2b+pl",
+                           .set = {{"in_place", "yes"}, {"prelaunch", "per_group"}}});
+  CHECK(options_of(s, s.ways[0], 64).prelaunch == Prelaunch::off);
+  CHECK_FALSE(options_of(s, s.ways[0], 64).in_place);
+  CHECK(options_of(s, s.ways[1], 64).in_place);
+  CHECK(options_of(s, s.ways[2], 64).in_place);
+  CHECK(options_of(s, s.ways[3], 64).prelaunch == Prelaunch::per_group);
+  CHECK(options_of(s, s.ways[3], 64).bytes == 64);
+}
+
+TEST_CASE("counts are one GPU's part, of a broadcast all") {
+  const auto count = [](const char* collective, const char* gpus, std::uint64_t bytes) {
+    const auto s = settings({.collective = collective, .variants = "pcpy", .gpu_count = gpus});
+    return count_of(options_of(s, s.ways[0], bytes));
+  };
+  CHECK(count("all_gather", "8", 65536) == 8192);
+  CHECK(count("all_to_all", "4", 65536) == 16384);
+  CHECK(count("broadcast", "8", 65536) == 65536);
+  CHECK(count("scatter", "2", 1000) == 512);
+}
