@@ -34,8 +34,8 @@ inline constexpr std::uint32_t kHeapMmioRemap = 7;
 struct MemoryFlags {
   std::uint32_t value{};
 };
-inline constexpr std::uint32_t kNonPaged = 1u << 0, kHostAccess = 1u << 6, kNoSubstitute = 1u << 7, kExecute = 1u << 12,
-                               kCoarse = 1u << 13, kNoNumaBind = 1u << 16, kUncached = 1u << 17;
+inline constexpr std::uint32_t kNonPaged = 0x1, kHostAccess = 0x40, kNoSubstitute = 0x80, kExecute = 0x1000,
+                               kCoarse = 0x2000, kNoNumaBind = 0x10000, kUncached = 0x20000;
 /// HsaMemMapFlags: the same shape; all zero is right here.
 struct MapFlags {
   std::uint32_t value{};
