@@ -119,13 +119,20 @@ class Linker {
     out_->words.push_back(std::move(*m));
   }
 
+  /// A fixed address, in memory that the caller has given.
+  std::optional<Bound::Impl::Home> given(GpuVa at, std::uint64_t bytes) const {
+    for (const auto& m : options_.given)
+      if (at >= m.va && at - m.va <= m.host.size() && bytes <= m.host.size() - (at - m.va))
+        return Bound::Impl::Home{at, m.host.data() + (at - m.va)};
+    return {};
+  }
   /// problems() has excluded circles.
-  std::optional<Bound::Impl::Home> resolve(GpuVa at) const {
+  std::optional<Bound::Impl::Home> resolve(GpuVa at, std::uint64_t bytes) const {
     const auto l = locate(s_, at);
-    if (!l) return {};
+    if (!l) return given(at, bytes);
     auto home = out_->home(*l);
     if (home.host == nullptr) {
-      const auto further = resolve(l->signal ? *s_.signals[l->index].at : *s_.buffers[l->index].at);
+      const auto further = resolve(l->signal ? *s_.signals[l->index].at : *s_.buffers[l->index].at, bytes_of(s_, *l));
       if (!further) return {};
       home = *further;
     }
@@ -134,11 +141,11 @@ class Linker {
   void aliases() {
     const auto one = [&](std::optional<GpuVa> at, Bound::Impl::Home& home, const Located& l) {
       if (!at) return;
-      const auto found = resolve(*at);
+      const auto found = resolve(*at, bytes_of(s_, l));
       if (found) home = *found;
       else
         add(name_of(s_, l), "it stands at the fixed address " + hex(at->value) + ", where no device can put it",
-            "at=0x... names addresses of a dump; leave it out to run");
+            "give the memory there (BindOptions::given), or leave at= out and let the device choose");
     };
     for (std::size_t i = 0; i < s_.buffers.size(); ++i) one(s_.buffers[i].at, out_->buffers[i], Located{false, i, 0});
     for (std::size_t i = 0; i < s_.signals.size(); ++i) one(s_.signals[i].at, out_->signals[i], Located{true, i, 0});

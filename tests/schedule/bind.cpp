@@ -174,3 +174,25 @@ TEST_CASE("map= keeps a GPU out") {
   REQUIRE(f);
   CHECK(f->kind == FaultKind::unmapped);
 }
+
+TEST_CASE("a fixed address is memory that the caller gives") {
+  const auto d = node(2);
+  auto mine = d->allocate({.where = GpuId{1}, .bytes = 8192});
+  REQUIRE(mine);
+  mine->host()[4096] = std::byte{0x11};
+  auto s = parse(
+      "sdma 1\ngpus 2\nbuffer gpu0.in bytes=4K init=random\nbuffer gpu1.mine bytes=4K\n"
+      "buffer gpu1.end bytes=96 at=gpu1.mine[4000]\nsignal host.done value=0\nqueue gpu0.q peer=gpu1\n"
+      "  copy_linear bytes=96 src=gpu0.in dst=gpu1.end\n  atomic op=add_rtn_64 addr=host.done value=1\nend\n"
+      "host main\n  submit *\n  wait host.done == 1\nend\nexpect gpu1.end == gpu0.in[0..96]\n"
+      "expect gpu1.mine[0..4000] == old gpu1.mine[0..4000]\n");
+  s.buffers[1].at = mine->va() + 4096;
+  CHECK(refused(s, *d).find("stands at the fixed address 0x") != std::string::npos);
+  CHECK(refused(s, *d, {.given = {{mine->va(), mine->host().first(8191)}}}).find("gpu1.mine") != std::string::npos);
+  const auto b = link(s, *d, {.given = {{mine->va(), mine->host()}}});
+  CHECK(b.address(link_buffer(2)) == mine->va() + 4096 + 4000);
+  CHECK(b.bytes({link_buffer(1), 4096}).data() == mine->host().data() + 4096);
+  CHECK(lines(run(b, {.timeout = 60s}).findings) == "");
+  // Its bytes are the caller's: nobody has filled it.
+  CHECK(mine->host()[4096] == std::byte{0x11});
+}

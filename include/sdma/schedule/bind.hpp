@@ -11,6 +11,7 @@
 //   link space                                   device
 //   buffer k  (k + 1) << 40         ------->     allocated, aligned as declared, for the GPUs of `map`
 //   signal k                        ------->     a word of its own, in the memory of its place
+//   at=0x...  a fixed address       ------->     memory that the caller has there, and gives: BindOptions::given
 //   queue     peer=gpu3 | engine=2  ------->     the engine that the topology recommends | that one; a ring
 //   packets   address fields        ------->     moved, once
 //             values with an epoch  ------->     stored at each submit; a queue without them is copied as it is
@@ -38,7 +39,15 @@ namespace sdma {
 inline namespace v0 {
 
 struct BindOptions {
+  /// Memory that the caller keeps until the Bound has ended.
+  struct Given {
+    GpuVa va{};
+    std::span<std::byte> host{};  ///< the same bytes, as the host sees them
+  };
   std::vector<GpuId> gpus{};  ///< the device's GPU for each of the schedule's; empty: the same numbers
+  /// Where buffers and signals with a fixed `at` lie. A run fills such a buffer only if its `init` says so.
+  std::vector<Given> given{};
+};
 };
 
 class Bound {
