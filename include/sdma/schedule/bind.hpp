@@ -48,7 +48,6 @@ struct BindOptions {
   /// Where buffers and signals with a fixed `at` lie. A run fills such a buffer only if its `init` says so.
   std::vector<Given> given{};
 };
-};
 
 class Bound {
  public:
