@@ -1,7 +1,10 @@
-// litmus [--device=soft] [--seeds=N] [RULE|NAME...]
+// litmus [--device=soft|kfd] [--seeds=N] [--runs=N] [RULE|NAME...]
 // Runs each program and prints how often each outcome was seen. On the software engine: once with every sequence of choices
 // in each ordering, which must give exactly the outcomes of the table, and with N seeds of the whole model, which must give
-// no other. Exit code: 0 as the table says, 1 not so, 2 usage.
+// no other. On the kernel driver's device: N runs of each program that needs no kernel, which must give no outcome that the
+// table does not have. Exit code: 0 as the table says, 1 not so, 2 usage.
+#include "device.hpp"
+#include "sdma/device/kfd.hpp"
 #include "soft.hpp"
 
 #include <charconv>
@@ -72,24 +75,36 @@ bool run_on_soft(const Program& p, std::uint64_t seeds) {
   return good;
 }
 
+bool needs_kernel(const Program& p) { return p.rule.starts_with('C'); }
+
+bool run_on_device(Device& d, const Program& p, std::uint64_t runs) {
+  Histogram seen;
+  for (std::uint64_t i = 0; i < runs; ++i) ++seen[DeviceWorld(d, p).run()];
+  print(p, "kfd", seen);
+  return as_expected(p, Ordering::adversarial, seen, false);
+}
+
 int usage(const char* what) {
-  std::fprintf(stderr, "litmus: %s\nusage: litmus [--device=soft] [--seeds=N] [RULE|NAME...]\n", what);
+  std::fprintf(stderr, "litmus: %s\nusage: litmus [--device=soft|kfd] [--seeds=N] [--runs=N] [RULE|NAME...]\n", what);
   return 2;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::uint64_t seeds = 2000;
+  std::uint64_t seeds = 2000, runs = 100;
+  bool kfd = false;
   std::set<std::string, std::less<>> wanted;
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
-    if (arg.starts_with("--seeds=")) {
-      const auto number = arg.substr(8);
-      if (std::from_chars(number.data(), number.data() + number.size(), seeds).ec != std::errc{})
-        return usage("--seeds needs a number");
+    if (arg.starts_with("--seeds=") || arg.starts_with("--runs=")) {
+      const auto number = arg.substr(arg.find('=') + 1);
+      auto& to = arg.starts_with("--seeds=") ? seeds : runs;
+      if (std::from_chars(number.data(), number.data() + number.size(), to).ec != std::errc{})
+        return usage("--seeds and --runs need a number");
     } else if (arg.starts_with("--device=")) {
-      if (arg != "--device=soft") return usage("the only device is soft");
+      if (arg != "--device=soft" && arg != "--device=kfd") return usage("a device is soft or kfd");
+      kfd = arg == "--device=kfd";
     } else if (arg.starts_with("-")) {
       return usage("no such option");
     } else {
@@ -99,11 +114,18 @@ int main(int argc, char** argv) {
   auto programs = queue_programs();
   for (auto* more : {&engine_programs, &cache_programs})
     for (auto& p : (*more)()) programs.push_back(std::move(p));
+  std::unique_ptr<Device> device;
+  if (kfd) {
+    auto d = KfdDevice::open();
+    if (!d) return std::fprintf(stderr, "%s\n", to_string(d.error()).c_str()), 2;
+    device = std::move(*d);
+  }
   bool good = true, found = wanted.empty();
   for (const auto& p : programs) {
     if (!wanted.empty() && !wanted.contains(p.rule) && !wanted.contains(p.name)) continue;
     found = true;
-    good = run_on_soft(p, seeds) && good;
+    if (device && needs_kernel(p)) continue;
+    good = (device ? run_on_device(*device, p, runs) : run_on_soft(p, seeds)) && good;
   }
   if (!found) return usage("no such rule or program");
   return good ? 0 : 1;

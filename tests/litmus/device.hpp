@@ -1,0 +1,46 @@
+#pragma once
+// A World on a device: real queues of one GPU, words in uncached host memory, steps in the order of the program.
+//
+//   DeviceWorld world{device, program};
+//   histogram[world.run()] += 1;
+//
+// Rings and doorbells are used raw, as the programs need it. Each step waits until the engines stand still, which is all that
+// a host can know; a run ends when nothing has changed for a while. Programs with a kernel (rules C) are not for it.
+#include "litmus.hpp"
+#include "sdma/device/device.hpp"
+
+namespace sdma::litmus {
+
+class DeviceWorld final : public World {
+ public:
+  static constexpr std::size_t kRing = 256;  ///< dwords
+
+  /// Ends the program if the device lends nothing.
+  DeviceWorld(Device&, const Program&);
+
+  std::string run();
+
+  GpuVa va(std::uint32_t word) const override { return memory_.va() + word * kPitch; }
+  std::uint32_t load(std::uint32_t word) override;
+  void store_dword(std::uint32_t word, std::uint32_t dword, std::uint32_t value) override;
+  std::uint32_t kernel_load(std::uint32_t word) override { return load(word); }
+  void kernel_store(std::uint32_t word, std::uint32_t value) override { store(word, value); }
+  std::uint64_t put_dwords(std::uint32_t queue, std::span<const std::uint32_t>) override;
+  void ring(std::uint32_t queue) override;
+  void patch(std::uint32_t queue, std::uint64_t dword, std::uint32_t value) override;
+  std::size_t ring_dwords() const override { return kRing; }
+  std::uint64_t rptr(std::uint32_t queue) override;
+
+ private:
+  struct Lane {
+    Queue queue{};
+    std::uint64_t put = 0;  ///< dwords
+  };
+  void settle();
+
+  const Program& program_;
+  Memory memory_;
+  std::vector<Lane> lanes_;  // behind the memory that their packets name
+};
+
+}  // namespace sdma::litmus
