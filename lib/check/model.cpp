@@ -209,7 +209,8 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
                           .source = action,
                           .epoch = epoch,
                           .target = queue});
-    for (const auto& s : q.steps) q.shared = q.shared || (s.kind == Step::Kind::begin && s.target != agent);
+    // The first of its steps is the begin of its first submit.
+    q.shared = q.shared || (!q.steps.empty() && q.steps.front().target != agent);
   }
   q.steps.push_back(begin);
   for (std::uint32_t i = 0; i < items.size(); ++i) {
