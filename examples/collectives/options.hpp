@@ -50,7 +50,7 @@ enum class Prelaunch : std::uint8_t {
 enum class Completion : std::uint8_t {
   atomic,     ///< add 1 to one 64-bit word of the host
   fence,      ///< store the epoch in a 32-bit word of the group
-  two_fences  ///< in a 64-bit word of the group, low half first
+  two_fences  ///< in a 64-bit word of the group: the high half, always 0, then the low one
 };
 
 inline constexpr Collective kCollectives[] = {Collective::all_gather, Collective::all_to_all, Collective::broadcast,

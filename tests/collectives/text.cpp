@@ -1,5 +1,6 @@
 // Plans as text: golden files, round trips, the runner of schedules on them; options and tables out of text.
 #include "sdma/schedule/text.hpp"
+#include "collectives/open.hpp"
 #include "sdma/schedule/run.hpp"
 #include "support.hpp"
 
@@ -213,6 +214,15 @@ TEST_CASE("options out of text") {
   CHECK(wrong(o, "engines", "2,,3") == "engines: '2,,3' is no list of numbers");
   CHECK(wrong(o, "own_part", "1") == "own_part: '1' is neither yes nor no");
   CHECK(wrong(o, "size", "1") == "'size' is no option");
+}
+
+TEST_CASE("a device by name") {
+  const auto d = open_device("soft", {.gpus = 3});
+  REQUIRE(d);
+  CHECK((*d)->topology().gpus.size() == 3);
+  const auto none = open_device("gpu");
+  REQUIRE_FALSE(none);
+  CHECK(to_string(none.error()).find("soft or kfd") != std::string::npos);
 }
 
 TEST_CASE("auto is a table: the published one, and one of one's own") {
