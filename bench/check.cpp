@@ -75,6 +75,6 @@ void measure(const char* name, const Schedule& s) {
 int main(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == "--once")
     return check(std::string_view(argv[2]) == "barrier" ? barrier(4200) : all_gather(1400)).findings.empty() ? 0 : 1;
-  for (const std::uint64_t rounds : {140, 1400, 14000}) measure("all_gather", all_gather(rounds));
+  for (const std::uint64_t rounds : {140u, 1400u, 14000u}) measure("all_gather", all_gather(rounds));
   for (const std::uint32_t rounds : {420u, 4200u}) measure("barrier", barrier(rounds));
 }

@@ -16,7 +16,7 @@ namespace check_detail {
 class Alternatives {
  public:
   Alternatives(const Model& m, const Word& w, std::uint32_t agent, const Step& wait, const std::uint32_t* clock)
-      : m_(m), w_(w), agent_(agent), wait_(wait) {
+      : m_(m), w_(w), wait_(wait) {
     known_.reserve(w.chains.size());
     possible_.reserve(w.chains.size());
     for (const auto& c : w.chains) {
@@ -118,7 +118,6 @@ class Alternatives {
  private:
   const Model& m_;
   const Word& w_;
-  std::uint32_t agent_;
   const Step& wait_;
   std::vector<std::uint32_t> known_, possible_;
 };

@@ -78,7 +78,7 @@ class World {
       rings_.emplace_back(256);
       auto& ring = rings_.back();
       const auto& d = s.queues[q].dwords;
-      for (int round = 0; round < 2; ++round)
+      for (std::size_t round = 0; round < 2; ++round)
         std::copy(d.begin(), d.end(), ring.begin() + static_cast<std::ptrdiff_t>(round * d.size()));
       readers_.push_back(std::make_unique<AddressSpace::Reader>(space_, GpuId{static_cast<std::uint32_t>(q)}));
     }
