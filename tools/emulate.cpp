@@ -219,11 +219,27 @@ std::string check_bytes(const std::string& text) {
   return errno != 0 || n > kMost >> shift || n << shift < kLeast ? "'" + text + "' is not between 1M and 1024G" : "";
 }
 
+/// The parser knows nothing of what it passes on.
+struct Help : CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string name) const override {
+    return "Usage: " + name + " [OPTIONS] [--] PROGRAM [ARGUMENTS...]\n";
+  }
+};
+
 }  // namespace
 
 void add_emulate(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("PROGRAM", o->program, "what to run, and its arguments; behind -- if they have options")->required();
+  // Everything from the program's name on is its own, to the letter: as an option of ours, "[a]" would be a list.
+  verb.prefix_command();
+  const auto help = std::make_shared<Help>();
+  help->column_width(verb.get_formatter()->get_column_width());
+  verb.formatter(help);
+  verb.parse_complete_callback([o, &verb] {
+    o->program = verb.remaining();
+    if (o->program.empty()) throw CLI::RequiredError("PROGRAM");
+    if (o->program[0].starts_with('-')) throw CLI::ExtrasError(verb.get_name(), {o->program[0]});
+  });
   verb.add_option("--gpus", o->gpus, "how many GPUs the node has")->check(CLI::Range(1, 8))->capture_default_str();
   add_choice<Gpu>(verb, "--gpu", o->gpu, {{"gfx942", Gpu::gfx942}, {"gfx90a", Gpu::gfx90a}},
                   "which: an MI300X, or a die of an MI250X for runtimes that know no MI300X");

@@ -16,6 +16,8 @@ ORDER = ["core", "packets", "stream", "queue", "sync", "trace", "engine", "devic
 MAY_USE = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)}
 # A program of its own, beside the folders that build on devices: nobody includes it.
 MAY_USE["emulator"] = MAY_USE["device"] | {"emulator"}
+# Precompiled for all, included by nobody.
+MAY_USE["pch"] = MAY_USE["packets"]
 
 # What the header-only library consists of: a fork that cannot link ours uses these, without exceptions and RTTI.
 HEADER_ONLY = re.compile(r"(core|packets|sync)/\w+|stream/(writer|reader)|queue/(order|ring|queue)")
@@ -96,7 +98,8 @@ def includes(root):
                 continue
             candidates = [pathlib.PurePath("include", target), path.parent / target, pathlib.PurePath("lib", target)]
             candidates = [pathlib.PurePath(os.path.normpath(c)) for c in candidates]
-            there = next((c for c in candidates if (root / c).is_file()), None)
+            # What Meson makes of X.hpp.in lies where that lies.
+            there = next((c for c in candidates if any((root / f"{c}{end}").is_file() for end in ("", ".in"))), None)
             if there is None:
                 bad.append(f'{where}: "{target}" is no file of this tree')
                 continue
