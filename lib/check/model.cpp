@@ -9,8 +9,8 @@ inline namespace v0 {
 namespace check_detail {
 namespace {
 
-constexpr std::uint64_t kMostRows =
-    1 << 16;  // of a box that is looked at row by row; of a larger one, from its begin to its end
+/// Of a box that is looked at row by row; of a larger one, from its begin to its end.
+constexpr std::uint64_t kMostRows = 65536;
 
 /// 32 bits, 64 bits: the operations of one kind differ in width and in what they return.
 Op kind_of(AtomicOp op) noexcept {
@@ -64,9 +64,9 @@ template <class Fn> void each_row(const Region& r, std::uint64_t va, Fn fn) {
 bool met(const Step& s, const Word& w, std::uint64_t value) noexcept {
   const auto& y = *s.sync;
   auto seen = y.high ? value >> 32 : value;
-  if (y.bytes == 4 || w.bytes == 4) seen &= 0xffffffff;
+  if (y.bytes == 4 || w.bytes == 4) seen = kept(4, seen);
   if (y.bytes == 4) seen &= y.mask;
-  return holds(seen, y.func, y.bytes == 4 ? s.value & 0xffffffff : s.value);
+  return holds(seen, y.func, kept(y.bytes, s.value));
 }
 
 Wide addend(const Step& s) noexcept {
@@ -76,11 +76,11 @@ Wide addend(const Step& s) noexcept {
 std::uint64_t posted(const Step& s, const Word& w, std::uint64_t value) noexcept {
   const auto& y = *s.sync;
   const unsigned shift = y.high ? 32 : 0;
-  const auto part = (y.bytes == 4 ? std::uint64_t{0xffffffff} : ~std::uint64_t{0}) << shift;
+  const auto part = kept(y.bytes, ~std::uint64_t{0}) << shift;
   auto v = s.value << shift;
   if (y.op == Op::add) v = value + static_cast<std::uint64_t>(addend(s)) * (std::uint64_t{1} << shift);
   v = (value & ~part) | (v & part);
-  return w.bytes == 4 ? v & 0xffffffff : v;
+  return kept(w.bytes, v);
 }
 
 Model::Model(const Schedule& s, const CheckOptions& o)

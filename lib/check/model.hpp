@@ -22,6 +22,11 @@ namespace check_detail {
 __extension__ typedef __int128 Wide;
 inline constexpr std::uint32_t kNone = ~0u;
 
+/// What a word of 4 or 8 bytes keeps of a value.
+constexpr std::uint64_t kept(std::uint32_t bytes, std::uint64_t value) noexcept {
+  return bytes == 4 ? static_cast<std::uint32_t>(value) : value;
+}
+
 /// How a packet takes part.
 enum class What : std::uint8_t { none, copy, write, stamp, post, poll, indirect, condition };
 /// How bytes are touched.

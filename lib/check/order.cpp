@@ -156,7 +156,7 @@ class Clocks {
     const auto base = alt.base(alt.known(), all);
     if (!base) return;
     const unsigned bits = s.sync->bytes == 4 || w.bytes == 4 ? 32 : 64;
-    const Wide reference = bits == 32 ? Wide{s.value & 0xffffffff} : Wide{s.value};
+    const Wide reference = kept(bits / 8, s.value);
     const auto f = s.sync->func;
     const bool least = f == Compare::ge || f == Compare::gt || f == Compare::eq;
     const bool most = f == Compare::le || f == Compare::lt || f == Compare::eq;

@@ -66,7 +66,7 @@ class Stillness {
     if (stores || s.sync->high || low < 0) return true;
     const auto bits = Wide{1} << (s.sync->bytes == 4 ? 32 : 64);
     if (high - low >= bits || low / bits != high / bits) return true;
-    const Wide reference = s.sync->bytes == 4 ? Wide{s.value & 0xffffffff} : Wide{s.value};
+    const Wide reference = kept(s.sync->bytes, s.value);
     switch (s.sync->func) {
       case Compare::ge: return high % bits >= reference;
       case Compare::gt: return high % bits > reference;
@@ -90,7 +90,7 @@ class Stillness {
   std::string holds_now(const Word& w, const Step& s) const {
     auto v = static_cast<std::uint64_t>(now(w));
     if (s.sync->high) v >>= 32;
-    return std::to_string(s.sync->bytes == 4 ? v & 0xffffffff : v);
+    return std::to_string(kept(s.sync->bytes, v));
   }
 
   /// Those who wait for what these agents would do afterwards.

@@ -192,7 +192,7 @@ class Waits {
     if (s.sync->high) return low >= 0 && low / window == high / window && met(s, w, static_cast<std::uint64_t>(low));
     if (low < 0 || low / window != high / window) return false;
     const bool ends = met(s, w, static_cast<std::uint64_t>(low)) && met(s, w, static_cast<std::uint64_t>(high));
-    const Wide reference = narrow ? Wide{s.value & 0xffffffff} : Wide{s.value};
+    const Wide reference = kept(s.sync->bytes, s.value);
     if (s.sync->func == Compare::ne) return ends && !(low % window <= reference && reference <= high % window);
     return ends;  // every other comparison holds between two values of which it holds
   }

@@ -38,7 +38,7 @@ void Model::first_values() {
     for (const auto offset : {0u, 4u}) {
       if (const auto w = word_of_.find(at + offset); w != word_of_.end() && offset * 8 < g.bits) {
         auto& word = words[w->second];
-        word.init = g.value >> (offset * 8) & (word.bytes == 4 ? 0xffffffff : ~std::uint64_t{0});
+        word.init = kept(word.bytes, g.value >> (offset * 8));
         word.known = word.bytes * 8 <= g.bits;
         word.polled = true;  // for now: it is a signal's
       }
@@ -49,7 +49,7 @@ void Model::first_values() {
     const auto l = locate(schedule, GpuVa{w.address});
     w.known = l && !l->signal && schedule.buffers[l->index].init != Init::random;
     if (w.known && schedule.buffers[l->index].init == Init::poison)
-      w.init = std::uint64_t{0x0101010101010101} * kPoison & (w.bytes == 4 ? 0xffffffff : ~std::uint64_t{0});
+      w.init = kept(w.bytes, std::uint64_t{0x0101010101010101} * kPoison);
   }
 }
 
