@@ -8,9 +8,12 @@
 // Standard output has the table, '#' before all that is no row; standard error has errors and, on a terminal, the progress.
 // Ctrl-C, a reader that has gone, a full disk: the sweep ends after the round that runs, and what was measured is written.
 #include "files.hpp"
+#include "model.hpp"
 #include "options.hpp"
 #include "plot.hpp"
+#include "progress.hpp"
 #include "records.hpp"
+#include "sdma/core/version.hpp"
 #include "sdma/device/kfd.hpp"
 #include "sdma/device/soft.hpp"
 #include "summary.hpp"
@@ -57,39 +60,8 @@ void listen() {
 
 void report(const Diagnostic& d) { std::fputs((to_string(d) + "\n").c_str(), stderr); }
 
-/// One line on a terminal that is written over; nothing anywhere else.
-class Progress {
- public:
-  Progress(const Settings& s, std::size_t rows) : rows_(rows), on_(::isatty(STDERR_FILENO) == 1) {
-    for (const auto bytes : sizes(s)) all_ += weight(bytes) * static_cast<double>(s.ways.size());
-  }
-  ~Progress() { clear(); }
-
-  void round(const Way& way, std::uint64_t bytes) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!on_ || now - begin_ < 1s || now - last_ < 100ms) return;
-    last_ = now;
-    const auto seconds = std::chrono::duration<double>(now - begin_).count();
-    const auto text = "\r\033[K" + progress(way, bytes, done_ + 1, rows_, seconds, weighed_, all_);
-    std::fwrite(text.data(), 1, text.size(), stderr);
-    shown_ = true;
-  }
-  void row_done(std::uint64_t bytes) { ++done_, weighed_ += weight(bytes); }
-  /// Before anything else is written to the terminal.
-  void clear() {
-    if (shown_) std::fputs("\r\033[K", stderr);
-    shown_ = false;
-  }
-
- private:
-  /// Of a row's time: what is the same for all, and what grows.
-  static double weight(std::uint64_t bytes) { return static_cast<double>(bytes) + (256 << 10); }
-
-  std::size_t rows_, done_ = 0;
-  bool on_, shown_ = false;
-  double all_ = 0, weighed_ = 0;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_{};
-};
+/// Of a row's time: what is the same for all, and what grows.
+double weight(std::uint64_t bytes) { return static_cast<double>(bytes) + (256 << 10); }
 
 /// Where the sweep goes, and how it ends.
 class Program {
@@ -97,6 +69,7 @@ class Program {
   explicit Program(const Settings& s) : settings_(s) {}
 
   int run() {
+    if (settings_.tune) return tune();
     if (!open_table() || !open_files() || !open_device()) return code_;
     if (say(header(settings_, device_text_)) && (!csv_ || tell(csv_->add(csv_header())))) sweep();
     finish();
@@ -104,8 +77,6 @@ class Program {
   }
 
  private:
-  bool go_on() const noexcept { return interrupted == 0; }
-
   /// Keeps the first reason.
   void end_with(int code) { code_ = code_ == kOk ? code : code_; }
   bool tell(const Result<void, Diagnostic>& r) {
@@ -116,15 +87,50 @@ class Program {
   }
   bool say(const std::string& text) { return tell(out_.add(text)); }
 
+  std::optional<std::string> read(const std::string& option, const std::string& path) {
+    std::ifstream file(path);
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (file) return text;
+    report({.where = path, .message = "cannot be read", .hint = "is there such a file? " + option + " names it"});
+    end_with(kInput);
+    return {};
+  }
+
+  bool open_machine() {
+    const auto text = settings_.machine.empty() ? std::nullopt : read("--machine", settings_.machine);
+    if (!settings_.machine.empty() && !text) return false;
+    auto m = text ? machine_from_json(*text, settings_.machine) : mi300x_machine();
+    if (!m) return report(m.error()), end_with(kInput), false;
+    machine_ = *std::move(m);
+    return enough_gpus(machine_->topology);
+  }
+
+  /// The table of auto, and nothing else, on standard output.
+  int tune() {
+    if (!open_machine()) return code_;
+    Progress progress{1};
+    const auto table = tuned(*machine_, settings_, [&](std::size_t number, std::size_t of) {
+      progress.show("size " + std::to_string(number) + " of " + std::to_string(of));
+      progress.done(1.0 / static_cast<double>(of));
+      return interrupted == 0;
+    });
+    progress.clear();
+    if (!table) {
+      for (const auto& d : table.error()) report(d);
+      return kInput;
+    }
+    if (interrupted != 0) return kSignal + interrupted;
+    say(to_text(*table, "Simulated by collective_perf --tune " + std::string(runtime_version()) + ": " +
+                            machine_->name + ", " + size_text(settings_.least) + " to " + size_text(settings_.most) +
+                            "."));
+    return code_;
+  }
+
   bool open_table() {
     if (settings_.table.empty()) return true;
-    std::ifstream file(settings_.table);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file) {
-      report({.where = settings_.table, .message = "cannot be read", .hint = "is there such a file? --table names it"});
-      return end_with(kInput), false;
-    }
-    auto table = parse_table(text, settings_.table);
+    const auto text = read("--table", settings_.table);
+    if (!text) return false;
+    auto table = parse_table(*text, settings_.table);
     if (!table) return report(table.error()), end_with(kInput), false;
     table_ = *std::move(table);
     return true;
@@ -141,14 +147,27 @@ class Program {
   }
 
   bool open_device() {
+    if (settings_.where == Where::simulate) {
+      if (!open_machine()) return false;
+      device_text_ = machine_->name + " simulated";
+      return true;
+    }
     const auto take = [&](auto opened) {
       if (opened) device_ = *std::move(opened);
       else report(opened.error()), end_with(kInput);
     };
     if (settings_.where == Where::kfd) take(KfdDevice::open());
     else take(SoftDevice::open({.ordering = settings_.order, .seed = settings_.seed}));
-    if (!device_) return false;
-    const auto have = device_->topology().gpus.size();
+    if (!device_ || !enough_gpus(device_->topology())) return false;
+    device_text_ = device_->topology().name;
+    if (settings_.where == Where::soft)
+      device_text_ +=
+          " in software (" + std::string(name(settings_.order)) + ", seed " + std::to_string(settings_.seed) + ")";
+    return true;
+  }
+
+  bool enough_gpus(const Topology& node) {
+    const auto have = node.gpus.size();
     const auto refuse = [&](const char* option, const std::string& what) {
       report({.where = option,
               .message = what + ": the node has " + std::to_string(have),
@@ -157,29 +176,41 @@ class Program {
     };
     for (const auto g : settings_.gpus)
       if (g.value >= have) return refuse("--gpus", "there is no GPU " + std::to_string(g.value));
-    if (settings_.options.gpus > have)
+    const bool all = settings_.tune && settings_.tune->gpus == 0;
+    if (!all && settings_.options.gpus > have)
       return refuse("--ngpus", "there are not " + std::to_string(settings_.options.gpus) + " GPUs");
-    device_text_ = device_->topology().name;
-    if (settings_.where == Where::soft)
-      device_text_ +=
-          " in software (" + std::string(name(settings_.order)) + ", seed " + std::to_string(settings_.seed) + ")";
     return true;
   }
 
   void sweep() {
     const auto all = sizes(settings_);
-    Progress progress{settings_, all.size() * settings_.ways.size()};
+    double whole = 0;
+    for (const auto bytes : all) whole += weight(bytes) * static_cast<double>(settings_.ways.size());
+    rows_ = all.size() * settings_.ways.size();
+    Progress progress{whole};
     for (const auto bytes : all)
-      for (const auto& way : settings_.ways)
+      for (const auto& way : settings_.ways) {
         if (!one(way, bytes, progress)) return;
+        progress.done(weight(bytes));
+      }
+  }
+
+  Result<std::optional<Point>, std::vector<Diagnostic>> point(const Way& way, std::uint64_t bytes, Progress& progress) {
+    const auto go_on = [&] {
+      progress.show(std::to_string(points_.size() + 1) + " of " + std::to_string(rows_) + ": " + size_text(bytes) +
+                    " " + name(way));
+      return interrupted == 0;
+    };
+    if (settings_.where != Where::simulate) return measure(settings_, table_, *device_, way, bytes, go_on);
+    if (!go_on()) return std::optional<Point>{};
+    auto p = modelled(settings_, table_, *machine_, way, bytes);
+    if (!p) return std::move(p.error());
+    return std::optional{*std::move(p)};
   }
 
   /// False: the sweep is over.
   bool one(const Way& way, std::uint64_t bytes, Progress& progress) {
-    const auto measured = measure(settings_, table_, *device_, way, bytes, [&] {
-      progress.round(way, bytes);
-      return go_on();
-    });
+    const auto measured = point(way, bytes, progress);
     progress.clear();
     if (!measured) {
       for (const auto& d : measured.error()) report(d);
@@ -189,14 +220,13 @@ class Program {
     if (!*measured) return false;
     const auto& p = **measured;
     points_.push_back(p);
-    progress.row_done(bytes);
     if (p.wrong.value_or(0) != 0) end_with(kWrong);
     const bool told = say(row(p) + notes(p, said_));
     return (!csv_ || tell(csv_->add(csv_line(settings_, p)))) && told;
   }
 
   void finish() {
-    const bool complete = points_.size() == sizes(settings_).size() * settings_.ways.size();
+    const bool complete = points_.size() == rows_;
     if (code_ != kPipe && !points_.empty()) {
       if (!complete) say("# The sweep was not finished.\n");
       say(footer(points_) + summary(points_));
@@ -212,7 +242,9 @@ class Program {
   std::unique_ptr<Rows> csv_;
   Table table_ = default_table();
   std::unique_ptr<Device> device_;
+  std::optional<MachineDescription> machine_;
   std::string device_text_;
+  std::size_t rows_ = 0;
   std::vector<Point> points_;
   std::vector<std::string> said_;
   int code_ = kOk;

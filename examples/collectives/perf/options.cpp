@@ -22,6 +22,8 @@ constexpr char kFooter[] =
     "Examples:\n"
     "  collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1\n"
     "  collective_perf --collective=all_to_all --variant=swap,b2b+pl -g 7 -b 1000000 -e 1000000 --order=adversarial\n"
+    "  collective_perf --device=simulate --collective=all_to_all -e 1G\n"
+    "  collective_perf --tune --machine=mine.json -e 1G > mine.txt && collective_perf --variant=auto --table=mine.txt\n"
     "  collective_perf --csv=ag.csv --json=ag.json --plot=ag.svg";
 
 /// Options that begin like ours and are none, before the parser's less helpful words for them.
@@ -84,12 +86,15 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
       ->type_size(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  text("--device", g.where, "soft|kfd", "a node in software (unless given), or the kernel driver's");
+  text("--device", g.where, "soft|kfd|simulate",
+       "a node in software (unless given), the kernel driver's, or a model of one");
   text("--order", g.order, "strict|rocr|adversarial",
        "how weakly the software node orders packets, strict unless given");
   text("--seed", g.seed, "N", "of what an ordering leaves open");
   text("--timeout", g.timeout, "TIME", "how long a round may take, 30s unless given");
   text("--table", g.table, "FILE", "what auto chooses by; else variants.txt");
+  text("--machine", g.machine, "FILE", "what is simulated; else MI300X");
+  app.add_flag("--tune", g.tune, "simulate all variants, and print the table that auto chooses by");
   text("--csv", g.csv, "FILE", "a line for each row, as it is measured");
   text("--json", g.json, "FILE", "everything, at the end");
   text("--plot", g.plot, "FILE.svg", "curves: speed-up over pcpy, and busbw");

@@ -91,7 +91,7 @@ std::vector<std::string> split(std::string_view text) {
   return all;
 }
 
-constexpr Where kWheres[] = {Where::soft, Where::kfd};
+constexpr Where kWheres[] = {Where::soft, Where::kfd, Where::simulate};
 constexpr sdma::Ordering kOrders[] = {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial};
 
 std::vector<Way> all_ways(Collective c) {
@@ -191,9 +191,34 @@ void read_files(Reader& r, const Given& g, Settings& s) {
   s.csv = g.csv, s.json = g.json, s.plot = g.plot, s.table = g.table;
 }
 
+void read_simulation(Reader& r, const Given& g, Settings& s) {
+  s.machine = g.machine;
+  if (s.where == Where::simulate && !s.gpus.empty())
+    r.refuse("--gpus", "the first GPUs of a simulated machine take part",
+             "say how many: -g " + std::to_string(s.gpus.size()));
+  if (!g.tune && s.where != Where::simulate && !s.machine.empty())
+    r.refuse("--machine", "a device is itself", "it is for --device=simulate and --tune");
+  if (!g.tune) return;
+  for (const auto& [option, text] : {std::pair{"--variant", &g.variants},
+                                     {"--gpus", &g.gpus},
+                                     {"--device", &g.where},
+                                     {"--table", &g.table},
+                                     {"--csv", &g.csv},
+                                     {"--json", &g.json},
+                                     {"--plot", &g.plot}})
+    if (!text->empty())
+      r.refuse(option, "--tune simulates all variants and prints a table",
+               "with --tune go --machine, --collective, -b, -e, -f, -i, -g, -r and --set");
+  s.where = Where::simulate;
+  s.tune.emplace();
+  if (g.collective.empty()) s.tune->collectives.assign(std::begin(kCollectives), std::end(kCollectives));
+  else s.tune->collectives = {s.options.collective};
+  if (!g.gpu_count.empty()) s.tune->gpus = s.options.gpus;
+}
+
 }  // namespace
 
-std::string_view name(Where w) noexcept { return w == Where::soft ? "soft" : "kfd"; }
+std::string_view name(Where w) noexcept { return w == Where::soft ? "soft" : w == Where::kfd ? "kfd" : "simulate"; }
 
 std::string name(const Way& w) { return std::string(name(w.variant)) + std::string(w.prelaunch ? kPl : ""); }
 
@@ -214,8 +239,11 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   r.word("--device", g.where, s.where, kWheres);
   r.word("--order", g.order, s.order, kOrders);
   r.number("--seed", g.seed, s.seed, 0, std::numeric_limits<std::uint64_t>::max());
-  if (s.where == Where::kfd && (!g.order.empty() || !g.seed.empty()))
-    r.refuse(g.order.empty() ? "--seed" : "--order", "hardware orders as it does", "it is for --device=soft");
+  if (s.where != Where::soft && (!g.order.empty() || !g.seed.empty()))
+    r.refuse(g.order.empty() ? "--seed" : "--order",
+             s.where == Where::kfd ? "hardware orders as it does" : "what is simulated is in strict order",
+             "it is for --device=soft");
+  read_simulation(r, g, s);
   r.time("--timeout", g.timeout, s.timeout);
   read_set(r, g, s.options);
   read_files(r, g, s);

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,11 +29,21 @@ struct Way {
 /// "b2b+pl"
 std::string name(const Way&);
 
-enum class Where : std::uint8_t { soft, kfd };
+enum class Where : std::uint8_t {
+  soft,
+  kfd,
+  simulate  ///< no device: times out of a described machine
+};
 std::string_view name(Where) noexcept;
 
 /// All bytes are of one type: DMA engines move bytes.
 inline constexpr std::string_view kType = "uint8";
+
+/// What a table is wanted for.
+struct Tune {
+  std::vector<Collective> collectives{};
+  std::uint32_t gpus{};  ///< 0: from 2 to all that the machine has
+};
 
 struct Settings {
   /// Collective, number of GPUs and all that is the same for each size and way. `prelaunch` is how "+pl" releases: not off.
@@ -49,6 +60,8 @@ struct Settings {
   std::vector<sdma::GpuId> gpus{};             ///< the node's, one for each of the collective's; empty: the first ones
   std::chrono::nanoseconds timeout{};          ///< of a round
   std::string csv{}, json{}, plot{}, table{};  ///< files; "": none
+  std::string machine{};                       ///< what is simulated: a file; "": MI300X
+  std::optional<Tune> tune{};
 };
 
 /// What was given, as text; "" where it was not.
@@ -56,7 +69,8 @@ struct Given {
   std::string collective{}, variants{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{}, warmups{},
       checks{}, where{}, order{}, seed{}, timeout{}, root{};
   std::vector<std::pair<std::string, std::string>> set{};  ///< of Options, by name
-  std::string csv{}, json{}, plot{}, table{};
+  std::string csv{}, json{}, plot{}, table{}, machine{};
+  bool tune = false;
 };
 
 /// The Settings that this means, or what is wrong with it.

@@ -53,13 +53,13 @@ std::string ranges(const char* title, const std::vector<Range>& all) {
 
 }  // namespace
 
-std::vector<Range> best(std::span<const Point> points, bool prelaunch) {
+std::vector<Range> best(std::span<const Point> points, bool prelaunch, double tie) {
   std::vector<Range> all;
   for (const auto bytes : sizes_of(points)) {
     const auto* p = fastest(points, bytes, prelaunch);
     if (!p) continue;
     const auto* const same = all.empty() ? nullptr : find(points, bytes, all.back().way);
-    const bool goes_on = same && same->us.median <= p->us.median * kTie;
+    const bool goes_on = same && same->us.median <= p->us.median * tie;
     if (goes_on) p = same;
     const auto s = speed_up(points, *p);
     if (!goes_on) all.push_back({bytes, bytes, p->way, s, s});
@@ -77,8 +77,8 @@ std::string summary(std::span<const Point> points) {
   std::string text;
   if (std::find(ways.begin(), ways.end(), kBase) != ways.end()) text += speed_ups(points);
   const bool some_prelaunch = std::any_of(ways.begin(), ways.end(), [](const Way& w) { return w.prelaunch; });
-  text += ranges("Best by size", best(points, true));
-  if (some_prelaunch) text += ranges("Best by size without prelaunch", best(points, false));
+  text += ranges("Best by size (3 % is a tie)", best(points, true));
+  if (some_prelaunch) text += ranges("The same without prelaunch", best(points, false));
   return text;
 }
 

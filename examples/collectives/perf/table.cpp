@@ -35,6 +35,8 @@ std::string header(const Settings& s, std::string_view device) {
                       s.iterations, s.checks);
   if (s.where == Where::soft)
     text += "# Engines in software: times are those of this machine's processors, and not of a GPU.\n";
+  if (s.where == Where::simulate)
+    text += "# Simulated: a round each, without data; times are as certain as the machine's parameters.\n";
   text += "#\n#" + line("size", "count", "type", "variant", "time", "algbw", "busbw", "#wrong").substr(1);
   return text + "#" + line("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "").substr(1);
 }
@@ -73,19 +75,10 @@ std::string footer(std::span<const Point> points) {
   bool looked = false;
   for (const auto& p : points) looked = looked || p.wrong;
   return fmt::format("# Wrong elements    : {}\n# Avg bus bandwidth : {}\n#\n",
-                     !looked      ? "nobody looked (-c 0)"
+                     !looked      ? "nobody looked"
                      : wrong == 0 ? "0 OK"
                                   : fmt::format("{} FAILED", wrong),
                      points.empty() ? "none" : number(average_busbw(points)));
-}
-
-std::string progress(const Way& way, std::uint64_t bytes, std::size_t n, std::size_t of, double seconds, double done,
-                     double all) {
-  auto text = fmt::format("{} of {}: {} {}", n, of, size_text(bytes), name(way));
-  // The first percents say nothing about the rest.
-  constexpr double kEnough = 0.02;
-  if (done > kEnough * all) text += fmt::format(", about {:.0f} s left", seconds * (all - done) / done);
-  return text;
 }
 
 }  // namespace collectives::perf

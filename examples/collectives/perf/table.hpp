@@ -21,9 +21,6 @@ std::string notes(const Point&, std::vector<std::string>& said);
 /// How many elements were wrong, and the average bus bandwidth.
 std::string footer(std::span<const Point>);
 
-/// For a terminal: which of how many, and about how long it will be. `done` and `all` are in the same unit, whatever it is.
-std::string progress(const Way&, std::uint64_t bytes, std::size_t number, std::size_t of, double seconds, double done,
-                     double all);
 /// "auto=b2b": the way, and what auto has chosen.
 std::string way_text(const Point&);
 

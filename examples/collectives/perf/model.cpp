@@ -1,0 +1,154 @@
+#include "model.hpp"
+
+#include "collectives/plan.hpp"
+#include "sdma/simulate/simulate.hpp"
+#include "summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace collectives::perf {
+
+using namespace sdma;
+
+namespace {
+
+constexpr auto kMax = ~std::uint64_t{0};
+
+bool same_but_gpus(const TableRow& a, const TableRow& b) {
+  return a.collective == b.collective && a.in_place == b.in_place && a.prelaunch == b.prelaunch && a.up_to == b.up_to &&
+         a.variant == b.variant;
+}
+
+/// Lines of one collective, number of GPUs and prelaunch stand together.
+bool same_block(const TableRow& a, const TableRow& b) {
+  return a.collective == b.collective && a.in_place == b.in_place && a.prelaunch == b.prelaunch &&
+         a.least_gpus == b.least_gpus;
+}
+
+/// What tables tell apart: swap is the only one in place, and has no line against the others.
+std::vector<Way> ways_to_compare(Collective c, bool prelaunch) {
+  std::vector<Way> all;
+  for (const auto v : kVariants)
+    if (has_variant(c, v) && v != Variant::swap) all.push_back({v, prelaunch});
+  return all;
+}
+
+}  // namespace
+
+Result<Point, std::vector<Diagnostic>> modelled(const Settings& s, const Table& table, const MachineDescription& m,
+                                                const Way& way, std::uint64_t bytes) {
+  auto o = options_of(s, way, bytes);
+  if (o.variant == Variant::automatic) o.variant = choose(table, o);
+  o.in_place = o.in_place && o.variant == Variant::swap;
+  const auto where = [&](const std::string& inner) {
+    return name(way) + ", " + size_text(bytes) + (inner.empty() ? "" : ": ") + inner;
+  };
+  auto p = plan(o);
+  if (!p) {
+    p.error().where = where(p.error().where);
+    return std::vector{std::move(p.error())};
+  }
+  auto t = simulate(p->schedule, m);
+  if (!t) {
+    for (auto& d : t.error()) d.where = where(d.where);
+    return std::move(t.error());
+  }
+  Point point{.bytes = bytes,
+              .count = count_of(o),
+              .way = way,
+              .ran = o.variant,
+              .us = times_of({t->ns / 1e3}),
+              .notes = std::move(p->notes)};
+  set_bandwidths(point, bus_factor(o.collective, o.gpus));
+  return point;
+}
+
+Table rows_of(const Options& o, std::span<const Point> points) {
+  Table rows;
+  for (const auto& r : best(points, true, 1))
+    rows.push_back({.collective = o.collective,
+                    .least_gpus = o.gpus,
+                    .most_gpus = o.gpus,
+                    .prelaunch = r.way.prelaunch,
+                    .up_to = r.most,
+                    .variant = r.way.variant});
+  if (!rows.empty()) rows.back().up_to = kMax;
+  return rows;
+}
+
+Table merged(const Table& table) {
+  Table out;
+  for (auto at = table.begin(); at != table.end();) {
+    const auto end = std::find_if(at, table.end(), [&](const TableRow& r) { return !same_block(r, *at); });
+    const auto n = end - at;
+    // The block before it, in what is already there: the same lines, of one GPU less.
+    const auto before = out.end() - std::min(n, out.end() - out.begin());
+    const bool follows = out.end() - before == n && (before == out.begin() || !same_block(before[-1], *before)) &&
+                         std::equal(before, out.end(), at, end, [](const TableRow& a, const TableRow& b) {
+                           return same_but_gpus(a, b) && a.most_gpus + 1 == b.least_gpus;
+                         });
+    if (follows)
+      for (auto row = before; row != out.end(); ++row) row->most_gpus = at->most_gpus;
+    else out.insert(out.end(), at, end);
+    at = end;
+  }
+  return out;
+}
+
+std::string to_text(const Table& table, std::string_view source) {
+  auto text = fmt::format(
+      "# Which variant is best, by collective, number of GPUs, prelaunch (yes, no, any) and size: the first line that "
+      "fits wins.\n#\n# {}\n#\n# {:<21}{:<6}{:<11}{:<7}{}\n",
+      source, "collective", "gpus", "prelaunch", "up_to", "variant");
+  for (const auto& r : table)
+    text += fmt::format(
+        "{:<23}{:<6}{:<11}{:<7}{}\n", std::string(name(r.collective)) + (r.in_place ? "_in_place" : ""),
+        r.least_gpus == r.most_gpus ? std::to_string(r.least_gpus) : fmt::format("{}-{}", r.least_gpus, r.most_gpus),
+        !r.prelaunch   ? "any"
+        : *r.prelaunch ? "yes"
+                       : "no",
+        r.up_to == kMax ? "max" : size_text(r.up_to), name(r.variant));
+  return text;
+}
+
+Result<Table, std::vector<Diagnostic>> tuned(const MachineDescription& m, const Settings& asked,
+                                             const std::function<bool(std::size_t, std::size_t)>& go_on) {
+  const auto& tune = *asked.tune;
+  const auto most = static_cast<std::uint32_t>(m.topology.gpus.size());
+  const auto from = tune.gpus == 0 ? 2 : tune.gpus, to = tune.gpus == 0 ? most : tune.gpus;
+  const auto all_sizes = sizes(asked);
+  const auto of = tune.collectives.size() * 2 * (to - from + 1) * all_sizes.size();
+  std::size_t done = 0;
+  Table table;
+  auto s = asked;
+  for (const auto c : tune.collectives) {
+    for (const bool prelaunch : {true, false})
+      for (auto gpus = from; gpus <= to; ++gpus) {
+        s.options.collective = c;
+        s.options.gpus = gpus;
+        std::vector<Point> points;
+        for (const auto bytes : all_sizes) {
+          if (!go_on(done++, of)) return Table{};
+          for (const auto& way : ways_to_compare(c, prelaunch)) {
+            auto p = modelled(s, {}, m, way, bytes);
+            if (!p) return std::move(p.error());
+            points.push_back(*std::move(p));
+          }
+        }
+        const auto rows = rows_of(s.options, points);
+        table.insert(table.end(), rows.begin(), rows.end());
+      }
+    if (c == Collective::all_to_all)
+      table.push_back({.collective = c,
+                       .in_place = true,
+                       .least_gpus = from,
+                       .most_gpus = to,
+                       .up_to = kMax,
+                       .variant = Variant::swap});
+  }
+  return merged(table);
+}
+
+}  // namespace collectives::perf

@@ -1,0 +1,36 @@
+#pragma once
+// One line on a terminal that is written over: how far, and about how long it will be. Nothing where standard error is none.
+//
+//   Progress p{total};                    // in any unit: bytes, sizes
+//   p.show("3 of 10: 1M b2b");            // "3 of 10: 1M b2b, about 5 s left": not before a second has passed, ten times a second
+//   p.done(part);                         // so much more of the total
+//   p.clear();                            // before anything else is written to the terminal
+//
+// One thread, no errors: nobody is left to be told that standard error cannot be written.
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace collectives::perf {
+
+/// `done` and `all` are in the same unit.
+std::string progress(std::string_view what, double seconds, double done, double all);
+
+class Progress {
+ public:
+  explicit Progress(double all);
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() { clear(); }
+
+  void show(std::string_view what);
+  void done(double part) noexcept { done_ += part; }
+  void clear();
+
+ private:
+  bool on_, shown_ = false;
+  double all_, done_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_{};
+};
+
+}  // namespace collectives::perf
