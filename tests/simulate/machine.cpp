@@ -5,16 +5,20 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 using namespace sdma;
 
 namespace {
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
+std::string replaced(std::string_view text, std::string_view what, std::string_view by) {
   const auto at = text.find(what);
   REQUIRE(at != text.npos);
-  return text.replace(at, what.size(), by);
+  std::string out(text.substr(0, at));
+  out += by;
+  out += text.substr(at + what.size());
+  return out;
 }
-std::string file() { return std::string(mi300x_machine_json()); }
+std::string_view file() { return mi300x_machine_json(); }
 std::string error(const std::string& text) {
   const auto m = machine_from_json(text, "m.json");
   REQUIRE_FALSE(m);
