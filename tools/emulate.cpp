@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -237,6 +238,9 @@ void add_emulate(CLI::App& verb, Action& action) {
   verb.formatter(help);
   verb.parse_complete_callback([o, &verb] {
     o->program = verb.remaining();
+    const auto mark = std::find(o->program.begin(), o->program.end(), kProgramFollows);
+    if (mark != o->program.end() && mark != o->program.begin()) *mark = "--";  // the program's own
+    else if (mark != o->program.end()) o->program.erase(mark);
     if (o->program.empty()) throw CLI::RequiredError("PROGRAM");
     if (o->program[0].starts_with('-')) throw CLI::ExtrasError(verb.get_name(), {o->program[0]});
   });

@@ -3,6 +3,7 @@
 #include "sdma/core/version.hpp"
 #include "verb.hpp"
 
+#include <algorithm>
 #include <csignal>
 
 namespace sdma::tool {
@@ -11,7 +12,7 @@ namespace {
 constexpr Verb kVerbs[] = {
     {"dis", "read a ring: dwords to text", add_dis},
     {"as", "write a ring: text to dwords", add_as},
-    {"check", "find what is wrong with a ring", add_check},
+    {"check", "find what is wrong with a ring or a schedule", add_check},
     {"fmt", "lay out a schedule, or expand it", add_fmt},
     {"run", "run a schedule and judge it", add_run},
     {"simulate", "predict how long a schedule takes", add_simulate},
@@ -54,7 +55,7 @@ int print(const std::string& text) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Reads, writes and checks what goes into the rings of AMD Instinct MI300X's DMA engines."};
+  CLI::App app{"Reads, writes, proves, runs, predicts and draws DMA schedules of AMD Instinct MI300X."};
   app.name("sdma");
   app.set_version_flag("--version", std::string("sdma ") + std::string(runtime_version()), "which sdma this is");
   app.set_help_flag("-h,--help", "this text");
@@ -74,8 +75,13 @@ int run(int argc, char** argv) {
   }
   if (!known_words(app, {argv + (argc > 0), argv + argc})) return kUsage;
   if (argc < 2) return complain("which verb?", "sdma --help lists them"), kUsage;
+  std::vector<const char*> words(argv, argv + argc);
+  if (words[1] == std::string_view("emulate")) {
+    const auto end = std::find(words.begin(), words.end(), std::string_view("--"));
+    if (end != words.end()) *end = kProgramFollows;
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(argc, words.data());
   } catch (const CLI::CallForVersion&) {
     return print(app.version() + "\n");
   } catch (const CLI::ParseError& e) {

@@ -102,6 +102,12 @@ int page(const Options& o) {
 }
 
 int run(const Options& o) {
+  if (o.inputs.size() > trace::kPageTraces) {
+    report({.where = o.inputs[trace::kPageTraces],
+            .message = "one trace too many",
+            .hint = "a page shows two side by side"});
+    return kUsage;
+  }
   if (o.inputs.size() > 1 && (o.follow || o.chosen() != Format::html)) {
     report({.where = o.inputs[1],
             .message = "only a page shows two traces side by side",
@@ -124,15 +130,12 @@ int run(const Options& o) {
 
 void add_trace(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->inputs, "a trace as JSON Lines, or two for a page; - is standard input")
-      ->type_name("")
-      ->expected(0, 2);
+  verb.add_option("FILE", o->inputs, "a trace as JSON Lines, or two for a page; - is standard input")->type_name("");
   add_choice<std::optional<Format>>(
       verb, "--format", o->format,
       {{"perfetto", Format::perfetto}, {"html", Format::html}, {"jsonl", Format::jsonl}, {"text", Format::text}},
-      "for ui.perfetto.dev, which is the default; a page that needs nothing else, the default for -o NAME.html; its "
-      "lines, "
-      "checked and written anew; or text");
+      "for ui.perfetto.dev, the default; a page, the default for -o NAME.html; its lines, checked and written anew; "
+      "text");
   verb.add_flag("--follow", o->follow, "as text while it is being recorded, until its writer ends");
   verb.add_option("-o,--output", o->output, "where to write; - is standard output")->type_name("FILE");
   verb.footer(

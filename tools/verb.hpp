@@ -40,6 +40,9 @@ void add_topology(CLI::App&, Action&);
 void add_trace(CLI::App&, Action&);
 void add_emulate(CLI::App&, Action&);
 
+/// What stands for "--" in front of a program's words: the parser keeps that for itself, and would read "[a]" as a list.
+inline constexpr const char* kProgramFollows = "\x01--";
+
 /// An option whose value is one of a few words: "--format text|json|hex".
 template <class E>
 CLI::Option* add_choice(CLI::App& app, const std::string& name, E& value, std::vector<std::pair<std::string, E>> words,

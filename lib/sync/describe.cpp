@@ -56,7 +56,8 @@ class Explainer {
   std::string text() {
     if (r_.signals == 0) return "waited for one of no signals: nothing can arrive";
     judge();
-    add("waited for", fmt::format("{}{}", several(), waited()));
+    // A report of `look` alone is of a ring, and of nothing that was waited for.
+    if (r_.signal.value != 0) add("waited for", fmt::format("{}{}", several(), waited()));
     if (before_) add("before", at(*before_));
     if (head_) add("at", at(*head_));
     if (!hint_.empty()) add("hint", hint_);

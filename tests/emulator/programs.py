@@ -48,6 +48,12 @@ with tempfile.TemporaryDirectory() as folder:
     for gpus in ("0", "9", "two"):
         refused(2, ["--gpus"], f"--gpus={gpus}", "true")
     refused(2, ["--gpu", "gfx942|gfx90a"], "--gpu=gfx900", "true")
+    refused(2, ["PROGRAM"])
+    refused(2, ["PROGRAM"], "--gpus=2", "--")
+
+    # Its arguments, to the letter.
+    assert emulate("--", "/bin/echo", "[a]", "--help", "--", "[b c]").stdout == "[a] --help -- [b c]\n"
+    assert emulate("--gpus=2", "/bin/echo", "[a]", "--", "-n").stdout == "[a] -- -n\n"
     refused(3, ["cannot write"], "--trace=/nowhere/run.jsonl", "true")
 
     # The tree can be copied, as a tool copies files: what is opened is what was looked at.

@@ -142,6 +142,15 @@ TEST_CASE("addresses have the names that the caller gives them") {
             " (host.go, there: 3)");
 }
 
+TEST_CASE("a look at a ring without a wait names no signal") {
+  Stand s;
+  s.submit(kPoll);
+  auto r = s.stall();
+  r.signal = {};
+  CHECK(describe(r).find("waited for") == std::string::npos);
+  CHECK(describe(s.stall()).find("waited for") != std::string::npos);
+}
+
 TEST_CASE("a poll inside an indirect buffer") {
   Stand s;
   const GpuVa base{0x7f0000004000};
