@@ -39,11 +39,11 @@ TEST_CASE("a page holds every packet and every event of its trace, times from th
   CHECK(q0[0][0] == 1500);
   CHECK(q0[0][1] == 2001);
   CHECK(q0[1][2] == 1);  // it overlaps: the second row
-  CHECK(q0[0][9] == nullptr);
+  CHECK(q0[0][8] == nullptr);
   const auto& poll = one["lanes"][1]["bars"][0];
   CHECK(poll[3] == 0);  // no end
   CHECK(poll[4] == "poll_mem");
-  CHECK(poll[9] == "0x7f0000001000");
+  CHECK(poll[8] == "0x7f0000001000");
 }
 
 TEST_CASE("no name gets out of the page's data") {

@@ -112,6 +112,7 @@ def expect(what, held):
 
 
 def main(sdma, chromium, chromedriver, screenshots=None):
+    sdma = pathlib.Path(sdma).resolve()
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         for name, end, signal, last in (("model", 4000, 4200, 4300), ("real", 5000, 5500, 5700)):
