@@ -10,7 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::microseconds kStill = 300us, kLongest = 50ms;
+/// An engine in software may be kept from its processor for long: what has not moved for less may still move.
+constexpr std::chrono::milliseconds kStill = 50ms, kLongest = 2000ms, kLook = 1ms;
 
 template <class T> T must(Result<T, Diagnostic> r) {
   if (!r) {
@@ -73,7 +74,7 @@ void DeviceWorld::settle() {
   auto before = state();
   auto since = Deadline::Clock::now();
   while (Deadline::Clock::now() - since < kStill && !end.passed()) {
-    std::this_thread::yield();
+    std::this_thread::sleep_for(kLook);
     auto now = state();
     if (now == before) continue;
     before = std::move(now);
