@@ -45,8 +45,7 @@ TEST_CASE(
     REQUIRE(at != t.lanes.end());
     return trace::LaneId{static_cast<std::uint32_t>(at - t.lanes.begin())};
   };
-  const auto host = lane("host", "main"), queue = lane("gpu0", "engine 14 push"),
-             link = lane("links", "gpu0->gpu1");
+  const auto host = lane("host", "main"), queue = lane("gpu0", "engine 14 push"), link = lane("links", "gpu0->gpu1");
   const auto events = [&](trace::LaneId l, trace::Kind k) {
     return std::count_if(t.events.begin(), t.events.end(), [&](const auto& e) { return e.lane == l && e.kind == k; });
   };

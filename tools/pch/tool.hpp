@@ -2,6 +2,6 @@
 // uses, and builds without this (-Db_pch=false).
 #include "sdma/packets/registry.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
