@@ -1,6 +1,6 @@
 #pragma once
-// What a device must do, whoever provides it: conformance.cpp holds the tests, and one file for each kind of device says which
-// devices they run on.
+// What a device must do, whoever provides it: conformance_{queues,packets,faults,memory}.cpp hold the tests, and one file for
+// each kind of device says which devices they run on.
 #include "sdma/device/device.hpp"
 
 #include <functional>
