@@ -24,9 +24,8 @@ int main(int argc, char** argv) {
 
   // One slot, two packets, one doorbell. The fence stores 1 when the copy before it has been performed, and not earlier.
   Ring<> ring{queue.memory()};
-  const Errc e = ring.submit(CopyLinear{.src = source.va(), .dst = target.va(), .bytes = kBytes},
-                             Fence{.addr = done->va, .value = 1});
-  if (e != Errc::ok) example::fail("submit: " + std::string(message(e)));
+  must(ring.submit(CopyLinear{.src = source.va(), .dst = target.va(), .bytes = kBytes},
+                   Fence{.addr = done->va, .value = 1}));
 
   example::must_reach(*done, 1, ring, *device);
   if (std::memcmp(source.host().data(), target.host().data(), kBytes) != 0) example::fail("the bytes differ");

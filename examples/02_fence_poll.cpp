@@ -26,15 +26,13 @@ int main(int argc, char** argv) {
   for (std::uint32_t i = 0; auto& word : input.as<std::uint32_t>()) word = i++;
 
   Ring<> ring_b{b.memory()};
-  Errc e = ring_b.submit(PollMem{.addr = ready->low(), .func = Compare::ge, .reference = 1},
-                         CopyLinear{.src = middle.va(), .dst = output.va(), .bytes = kBytes},
-                         Fence{.addr = done->va, .value = 1});
-  if (e != Errc::ok) example::fail("submit: " + std::string(message(e)));
+  must(ring_b.submit(PollMem{.addr = ready->low(), .func = Compare::ge, .reference = 1},
+                     CopyLinear{.src = middle.va(), .dst = output.va(), .bytes = kBytes},
+                     Fence{.addr = done->va, .value = 1}));
 
   Ring<> ring_a{a.memory()};
-  e = ring_a.submit(CopyLinear{.src = input.va(), .dst = middle.va(), .bytes = kBytes},
-                    Fence{.addr = ready->va, .value = 1});
-  if (e != Errc::ok) example::fail("submit: " + std::string(message(e)));
+  must(ring_a.submit(CopyLinear{.src = input.va(), .dst = middle.va(), .bytes = kBytes},
+                     Fence{.addr = ready->va, .value = 1}));
 
   example::must_reach(*done, 1, ring_b, *device);
   if (std::memcmp(input.host().data(), output.host().data(), kBytes) != 0) example::fail("the bytes differ");

@@ -27,15 +27,13 @@ int main(int argc, char** argv) {
   for (std::uint32_t i = 0; i < kQueues; ++i) {
     queues.push_back(must(device->create_queue({.gpu = GpuId{0}, .engine = EngineId{2 + i}})));
     auto& ring = rings.emplace_back(queues.back().memory());
-    const auto slot = ring.reserve(64);
-    if (!slot) example::fail(std::string(message(slot.error())));
-    Writer w{slot->dwords};
+    const auto slot = must(ring.reserve(64));
+    Writer w{slot.dwords};
     const std::uint64_t at = std::uint64_t{i} * kBytes;
-    if (acquire(w, go->low(), 1) != Errc::ok ||
-        w.copy({.src = source.va() + at, .dst = target.va() + at, .bytes = kBytes}) != Errc::ok ||
-        complete_with_atomic(w, left->va) != Errc::ok)
-      example::fail("a packet was refused");
-    ring.publish(*slot, w.written().size());  // what is left of the slot becomes NOPs
+    must(acquire(w, go->low(), 1));
+    must(w.copy({.src = source.va() + at, .dst = target.va() + at, .bytes = kBytes}));
+    must(complete_with_atomic(w, left->va));
+    ring.publish(slot, w.written().size());  // what is left of the slot becomes NOPs
   }
 
   std::printf("%u queues stand at their poll, %lu to go\n", kQueues, static_cast<unsigned long>(left->load()));

@@ -31,14 +31,11 @@ int main(int argc, char** argv) {
 
   Ring<> ring_direct{direct.memory()}, ring_first{first.memory()}, ring_second{second.memory()};
   const Atomic count{.addr = done->va, .op = AtomicOp::add_rtn_64, .value = 1};
-  const Errc results[] = {
-      ring_direct.submit(CopyLinear{.src = source.va(), .dst = target.va(), .bytes = kHalf}, count),
-      ring_first.submit(CopyLinear{.src = source.va() + kHalf, .dst = stage.va(), .bytes = kHalf},
-                        Fence{.addr = staged->va, .value = 1}),
-      ring_second.submit(PollMem{.addr = staged->low(), .func = Compare::ge, .reference = 1},
-                         CopyLinear{.src = stage.va(), .dst = target.va() + kHalf, .bytes = kHalf}, count)};
-  for (const auto e : results)
-    if (e != Errc::ok) example::fail("submit: " + std::string(message(e)));
+  must(ring_direct.submit(CopyLinear{.src = source.va(), .dst = target.va(), .bytes = kHalf}, count));
+  must(ring_first.submit(CopyLinear{.src = source.va() + kHalf, .dst = stage.va(), .bytes = kHalf},
+                         Fence{.addr = staged->va, .value = 1}));
+  must(ring_second.submit(PollMem{.addr = staged->low(), .func = Compare::ge, .reference = 1},
+                          CopyLinear{.src = stage.va(), .dst = target.va() + kHalf, .bytes = kHalf}, count));
 
   example::must_reach(*done, 2, ring_second, *device);
   if (std::memcmp(source.host().data(), target.host().data(), 2 * kHalf) != 0) example::fail("the bytes differ");

@@ -109,11 +109,9 @@ int main(int argc, char** argv) {
   std::optional<trace::Recorder> recorder;
   if (options.trace != "none" && !options.kfd) options.device.trace = &recorder.emplace();
   const auto n = options.device.gpus;
-  std::unique_ptr<SoftDevice> soft;
-  std::unique_ptr<Device> real;
-  if (options.kfd) real = example::open_kfd(n);
-  else soft = must(SoftDevice::open(options.device));
-  Device* const device = options.kfd ? real.get() : soft.get();
+  const auto device = must(example::open_device(options.kfd ? "kfd" : "soft", options.device));
+  example::need_gpus(*device, n);
+  const auto* const soft = options.kfd ? nullptr : static_cast<const SoftDevice*>(device.get());
 
   // Part i of the file belongs to GPU i; where N does not divide the size, the last ones are shorter, or empty.
   const std::uint64_t size = file.size(), part = (size + n - 1) / n;
@@ -143,15 +141,14 @@ int main(int argc, char** argv) {
   const auto start = Deadline::Clock::now();
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto copies = length(i) == 0 ? 0 : (n - 1) * (length(i) / kChunk + 1);
-    const auto slot = rings[i].reserve(copies * kDwordsOf<CopyLinear> + kCompleteWithAtomicDwords);
-    if (!slot) example::fail(std::string(message(slot.error())));
-    Writer w{slot->dwords};
+    const auto slot = must(rings[i].reserve(copies * kDwordsOf<CopyLinear> + kCompleteWithAtomicDwords));
+    Writer w{slot.dwords};
     Errc e = Errc::ok;
     for (std::uint32_t k = 1; k < n && length(i) != 0 && e == Errc::ok; ++k)
       e = w.copy({.src = buffers[i].va() + begin(i), .dst = buffers[(i + k) % n].va() + begin(i), .bytes = length(i)});
     if (e == Errc::ok) e = complete_with_atomic(w, left->va);
     if (e != Errc::ok) example::fail("gpu" + std::to_string(i) + ": " + std::string(message(e)));
-    rings[i].publish(*slot, w.written().size());
+    rings[i].publish(slot, w.written().size());
   }
   const auto done = wait(*left, Compare::eq, 0, Deadline::in(std::chrono::seconds(120)), rings[0]);
   const std::chrono::duration<double> took = Deadline::Clock::now() - start;

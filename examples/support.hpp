@@ -1,16 +1,11 @@
 #pragma once
 // What every example needs and none is about: the device that the command line names, and an end with a reason.
-#include "sdma/device/kfd.hpp"
-#include "sdma/device/soft.hpp"
+#include "open.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
 
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 namespace example {
@@ -24,6 +19,13 @@ namespace example {
 template <class T> T must(sdma::Result<T, sdma::Diagnostic> r) {
   if (!r) fail(to_string(r.error()));
   return std::move(*r);
+}
+template <class T> T must(sdma::Result<T> r) {
+  if (!r) fail(std::string(message(r.error())));
+  return std::move(*r);
+}
+inline void must(sdma::Errc e) {
+  if (e != sdma::Errc::ok) fail(std::string(message(e)));
 }
 
 /// Between the host's stores to GPUs' memory and the doorbell, and between a completion and its loads from there: on hardware
@@ -42,12 +44,10 @@ inline void must_reach(const sdma::Signal& signal, std::uint64_t value, const sd
   flush_host_path(d);
 }
 
-/// The node of the kernel driver, which must have `gpus` GPUs.
-inline std::unique_ptr<sdma::Device> open_kfd(std::uint32_t gpus) {
-  auto device = must(sdma::KfdDevice::open());
-  if (const auto have = device->topology().gpus.size(); have < gpus)
+/// Ends the program unless the device has so many GPUs.
+inline void need_gpus(const sdma::Device& d, std::uint32_t gpus) {
+  if (const auto have = d.topology().gpus.size(); have < gpus)
     fail("this node has " + std::to_string(have) + " GPUs, and " + std::to_string(gpus) + " are needed");
-  return device;
 }
 
 /// NAME [--device=soft|kfd] [strict|rocr|adversarial [SEED]]: a software node, how weakly ordered it is; or a real one.
@@ -64,14 +64,15 @@ inline std::unique_ptr<sdma::Device> open_device(int argc, char** argv, std::uin
     if (word == "--device=kfd" || word == "--device=soft") kfd = word == "--device=kfd";
     else words.push_back(word);
   }
-  if (kfd && words.empty()) return open_kfd(gpus);
   sdma::SoftOptions options{.gpus = gpus};
   bool known = words.empty();
   for (const auto o : {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial})
     if (!words.empty() && name(o) == words[0]) options.ordering = o, known = true;
-  if (!known || kfd || words.size() > 2) fail(usage);
+  if (!known || words.size() > (kfd ? 0 : 2)) fail(usage);
   if (words.size() > 1) options.seed = std::strtoull(std::string(words[1]).c_str(), nullptr, 0);
-  return must(sdma::SoftDevice::open(options));
+  auto device = must(open_device(kfd ? "kfd" : "soft", options));
+  need_gpus(*device, gpus);
+  return device;
 }
 
 }  // namespace example

@@ -11,17 +11,19 @@
 //   sync       from there until the CPU has seen the completion
 //
 // A timestamp is a plain store: it is read when a fence behind it has been seen, outside of what is measured.
+#include "../support.hpp"
 #include "arguments.hpp"
-#include "open.hpp"
-#include "sdma/sync/describe.hpp"
+#include "median.hpp"
 #include "sdma/sync/recipes.hpp"
-#include "sdma/sync/wait.hpp"
 
 #include <array>
 
 using namespace sdma;
 using namespace std::chrono_literals;
 using collectives::Arguments;
+using collectives::median;
+using example::fail;
+using example::must;
 
 namespace {
 
@@ -33,20 +35,6 @@ constexpr char kUsage[] =
     "  --src G --dst G              GPUs (0, 1)\n"
     "  --device D                   soft (default) or kfd\n"
     "  --csv FILE                   the table as CSV, too\n";
-
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "%s\n", why.c_str());
-  std::exit(1);
-}
-template <class T> T must(Result<T, Diagnostic> r) {
-  if (!r) fail(to_string(r.error()));
-  return std::move(*r);
-}
-
-double median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
 
 using Microseconds = std::chrono::duration<double, std::micro>;
 
@@ -75,12 +63,11 @@ class Bench {
 
   /// What one TIMESTAMP takes, in ticks: the median of the steps between many in a row.
   double calibrate() {
-    const auto slot = ring_.reserve(kStamps * kDwordsOf<Timestamp> + kCompleteWithFenceDwords);
-    if (!slot) fail(std::string(message(slot.error())));
-    Writer w{slot->dwords};
-    for (std::size_t i = 0; i < kStamps; ++i) put(w.put(Timestamp{.addr = stamp(i)}));
-    put(complete_with_fence(w, settled_->va, ++round_));
-    ring_.publish(*slot, w.written().size());
+    const auto slot = must(ring_.reserve(kStamps * kDwordsOf<Timestamp> + kCompleteWithFenceDwords));
+    Writer w{slot.dwords};
+    for (std::size_t i = 0; i < kStamps; ++i) must(w.put(Timestamp{.addr = stamp(i)}));
+    must(complete_with_fence(w, settled_->va, ++round_));
+    ring_.publish(slot, w.written().size());
     settle();
     std::vector<double> steps;
     for (std::size_t i = 1; i < kStamps; ++i) steps.push_back(static_cast<double>(ticks(i) - ticks(i - 1)));
@@ -90,19 +77,18 @@ class Bench {
   Phases once(std::uint64_t bytes) {
     const auto packets = bytes / kChunk + 1;
     const auto begin = Deadline::Clock::now();
-    const auto slot = ring_.reserve(packets * kDwordsOf<CopyLinear> + kDwordsOf<Timestamp, Timestamp, Timestamp> +
-                                    kCompleteWithAtomicDwords + kCompleteWithFenceDwords);
-    if (!slot) fail(std::string(message(slot.error())));
-    Writer w{slot->dwords};
+    const auto slot = must(ring_.reserve(packets * kDwordsOf<CopyLinear> + kDwordsOf<Timestamp, Timestamp, Timestamp> +
+                                         kCompleteWithAtomicDwords + kCompleteWithFenceDwords));
+    Writer w{slot.dwords};
     const auto n = ++round_;
-    put(w.put(Timestamp{.addr = stamp(0)}));
-    put(w.copy({.src = from_.va(), .dst = to_.va(), .bytes = bytes}));
-    put(w.put(Timestamp{.addr = stamp(1)}));
-    if (atomics()) put(complete_with_atomic(w, done_->va, 1));
-    else put(complete_with_fence(w, done_->va, ++completed_));
-    put(w.put(Timestamp{.addr = stamp(2)}));
-    put(complete_with_fence(w, settled_->va, n));
-    ring_.publish(*slot, w.written().size());
+    must(w.put(Timestamp{.addr = stamp(0)}));
+    must(w.copy({.src = from_.va(), .dst = to_.va(), .bytes = bytes}));
+    must(w.put(Timestamp{.addr = stamp(1)}));
+    if (atomics()) must(complete_with_atomic(w, done_->va, 1));
+    else must(complete_with_fence(w, done_->va, ++completed_));
+    must(w.put(Timestamp{.addr = stamp(2)}));
+    must(complete_with_fence(w, settled_->va, n));
+    ring_.publish(slot, w.written().size());
     const auto rung = Deadline::Clock::now();
     const auto r = wait(*done_, Compare::ge, atomics() ? ++completed_ : completed_, Deadline::in(60s), ring_);
     const auto seen = Deadline::Clock::now();
@@ -124,9 +110,6 @@ class Bench {
   EngineId engine() const noexcept { return queue_.engine(); }
 
  private:
-  static void put(Errc e) {
-    if (e != Errc::ok) fail(std::string(message(e)));
-  }
   bool atomics() const { return device_.topology().completion(src_, {}) == Completion::atomic; }
   GpuVa stamp(std::size_t i) const { return stamps_.va() + i * kApart * 8; }
   std::uint64_t ticks(std::size_t i) const { return stamps_.as<std::uint64_t>()[i * kApart]; }
@@ -157,7 +140,7 @@ int main(int argc, char** argv) {
   const auto name = a.word("--device", "soft");
   a.done();
 
-  const auto device = must(collectives::open_device(name));
+  const auto device = must(example::open_device(name));
   if (std::max(src, dst).value >= device->topology().gpus.size()) fail("this node has no such GPU");
   Bench bench{*device, src, dst, std::max(begin, end)};
   std::printf("gpu%u engine %u to gpu%u; a TIMESTAMP takes %.0f ns, which is taken off\n\n", src.value,

@@ -10,12 +10,11 @@
 //                                            <--- engine 0 ------------                       return
 //
 // Every block is checked after each fetch and each return.
+#include "../support.hpp"
 #include "arguments.hpp"
-#include "open.hpp"
+#include "median.hpp"
 #include "pattern.hpp"
-#include "sdma/sync/describe.hpp"
 #include "sdma/sync/recipes.hpp"
-#include "sdma/sync/wait.hpp"
 
 #include <bit>
 #include <cstring>
@@ -25,6 +24,9 @@
 using namespace sdma;
 using namespace std::chrono_literals;
 using collectives::Arguments;
+using collectives::median;
+using example::fail;
+using example::must;
 
 namespace {
 
@@ -37,18 +39,6 @@ constexpr char kUsage[] =
     "  -n N -w N        measured and warm-up rounds (20, 5)\n"
     "  --gpu G          which (0)\n"
     "  --device D       soft (default) or kfd\n";
-
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "%s\n", why.c_str());
-  std::exit(1);
-}
-template <class T> T must(Result<T, Diagnostic> r) {
-  if (!r) fail(to_string(r.error()));
-  return std::move(*r);
-}
-void put(Errc e) {
-  if (e != Errc::ok) fail(std::string(message(e)));
-}
 
 enum class Way { looped, batched, b2b, prelaunched };
 constexpr const char* kWays[] = {"looped", "batched", "b2b", "prelaunched"};
@@ -90,15 +80,14 @@ class Mover {
  private:
   /// One group: [poll], copies, completion, doorbell.
   void publish(std::span<const Block> blocks, std::uint64_t bytes, bool wait_for_go) {
-    const auto slot = ring_.reserve(kAcquireDwords + blocks.size() * kDwordsOf<CopyLinear> * (bytes / kChunk + 1) +
-                                    kCompleteWithAtomicDwords);
-    if (!slot) fail(std::string(message(slot.error())));
-    Writer w{slot->dwords};
+    const auto slot = must(ring_.reserve(kAcquireDwords + blocks.size() * kDwordsOf<CopyLinear> * (bytes / kChunk + 1) +
+                                         kCompleteWithAtomicDwords));
+    Writer w{slot.dwords};
     ++raised_;
-    if (wait_for_go) put(acquire(w, go_->low(), raised_));
-    for (const auto& b : blocks) put(w.copy({.src = b.from, .dst = b.to, .bytes = bytes}));
-    put(atomics_ ? complete_with_atomic(w, done_->va, 1) : complete_with_fence(w, done_->va, raised_));
-    ring_.publish(*slot, w.written().size());
+    if (wait_for_go) must(acquire(w, go_->low(), raised_));
+    for (const auto& b : blocks) must(w.copy({.src = b.from, .dst = b.to, .bytes = bytes}));
+    must(atomics_ ? complete_with_atomic(w, done_->va, 1) : complete_with_fence(w, done_->va, raised_));
+    ring_.publish(slot, w.written().size());
   }
   void reach() {
     const auto r = wait(*done_, Compare::ge, raised_, Deadline::in(60s), ring_);
@@ -112,11 +101,6 @@ class Mover {
   std::uint32_t raised_ = 0;
 };
 
-double median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -127,7 +111,7 @@ int main(int argc, char** argv) {
   const GpuId gpu{static_cast<std::uint32_t>(a.size("--gpu", 0, 0, 63))};
   const auto name = a.word("--device", "soft");
   a.done();
-  const auto device = must(collectives::open_device(name));
+  const auto device = must(example::open_device(name));
   if (gpu.value >= device->topology().gpus.size()) fail("this node has no such GPU");
 
   const Memory pool = must(device->allocate({.bytes = pool_blocks * bytes}));

@@ -1,6 +1,6 @@
 // Plans as text: golden files, round trips, the runner of schedules on them; options and tables out of text.
 #include "sdma/schedule/text.hpp"
-#include "collectives/open.hpp"
+#include "open.hpp"
 #include "sdma/schedule/run.hpp"
 #include "support.hpp"
 
@@ -217,10 +217,10 @@ TEST_CASE("options out of text") {
 }
 
 TEST_CASE("a device by name") {
-  const auto d = open_device("soft", {.gpus = 3});
+  const auto d = example::open_device("soft", {.gpus = 3});
   REQUIRE(d);
   CHECK((*d)->topology().gpus.size() == 3);
-  const auto none = open_device("gpu");
+  const auto none = example::open_device("gpu");
   REQUIRE_FALSE(none);
   CHECK(to_string(none.error()).find("soft or kfd") != std::string::npos);
 }

@@ -7,6 +7,7 @@
 //
 // Standard output has the table, '#' before all that is no row; standard error has errors and, on a terminal, the progress.
 // Ctrl-C, a reader that has gone, a full disk: the sweep ends after the round that runs, and what was measured is written.
+#include "../../open.hpp"
 #include "files.hpp"
 #include "model.hpp"
 #include "options.hpp"
@@ -14,8 +15,6 @@
 #include "progress.hpp"
 #include "records.hpp"
 #include "sdma/core/version.hpp"
-#include "sdma/device/kfd.hpp"
-#include "sdma/device/soft.hpp"
 #include "summary.hpp"
 #include "sweep.hpp"
 #include "table.hpp"
@@ -152,13 +151,10 @@ class Program {
       device_text_ = machine_->name + " simulated";
       return true;
     }
-    const auto take = [&](auto opened) {
-      if (opened) device_ = *std::move(opened);
-      else report(opened.error()), end_with(kInput);
-    };
-    if (settings_.where == Where::kfd) take(KfdDevice::open());
-    else take(SoftDevice::open({.ordering = settings_.order, .seed = settings_.seed}));
-    if (!device_ || !enough_gpus(device_->topology())) return false;
+    auto opened = example::open_device(name(settings_.where), {.ordering = settings_.order, .seed = settings_.seed});
+    if (!opened) return report(opened.error()), end_with(kInput), false;
+    device_ = *std::move(opened);
+    if (!enough_gpus(device_->topology())) return false;
     device_text_ = device_->topology().name;
     if (settings_.where == Where::soft)
       device_text_ +=

@@ -1,0 +1,14 @@
+#pragma once
+// The median of what was measured, for the small programs here. Any thread; requires one value at least.
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace collectives {
+
+inline double median(std::vector<double> v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+}  // namespace collectives
