@@ -1,5 +1,5 @@
 // What is left when the last host thread has ended: stores that nobody has waited for, signals that somebody still polls.
-#include "report.hpp"
+#include "edits.hpp"
 
 #include <algorithm>
 
@@ -40,12 +40,14 @@ class Ends {
     const At here{q, p};
     Found f{.rule = "unawaited", .places = {here}, .rests_on = {"Q3"}};
     const auto* behind = m_.post_behind(q, p);
-    const auto* before = post_before(q, p);
+    const auto* before = m_.post_before(q, p);
     const auto data = r_.place(here);
     if (behind) {
       f.places.push_back({q, behind->position});
       f.message = "nobody waits for " + r_.place({q, behind->position}) + ", which says that " + data + " is done";
-      f.hint = "let the host wait for it: wait " + r_.word(m_.words[behind->sync->word]) + " == VALUE";
+      const auto& w = m_.words[behind->sync->word];
+      f.hint = "let the host wait for it: " + wait_for(m_, r_, w).value_or("wait " + r_.word(w) + " == VALUE");
+      if (const auto less = short_count()) f.hint = *less + ", or " + f.hint;
     } else if (before) {
       f.rule = "early-completion";
       f.places.insert(f.places.begin(), {q, before->position});
@@ -62,12 +64,20 @@ class Ends {
     }
     r_.add(std::move(f));
   }
-  const Step* post_before(std::uint32_t q, std::uint32_t p) const {
-    const auto epoch = m_.epoch_at(q, p);
-    const auto& steps = m_.agents[q].steps;
-    for (auto i = m_.step_at(q, p); i != kNone && steps[i].epoch == epoch; i = i == 0 ? kNone : i - 1)
-      if (steps[i].kind == Step::Kind::post) return &steps[i];
-    return nullptr;
+  /// A host's last wait for a counter, if some are still to count when it is met.
+  std::optional<std::string> short_count() const {
+    for (std::uint32_t a = m_.queue_count(); a < m_.agents.size(); ++a) {
+      const auto& steps = m_.agents[a].steps;
+      const auto last =
+          std::find_if(steps.rbegin(), steps.rend(), [](const Step& s) { return s.kind == Step::Kind::poll; });
+      if (m_.agents[a].kind != Agent::Kind::host || last == steps.rend()) continue;
+      const auto& w = m_.words[last->sync->word];
+      const auto all = last_count(w);
+      if (!w.adds || !all || last->value == *all) continue;
+      return r_.place({a, last->position}) + " waits for " + std::to_string(last->value) + ", and " + r_.word(w) +
+             " ends at " + std::to_string(*all) + ": wait for that";
+    }
+    return {};
   }
   bool host_waits() const {
     return std::any_of(m_.agents.begin() + m_.queue_count(), m_.agents.end(), [](const Agent& a) {

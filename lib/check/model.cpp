@@ -338,6 +338,14 @@ const Step* Model::post_behind(std::uint32_t agent, std::uint32_t position) cons
   return nullptr;
 }
 
+const Step* Model::post_before(std::uint32_t agent, std::uint32_t position) const noexcept {
+  const auto epoch = epoch_at(agent, position);
+  const auto& steps = agents[agent].steps;
+  for (auto i = step_at(agent, position); i != kNone && steps[i].epoch == epoch; i = i == 0 ? kNone : i - 1)
+    if (steps[i].kind == Step::Kind::post) return &steps[i];
+  return nullptr;
+}
+
 }  // namespace check_detail
 }  // namespace v0
 }  // namespace sdma

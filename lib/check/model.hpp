@@ -138,6 +138,8 @@ class Model {
   std::uint32_t epoch_at(std::uint32_t agent, std::uint32_t position) const noexcept;
   /// What a post of queue `agent` says that stands at or behind `position`, of the same submit; null: none.
   const Step* post_behind(std::uint32_t agent, std::uint32_t position) const noexcept;
+  /// The last post of the same submit in front of it; null: none.
+  const Step* post_before(std::uint32_t agent, std::uint32_t position) const noexcept;
   /// The last step of `agent` at or before `position`; kNone: none.
   std::uint32_t step_at(std::uint32_t agent, std::uint32_t position) const noexcept;
 

@@ -106,7 +106,7 @@ class Packets {
       return r_.add({.rule = "unmapped",
                      .places = {here},
                      .message = to_string(place) + " has not mapped " + name_of(s_, Located{false, l->index, 0}),
-                     .hint = "add it to map=, or leave map= out: then all GPUs have it"});
+                     .hint = "add " + to_string(place) + " to its map=, or leave map= out: then all GPUs have it"});
     }
   }
   /// Does a declaration give this address a name?

@@ -3,6 +3,7 @@
 //
 // The execution is one that the clocks allow, so whoever comes before another in every execution comes before it here. So it
 // suffices to look at the last write and at what was read since: of those behind it one is in no order, if any is.
+#include "edits.hpp"
 #include "report.hpp"
 
 #include <algorithm>
@@ -151,7 +152,7 @@ class Sweep {
       const auto rule = broken(other.mode, me.mode);
       if (rule.empty()) return ordered(other, me.mode);
       if (ordered(other, me.mode)) return true;
-      note(rule, other, me, begin, c.end);
+      note(rule, other, me, c, begin);
       return false;
     };
     against(c.writer);
@@ -184,10 +185,11 @@ class Sweep {
     std::string_view rule;
     Ref a, b;
     std::uint64_t begin, end;
+    bool used;  ///< `a` reads what somebody has written
     std::size_t more = 0;
   };
   /// The same two packets, and the same two packets of other rounds, are one finding.
-  void note(std::string_view rule, const Ref& a, const Ref& b, std::uint64_t begin, std::uint64_t end) {
+  void note(std::string_view rule, const Ref& a, const Ref& b, const Cell& c, std::uint64_t begin) {
     const auto source = [&](const Ref& r) {
       const auto* item = m_.item_at(r.agent, r.position);
       const auto step = m_.step_at(r.agent, r.position);
@@ -198,11 +200,11 @@ class Sweep {
                                            static_cast<std::uint64_t>(rule.front())};
     const auto [at, added] = known_.try_emplace(key, races_.size());
     if (added) {
-      races_.push_back({rule, a, b, begin, end});
+      races_.push_back({rule, a, b, begin, c.end, a.mode == Mode::read && c.writer.agent != kNone});
       return;
     }
     auto& race = races_[at->second];
-    if (race.a.position == a.position && race.b.position == b.position && race.end == begin) race.end = end;
+    if (race.a.position == a.position && race.b.position == b.position && race.end == begin) race.end = c.end;
     else ++race.more;
   }
 
@@ -233,10 +235,28 @@ class Sweep {
     return std::string(verb(r.mode)) + r_.range(from, to);
   }
 
+  /// Of two that nothing orders: was the one meant to be first that came second here? Rounds come one after another; who
+  /// reads what nobody has written yet wants what the other writes; else it is as it stands in the file.
+  bool swapped(const Race& race) const {
+    const auto &a = race.a, &b = race.b;
+    if (a.agent == b.agent) return false;
+    const auto queue = [&](const Ref& r) { return m_.agents[r.agent].kind == Agent::Kind::queue; };
+    if (queue(a) && queue(b)) {
+      const auto one = m_.epoch_at(a.agent, a.position), two = m_.epoch_at(b.agent, b.position);
+      if (race.rule == "race" && one != two) return one > two;
+    }
+    if (race.rule == "race" && writes(a.mode) != writes(b.mode)) return !writes(a.mode) && !race.used;
+    return a.agent > b.agent && queue(a);
+  }
+  /// Does the byte hold something before anything runs?
+  bool filled(std::uint64_t at) const {
+    const auto l = locate(m_.schedule, GpuVa{at});
+    return l && !l->signal && m_.schedule.buffers[l->index].init != Init::poison;
+  }
+
   void describe(const Race& race) {
     auto a = race.a, b = race.b;
-    // Of two queues that nothing orders, the one that stands first in the file is the one that was meant to be first.
-    if (a.agent != b.agent && a.agent > b.agent && m_.agents[a.agent].kind == Agent::Kind::queue) std::swap(a, b);
+    if (swapped(race)) std::swap(a, b);
     const At first{a.agent, a.position}, second{b.agent, b.position};
     const auto bytes = r_.range(race.begin, race.end);
     Found f{.rule = race.rule, .places = {first, second}, .overlap = bytes};
@@ -264,7 +284,9 @@ class Sweep {
     if (race.more > 0)
       f.more.push_back("and " + std::to_string(race.more) + " more of the same two, in other ranges or rounds");
     f.rests_on = rests_on(a, b);
-    if (f.hint.empty()) f.hint = hint(a, b);
+    if (f.hint.empty()) f.hint = edge(m_, r_, first, second);
+    if (race.rule == "race" && a.agent != b.agent && !writes(b.mode) && filled(race.begin))
+      f.hint += " (if " + r_.place(second) + " is to read what was there before, it is the other way round)";
     r_.keep(std::move(f));
   }
 
@@ -289,38 +311,6 @@ class Sweep {
     if (!queue(b) && m_.agents[b.agent].kind == Agent::Kind::kernel) return {"C4"};
     if (broken(a.mode, b.mode) == "fence-race") return {"X6", "X3"};
     return {"X3"};
-  }
-
-  /// "line 8 announces it; before line 11 add: poll_mem addr=gpu1.arrived func=eq reference=1".
-  std::string hint(const Ref& a, const Ref& b) const {
-    const auto before = "before " + r_.place({b.agent, b.position}) + " add: ";
-    const bool host = m_.agents[b.agent].kind != Agent::Kind::queue;
-    if (a.agent == b.agent)
-      return before +
-             "fence addr=SIGNAL value=N and poll_mem addr=SIGNAL func=eq reference=N, with an N that is fresh "
-             "each time";
-    const auto* post = m_.post_behind(a.agent, a.position);
-    if (!post || m_.agents[a.agent].kind != Agent::Kind::queue)
-      return "behind " + r_.place({a.agent, a.position}) + " add: fence addr=SIGNAL value=1, and " + before +
-             (host ? "wait SIGNAL == 1" : "poll_mem addr=SIGNAL func=eq reference=1");
-    const auto& w = m_.words[post->sync->word];
-    const auto announces = r_.place({a.agent, post->position}) + " announces it; " + before;
-    if (post->sync->op != Op::store) {
-      // What a counter says when all of them have counted.
-      Wide all = static_cast<Wide>(w.init);
-      for (const auto& c : w.chains) all += c.sums.back();
-      const auto low = std::to_string(static_cast<std::uint32_t>(all));
-      return announces +
-             (host ? "wait " + r_.word(w) + " == " + low
-                   : "poll_mem addr=" + r_.word(w) + " func=eq reference=" + low) +
-             ", the count when all are done";
-    }
-    const bool single = w.chains.size() == 1 && w.chains[0].steps.size() == 1;
-    const auto& v = post->sync->value;
-    const auto value = v.factor == 0 ? std::to_string(static_cast<std::uint32_t>(v.constant)) : std::string("epoch");
-    return announces +
-           (host ? "wait " + r_.word(w) + (single ? " == " : " >= ") + value
-                 : "poll_mem addr=" + r_.word(w) + (single ? " func=eq" : " func=ge") + " reference=" + value);
   }
 
   const Model& m_;

@@ -67,12 +67,17 @@ std::string Reporter::label(At p) const {
   return out;
 }
 
-std::string Reporter::place(At p) const { return spot(p).line != 0 ? "line " + label(p) : agent(p.agent) + label(p); }
+std::string Reporter::place(At p) const { return spot(p).line != 0 ? "line " + label(p) : unlined(p); }
+
+std::string Reporter::unlined(At p) const {
+  const bool packet = m_.item_at(p.agent, p.position) != nullptr;
+  return agent(p.agent) + (packet ? "" : " ") + label(p);
+}
 
 std::string Reporter::where(At p) const {
   const auto s = spot(p);
   if (s.line != 0) return m_.options.map->file + ":" + std::to_string(s.line) + ":" + std::to_string(s.column);
-  return m_.options.file + ": " + agent(p.agent) + label(p);
+  return m_.options.file + ": " + unlined(p);
 }
 
 std::string Reporter::text(At p) const {

@@ -58,6 +58,8 @@ class Reporter {
  private:
   SourceMap::Spot spot(At) const;
   std::string where(At) const;
+  /// "gpu0.push+0x1c", "kernel gemm step 2".
+  std::string unlined(At) const;
   std::string label(At) const;
 
   const Model& m_;

@@ -1,6 +1,6 @@
 // Waits that are met too early, too late, or only if an engine is kind.
 #include "alternatives.hpp"
-#include "report.hpp"
+#include "edits.hpp"
 
 #include <set>
 
@@ -101,7 +101,9 @@ class Waits {
             .message =
                 r_.agent(a) + " may go on before " + r_.place({w.chains[c].agent, post.position}) + ": " + r_.word(w) +
                 (old ? " still holds what it waits for, from before" : " holds what it waits for from the beginning"),
-            .hint = "wait for a value that is new each time: value=epoch, and func=ge reference=epoch",
+            .hint =
+                "wait for a value that is new each time: value=epoch, and func=ge reference=epoch (of N values a "
+                "round: N*epoch-N+1 to N*epoch)",
             .rests_on = {old ? "E8" : "E7"}};
         if (old) f2.places.insert(f2.places.begin(), *old);
         r_.add(std::move(f2));
@@ -209,8 +211,13 @@ class Waits {
     } else if (w.adds) {
       f.message =
           r_.agent(a) + " may miss the value of " + r_.word(w) + ": the count may go on before the wait has seen it";
-      f.hint = s.sync->func == Compare::eq ? "compare with func=ge (or le, where it counts down)"
-                                           : "nothing that counts further may run before the wait is met";
+      const bool queue = m_.agents[a].kind == Agent::Kind::queue;
+      const auto all = last_count(w);
+      f.hint = s.sync->func != Compare::eq ? "nothing that counts further may run before the wait is met"
+               : queue                     ? "compare with func=ge (or le, where it counts down)"
+                                           : "compare with >= (or <=, where it counts down)";
+      if (!queue && s.sync->func == Compare::eq && all)
+        f.hint = "it ends at " + std::to_string(*all) + ": wait for that, or " + f.hint;
     } else {
       f.message =
           r_.agent(a) + " may miss the value of " + r_.word(w) + ": another may be stored before the wait has seen it";

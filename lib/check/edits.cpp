@@ -1,0 +1,147 @@
+#include "edits.hpp"
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace check_detail {
+namespace {
+
+std::string text(EpochValue v) {
+  if (v.factor == 0) return std::to_string(v.constant);
+  std::string out = v.factor == 1 ? "epoch" : std::to_string(v.factor) + "*epoch";
+  if (v.constant > 0) out += "+";
+  if (v.constant != 0) out += std::to_string(v.constant);
+  return out;
+}
+
+/// What a wait compares with, and how.
+struct Wanted {
+  Compare func{};
+  EpochValue value{};
+};
+
+class Edge {
+ public:
+  Edge(const Model& m, const Reporter& r, At a, At b) : m_(m), r_(r), a_(a), b_(b) {}
+
+  std::string text() const {
+    if (a_.agent == b_.agent)
+      return before() +
+             "fence addr=SIGNAL value=N and poll_mem addr=SIGNAL func=eq reference=N, with an N that is fresh "
+             "each time";
+    const auto* post = queue(a_) ? m_.post_behind(a_.agent, a_.position) : nullptr;
+    const auto* early = queue(a_) && !post ? m_.post_before(a_.agent, a_.position) : nullptr;
+    if (!post && !early) return own_signal();
+    const auto& used = post ? *post : *early;
+    const auto where = r_.place({a_.agent, used.position});
+    const auto from = post ? where + " announces it; " + before()
+                           : "move " + where + " behind " + r_.place(a_) + "; " + before(" must stand: ");
+    const auto& w = m_.words[used.sync->word];
+    if (used.sync->op == Op::store) {
+      if (const auto v = flag(used, w)) return from + wait(r_.word(w), *v);
+    } else if (const auto v = count(w)) {
+      return from + wait(r_.word(w), *v) + ", the count when all are done";
+    }
+    return own_signal();
+  }
+
+ private:
+  bool queue(At x) const { return m_.agents[x.agent].kind == Agent::Kind::queue; }
+  std::string before(const char* what = " add: ") const { return "before " + r_.place(b_) + what; }
+  std::string wait(const std::string& word, const Wanted& v) const {
+    const auto value = check_detail::text(v.value);
+    if (queue(b_)) return "poll_mem addr=" + word + " func=" + sign(v.func, true) + " reference=" + value;
+    return "wait " + word + " " + sign(v.func, false) + " " + value;
+  }
+  static std::string sign(Compare f, bool packet) {
+    if (f == Compare::eq) return packet ? "eq" : "==";
+    return f == Compare::ge ? packet ? "ge" : ">=" : packet ? "le" : "<=";
+  }
+
+  /// The round that something stands in; 0 where there are none.
+  std::uint32_t round(At x) const {
+    const auto& agent = m_.agents[x.agent];
+    if (agent.kind == Agent::Kind::queue) return agent.submits > 1 ? m_.epoch_at(x.agent, x.position) : 0;
+    const auto step = m_.step_at(x.agent, x.position);
+    return agent.kind == Agent::Kind::host && step != kNone ? agent.steps[step].epoch : 0;
+  }
+  /// How many rounds b is behind a. What holds for the round before holds for those before that, and fits the first round.
+  std::int64_t behind() const { return std::min(std::int64_t{round(b_)} - std::int64_t{round(a_)}, std::int64_t{1}); }
+  /// What a's value is called where b stands; nothing, if a packet in b's first round could not hold it.
+  std::optional<EpochValue> at_b(EpochValue v) const {
+    const auto mine = round(a_), other = round(b_);
+    if (other == 0 || mine == 0) return EpochValue{0, static_cast<std::int64_t>(v.at(std::max(mine, 1u)))};
+    if (v.factor == 0) return v;
+    v.constant -= v.factor * behind();
+    if (v.factor + v.constant < 0) return {};
+    return v;
+  }
+
+  /// What the word holds when a is done, and not before.
+  std::optional<Wanted> flag(const Step& post, const Word& w) const {
+    if (w.chains.size() == 1 && w.chains[0].steps.size() == 1) return Wanted{Compare::eq, post.sync->value};
+    if (auto v = at_b(post.sync->value)) return Wanted{Compare::ge, *v};
+    // Of the round before, the last post says as much, and what it says fits a first round, too.
+    const auto* last = &post;
+    for (const auto& s : m_.agents[a_.agent].steps)
+      if (s.kind == Step::Kind::post && s.epoch == post.epoch && s.sync->word == post.sync->word) last = &s;
+    if (auto v = at_b(last->sync->value)) return Wanted{Compare::ge, *v};
+    return {};
+  }
+
+  /// What a counter says when all of this round have counted; nothing where b is one of them, or comes before it.
+  std::optional<Wanted> count(const Word& w) const {
+    const auto all = last_count(w);
+    if (!all) return {};
+    for (const auto& c : w.chains)
+      if (c.agent == b_.agent && m_.agents[c.agent].steps[c.steps.back()].position >= b_.position) return {};
+    const auto init = static_cast<std::int64_t>(w.init), last = static_cast<std::int64_t>(*all);
+    const auto rounds = std::max(m_.agents[a_.agent].submits, 1u);
+    if (rounds == 1) return Wanted{Compare::eq, EpochValue{last}};
+    if ((last - init) % rounds != 0) return {};
+    const auto v = at_b({(last - init) / rounds, init});
+    if (!v) return {};
+    return Wanted{last >= init ? Compare::ge : Compare::le, *v};
+  }
+
+  std::string own_signal() const {
+    const auto mine = round(a_), other = round(b_);
+    const bool rounds = mine != 0 && other != 0 && mine <= other;
+    const Wanted value{rounds ? Compare::ge : Compare::eq, rounds ? EpochValue{1, -behind()} : EpochValue{1}};
+    const auto stored = rounds ? std::string("epoch") : std::string("1");
+    const auto kind = m_.agents[a_.agent].kind;
+    return "behind " + r_.place(a_) + " add: " +
+           (kind == Agent::Kind::queue  ? "fence addr=SIGNAL value=" + stored
+            : kind == Agent::Kind::host ? "set SIGNAL = " + stored
+                                        : "a store of " + stored + " to SIGNAL, released at system scope") +
+           ", and " + before() + wait("SIGNAL", value);
+  }
+
+  const Model& m_;
+  const Reporter& r_;
+  At a_, b_;
+};
+
+}  // namespace
+
+std::string edge(const Model& m, const Reporter& r, At a, At b) { return Edge{m, r, a, b}.text(); }
+
+std::optional<std::uint64_t> last_count(const Word& w) {
+  if (w.stores || w.messy || w.copied || !w.known) return {};
+  Wide all = static_cast<Wide>(w.init);
+  for (const auto& c : w.chains) all += c.sums.back();
+  return kept(w.bytes, static_cast<std::uint64_t>(all));
+}
+
+std::optional<std::string> wait_for(const Model& m, const Reporter& r, const Word& w) {
+  if (const auto all = last_count(w)) return "wait " + r.word(w) + " == " + std::to_string(*all);
+  if (w.adds || w.messy || w.copied || w.chains.size() != 1 || !w.chains[0].rising) return {};
+  const auto& c = w.chains[0];
+  const auto last = kept(w.bytes, m.agents[c.agent].steps[c.steps.back()].value);
+  return "wait " + r.word(w) + (c.steps.size() == 1 ? " == " : " >= ") + std::to_string(last);
+}
+
+}  // namespace check_detail
+}  // namespace v0
+}  // namespace sdma
