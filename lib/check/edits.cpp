@@ -32,6 +32,7 @@ class Edge {
              "each time";
     const auto* post = queue(a_) ? m_.post_behind(a_.agent, a_.position) : nullptr;
     const auto* early = queue(a_) && !post ? m_.post_before(a_.agent, a_.position) : nullptr;
+    if (early && announces(*early)) early = nullptr;
     if (!post && !early) return own_signal();
     const auto& used = post ? *post : *early;
     const auto where = r_.place({a_.agent, used.position});
@@ -48,6 +49,16 @@ class Edge {
 
  private:
   bool queue(At x) const { return m_.agents[x.agent].kind == Agent::Kind::queue; }
+  /// Is there data between this post and the one before it? Then it stands where it belongs.
+  bool announces(const Step& post) const {
+    const auto epoch = m_.epoch_at(a_.agent, post.position);
+    for (auto p = post.position - 1; p > 0 && m_.epoch_at(a_.agent, p) == epoch; --p) {
+      const auto what = m_.item_at(a_.agent, p)->what;
+      if (what == What::post) return false;
+      if (what == What::copy || what == What::write) return true;
+    }
+    return false;
+  }
   std::string before(const char* what = " add: ") const { return "before " + r_.place(b_) + what; }
   std::string wait(const std::string& word, const Wanted& v) const {
     const auto value = check_detail::text(v.value);

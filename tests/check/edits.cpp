@@ -136,6 +136,25 @@ host main
   submit *
   wait host.done == 2
 end)"},
+{"a copy behind the fence of another", "behind line 9 add: fence addr=SIGNAL value=1", R"(sdma 1
+gpus 3
+buffer gpu*.a bytes=8K
+signal gpu1.have value=0
+signal host.done value=0
+queue gpu0.p peer=gpu1
+  copy_linear bytes=4K src=gpu0.a dst=gpu1.a
+  fence addr=gpu1.have value=1
+  copy_linear bytes=4K src=gpu0.a[4K] dst=gpu1.a[4K]
+end
+queue gpu1.q peer=gpu2
+  poll_mem addr=gpu1.have func=eq reference=1
+  copy_linear bytes=8K src=gpu1.a dst=gpu2.a
+  fence addr=host.done value=1
+end
+host main
+  submit *
+  wait host.done == 1
+end)"},
 {"a count of each round", "func=ge reference=2*epoch, the count", R"(sdma 1
 gpus 3
 buffer gpu*.a bytes=8K
