@@ -6,7 +6,6 @@
 #include "verb.hpp"
 
 #include <cstdio>
-#include <filesystem>
 
 namespace sdma::tool {
 namespace {
@@ -28,14 +27,8 @@ void append_hex(std::string& out, std::span<const std::uint32_t> dwords) {
   }
 }
 
-/// Does -o name what is read? Whoever writes it loses the text.
-bool overwrites(const Options& o) {
-  std::error_code none;
-  return o.output != "-" && std::filesystem::is_regular_file(o.output, none) &&
-         std::filesystem::equivalent(o.path == "-" ? "/dev/stdin" : o.path, o.output, none);
-}
-
 int run(const Options& o) {
+  if (overwrites({{"-o", o.output}}, {o.path})) return kUsage;
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
   const auto name = o.path == "-" ? "stdin" : o.path;
@@ -44,10 +37,9 @@ int run(const Options& o) {
     for (const auto& e : dwords.error()) report(e);
     return kInput;
   }
-  if (overwrites(o)) return complain("-o " + o.output + " is the input"), kUsage;
   Output out{o.output};
   if (o.format == To::hex) append_hex(out.text(), *dwords);
-  else out.append(dwords->data(), dwords->size() * 4);
+  else out.write(dwords->data(), dwords->size() * 4);
   return out.close() ? kOk : out.exit_code();
 }
 
@@ -57,11 +49,13 @@ void add_as(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.add_option("FILE", o->path, "what to read; - is standard input")->capture_default_str();
   add_choice<From>(verb, "--input", o->input, {{"text", From::text}, {"json", From::json}},
-                   "what FILE holds: packet lines, or what dis --format=json wrote");
+                   "what FILE holds: packet lines, the default, or what dis --format=json wrote");
   add_choice<To>(verb, "--format", o->format, {{"binary", To::binary}, {"hex", To::hex}},
-                 "the ring's bytes, or eight dwords a line");
-  verb.add_option("-o,--output", o->output, "where to write; untouched if the text has errors")->type_name("FILE");
+                 "the ring's bytes, the default, or eight dwords a line");
+  verb.add_option("-o,--output", o->output, "where to write; untouched if the text has errors; - is standard output")
+      ->type_name("FILE");
   verb.footer(
+      "A text makes 1 GiB of packets at most, and needs as much memory.\n"
       "Examples:\n"
       "  sdma as ring.sdma -o ring.bin\n"
       "  echo 'fence addr=0x7f0000001008 value=1' | sdma as --format=hex\n"

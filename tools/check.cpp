@@ -38,12 +38,22 @@ std::string to_json_line(const Diagnostic& d) {
   return j.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+/// Each id once: a rule over one stream may be one over a whole schedule, too.
 int list_rules() {
   Output out{"-"};
-  for (const auto& r : stream_rules())
-    out.text().append(r.id).append(": ").append(name(r.severity)).append(": ").append(r.text).append("\n");
+  const auto in_schedule = [](const ScheduleRule& r) {
+    return std::string(name(r.severity)).append(": schedule: ").append(r.text);
+  };
+  std::vector<std::string_view> both;
+  for (const auto& r : stream_rules()) {
+    out.text().append(r.id).append(": ").append(name(r.severity)).append(": ").append(r.text);
+    for (const auto& s : schedule_rules())
+      if (s.id == r.id) out.text().append("; ").append(in_schedule(s)), both.push_back(r.id);
+    out.text() += "\n";
+  }
   for (const auto& r : schedule_rules())
-    out.text().append(r.id).append(": ").append(name(r.severity)).append(": schedule: ").append(r.text).append("\n");
+    if (std::find(both.begin(), both.end(), r.id) == both.end())
+      out.text().append(r.id).append(": ").append(in_schedule(r)).append("\n");
   for (const auto& p : kPackets)
     for (const auto& r : p.rules)
       out.text().append(r.id).append(": error: ").append(p.name).append(": ").append(r.text).append("\n");
@@ -105,14 +115,19 @@ Result<std::optional<Topology>, Diagnostic> topology(const Options& o) {
   return std::optional<Topology>(std::move(*t));
 }
 
+std::string beginning(const std::string& path) {
+  constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
+  std::ifstream file(path, std::ios::binary);
+  std::string head(4096, '\0');
+  head.resize(static_cast<std::size_t>(file.read(head.data(), static_cast<std::streamsize>(head.size())).gcount()));
+  return head.starts_with(kUtf8Mark) ? head.substr(kUtf8Mark.size()) : head;
+}
+
 /// Nothing, if the file is no schedule.
 std::optional<int> check_schedule(const Options& o, const CheckOptions& options) {
   if (o.input.form != Form::automatic || o.input.path == "-" || !o.more.empty()) return {};
   // A ring may be large, and a look at its beginning says what it is not.
-  std::ifstream file(o.input.path, std::ios::binary);
-  std::string head(4096, '\0');
-  head.resize(static_cast<std::size_t>(file.read(head.data(), static_cast<std::streamsize>(head.size())).gcount()));
-  if (!is_schedule(head)) return {};
+  if (!is_schedule(beginning(o.input.path))) return {};
   const auto text = read_text(o.input.path);
   if (!text) return report(text.error()), kInput;
   auto parse = o.parse;
@@ -137,6 +152,11 @@ int check_dumps(const Options& o, const CheckOptions& options) {
   auto paths = o.more;
   paths.insert(paths.begin(), o.input.path);
   for (const auto& path : paths) {
+    if (is_schedule(beginning(path)))
+      return report({.where = path,
+                     .message = "this is a schedule, and only dumps of rings are checked together",
+                     .hint = "one schedule at a time"}),
+             kUsage;
     auto d = load_dump(path);
     if (!d) return report(d.error()), kInput;
     dumps.push_back(std::move(*d));
@@ -215,6 +235,17 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, unsign
   return app.add_option(name, parse, doc)->type_name("N");
 }
 
+/// The options of this one's name, or all if it has none.
+std::string options_like(std::string_view given) {
+  const auto name = given.substr(0, given.find('='));
+  std::string same, all;
+  for (const auto x : profile_options()) {
+    all += (all.empty() ? "" : " ") + std::string(x);
+    if (x.substr(0, x.find('=')) == name) same += (same.empty() ? "" : " ") + std::string(x);
+  }
+  return same.empty() ? all : same;
+}
+
 }  // namespace
 
 void add_check(CLI::App& verb, Action& action) {
@@ -225,33 +256,30 @@ void add_check(CLI::App& verb, Action& action) {
   add_choice<Profile>(
       verb, "--profile", o->profile,
       {{"conservative", Profile::conservative()}, {"rocr", Profile::rocr()}, {"strict", Profile::strict()}},
-      "what a schedule may rely on: docs/ordering.md, or what runtimes rely on, or order");
+      "what a schedule may rely on: docs/ordering.md, the default; or what runtimes rely on; or order");
   const auto assumed = std::make_shared<std::vector<std::string>>();
   verb.add_option("--assume", *assumed, "one more thing to rely on, such as fence=full; several times")
       ->type_name("OPTION=VALUE")
       ->allow_extra_args(false)
       ->check([](const std::string& given) {
         if (Profile{}.set(given)) return std::string();
-        std::string all;
-        for (const auto x : profile_options()) all += (all.empty() ? "" : " ") + std::string(x);
-        return "'" + given + "' is none of " + all;
+        const auto all = profile_options();
+        return "'" + given + "' is none of " + options_like(given) + did_you_mean(given, {all.begin(), all.end()});
       });
-  verb.add_option("--topology", o->topology, "the node that is meant, as sdma topology --format=json writes it")
+  verb.add_option("--topology", o->topology,
+                  "the node that is meant, as sdma topology --json writes it; 8 MI300X unless given")
       ->type_name("FILE");
-  verb.add_flag_callback(
-      "--json", [o] { o->format = Format::json; }, "short for --format=json");
+  add_json(verb, [o] { o->format = Format::json; });
   add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"json", Format::json}},
-                     "text on standard error; an object a line on standard output");
+                     "findings: text on standard error, the default; an object a line on standard output");
   add_number(verb, "--ring-bytes", o->check.ring_bytes, 4,
-             "size of the ring, to find packets across its end (64K, 1M)");
-  add_number(verb, "--base", o->check.base, 4, "ring position of the first dword, in bytes");
+             "bytes of the ring, to find packets across its end (64K, 1M); 0, the default: not known");
+  add_number(verb, "--base", o->check.base, 4, "ring position of the first dword, in bytes; 0 unless given");
   add_number(verb, "--most", o->check.most, 1, "findings a rule that are shown; 0: all")->default_str("20");
   verb.add_flag("--kernel", o->kernel, "a queue of the kernel: privileged packets are allowed");
   verb.add_flag("--rules", o->rules, "list the rules instead");
   verb.footer(
-      "docs/rules.md has a section for each rule. Exit code 1: an error or a warning was found, or not what the "
-      "schedule\n"
-      "expects.\n"
+      "docs/rules.md has a section for each rule, docs/ordering.md for what --profile and --assume mean.\n"
       "Examples:\n"
       "  sdma check --set N=8 examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma check --assume fence=full --json relay.sdma\n"

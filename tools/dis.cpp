@@ -39,27 +39,29 @@ class HexLines {
   unsigned long long at_ = 0;
 };
 
-template <class Printer> int print(Input& in, Output& out, Printer printer) {
+template <class Printer> int print(Input& in, Output& out, bool to_stdout, Printer printer) {
   auto done = for_each_piece(in, [&](std::span<const std::uint32_t> dwords, bool last) {
     const auto used = printer.append(out.text(), dwords, last);
     // Nobody reads on: what is left is skipped, and the loop below ends.
     return out.drain() ? used : dwords.size();
   });
-  if (!out.close()) return out.exit_code();
-  if (done) return kOk;
+  if (done) return out.close() ? kOk : out.exit_code();
+  // What could be read is shown, and is no file.
+  if (to_stdout && !out.flush()) return out.exit_code();
   report(done.error());
   return kInput;
 }
 
 int run(const Options& o) {
+  if (overwrites({{"-o", o.output}}, {o.input.path})) return kUsage;
   auto in = Input::open(o.input.path, o.input.form);
   if (!in) return report(in.error()), kInput;
-  if (o.output != "-" && in->is(o.output)) return complain("-o " + o.output + " is the input"), kUsage;
   Output out{o.output};
+  const bool to_stdout = o.output == "-";
   switch (o.format) {
-    case Format::text: return print(*in, out, Disassembler{o.text});
-    case Format::json: return print(*in, out, JsonLines{});
-    case Format::hex: return print(*in, out, HexLines{});
+    case Format::text: return print(*in, out, to_stdout, Disassembler{o.text});
+    case Format::json: return print(*in, out, to_stdout, JsonLines{});
+    case Format::hex: return print(*in, out, to_stdout, HexLines{});
   }
   return kUsage;
 }
@@ -71,10 +73,11 @@ void add_dis(CLI::App& verb, Action& action) {
   add_input(verb, o->input);
   add_choice<Format>(verb, "--format", o->format,
                      {{"text", Format::text}, {"json", Format::json}, {"hex", Format::hex}},
-                     "a line a packet; an object a line; eight dwords a line");
+                     "a line a packet, the default; an object a line; eight dwords a line");
+  add_json(verb, [o] { o->format = Format::json; });
   verb.add_flag("--offsets", o->text.offsets, "text: where each packet begins, as a comment");
   verb.add_flag("--raw", o->text.raw, "text: the dwords of each packet, as a comment");
-  verb.add_option("-o,--output", o->output, "where to write")->type_name("FILE");
+  verb.add_option("-o,--output", o->output, "where to write; - is standard output")->type_name("FILE");
   verb.footer(
       "Examples:\n"
       "  sdma dis ring.bin                        the packets of a ring, a line each\n"

@@ -154,8 +154,7 @@ int draw(const fs::path& picture) {
     if (!t) {
       report(t.error());
       code = kInput;
-    } else if (const auto saved = trace::save_perfetto(*t, picture.string() + pid); !saved) {
-      report(saved.error());
+    } else if (save_trace(*t, picture.string() + pid) != kOk) {
       code = kInput;
     }
     fs::remove(file, e);
@@ -244,16 +243,16 @@ void add_emulate(CLI::App& verb, Action& action) {
     if (o->program.empty()) throw CLI::RequiredError("PROGRAM");
     if (o->program[0].starts_with('-')) throw CLI::ExtrasError(verb.get_name(), {o->program[0]});
   });
-  verb.add_option("--gpus", o->gpus, "how many GPUs the node has")->check(CLI::Range(1, 8))->capture_default_str();
+  add_count(verb, "--gpus", o->gpus, 1, 8, "how many GPUs the node has");
   add_choice<Gpu>(verb, "--gpu", o->gpu, {{"gfx942", Gpu::gfx942}, {"gfx90a", Gpu::gfx90a}},
-                  "which: an MI300X, or a die of an MI250X for runtimes that know no MI300X");
+                  "which: an MI300X, the default, or a die of an MI250X for runtimes that know no MI300X");
   verb.add_option("--vram", o->vram, "memory of each GPU; taken from the machine as it is used")
       ->type_name("SIZE")
       ->check(CLI::Validator(check_bytes, ""));
   add_choice<Ordering>(verb, "--order", o->order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
-                       "how weakly engines order what the rules leave open");
-  verb.add_option("--seed", o->seed, "of --order=rocr and adversarial")->capture_default_str();
+                       "how weakly engines order what the rules leave open; strict unless given");
+  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "of --order=rocr and adversarial");
   verb.add_option(
           "--trace", o->trace,
           "where to record queues, doorbells and packets: JSON Lines; to FILE.json a picture for ui.perfetto.dev")
@@ -262,7 +261,7 @@ void add_emulate(CLI::App& verb, Action& action) {
   add_choice<Doorbells>(
       verb, "--doorbells", o->doorbells,
       {{"protect", Doorbells::protect}, {"park", Doorbells::park}, {"spin", Doorbells::spin}},
-      "how an idle engine learns of a doorbell: a write-protected page, naps, or looking all the time");
+      "how an idle engine learns of a doorbell: a write-protected page (unless given), naps, or looking all the time");
   verb.footer(
       "Examples:\n"
       "  sdma emulate rocminfo\n"

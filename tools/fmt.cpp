@@ -48,7 +48,7 @@ int run(const Options& o) {
       if (*good == *text) continue;
       report({.where = shown(path),
               .message = o.flat ? "this is not FLAT" : "this is not laid out as sdma fmt does",
-              .hint = "sdma fmt --write does it"});
+              .hint = o.flat ? "sdma fmt --flat --write does it" : "sdma fmt --write does it"});
       worst = std::max<int>(worst, kFindings);
     } else if (o.write && path != "-") {
       if (*good == *text) continue;
@@ -70,8 +70,8 @@ void add_fmt(CLI::App& verb, Action& action) {
   verb.add_option("FILE", o->paths, "schedules, or streams of packets; - is standard input")->default_str("-");
   verb.add_flag("--flat", o->flat, "expand: no comments, no loops, one spelling of everything");
   add_settings(verb, o->parse.set);
-  verb.add_flag("--check", o->check, "print nothing; exit code 1 if a file would change");
-  verb.add_flag("--write", o->write, "replace the files; without it the text goes to standard output");
+  auto* const check = verb.add_flag("--check", o->check, "print nothing; exit code 1 if a file would change");
+  verb.add_flag("--write", o->write, "replace the files; without it the text goes to standard output")->excludes(check);
   verb.footer(
       "Examples:\n"
       "  sdma fmt ag.sdma\n"

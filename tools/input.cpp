@@ -4,7 +4,6 @@
 #include "verb.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <bit>
 #include <cerrno>
@@ -15,6 +14,7 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::size_t kSniffed = 4096;
+constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
@@ -91,13 +91,6 @@ Result<bool, Diagnostic> Input::fill() {
   return more;
 }
 
-bool Input::is(const std::string& path) const noexcept {
-  struct stat mine {
-  }, theirs{};
-  return ::fstat(fd_, &mine) == 0 && ::stat(path.c_str(), &theirs) == 0 && S_ISREG(mine.st_mode) &&
-         mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
-}
-
 Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
   const auto before = out.size();
   while (out.size() == before) {
@@ -160,6 +153,12 @@ Result<void, Diagnostic> Input::take_text(std::vector<std::uint32_t>& out) {
 }
 
 Result<std::string, Diagnostic> read_text(const std::string& path) {
+  auto text = read_bytes(path);
+  if (text && text->starts_with(kUtf8Mark)) text->erase(0, kUtf8Mark.size());
+  return text;
+}
+
+Result<std::string, Diagnostic> read_bytes(const std::string& path) {
   const auto fd = open_to_read(path);
   if (!fd) return fd.error();
   std::string out;

@@ -36,8 +36,6 @@ class Input {
   const std::string& name() const noexcept { return name_; }
   /// Appends dwords, at least one; false at the end.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
-  /// Is this the file that `path` names? Then it must not be written.
-  bool is(const std::string& path) const noexcept;
 
  private:
   Input(int fd, std::string name) : fd_(fd), name_(name), text_(std::move(name)) {}
@@ -53,8 +51,10 @@ class Input {
   HexText text_;
 };
 
-/// A whole file as text; "-" is standard input.
+/// A whole file as text, without the mark that some editors set in front of UTF-8; "-" is standard input.
 Result<std::string, Diagnostic> read_text(const std::string& path);
+/// The same, as the bytes that it holds.
+Result<std::string, Diagnostic> read_bytes(const std::string& path);
 
 /// Gives `consume(dwords, last)` all dwords, piece by piece; it returns how many it used (with `last`: all).
 template <class Fn> Result<void, Diagnostic> for_each_piece(Input& in, Fn consume) {

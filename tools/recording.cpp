@@ -1,5 +1,8 @@
 #include "recording.hpp"
 
+#include "output.hpp"
+#include "verb.hpp"
+
 #include <cctype>
 
 namespace sdma::tool {
@@ -36,6 +39,12 @@ Result<trace::Trace, Diagnostic> Recording::feed(std::string_view text) {
   rest_.erase(0, at);
   if (header_.empty()) return trace::Trace{};
   return trace::from_json_lines(counted(header_, count) + names_ + events, file_);
+}
+
+int save_trace(const trace::Trace& t, const std::string& path) {
+  Output out{path};
+  out.text() = path.ends_with(".jsonl") ? trace::to_json_lines(t) : trace::to_perfetto(t);
+  return out.close() ? kOk : out.exit_code();
 }
 
 }  // namespace sdma::tool

@@ -24,4 +24,8 @@ class Recording {
   std::string file_, header_{}, names_{}, rest_{};
 };
 
+/// Writes JSON Lines to a NAME.jsonl, and what ui.perfetto.dev draws to any other. Returns an exit code; an error has been
+/// reported.
+int save_trace(const trace::Trace&, const std::string& path);
+
 }  // namespace sdma::tool

@@ -2,6 +2,7 @@
 #include "sdma/schedule/run.hpp"
 #include "input.hpp"
 #include "output.hpp"
+#include "recording.hpp"
 #include "schedule_file.hpp"
 #include "sdma/check/check.hpp"
 #include "sdma/device/kfd.hpp"
@@ -18,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 enum class Kind { soft, kfd };
+constexpr std::uint32_t kMostGpu = 63;
 
 struct Options {
   std::vector<std::string> paths;
@@ -28,16 +30,17 @@ struct Options {
   std::uint64_t seed = 0;
   std::chrono::nanoseconds timeout = 10s;
   std::vector<std::pair<std::string, std::string>> inputs, outputs;
+  std::string trace;
   bool test = false;
 };
 
-Result<std::unique_ptr<Device>, Diagnostic> open(const Options& o, Ordering order) {
+Result<std::unique_ptr<Device>, Diagnostic> open(const Options& o, Ordering order, trace::Recorder* recorder) {
   const auto up = [](auto opened) -> Result<std::unique_ptr<Device>, Diagnostic> {
     if (!opened) return opened.error();
     return std::unique_ptr<Device>(std::move(*opened));
   };
   if (o.device == Kind::kfd) return up(KfdDevice::open());
-  return up(SoftDevice::open({.ordering = order, .seed = o.seed}));
+  return up(SoftDevice::open({.ordering = order, .seed = o.seed, .trace = recorder}));
 }
 
 /// One of several files and orderings: what is wrong with it, on standard error.
@@ -46,7 +49,19 @@ class Job {
   Job(const Options& o, const std::string& path, const Schedule& s) : options_(o), path_(path), schedule_(s) {}
 
   int run(Ordering order) {
-    auto device = open(options_, order);
+    std::optional<trace::Recorder> recorder;
+    if (!options_.trace.empty()) recorder.emplace();
+    const int code = run(order, recorder ? &*recorder : nullptr);
+    // What happened is shown of a run that failed, too; not of one that never began.
+    if (!recorder || (code != kOk && elapsed_ == elapsed_.zero())) return code;
+    const int saved = save_trace(recorder->snapshot(), options_.trace);
+    return code != kOk ? code : saved;
+  }
+  std::chrono::nanoseconds elapsed() const noexcept { return elapsed_; }
+
+ private:
+  int run(Ordering order, trace::Recorder* recorder) {
+    auto device = open(options_, order, recorder);
     if (!device) return say(device.error()), kInput;
     BindOptions where;
     for (const auto g : options_.gpus) where.gpus.push_back(GpuId{g});
@@ -57,20 +72,25 @@ class Job {
     }
     RunOptions go{.timeout = options_.timeout, .seed = options_.seed};
     for (const auto& [name, file] : options_.inputs) {
-      const auto text = read_text(file);
+      if (!buffer("--input", name)) return kUsage;
+      const auto text = read_bytes(file);
       if (!text) return report(text.error()), kInput;
       const auto* begin = reinterpret_cast<const std::byte*>(text->data());
       go.inputs.push_back({name, {begin, begin + text->size()}});
     }
-    const auto wanted = outputs(*bound);
-    if (!wanted) return kUsage;
+    Outputs wanted;
+    for (const auto& [name, file] : options_.outputs) {
+      const auto at = buffer("--output", name);
+      if (!at) return kUsage;
+      wanted.emplace_back(*at, file);
+    }
     const auto result = sdma::run(*bound, go);
     elapsed_ = result.elapsed;
     for (auto f : result.findings) {
       f.message += context(order);
       say(f);
     }
-    for (const auto& [range, file] : *wanted) {
+    for (const auto& [range, file] : wanted) {
       const auto bytes = bound->bytes(range);
       Output out{file};
       out.append(bytes.data(), bytes.size());
@@ -78,9 +98,6 @@ class Job {
     }
     return result ? kOk : kFindings;
   }
-  std::chrono::nanoseconds elapsed() const noexcept { return elapsed_; }
-
- private:
   void say(Diagnostic d) const {
     d.where = shown(path_) + (d.where.empty() ? "" : ": " + d.where);
     report(d);
@@ -92,19 +109,16 @@ class Job {
                : "";
   }
   using Outputs = std::vector<std::pair<Schedule::Range, std::string>>;
-  std::optional<Outputs> outputs(const Bound& b) const {
-    Outputs all;
-    for (const auto& [name, file] : options_.outputs) {
-      const auto& buffers = b.schedule().buffers;
-      std::size_t i = 0;
-      while (i < buffers.size() && name_of(b.schedule(), link_buffer(i)) != name) ++i;
-      if (i == buffers.size()) {
-        complain("--output " + name + ": there is no such buffer", "sdma fmt --flat lists them");
-        return {};
-      }
-      all.push_back({{link_buffer(i), buffers[i].bytes}, file});
+  /// All of the buffer of this name.
+  std::optional<Schedule::Range> buffer(const std::string& option, const std::string& name) const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < schedule_.buffers.size(); ++i) {
+      names.push_back(name_of(schedule_, link_buffer(i)));
+      if (names.back() == name) return Schedule::Range{link_buffer(i), schedule_.buffers[i].bytes};
     }
-    return all;
+    complain(option + " " + name + ": there is no such buffer" + did_you_mean(name, {names.begin(), names.end()}),
+             "sdma fmt --flat lists them");
+    return {};
   }
 
   const Options& options_;
@@ -174,12 +188,31 @@ int test(const Options& o, Output& out) {
   return failed == 0 ? kOk : kFindings;
 }
 
+std::vector<Written> written(const Options& o) {
+  std::vector<Written> all{{"--trace", o.trace}};
+  for (const auto& [name, path] : o.outputs) all.push_back({"--output " + name, path});
+  return all;
+}
+
+std::vector<std::string> read(const Options& o) {
+  auto all = o.paths;
+  for (const auto& [name, path] : o.inputs) all.push_back(path);
+  return all;
+}
+
 int run(const Options& o) {
   if (o.paths.size() > 1 && !o.test) return complain("one FILE at a time", "--test takes several"), kUsage;
   if (o.order && o.device == Kind::kfd)
     return complain("--order is of --device=soft", "sdma emulate --order=... chooses it for a software node"), kUsage;
   if (o.test && (!o.inputs.empty() || !o.outputs.empty()))
     return complain("--test takes no --input and no --output", "a test's contents are its init= and its seed"), kUsage;
+  if (!o.trace.empty() && o.test) return complain("--test takes no --trace", "one FILE at a time has one"), kUsage;
+  if (!o.trace.empty() && o.device == Kind::kfd)
+    return complain("--trace is of --device=soft",
+                    "sdma emulate --trace=run.jsonl -- sdma run --device=kfd FILE records a software node"),
+           kUsage;
+  if (o.trace == "-") return complain("--trace - is no file", "standard output has the report"), kUsage;
+  if (overwrites(written(o), read(o))) return kUsage;
   Output out{"-"};
   int code = kOk;
   if (o.test) {
@@ -217,29 +250,41 @@ void add_run(CLI::App& verb, Action& action) {
   verb.add_option("FILE", o->paths, "a schedule; with --test, several")->required();
   add_settings(verb, o->parse.set);
   add_choice<Kind>(verb, "--device", o->device, {{"soft", Kind::soft}, {"kfd", Kind::kfd}},
-                   "where: a node in software, or that of the kernel driver");
-  verb.add_option("--gpus", o->gpus, "the node's GPU for each of the schedule's: 2,3; else the same numbers")
+                   "where: a node in software, the default, or that of the kernel driver");
+  const auto gpus = [o](const CLI::results_t& given) {
+    for (const auto& g : given) {
+      const auto n = whole_number(g);
+      if (!n || *n > kMostGpu) throw CLI::ValidationError("--gpus", "'" + g + "' is no number of a GPU: write 2,3");
+      o->gpus.push_back(static_cast<std::uint32_t>(*n));
+    }
+    return true;
+  };
+  verb.add_option("--gpus", gpus, "the node's GPU for each of the schedule's: 2,3; else the same numbers")
       ->delimiter(',')
+      ->type_size(1)
       ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("N,N..");
   const auto order = std::make_shared<Ordering>();
   add_choice<Ordering>(verb, "--order", *order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
                        "how weakly packets are ordered; strict, with --test all three, unless given");
-  verb.add_option("--seed", o->seed, "of random contents, and of what an ordering leaves open")->type_name("N");
+  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "of random contents, and of what an ordering leaves open");
   add_timeout(verb, o->timeout);
-  add_paths(verb, "--input", o->inputs, "a buffer's first contents: a file's bytes; several times");
-  add_paths(verb, "--output", o->outputs, "write a buffer to a file after the run; several times");
+  add_pairs(verb, "--input", "NAME=PATH", o->inputs, "a buffer's first contents: a file's bytes; several times");
+  add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; several times");
+  verb.add_option("--trace", o->trace, "write what happened when: .jsonl, else for ui.perfetto.dev; of --device=soft")
+      ->type_name("PATH");
   verb.add_flag("--test", o->test, "run each file in all orderings, a line a file");
   verb.footer(
-      "Exit code 1: an expectation failed, a wait did not end, a queue stopped. A file with `expect finding` is never "
-      "run:\n"
-      "--test checks it instead, and it passes if the finding is there (sdma check).\n"
+      "A file with `expect finding` is never run: --test checks it instead, and it passes if the finding is there "
+      "(sdma check).\n"
       "Examples:\n"
       "  sdma run --set N=8 --set chunk=1M examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma run --order=adversarial --seed=7 --gpus=2,5 copy.sdma\n"
       "  sdma run --input gpu0.in=in.bin --output gpu1.out=out.bin copy.sdma\n"
       "  sdma run --test examples/schedules/*.sdma\n"
+      "  sdma run --trace run.jsonl copy.sdma && sdma trace run.jsonl -o run.html\n"
       "  sdma emulate --gpus=8 -- sdma run --device=kfd examples/schedules/1_copy.sdma");
   const auto* const chosen = verb.get_option("--order");
   action = [o, order, chosen] {

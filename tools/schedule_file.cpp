@@ -4,17 +4,23 @@
 
 namespace sdma::tool {
 
-std::pair<std::string, std::string> name_and_value(const std::string& option, const std::string& given) {
+namespace {
+
+/// "NAME=VALUE", or an error of usage.
+std::pair<std::string, std::string> name_and_value(const std::string& option, const std::string& given,
+                                                   const std::string& form) {
   const auto at = given.find('=');
   if (at == 0 || at == given.npos || at + 1 == given.size())
-    throw CLI::ValidationError(option, "'" + given + "' is not NAME=VALUE");
+    throw CLI::ValidationError(option, "'" + given + "' is not " + form);
   return {given.substr(0, at), given.substr(at + 1)};
 }
+
+}  // namespace
 
 void add_settings(CLI::App& app, std::vector<ParseOptions::Setting>& set) {
   const auto parse = [&set](const CLI::results_t& given) {
     for (const auto& g : given) {
-      auto [name, value] = name_and_value("--set", g);
+      auto [name, value] = name_and_value("--set", g, "NAME=VALUE");
       set.push_back({std::move(name), std::move(value)});
     }
     return true;
@@ -26,14 +32,14 @@ void add_settings(CLI::App& app, std::vector<ParseOptions::Setting>& set) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-void add_paths(CLI::App& app, const std::string& option, std::vector<std::pair<std::string, std::string>>& paths,
-               const std::string& doc) {
-  const auto parse = [&paths, option](const CLI::results_t& given) {
-    for (const auto& g : given) paths.push_back(name_and_value(option, g));
+void add_pairs(CLI::App& app, const std::string& option, const std::string& form,
+               std::vector<std::pair<std::string, std::string>>& pairs, const std::string& doc) {
+  const auto parse = [&pairs, option, form](const CLI::results_t& given) {
+    for (const auto& g : given) pairs.push_back(name_and_value(option, g, form));
     return true;
   };
   app.add_option(option, parse, doc)
-      ->type_name("NAME=PATH")
+      ->type_name(form)
       ->type_size(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -16,12 +16,10 @@ class App;
 
 namespace sdma::tool {
 
-/// "NAME=VALUE", or an error of usage.
-std::pair<std::string, std::string> name_and_value(const std::string& option, const std::string& given);
 void add_settings(CLI::App&, std::vector<ParseOptions::Setting>&);
-/// An option that may be given several times: NAME=PATH.
-void add_paths(CLI::App&, const std::string& option, std::vector<std::pair<std::string, std::string>>&,
-               const std::string& doc);
+/// An option that may be given several times. `form`: what each value is, such as NAME=PATH.
+void add_pairs(CLI::App&, const std::string& option, const std::string& form,
+               std::vector<std::pair<std::string, std::string>>&, const std::string& doc);
 
 /// What messages call the file of this path.
 std::string shown(const std::string& path);

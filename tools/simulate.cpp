@@ -1,20 +1,26 @@
 // sdma simulate: the time of schedules on a described machine.
 #include "input.hpp"
 #include "output.hpp"
+#include "recording.hpp"
 #include "schedule_file.hpp"
 #include "sdma/simulate/report.hpp"
-#include "sdma/trace/write.hpp"
 #include "verb.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <variant>
 
 namespace sdma::tool {
 namespace {
 
 enum class Format { table, json };
+/// What is longer than the last round by this has others before it.
+constexpr double kOneRound = 1.5;
 
 struct Options {
   std::vector<std::string> paths;
@@ -42,22 +48,26 @@ std::optional<std::uint64_t> size_of(std::string_view text) {
   return n << shift;
 }
 
-std::optional<Sweep> sweep_of(const std::string& text) {
+/// Or what is wrong with it.
+std::variant<Sweep, std::string> sweep_of(const std::string& text) {
   const auto equal = text.find('='), dots = text.find("..");
-  if (equal == text.npos || equal == 0 || dots == text.npos || dots < equal) return {};
-  auto last = text.substr(dots + 2);
-  std::uint64_t factor = 2;
+  if (equal == text.npos || equal == 0 || dots == text.npos || dots < equal) return "it is not NAME=A..B";
+  auto last = text.substr(dots + 2), step = std::string("2");
   if (const auto star = last.find('*'); star != last.npos) {
-    const auto f = size_of(last.substr(star + 1));
-    if (!f || *f < 2) return {};
-    factor = *f;
+    step = last.substr(star + 1);
     last.resize(star);
   }
-  const auto from = size_of(text.substr(equal + 1, dots - equal - 1)), to = size_of(last);
-  if (!from || !to || *from > *to) return {};
+  const auto first = text.substr(equal + 1, dots - equal - 1);
+  const auto from = size_of(first), to = size_of(last), factor = size_of(step);
+  for (const auto& [size, word] : {std::pair{from, first}, {to, last}, {factor, step}})
+    if (!size) return "'" + word + "' is no size";
+  if (*factor < 2) return "'*" + step + "' goes no further";
+  if (*from > *to) return first + " is more than " + last;
   Sweep s{.name = text.substr(0, equal)};
-  for (auto v = *from; v <= *to && s.values.size() < 1000; v *= factor) s.values.push_back(v);
-  return s;
+  for (auto v = *from;; v *= *factor) {
+    s.values.push_back(v);
+    if (v > *to / *factor) return s;
+  }
 }
 
 std::string size_text(std::uint64_t v) {
@@ -78,11 +88,20 @@ std::optional<MachineDescription> machine_of(const Options& o) {
   for (const auto& [name, value] : o.changes) {
     char* end = nullptr;
     const auto v = std::strtod(value.c_str(), &end);
-    if (*end == 0 && !value.empty() && m->set(name, v) == Errc::ok) continue;
     std::vector<std::string_view> known;
     for (std::size_t i = 0; i < kCosts; ++i) known.push_back(sdma::name(static_cast<Cost>(i)));
-    complain("--parameter " + name + "=" + value + ": no such parameter, or no such value" + did_you_mean(name, known),
-             "sdma simulate --show-machine lists them");
+    const auto at = std::find(known.begin(), known.end(), name);
+    if (at == known.end()) {
+      complain("--parameter " + name + ": there is no such parameter" + did_you_mean(name, known),
+               "sdma simulate --show-machine lists them");
+      return {};
+    }
+    if (*end == 0 && !value.empty() && m->set(name, v) == Errc::ok) continue;
+    const auto unit = sdma::unit(static_cast<Cost>(at - known.begin()));
+    complain("--parameter " + name + "=" + value + ": " + "'" + value + "' is no value that it can have",
+             unit == "part" ? "a part is above 0, and 1 at most"
+             : unit == "ns" ? "a number of ns from 0 to 1e12, without a unit"
+                            : "a number of " + std::string(unit) + " above 0, without a unit, and 1e12 at most");
     return {};
   }
   return std::move(*m);
@@ -99,6 +118,12 @@ int write(const std::string& path, const std::string& text) {
   Output out{path};
   out.text() = text;
   return out.close() ? kOk : out.exit_code();
+}
+
+/// The picture shows all rounds, the time is the last one's.
+std::string title(const std::string& path, const Simulation& r) {
+  return shown(path) + ", " + time_text(r.ns) +
+         (r.total_ns > r.ns * kOneRound ? " for the last round of " + time_text(r.total_ns) : "");
 }
 
 int one(const Options& o, const MachineDescription& m) {
@@ -120,22 +145,38 @@ int one(const Options& o, const MachineDescription& m) {
     hangs = std::move(*h);
   }
   const auto* const why = hangs ? &*hangs : nullptr;
-  if (const auto code = write("-", o.format == Format::json ? to_json(*r, why) : to_table(*r, why)); code != kOk)
-    return code;
+  // Files first: whoever reads the table may be gone before its end.
   if (recorder) {
     const auto t = recorder->snapshot();
-    if (!o.trace.empty()) {
-      const auto saved =
-          o.trace.ends_with(".jsonl") ? trace::save_json_lines(t, o.trace) : trace::save_perfetto(t, o.trace);
-      if (!saved) return report(saved.error()), kInput;
-    }
+    if (!o.trace.empty())
+      if (const auto code = save_trace(t, o.trace); code != kOk) return code;
     if (!o.plot.empty())
-      if (const auto code = write(o.plot, timeline_svg(t, {.title = shown(path) + ", " + time_text(r->ns)}));
-          code != kOk)
-        return code;
+      if (const auto code = write(o.plot, timeline_svg(t, {.title = title(path, *r)})); code != kOk) return code;
   }
+  if (const auto code = write("-", o.format == Format::json ? to_json(*r, why) : to_table(*r, why)); code != kOk)
+    return code;
   say(path, r->findings);
   return r->findings.empty() ? kOk : kFindings;
+}
+
+constexpr int kSizeWidth = 10, kTimeWidth = 16;
+
+/// At least so wide: negative, with the spaces behind it.
+std::string padded(const std::string& text, int width) {
+  const auto n = static_cast<std::size_t>(std::abs(width));
+  const std::string spaces(n - std::min(n, text.size()), ' ');
+  return width < 0 ? text + spaces : spaces + text;
+}
+
+/// A file's name without folder and ending, unless another has the same.
+std::string short_name(const std::string& path, const std::vector<std::string>& all) {
+  const auto stem = [](const std::string& p) { return std::filesystem::path(p).stem().string(); };
+  const auto same = std::count_if(all.begin(), all.end(), [&](const auto& p) { return stem(p) == stem(path); });
+  return same == 1 ? stem(path) : path;
+}
+
+std::string line_of(const nlohmann::ordered_json& j) {
+  return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 /// Every file at every value: times, and how much faster each file is than the first.
@@ -146,21 +187,19 @@ int sweep(const Options& o, const MachineDescription& m, const Sweep& sweep) {
     auto text = read_text(path);
     if (!text) return report(text.error()), kInput;
     texts.push_back(std::move(*text));
-    series.push_back({.name = std::filesystem::path(path).stem().string()});
+    series.push_back({.name = short_name(path, o.paths)});
   }
-  std::string out;
-  char cell[64];
-  std::snprintf(cell, sizeof cell, "%-10s", sweep.name.c_str());
-  out += cell;
-  for (const auto& s : series) std::snprintf(cell, sizeof cell, " %16.16s %5s", s.name.c_str(), "x"), out += cell;
+  auto out = padded(sweep.name, -kSizeWidth);
+  for (const auto& s : series) out += " " + padded(s.name, kTimeWidth) + "     x";
   out += "\n";
-  std::string json;
+  char cell[64];
+  nlohmann::ordered_json points = nlohmann::ordered_json::array();
   for (const auto value : sweep.values) {
     auto parse = o.parse;
     parse.set.push_back({sweep.name, size_text(value)});
-    std::snprintf(cell, sizeof cell, "%-10s", size_text(value).c_str());
-    out += cell;
-    json += (json.empty() ? "  {" : ",\n  {") + std::string("\"value\": ") + std::to_string(value) + ", \"ns\": [";
+    out += padded(size_text(value), -std::max(kSizeWidth, static_cast<int>(sweep.name.size())));
+    auto& times =
+        points.emplace_back(nlohmann::ordered_json{{"value", value}, {"ns", nlohmann::ordered_json::array()}})["ns"];
     double first = 0;
     for (std::size_t i = 0; i < o.paths.size(); ++i) {
       const auto s = load_schedule(o.paths[i], texts[i], parse);
@@ -168,25 +207,27 @@ int sweep(const Options& o, const MachineDescription& m, const Sweep& sweep) {
       const auto r = simulate(*s, m);
       if (!r) return say(o.paths[i], r.error()), kFindings;
       if (i == 0) first = r->ns;
-      series[i].points.emplace_back(static_cast<double>(value), first / r->ns);
-      std::snprintf(cell, sizeof cell, " %16s %5.2f", time_text(r->ns).c_str(), first / r->ns);
-      out += cell;
-      std::snprintf(cell, sizeof cell, "%s%.1f", i == 0 ? "" : ", ", r->ns);
-      json += cell;
+      const auto gain = first == r->ns ? 1 : first / r->ns;
+      series[i].points.emplace_back(static_cast<double>(value), gain);
+      std::snprintf(cell, sizeof cell, " %5.2f", gain);
+      out += " " + padded(time_text(r->ns), std::max(kTimeWidth, static_cast<int>(series[i].name.size()))) + cell;
+      times.push_back(r->ns);
     }
     out += "\n";
-    json += "]}";
   }
-  std::string names;
-  for (const auto& s : series) names += (names.empty() ? "\"" : ", \"") + s.name + "\"";
-  const auto whole =
-      "{\"param\": \"" + sweep.name + "\", \"files\": [" + names + "], \"points\": [\n" + json + "\n]}\n";
-  if (const auto code = write("-", o.format == Format::json ? whole : out); code != kOk) return code;
-  if (o.plot.empty()) return kOk;
-  return write(o.plot, curves_svg({.title = "Speed-up over " + series[0].name + ", simulated",
-                                   .x_label = sweep.name,
-                                   .y_label = "speed-up",
-                                   .series = series}));
+  if (!o.plot.empty()) {
+    const auto code = write(o.plot, curves_svg({.title = "Speed-up over " + series[0].name + ", simulated",
+                                                .x_label = sweep.name,
+                                                .y_label = "speed-up",
+                                                .series = series}));
+    if (code != kOk) return code;
+  }
+  if (o.format == Format::table) return write("-", out);
+  nlohmann::ordered_json names = nlohmann::ordered_json::array();
+  for (const auto& s : series) names.push_back(s.name);
+  auto whole = "{\"param\": " + line_of(sweep.name) + ", \"files\": " + line_of(names) + ", \"points\": [";
+  for (std::size_t i = 0; i < points.size(); ++i) whole += (i == 0 ? "\n  " : ",\n  ") + line_of(points[i]);
+  return write("-", whole + "\n]}\n");
 }
 
 int run(const Options& o) {
@@ -194,11 +235,19 @@ int run(const Options& o) {
   if (!m) return o.changes.empty() ? kInput : kUsage;
   if (o.show_machine) return write("-", o.format == Format::json ? to_json(*m) : to_table(*m));
   if (o.paths.empty()) return complain("which schedule?", "sdma simulate FILE"), kUsage;
+  for (const auto* path : {&o.trace, &o.plot})
+    if (*path == "-") return complain("--trace - and --plot - are no files", "standard output has the report"), kUsage;
+  auto read = o.paths;
+  if (!o.machine.empty()) read.push_back(o.machine);
+  if (overwrites({{"--trace", o.trace}, {"--plot", o.plot}}, read)) return kUsage;
   if (!o.sweep.empty()) {
     const auto s = sweep_of(o.sweep);
-    if (!s) return complain("--sweep '" + o.sweep + "' is none", "write chunk=1K..1G, or chunk=1K..1G*4"), kUsage;
-    if (!o.trace.empty() || o.contents) return complain("--sweep takes no --trace and no --contents"), kUsage;
-    return sweep(o, *m, *s);
+    if (const auto* why = std::get_if<std::string>(&s))
+      return complain("--sweep " + o.sweep + ": " + *why, "write chunk=1K..1G, or chunk=1K..1G*4"), kUsage;
+    if (!o.trace.empty() || o.contents)
+      return complain("--sweep takes no --trace and no --contents", "one FILE at one value has them"), kUsage;
+    if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- is read once"), kUsage;
+    return sweep(o, *m, std::get<Sweep>(s));
   }
   if (o.paths.size() > 1) return complain("one FILE at a time", "--sweep takes several"), kUsage;
   return one(o, *m);
@@ -211,21 +260,24 @@ void add_simulate(CLI::App& verb, Action& action) {
   verb.add_option("FILE", o->paths, "a schedule; with --sweep, several");
   add_settings(verb, o->parse.set);
   verb.add_option("--machine", o->machine, "a machine description; eight MI300X unless given")->type_name("PATH");
-  add_paths(verb, "--parameter", o->changes,
+  add_pairs(verb, "--parameter", "NAME=VALUE", o->changes,
             "change one of the machine's parameters: engine.poll_ns=1000; several times");
   verb.add_flag("--show-machine", o->show_machine, "list the machine's parameters and where they come from");
-  verb.add_option("--sweep", o->sweep, "simulate each FILE for each value of a param, and compare: chunk=1K..1G*4")
+  verb.add_option(
+          "--sweep", o->sweep,
+          "simulate each FILE for each value of a param, and compare: chunk=1K..1G (each twice the one before), "
+          "chunk=1K..1G*4")
       ->type_name("NAME=A..B");
-  add_choice<Format>(verb, "--format", o->format, {{"table", Format::table}, {"json", Format::json}}, "of the report");
+  add_choice<Format>(verb, "--format", o->format, {{"table", Format::table}, {"json", Format::json}},
+                     "of the report; table unless given");
+  add_json(verb, [o] { o->format = Format::json; });
   verb.add_option("--trace", o->trace, "write what happened when: .jsonl, else for ui.perfetto.dev")->type_name("PATH");
   verb.add_option("--plot", o->plot, "draw it as SVG: the timeline, or with --sweep the speed-ups")->type_name("PATH");
   verb.add_flag("--contents", o->contents, "move the bytes too, and check the expectations");
-  verb.add_option("--seed", o->seed, "of random contents")->type_name("N");
+  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "of random contents, with --contents");
   verb.add_flag("--no-sensitivity", o->no_sensitivity, "leave out what the time hangs on, and its uncertainty");
   verb.footer(
-      "Times are of the last round: from its first trigger or submit to the end of its waits. Exit code 1: the "
-      "schedule\n"
-      "does not end, an engine refuses a packet, an expectation fails.\n"
+      "Times are of the last round: from its first trigger or submit to the end of its waits.\n"
       "Examples:\n"
       "  sdma simulate --set N=8 --set chunk=64K examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma simulate --trace run.json --plot run.svg examples/schedules/4_broadcast.sdma\n"

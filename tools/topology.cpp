@@ -38,7 +38,7 @@ Result<Topology, Diagnostic> load(const Options& o) {
   if (!o.file.empty()) {
     const auto text = read_text(o.file);
     if (!text) return text.error();
-    return topology_from_json(*text, o.file == "-" ? "<stdin>" : o.file);
+    return topology_from_json(*text, o.file == "-" ? "stdin" : o.file);
   }
   if (o.source == Source::preset) return mi300x(o.gpus);
   const auto files = read_sysfs();
@@ -65,10 +65,8 @@ void add_topology(CLI::App& verb, Action& action) {
   verb.add_flag("--json", o->json, "as JSON, which programs read back: topology_from_json");
   auto* const device =
       add_choice<Source>(verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}},
-                         "a node of MI300X as it is known, or the one of the kernel driver here");
-  auto* const gpus = verb.add_option("--gpus", o->gpus, "the first N GPUs of a node of eight MI300X")
-                         ->type_name("N")
-                         ->capture_default_str();
+                         "a node of MI300X as it is known, the default, or the one of the kernel driver here");
+  auto* const gpus = add_count(verb, "--gpus", o->gpus, 1, 8, "the first N GPUs of a node of eight MI300X");
   device->excludes(file);
   gpus->excludes(file)->excludes(device);
   verb.footer(

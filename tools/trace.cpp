@@ -27,7 +27,8 @@ struct Options {
   /// What was asked for, or what the output's name means.
   Format chosen() const {
     if (format) return *format;
-    return std::string_view(output).ends_with(".html") ? Format::html : Format::perfetto;
+    const std::string_view name = output;
+    return name.ends_with(".html") ? Format::html : name.ends_with(".jsonl") ? Format::jsonl : Format::perfetto;
   }
 };
 
@@ -52,7 +53,7 @@ int follow(const Options& o) {
   const int fd = piped ? STDIN_FILENO : ::open(o.input().c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return complain_about(o.input(), errno);
   Recording recording(name_of(o.input()));
-  Output out{o.output};
+  Output out{o.output, Output::Kind::live};
   std::uint64_t first_ns = 0;
   std::array<char, 65'536> buffer{};
   for (bool last = false;;) {
@@ -111,9 +112,12 @@ int run(const Options& o) {
   if (o.inputs.size() > 1 && (o.follow || o.chosen() != Format::html)) {
     report({.where = o.inputs[1],
             .message = "only a page shows two traces side by side",
-            .hint = "add --format=html, or give one FILE"});
+            .hint = o.follow ? "give one FILE" : "add --format=html, or give one FILE"});
     return kUsage;
   }
+  if (o.follow && o.format.value_or(Format::text) != Format::text)
+    return complain("--follow shows text, and nothing else", "leave --format out"), kUsage;
+  if (overwrites({{"-o", o.output}}, o.inputs.empty() ? std::vector{o.input()} : o.inputs)) return kUsage;
   if (o.follow) return follow(o);
   if (o.chosen() == Format::html) return page(o);
   const auto t = trace::load_json_lines(o.input());
@@ -134,8 +138,9 @@ void add_trace(CLI::App& verb, Action& action) {
   add_choice<std::optional<Format>>(
       verb, "--format", o->format,
       {{"perfetto", Format::perfetto}, {"html", Format::html}, {"jsonl", Format::jsonl}, {"text", Format::text}},
-      "for ui.perfetto.dev, the default; a page, the default for -o NAME.html; its lines, checked and written anew; "
-      "text");
+      "for ui.perfetto.dev, the default; a page, the default for -o NAME.html; its lines, checked and written anew, "
+      "the "
+      "default for -o NAME.jsonl; text");
   verb.add_flag("--follow", o->follow, "as text while it is being recorded, until its writer ends");
   verb.add_option("-o,--output", o->output, "where to write; - is standard output")->type_name("FILE");
   verb.footer(

@@ -8,7 +8,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +30,7 @@ enum Exit : int {
 using Action = std::function<int()>;
 struct Verb {
   const char *name, *summary;
+  const char* codes;  ///< the exit codes that it has, and what each means
   void (*add)(CLI::App&, Action&);
 };
 
@@ -57,6 +61,33 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, E& value, std::v
     throw CLI::ValidationError(name, "'" + given.back() + "' is none of " + list + did_you_mean(given.back(), known));
   };
   return app.add_option(name, parse, doc)->type_name(list);
+}
+
+/// "--json", which is short for "--format=json".
+inline void add_json(CLI::App& app, std::function<void()> choose) {
+  app.add_flag_callback("--json", std::move(choose), "short for --format=json");
+}
+
+/// A number without a unit, from `least` to `most`, as "20" or "0x14": what is another is an error, and none is cut to fit.
+inline std::optional<std::uint64_t> whole_number(std::string_view text) {
+  const bool hex = text.starts_with("0x");
+  std::uint64_t n = 0;
+  const auto* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data() + (hex ? 2 : 0), last, n, hex ? 16 : 10);
+  if (error != std::errc{} || end != last) return {};
+  return n;
+}
+template <class T>
+CLI::Option* add_count(CLI::App& app, const std::string& name, T& value, std::uint64_t least, std::uint64_t most,
+                       const std::string& doc) {
+  const auto parse = [&value, name, least, most](const CLI::results_t& given) {
+    const auto n = whole_number(given.back());
+    if (!n || *n < least || *n > most)
+      throw CLI::ValidationError(
+          name, "'" + given.back() + "' is no number from " + std::to_string(least) + " to " + std::to_string(most));
+    return value = static_cast<T>(*n), true;
+  };
+  return app.add_option(name, parse, doc)->type_name("N")->default_str(std::to_string(value));
 }
 
 }  // namespace sdma::tool
