@@ -65,7 +65,8 @@ class Loader {
   Result<MachineDescription, Diagnostic> run(std::string_view text) {
     const auto j = Json::parse(text, nullptr, false);
     MachineDescription m;
-    if (j.is_discarded() || !j.is_object()) complain("", "is no JSON object");
+    if (j.is_discarded() || !j.is_object())
+      complain("", "is no JSON object", "sdma simulate --show-machine --json prints an example");
     else load(j, m);
     if (failed_) return std::move(error_);
     return m;
@@ -119,7 +120,7 @@ class Loader {
         detail::Nearest n{key};
         for (const auto& e : kEntries) n.offer(e.name);
         return complain("parameters", "\"" + key + "\" is none",
-                        n.best().empty() ? "sdma simulate --machine-table lists them"
+                        n.best().empty() ? "sdma simulate --show-machine lists them"
                                          : "did you mean '" + std::string(n.best()) + "'?");
       }
       seen[i] = true;

@@ -21,6 +21,9 @@ inline std::string escaped(std::string_view s) {
   return out;
 }
 
+/// How wide this is in the font that is drawn, about: letters of any font are no wider than that on average.
+inline double text_width(std::string_view s, double size = 11) { return 0.62 * size * static_cast<double>(s.size()); }
+
 class Svg {
  public:
   Svg(double width, double height)

@@ -29,7 +29,7 @@ std::string_view colour(std::string_view packet) {
   return "#999999";
 }
 
-constexpr double kLeft = 190, kTop = 44, kLine = 7, kGap = 5, kWidth = 1400, kRight = 20;
+constexpr double kLeft = 190, kTop = 44, kLine = 7, kGap = 5, kPlot = 1190, kRight = 20, kLabel = 9;
 constexpr std::size_t kMostBars = 20000;
 
 /// A step of the axis: 1, 2 or 5 times a power of ten.
@@ -47,13 +47,13 @@ class Drawing {
   std::string run() {
     collect();
     lay_out();
-    Svg svg(kWidth, std::max(bottom_ + 50, 120.0));
+    Svg svg(left_ + kPlot + kRight, std::max(bottom_ + 50, 120.0));
     svg.text(12, 20, o_.title.empty() ? "timeline" : o_.title, "start", "font-size=\"14\" font-weight=\"bold\"");
     axis(svg);
     for (std::size_t l = 0; l < t_.lanes.size(); ++l) {
       if (heights_[l] == 0) continue;
-      svg.text(kLeft - 8, tops_[l] + 8, t_.lanes[l].group + " " + t_.lanes[l].name, "end", "font-size=\"9\"");
-      svg.line(kLeft, tops_[l] - kGap / 2, kWidth - kRight, tops_[l] - kGap / 2, "stroke=\"#eeeeee\"");
+      svg.text(left_ - 8, tops_[l] + 8, label(l), "end", "font-size=\"9\"");
+      svg.line(left_, tops_[l] - kGap / 2, left_ + kPlot, tops_[l] - kGap / 2, "stroke=\"#eeeeee\"");
       for (const auto& b : bars_[l])
         svg.box(x(b.begin), tops_[l] + static_cast<double>(b.line) * kLine, std::max(0.4, x(b.end) - x(b.begin)),
                 kLine - 1, colour(b.name),
@@ -65,7 +65,8 @@ class Drawing {
   }
 
  private:
-  double x(double ns) const { return kLeft + (ns - begin_) / (end_ - begin_) * (kWidth - kLeft - kRight); }
+  std::string label(std::size_t lane) const { return t_.lanes[lane].group + " " + t_.lanes[lane].name; }
+  double x(double ns) const { return left_ + (ns - begin_) / (end_ - begin_) * kPlot; }
 
   void collect() {
     bars_.resize(t_.lanes.size());
@@ -131,6 +132,7 @@ class Drawing {
         if (b.line == free.size()) free.push_back(0);
         free[b.line] = b.end;
       }
+      left_ = std::max(left_, text_width(label(l), kLabel) + 20);
       tops_[l] = bottom_;
       heights_[l] = std::max(10.0, static_cast<double>(free.size()) * kLine);
       bottom_ += heights_[l] + kGap;
@@ -144,7 +146,7 @@ class Drawing {
       svg.line(x(us * 1e3), kTop, x(us * 1e3), bottom_, "stroke=\"#e4e4e4\"");
       svg.text(x(us * 1e3), kTop - 4, fmt::format("{:.6g}", us), "middle", "fill=\"#555555\"");
     }
-    svg.text(kLeft - 8, kTop - 4, "us", "end", "fill=\"#555555\"");
+    svg.text(left_ - 8, kTop - 4, "us", "end", "fill=\"#555555\"");
   }
 
   void arrows(Svg& svg) const {
@@ -163,21 +165,22 @@ class Drawing {
   }
 
   void legend(Svg& svg) const {
-    auto at = kLeft;
+    auto at = left_;
     const auto y = bottom_ + 16;
     for (const auto& [name, of] : {std::pair{"host builds", "host"},
                                    {"poll", "poll_mem"},
                                    {"copy", "copy_linear"},
                                    {"broadcast", "copy_broadcast"},
                                    {"swap", "copy_swap"},
-                                   {"completion", "atomic"}}) {
+                                   {"completion", "atomic"},
+                                   {"other", ""}}) {
       svg.box(at, y, 10, 8, colour(of), "");
       svg.text(at + 14, y + 8, name);
       at += 100;
     }
     svg.text(at, y + 8, "red: from trigger to completion", "start", "fill=\"#c03028\"");
     if (t_.lost != 0 || left_out_ != 0)
-      svg.text(kLeft, y + 24, fmt::format("{} events were lost, {} bars are not drawn", t_.lost, left_out_));
+      svg.text(left_, y + 24, fmt::format("{} events were lost, {} bars are not drawn", t_.lost, left_out_));
   }
 
   using Ends = std::pair<std::uint32_t, double>;
@@ -186,7 +189,7 @@ class Drawing {
   std::vector<std::vector<Bar>> bars_;
   std::map<std::uint64_t, std::pair<Ends, Ends>> flows_;
   std::vector<double> tops_, heights_;
-  double begin_ = 0, end_ = 1, bottom_ = 0;
+  double begin_ = 0, end_ = 1, bottom_ = 0, left_ = kLeft;
   std::size_t kept_ = 0, left_out_ = 0;
 };
 

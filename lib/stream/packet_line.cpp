@@ -103,13 +103,12 @@ bool PacketLines::dwords(Lexer& lex, std::vector<std::uint32_t>& out, std::size_
     if (!v) break;
     if (*v < 0 || *v > 0xffffffff) fail(t.at, "a dword holds 0 to 0xffffffff, got " + to_string(*v));
     else if (out.size() - begin < room) out.push_back(static_cast<std::uint32_t>(*v));
-    else fail(t.at, "the text makes more dwords than are allowed");
+    else too_many(t.at, room);
   }
   lex.skip_line();
   const auto n = out.size() - begin;
   if (errors == source_.count() && n == 0) fail(lex.behind(), "expected a dword");
-  if (errors == source_.count() && n * (line.times - 1) > room - n)
-    fail(lex.behind(), "the text makes more dwords than are allowed");
+  if (errors == source_.count() && n * (line.times - 1) > room - n) too_many(lex.behind(), room);
   if (errors != source_.count()) {
     out.resize(begin);
     return false;
@@ -377,9 +376,14 @@ bool PacketLines::complete(Lexer& lex, Line& line) {
   return true;
 }
 
+bool PacketLines::too_many(std::size_t at, std::size_t room) {
+  return fail(at, "the text makes more dwords than are allowed",
+              "its limit leaves room for " + std::to_string(room) + " of them here");
+}
+
 bool PacketLines::append(Lexer& lex, const Line& line, std::vector<std::uint32_t>& out, std::size_t room) {
   const auto n = line.info->length(line.head.data());
-  if (line.times > room / n) return fail(lex.behind(), "the text makes more dwords than are allowed");
+  if (line.times > room / n) return too_many(lex.behind(), room);
   const auto begin = out.size();
   // Growth stays geometric: reserve would fit it to every line.
   out.resize(begin + n * line.times);

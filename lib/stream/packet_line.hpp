@@ -71,6 +71,7 @@ class PacketLines {
   std::optional<Number> address(Lexer&);
   bool in_range(const Token&, const FieldInfo&, Number);
   void resynchronise(Lexer&);
+  bool too_many(std::size_t at, std::size_t room);
   bool fail(std::size_t at, std::string message, std::string hint = "");
 
   Source& source_;

@@ -71,14 +71,14 @@ class Lines {
       ++number_;
       if (line.empty()) continue;
       json_ = Json::parse(line, nullptr, false);
-      if (!json_.is_object()) fail("is no JSON object");
+      if (!json_.is_object()) fail("is no JSON object", begun_ ? kCut : kForm);
       else if (!begun_) header();
       else if (json_.contains("event")) event();
       else if (json_.contains("lane")) lane();
       else if (json_.contains("text")) text();
       else fail("is no event, no lane and no text");
     }
-    if (error_.empty() && !begun_) fail("has no trace in it");
+    if (error_.empty() && !begun_) fail("has no trace in it", kForm);
     if (error_.empty() && trace_.events.size() != expected_)
       fail(fmt::format("the trace is cut off: {} events of {}", trace_.events.size(), expected_));
     if (error_.empty()) return std::move(trace_);
@@ -86,8 +86,11 @@ class Lines {
   }
 
  private:
-  bool fail(std::string what) {
-    if (error_.empty()) error_ = std::move(what);
+  static constexpr const char* kForm = "sdma trace reads JSON Lines: what --trace=NAME.jsonl writes";
+  static constexpr const char* kCut = "is it still being written, or cut off? sdma trace --follow shows what is whole";
+
+  bool fail(std::string what, const char* hint = "") {
+    if (error_.empty()) error_ = std::move(what), hint_ = hint;
     return false;
   }
 

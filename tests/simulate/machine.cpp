@@ -66,7 +66,7 @@ TEST_CASE("set: a question to the machine") {
 }
 
 TEST_CASE("errors name the file, the key, and what to do") {
-  CHECK(error("[1") == "m.json: error: is no JSON object");
+  CHECK(error("[1").starts_with("m.json: error: is no JSON object\n  hint: sdma simulate --show-machine"));
   CHECK(error("{}").find("no machine description of version 1") != std::string::npos);
   CHECK(error(replaced(file(), "engine.poll_ns", "engine.pol_ns")).find("did you mean 'engine.poll_ns'?") !=
         std::string::npos);
