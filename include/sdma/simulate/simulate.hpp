@@ -17,7 +17,8 @@
 //   A front end takes packets in ring order, one after another. A data packet waits for room in the engine's window
 //   (min(bytes, window): one that needs all of it runs alone), asks for its bytes when those before it have asked
 //   for theirs, and lands latency_ns later: until then it holds its room, and the next may overlap it.
-//   A fence or an atomic leaves when everything earlier in its queue has landed. Atomics on one word of the host take turns.
+//   A fence or an atomic stands in the front end until everything earlier in its queue has landed, and leaves; what is behind
+//   it goes on then, before it has landed itself. Atomics on one word of the host take turns.
 //   A poll looks, a round trip; if its word is not there, it sees the change poll_ns and a flight after it.
 //   Flows share what they cross (engine, link by direction, memory) max-min fair.
 //
