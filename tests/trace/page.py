@@ -118,14 +118,17 @@ def main(sdma, chromium, chromedriver, screenshots=None):
         for name, end, signal, last in (("model", 4000, 4200, 4300), ("real", 5000, 5500, 5700)):
             text = TRACE.replace("END", str(end)).replace("SIGNAL", str(signal)).replace("LAST", str(last))
             (work / f"{name}.jsonl").write_text(text)
+        # The same run, its queue by another name, and begun long before its first packet.
+        (work / "late.jsonl").write_text(text.replace('"engine 0 queue 0"', '"engine 0 push"').replace('"ns":1000,', '"ns":100,'))
         subprocess.run([sdma, "trace", "model.jsonl", "-o", "one.html"], check=True, cwd=work)
         subprocess.run([sdma, "trace", "model.jsonl", "real.jsonl", "-o", "both.html"], check=True, cwd=work)
+        subprocess.run([sdma, "trace", "model.jsonl", "late.jsonl", "-o", "late.html"], check=True, cwd=work)
         page = (work / "one.html").read_text()
         expect("the page asks for nothing else", not re.search(r"(src|href)\s*=|https?://|@import|url\(", page.split('id="data"')[0]))
 
         browser = Browser(chromium, chromedriver, work / "profile")
         try:
-            one, both = (work / "one.html").as_uri(), (work / "both.html").as_uri()
+            one, both, late = ((work / f"{name}.html").as_uri() for name in ("one", "both", "late"))
 
             def keep(name):
                 if screenshots:
@@ -181,6 +184,14 @@ def main(sdma, chromium, chromedriver, screenshots=None):
             expect("two traces: lanes of one name together", browser.run(
                 "return model.places.every(p => p.lanes.length === 2 && p.lanes[0].trace !== p.lanes[1].trace)"))
             expect("and what differs", "+1.000 us" in browser.text("#packet"))
+            browser.open(late)
+            browser.click_packet("0.1.0")
+            expect("an engine's queue is the same queue by another name", browser.run(
+                "return model.places.every(p => p.lanes.length === 2)"))
+            expect("both begin with their first packets", "+1.000 us" in browser.text("#packet")
+                   and browser.run("return [model.first, state.from]") == [-1900, 0])
+            browser.click_on("#all")
+            expect("what came before is there", browser.run("return state.from") == -1900)
             expect("nothing was complained of", browser.complaints() == [])
         finally:
             browser.close()

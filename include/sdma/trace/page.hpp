@@ -9,9 +9,9 @@
 //          engine 14 queue 1   simulated  ..poll_mem....|copy_linear|
 //                              real       .....poll_mem.......|copy_linear|        time, us from each one's beginning -->
 //
-// Lanes stand under each other, those of one group and name in two traces together, at one scale; each trace begins at its
-// own first event. Wheel or + and - zoom, dragging or arrows move, 0 shows all. A packet that is clicked, or found by its
-// text, shows its fields, times, position and dwords, and the path to it: back from the packet through what it waited for
+// Lanes stand under each other, those of one group and name in two traces together, or of one engine's queue where a model has
+// its name and a run its number, at one scale; each of two begins at its own first packet, and what came before has negative
+// times. Wheel or + and - zoom, dragging or arrows move, 0 shows all. A packet that is clicked, or found by its text, shows its fields, times, position and dwords, and the path to it: back from the packet through what it waited for
 // (its lane's packet before, the signal that satisfied its poll, its doorbell) to the trigger, with what each step took.
 // `critical path` shows that of the last completion. The part behind # in the address keeps what is shown, so that a link
 // shows it again.

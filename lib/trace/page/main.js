@@ -69,8 +69,8 @@ const remember = () => {
   history.replaceState(null, '', '#' + parts.join('&'));
 };
 const show = (from, to) => {
-  const span = Math.min(Math.max(to - from, 10), model.last * 1.04);
-  state.from = Math.min(Math.max(from, -model.last * 0.02), model.last * 1.02 - span);
+  const whole = model.last - model.first, span = Math.min(Math.max(to - from, 10), whole * 1.04);
+  state.from = Math.min(Math.max(from, model.first - whole * 0.02), model.last + whole * 0.02 - span);
   state.to = state.from + span;
   remember();
   view.draw();
@@ -105,7 +105,7 @@ const step = by => {
   if (next) select(next);
 };
 
-const keys = {'+': () => zoom(0.7), '=': () => zoom(0.7), '-': () => zoom(1 / 0.7), '0': () => show(0, model.last), c: critical,
+const keys = {'+': () => zoom(0.7), '=': () => zoom(0.7), '-': () => zoom(1 / 0.7), '0': () => show(model.first, model.last), c: critical,
               n: () => step(1), p: () => step(-1),
               ArrowLeft: () => show(state.from - (state.to - state.from) / 8, state.to - (state.to - state.from) / 8),
               ArrowRight: () => show(state.from + (state.to - state.from) / 8, state.to + (state.to - state.from) / 8)};
@@ -143,7 +143,7 @@ canvas.addEventListener('pointerup', e => {
 });
 byId('in').addEventListener('click', () => zoom(0.5));
 byId('out').addEventListener('click', () => zoom(2));
-byId('all').addEventListener('click', () => show(0, model.last));
+byId('all').addEventListener('click', () => show(model.first, model.last));
 byId('critical').addEventListener('click', critical);
 byId('find').addEventListener('input', e => find(e.target.value));
 addEventListener('resize', view.draw);
@@ -151,7 +151,8 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', view.draw)
 
 for (const t of model.traces) {
   const packets = t.lanes.reduce((n, l) => n + l.bars.length, 0);
-  element('span', `${t.name}: ${time(t.last)}, ${packets} packets, clock ${t.clock} `, byId('names'));
+  const before = t.before ? ` from its first packet, ${time(t.before)} before it` : '';
+  element('span', `${t.name}: ${time(t.last)}${before}, ${packets} packets, clock ${t.clock} `, byId('names'));
   if (t.lost) element('span', `${t.lost} events were lost `, byId('names'), 'warning');
 }
 const asked = new URLSearchParams(location.hash.slice(1)), number = name => asked.has(name) ? Number(asked.get(name)) : NaN;

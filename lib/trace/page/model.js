@@ -1,5 +1,6 @@
 'use strict';
-// The data as the page uses it: traces of lanes of bars and marks. Times are ns from the beginning of each trace.
+// The data as the page uses it: traces of lanes of bars and marks. Times are ns from the beginning of the trace; of two, from
+// the first packet of each, so that a run which took its time to make queues begins where its model does.
 const KIND = {copy: /^(copy|write|fill|pte|indirect)/, wait: /^(poll|semaphore|cond)/, sync: /^(fence|atomic|trap|timestamp)/};
 
 const model = (() => {
@@ -30,21 +31,40 @@ const model = (() => {
       }
     }
     for (const {begin, end} of trace.flows.values()) if (begin && end) (end.lane.arrows ||= []).push({begin, end});
-  });
-  // Lanes of one group and name stand together, in the order in which they first appear.
-  const places = new Map();
-  for (const trace of traces)
+    const starts = trace.lanes.flatMap(l => l.bars.map(b => b.from));
+    trace.before = traces.length > 1 && starts.length > 0 ? starts.reduce((a, b) => Math.min(a, b)) : 0;
+    trace.last -= trace.before;
     for (const lane of trace.lanes) {
-      const place = JSON.stringify([lane.group, lane.name]);
+      for (const b of lane.bars) b.from -= trace.before, b.to -= trace.before;
+      for (const m of lane.marks) m.ns -= trace.before;
+    }
+  });
+  // Lanes of one group and name stand together, in the order in which they first appear. A queue may have a name in one trace
+  // and a number in the other: of two traces, the first queue of an engine is the first queue of that engine.
+  const places = new Map();
+  const placeOf = (lane, queues) => {
+    const engine = traces.length > 1 && /^engine \d+(?= )/.exec(lane.name);
+    if (!engine || traces.every(t => t.lanes.some(l => l.group === lane.group && l.name === lane.name)))
+      return JSON.stringify([lane.group, lane.name]);
+    const key = JSON.stringify([lane.group, engine[0]]), nth = queues.get(key) || 0;
+    queues.set(key, nth + 1);
+    return JSON.stringify([lane.group, engine[0], nth]);
+  };
+  for (const trace of traces) {
+    const queues = new Map();
+    for (const lane of trace.lanes) {
+      const place = placeOf(lane, queues);
       if (!places.has(place)) places.set(place, {group: lane.group, name: lane.name, lanes: []});
       places.get(place).lanes.push({trace, lane});
     }
+  }
   const groups = new Map();
   for (const place of places.values()) {
     if (!groups.has(place.group)) groups.set(place.group, []);
     groups.get(place.group).push(place);
   }
-  return {traces, places: [...groups.values()].flat(), last: Math.max(1, ...traces.map(t => t.last))};
+  return {traces, places: [...groups.values()].flat(), first: Math.min(...traces.map(t => -t.before)),
+          last: Math.max(1, ...traces.map(t => t.last))};
 })();
 
 /// The first index of `list` for which `late` holds; it holds for all that follow.
@@ -68,5 +88,5 @@ const barOf = key => {
   return model.traces[t]?.lanes[l]?.bars[i] ?? null;
 };
 /// "1.234 us": ns with the unit that suits it.
-const time = ns => ns < 1000 ? `${ns} ns` : ns < 1e6 ? `${(ns / 1e3).toFixed(3)} us` : ns < 1e9 ? `${(ns / 1e6).toFixed(3)} ms`
+const time = ns => ns < 0 ? '-' + time(-ns) : ns < 1000 ? `${ns} ns` : ns < 1e6 ? `${(ns / 1e3).toFixed(3)} us` : ns < 1e9 ? `${(ns / 1e6).toFixed(3)} ms`
   : `${(ns / 1e9).toFixed(3)} s`;

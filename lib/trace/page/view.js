@@ -12,7 +12,7 @@ const view = (() => {
       if (heading !== null) height += ROW;
       group = place.group;
       const tall = Math.max(1, lane.rows) * ROW;
-      rows.push({trace, lane, y: height, height: tall, title: i === 0 ? place.name : '', heading, first: i === 0});
+      rows.push({trace, lane, y: height, height: tall, title: i === 0 || lane.name !== place.name ? lane.name : '', heading, first: i === 0});
       height += tall;
     });
     height += several ? 5 : 1;
@@ -42,7 +42,8 @@ const view = (() => {
       pen.fillStyle = css.line;
       pen.fillRect(Math.round(x(t)), AXIS - 5, 1, h);
       pen.fillStyle = css.dim;
-      pen.fillText(time(Math.round(t)), x(t) + 3, AXIS - 8);
+      const text = time(Math.round(t));
+      if (x(t) + 3 + pen.measureText(text).width <= w) pen.fillText(text, x(t) + 3, AXIS - 8);
     }
   };
   const bars = row => {
@@ -92,7 +93,7 @@ const view = (() => {
       pen.lineWidth = 1;
       pen.beginPath();
       let y = row.y + row.height - 2;
-      pen.moveTo(Math.max(LABEL, x(0)), y);
+      pen.moveTo(Math.max(LABEL, x(-row.trace.before)), y);
       for (const m of list) {
         pen.lineTo(Math.max(LABEL, x(m.ns)), y);
         y = row.y + row.height - 2 - (row.height - 4) * m.number / top;
