@@ -46,7 +46,8 @@ Result<std::unique_ptr<Device>, Diagnostic> open(const Options& o, Ordering orde
 /// One of several files and orderings: what is wrong with it, on standard error.
 class Job {
  public:
-  Job(const Options& o, const std::string& path, const Schedule& s) : options_(o), path_(path), schedule_(s) {}
+  Job(const Options& o, const std::string& path, const Schedule& s, const SourceMap& map)
+      : options_(o), path_(path), schedule_(s), map_(map) {}
 
   int run(Ordering order) {
     std::optional<trace::Recorder> recorder;
@@ -88,6 +89,10 @@ class Job {
     elapsed_ = result.elapsed;
     for (auto f : result.findings) {
       f.message += context(order);
+      if (const auto spot = stopped_at(f.where, **device, *bound); spot.line != 0) {
+        f.where = std::to_string(spot.line) + ":" + std::to_string(spot.column) + map_.contexts[spot.context] + ": " +
+                  f.where;
+      }
       say(f);
     }
     for (const auto& [range, file] : wanted) {
@@ -99,8 +104,20 @@ class Job {
     return result ? kOk : kFindings;
   }
   void say(Diagnostic d) const {
-    d.where = shown(path_) + (d.where.empty() ? "" : ": " + d.where);
+    const bool line = !d.where.empty() && d.where[0] >= '0' && d.where[0] <= '9';
+    d.where = shown(path_) + (d.where.empty() ? "" : (line ? ":" : ": ") + d.where);
     report(d);
+  }
+  /// The line of the packet at which this queue has stopped: of its first round, behind which the ring may have been padded.
+  SourceMap::Spot stopped_at(const std::string& name, const Device& device, const Bound& bound) const {
+    for (std::size_t q = 0; q < schedule_.queues.size(); ++q) {
+      const auto& queue = schedule_.queues[q];
+      if (to_string(queue.place) + "." + queue.name != name) continue;
+      const auto fault = device.fault(bound.queue(q));
+      const auto bytes = std::min(queue.dwords.size(), bound.queue(q).memory().dwords.size()) * 4;
+      if (fault && fault->dword_count != 0 && fault->position < bytes) return map_.packet(q, fault->position / 4);
+    }
+    return {};
   }
   /// Which of several orderings it was.
   std::string context(Ordering order) const {
@@ -124,6 +141,7 @@ class Job {
   const Options& options_;
   const std::string& path_;
   const Schedule& schedule_;
+  const SourceMap& map_;
   std::chrono::nanoseconds elapsed_{};
 };
 
@@ -133,7 +151,7 @@ std::string in_ms(std::chrono::nanoseconds t) {
   return text;
 }
 
-int one(const Options& o, const std::string& path, const Schedule& s, Output& out) {
+int one(const Options& o, const std::string& path, const Schedule& s, const SourceMap& map, Output& out) {
   if (expects_finding(s)) {
     for (const auto& e : s.expectations)
       if (e.kind == Schedule::Expectation::Kind::finding)
@@ -142,7 +160,7 @@ int one(const Options& o, const std::string& path, const Schedule& s, Output& ou
     return kFindings;
   }
   const auto order = o.order.value_or(Ordering::strict);
-  Job job{o, path, s};
+  Job job{o, path, s, map};
   const int code = job.run(order);
   if (code != kOk) return code;
   const auto n = s.expectations.size();
@@ -180,7 +198,7 @@ int test(const Options& o, Output& out) {
     // Engines behind a driver have the ordering that they have.
     for (const auto order : {Ordering::strict, Ordering::rocr, Ordering::adversarial})
       if (good && !wrong && (o.device == Kind::kfd ? order == Ordering::strict : !o.order || *o.order == order))
-        good = Job{o, path, *s}.run(order) == kOk;
+        good = Job{o, path, *s, map}.run(order) == kOk;
     out.text() += (good ? "passed: " : "FAILED: ") + shown(path) + "\n";
     ++(good ? passed : failed);
   }
@@ -220,9 +238,12 @@ int run(const Options& o) {
   } else {
     const auto text = read_text(o.paths[0]);
     if (!text) return report(text.error()), kInput;
-    const auto s = load_schedule(o.paths[0], *text, o.parse);
+    SourceMap map;
+    auto parse = o.parse;
+    parse.map = &map;
+    const auto s = load_schedule(o.paths[0], *text, parse);
     if (!s) return kInput;
-    code = one(o, o.paths[0], *s, out);
+    code = one(o, o.paths[0], *s, map, out);
   }
   return out.close() ? code : out.exit_code();
 }
