@@ -19,6 +19,7 @@
 #include "sweep.hpp"
 #include "table.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
 #include <chrono>
@@ -55,6 +56,13 @@ void listen() {
     action.sa_flags = static_cast<int>(SA_RESETHAND);
     ::sigaction(s, &action, nullptr);
   }
+}
+
+/// A descriptor of these three that was closed would be given to the next file that is opened, and the table would be written
+/// to it. Now it is one that refuses what it was closed for.
+void keep_three_open() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 void report(const Diagnostic& d) { std::fputs((to_string(d) + "\n").c_str(), stderr); }
@@ -247,6 +255,7 @@ class Program {
 };
 
 int run(int argc, char** argv) {
+  keep_three_open();
   listen();
   const auto given = parse(argc, argv);
   if (const auto* wrong = std::get_if<Diagnostic>(&given)) return report(*wrong), kUsage;

@@ -34,7 +34,12 @@ std::optional<sdma::Diagnostic> unknown_word(const CLI::App& app, int argc, char
   for (int i = 1; i < argc; ++i) {
     const std::string_view all = argv[i], word = all.substr(0, all.find('='));
     if (all == "--") break;
-    if (!word.starts_with("--") || std::find(known.begin(), known.end(), word) != known.end()) continue;
+    if (!word.starts_with("--")) continue;
+    // The parser would take the next word for it.
+    if (all.size() == word.size() + 1)
+      return sdma::Diagnostic{
+          .where = std::string(word), .message = "its value is empty", .hint = "collective_perf --help"};
+    if (std::find(known.begin(), known.end(), word) != known.end()) continue;
     sdma::detail::Nearest nearest{word};
     for (const auto& k : known) nearest.offer(k);
     return sdma::Diagnostic{
@@ -81,7 +86,7 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
              g.set.emplace_back(word.substr(0, equals), word.substr(equals + 1));
            }
          },
-         "of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group")
+         "of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; several times")
       ->type_name("NAME=VALUE")
       ->type_size(1)
       ->allow_extra_args(false)
@@ -90,8 +95,8 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
        "a node in software (unless given), the kernel driver's, or a model of one");
   text("--order", g.order, "strict|rocr|adversarial",
        "how weakly the software node orders packets, strict unless given");
-  text("--seed", g.seed, "N", "of what an ordering leaves open");
-  text("--timeout", g.timeout, "TIME", "how long a round may take, 30s unless given");
+  text("--seed", g.seed, "N", "of what an ordering leaves open, 0 unless given");
+  text("--timeout", g.timeout, "TIME", "how long a round may take: 10s, 250ms, 50us; 30s unless given");
   text("--table", g.table, "FILE", "what auto chooses by; else variants.txt");
   text("--machine", g.machine, "FILE", "what is simulated; else MI300X");
   app.add_flag("--tune", g.tune, "simulate all variants, and print the table that auto chooses by");
@@ -105,7 +110,11 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
     return Answer{app.version() + "\n"};
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return Answer{app.help()};
-    return sdma::Diagnostic{.where = "collective_perf", .message = e.what(), .hint = "collective_perf --help"};
+    constexpr std::string_view kTwice = ": At Most 1 required but received ";
+    std::string said = e.what();
+    if (const auto at = said.find(kTwice); at != said.npos)
+      said = said.substr(0, at) + " is given " + said.substr(at + kTwice.size()) + " times, and means one thing";
+    return sdma::Diagnostic{.where = "collective_perf", .message = said, .hint = "collective_perf --help"};
   }
   // An empty value is one that was given, and not what "not given" means.
   for (const auto* o : app.get_options())
