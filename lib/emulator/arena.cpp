@@ -6,10 +6,27 @@
 #include <linux/falloc.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cstdio>
 
 namespace sdma::emulator {
+namespace {
+
+constexpr std::uint64_t kPassed = std::uint64_t{63} << 32;
+constexpr off_t passed_at(std::uint32_t number) noexcept {
+  return static_cast<off_t>(kPassed + number * std::uint64_t{sizeof(Passed)});
+}
+
+}  // namespace
+
+bool read_passed(int arena, std::uint32_t number, Passed* out) noexcept {
+  return ::pread(arena, out, sizeof *out, passed_at(number)) == sizeof *out && out->nonce != 0;
+}
+
+bool write_passed(int arena, std::uint32_t number, const Passed& p) noexcept {
+  return ::pwrite(arena, &p, sizeof p, passed_at(number)) == sizeof p;
+}
 
 Arena::Arena() {
   constexpr off_t kBytes = off_t{1} << 56;
@@ -40,7 +57,7 @@ int Arena::open_node(std::uint64_t tag, int flags) const noexcept {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd_);
   const int fd = SDMA_REAL(open)(path, flags & (O_ACCMODE | O_CLOEXEC | O_NONBLOCK));
-  if (fd >= 0) ::lseek(fd, static_cast<off_t>(tag), SEEK_SET);
+  if (fd >= 0) SDMA_REAL(lseek)(fd, static_cast<off_t>(tag), SEEK_SET);
   return fd;
 }
 
@@ -49,7 +66,13 @@ std::uint64_t Arena::reserve(std::uint64_t bytes) noexcept {
 }
 
 std::byte* Arena::view(std::uint64_t offset, std::uint64_t bytes) const noexcept {
-  void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, static_cast<off_t>(offset));
+  return view_of({fd_, offset}, bytes);
+}
+
+std::byte* Arena::view_of(Place at, std::uint64_t bytes) noexcept {
+  // Not the function that stands in front of mmap: it takes offsets of a DMABUF for offsets in the object.
+  void* p = reinterpret_cast<void*>(
+      ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, at.fd, at.offset));
   if (p == MAP_FAILED) return nullptr;
   ::madvise(p, bytes, MADV_DONTFORK);
   return static_cast<std::byte*>(p);
@@ -59,6 +82,25 @@ void Arena::drop(std::byte* view, std::uint64_t bytes) noexcept { ::munmap(view,
 
 void Arena::punch(std::uint64_t offset, std::uint64_t bytes) const noexcept {
   ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+}
+
+void Arena::stand_for(std::uint64_t offset, std::uint64_t bytes, Place place) {
+  const std::lock_guard lock(stands_mutex_);
+  stands_[offset] = {bytes, place};
+}
+
+void Arena::stands_no_more(std::uint64_t offset) noexcept {
+  const std::lock_guard lock(stands_mutex_);
+  stands_.erase(offset);
+}
+
+std::optional<Place> Arena::stands_for(std::uint64_t offset) const noexcept {
+  const std::lock_guard lock(stands_mutex_);
+  auto it = stands_.upper_bound(offset);
+  if (it == stands_.begin()) return {};
+  --it;
+  if (offset - it->first >= it->second.bytes) return {};
+  return Place{it->second.place.fd, it->second.place.offset + (offset - it->first)};
 }
 
 }  // namespace sdma::emulator

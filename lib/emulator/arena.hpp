@@ -4,10 +4,14 @@
 //
 //   offset  (g+1) << 32                doorbells of GPU g: at multiples of 4 GiB, since libhsakmt 5.2.3 cuts offsets there
 //           (g+1) << 32 | 1 MiB        the page of remapped registers (HDP flush) of GPU g
+//           63 << 32                   what has been passed on to other processes: a record an object
 //           64 << 32 ...               memory objects, one behind another; an offset is never used twice
 //
+// Memory of another process's arena, imported here, has an offset of ours that stands for pages of theirs: the only mapping
+// calls that are looked at (interpose_map.cpp).
+//
 // A descriptor is known by the memfd's inode, so it may be dup'ed and passed on. Which node it stands for is its file
-// position, which all dups share: 0 for /dev/kfd, the minor for a render node.
+// position, which all dups share: 0 for /dev/kfd, else a tag (node.hpp).
 //
 // Our own view of an object stays mapped until the object is freed and no engine can be inside it. Forked children do not
 // get our views (MADV_DONTFORK), and the memory goes with the last descriptor and mapping: however the program ends.
@@ -17,6 +21,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
 
 namespace sdma::emulator {
 
@@ -25,6 +32,21 @@ inline constexpr std::uint64_t kDoorbellBytes = 8192;  ///< of a process on one 
 
 constexpr std::uint64_t doorbell_offset(std::uint32_t gpu) noexcept { return std::uint64_t{gpu + 1} << 32; }
 constexpr std::uint64_t register_offset(std::uint32_t gpu) noexcept { return doorbell_offset(gpu) | 1u << 20; }
+
+/// What an object that was exported is: kept in the arena itself, so that any process that has a descriptor of it can read it.
+struct Passed {
+  std::uint64_t nonce{};  ///< never 0; in an IPC handle, too: a number that is used again is another object
+  std::uint64_t offset{}, bytes{};
+  std::uint32_t gpu{}, flags{};
+};
+bool read_passed(int arena, std::uint32_t number, Passed*) noexcept;
+bool write_passed(int arena, std::uint32_t number, const Passed&) noexcept;
+
+/// A place in some arena: a descriptor and an offset.
+struct Place {
+  int fd{};
+  std::uint64_t offset{};
+};
 
 class Arena {
  public:
@@ -45,6 +67,13 @@ class Arena {
   /// Gives the pages back to the machine.
   void punch(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   int fd() const noexcept { return fd_; }
+  /// Our view of a piece of any arena.
+  static std::byte* view_of(Place, std::uint64_t bytes) noexcept;
+  /// From now on `bytes` at our `offset` stand for another's. The descriptor stays the caller's.
+  void stand_for(std::uint64_t offset, std::uint64_t bytes, Place);
+  void stands_no_more(std::uint64_t offset) noexcept;
+  /// What a mapping at `offset` really is; none: our own pages.
+  std::optional<Place> stands_for(std::uint64_t offset) const noexcept;
   /// In a forked child: closes our descriptor, so that only the parent's memory counts.
   void abandon() noexcept;
 
@@ -53,6 +82,12 @@ class Arena {
   dev_t dev_{};
   ino_t inode_{};
   std::atomic<std::uint64_t> next_{std::uint64_t{64} << 32};
+  struct Stand {
+    std::uint64_t bytes{};
+    Place place{};
+  };
+  mutable std::mutex stands_mutex_;
+  std::map<std::uint64_t, Stand> stands_;
 };
 
 /// The name of a memfd of ours, as /proc/PID/fd shows it: how a descriptor from another process is known.

@@ -16,20 +16,33 @@
 namespace sdma::emulator {
 namespace {
 
-enum DrmNr : unsigned { kVersion = 0x00, kGetClient = 0x05, kAmdgpuInfo = 0x45 };
+enum DrmNr : unsigned {
+  kVersion = 0x00,
+  kUnique,
+  kMagic,
+  kGetClient = 0x05,
+  kSetVersion = 0x07,
+  kGetCap = 0x0c,
+  kAmdgpuInfo = 0x45
+};
+enum Capability : std::uint64_t { kSyncObject = 0x13, kSyncTimeline = 0x14 };
 enum Query : std::uint32_t {
   kAccelWorking = 0x00,
   kHwIpInfo = 0x02,
   kHwIpCount = 0x03,
   kTimestamp = 0x05,
   kFwVersion = 0x0e,
+  kBytesMoved = 0x0f,
   kVramUsage = 0x10,
   kGttUsage = 0x11,
   kVramGtt = 0x14,
   kReadMmr = 0x15,
   kDevInfo = 0x16,
   kVisibleVramUsage = 0x17,
+  kEvictions = 0x18,
   kMemoryInfo = 0x19,
+  kCpuPageFaults = 0x1e,
+  kVramLost = 0x1f,
 };
 
 struct Version {
@@ -54,6 +67,11 @@ struct Info {
   };
 };
 static_assert(sizeof(Info) == 32);
+
+struct Cap {
+  std::uint64_t capability, value;
+};
+enum Firmware : std::uint32_t { kFirstFirmware = 0x01, kMec = 0x08, kSdma = 0x0b, kLastFirmware = 0x1a };
 
 /// Kinds of engines, as the driver counts them, and what it says of one kind. Rings of graphics: there are none to submit to.
 constexpr std::uint32_t kDmaIp = 2;
@@ -113,7 +131,24 @@ DeviceInfo device_info(const SysfsGpu& g) {
   return d;
 }
 
-int info(const SysfsGpu& g, std::uint32_t engines, std::uint64_t vram, const Info& i) {
+/// 0, or the errno of one that no driver knows. What an accelerator without graphics does not have is of version 0.
+int firmware(const SysfsGpu& g, std::uint32_t engines, const Info& i, std::uint32_t& version) {
+  const auto type = i.firmware.type, index = i.firmware.index;
+  if (type < kFirstFirmware || type > kLastFirmware) return EINVAL;
+  if ((type == kMec && index > 1) || (type == kSdma && index >= engines)) return EINVAL;
+  version = type == kSdma ? g.sdma_firmware : type == kMec ? g.firmware : 0;
+  return 0;
+}
+
+int info(std::size_t index, const Info& i) {
+  const auto& g = tree().node().gpus[index];
+  const auto& gpu = tree().node().topology.gpus[index];
+  const auto engines = gpu.engines();
+  const auto vram = gpu.memory_bytes;
+  auto* process = Node::made();
+  const auto used = process ? process->memory.gpu(static_cast<std::uint32_t>(index)).used : 0;
+  const auto host = process ? process->memory.host_bytes() : vram;
+  if (i.bytes == 0 || i.pointer == 0) return EINVAL;
   switch (i.query) {
     case kAccelWorking: {
       const std::uint32_t yes = 1;
@@ -132,7 +167,8 @@ int info(const SysfsGpu& g, std::uint32_t engines, std::uint64_t vram, const Inf
       return answer(i, zeros.data(), i.registers.count * sizeof zeros[0]);
     }
     case kFwVersion: {
-      const std::uint32_t versions[2] = {i.firmware.type == 0x0b ? g.sdma_firmware : g.firmware, 0};
+      std::uint32_t versions[2]{};
+      if (const int error = firmware(g, engines, i, versions[0])) return error;
       return answer(i, versions, sizeof versions);
     }
     case kHwIpInfo: {
@@ -155,17 +191,22 @@ int info(const SysfsGpu& g, std::uint32_t engines, std::uint64_t vram, const Inf
       return answer(i, &now, sizeof now);
     }
     case kVramGtt: {
-      const std::uint64_t bytes[3] = {vram, vram, vram};
+      const std::uint64_t bytes[3] = {vram, vram, host};
       return answer(i, bytes, sizeof bytes);
     }
-    case kGttUsage:
     case kVisibleVramUsage:
-    case kVramUsage: {
-      const std::uint64_t used = 0;
-      return answer(i, &used, sizeof used);
+    case kVramUsage: return answer(i, &used, sizeof used);
+    case kGttUsage:
+    case kBytesMoved:
+    case kEvictions:
+    case kCpuPageFaults:
+    case kVramLost: {
+      const std::uint64_t none = 0;
+      return answer(i, &none, i.query == kVramLost ? sizeof(std::uint32_t) : sizeof none);
     }
     case kMemoryInfo: {
-      const std::uint64_t heaps[12] = {vram, vram, 0, vram, vram, vram, 0, vram, vram, vram, 0, vram};
+      const std::uint64_t heaps[12] = {vram, vram - used,  used, vram / 4 * 3, vram, vram - used,
+                                       used, vram / 4 * 3, host, host,         0,    host / 4 * 3};
       return answer(i, heaps, sizeof heaps);
     }
     default: return EINVAL;
@@ -174,9 +215,16 @@ int info(const SysfsGpu& g, std::uint32_t engines, std::uint64_t vram, const Inf
 
 }  // namespace
 
-int drm_ioctl(std::uint64_t minor, unsigned long request, void* argument) {
+std::size_t gpu_of_minor(std::uint32_t minor) noexcept {
+  const auto& gpus = tree().node().gpus;
+  const auto first = gpus.front().render_minor;
+  return minor < first ? minor : minor - first;
+}
+
+int drm_ioctl(std::uint32_t minor, unsigned long request, void* argument) {
   const auto& node = tree().node();
-  const auto g = static_cast<std::size_t>(minor - node.gpus.front().render_minor);
+  const auto g = gpu_of_minor(minor);
+  const bool render = minor >= node.gpus.front().render_minor;
   if (_IOC_TYPE(request) != 'd' || g >= node.gpus.size()) return ENOTTY;
   const auto user = reinterpret_cast<std::uint64_t>(argument);
   alignas(8) std::array<std::byte, 64> args{};
@@ -186,15 +234,22 @@ int drm_ioctl(std::uint64_t minor, unsigned long request, void* argument) {
   switch (_IOC_NR(request)) {
     case kVersion: error = version(*reinterpret_cast<Version*>(args.data())); break;
     case kGetClient: {
-      // Render nodes need no authentication.
+      if (render) return EACCES;
       auto& c = *reinterpret_cast<Client*>(args.data());
       if (c.index != 0) return EINVAL;
       c.auth = 1;
       break;
     }
-    case kAmdgpuInfo:
-      return info(node.gpus[g], node.topology.gpus[g].engines(), node.topology.gpus[g].memory_bytes,
-                  *reinterpret_cast<const Info*>(args.data()));
+    case kUnique:
+    case kMagic:
+    case kSetVersion: return render ? EACCES : EINVAL;  // who is master of a display that there is not
+    case kGetCap: {
+      auto& c = *reinterpret_cast<Cap*>(args.data());
+      if (c.capability == 0 || c.capability > kSyncTimeline) return EINVAL;
+      c.value = c.capability == kSyncObject || c.capability == kSyncTimeline;
+      break;
+    }
+    case kAmdgpuInfo: return info(g, *reinterpret_cast<const Info*>(args.data()));
     default: return EINVAL;
   }
   return error == 0 && !to_user(user, args.data(), bytes) ? EFAULT : error;

@@ -112,6 +112,12 @@ void Events::memory_fault(const kfd::MemoryException& fault) noexcept {
     }
 }
 
+void Events::hw_exception() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (auto& [n, e] : events_)
+    if (e->type == kfd::kEventHwException) signal(*e);
+}
+
 int Events::wait(kfd::WaitEvents& args, std::span<kfd::EventData> data) {
   using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + std::chrono::milliseconds(args.timeout_ms);

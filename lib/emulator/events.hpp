@@ -38,6 +38,8 @@ class Events {
   void interrupt(std::uint32_t id) noexcept;
   /// A VM fault: raises every memory event of the process.
   void memory_fault(const kfd::MemoryException&) noexcept;
+  /// A queue that cannot go on: raises every exception event of the process.
+  void hw_exception() noexcept;
 
  private:
   struct Waiter {

@@ -49,7 +49,7 @@ DIR* list(const std::string& path, const Entry& e, int fd) {
   }
   auto* l = new Listing{.fd = fd};
   l->names = {{".", &e}, {"..", &e}};
-  for (const auto& child : e.children) l->names.emplace_back(child, tree().find(path + "/" + child));
+  for (const auto& child : e.children) l->names.emplace_back(child, tree().find(path + "/" + child, false));
   auto& o = open_listings();
   const std::lock_guard lock(o.mutex);
   o.all.push_back(l);
@@ -57,7 +57,7 @@ DIR* list(const std::string& path, const Entry& e, int fd) {
 }
 
 unsigned char type_of(const Entry& e) {
-  return e.kind == Kind::directory ? DT_DIR : e.kind == Kind::text ? DT_REG : DT_CHR;
+  return e.kind == Kind::directory ? DT_DIR : e.kind == Kind::text ? DT_REG : e.kind == Kind::link ? DT_LNK : DT_CHR;
 }
 
 dirent* next(Listing& l) {

@@ -31,7 +31,7 @@ int filled_memfd(const char* name, std::string_view text, int flags) {
     errno = ENOMEM;
     return -1;
   }
-  ::lseek(fd, 0, SEEK_SET);
+  SDMA_REAL(lseek)(fd, 0, SEEK_SET);
   SDMA_REAL(fcntl)(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return fd;
 }
@@ -52,12 +52,13 @@ int open_entry(std::string_view path, const Entry& e, int flags) {
       if ((flags & O_DIRECTORY) != 0) return fail(ENOTDIR);
       return writes ? fail(EACCES) : filled_memfd((kFileName + std::to_string(e.inode)).c_str(), e.text, flags);
     case Kind::kfd:
-    case Kind::render: break;
+    case Kind::drm:
+    case Kind::link: break;  // links are followed before
   }
   if ((flags & O_DIRECTORY) != 0) return fail(ENOTDIR);
   if (e.kind == Kind::kfd) override_old_runtime();
   auto* n = Node::get();
-  return n ? n->open_node(e.minor, flags) : fail(ENOMEM);
+  return n ? n->open_node(e.kind == Kind::drm ? kDrmNode | e.minor : 0, flags) : fail(ENOMEM);
 }
 
 std::uint64_t file_inode(int fd) {
@@ -82,17 +83,17 @@ std::string directory_path(int fd) {
   return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
 }
 
-Found find_entry(int dirfd, const char* path) {
+Found find_entry(int dirfd, const char* path, bool follow) {
   if (!path) return {};
   if (path[0] == '/') {
     if (!Tree::concerns(path)) return {};
-    return {tree().find(path), path};
+    return {tree().find(path, follow), path};
   }
   if (dirfd == AT_FDCWD) return {};
   auto from = directory_path(dirfd);
   if (from.empty()) return {};
   if (path[0] != 0) from.append("/").append(path);
-  return {tree().find(from), from};
+  return {tree().find(from, follow), from};
 }
 
 }  // namespace sdma::emulator
@@ -172,7 +173,8 @@ extern "C" [[gnu::visibility("default")]] int ioctl(int fd, unsigned long reques
     const int before = errno;
     if (const auto device = device_of(fd)) {
       // The interfaces are told apart by the node, as in the kernel, not by the number.
-      const int error = device->minor != 0        ? drm_ioctl(device->minor, request, argument)
+      const int error = is_dmabuf(*device)        ? ENOTTY
+                        : is_drm(*device)         ? drm_ioctl(number(*device), request, argument)
                         : device->node == nullptr ? EBADF
                                                   : kfd_ioctl(*device->node, request, argument);
       if (error == 0) {

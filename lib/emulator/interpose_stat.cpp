@@ -33,7 +33,11 @@ template <class Stat> void fill(Stat& s, const Entry& e) {
       s.st_mode = S_IFCHR | 0666;
       s.st_rdev = makedev(kKfdMajor, 0);
       break;
-    case Kind::render:
+    case Kind::link:
+      s.st_mode = S_IFLNK | 0777;
+      s.st_size = static_cast<off_t>(e.text.size());
+      break;
+    case Kind::drm:
       s.st_mode = S_IFCHR | 0666;
       s.st_rdev = makedev(kDrmMajor, e.minor);
       break;
@@ -45,9 +49,14 @@ template <class Stat> void disguise(int fd, Stat& s) {
   if (!S_ISREG(s.st_mode) || s.st_nlink != 0) return;
   const int before = errno;
   if (const auto d = device_of(fd)) {
-    Entry e{.kind = d->minor != 0 ? Kind::render : Kind::kfd, .minor = static_cast<std::uint32_t>(d->minor)};
-    e.inode = s.st_ino + d->minor;
-    fill(s, e);
+    if (is_dmabuf(*d)) {
+      Passed p;
+      if (read_passed(fd, number(*d), &p)) s.st_size = static_cast<off_t>(p.bytes);
+    } else {
+      Entry e{.kind = is_drm(*d) ? Kind::drm : Kind::kfd, .minor = number(*d)};
+      e.inode = s.st_ino + d->tag;
+      fill(s, e);
+    }
   } else if (const auto path = directory_path(fd); !path.empty()) {
     if (const auto* e = tree().find(path)) fill(s, *e);
   } else if (const auto inode = file_inode(fd); inode != 0) {
@@ -59,8 +68,8 @@ template <class Stat> void disguise(int fd, Stat& s) {
   errno = before;
 }
 
-template <class Stat, class Real> int by_path(int dirfd, const char* path, Stat* s, Real real) {
-  const auto found = find_entry(dirfd, path);
+template <class Stat, class Real> int by_path(int dirfd, const char* path, Stat* s, Real real, bool follow = true) {
+  const auto found = find_entry(dirfd, path, follow);
   if (!found.entry) return real();
   fill(*s, *found.entry);
   return 0;
@@ -72,8 +81,14 @@ template <class Stat, class Real> int by_fd(int fd, Stat* s, Real real) {
   return r;
 }
 
+ssize_t read_link(const Entry& e, char* buffer, std::size_t bytes) {
+  if (e.kind == Kind::link) return static_cast<ssize_t>(e.text.copy(buffer, bytes));
+  errno = EINVAL;
+  return -1;
+}
+
 int check_access(const Entry& e, int mode) {
-  const bool writable = e.kind == Kind::kfd || e.kind == Kind::render;
+  const bool writable = e.kind == Kind::kfd || e.kind == Kind::drm;
   if (((mode & W_OK) != 0 && !writable) || ((mode & X_OK) != 0 && e.kind != Kind::directory)) {
     errno = EACCES;
     return -1;
@@ -87,14 +102,15 @@ int check_access(const Entry& e, int mode) {
 using namespace sdma::emulator;
 #define SDMA_FRONT extern "C" [[gnu::visibility("default")]]
 
-#define SDMA_STAT(name, Stat)                                                    \
-  SDMA_FRONT int name(const char* path, Stat* s) noexcept {                      \
-    return by_path(AT_FDCWD, path, s, [&] { return SDMA_REAL(name)(path, s); }); \
+#define SDMA_STAT(name, Stat, follow)                                         \
+  SDMA_FRONT int name(const char* path, Stat* s) noexcept {                   \
+    return by_path(                                                           \
+        AT_FDCWD, path, s, [&] { return SDMA_REAL(name)(path, s); }, follow); \
   }
-SDMA_STAT(stat, struct stat)
-SDMA_STAT(stat64, struct stat64)
-SDMA_STAT(lstat, struct stat)
-SDMA_STAT(lstat64, struct stat64)
+SDMA_STAT(stat, struct stat, true)
+SDMA_STAT(stat64, struct stat64, true)
+SDMA_STAT(lstat, struct stat, false)
+SDMA_STAT(lstat64, struct stat64, false)
 
 #define SDMA_FSTAT(name, Stat)                                   \
   SDMA_FRONT int name(int fd, Stat* s) noexcept {                \
@@ -103,25 +119,27 @@ SDMA_STAT(lstat64, struct stat64)
 SDMA_FSTAT(fstat, struct stat)
 SDMA_FSTAT(fstat64, struct stat64)
 
-#define SDMA_FSTATAT(name, Stat)                                                            \
-  SDMA_FRONT int name(int dirfd, const char* path, Stat* s, int flags) noexcept {           \
-    if (path && path[0] == 0 && (flags & AT_EMPTY_PATH) != 0)                               \
-      return by_fd(dirfd, s, [&] { return SDMA_REAL(name)(dirfd, path, s, flags); });       \
-    return by_path(dirfd, path, s, [&] { return SDMA_REAL(name)(dirfd, path, s, flags); }); \
+#define SDMA_FSTATAT(name, Stat)                                                                                     \
+  SDMA_FRONT int name(int dirfd, const char* path, Stat* s, int flags) noexcept {                                    \
+    if (path && path[0] == 0 && (flags & AT_EMPTY_PATH) != 0)                                                        \
+      return by_fd(dirfd, s, [&] { return SDMA_REAL(name)(dirfd, path, s, flags); });                                \
+    return by_path(                                                                                                  \
+        dirfd, path, s, [&] { return SDMA_REAL(name)(dirfd, path, s, flags); }, (flags & AT_SYMLINK_NOFOLLOW) == 0); \
   }
 SDMA_FSTATAT(fstatat, struct stat)
 SDMA_FSTATAT(fstatat64, struct stat64)
 
 // Programs that were linked before glibc 2.33.
-#define SDMA_XSTAT(name, Stat)                                                            \
-  extern "C" int name(int, const char*, Stat*);                                           \
-  SDMA_FRONT int name(int version, const char* path, Stat* s) {                           \
-    return by_path(AT_FDCWD, path, s, [&] { return SDMA_REAL(name)(version, path, s); }); \
+#define SDMA_XSTAT(name, Stat, follow)                                                 \
+  extern "C" int name(int, const char*, Stat*);                                        \
+  SDMA_FRONT int name(int version, const char* path, Stat* s) {                        \
+    return by_path(                                                                    \
+        AT_FDCWD, path, s, [&] { return SDMA_REAL(name)(version, path, s); }, follow); \
   }
-SDMA_XSTAT(__xstat, struct stat)
-SDMA_XSTAT(__xstat64, struct stat64)
-SDMA_XSTAT(__lxstat, struct stat)
-SDMA_XSTAT(__lxstat64, struct stat64)
+SDMA_XSTAT(__xstat, struct stat, true)
+SDMA_XSTAT(__xstat64, struct stat64, true)
+SDMA_XSTAT(__lxstat, struct stat, false)
+SDMA_XSTAT(__lxstat64, struct stat64, false)
 #define SDMA_FXSTAT(name, Stat)                                           \
   extern "C" int name(int, int, Stat*);                                   \
   SDMA_FRONT int name(int version, int fd, Stat* s) {                     \
@@ -139,7 +157,7 @@ SDMA_FRONT int statx(int dirfd, const char* path, int flags, unsigned mask, stru
     disguise(dirfd, s);
     if (s.st_mode == before) return r;
   } else {
-    const auto found = find_entry(dirfd, path);
+    const auto found = find_entry(dirfd, path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
     if (!found.entry) return r;
     fill(s, *found.entry);
   }
@@ -164,14 +182,10 @@ SDMA_FRONT int faccessat(int dirfd, const char* path, int mode, int flags) noexc
   return found.entry ? check_access(*found.entry, mode) : SDMA_REAL(faccessat)(dirfd, path, mode, flags);
 }
 SDMA_FRONT ssize_t readlink(const char* path, char* buffer, std::size_t bytes) noexcept {
-  const auto found = find_entry(AT_FDCWD, path);
-  if (!found.entry) return SDMA_REAL(readlink)(path, buffer, bytes);
-  errno = EINVAL;  // nothing in the tree is a link
-  return -1;
+  const auto found = find_entry(AT_FDCWD, path, false);
+  return found.entry ? read_link(*found.entry, buffer, bytes) : SDMA_REAL(readlink)(path, buffer, bytes);
 }
 SDMA_FRONT ssize_t readlinkat(int dirfd, const char* path, char* buffer, std::size_t bytes) noexcept {
-  const auto found = find_entry(dirfd, path);
-  if (!found.entry) return SDMA_REAL(readlinkat)(dirfd, path, buffer, bytes);
-  errno = EINVAL;
-  return -1;
+  const auto found = find_entry(dirfd, path, false);
+  return found.entry ? read_link(*found.entry, buffer, bytes) : SDMA_REAL(readlinkat)(dirfd, path, buffer, bytes);
 }

@@ -55,6 +55,9 @@ enum class Nr : std::uint8_t {
   runtime_enable,
   dbg_trap,
   end,
+  // Of the driver that ROCm ships with its libraries, not of the kernel's own.
+  ipc_import = 0x80,
+  ipc_export,
 };
 static_assert(static_cast<int>(Nr::dbg_trap) == 0x26);
 
@@ -201,6 +204,18 @@ struct ExportDmabuf {
   std::uint64_t handle;
   std::uint32_t flags, fd;
 };
+struct ImportIpc {
+  std::uint64_t handle, va, mmap_offset;
+  std::uint32_t shared[4];
+  std::uint32_t gpu_id, flags;
+};
+static_assert(sizeof(ImportIpc) == 48);
+struct ExportIpc {
+  std::uint64_t handle;
+  std::uint32_t shared[4];
+  std::uint32_t gpu_id, flags;
+};
+static_assert(sizeof(ExportIpc) == 32);
 struct AllocQueueGws {
   std::uint32_t queue_id, count, first, pad;
 };

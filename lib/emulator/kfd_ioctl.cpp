@@ -119,7 +119,7 @@ int get_tile_config(Node& n, kfd::GetTileConfig& a) {
 int acquire_vm(Node& n, kfd::AcquireVm& a) {
   const auto g = n.memory.index(a.gpu_id);
   const auto device = device_of(static_cast<int>(a.drm_fd));
-  if (g == n.memory.gpus() || !device || device->node != &n || device->minor != tree().node().gpus[g].render_minor)
+  if (g == n.memory.gpus() || !device || device->node != &n || !is_drm(*device) || gpu_of_minor(number(*device)) != g)
     return EINVAL;
   n.memory.gpu(g).acquired = true;
   return 0;
@@ -167,6 +167,8 @@ int available_memory(Node& n, kfd::AvailableMemory& a) {
 int get_dmabuf_info(Node& n, kfd::GetDmabufInfo& a) { return n.memory.dmabuf_info(a); }
 int import_dmabuf(Node& n, kfd::ImportDmabuf& a) { return n.memory.import_dmabuf(a); }
 int export_dmabuf(Node& n, kfd::ExportDmabuf& a) { return n.memory.export_dmabuf(a); }
+int import_ipc(Node& n, kfd::ImportIpc& a) { return n.memory.import_ipc(a); }
+int export_ipc(Node& n, kfd::ExportIpc& a) { return n.memory.export_ipc(a); }
 int runtime_enable(Node&, kfd::RuntimeEnable&) { return 0; }
 
 /// Numbers that a kernel without the feature answers with one errno.
@@ -230,13 +232,20 @@ constexpr auto kCalls = [] {
   at(Nr::dbg_trap) = Typed<refused<EINVAL>>::call();
   return t;
 }();
+constexpr std::array kRocmCalls = {Typed<import_ipc>::call(), Typed<export_ipc>::call()};
+
+const Call* call_of(unsigned nr) noexcept {
+  if (nr < kCalls.size()) return &kCalls[nr];
+  const auto further = nr - static_cast<unsigned>(Nr::ipc_import);
+  return further < kRocmCalls.size() ? &kRocmCalls[further] : nullptr;
+}
 
 }  // namespace
 
 int kfd_ioctl(Node& n, unsigned long request, void* argument) {
-  const auto nr = _IOC_NR(request);
-  if (nr >= kCalls.size()) return ENOTTY;
-  const auto& call = kCalls[nr];
+  const auto* found = call_of(_IOC_NR(request));
+  if (!found) return ENOTTY;
+  const auto& call = *found;
   if (!call.answer) return EINVAL;
   const auto user = reinterpret_cast<std::uint64_t>(argument);
   const std::size_t theirs = _IOC_SIZE(request);

@@ -2,6 +2,7 @@
 
 #include "user.hpp"
 
+#include <unistd.h>
 #include <cerrno>
 
 namespace sdma::emulator {
@@ -15,6 +16,16 @@ Deadline patience() noexcept { return Deadline::in(std::chrono::seconds(60)); }
 std::uint64_t page_up(std::uint64_t n) noexcept { return (n + kPage - 1) & ~(kPage - 1); }
 
 }  // namespace
+
+Pages::~Pages() {
+  if (view) Arena::drop(view, bytes);
+  if (foreign >= 0) {
+    arena.stands_no_more(offset);
+    ::close(foreign);
+  } else if (view && !keep) {
+    arena.punch(offset, bytes);
+  }
+}
 
 Memory::Memory(Arena& a, const SysfsNode& n) : arena_(a), node_(n) {
   for (std::uint32_t g = 0; g < n.gpus.size(); ++g) {
@@ -64,11 +75,12 @@ int Memory::make_pages(Object& o) {
   auto& used = vram ? gpus_[o.gpu]->used : host_used_;
   const auto all = vram ? node_.topology.gpus[o.gpu].memory_bytes : host_bytes();
   if (used > all || bytes > all - used) return ENOMEM;
-  o.pages = std::make_shared<Pages>(Pages{.arena = arena_, .offset = arena_.reserve(bytes), .bytes = bytes});
+  o.pages = std::make_shared<Pages>(arena_, arena_.reserve(bytes), bytes);
   o.pages->view = arena_.view(o.pages->offset, bytes);
   if (!o.pages->view) return ENOMEM;
   o.host = o.pages->view;
   o.mmap_offset = o.pages->offset;
+  o.pages->counted = true;
   used += bytes;
   return 0;
 }
@@ -105,7 +117,7 @@ int Memory::free(std::uint64_t handle) {
   if (!o) return EINVAL;
   if (o->mapped != 0 || o->pins != 0) return EBUSY;
   // The last object of the pages gives them back: an import keeps an export alive.
-  if (o->pages && o->pages.use_count() == 1)
+  if (o->pages && o->pages.use_count() == 1 && o->pages->counted)
     ((o->flags & kfd::kVram) != 0 ? gpus_[o->gpu]->used : host_used_) -= o->pages->bytes;
   objects_.erase(handle);
   return 0;

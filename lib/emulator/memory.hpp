@@ -27,14 +27,17 @@ namespace sdma::emulator {
 
 /// Pages of the arena, held by one object or, after an export and an import, by several.
 struct Pages {
+  Pages(Arena& a, std::uint64_t at, std::uint64_t n) : arena(a), offset(at), bytes(n) {}
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
   Arena& arena;
-  std::uint64_t offset{}, bytes{};
+  const std::uint64_t offset, bytes;
   std::byte* view{};
-  bool keep{};  ///< others may have them mapped: never given back to the machine
-  ~Pages() {
-    if (view) Arena::drop(view, bytes);
-    if (view && !keep) arena.punch(offset, bytes);
-  }
+  bool counted{};    ///< in what is used of its kind of memory
+  bool keep{};       ///< others may have them mapped: never given back to the machine
+  int foreign = -1;  ///< a descriptor of the arena that they belong to, where it is another process's
+  ~Pages();
 };
 
 struct Object {
@@ -70,10 +73,13 @@ class Memory {
   int map(kfd::MapMemory&, std::span<const std::uint32_t> gpu_ids);
   int unmap(kfd::MapMemory&, std::span<const std::uint32_t> gpu_ids);
   std::uint64_t available(std::uint32_t g) const noexcept;
+  std::uint64_t host_bytes() const noexcept;
 
   int export_dmabuf(kfd::ExportDmabuf&);
   int import_dmabuf(kfd::ImportDmabuf&);
   int dmabuf_info(kfd::GetDmabufInfo&);
+  int export_ipc(kfd::ExportIpc&);
+  int import_ipc(kfd::ImportIpc&);
 
   Object* find(std::uint64_t handle) noexcept;
   /// The object that GPU g sees as exactly [va, va + bytes); with bytes = 0, whatever begins at va.
@@ -83,8 +89,8 @@ class Memory {
   std::byte* doorbells(std::uint32_t g) const noexcept { return doorbells_[g]; }
 
  private:
-  Object* exported(std::uint32_t fd) noexcept;  ///< the object behind a DMABUF of this process
-  std::uint64_t host_bytes() const noexcept;
+  int pass_on(Object&, Passed*);  ///< makes it known to whoever has a descriptor of our arena
+  int take(int arena, std::uint32_t number, const Passed&, std::uint32_t gpu_id, std::uint64_t va, Object*);
   int make_pages(Object&);
   int map_one(Object&, std::uint32_t g);
   void unmap_one(Object&, std::uint32_t g);

@@ -64,7 +64,7 @@ std::optional<Device> device_of(int fd) noexcept {
     std::snprintf(ours, sizeof ours, "/memfd:%s ", kMemfdName);
     if (std::strncmp(name, ours, std::strlen(ours)) != 0) return std::nullopt;
   }
-  const auto at = ::lseek(fd, 0, SEEK_CUR);
+  const auto at = SDMA_REAL(lseek)(fd, 0, SEEK_CUR);
   return Device{own ? n : nullptr, at < 0 ? 0 : static_cast<std::uint64_t>(at)};
 }
 

@@ -41,13 +41,21 @@ class Node {
 
 /// What a descriptor of ours stands for.
 struct Device {
-  Node* node{};           ///< null: inherited through a fork, or another process's
-  std::uint64_t minor{};  ///< 0: /dev/kfd, else that of a render node
+  Node* node{};         ///< null: inherited through a fork, or another process's
+  std::uint64_t tag{};  ///< 0: /dev/kfd; kDrmNode | minor; kDmabuf | number of an object
 };
 std::optional<Device> device_of(int fd) noexcept;
 
+inline constexpr std::uint64_t kDmabuf = std::uint64_t{1} << 40, kDrmNode = std::uint64_t{1} << 32;
+constexpr bool is_dmabuf(const Device& d) noexcept { return (d.tag & kDmabuf) != 0; }
+constexpr bool is_drm(const Device& d) noexcept { return (d.tag & kDrmNode) != 0; }
+/// Of a DRM node, the minor; of a DMABUF, the object's.
+constexpr std::uint32_t number(const Device& d) noexcept { return static_cast<std::uint32_t>(d.tag); }
+
 /// Answers an ioctl as the kernel would: 0 or an errno.
 int kfd_ioctl(Node&, unsigned long request, void* argument);
-int drm_ioctl(std::uint64_t minor, unsigned long request, void* argument);
+int drm_ioctl(std::uint32_t minor, unsigned long request, void* argument);
+/// Which GPU a DRM node with this minor is of: a primary or a render node; none of ours: their number or more.
+std::size_t gpu_of_minor(std::uint32_t minor) noexcept;
 
 }  // namespace sdma::emulator

@@ -12,8 +12,8 @@ struct Found {
   std::string path{};
 };
 
-/// What `path` names, seen from `dirfd` as openat would.
-Found find_entry(int dirfd, const char* path);
+/// What `path` names, seen from `dirfd` as openat would; the link itself if it is one and not to be followed.
+Found find_entry(int dirfd, const char* path, bool follow = true);
 /// Opens it; -1 and errno as open would.
 int open_entry(std::string_view path, const Entry&, int flags);
 /// The inode of a text of ours that is open as `fd`; 0 if it is none.

@@ -2,6 +2,7 @@
 
 #include "aql.hpp"
 #include "options.hpp"
+#include "pm4.hpp"
 #include "user.hpp"
 
 #include <bit>
@@ -11,7 +12,7 @@ namespace sdma::emulator {
 namespace {
 
 constexpr int kNotSupported = 524;  ///< the kernel's ENOTSUPP, which user space has no name for
-constexpr std::uint32_t kFirstComputeDoorbell = 512, kComputeQueues = 192;
+constexpr std::uint32_t kFirstComputeDoorbell = 512, kComputeQueues = 512;
 
 int check(std::uint64_t ring, std::uint32_t bytes, std::uint32_t percentage, std::uint32_t priority) {
   if ((percentage & 0xff) > kfd::kMaxPercentage || priority > kfd::kMaxPriority) return EINVAL;
@@ -42,16 +43,17 @@ int Queues::place(const kfd::CreateQueue& a, Entry& e) const {
       first = a.sdma_engine_id;
       end = first + 1;
       break;
+    case kfd::kQueueCompute:
     case kfd::kQueueComputeAql: break;
     default: return kNotSupported;
   }
-  e.aql = a.type == kfd::kQueueComputeAql;
+  e.type = a.type;
   const auto taken = [&](std::uint32_t engine, std::uint32_t slot) {
     for (const auto& [id, q] : queues_)
-      if (q.gpu == e.gpu && q.aql == e.aql && q.engine == engine && q.slot == slot) return true;
+      if (q.gpu == e.gpu && q.compute() == e.compute() && q.engine == engine && q.slot == slot) return true;
     return false;
   };
-  if (e.aql) {
+  if (e.compute()) {
     e.engine = kComputeEngine.value;
     while (e.slot < kComputeQueues && taken(e.engine, e.slot)) ++e.slot;
     e.doorbell = kFirstComputeDoorbell + e.slot;
@@ -110,19 +112,29 @@ std::uint64_t* Queues::doorbell(const Entry& e) const noexcept {
 
 std::unique_ptr<HwQueue> Queues::make(const kfd::CreateQueue& a, Entry& e, std::uint32_t id) {
   auto& server = *servers_[e.gpu];
-  if (e.aql)
-    return std::make_unique<AqlQueue>(
-        AqlConfig{.id = id,
-                  .gpu = GpuId{e.gpu},
-                  .ring = reinterpret_cast<std::byte*>(e.config.ring.data()),
-                  .packets = e.config.ring.size_bytes() / 64,
-                  .doorbell = doorbell(e),
-                  .wptr = e.wptr,
-                  .rptr = e.config.rptr,
-                  .rptr_va = GpuVa{a.rptr},
-                  .reader = &server.reader(),
-                  .events = &server.events(),
-                  .vm_fault = [&server](GpuVa va) { server.vm_fault(va, Access::read, false); }});
+  const auto vm_fault = [&server](GpuVa va) { server.vm_fault(va, Access::read, false); };
+  if (e.type == kfd::kQueueCompute)
+    return std::make_unique<Pm4Queue>(Pm4Config{.id = id,
+                                                .gpu = GpuId{e.gpu},
+                                                .ring = e.config.ring,
+                                                .doorbell = doorbell(e),
+                                                .wptr = e.wptr,
+                                                .rptr = e.config.rptr,
+                                                .reader = &server.reader(),
+                                                .events = &server.events(),
+                                                .vm_fault = vm_fault});
+  if (e.type == kfd::kQueueComputeAql)
+    return std::make_unique<AqlQueue>(AqlConfig{.id = id,
+                                                .gpu = GpuId{e.gpu},
+                                                .ring = reinterpret_cast<std::byte*>(e.config.ring.data()),
+                                                .packets = e.config.ring.size_bytes() / 64,
+                                                .doorbell = doorbell(e),
+                                                .wptr = e.wptr,
+                                                .rptr = e.config.rptr,
+                                                .rptr_va = GpuVa{a.rptr},
+                                                .reader = &server.reader(),
+                                                .events = &server.events(),
+                                                .vm_fault = vm_fault});
   auto& c = e.config;
   c.reader = &server.reader();
   c.gpu = GpuId{e.gpu};
@@ -141,7 +153,6 @@ int Queues::create(kfd::CreateQueue& a) {
   Entry e{.gpu = memory_.index(a.gpu_id)};
   if (a.type > kfd::kQueueSdmaByEngine) return kNotSupported;
   if (e.gpu == memory_.gpus()) return EINVAL;
-  if (a.type == kfd::kQueueCompute) return kNotSupported;  // PM4: not here
   if (!memory_.gpu(e.gpu).acquired) return ENODEV;
   if (const int error = place(a, e)) return error;
   std::uint32_t id = 0;
@@ -183,7 +194,7 @@ int Queues::update(const kfd::UpdateQueue& a) {
   const bool active = a.ring != 0 && a.ring_bytes != 0 && (a.percentage & 0xff) != 0;
   std::unique_ptr<HwQueue> fresh;
   if (active && (a.ring != e.ring || a.ring_bytes != e.ring_bytes)) {
-    if (e.aql) return EINVAL;
+    if (e.compute()) return EINVAL;
     auto next = e;
     next.pinned.clear();
     if (const int error = ring_of(next, a.ring, a.ring_bytes)) {

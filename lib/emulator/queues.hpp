@@ -30,7 +30,8 @@ class Queues {
  private:
   struct Entry {
     std::uint32_t gpu{}, engine{}, slot{}, doorbell{};
-    bool aql{};
+    std::uint32_t type{};
+    bool compute() const noexcept { return type == kfd::kQueueCompute || type == kfd::kQueueComputeAql; }
     PipelineConfig config{};
     std::uint64_t* wptr{};
     std::uint64_t ring{}, ring_bytes{};

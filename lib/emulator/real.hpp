@@ -8,13 +8,13 @@
 #include <dlfcn.h>
 
 // The static is constant-initialised per call site and filled once; two threads that race store the same value.
-#define SDMA_REAL(name)                                             \
-  ([]() noexcept {                                                  \
-    static decltype(&::name) real = nullptr;                        \
-    auto p = __atomic_load_n(&real, __ATOMIC_RELAXED);              \
-    if (!p) {                                                       \
-      p = reinterpret_cast<decltype(p)>(::dlsym(RTLD_NEXT, #name)); \
-      __atomic_store_n(&real, p, __ATOMIC_RELAXED);                 \
-    }                                                               \
-    return p;                                                       \
+#define SDMA_REAL(name)                                                   \
+  ([]() noexcept {                                                        \
+    static decltype(&::name) real = nullptr;                              \
+    auto call = __atomic_load_n(&real, __ATOMIC_RELAXED);                 \
+    if (!call) {                                                          \
+      call = reinterpret_cast<decltype(call)>(::dlsym(RTLD_NEXT, #name)); \
+      __atomic_store_n(&real, call, __ATOMIC_RELAXED);                    \
+    }                                                                     \
+    return call;                                                          \
   }())

@@ -62,7 +62,7 @@ void Server::change(const std::function<void()>& fn) {
 }
 
 void Server::add(std::unique_ptr<HwQueue> q) {
-  q->evicted = false;
+  q->evicted = evicted_;
   queues_.push_back(std::move(q));
   // Neighbours on an engine are served one after another.
   std::stable_sort(queues_.begin(), queues_.end(), [](const auto& a, const auto& b) { return a->engine < b->engine; });
@@ -169,6 +169,7 @@ Progress Server::round() noexcept {
     if (p == Progress::progressed || result == Progress::idle) result = p;
     if (evict_) {
       for (auto& other : queues_) other->evicted = true;
+      evicted_ = true;
       evict_ = false;
       return Progress::progressed;
     }

@@ -74,6 +74,7 @@ class Server {
   std::vector<std::unique_ptr<HwQueue>> queues_;
   std::array<HwQueue*, kEngines> holders_{};
   bool evict_ = false;
+  bool evicted_ = false;  ///< since a VM fault: queues that are made later do not run either
   bool started_ = false;
   EngineId serving_{};  ///< whose step it is
 

@@ -84,9 +84,10 @@ Entry& Tree::add(std::string path, Entry e) {
   for (auto slash = path.rfind('/'); slash != path.npos && slash != 0; slash = path.rfind('/')) {
     const auto child = path.substr(slash + 1);
     path.resize(slash);
-    if (path == "/sys/devices/virtual" || path == "/sys/class" || path == "/sys/module" || path == "/dev" ||
-        path == "/proc")
-      break;
+    static const std::set<std::string_view> kOfTheMachine = {
+        "/dev",          "/proc",        "/sys/bus/pci/devices", "/sys/bus/pci/drivers",    "/sys/class",
+        "/sys/dev/char", "/sys/devices", "/sys/devices/virtual", "/sys/devices/pci0000:00", "/sys/module"};
+    if (kOfTheMachine.count(path) != 0) break;
     auto [it, fresh] =
         entries_.try_emplace(path, Entry{.kind = Kind::directory, .inode = 0x5d0a0000 + entries_.size()});
     it->second.children.insert(child);
@@ -95,11 +96,53 @@ Entry& Tree::add(std::string path, Entry e) {
   return at;
 }
 
+/// A GPU as a PCI device with two DRM nodes: what libdrm reads to tell one device from another.
+void Tree::add_pci(std::size_t gpu) {
+  const auto& g = node_.gpus[gpu];
+  const auto slot =
+      fmt::format("{:04x}:{:02x}:{:02x}.{}", g.domain, g.location_id >> 8, g.location_id >> 3 & 31, g.location_id & 7);
+  const auto device = "/sys/devices/pci0000:00/" + slot;
+  const auto file = [&](const char* name, std::string text) {
+    add(fmt::format("{}/{}", device, name), {.kind = Kind::text, .text = std::move(text)});
+  };
+  const auto link = [&](std::string from, std::string to) {
+    add(std::move(from), {.kind = Kind::link, .text = std::move(to)});
+  };
+  file("vendor", "0x1002\n");
+  file("device", fmt::format("0x{:04x}\n", g.device_id));
+  file("subsystem_vendor", "0x1002\n");
+  file("subsystem_device", fmt::format("0x{:04x}\n", g.device_id));
+  file("revision", "0x00\n");
+  file("class", "0x120000\n");  // a processing accelerator
+  file("numa_node", "0\n");
+  file("unique_id", fmt::format("{:016x}\n", g.unique_id));
+  file("uevent", fmt::format("DRIVER=amdgpu\nPCI_CLASS=120000\nPCI_ID=1002:{:04X}\nPCI_SUBSYS_ID=1002:{:04X}\n"
+                             "PCI_SLOT_NAME={}\n",
+                             g.device_id, g.device_id, slot));
+  link(device + "/subsystem", "/sys/bus/pci");
+  link(device + "/driver", "/sys/bus/pci/drivers/amdgpu");
+  link("/sys/bus/pci/drivers/amdgpu/" + slot, device);
+  link("/sys/bus/pci/devices/" + slot, device);
+  for (const auto& [name, minor] : {std::pair{fmt::format("card{}", gpu), static_cast<std::uint32_t>(gpu)},
+                                    std::pair{fmt::format("renderD{}", g.render_minor), g.render_minor}}) {
+    const auto at = fmt::format("{}/drm/{}", device, name);
+    add(at + "/dev", {.kind = Kind::text, .text = fmt::format("226:{}\n", minor)});
+    add(at + "/uevent", {.kind = Kind::text,
+                         .text = fmt::format("MAJOR=226\nMINOR={}\nDEVNAME=dri/{}\nDEVTYPE=drm_minor\n", minor, name)});
+    link(at + "/device", device);
+    link(at + "/subsystem", "/sys/class/drm");
+    link("/sys/class/drm/" + name, at);
+    link(fmt::format("/sys/dev/char/226:{}", minor), at);
+    add("/dev/dri/" + name, {.kind = Kind::drm, .minor = minor});
+  }
+}
+
 Tree::Tree() : node_(numbered(shown(), static_cast<std::uint32_t>(::sysconf(_SC_NPROCESSORS_CONF)))) {
   for (auto& [path, text] : to_sysfs(node_))
     add(fmt::format("{}/kfd/topology/{}", kKfd, path), {.kind = Kind::text, .text = text});
-  for (const auto& g : node_.gpus)
-    add(fmt::format("/dev/dri/renderD{}", g.render_minor), {.kind = Kind::render, .minor = g.render_minor});
+  for (std::size_t g = 0; g < node_.gpus.size(); ++g) add_pci(g);
+  add("/sys/class/drm/version", {.kind = Kind::text, .text = "drm 1.1.0 20060810\n"});
+  add(std::string(kClass), {.kind = Kind::link, .text = std::string(kKfd)});
   add("/dev/kfd", {.kind = Kind::kfd});
   add("/proc/modules",
       {.kind = Kind::text, .text = machine_file("/proc/modules") + "amdgpu 16777216 0 - Live 0x0000000000000000\n"});
@@ -111,12 +154,25 @@ Tree::Tree() : node_(numbered(shown(), static_cast<std::uint32_t>(::sysconf(_SC_
   add(module + "holders", {.kind = Kind::directory});
 }
 
-const Entry* Tree::find(std::string_view path) const {
+const Entry* Tree::find(std::string_view path, bool follow) const {
   auto at = normal(path);
-  if (at.starts_with(kClass) && (at.size() == kClass.size() || at[kClass.size()] == '/'))
-    at.replace(0, kClass.size(), kKfd);
-  const auto it = entries_.find(at);
-  return it == entries_.end() ? nullptr : &it->second;
+  // A link of ours goes to something of ours; the machine's own are not looked at.
+  constexpr int kDeepest = 8;
+  for (int depth = 0; depth < kDeepest; ++depth) {
+    auto end = at.find('/', 1);
+    bool moved = false;
+    for (; !moved; end = at.find('/', end + 1)) {
+      const bool last = end == at.npos;
+      const auto it = entries_.find(std::string_view(at).substr(0, end));
+      if (it != entries_.end() && it->second.kind == Kind::link && (!last || follow)) {
+        at = normal(it->second.text + (last ? "" : at.substr(end)));
+        moved = true;
+      } else if (last) {
+        return it == entries_.end() ? nullptr : &it->second;
+      }
+    }
+  }
+  return nullptr;
 }
 
 const Tree& tree() {

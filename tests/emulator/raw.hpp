@@ -99,6 +99,18 @@ struct Client {
   }
 };
 
+/// The process's page of mailboxes: taken by the driver with the first event, for good.
+inline const Memory& event_page(Client& c) {
+  static const Memory page = [&] {
+    const auto m = c.allocate(kfd::kSignalEvents * 8);
+    kfd::CreateEvent first{};
+    first.page_offset = m.handle;
+    call(c.kfd, Nr::create_event, first);
+    return m;
+  }();
+  return page;
+}
+
 /// A queue of a client, with a Ring over it.
 struct Queue {
   Client& client;
