@@ -2,6 +2,7 @@
 // fork leaves. Run on a node of three GPUs at least.
 #include "sdma/device/kfd.hpp"
 
+#include <dlfcn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,6 +58,8 @@ bool contains(const std::string& text, const std::string& part) {
   CHECK(text.find(part) != std::string::npos);
   return text.find(part) != std::string::npos;
 }
+
+bool loads(const std::string& library) { return ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr; }
 
 void replace(std::string& text, const std::string& what, const std::string& by) {
   const auto at = text.find(what);
@@ -137,9 +140,23 @@ TEST_CASE("GPUs that are no gfx94x are left out; a node without one does not ope
 }
 
 TEST_CASE("each GPU says who it is", "[kfd]") {
-  auto d = *KfdDevice::open(options());
+  const auto by_library = *KfdDevice::open(options());
+  auto o = options();
+  o.libdrm = GENERATE("libnothing.so.1", "", "libc.so.6");  // missing, not wanted, another library
+  const auto d = *KfdDevice::open(o);
   REQUIRE(d->gpus().size() == d->topology().gpus.size());
-  for (const auto& g : d->gpus()) {
+  for (std::size_t i = 0; i < d->gpus().size(); ++i) {
+    auto told = by_library->gpus()[i];
+    if (loads(options().libdrm)) CHECK(told.source == options().libdrm);
+    else WARN("no libdrm_amdgpu here");
+    // Both ways give the same.
+    const auto& g = d->gpus()[i];
+    CHECK(g.source == "ioctl");
+    CHECK(told.kernel == g.kernel);
+    CHECK(told.sdma_firmware == g.sdma_firmware);
+    CHECK(told.compute_firmware == g.compute_firmware);
+    CHECK(told.clock_hz == g.clock_hz);
+    CHECK(told.driver == g.driver);
     CHECK(g.driver.find("amdgpu 3.") == 0);
     CHECK(g.sdma_firmware != 0);
     CHECK(g.compute_firmware != 0);

@@ -1,7 +1,18 @@
-// What lib/device/kfd/thunk.hpp says of libhsakmt's ABI, against its headers. Nothing runs: it compiles, or it does not.
+// What lib/device/kfd/thunk.hpp says of libhsakmt's ABI, and drm.hpp of libdrm_amdgpu's, against their headers. Nothing runs: it
+// compiles, or it does not.
+#include "../../lib/device/kfd/drm.hpp"
 #include "../../lib/device/kfd/thunk.hpp"
 
 #include <hsakmt.h>
+
+#if __has_include(<libdrm/amdgpu.h>)
+#include <libdrm/amdgpu.h>
+using DrmGpuInfo = sdma::detail::drm::GpuInfo;
+static_assert(offsetof(amdgpu_gpu_info, asic_id) == offsetof(DrmGpuInfo, asic));
+static_assert(offsetof(amdgpu_gpu_info, num_shader_engines) == offsetof(DrmGpuInfo, shader_engines));
+static_assert(offsetof(amdgpu_gpu_info, gpu_counter_freq) == offsetof(DrmGpuInfo, counter_khz));
+static_assert(sizeof(amdgpu_gpu_info) <= sizeof(sdma::detail::thunk::Grown<DrmGpuInfo>));
+#endif
 
 using namespace sdma;
 namespace t = sdma::detail::thunk;

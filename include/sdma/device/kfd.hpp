@@ -5,7 +5,8 @@
 //   if (!device) return fail(to_string(device.error()));    // what is missing, where, and what to do
 //   Device& d = **device;                                   // from here on as any other: see device/device.hpp
 //
-//   topology, identity   /sys/devices/virtual/kfd, /dev/dri/renderD*      read by us
+//   topology             /sys/devices/virtual/kfd                          read by us
+//   GPU, firmware        libdrm_amdgpu.so.1, loaded likewise; where it is missing, its questions as ioctls on the render nodes
 //   memory, events       libhsakmt.so.1, loaded when a device is opened
 //   queues               hsaKmtCreateQueueExt where libhsakmt has it, else the driver's ioctl on /dev/kfd, by engine id
 //
@@ -26,7 +27,8 @@
 //
 // Faults. A VM fault or a reset takes all of the process's queues on that GPU away, and no completion of the process says
 // anything any more: an access may have been dropped while the FENCE behind it was done. `wait_fault` tells each once,
-// `fault(queue)` says so of every queue of the device, and the GPU gets no new queues. The driver names the GPU and the
+// `fault(queue)` says so of every queue of the device, and the GPU gets no new queues: another device of this process would get
+// some that never run. The driver names the GPU and the
 // page, not the queue nor the packet. It says it late: ask behind a completion, and for the last time when all is done.
 // What hardware never reports (an unknown opcode, a poll that waits for ever) only a deadline finds: sync/wait.hpp.
 //
@@ -50,7 +52,8 @@ class KfdNode;
 }
 
 struct KfdOptions {
-  std::string libhsakmt = "libhsakmt.so.1";  ///< a name for the loader, or a path
+  std::string libhsakmt = "libhsakmt.so.1";   ///< a name for the loader, or a path
+  std::string libdrm = "libdrm_amdgpu.so.1";  ///< likewise; "", or one that cannot be loaded: the ioctls
   std::string kfd = "/dev/kfd";
   std::string render = "/dev/dri/renderD";  ///< a GPU's minor number is added
   std::string topology{kSysfsTopology};
@@ -64,6 +67,7 @@ struct KfdGpu {
   std::uint32_t compute_firmware{};  ///< of the command processor
   std::uint64_t clock_hz{};          ///< of TIMESTAMP
   std::string driver{};              ///< "amdgpu 3.61"
+  std::string source{};              ///< who told the four above: KfdOptions::libdrm, or "ioctl"
 };
 
 class KfdDevice final : public Device {

@@ -1,6 +1,6 @@
 #pragma once
 // The kernel driver's ioctls that no function of libhsakmt gives us, or that an old libhsakmt does not know: queues by
-// engine id (KFD 1.17), waits that keep what the driver says of a fault, and, of a render node, who the GPU is.
+// engine id (KFD 1.17), and waits that keep what the driver says of a fault.
 //
 //   ioctl(kfd, kCreateQueue, &args)      EINTR is the caller's to repeat: retried here by `call`
 //
@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 namespace sdma {
 inline namespace v0 {
@@ -66,15 +65,6 @@ inline constexpr unsigned long kCreateQueue = _IOWR('K', 0x02, CreateQueue),
 
 /// 0, or the errno. What a signal handler interrupts is repeated.
 int call(int fd, unsigned long request, void* args) noexcept;
-
-/// What a render node says of its GPU.
-struct Identity {
-  std::uint32_t sdma_firmware{}, sdma_feature{}, compute_firmware{};
-  std::uint64_t clock_hz{};
-  std::string driver{};  ///< "amdgpu 3.61"
-};
-/// 0, or the errno of the first question that was refused. Firmware that is not told stays 0.
-int identify(int render, Identity&);
 
 }  // namespace detail::kfd
 }  // namespace v0

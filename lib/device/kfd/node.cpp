@@ -98,8 +98,8 @@ std::optional<Diagnostic> KfdNode::look_at_gpus(const KfdOptions& o) {
     const auto path = fmt::format("{}{}", o.render, kernel.render_minor);
     const int render = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (render < 0) return cannot_open(path, errno);
-    kfd::Identity who;
-    const int error = kfd::identify(render, who);
+    drm::Identity who;
+    const int error = drm::identify(render, o.libdrm, who);
     ::close(render);
     if (error != 0)
       return Diagnostic{.where = path,
@@ -111,7 +111,8 @@ std::optional<Diagnostic> KfdNode::look_at_gpus(const KfdOptions& o) {
                            .sdma_feature = who.sdma_feature,
                            .compute_firmware = who.compute_firmware,
                            .clock_hz = g.clock_hz,
-                           .driver = std::move(who.driver)});
+                           .driver = std::move(who.driver),
+                           .source = std::move(who.source)});
   }
   return {};
 }

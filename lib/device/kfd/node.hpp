@@ -9,6 +9,7 @@
 #include "../request.hpp"
 #include "../signal_slots.hpp"
 #include "driver.hpp"
+#include "drm.hpp"
 #include "probe.hpp"
 
 #include <atomic>

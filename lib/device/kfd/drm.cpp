@@ -1,0 +1,131 @@
+#include "drm.hpp"
+
+#include "driver.hpp"
+#include "thunk.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail::drm {
+namespace {
+
+using kfd::call;
+
+struct DrmVersion {
+  std::int32_t major{}, minor{}, patch{}, pad{};
+  std::uint64_t name_bytes{};
+  char* name{};
+  std::uint64_t date_bytes{};
+  char* date{};
+  std::uint64_t text_bytes{};
+  char* text{};
+};
+static_assert(sizeof(DrmVersion) == 64);
+
+struct AmdgpuInfo {
+  std::uint64_t answer{};
+  std::uint32_t answer_bytes{}, query{};
+  std::uint32_t type{}, instance{}, index{}, pad{};
+};
+static_assert(sizeof(AmdgpuInfo) == 32);
+
+constexpr unsigned long kDrmVersion = _IOWR('d', 0x00, DrmVersion), kAmdgpuInfo = _IOW('d', 0x45, AmdgpuInfo);
+constexpr std::uint32_t kFirmware = 0x0e, kDevice = 0x16;  // queries
+constexpr std::size_t kCounterKhz = 28;                    // where the device's answer has its clock
+
+int by_ioctl(int render, Identity& out) {
+  std::array<char, 32> name{};
+  DrmVersion v{.name_bytes = name.size() - 1, .name = name.data()};
+  if (const int error = call(render, kDrmVersion, &v)) return error;
+  out.driver = fmt::format("{} {}.{}", name.data(), v.major, v.minor);
+
+  std::array<std::byte, 512> device{};
+  AmdgpuInfo question{.answer = reinterpret_cast<std::uint64_t>(device.data()),
+                      .answer_bytes = static_cast<std::uint32_t>(device.size()),
+                      .query = kDevice};
+  if (const int error = call(render, kAmdgpuInfo, &question)) return error;
+  std::uint32_t khz = 0;
+  std::memcpy(&khz, device.data() + kCounterKhz, sizeof khz);
+  out.clock_hz = std::uint64_t{khz} * 1000;
+
+  const auto firmware = [&](std::uint32_t type, std::uint32_t& version, std::uint32_t& feature) {
+    std::uint32_t answer[2]{};
+    AmdgpuInfo q{.answer = reinterpret_cast<std::uint64_t>(answer),
+                 .answer_bytes = sizeof answer,
+                 .query = kFirmware,
+                 .type = type};
+    if (call(render, kAmdgpuInfo, &q) != 0) return;
+    version = answer[0];
+    feature = answer[1];
+  };
+  std::uint32_t unused = 0;
+  firmware(kFirmwareSdma, out.sdma_firmware, out.sdma_feature);
+  firmware(kFirmwareMec, out.compute_firmware, unused);
+  out.source = "ioctl";
+  return 0;
+}
+
+/// What is asked of libdrm_amdgpu; results are 0 or a negative errno.
+struct Library {
+  int (*initialize)(int fd, std::uint32_t* major, std::uint32_t* minor, void** device){};
+  int (*deinitialize)(void* device){};
+  int (*gpu_info)(void* device, void* info){};
+  int (*firmware)(void* device, unsigned type, unsigned instance, unsigned index, std::uint32_t* version,
+                  std::uint32_t* feature){};
+};
+
+/// Never unloaded: the handles' bookkeeping is the process's, and others in it may have opened the same GPU.
+std::optional<Library> load(const std::string& name) {
+  void* handle = name.empty() ? nullptr : dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!handle) return {};
+  Library l;
+  bool all = true;
+  const auto take = [&](auto& to, const char* symbol) {
+    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(dlsym(handle, symbol));
+    all = all && to;
+  };
+  take(l.initialize, "amdgpu_device_initialize");
+  take(l.deinitialize, "amdgpu_device_deinitialize");
+  take(l.gpu_info, "amdgpu_query_gpu_info");
+  take(l.firmware, "amdgpu_query_firmware_version");
+  dlclose(handle);
+  if (!all) return {};
+  return l;
+}
+
+int by_library(const Library& l, int render, Identity& out) {
+  std::uint32_t major = 0, minor = 0;
+  void* device = nullptr;
+  if (const int error = l.initialize(render, &major, &minor, &device)) return -error;
+  out.driver = fmt::format("amdgpu {}.{}", major, minor);
+  thunk::Grown<GpuInfo> info;
+  const int error = l.gpu_info(device, &info);
+  if (error == 0) {
+    out.clock_hz = std::uint64_t{info.known.counter_khz} * 1000;
+    std::uint32_t unused = 0;
+    (void)l.firmware(device, kFirmwareSdma, 0, 0, &out.sdma_firmware, &out.sdma_feature);
+    (void)l.firmware(device, kFirmwareMec, 0, 0, &out.compute_firmware, &unused);
+  }
+  (void)l.deinitialize(device);
+  return -error;
+}
+
+}  // namespace
+
+int identify(int render, const std::string& library, Identity& out) {
+  const auto l = load(library);
+  if (!l) return by_ioctl(render, out);
+  out.source = library;
+  return by_library(*l, render, out);
+}
+
+}  // namespace detail::drm
+}  // namespace v0
+}  // namespace sdma

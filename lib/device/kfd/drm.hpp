@@ -1,0 +1,39 @@
+#pragma once
+// Who a render node says its GPU is: through libdrm_amdgpu where it is installed, else by the same questions as ioctls.
+//
+//   Identity who;
+//   const int error = identify(render, "libdrm_amdgpu.so.1", who);    // 0, or the errno of the first question refused
+//   who.source                                                        // "libdrm_amdgpu.so.1", or "ioctl"
+//
+// The library is loaded, not linked, for the reasons of thunk.hpp; a test compares what is stated here of its ABI with its
+// headers. It is missed by nobody: both ways give the same. Any thread; internal to the library.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail::drm {
+
+struct Identity {
+  std::uint32_t sdma_firmware{}, sdma_feature{}, compute_firmware{};
+  std::uint64_t clock_hz{};
+  std::string driver{};  ///< "amdgpu 3.61"
+  std::string source{};
+};
+/// Firmware that is not told stays 0. `library`: a name for the loader, or a path; "" for the ioctls.
+int identify(int render, const std::string& library, Identity&);
+
+inline constexpr std::uint32_t kFirmwareMec = 0x08, kFirmwareSdma = 0x0b;  ///< kinds of firmware
+
+/// struct amdgpu_gpu_info, up to what is asked of it; libraries write more.
+struct GpuInfo {
+  std::uint32_t asic{}, chip_rev{}, external_rev{}, family{};
+  std::uint64_t ids{}, engine_khz{}, memory_khz{};
+  std::uint32_t shader_engines{}, arrays{}, quad_pipes[3]{}, gfx_contexts{}, rb_pipes{}, rb_mask{};
+  std::uint32_t counter_khz{};
+};
+
+}  // namespace detail::drm
+}  // namespace v0
+}  // namespace sdma
