@@ -1,11 +1,13 @@
 #pragma once
-// A place where one thread, or several, sleep until somebody knocks: a futex, and a count so that knocking at an empty place
-// costs no system call.
+// A place where one thread, or several, sleep until somebody knocks: a futex, which tells also whether anybody sleeps, so that
+// knocking at an empty place costs no system call, nor does knocking again before who was woken has run.
 //
 //   sleeper                                   waker
 //   auto t = place.ticket();                  store what is to be seen
 //   look: nothing to do?                      place.knock()
 //   place.sleep(t, deadline)
+//
+//   word   [ knocks | somebody lay down since the last one ]
 //
 // Nothing is lost: a knock between `ticket` and `sleep` changes the ticket, and sleep returns at once. Everything before a
 // knock is seen by who returns from a sleep because of it. Any thread. No errors; early returns are normal.
@@ -26,42 +28,43 @@ namespace detail {
 
 class Parking {
  public:
-  std::uint32_t ticket() const noexcept { return word_.load(std::memory_order_seq_cst); }
+  std::uint32_t ticket() const noexcept { return word_.load(std::memory_order_seq_cst) & ~kAsleep; }
 
   /// Until a knock after `ticket` was taken, or the deadline.
   void sleep(std::uint32_t ticket, Deadline d) noexcept {
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    wait(ticket, d);
-    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    auto now = ticket;
+    if (word_.compare_exchange_strong(now, ticket | kAsleep, std::memory_order_seq_cst) || now == (ticket | kAsleep))
+      wait(ticket | kAsleep, d);
   }
   /// For one whose waker knocks only where somebody sleeps: until a knock or the deadline, unless `changed()` holds already.
   template <class F> void sleep_unless(Deadline d, F changed) noexcept {
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    const auto t = ticket();
-    if (!changed()) wait(t, d);
-    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    const auto now = word_.fetch_or(kAsleep, std::memory_order_seq_cst) | kAsleep;
+    if (!changed()) wait(now, d);
   }
 
   void knock() noexcept {
-    word_.fetch_add(1, std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_seq_cst) != 0)
-      syscall(SYS_futex, address(), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+    auto now = word_.load(std::memory_order_seq_cst);
+    while (!word_.compare_exchange_weak(now, (now & ~kAsleep) + kKnock, std::memory_order_seq_cst)) {}
+    if ((now & kAsleep) != 0) syscall(SYS_futex, address(), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
   }
 
-  bool somebody_sleeps() const noexcept { return sleepers_.load(std::memory_order_seq_cst) != 0; }
+  /// Somebody lay down since the last knock; he may be up again by himself.
+  bool somebody_sleeps() const noexcept { return (word_.load(std::memory_order_seq_cst) & kAsleep) != 0; }
 
  private:
   static_assert(sizeof(std::atomic<std::uint32_t>) == 4 && std::atomic<std::uint32_t>::is_always_lock_free);
   void* address() noexcept { return &word_; }
-  void wait(std::uint32_t ticket, Deadline d) noexcept {
+  static constexpr std::uint32_t kAsleep = 1, kKnock = 2;
+  /// While the word is `now`.
+  void wait(std::uint32_t now, Deadline d) noexcept {
     const auto left = d.left().count();
     if (left <= 0) return;
     const timespec t{.tv_sec = static_cast<std::time_t>(left / 1'000'000'000), .tv_nsec = left % 1'000'000'000};
-    syscall(SYS_futex, address(), FUTEX_WAIT_PRIVATE, ticket, &t, nullptr, 0);
+    syscall(SYS_futex, address(), FUTEX_WAIT_PRIVATE, now, &t, nullptr, 0);
     (void)word_.load(std::memory_order_seq_cst);
   }
 
-  std::atomic<std::uint32_t> word_{0}, sleepers_{0};
+  std::atomic<std::uint32_t> word_{0};
 };
 
 }  // namespace detail

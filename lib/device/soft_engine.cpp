@@ -179,7 +179,7 @@ void SoftEngine::run() noexcept {
     rest(outcome, ticket);
     lock.lock();
   }
-  set_waiting(false);
+  set_waiting(0);
   if (spinning_) node_.end_spinning();
 }
 
@@ -199,9 +199,14 @@ SoftEngine::Outcome SoftEngine::round() noexcept {
     if (n != 0) next_ = (next_ + 1) % n;
   }
   if (result == Outcome::progressed) {
-    set_waiting(false);
+    set_waiting(0);
     node_.announce();
   }
+  polls_ = 0;
+  if (result == Outcome::waiting)
+    for (const auto& q : queues_)
+      if (const auto word = q->at_rest ? GpuVa{} : q->pipeline->waits_for(); word != GpuVa{}) polls_ |= bit_of(word);
+  if (result == Outcome::waiting && polls_ == 0) polls_ = ~std::uint64_t{0};  // met just now, or by whatever is stored
   return result;
 }
 
@@ -238,15 +243,19 @@ void SoftEngine::rest(Outcome outcome, std::uint32_t ticket) noexcept {
     if (spinning_ || (spinning_ = node_.begin_spinning())) return pause();
   }
   if (std::exchange(spinning_, false)) node_.end_spinning();
-  if (outcome == Outcome::waiting && !waiting_)
-    return set_waiting(true);  // one more look behind it, or a wake-up is lost
+  if (outcome == Outcome::waiting && polls_ != told_polls_)
+    return set_waiting(polls_);  // one more look behind it, or a wake-up is lost
   if (outcome == Outcome::idle && !raw_) return parking_.sleep(ticket, Deadline::in(1h));
   parking_.sleep(ticket, Deadline::in(nap_));
   nap_ = std::min<std::chrono::nanoseconds>(nap_ * 2, kLongestNap);
 }
 
-void SoftEngine::set_waiting(bool waiting) noexcept {
-  if (std::exchange(waiting_, waiting) != waiting) node_.set_waiting(gpu_, engine_, waiting);
+void SoftEngine::set_waiting(std::uint64_t polled) noexcept {
+  const auto before = std::exchange(told_polls_, polled);
+  if (before == polled) return;
+  polled_.store(polled, std::memory_order_seq_cst);
+  if ((before != 0) != (polled != 0)) node_.set_waiting(gpu_, engine_, polled != 0);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // before the look that follows: see SoftNode::stored
 }
 
 }  // namespace detail

@@ -85,6 +85,8 @@ class SoftEngine {
   AddressSpace::Reader& reader() noexcept { return reader_; }
   SoftNode& node() noexcept { return node_; }
   EngineState& state() noexcept { return state_; }
+  /// May one of its polls wait for this word? Yes, for some words that none waits for.
+  bool polls(GpuVa va) const noexcept { return (polled_.load(std::memory_order_seq_cst) & bit_of(va)) != 0; }
   GpuId gpu() const noexcept { return gpu_; }
 
  private:
@@ -95,7 +97,9 @@ class SoftEngine {
   Outcome round() noexcept;
   Outcome serve(SoftQueue&) noexcept;
   void rest(Outcome, std::uint32_t ticket) noexcept;
-  void set_waiting(bool) noexcept;
+  void set_waiting(std::uint64_t polled) noexcept;
+  /// A word's bit in a set of 64; both halves of a word have the same.
+  static std::uint64_t bit_of(GpuVa va) noexcept { return std::uint64_t{1} << ((va.value >> 3 ^ va.value >> 6) & 63); }
   bool served_raw() const noexcept;
 
   SoftNode& node_;
@@ -114,10 +118,12 @@ class SoftEngine {
   bool stopping_ = false;
 
   Parking parking_;
+  std::atomic<std::uint64_t> polled_{0};  // bits of the words that are waited for, as others see it
   std::thread thread_;
 
   // The thread's own.
-  bool waiting_ = false, spinning_ = false, raw_ = false;
+  bool spinning_ = false, raw_ = false;
+  std::uint64_t polls_ = 0, told_polls_ = 0;  // bits of the words that the last round waits for; what others know of it
   Deadline::Clock::time_point last_work_{};
   std::chrono::nanoseconds nap_{};
 };

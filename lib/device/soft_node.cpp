@@ -169,7 +169,7 @@ Result<SignalMemory, Diagnostic> SoftNode::create_signal(const SignalRequest& r)
     const std::lock_guard lock(memory_);
     signals_.add_page(page->host, page->va, r.where);
   }
-  const Signal signal{.word = s.word, .va = s.va, .sleep = sleep_for_signal, .context = this};
+  const Signal signal{.word = s.word, .va = s.va, .sleep = sleep_for_signal, .context = this, .wake = stored};
   signal.set(r.value, Caching::write_back);
   hold();
   return SignalMemory(Lease(give_back<&SoftNode::free_signal>, this, *id), signal);
@@ -182,7 +182,7 @@ void SoftNode::free_signal(std::uint64_t id) noexcept {
 
 void SoftNode::sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
   auto& n = *static_cast<SoftNode*>(node);
-  // A host's store has no hook: look again after a millisecond.
+  // A store by the word's address has no hook: look again after a millisecond.
   n.signal_sleepers_.sleep_unless(Deadline{std::min(d.at, Deadline::in(1ms).at)},
                                   [&] { return std::atomic_ref(*word).load(std::memory_order_seq_cst) != seen; });
 }
@@ -275,16 +275,25 @@ std::uint64_t SoftNode::lost_faults() const noexcept {
   return lost_faults_;
 }
 
-void SoftNode::announce() noexcept {
-  // What the engine stored, before the looks for who sleeps: they do it the other way round.
+/// Engines that wait and of which `which` holds.
+template <class F> void SoftNode::wake_waiters(F which) noexcept {
+  // What was stored, before the looks for who sleeps: they do it the other way round.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (signal_sleepers_.somebody_sleeps()) signal_sleepers_.knock();
   if (waiting_engines_.load(std::memory_order_seq_cst) == 0) return;
   for (std::size_t g = 0; g < waiting_.size(); ++g)
     for (auto mask = waiting_[g].load(std::memory_order_seq_cst); mask != 0; mask &= mask - 1) {
       const auto n = static_cast<std::size_t>(std::countr_zero(mask));
-      if (auto* e = known_[g * 64 + n].load(std::memory_order_acquire)) e->knock();
+      if (auto* e = known_[g * 64 + n].load(std::memory_order_acquire); e && which(*e)) e->knock();
     }
+}
+
+void SoftNode::announce() noexcept {
+  wake_waiters([](const SoftEngine&) { return true; });
+}
+
+void SoftNode::stored(void* node, GpuVa va) noexcept {
+  static_cast<SoftNode*>(node)->wake_waiters([va](const SoftEngine& e) { return e.polls(va); });
 }
 
 void SoftNode::set_waiting(GpuId g, EngineId e, bool waiting) noexcept {

@@ -93,7 +93,10 @@ class SoftNode {
   void map_queues(GpuId) noexcept;
   void destroy_queue(std::uint64_t id) noexcept;
   void patrol() noexcept;
+  template <class F> void wake_waiters(F which) noexcept;
   static void sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
+  /// A host has stored this word.
+  static void stored(void* node, GpuVa) noexcept;
   /// The function of a handle: node, id.
   template <void (SoftNode::*F)(std::uint64_t) noexcept> static void give_back(void* node, std::uint64_t id) noexcept {
     auto* n = static_cast<SoftNode*>(node);

@@ -54,6 +54,7 @@ void Bound::set(std::size_t i, std::uint64_t v) const noexcept {
     std::atomic_ref(*reinterpret_cast<std::uint32_t*>(p))
         .store(static_cast<std::uint32_t>(v), std::memory_order_release);
   else std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).store(v, std::memory_order_release);
+  if (const auto& w = impl_->waits[i]; w.wake) w.wake(w.context, w.va);
 }
 
 Ring<Producers::many>& Bound::ring(std::size_t q) const noexcept { return *impl_->programs[q]->ring; }

@@ -25,6 +25,23 @@ TEST_CASE("add returns the new value and takes away in two's complement") {
   CHECK(word == 0xffffffff);
 }
 
+TEST_CASE("behind the store, set and add wake who waits for the word") {
+  struct Woken {
+    std::vector<std::uint64_t> values{};
+    const std::uint64_t* word{};
+  };
+  std::uint64_t word = 0;
+  Woken woken{.word = &word};
+  const auto wake = [](void* context, GpuVa va) noexcept {
+    auto& w = *static_cast<Woken*>(context);
+    if (va == GpuVa{0x1000}) w.values.push_back(*w.word);
+  };
+  const Signal s{.word = &word, .va = GpuVa{0x1000}, .context = &woken, .wake = wake};
+  s.set(5);
+  CHECK(s.add(2) == 7);
+  CHECK(woken.values == std::vector<std::uint64_t>{5, 7});
+}
+
 TEST_CASE("polls see the low dword at va and the high one behind it") {
   std::uint64_t word = 0x1122334455667788;
   const Signal s{.word = &word, .va = test::va(word)};

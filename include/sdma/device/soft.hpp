@@ -8,14 +8,14 @@
 //
 //   Ring -> wptr, doorbell -> wake --->  engine thread: reads up to the doorbell, never past it -> engine/pipeline.hpp
 //                                        parks when idle (no CPU); looks again, ever less often, while a poll is not met
-//   Signal::sleep  <---  woken when an engine has stored something
+//   Signal::sleep  <---  woken when an engine has stored something; Signal::set and add (wake) wake engines that poll the word
 //
 // One thread for each engine that has a queue; it serves the engine's queues in turn. In adversarial mode a poll that waits
 // may keep the engine from its other queues. After its last packet an engine looks for more for some microseconds, then
 // parks. Wake-ups come from RingMemory::wake. A program that stores the doorbell itself and does not call it (a raw
 // protocol) is served too: a patrol looks at all doorbells, at least every `patrol`, and engines found so look more often
-// for a while. Stores to a polled word that no engine made (a host's Signal::set) have no hook: they are seen within a
-// millisecond, those of engines at once.
+// for a while. A polled word is seen at once when an engine or a host's Signal::set has stored it, and within a millisecond
+// when a program has stored it by its address.
 //
 // Memory is real: GPU memory and host memory are pages of this process, a VA is the host's address unless `va_base` is set.
 // What a request does not cover cannot be touched: behind each allocation lies a hole. Memory that a mask forbids to a GPU

@@ -38,13 +38,16 @@ inline namespace v0 {
 struct Signal {
   /// Sleeps until the word may differ from `seen`, or until the deadline; early returns are allowed. It must compare the
   /// word with `seen` after it has announced itself, or a change between the caller's look and its own sleep is lost; and
-  /// it must look again at least each millisecond where somebody may store the word without waking it (a host's `set`).
+  /// it must look again at least each millisecond where somebody may store the word without waking it (by its address).
   using Sleep = void (*)(void* context, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
+  /// Called behind the store of `set` and `add`: wakes who sleeps until the word at `va` changes, engines in software too.
+  using Wake = void (*)(void* context, GpuVa va) noexcept;
 
   std::uint64_t* word{};
   GpuVa va{};
   Sleep sleep = nullptr;  ///< null: waits spin, yield and nap (sync/wait.hpp). Software devices sleep on a condition.
   void* context{};
+  Wake wake = nullptr;  ///< null: engines look at memory by themselves, as hardware does
 
   std::uint64_t load() const noexcept { return ref().load(std::memory_order_acquire); }
 
@@ -52,13 +55,16 @@ struct Signal {
   void set(std::uint64_t value, Caching written = Caching::write_combining) const noexcept {
     order::Native::before_doorbell(written);
     ref().store(value, std::memory_order_release);
+    if (wake) wake(context, va);
   }
 
   /// Adds, indivisibly also with engines' atomics where the link completes PCIe AtomicOps, and returns the new value.
   /// Releases as `set` does, and acquires what earlier adders released. Two's complement: ~0 takes one away.
   std::uint64_t add(std::uint64_t n, Caching written = Caching::write_combining) const noexcept {
     order::Native::before_doorbell(written);
-    return ref().fetch_add(n, std::memory_order_acq_rel) + n;
+    const auto sum = ref().fetch_add(n, std::memory_order_acq_rel) + n;
+    if (wake) wake(context, va);
+    return sum;
   }
 
   /// Where polls and fences find the halves.
