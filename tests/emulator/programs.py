@@ -54,6 +54,7 @@ with tempfile.TemporaryDirectory() as folder:
     # Its arguments, to the letter.
     assert emulate("--", "/bin/echo", "[a]", "--help", "--", "[b c]").stdout == "[a] --help -- [b c]\n"
     assert emulate("--gpus=2", "/bin/echo", "[a]", "--", "-n").stdout == "[a] -- -n\n"
+    assert emulate("/bin/echo", "--foo", "-x", "--gpus=3").stdout == "--foo -x --gpus=3\n"
     refused(3, ["cannot write"], "--trace=/nowhere/run.jsonl", "true")
 
     # The tree can be copied, as a tool copies files: what is opened is what was looked at.
