@@ -124,11 +124,10 @@ std::string beginning(const std::string& path) {
 }
 
 /// Nothing, if the file is no schedule.
-std::optional<int> check_schedule(const Options& o, const CheckOptions& options) {
-  if (o.input.form != Form::automatic || o.input.path == "-" || !o.more.empty()) return {};
+std::optional<int> check_schedule(const Options& o, const CheckOptions& options, Input& in) {
   // A ring may be large, and a look at its beginning says what it is not.
-  if (!is_schedule(beginning(o.input.path))) return {};
-  const auto text = read_text(o.input.path);
+  if (o.input.form != Form::automatic || !is_schedule(in.beginning())) return {};
+  const auto text = in.whole_text();
   if (!text) return report(text.error()), kInput;
   auto parse = o.parse;
   SourceMap map;
@@ -181,9 +180,9 @@ int run(const Options& o) {
   const CheckOptions whole{
       .profile = o.profile, .file = shown(o.input.path), .topology = *node ? &**node : nullptr, .most = o.check.most};
   if (!o.more.empty()) return check_dumps(o, whole);
-  if (const auto code = check_schedule(o, whole)) return *code;
   auto in = Input::open(o.input.path, o.input.form);
   if (!in) return report(in.error()), kInput;
+  if (const auto code = check_schedule(o, whole, *in)) return *code;
   auto options = o.check;
   options.file = in->name();
   options.user_queue = !o.kernel;

@@ -91,6 +91,17 @@ Result<bool, Diagnostic> Input::fill() {
   return more;
 }
 
+std::string_view Input::beginning() const noexcept {
+  const std::string_view all = buffer_;
+  return all.starts_with(kUtf8Mark) ? all.substr(kUtf8Mark.size()) : all;
+}
+
+Result<std::string, Diagnostic> Input::whole_text() {
+  while (!ended_)
+    if (auto more = fill(); !more) return std::move(more.error());
+  return std::string(beginning());
+}
+
 Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
   const auto before = out.size();
   while (out.size() == before) {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -34,6 +35,10 @@ class Input {
 
   /// What diagnostics call it.
   const std::string& name() const noexcept { return name_; }
+  /// What it begins with, without the mark of UTF-8: by this one sees what it is.
+  std::string_view beginning() const noexcept;
+  /// All of it as text, before any dwords were taken.
+  Result<std::string, Diagnostic> whole_text();
   /// Appends dwords, at least one; false at the end.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 
