@@ -5,8 +5,13 @@
 //   size     all_gather and all_to_all among 8 GPUs, b2b and pcpy, from start until the host has seen the last completion;
 //            against 8 threads, one a GPU, that are let go by one store, do that GPU's memcpys and count themselves off.
 //            The two in turn, the best of so many rounds. Same buffers of the same size on both sides, every page touched.
-//   host     plan, bind, publish of an 8-GPU schedule, in nanoseconds a packet, and what a trigger costs
+//   host     plan and publish of an 8-GPU schedule, in nanoseconds a packet; what a trigger costs when engines have rested at
+//            their polls, and the median from there until the host has seen the last completion
+//   bind     memory, signals and queues of such a schedule, on a device whose engines have no thread yet (first) and on one
+//            where they have (again); and the linker alone, in nanoseconds a packet: what 1000 times as many packets on the
+//            same objects add
 #include "collectives/collectives.hpp"
+#include "collectives/median.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/sync/wait.hpp"
 
@@ -15,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 namespace collectives {
@@ -114,33 +120,78 @@ void sizes(sdma::Device& d, unsigned rounds) {
 }
 
 void host(sdma::Device& d, unsigned rounds) {
-  std::printf("\n%-11s %-5s %8s %12s %12s %12s %12s\n", "", "", "packets", "plan ns/pkt", "bind ns/pkt", "publish ns",
-              "trigger ns");
+  std::printf("\n%-11s %-5s %8s %12s %14s %12s %12s\n", "", "", "packets", "plan ns/pkt", "publish ns/pkt",
+              "trigger ns", "to done us");
   for (const auto v : {Variant::pcpy, Variant::bcst, Variant::b2b}) {
     const Options o{.collective = Collective::all_gather,
                     .variant = v,
                     .prelaunch = Prelaunch::shared,
                     .gpus = 8,
                     .bytes = 8 << 10};
-    double planning = 1e9, binding = 1e9, publishing = 1e9, triggering = 1e9, packets = 0;
+    std::vector<double> answers;
+    double planning = 1e9, publishing = 1e9, triggering = 1e9, packets = 0;
     for (unsigned i = 0; i < rounds; ++i) {
       planning = std::min(planning, seconds([&] { (void)plan(o); }));
       const auto p = *plan(o);
       packets = 0;
       for (const auto& count : p.counts) packets += count.data + count.completions + count.polls;
-      std::optional<sdma::Result<Run, std::vector<sdma::Diagnostic>>> made;
-      binding = std::min(binding, seconds([&] { made.emplace(Run::prepare(p, d)); }));
-      if (!*made) fail(to_string(made->error().front()));
-      auto& r = **made;
-      // Engines that stand at their polls look for the trigger: what publishing and triggering cost is the host's time alone.
+      auto r = prepared(o, d);
       publishing = std::min(publishing, seconds([&] { (void)r.refill(soon()); }));
       for (int round = 0; round < 2; ++round) {
-        triggering = std::min(triggering, seconds([&] { (void)r.start(soon()); }));
-        if (auto e = r.wait(soon()); !e) fail(to_string(e.error()));
+        std::this_thread::sleep_for(2ms);
+        answers.push_back(seconds([&] {
+          triggering = std::min(triggering, seconds([&] { (void)r.start(soon()); }));
+          if (auto e = r.wait(soon()); !e) fail(to_string(e.error()));
+        }));
       }
     }
-    std::printf("%-11s %-5s %8.0f %12.0f %12.0f %12.0f %12.0f\n", "all_gather", std::string(name(v)).c_str(), packets,
-                planning * 1e9 / packets, binding * 1e9 / packets, publishing * 1e9 / packets, triggering * 1e9);
+    std::printf("%-11s %-5s %8.0f %12.0f %14.0f %12.0f %12.0f\n", "all_gather", std::string(name(v)).c_str(), packets,
+                planning * 1e9 / packets, publishing * 1e9 / packets, triggering * 1e9, median(answers) * 1e6);
+  }
+}
+
+/// A schedule of 8 GPUs whose 8 MiB are cut into packets of this size.
+Plan cut(Variant v, std::uint32_t packet_bytes, std::uint64_t ring_bytes) {
+  auto p = plan({.collective = Collective::all_gather,
+                 .variant = v,
+                 .gpus = 8,
+                 .bytes = 8 << 20,
+                 .packet_bytes = packet_bytes,
+                 .ring_bytes = ring_bytes});
+  if (!p) fail(to_string(p.error()));
+  return *std::move(p);
+}
+
+double packets_of(const Plan& p) {
+  double n = 0;
+  for (const auto& count : p.counts) n += count.data + count.completions + count.polls;
+  return n;
+}
+
+/// Seconds until it is bound, without its end.
+double binding(const Plan& p, sdma::Device& d) {
+  std::optional<sdma::Result<sdma::Bound, std::vector<sdma::Diagnostic>>> bound;
+  const auto took = seconds([&] { bound.emplace(sdma::bind(p.schedule, d)); });
+  if (!*bound) fail(to_string(bound->error().front()));
+  return took;
+}
+
+void bind(sdma::Device& d, unsigned rounds) {
+  std::printf("\n%-11s %-5s %8s %10s %10s %14s\n", "", "", "queues", "first us", "again us", "linker ns/pkt");
+  for (const auto v : {Variant::pcpy, Variant::bcst, Variant::b2b}) {
+    const auto usual = cut(v, 1 << 20, 0), few = cut(v, 1 << 20, 1 << 20), many = cut(v, 1 << 10, 1 << 20);
+    double first = 1e9, again = 1e9, least = 1e9, most = 1e9;
+    for (unsigned i = 0; i < rounds; ++i) {
+      const auto fresh = sdma::SoftDevice::open();
+      if (!fresh) fail(to_string(fresh.error()));
+      first = std::min(first, binding(usual, **fresh));
+      again = std::min(again, binding(usual, d));
+      least = std::min(least, binding(few, d));
+      most = std::min(most, binding(many, d));
+    }
+    std::printf("%-11s %-5s %8zu %10.0f %10.0f %14.0f\n", "all_gather", std::string(name(v)).c_str(),
+                usual.schedule.queues.size(), first * 1e6, again * 1e6,
+                (most - least) / (packets_of(many) - packets_of(few)) * 1e9);
   }
 }
 
@@ -153,4 +204,5 @@ int main(int argc, char** argv) {
   if (!d) collectives::fail(to_string(d.error()));
   collectives::sizes(**d, rounds);
   collectives::host(**d, rounds);
+  collectives::bind(**d, rounds);
 }
