@@ -1,8 +1,11 @@
 #include "hex_text.hpp"
 
+#include "sdma/packets/registry.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace sdma::tool {
@@ -28,6 +31,10 @@ std::string_view trim(std::string_view s) noexcept {
 }
 std::string_view without_end(std::string_view s) noexcept { return s.substr(0, s.find_last_not_of(kBlank) + 1); }
 std::string in_quotes(std::string_view s) { return "'" + std::string(s.substr(0, 40)) + "'"; }
+
+bool is_packet(std::string_view word) noexcept {
+  return std::any_of(std::begin(kPackets), std::end(kPackets), [&](const auto& p) { return p.name == word; });
+}
 
 /// Two digits behind 0x, as `xxd -i` writes bytes.
 bool is_prefixed_pair(std::string_view s) noexcept { return has_prefix(s) && s.size() == 4 && is_hex(s.substr(2)); }
@@ -137,7 +144,8 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
     }
     const bool decimal = w.text.find_first_not_of("0123456789") == std::string_view::npos;
     return fail(w.at, in_quotes(w.text) + " is no dword",
-                !is_hex(number) ? "only numbers, `label:` in front of them, and `# comments` are read"
+                is_packet(w.text) ? "sdma as makes dwords of packet lines: sdma as FILE | sdma check"
+                : !is_hex(number) ? "only numbers, `label:` in front of them, and `# comments` are read"
                 : decimal && (number.size() == 9 || number.size() == 10) ? "numbers are hexadecimal"
                 : number.size() > 8
                     ? "write 64 bits as two dwords, the low one first"
