@@ -69,8 +69,10 @@ Options parse(int argc, char** argv) {
     word = word.substr(0, equals);
     if (word == "--gpus")
       o.device.gpus = static_cast<std::uint32_t>(std::min<std::uint64_t>(number(word, value), 1000));
-    else if (word == "--device" && (value == "soft" || value == "kfd")) o.kfd = value == "kfd";
-    else if (word == "--seed") o.device.seed = number(word, value);
+    else if (word == "--device") {
+      if (value != "soft" && value != "kfd") usage_error("--device: '" + value + "' is none of soft, kfd");
+      o.kfd = value == "kfd";
+    } else if (word == "--seed") o.device.seed = number(word, value);
     else if (word == "--trace") o.trace = value;
     else if (word == "--order") {
       const Ordering all[] = {Ordering::strict, Ordering::rocr, Ordering::adversarial};
