@@ -146,7 +146,7 @@ int set_cu_mask(Node& n, kfd::SetCuMask& a) {
   return n.queues.exists(a.queue_id) ? 0 : EFAULT;
 }
 int alloc_queue_gws(Node& n, kfd::AllocQueueGws& a) {
-  if (!n.queues.exists(a.queue_id)) return EINVAL;
+  if (const int error = n.queues.set_gws(a.queue_id, a.count != 0)) return error;
   a.first = 0;
   return 0;
 }
@@ -169,7 +169,12 @@ int import_dmabuf(Node& n, kfd::ImportDmabuf& a) { return n.memory.import_dmabuf
 int export_dmabuf(Node& n, kfd::ExportDmabuf& a) { return n.memory.export_dmabuf(a); }
 int import_ipc(Node& n, kfd::ImportIpc& a) { return n.memory.import_ipc(a); }
 int export_ipc(Node& n, kfd::ExportIpc& a) { return n.memory.export_ipc(a); }
-int runtime_enable(Node&, kfd::RuntimeEnable&) { return 0; }
+int runtime_enable(Node& n, kfd::RuntimeEnable& a) {
+  const bool enable = (a.mode & 1) != 0;
+  if (enable && n.runtime_enabled) return EBUSY;
+  n.runtime_enabled = enable;
+  return 0;
+}
 
 /// Numbers that a kernel without the feature answers with one errno.
 template <int Error> int refused(Node&, std::uint64_t&) { return Error; }

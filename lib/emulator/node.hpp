@@ -37,6 +37,7 @@ class Node {
   Events events;
   Memory memory;
   Queues queues;
+  bool runtime_enabled = false;  ///< a runtime has said so to debuggers; once a process
 };
 
 /// What a descriptor of ours stands for.

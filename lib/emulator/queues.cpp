@@ -185,6 +185,14 @@ int Queues::destroy(std::uint32_t id) {
   return 0;
 }
 
+int Queues::set_gws(std::uint32_t id, bool given) {
+  const auto it = queues_.find(id);
+  if (it == queues_.end()) return EINVAL;
+  if (it->second.gws == given) return given ? EBUSY : EINVAL;
+  it->second.gws = given;
+  return 0;
+}
+
 int Queues::update(const kfd::UpdateQueue& a) {
   if (const int error = check(a.ring, a.ring_bytes, a.percentage, a.priority)) return error;
   const auto it = queues_.find(a.queue_id);

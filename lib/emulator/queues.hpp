@@ -24,6 +24,8 @@ class Queues {
   int create(kfd::CreateQueue&);
   int destroy(std::uint32_t id);
   int update(const kfd::UpdateQueue&);
+  /// Gives a queue the GPU's global wave sync, or takes it away.
+  int set_gws(std::uint32_t id, bool given);
   bool exists(std::uint32_t id) const { return queues_.count(id) != 0; }
   Server& server(std::uint32_t g) noexcept { return *servers_[g]; }
 
@@ -31,6 +33,7 @@ class Queues {
   struct Entry {
     std::uint32_t gpu{}, engine{}, slot{}, doorbell{};
     std::uint32_t type{};
+    bool gws{};
     bool compute() const noexcept { return type == kfd::kQueueCompute || type == kfd::kQueueComputeAql; }
     PipelineConfig config{};
     std::uint64_t* wptr{};

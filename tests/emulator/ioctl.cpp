@@ -180,6 +180,26 @@ TEST_CASE("memory of the program is looked at before it is taken") {
   ::munmap(p, kBytes);
 }
 
+TEST_CASE("what a queue or a process has once, it gets once") {
+  Client c;
+  Queue q(c, 0, kfd::kQueueComputeAql);
+  REQUIRE(q.error == 0);
+  kfd::AllocQueueGws gws{.queue_id = q.id, .count = 0, .first = 9, .pad = 0};
+  CHECK(call(c.kfd, Nr::alloc_queue_gws, gws) == EINVAL);  // nothing to give back
+  gws.count = 1;
+  CHECK(call(c.kfd, Nr::alloc_queue_gws, gws) == 0);
+  CHECK(gws.first == 0);
+  CHECK(call(c.kfd, Nr::alloc_queue_gws, gws) == EBUSY);
+  gws.count = 0;
+  CHECK(call(c.kfd, Nr::alloc_queue_gws, gws) == 0);
+  kfd::RuntimeEnable r{.r_debug = 0, .mode = 1, .capabilities = 0};
+  CHECK(call(c.kfd, Nr::runtime_enable, r) == 0);
+  CHECK(call(c.kfd, Nr::runtime_enable, r) == EBUSY);
+  r.mode = 0;
+  CHECK(call(c.kfd, Nr::runtime_enable, r) == 0);
+  CHECK(call(c.kfd, Nr::runtime_enable, r) == 0);
+}
+
 TEST_CASE("a descriptor goes on under another number") {
   Client c;
   const int other = ::dup(c.kfd);

@@ -8,6 +8,8 @@
 
 #include "support/catch.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cstring>
 #include <vector>
 
@@ -115,4 +117,34 @@ TEST_CASE("memory of the program at another GPU address") {
   CHECK(alternate != 0);
   CHECK(hsaKmtUnmapMemoryToGPU(mine.data()) == HSAKMT_STATUS_SUCCESS);
   CHECK(hsaKmtDeregisterMemory(mine.data()) == HSAKMT_STATUS_SUCCESS);
+}
+
+TEST_CASE("memory shared with another process, through the library") {
+  Kfd kfd;
+  constexpr std::size_t kBytes = 1 << 20;
+  auto* mine = allocate(kfd.gpu(1), kBytes, true);
+  std::memset(mine, 0x21, kBytes);
+  HsaSharedMemoryHandle handle{};
+  REQUIRE(hsaKmtShareMemory(mine, kBytes, &handle) == HSAKMT_STATUS_SUCCESS);
+  const auto child = fork();
+  if (child == 0) {
+    HsaSystemProperties p{};
+    void* theirs = nullptr;
+    HSAuint64 bytes = 0, alternate = 0;
+    const bool there = hsaKmtOpenKFD() == HSAKMT_STATUS_SUCCESS &&
+                       hsaKmtAcquireSystemProperties(&p) == HSAKMT_STATUS_SUCCESS &&
+                       hsaKmtRegisterSharedHandle(&handle, &theirs, &bytes) == HSAKMT_STATUS_SUCCESS &&
+                       bytes == kBytes && hsaKmtMapMemoryToGPU(theirs, bytes, &alternate) == HSAKMT_STATUS_SUCCESS;
+    if (!there || static_cast<char*>(theirs)[kBytes - 1] != 0x21) _exit(1);
+    std::memset(theirs, 0x43, kBytes);
+    _exit(hsaKmtUnmapMemoryToGPU(theirs) == HSAKMT_STATUS_SUCCESS &&
+                  hsaKmtDeregisterMemory(theirs) == HSAKMT_STATUS_SUCCESS
+              ? 0
+              : 2);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(static_cast<char*>(mine)[kBytes - 1] == 0x43);
+  release(mine, kBytes);
 }

@@ -28,8 +28,8 @@
 // Faults. A VM fault or a reset takes all of the process's queues on that GPU away, and no completion of the process says
 // anything any more: an access may have been dropped while the FENCE behind it was done. `wait_fault` tells each once,
 // `fault(queue)` says so of every queue of the device, and the GPU gets no new queues: another device of this process would get
-// some that never run. The driver names the GPU and the
-// page, not the queue nor the packet. It says it late: ask behind a completion, and for the last time when all is done.
+// some that never run. The driver names the GPU and the page, not the queue nor the packet. It says it late: ask behind a
+// completion, and for the last time when all is done.
 // What hardware never reports (an unknown opcode, a poll that waits for ever) only a deadline finds: sync/wait.hpp.
 //
 // Completion by ATOMIC into host memory needs a link that completes 64-bit PCIe AtomicOps: Topology::completion says which
