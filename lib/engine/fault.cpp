@@ -73,8 +73,15 @@ std::string what(const Fault& f) {
     case FaultKind::poll_timeout:
       return fmt::format("has expired: the word at {:#x} did not get its value", f.va.value);
     case FaultKind::bad_ib:
-      return fmt::format("the indirect buffer at {:#x} is nested too deep, or not in one mapping", f.va.value);
-    case FaultKind::bad_doorbell: return "goes backwards, is more than a ring ahead, or is no multiple of 4";
+      return fmt::format("the indirect buffer at {:#x} {}", f.va.value,
+                         f.rule == "depth"         ? "is nested too deep: the software engine follows four levels"
+                         : f.rule == "one-mapping" ? "does not lie in one mapping of this GPU"
+                                                   : "cannot be followed");
+    case FaultKind::bad_doorbell:
+      return f.rule == "alignment"     ? "is no multiple of 4"
+             : f.rule == "backwards"   ? "is less than the one before it: positions never go backwards"
+             : f.rule == "beyond-ring" ? "is more than the size of the ring ahead of rptr"
+                                       : "is not a position of this ring";
     case FaultKind::reset: return "the engine or the GPU was reset, and queues are gone";
     case FaultKind::none: break;
   }

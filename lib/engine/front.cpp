@@ -16,16 +16,17 @@ FrontEnd::FrontEnd(const PipelineConfig& c)
   limit_ = rung_ = copied_from_ = copied_to_ = read_;
 }
 
-FaultKind FrontEnd::doorbell(std::uint64_t position, Chooser* model) noexcept {
-  if (position == rung_) return FaultKind::none;
-  if (position < rung_ || position % sizeof(std::uint32_t) != 0 || position - read_ > ring_bytes())
-    return FaultKind::bad_doorbell;
+std::string_view FrontEnd::doorbell(std::uint64_t position, Chooser* model) noexcept {
+  if (position == rung_) return {};
+  if (position % sizeof(std::uint32_t) != 0) return "alignment";
+  if (position < rung_) return "backwards";
+  if (position - read_ > ring_bytes()) return "beyond-ring";
   rung_ = position;
   // Positions a whole ring apart are equal to a front end that counts modulo the ring.
   const bool full = position - read_ == ring_bytes();
   if (full && model && !have_ && model->choose(Choice::full_ring, 2) == 1) {
     limit_ = read_;
-    return FaultKind::none;
+    return {};
   }
   const auto from = limit_;
   limit_ = position;
@@ -33,7 +34,7 @@ FaultKind FrontEnd::doorbell(std::uint64_t position, Chooser* model) noexcept {
     if (copied_to_ != from) copied_from_ = std::max(from, read_);
     prefetch(std::max(from, read_), position, *model);
   }
-  return FaultKind::none;
+  return {};
 }
 
 /// Copies [from, to) of the ring, twice, so that every packet in it lies in one piece.
@@ -183,15 +184,15 @@ void FrontEnd::consume() noexcept {
 
 void FrontEnd::skip(std::uint32_t dwords) noexcept { (depth_ != 0 ? frames_[depth_ - 1].skip : skip_) += dwords; }
 
-FaultKind FrontEnd::call(const Indirect& ib, std::uint64_t position) noexcept {
-  if (depth_ == frames_.size() || !reader_.at(ib.base, std::uint64_t{4} * ib.dwords, Access::read))
-    return FaultKind::bad_ib;
+std::string_view FrontEnd::call(const Indirect& ib, std::uint64_t position) noexcept {
+  if (depth_ == frames_.size()) return "depth";
+  if (!reader_.at(ib.base, std::uint64_t{4} * ib.dwords, Access::read)) return "one-mapping";
   frames_[depth_] = {.base = ib.base,
                      .dwords = ib.dwords,
                      .position = depth_ ? frames_[0].position : position,
                      .prefetched = depth_ == 0 && ib_copy_ && position == ib_position_};
   ++depth_;
-  return FaultKind::none;
+  return {};
 }
 
 }  // namespace detail

@@ -19,8 +19,8 @@ class FrontEnd {
  public:
   explicit FrontEnd(const PipelineConfig&);
 
-  /// `model`: null, or who decides about prefetch and full rings.
-  FaultKind doorbell(std::uint64_t position, Chooser* model) noexcept;
+  /// "", or why it is a bad_doorbell, as Fault::rule has it. `model`: null, or who decides about prefetch and full rings.
+  std::string_view doorbell(std::uint64_t position, Chooser* model) noexcept;
   /// Has the next packet been fetched, or is it now? False: none is there, or `why()` says what is wrong with it.
   bool fetch() noexcept;
   bool fetched() const noexcept { return have_; }
@@ -33,8 +33,8 @@ class FrontEnd {
   void consume() noexcept;
   /// Steps over the `dwords` dwords behind it: as many as are there now, the rest when they are.
   void skip(std::uint32_t dwords) noexcept;
-  /// Goes on in an indirect buffer. `position`: of the INDIRECT. bad_ib: nested too deep, or not in one mapping.
-  FaultKind call(const Indirect&, std::uint64_t position) noexcept;
+  /// Goes on in an indirect buffer. `position`: of the INDIRECT. "", or why it is a bad_ib, as Fault::rule has it.
+  std::string_view call(const Indirect&, std::uint64_t position) noexcept;
 
   std::uint64_t read() const noexcept { return read_; }
   /// The whole ring's bytes and how the engine sees it: positions behind this one are not read.

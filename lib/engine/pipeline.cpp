@@ -40,9 +40,10 @@ class Pipeline::Impl {
   void doorbell(std::uint64_t position) noexcept {
     if (fault_) return;
     const auto limit = front_.limit();
-    if (const auto kind = front_.doorbell(position, weak() ? &chooser_ : nullptr); kind != FaultKind::none) {
+    if (const auto why = front_.doorbell(position, weak() ? &chooser_ : nullptr); !why.empty()) {
       Fault f;
-      f.kind = kind;
+      f.kind = FaultKind::bad_doorbell;
+      f.rule = why;
       f.position = position;
       stop(f, nullptr);
     }
@@ -177,9 +178,10 @@ class Pipeline::Impl {
     finish(next);
     if (outcome == Outcome::skip) front_.skip(skipped);
     if (outcome == Outcome::call) {
-      if (const auto kind = front_.call(*call, position); kind != FaultKind::none) {
+      if (const auto why = front_.call(*call, position); !why.empty()) {
         Fault f;
-        f.kind = kind;
+        f.kind = FaultKind::bad_ib;
+        f.rule = why;
         f.va = call->base;
         land_some();
         stop(f, &next);

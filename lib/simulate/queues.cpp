@@ -171,9 +171,10 @@ void World::decide(std::uint32_t queue) {
   q.rptr = q.front->read();
   if (outcome == Outcome::skip) q.front->skip(skipped);
   if (outcome == Outcome::call && call)
-    if (const auto kind = q.front->call(*call, next.position); kind != FaultKind::none) {
+    if (const auto why = q.front->call(*call, next.position); !why.empty()) {
       Fault f;
-      f.kind = kind;
+      f.kind = FaultKind::bad_ib;
+      f.rule = why;
       f.va = call->base;
       return refused(q, f);
     }

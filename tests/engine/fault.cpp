@@ -206,7 +206,10 @@ TEST_CASE("bad_ib: nested too deep, or in two mappings") {
   rig.put(Indirect{.base = rig.a(64), .dwords = 6});
   const auto f = rig.fails();
   CHECK(f.kind == FaultKind::bad_ib);
+  CHECK(f.rule == "depth");
   CHECK(f.depth == Pipeline::kMaxDepth);
+  CHECK(describe(f).ends_with(" is nested too deep: the software engine follows four levels"));
+  static_assert(Pipeline::kMaxDepth == 4);
 
   Rig split;
   Memory left{GpuVa{0x300000}, 64}, right{GpuVa{0x300040}, 64};
@@ -215,11 +218,18 @@ TEST_CASE("bad_ib: nested too deep, or in two mappings") {
   REQUIRE(split.space.map(left.mapping()) == Errc::ok);
   REQUIRE(split.space.map(right.mapping()) == Errc::ok);
   split.put(Indirect{.base = left.va, .dwords = 17});
-  CHECK(split.fails().kind == FaultKind::bad_ib);
+  const auto in_two = split.fails();
+  CHECK(in_two.kind == FaultKind::bad_ib);
+  CHECK(describe(in_two).ends_with("the indirect buffer at 0x300000 does not lie in one mapping of this GPU"));
 }
 
-TEST_CASE("bad_doorbell: backwards, in the middle of a dword, more than a ring ahead") {
-  for (std::uint64_t position : {12u, 18u, 16u + 4096u * 4u + 4u}) {
+TEST_CASE("bad_doorbell: backwards, in the middle of a dword, more than a ring ahead, each in its own words") {
+  const std::pair<std::uint64_t, std::string> causes[] = {
+      {12, "is less than the one before it: positions never go backwards"},
+      {18, "is no multiple of 4"},
+      {14, "is no multiple of 4"},
+      {16 + 4096 * 4 + 4, "is more than the size of the ring ahead of rptr"}};
+  for (const auto& [position, words] : causes) {
     Rig rig;
     for (int i = 0; i < 4; ++i) rig.put(Nop{});
     rig.go();
@@ -228,6 +238,7 @@ TEST_CASE("bad_doorbell: backwards, in the middle of a dword, more than a ring a
     REQUIRE(rig.pipeline->fault());
     CHECK(rig.pipeline->fault()->kind == FaultKind::bad_doorbell);
     CHECK(rig.pipeline->fault()->position == position);
+    CHECK(describe(*rig.pipeline->fault()).ends_with(": doorbell: " + words));
   }
 }
 

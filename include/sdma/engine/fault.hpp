@@ -66,10 +66,12 @@ struct Fault {
   GpuId gpu{};
   EngineId engine{};
   std::uint64_t queue{};
-  std::uint64_t position{};          ///< bytes from the queue's beginning: the packet, or the INDIRECT that led to it
-  std::uint64_t offset{};            ///< bytes from the beginning of the indirect buffer, where depth > 0
-  GpuVa va{};                        ///< the address that is to blame, where there is one
-  std::string_view field{}, rule{};  ///< of misaligned, bad_field and unsupported: names out of the layouts
+  std::uint64_t position{};  ///< bytes from the queue's beginning: the packet, or the INDIRECT that led to it
+  std::uint64_t offset{};    ///< bytes from the beginning of the indirect buffer, where depth > 0
+  GpuVa va{};                ///< the address that is to blame, where there is one
+  /// misaligned, bad_field, unsupported: names from the layouts. bad_doorbell: `rule` is "alignment", "backwards" or
+  /// "beyond-ring"; bad_ib: "depth" or "one-mapping".
+  std::string_view field{}, rule{};
   std::array<std::uint32_t, 16> dwords{};  ///< the beginning of the packet
 
   explicit operator bool() const noexcept { return kind != FaultKind::none; }
