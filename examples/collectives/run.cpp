@@ -151,10 +151,10 @@ Result<void, Diagnostic> Run::publish(Deadline d) {
     if (done) continue;
     if (auto f = fault()) return *std::move(f);
     return Diagnostic{.where = queue_name(q),
-                      .message = done.error() == Errc::too_large   ? "an epoch does not fit in 32 bits any more"
-                                 : done.error() == Errc::timed_out ? "its ring had no room until the deadline"
-                                                                   : std::string(message(done.error())),
-                      .hint = done.error() == Errc::too_large ? "restart"
+                      .message = done.error() == Errc::epoch_overflow ? "an epoch does not fit in 32 bits any more"
+                                 : done.error() == Errc::timed_out    ? "its ring had no room until the deadline"
+                                                                      : std::string(message(done.error())),
+                      .hint = done.error() == Errc::epoch_overflow ? "restart"
                               : done.error() == Errc::timed_out
                                   ? "give it a larger ring (ring_bytes), or publish less ahead"
                                   : ""};

@@ -66,7 +66,7 @@ Result<std::uint64_t> Bound::submit(std::size_t q, Deadline d) const noexcept {
   const std::lock_guard lock(p.mutex);
   const auto next = p.epoch + 1;
   const auto& source = impl_->schedule.queues[q];
-  if (!source.epochs.empty() && store_epoch(source, next, p.dwords)) return Errc::too_large;
+  if (!source.epochs.empty() && store_epoch(source, next, p.dwords)) return Errc::epoch_overflow;
   for (const auto& [begin, end] : p.pieces) {
     Backoff backoff;
     auto slot = p.ring->reserve(end - begin);

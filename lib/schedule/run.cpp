@@ -148,7 +148,7 @@ class Runner {
         const auto done = bound_.submit(q, one ? slice() : deadline_);
         if (done) break;
         const auto where = fmt::format("host {}: submit {}", h.name, queue_name(q));
-        if (done.error() == Errc::too_large) {
+        if (done.error() == Errc::epoch_overflow) {
           const auto epoch = bound_.epoch(q) + 1;
           add(where, fmt::format("a value of epoch {} does not fit in its field", epoch),
               "polls and fences hold 32 bits: begin again before they are full");

@@ -57,20 +57,20 @@ TEST_CASE("a timeline ends before the 32 bits of a poll do") {
   CHECK(t.remaining() == 0);
   const auto over = t.next();
   REQUIRE_FALSE(over);
-  CHECK(over.error() == Errc::too_large);
+  CHECK(over.error() == Errc::epoch_overflow);
   CHECK(t.last() == 0xffffffff);
   CHECK(t.poll_for(0xffffffff)->reference == 0xffffffff);
-  CHECK(t.poll_for(0x1'0000'0000).error() == Errc::too_large);
+  CHECK(t.poll_for(0x1'0000'0000).error() == Errc::epoch_overflow);
 
   std::uint64_t wide = 0x1'0000'0000;
   Timeline none{Signal{.word = &wide}};
   CHECK(none.remaining() == 0);
-  CHECK(none.next().error() == Errc::too_large);
+  CHECK(none.next().error() == Errc::epoch_overflow);
 
   std::uint64_t almost = 0xffffffff - 7;
   Timeline eight{Signal{.word = &almost}, 8};
   CHECK(eight.remaining() == 0);
-  CHECK(eight.next().error() == Errc::too_large);
+  CHECK(eight.next().error() == Errc::epoch_overflow);
 }
 
 TEST_CASE("a timeline begins again when its last epoch is over, and not before") {

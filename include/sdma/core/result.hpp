@@ -1,12 +1,14 @@
 #pragma once
-// A value, or why there is none. A subset of std::expected by name, for C++20 without exceptions.
+// A value, or the reason why there is none: a subset of std::expected, under the same names, for C++20 without
+// exceptions.
 //
 //   Result<Slot> slot = ring.reserve(7);
 //   if (!slot) return slot.error();            // an Errc: a number, made without allocation
-//   slot->dwords[0] = ...;
+//   slot->dwords[0] = 0;
 //
-// Where a number is not enough, E is a Diagnostic or a StallReport. Reading the value of a failed Result, or the error of
-// a good one, is undefined, as with std::expected's operators; `has_value` is cheap. Not shared between threads.
+// Where an Errc says too little, E is a Diagnostic or a StallReport. As with std::expected, reading the value of a
+// failed Result, or the error of a successful one, is undefined. A plain value: any thread may hold one, two must not
+// share one.
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -19,35 +21,37 @@ inline namespace v0 {
 /// Why something on a hot path did not happen.
 enum class Errc : std::uint8_t {
   ok,
-  no_space,      ///< no room at this moment: try again when the engine has read on
-  too_large,     ///< never fits: more than half the ring, or nothing at all
-  bad_packet,    ///< a field out of range, or a rule of the packet broken: check(packet) says which
-  bad_ring,      ///< the memory cannot be a ring: refusal(memory) says why
-  bad_argument,  ///< a request that contradicts itself
-  timed_out,     ///< the deadline passed
-  unmapped,      ///< no memory is mapped at this address for this GPU
-  stopped,       ///< the queue has stopped after a fault, or was destroyed
+  no_space,        ///< no room at the moment: try again when the engine has read further
+  too_large,       ///< a slot that no ring state could grant: more than half the ring, or no dwords at all
+  bad_packet,      ///< a field is out of range or a rule of the packet is broken: check(packet) says which
+  bad_ring,        ///< the memory cannot be a ring: refusal(memory) says why
+  bad_argument,    ///< the request contradicts itself, or names what does not exist
+  timed_out,       ///< the deadline passed
+  unmapped,        ///< no memory is mapped at this address for this GPU
+  stopped,         ///< the queue has stopped after a fault, or was destroyed
+  epoch_overflow,  ///< the next epoch does not fit its field: restart the timeline, or the schedule
 };
 
-/// One sentence for `e`, without the name of anything.
+/// One sentence that says what `e` means; it cannot name the packet, the address or the queue.
 constexpr std::string_view message(Errc e) noexcept {
   switch (e) {
     case Errc::ok: return "no error";
-    case Errc::no_space: return "no room at this moment; try again when the engine has read on";
+    case Errc::no_space: return "no room at the moment; try again when the engine has read further";
     case Errc::too_large: return "a slot is at least one dword and at most half the ring";
     case Errc::bad_packet: return "a field is out of range or a rule of the packet is broken";
     case Errc::bad_ring: return "this memory cannot be a ring";
-    case Errc::bad_argument: return "the request contradicts itself";
+    case Errc::bad_argument: return "the request contradicts itself, or names what does not exist";
     case Errc::timed_out: return "the deadline passed";
     case Errc::unmapped: return "no memory is mapped at this address for this GPU";
     case Errc::stopped: return "the queue has stopped";
+    case Errc::epoch_overflow: return "the next epoch does not fit its field (a poll compares 32 bits): restart";
   }
   return "unknown error";
 }
 
 namespace detail {
 
-/// Both alternatives are trivial: two members in a union and a flag, which compilers keep in registers.
+/// For trivial types: a union and a flag, which compilers keep in registers.
 template <class T, class E> class PlainResult {
  public:
   constexpr PlainResult(T v) noexcept : value_(v), has_(true) {}
@@ -87,7 +91,7 @@ using ResultStorage = std::conditional_t<std::is_trivially_copyable_v<T> && std:
 
 }  // namespace detail
 
-/// A `T`, or an `E` that says why not.
+/// A `T`, or an `E` that says why there is none.
 template <class T, class E = Errc> class [[nodiscard]] Result {
  public:
   using value_type = T;
@@ -111,7 +115,7 @@ template <class T, class E = Errc> class [[nodiscard]] Result {
   detail::ResultStorage<T, E> s_;
 };
 
-/// Done, or an `E` that says why not: `return {};` is success.
+/// Success, or an `E` that says why not: `return {};` is success.
 template <class E> class [[nodiscard]] Result<void, E> {
  public:
   using value_type = void;

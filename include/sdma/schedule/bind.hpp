@@ -17,7 +17,7 @@
 //             values with an epoch  ------->     stored at each submit; a queue without them is copied as it is
 //
 // Epochs. `submit` counts: the n-th of a queue is its epoch n. Whatever does not fit its field any more (a poll compares 32
-// bits and knows no wrap) is Errc::too_large, and nothing is published. `restart` begins again at epoch 0 with the
+// bits and knows no wrap) is Errc::epoch_overflow, and nothing is published. `restart` begins again at epoch 0 with the
 // signals' first values: when everything is over, which the caller has seen.
 //
 // Threads: any thread may submit, set and read; submissions of one queue take turns. bind and restart are control.
@@ -80,8 +80,8 @@ class Bound {
   std::span<const std::uint32_t> packets(std::size_t queue) const noexcept;
 
   /// Publishes the queue's packets with one doorbell (as many as it takes, where they are more than half the ring) and
-  /// returns its new epoch. timed_out: the ring had no room until then; nothing, or a part, is published. too_large: a
-  /// value of this epoch does not fit.
+  /// returns its new epoch. timed_out: the ring had no room until then; nothing, or a part, is published. epoch_overflow:
+  /// a value of this epoch does not fit.
   Result<std::uint64_t> submit(std::size_t queue, Deadline) const noexcept;
   /// How often it was submitted since bind or restart.
   std::uint64_t epoch(std::size_t queue) const noexcept;

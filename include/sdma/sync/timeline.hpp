@@ -1,26 +1,27 @@
 #pragma once
-// Epochs on a signal: numbers that only grow, so that no wait is satisfied by a round that is long over.
+// Epochs on a signal: values that only grow, so that no wait is satisfied by a round that is long over.
 //
 //   Timeline done{signal, 8};                              // eight completions of +1 make a round
-//   auto epoch = done.next();                              // the value that the word has when the round is over
-//   for (auto& queue : queues) complete_with_atomic(w, signal.va, 1);
+//   auto epoch = done.next();                              // the value of the word when the round is over
+//   for (auto& w : writers) complete_with_atomic(w, signal.va, 1);
 //   consumer.put(*done.poll_for(*epoch));                  // an engine waits for the round
 //   done.wait(*epoch, Deadline::in(1s), ring);             // the host waits for it
 //
-//   word   0 ........ 8 ........ 16 ....... 24            last() = 24 after three times next()
+//   word   0 ........ 8 ........ 16 ....... 24            last() == 24 after three calls of next()
 //            round 1    round 2    round 3
 //
-// Polls compare 32 bits, unsigned, and know no wrap: behind 2^32 - 1 a poll for a small epoch would hold at once, and one
-// for a large epoch never. So a timeline ends: `next` gives Errc::too_large rather than an epoch above kLastEpoch, and the
-// word never passes it. At a million rounds of one completion a second that is after 71 minutes; `remaining` tells when.
-// `restart` begins again at zero, when no queue can poll the old epochs any more: its caller has seen the completion of
-// every queue that waits on this timeline.
+// Polls compare 32 bits, unsigned, and do not wrap: past 2^32 - 1, a poll for a small epoch would succeed at once and
+// one for a large epoch never. So a timeline is finite: `next` returns Errc::epoch_overflow rather than an epoch above
+// kLastEpoch, and the word never passes it. A million rounds a second, of one completion each, last 71 minutes;
+// `remaining` tells how many are left. `restart` begins again at zero. Call it only when no queue can poll an old epoch
+// any more, that is, when the completion of every queue that waits on this timeline has been seen.
 //
-// With one completion a round, complete_with_fence(w, signal.low(), epoch) raises it as well as an atomic +1, provided one
-// queue raises all epochs, in order. With more it takes atomics: of several queues' fences the last wins.
+// With one completion a round, complete_with_fence(w, signal.low(), epoch) works as well as an atomic +1, provided that
+// one queue raises all epochs, in order. With more than one, use atomics: of fences from several queues the last one
+// wins.
 //
-// Threads: `next` may be called by several at once, each gets its own epoch; with fences, reserve and publish in the order
-// of the epochs. Waiting and asking: any thread. Refers to the signal's word, owns nothing. noexcept, no allocation.
+// Threads: several may call `next` at once, and each gets its own epoch; with fences, reserve and publish in the order
+// of the epochs. Any thread may wait and ask. Refers to the signal's word and owns nothing. noexcept, no allocation.
 #include "sdma/core/result.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/sync/wait.hpp"
@@ -36,8 +37,8 @@ class Timeline {
  public:
   static constexpr std::uint64_t kLastEpoch = 0xffffffff;
 
-  /// Continues from the value that the word has; nothing may be under way on it. `completions` >= 1: how many +1 an epoch
-  /// takes.
+  /// Continues from the current value of the word, on which nothing may be under way. `completions` >= 1: how many +1 make
+  /// an epoch.
   explicit Timeline(const Signal& s, std::uint32_t completions = 1) noexcept
       : signal_(s), completions_(completions), last_(s.load()) {
     assert(completions != 0);
@@ -47,7 +48,7 @@ class Timeline {
 
   const Signal& signal() const noexcept { return signal_; }
   std::uint32_t completions() const noexcept { return completions_; }
-  /// The epoch that was given last; before the first, the value that the word began with.
+  /// The last epoch handed out; before the first, the value that the word began with.
   std::uint64_t last() const noexcept { return last_.load(std::memory_order_relaxed); }
   /// How many epochs are left.
   std::uint64_t remaining() const noexcept {
@@ -55,24 +56,24 @@ class Timeline {
     return last > kLastEpoch ? 0 : (kLastEpoch - last) / completions_;
   }
 
-  /// The next epoch, or too_large: restart first.
+  /// The next epoch, or epoch_overflow: restart first.
   Result<std::uint64_t> next() noexcept {
     auto last = this->last();
     do {
-      if (last > kLastEpoch || kLastEpoch - last < completions_) return Errc::too_large;
+      if (last > kLastEpoch || kLastEpoch - last < completions_) return Errc::epoch_overflow;
     } while (!last_.compare_exchange_weak(last, last + completions_, std::memory_order_relaxed));
     return last + completions_;
   }
 
-  /// Holds a queue until `epoch` is over; too_large where 32 bits cannot say it.
+  /// A packet that holds a queue until `epoch` is over; epoch_overflow if it does not fit in 32 bits.
   Result<PollMem> poll_for(std::uint64_t epoch) const noexcept {
-    if (epoch > kLastEpoch) return Errc::too_large;
+    if (epoch > kLastEpoch) return Errc::epoch_overflow;
     return PollMem{.addr = signal_.low(), .func = Compare::ge, .reference = low_half(epoch)};
   }
 
   bool reached(std::uint64_t epoch) const noexcept { return signal_.load() >= epoch; }
 
-  /// The word's value, `epoch` or later; or why it did not come.
+  /// The value of the word, `epoch` or later; or a report of why it did not come.
   Result<std::uint64_t, StallReport> wait(std::uint64_t epoch, Deadline d) const noexcept {
     return sdma::wait(signal_, Compare::ge, epoch, d);
   }
@@ -81,8 +82,8 @@ class Timeline {
     return sdma::wait(signal_, Compare::ge, epoch, d, ring);
   }
 
-  /// Begins again at zero, and the word with it. bad_argument while the last epoch is not over. The caller knows that no
-  /// queue waits on this timeline: the word itself does not tell.
+  /// Begins again at zero, and resets the word. bad_argument while the last epoch is not over. The caller must know that no
+  /// queue still waits on this timeline: the word does not tell.
   Errc restart() noexcept {
     if (!reached(last())) return Errc::bad_argument;
     signal_.set(0);
