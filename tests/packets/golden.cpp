@@ -108,6 +108,12 @@ static_assert(encode(CopyDirtyPage{.src = kP,
               Dwords<7>{0x80040701, 0x002aaaaa, 0x414a0000, 0x89abcde0, 0x01234567, 0x76543200, 0xfedcba98});
 static_assert(encode(CopyDirtyPage{.bytes = 1, .dst_sys = true, .dst_gpa = true, .src_sys = true, .src_gpa = true}) ==
               Dwords<7>{0x00000701, 0, 0x90900000, 0, 0, 0, 0});
+// Where a debugger's tables have cache policies, from 4.4 on.
+static_assert(encode(CopySubwindow{.dst_policy = 2, .src_policy = 5})[12] == 0x14080000);
+static_assert(encode(CopyDirtyPage{.bytes = 1, .dst_policy = 2, .src_policy = 1})[2] == 0x00002040);
+static_assert(decode<CopyPhysical>(Dwords<7>{0x00000801, 0, 0x00004040, 0, 0, 0, 0}).dst_policy == 2);
+static_assert(decode<CopyPhysical>(Dwords<7>{0x00000801, 0, 0x00004040, 0, 0, 0, 0}).src_policy == 2);
+static_assert(encode(PteCopy{.entries = 1, .dst_policy = 5, .src_policy = 6})[7] == 0xc1400001);
 static_assert(encode(Fence{.addr = kP, .value = 0x12345678, .l2_policy = 2, .llc_policy = true}) ==
               Dwords<4>{0x06000005, 0x89abcde0, 0x01234567, 0x12345678});
 static_assert(encode(Atomic{.addr = kP,

@@ -1,28 +1,29 @@
 #pragma once
-// Packets that move no data: padding, indirection, interrupts, conditions, registers.
+// Packets that move no data: padding, indirect buffers, interrupts, conditional execution, registers.
 //
-//   Nop{.dwords = 16}                                     16 dwords, all of them skipped
-//   Indirect{.base = GpuVa{0x7f1122334000}, .dwords = 64} run 64 dwords that lie elsewhere
-//   Trap{.context = event_id}                             behind the Fence that fills the event's mailbox, never alone
+//   Nop{.dwords = 16}                                       16 dwords in all, skipped
+//   Indirect{.base = GpuVa{0x7f1122334000}, .dwords = 64}   executes the 64 dwords at `base`, then goes on
+//   Trap{.context = event_id}                               interrupts the host, after a Fence to its mailbox
 //
-// Ordering: a TRAP tells the kernel to look at its mailbox word and does nothing where that word is not set yet, so its
-// mailbox FENCE comes first. COND_EXE may read its word ahead of earlier packets. An indirect buffer is fetched ahead: its
-// bytes are final before the doorbell and stay until a completion behind the INDIRECT was seen.
-// Errors: check(packet). SRBM_WRITE needs the kernel's rights: in a user queue the engine refuses it.
+// Ordering: on a TRAP the kernel looks at the event's mailbox word, and ignores the interrupt if that word is not set
+// yet. So a FENCE to the mailbox must come before the TRAP. COND_EXE may read its word before earlier packets have
+// finished. An indirect buffer is prefetched: it must be final before the doorbell is rung, and must not change until a
+// completion that follows the INDIRECT has been seen.
+// Errors: check(packet). SRBM_WRITE is privileged: on a user queue the engine refuses it. Plain values: any thread.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
 inline namespace v0 {
 // clang-format off
 
-/// Skips `dwords` dwords, its own included: 1 to 16384. What lies in them is ignored.
+/// Skips `dwords` dwords, itself included: 1 to 16384. Their contents are ignored.
 struct Nop { std::uint32_t dwords = 1; };
 template <> inline constexpr auto layout<Nop> = packet(
     "nop", op(0, 0), dwords("dwords"), "skip dwords",
     bits<&Nop::dwords>("dwords", 0, 16, 29, "of the whole packet", minus_one).opt());
 
-/// Runs the `dwords` dwords at `base` (an indirect buffer), then goes on behind this packet. The packet must end on a
-/// multiple of 8 dwords of the ring, the buffer be a multiple of 8 dwords long: rules over a stream, see stream/rules.
+/// Executes the `dwords` dwords at `base` (an indirect buffer), then continues behind this packet. The packet must end on
+/// a multiple of 8 dwords of the ring, and the buffer must be a multiple of 8 dwords long: stream/rules.hpp checks both.
 struct Indirect {
   GpuVa base{};                          ///< 32-byte aligned
   std::uint32_t dwords{};                ///< up to 2^20 - 1
@@ -38,19 +39,19 @@ template <> inline constexpr auto layout<Indirect> = packet(
     bits  <&Indirect::priv>  ("priv",   0, 31, 31, "with the kernel's rights").opt(),
     addr64<&Indirect::csa>   ("csa",    4,         "context save area").opt());
 
-/// Interrupts the host with `context`. KFD: the id of an event whose mailbox an earlier Fence has filled.
+/// Interrupts the host with `context`. For KFD that is the id of an event, whose mailbox an earlier Fence has filled.
 struct Trap { std::uint32_t context{}; };
 template <> inline constexpr auto layout<Trap> = packet(
     "trap", op(6, 0), dwords(2), "interrupt the host",
     bits<&Trap::context>("context", 1, 0, 27, "what the handler is told"));
 
-/// A trap that the kernel uses to count engine activity; 16 is its opcode on 4.x only.
+/// A trap that no handler takes. Opcode 16 is this packet on 4.x only: later engines use 16 for another.
 struct DummyTrap { std::uint32_t context{}; };
 template <> inline constexpr auto layout<DummyTrap> = packet(
     "dummy_trap", op(16, 0), dwords(2), "interrupt that no handler takes",
     bits<&DummyTrap::context>("context", 1, 0, 27, "what the handler is told"));
 
-/// Skips the next `dwords` dwords unless the dword at `addr` equals `reference` [inferred from newer engines].
+/// Skips the `dwords` dwords behind it unless the dword at `addr` equals `reference` [inferred from newer engines].
 struct CondExec {
   GpuVa addr{};
   std::uint32_t reference{};
@@ -64,14 +65,14 @@ template <> inline constexpr auto layout<CondExec> = packet(
     bits  <&CondExec::dwords>   ("dwords",    4,  0, 13, "skipped otherwise"),
     bits  <&CondExec::policy>   ("policy",    0, 24, 26, "cache policy [inferred]").opt());
 
-/// Runs the next `dwords` dwords only on the engines that `devices` selects.
+/// Runs the `dwords` dwords behind it only on the engines that `devices` selects.
 struct PreExec { std::uint16_t dwords{}; std::uint8_t devices{}; };
 template <> inline constexpr auto layout<PreExec> = packet(
     "pre_exec", op(15, 0), dwords(2), "run what follows on selected engines only",
     bits<&PreExec::dwords> ("dwords",  1,  0, 13, "that depend on the selection"),
     bits<&PreExec::devices>("devices", 0, 16, 23, "a bit an engine").hex());
 
-/// Writes a register. Kernel only: from a user queue it is blocked and raises an interrupt that user space never sees.
+/// Writes a register. Kernel only: on a user queue it is blocked, and raises an interrupt that user space never sees.
 struct SrbmWrite { std::uint32_t reg{}, value{}; std::uint8_t byte_en = 0xf; };
 template <> inline constexpr auto layout<SrbmWrite> = packet(
     "srbm_write", op(14, 0), dwords(3), "write a register",

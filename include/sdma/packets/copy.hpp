@@ -5,12 +5,13 @@
 //   CopyBroadcast{.src = a, .dst1 = b, .dst2 = c, .bytes = 4096}       reads once, writes twice
 //   CopySwap{.a = a, .b = b, .bytes = 4096}                            a <-> b, in place
 //
-// `bytes` is 1 to 2^30 (stored less one, in the 30 bits of SDMA 4.4.x; older engines keep 22). Writer::copy splits what is
-// longer. The `_swap` and `_policy` fields are 0 in all public code; cache policies are inferred from a debugger's tables.
+// `bytes` of these three is 1 to 2^30: SDMA 4.4.x stores the length less one in 30 bits, older engines in 22.
+// Writer::copy splits longer copies. All public code leaves the `_swap` (endian swap) and `_policy` (cache policy)
+// fields 0; what is known of the policies comes from a debugger's tables.
 //
-// Ordering: consecutive copies of a queue overlap and finish in any order, their bytes land in any order, and only a FENCE
-// or an ATOMIC behind them says that they are done. Source and destination must not overlap.
-// Errors: check(packet) names the field and the rule ("broadcast-modulo-32", ...).
+// Ordering: consecutive copies of a queue overlap and finish in any order, and the bytes of one copy land in any order.
+// Only a FENCE or an ATOMIC behind them tells that they are complete. Source and destination must not overlap.
+// Errors: check(packet) names the field and the rule ("broadcast-modulo-32", ...). Plain values: any thread.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
@@ -37,7 +38,7 @@ template <> inline constexpr auto layout<CopyLinear> = packet(
     bits  <&CopyLinear::dst_swap>  ("dst_swap",   2,    16, 17,  "endian swap of the destination").opt(),
     bits  <&CopyLinear::dst_policy>("dst_policy", 2,    18, 20,  "cache policy of the destination [inferred]").opt());
 
-/// Reads `src` once and writes it to both destinations, which must be equal modulo 32.
+/// Reads `src` once and writes it to two destinations, whose addresses must be equal modulo 32.
 struct CopyBroadcast {
   GpuVa src{}, dst1{}, dst2{};
   std::uint32_t bytes{};                 ///< 1 to 2^30
@@ -61,8 +62,8 @@ template <> inline constexpr auto layout<CopyBroadcast> = packet(
   | rule<CopyBroadcast>("broadcast-modulo-32", "dst1 and dst2 must be equal modulo 32",
         [](const CopyBroadcast& p) { return (p.dst1.value ^ p.dst2.value) % 32 == 0; });
 
-/// Exchanges `bytes` bytes at `a` with those at `b`, both 64-byte aligned. Whether anybody can see half an exchange is not
-/// documented, nor are lengths that 64 does not divide: keep to multiples of 64.
+/// Exchanges the `bytes` bytes at `a` with those at `b`, both 64-byte aligned. Neither whether a half-done exchange can be
+/// observed nor what happens for lengths that are no multiple of 64 is documented: use multiples of 64.
 struct CopySwap {
   GpuVa a{}, b{};
   std::uint32_t bytes{};                 ///< 1 to 2^30
@@ -78,7 +79,8 @@ template <> inline constexpr auto layout<CopySwap> = packet(
     bits  <&CopySwap::a_swap>  ("a_swap",   2, 16, 17, "endian swap of a").opt(),
     bits  <&CopySwap::a_policy>("a_policy", 2, 18, 20, "cache policy of a [inferred]").opt());
 
-/// Gathers a member out of an array of structures (or scatters it: detile): `count` elements from `start` on.
+/// Scatters `count` elements of a linear buffer into an array of structures, from element `start` on; with `detile`,
+/// gathers them from the array into the buffer.
 struct CopyStruct {
   GpuVa table{}, linear{};
   std::uint32_t start{}, count{};
@@ -98,7 +100,8 @@ template <> inline constexpr auto layout<CopyStruct> = packet(
     bits  <&CopyStruct::linear_swap>("linear_swap", 5, 16, 17, "endian swap of the linear buffer").opt(),
     bits  <&CopyStruct::table_swap> ("table_swap",  5, 24, 25, "endian swap of the array").opt());
 
-/// Copies a box of x * y * z elements of 2^element_log2 bytes between two pitched volumes. Pitches and slices count elements.
+/// Copies a box of x * y * z elements, each of 2^element_log2 bytes, between two pitched volumes. Pitches and slices are
+/// in elements.
 struct CopySubwindow {
   GpuVa src{}, dst{};                    ///< dword aligned; the box begins at (src_x, src_y, src_z) from there
   std::uint8_t element_log2{};           ///< 0 to 4: 1 to 16 bytes
@@ -107,7 +110,7 @@ struct CopySubwindow {
   std::uint32_t x{1}, y{1}, z{1};
   std::uint16_t src_x{}, src_y{}, src_z{}, dst_x{}, dst_y{}, dst_z{};
   bool tmz{};
-  std::uint8_t dst_swap{}, src_swap{};
+  std::uint8_t dst_swap{}, src_swap{}, dst_policy{}, src_policy{};
 };
 template <> inline constexpr auto layout<CopySubwindow> = packet(
     "copy_subwindow", op(1, 4), dwords(13), "copy a box between two pitched volumes",
@@ -129,7 +132,9 @@ template <> inline constexpr auto layout<CopySubwindow> = packet(
     bits  <&CopySubwindow::z>           ("z",           12,  0, 10, "slices of the box", minus_one).opt(),
     bits  <&CopySubwindow::tmz>         ("tmz",          0, 18, 18, "trusted memory").opt(),
     bits  <&CopySubwindow::dst_swap>    ("dst_swap",    12, 16, 17, "endian swap of the destination").opt(),
-    bits  <&CopySubwindow::src_swap>    ("src_swap",    12, 24, 25, "endian swap of the source").opt())
+    bits  <&CopySubwindow::src_swap>    ("src_swap",    12, 24, 25, "endian swap of the source").opt(),
+    bits  <&CopySubwindow::dst_policy>  ("dst_policy",  12, 18, 20, "cache policy of the destination [inferred]").opt(),
+    bits  <&CopySubwindow::src_policy>  ("src_policy",  12, 26, 28, "cache policy of the source [inferred]").opt())
   | rule<CopySubwindow>("subwindow-pitch", "pitches, and slices of a box of several, must be a multiple of 4 bytes",
         [](const CopySubwindow& p) {
           const auto whole = [&](std::uint64_t elements) { return (elements << (p.element_log2 & 7)) % 4 == 0; };
@@ -137,7 +142,7 @@ template <> inline constexpr auto layout<CopySubwindow> = packet(
               && (p.z == 1 || (whole(p.src_slice) && whole(p.dst_slice)));
         });
 
-/// Copies the pages of a range that were written to since their dirty bits were cleared (or `all` of them).
+/// Copies the pages of a range that have been written to since their dirty bits were cleared; with `all`, every page.
 struct CopyDirtyPage {
   GpuVa src{}, dst{};
   std::uint32_t bytes{};                 ///< 1 to 2^22
@@ -146,6 +151,7 @@ struct CopyDirtyPage {
   bool dst_gcc{}, dst_sys{}, dst_snoop{}, dst_gpa{};
   std::uint8_t src_swap{};
   bool src_sys{}, src_snoop{}, src_gpa{};
+  std::uint8_t dst_policy{}, src_policy{};
 };
 template <> inline constexpr auto layout<CopyDirtyPage> = packet(
     "copy_dirty_page", op(1, 7), dwords(7), "copy the pages that were written to",
@@ -162,9 +168,11 @@ template <> inline constexpr auto layout<CopyDirtyPage> = packet(
     bits  <&CopyDirtyPage::src_swap> ("src_swap",  2, 24, 25, "endian swap of the source").opt(),
     bits  <&CopyDirtyPage::src_sys>  ("src_sys",   2, 28, 28, "source: system memory").opt(),
     bits  <&CopyDirtyPage::src_snoop>("src_snoop", 2, 30, 30, "source: snooped").opt(),
-    bits  <&CopyDirtyPage::src_gpa>  ("src_gpa",   2, 31, 31, "source: a physical address").opt());
+    bits  <&CopyDirtyPage::src_gpa>  ("src_gpa",   2, 31, 31, "source: a physical address").opt(),
+    bits  <&CopyDirtyPage::dst_policy>("dst_policy", 2, 5, 6, "cache policy of the destination [inferred]").opt(),
+    bits  <&CopyDirtyPage::src_policy>("src_policy", 2, 13, 14, "cache policy of the source [inferred]").opt());
 
-/// Copies between physical addresses; `more` holds further {src, dst} pairs, 4 dwords each. Kernel only [inferred].
+/// Copies between physical addresses; `more` holds further pairs {src, dst} of 4 dwords. Kernel only [inferred].
 struct CopyPhysical {
   GpuVa src{}, dst{};
   std::uint32_t bytes{};                 ///< 1 to 2^22
@@ -173,6 +181,7 @@ struct CopyPhysical {
   bool dst_gcc{}, dst_sys{}, dst_snoop{}, dst_gpa{};
   std::uint8_t src_swap{};
   bool src_sys{}, src_snoop{}, src_gpa{}, dst_log{}, src_gcc{};
+  std::uint8_t dst_policy{}, src_policy{};
   std::span<const std::uint32_t> more{}; ///< up to 255 pairs of 4 dwords
 };
 template <> inline constexpr auto layout<CopyPhysical> = packet(
@@ -192,6 +201,8 @@ template <> inline constexpr auto layout<CopyPhysical> = packet(
     bits   <&CopyPhysical::src_gpa>  ("src_gpa",   2, 31, 31, "source: a physical address").opt(),
     bits   <&CopyPhysical::dst_log>  ("dst_log",   2, 21, 21, "destination: log the write").opt(),
     bits   <&CopyPhysical::src_gcc>  ("src_gcc",   2, 27, 27, "source: coherent").opt(),
+    bits   <&CopyPhysical::dst_policy>("dst_policy", 2, 5, 6, "cache policy of the destination [inferred]").opt(),
+    bits   <&CopyPhysical::src_policy>("src_policy", 2, 13, 14, "cache policy of the source [inferred]").opt(),
     payload<&CopyPhysical::more>     ("more",      1, 24, 31, "further pairs of addresses").opt())
   | kernel_only;
 

@@ -1,15 +1,16 @@
 #pragma once
-// A packet to dwords and back, at the cost of the stores that one would write by hand.
+// Typed packets to dwords and back, at the cost of the stores that one would write by hand.
 //
 //   CopyLinear copy{.src = GpuVa{0x1000}, .dst = GpuVa{0x2000}, .bytes = 4096};
-//   if (Broken b = check(copy)) ...                   // b.field "bytes", b.rule "range"
-//   std::uint32_t* end = encode_to(copy, ring);       // 7 dwords, ascending, each stored once
+//   if (Broken b = check(copy)) report(b.field, b.rule);   // e.g. "bytes", "range"
+//   std::uint32_t* end = encode_to(copy, ring);            // 7 dwords, ascending, each stored exactly once
 //   auto same = decode<CopyLinear>({ring, 7});
 //
-// `fits` is the question of a hot path (yes or no), `check` the answer for a person. Encoding a value that does not fit
-// writes its low bits: ask first. `encode_to` only stores, so it may write to write-combining memory.
+// `fits` answers yes or no and belongs on the hot path; `check` names the field and the rule and is meant for people.
+// encode_to does not check: it cuts a value that is out of range to the width of its field, so ask `fits` first, as
+// Writer and Ring do. It only stores and never reads back, so its target may be write-combining memory.
 //
-// Constant expressions throughout, noexcept, no allocation; values are not shared, so any thread may use them.
+// All of it is constexpr and noexcept, and allocates nothing. There is no shared state: any thread may call any of it.
 #include "sdma/packets/layout.hpp"
 
 #include <utility>
@@ -30,7 +31,7 @@ template <class P, class Fn> [[gnu::always_inline]] constexpr void each(Fn fn) n
   (std::make_index_sequence<kFields<P>>{});
 }
 
-template <class P> consteval std::size_t counter() {  // index of the field that sets the length
+template <class P> consteval std::size_t counter() {  // index of the field that determines the length
   std::size_t at = kFields<P>;
   each<P>([&]<std::size_t I>() {
     if (field<P, I>.name == layout<P>.length.counted) at = I;
@@ -65,7 +66,7 @@ template <class P, std::size_t D> [[gnu::always_inline]] constexpr std::uint32_t
   });
   return w;
 }
-/// Does a 64-bit field begin at dword `d`? Then two dwords are one store.
+/// Does a 64-bit field begin at dword `d`? Then the two dwords are written with one store.
 template <class P> consteval bool wide(std::size_t d) {
   bool found = false;
   each<P>([&]<std::size_t I>() {
@@ -135,7 +136,7 @@ template <class P> consteval bool names_differ() {
 
 }  // namespace detail
 
-/// Compile-time proof that a description describes: always true, or a static_assert that says why not.
+/// Compile-time proof that a description is consistent: true, or a static_assert that says what is wrong.
 template <class P> consteval bool well_formed() {
   static_assert(detail::fields_inside<P>(), "a field or the pattern of this packet leaves the packet's fixed dwords");
   static_assert(detail::one_owner_a_bit<P>(),
@@ -155,7 +156,7 @@ template <Packet P> [[gnu::always_inline]] constexpr std::size_t length(const P&
   else return layout<P>.length.fixed + layout<P>.length.stride * detail::number<P, detail::counter<P>()>(p);
 }
 
-/// Writes `length(p)` dwords, in ascending order, each once, and returns what lies behind them. Requires fits(p).
+/// Writes `length(p)` dwords, in ascending order, each once, and returns a pointer past the last. Requires fits(p).
 template <Packet P> [[gnu::always_inline]] constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
   static_assert(well_formed<P>());
   [&]<std::size_t... D>(std::index_sequence<D...>) __attribute__((always_inline)) { (detail::put<P, D>(p, out), ...); }
@@ -186,9 +187,9 @@ constexpr std::uint64_t stored(const FieldInfo& f, const std::uint32_t* d) noexc
   if (f.hi > 31) v |= std::uint64_t{d[f.dword + 1]} << (32 - f.lo);
   return v & f.mask();
 }
-/// The value of a field: what it means, not how it is coded.
+/// The value of a field: what it means, not how it is stored.
 constexpr std::uint64_t value_of(const FieldInfo& f, const std::uint32_t* d) noexcept { return stored(f, d) + f.bias; }
-/// Replaces the bits of a field and touches no other. Requires v <= f.mask().
+/// Replaces the stored bits of a field, and no others. `v` is the stored value, without bias. Requires v <= f.mask().
 constexpr void store(const FieldInfo& f, std::uint64_t v, std::uint32_t* d) noexcept {
   const auto low = static_cast<std::uint32_t>(f.mask() << f.lo);
   d[f.dword] = (d[f.dword] & ~low) | static_cast<std::uint32_t>(v << f.lo);
@@ -198,8 +199,8 @@ constexpr void store(const FieldInfo& f, std::uint64_t v, std::uint32_t* d) noex
   }
 }
 
-/// The value of `P` in its dwords; a payload member refers to them. Requires all dwords of the packet; reserved bits are
-/// not part of the value.
+/// The typed value of a packet; a payload member refers to `d` and does not copy it. Requires all dwords of the packet.
+/// Reserved bits are dropped: a PacketView (stream/reader.hpp) keeps them.
 template <Packet P> [[gnu::always_inline]] constexpr P decode(std::span<const std::uint32_t> d) noexcept {
   P p{};
   detail::each<P>([&]<std::size_t I>() __attribute__((always_inline)) {
@@ -233,7 +234,7 @@ template <class P> [[gnu::always_inline]] constexpr bool obeys_all(const P& p) n
 }
 }  // namespace detail
 
-/// Every field in range and aligned, every rule obeyed.
+/// Is every field in range and aligned, and every rule obeyed?
 template <Packet P> [[gnu::always_inline]] constexpr bool fits(const P& p) noexcept {
   bool ok = detail::obeys_all(p);
   detail::each<P>([&]<std::size_t I>() __attribute__((always_inline)) {
@@ -242,8 +243,8 @@ template <Packet P> [[gnu::always_inline]] constexpr bool fits(const P& p) noexc
   return ok;
 }
 
-/// The first thing that is wrong with a value: which field (empty for a rule over several), and "range", "alignment" or the
-/// id of the packet's own rule. False if nothing is.
+/// The first thing that is wrong with a value: the field (empty for a rule over several fields), and "range", "alignment"
+/// or the id of the packet's own rule. Converts to false if nothing is wrong.
 struct Broken {
   std::string_view field{}, rule{};
   constexpr explicit operator bool() const noexcept { return !rule.empty(); }

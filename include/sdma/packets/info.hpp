@@ -1,16 +1,17 @@
 #pragma once
-// The same descriptions as plain data, for every reader that is not a hot path: text, JSON, rules, documentation, fuzzers.
+// The packet descriptions as plain data, for code that handles packets generically: text, JSON, rules, documentation,
+// fuzzers. Hot paths use encode.hpp.
 //
 //   const PacketInfo& i = info<Fence>;
 //   for (const FieldInfo& f : i.fields) print(f.name, value_of(f, dwords));
 //
-// Constants: any thread may read them, nothing fails.
+// Constants: any thread may read them, and nothing fails.
 #include "sdma/packets/encode.hpp"
 
 namespace sdma {
 inline namespace v0 {
 
-/// A rule over the dwords of a packet that is complete.
+/// A rule over the dwords of a complete packet.
 struct RuleInfo {
   std::string_view id, text;
   bool (*holds)(std::span<const std::uint32_t>);
@@ -23,13 +24,13 @@ struct PacketInfo {
   Pattern pattern;
   std::span<const FieldInfo> fields{};
   std::span<const RuleInfo> rules{};
-  std::uint8_t head{};               ///< dwords needed before the length is known, and before any payload
+  std::uint8_t head{};               ///< dwords that determine the length; the payload, if any, follows them
   std::uint8_t fixed{}, stride = 1;  ///< length = fixed + stride * (value of *counted)
   const FieldInfo* counted{};        ///< null: the length is `fixed`
   Privilege privilege = Privilege::user;
-  bool recognised_only = false;  ///< its length is known and its fields are not: text keeps it as raw dwords
+  bool recognised_only = false;  ///< its length is known but not its fields: text shows raw dwords
   std::array<std::uint32_t, kMaxHead>
-      owned{};  ///< bits of each head dword that pattern or fields own; the rest is reserved
+      owned{};  ///< bits of each head dword that the pattern or a field owns; the rest is reserved
 
   constexpr std::size_t length(const std::uint32_t* d) const noexcept {
     return counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed;
@@ -41,7 +42,7 @@ struct PacketInfo {
       if ((d[i] & pattern.mask[i]) != pattern.value[i]) return false;
     return true;
   }
-  /// Bits of dword `i` that nothing describes; 0 behind the head, where the payload (or what NOP skips) lies.
+  /// Reserved bits of dword `i`; 0 behind the head, where the payload (or what a NOP skips) lies.
   constexpr std::uint32_t reserved(std::size_t i) const noexcept { return i < head ? ~owned[i] : 0; }
 };
 
@@ -96,7 +97,7 @@ inline constexpr PacketInfo info{.name = layout<P>.name,
                                  .privilege = layout<P>.privilege,
                                  .owned = detail::owned<P>()};
 
-/// A packet that is recognised by its header and stepped over, no more. `head`: dwords that must be there, 0 for all.
+/// A packet that is only identified and skipped. `head`: dwords that must be present to identify it; 0: all of them.
 constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
                                 int head = 0) noexcept {
   PacketInfo i{.name = name,
@@ -108,8 +109,8 @@ constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, st
   for (std::size_t d = 0; d < Pattern::kDwords; ++d) i.owned[d] = p.mask[d];
   return i;
 }
-/// The same, of a length that `counted` counts. A reference: GCC 12 with -fsanitize=undefined takes no comparison of an
-/// object's address with null for a constant.
+/// The same, with a length that the field `counted` determines. Takes a reference, because GCC 12 with
+/// -fsanitize=undefined does not evaluate a comparison of an object's address with null at compile time.
 constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
                                 const FieldInfo& counted) noexcept {
   auto i = recognised(name, p, dwords, doc);

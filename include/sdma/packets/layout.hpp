@@ -1,5 +1,6 @@
 #pragma once
-// How a packet is described: once, beside the value it describes, and read by everything else.
+// How a packet is described: once, next to the struct it describes. Encoder, decoder, text, JSON, checks and
+// documentation are all derived from that description.
 //
 //   struct Fence { GpuVa addr{}; std::uint32_t value{}; };
 //   template <> inline constexpr auto layout<Fence> = packet(
@@ -8,18 +9,21 @@
 //       addr64<&Fence::addr> ("addr",    1,              "the dword").aligned(4),
 //       bits  <&Fence::value>("value",   3,    0, 31,    "stored").value());
 //
-//   pattern   the bits that make it this packet: op, sub_op, and any bit or dword with one fixed value
-//   length    dwords(7) | dwords(4, "data"): 4 and what `data` counts | dwords("dwords"): what that field says
-//   fields    member <-> bits [lo, hi] counted from bit 0 of a dword (hi > 31 spills into the next); value = stored + bias
-//   rules     what widths cannot say: a predicate over the value, with an id and a sentence
+//   pattern   the bits that identify the packet: op, sub_op, and any other bit or dword with one fixed value
+//   length    dwords(7): always 7.  dwords(4, "data"): 4, and one more for each dword of the field `data`.
+//             dwords("dwords"): as many as the field `dwords` says
+//   fields    which bits [lo, hi] a member occupies, counted from bit 0 of a dword (hi > 31 runs into the next);
+//             value = stored bits + bias
+//   rules     constraints that a width cannot express: a predicate over the whole value, with an id and a sentence
 //
-// A dword on the wire is the OR of its pattern and its fields; encode.hpp is that sentence, info.hpp the same as plain data.
-// The name of a field is the member's, the text's, the JSON key's and the documentation's. A member's initialiser is its
-// default: a field marked `opt()` is left out of the text while it holds it. Fields stand in the text's order, members in
-// the order in which one writes them in an initialiser.
+// A dword on the wire is the OR of the pattern and the fields: encode.hpp does exactly that, and info.hpp offers the
+// same description as plain data. A field has one name in C++, text, JSON and documentation. A member's initialiser is
+// the field's default, and text omits a field marked `opt()` that holds its default. Fields are listed in the order of
+// the text form, members in the order in which one writes designated initialisers.
 //
-// Everything here is a constant expression: no state, no thread, no error but the static_asserts of `well_formed`.
-// Source of the formats: the SDMA 4.x packet header of the Linux kernel, with the widths of 4.4.x (see docs/packets.md).
+// Everything is a constant expression, so there is no state to share and nothing fails at run time: a faulty
+// description fails a static_assert of `well_formed`. Source of the formats: the SDMA 4.x packet header of the Linux
+// kernel, with the wider counts of 4.4.x (docs/packets.md).
 #include "sdma/core/units.hpp"
 
 #include <array>
@@ -33,15 +37,15 @@
 namespace sdma {
 inline namespace v0 {
 
-/// One enumerant: the code on the wire and its name in text.
+/// One enumerant: its code on the wire, and its name in text.
 struct Name {
   std::uint32_t value;
   std::string_view text;
 };
-/// The names of an enumeration, in the order of their codes: specialised beside each enum.
+/// The names of an enumeration, in the order of their codes: specialised next to each enum.
 template <class E> inline constexpr auto names = std::array<Name, 0>{};
 
-/// How the value of a field is written and read as text. A field with `enumerants` prints their names first.
+/// How text shows the value of a field. Where a field has `enumerants`, a name takes precedence.
 enum class Kind : std::uint8_t {
   count,    ///< decimal
   bytes,    ///< decimal, with the largest of K, M, G that divides it
@@ -49,24 +53,24 @@ enum class Kind : std::uint8_t {
   value,    ///< decimal within 4095 of zero (so -1), else hexadecimal
   hex,      ///< hexadecimal
   flag,     ///< a bare word, present = 1
-  payload,  ///< the dwords behind the fixed part; the bits of the field count them
+  payload,  ///< the dwords behind the fixed part; the field's own bits hold their number
 };
 
 enum class Bias : std::uint8_t { none = 0, minus_one = 1 };
-/// The wire holds the value less one.
+/// The field stores its value less one.
 inline constexpr auto minus_one = Bias::minus_one;
 
-/// Retry counts of polls: 4095 never gives up.
+/// Retry counts of polls: a poll with 4095 never gives up.
 inline constexpr std::array kRetryNames{Name{0xfff, "forever"}};
 
-/// A field as plain data. `limit` is what is documented where that is less than the width holds.
+/// A field as plain data. `limit`: the largest documented value, where the width could hold more.
 struct FieldInfo {
   std::string_view name{}, doc{};
   std::uint8_t dword{}, lo{}, hi{}, bias{};
   Kind kind = Kind::count;
-  bool optional = false;        ///< left out of the text while it holds `fallback`
-  std::uint64_t fallback = 0;   ///< the value that the member has when nobody sets it
-  std::uint32_t alignment = 1;  ///< a rule over the value, not a width: a misaligned address can be written, and read
+  bool optional = false;        ///< text omits it while it holds `fallback`
+  std::uint64_t fallback = 0;   ///< the member's default
+  std::uint32_t alignment = 1;  ///< checked, not encoded: misaligned values can still be written and read
   std::uint64_t limit = ~std::uint64_t{};
   std::span<const Name> enumerants{};
 
@@ -81,7 +85,7 @@ struct FieldInfo {
   }
 };
 
-/// The constant bits of a packet.
+/// The bits of a packet that have one fixed value.
 struct Pattern {
   static constexpr std::size_t kDwords = 6;
   std::array<std::uint32_t, kDwords> mask{}, value{};
@@ -93,7 +97,7 @@ struct Pattern {
     p.value[dword] |= v << lo;
     return p;
   }
-  /// Dwords up to the last that this pattern looks at.
+  /// How many dwords from the first it takes to match this pattern.
   constexpr std::size_t reach() const noexcept {
     std::size_t n = kDwords;
     while (n > 0 && mask[n - 1] == 0) --n;
@@ -103,7 +107,7 @@ struct Pattern {
 constexpr Pattern op(std::uint32_t op) noexcept { return Pattern{}.is(0, 0, 7, op); }
 constexpr Pattern op(std::uint32_t o, std::uint32_t sub) noexcept { return op(o).is(0, 8, 15, sub); }
 
-/// Dwords of a packet, header included: `fixed`, and `stride` for each that the field named `counted` says.
+/// Length in dwords, header included: `fixed`, plus `stride` times the value of the field named `counted`, if any.
 struct Length {
   std::uint8_t fixed{};
   std::string_view counted{};
@@ -121,7 +125,7 @@ template <class C, class T> C owner_of(T C::*);
 template <class T> consteval Kind kind_of() { return std::is_same_v<T, bool> ? Kind::flag : Kind::count; }
 }  // namespace detail
 
-/// A field and the member that holds it. The modifiers return a changed copy, to be chained.
+/// A field and the member that holds it. Modifiers return a changed copy, so they chain.
 template <auto Member> struct Field : FieldInfo {
   static constexpr auto member = Member;
   using Owner = decltype(detail::owner_of(Member));
@@ -155,7 +159,7 @@ template <auto M> constexpr Field<M> addr64(std::string_view name, int dword, st
   return {
       {.name = name, .doc = doc, .dword = static_cast<std::uint8_t>(dword), .lo = 0, .hi = 63, .kind = Kind::address}};
 }
-/// Dwords that follow the fixed part. The bits named here count them (in strides).
+/// Dwords that follow the fixed part. The bits given here hold their number, in strides.
 template <auto M>
 constexpr Field<M> payload(std::string_view name, int dword, int lo, int hi, std::string_view doc,
                            Bias b = {}) noexcept {
@@ -168,7 +172,7 @@ constexpr Field<M> payload(std::string_view name, int dword, int lo, int hi, std
            .kind = Kind::payload}};
 }
 
-/// What widths cannot say. `id` has a page in docs/rules.md; `text` says what must hold.
+/// A constraint that a width cannot express. `id` has a section in docs/rules.md; `text` says what must hold.
 template <class P> struct Rule {
   std::string_view id, text;
   bool (*holds)(const P&);
@@ -178,7 +182,7 @@ constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)
   return {id, text, holds};
 }
 
-/// Who may submit a packet: a privileged one on a user queue stops the queue.
+/// Who may submit a packet. On a user queue, a privileged one stops the queue.
 enum class Privilege : std::uint8_t { user, kernel };
 inline constexpr auto kernel_only = Privilege::kernel;
 
@@ -194,7 +198,7 @@ template <class F0, class... F>
 constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc, F0 f0, F... f) noexcept {
   return Layout<typename F0::Owner, 0, F0, F...>{name, doc, p, n, {f0, f...}};
 }
-/// A packet that is all constant.
+/// A packet without fields: all its bits are fixed.
 template <class P> constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc) noexcept {
   return Layout<P, 0>{name, doc, p, n, {}};
 }
@@ -210,7 +214,7 @@ template <class P, std::size_t N, class... F> constexpr auto operator|(Layout<P,
   return l;
 }
 
-/// The description of `P`: specialised beside each packet.
+/// The description of `P`: specialised next to each packet.
 template <class P> inline constexpr auto layout = nullptr;
 template <class P>
 concept Packet = !std::is_same_v<decltype(layout<P>), const std::nullptr_t>;

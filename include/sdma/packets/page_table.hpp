@@ -1,11 +1,13 @@
 #pragma once
-// Packets that write page tables. The kernel's business: in a user queue an engine refuses them [inferred].
+// Packets that write page tables. Only the kernel submits them; on a user queue the engine refuses them [inferred].
 //
 //   PteGenerate{.dst = pte, .flags = 0x73, .init = 0x1000, .increment = 0x1000, .entries = 512}
 //       entry i = flags | (init + i * increment)
 //
-// Described so that a dump of a kernel ring reads like any other. `entries` of PteGenerate is stored less one; the other
-// counts are stored as they are: no source says otherwise. Errors: check(packet).
+// They are described so that a dump of a kernel ring can be read like any other. `entries` of PteGenerate is stored
+// less one; the other counts are stored as they are, because no source says otherwise.
+// Ordering: as for copies, only a FENCE or an ATOMIC behind them tells that they are complete.
+// Errors: check(packet). Plain values: any thread.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
@@ -23,15 +25,23 @@ template <> inline constexpr auto layout<PteGenerate> = packet(
     bits  <&PteGenerate::entries>  ("entries",   9, 0, 18, "how many", minus_one))
   | kernel_only;
 
-/// Copies entries under a mask.
-struct PteCopy { GpuVa src{}, dst{}; std::uint64_t mask{}; std::uint32_t entries{}; bool pde{}; };
+/// Copies the bits `mask` of `entries` entries.
+struct PteCopy {
+  GpuVa src{}, dst{};
+  std::uint64_t mask{};
+  std::uint32_t entries{};
+  bool pde{};
+  std::uint8_t dst_policy{}, src_policy{};
+};
 template <> inline constexpr auto layout<PteCopy> = packet(
     "pte_copy", op(12, 1), dwords(8), "copy page table entries",
     addr64<&PteCopy::src>    ("src",     1,         "source").aligned(8),
     addr64<&PteCopy::dst>    ("dst",     3,         "destination").aligned(8),
     bits  <&PteCopy::mask>   ("mask",    5,  0, 63, "bits that are copied").hex(),
     bits  <&PteCopy::entries>("entries", 7,  0, 18, "how many"),
-    bits  <&PteCopy::pde>    ("pde",     0, 31, 31, "directory entries").opt())
+    bits  <&PteCopy::pde>    ("pde",     0, 31, 31, "directory entries").opt(),
+    bits  <&PteCopy::dst_policy>("dst_policy", 7, 22, 24, "cache policy of the destination [inferred]").opt(),
+    bits  <&PteCopy::src_policy>("src_policy", 7, 29, 31, "cache policy of the source [inferred]").opt())
   | kernel_only;
 
 /// Replaces the bits `mask` of one entry with those of `value`.
@@ -47,7 +57,7 @@ template <> inline constexpr auto layout<PteModify> = packet(
     bits  <&PteModify::gpa>  ("gpa",   0, 23, 23, "a physical address").opt())
   | kernel_only;
 
-/// Moves entries within a table, from the end on or from its beginning (`forwards`).
+/// Moves entries within a table: from the last to the first, or with `forwards` from the first to the last.
 struct PteCopyBackwards {
   GpuVa src{}, dst{};
   std::uint8_t mask_first{}, mask_last{};

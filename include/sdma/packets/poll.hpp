@@ -1,15 +1,16 @@
 #pragma once
-// Packets that wait, or look: the POLL family and the flush of the host data path.
+// Packets that wait for a word or look at memory: the POLL family, and the HDP (host data path) flush.
 //
-//   PollMem{.addr = flag, .func = Compare::ge, .reference = epoch}     nothing later starts before (*flag & mask) >= epoch
-//   HdpFlush{}                                                         before engines read what the host wrote to VRAM
+//   PollMem{.addr = flag, .func = Compare::ge, .reference = epoch}     later packets wait until (*flag & mask) >= epoch
+//   HdpFlush{}                                                         later packets see what the host wrote to VRAM
 //
-// A poll compares 32 bits, unsigned. A 64-bit word takes two polls, high then low, which is sound for monotone words only.
+// A poll compares 32 bits, unsigned. A 64-bit word takes two polls, the high half first, which is sound only for a word
+// that is monotone.
 //
-// Ordering: a satisfied poll holds back all that is later in its queue, and waits for nothing that is earlier. The full
-// barrier of one queue is Fence(w, n) and then PollMem(w == n), n fresh each time.
-// Errors: check(packet). A finite poll that expires tells user space nothing, so let it retry for ever and give the host's
-// wait a deadline.
+// Ordering: a satisfied poll holds back everything later in its queue, and waits for nothing earlier. The full barrier
+// within one queue is Fence(w, n) followed by PollMem(w == n), with a fresh n each time.
+// Errors: check(packet). User space is not told when a finite poll expires: let polls retry forever, and give the
+// host's wait the deadline. Plain values: any thread.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
@@ -34,13 +35,13 @@ constexpr bool holds(std::uint64_t value, Compare f, std::uint64_t reference) no
   return false;
 }
 
-/// Holds the queue until (*addr & mask) func reference.
+/// Holds the queue until `(*addr & mask) func reference` is true.
 struct PollMem {
   GpuVa addr{};                          ///< dword aligned
   Compare func = Compare::eq;
   std::uint32_t reference{}, mask = 0xffffffff;
-  std::uint16_t interval = 4;            ///< between two looks; engine clocks [inferred]
-  std::uint16_t retry = 0xfff;           ///< 4095: for ever
+  std::uint16_t interval = 4;            ///< between two reads of the word; engine clocks [inferred]
+  std::uint16_t retry = 0xfff;           ///< 4095: forever
   std::uint8_t policy{};
 };
 template <> inline constexpr auto layout<PollMem> = packet(
@@ -53,14 +54,16 @@ template <> inline constexpr auto layout<PollMem> = packet(
     bits  <&PollMem::retry>    ("retry",     5, 16, 27, "looks before it gives up").named(kRetryNames).opt(),
     bits  <&PollMem::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt());
 
-/// Flushes the host data path from a user queue: one literal. Stands before PollReg, whose form it has.
+/// Flushes the host data path (HDP) from a user queue. A fixed literal of 6 dwords: a PollReg with particular values, which
+/// is identified first.
 struct HdpFlush {};
 template <> inline constexpr auto layout<HdpFlush> = packet<HdpFlush>(
     "hdp_flush", op(8, 0).is(0, 16, 31, 0).is(1, 0, 31, 0).is(2, 0, 31, 0x80000000)
                          .is(3, 0, 31, 0).is(4, 0, 31, 0).is(5, 0, 31, 0),
     dwords(6), "flush the host data path");
 
-/// Holds the queue until a register has a value; with `hdp`, writes `request` first.
+/// Holds the queue until `(*reg & mask) func reference` is true of a register; with `hdp`, writes to the register
+/// `request` first. HDP flushes of the kernel have this form.
 struct PollReg {
   std::uint32_t reg{}, request{};        ///< byte offsets
   Compare func = Compare::eq;
@@ -79,7 +82,7 @@ template <> inline constexpr auto layout<PollReg> = packet(
     bits<&PollReg::retry>    ("retry",     5, 16, 27, "looks before it gives up").named(kRetryNames).opt(),
     bits<&PollReg::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt());
 
-/// Stores a register to memory.
+/// Stores the value of a register to memory.
 struct PollRegToMem { std::uint32_t reg{}; GpuVa dst{}; std::uint8_t policy{}; };
 template <> inline constexpr auto layout<PollRegToMem> = packet(
     "poll_reg_to_mem", op(8, 1), dwords(4), "store a register",
@@ -97,7 +100,7 @@ template <> inline constexpr auto layout<PollDirtyBits> = packet(
     bits  <&PollDirtyBits::ea>    ("ea",     0, 16, 17, "efficiency arbiter").opt(),
     bits  <&PollDirtyBits::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt());
 
-/// Compares two ranges (or one with a pattern: mode) and records the outcome.
+/// Compares two ranges of memory, or with `mode` one range with a pattern, and records the outcome.
 struct PollVerify {
   GpuVa a{}, a_end{}, b{}, b_end{}, record{};
   std::uint32_t pattern{};

@@ -1,11 +1,13 @@
 #pragma once
-// Every packet, as data: the one place that knows them all. Typed code never needs it.
+// Every packet, as data: the one place that lists them all. Code that uses only typed packets does not need this
+// header, and compiles faster without it.
 //
-//   const PacketInfo* p = identify(dwords);              // null: no packet that this engine knows begins so
+//   const PacketInfo* p = identify(dwords);              // null: no packet of this engine begins with these dwords
 //   if (p == &info_of<Fence>()) ...                      // the registry's own entry for a type
-//   visit(*p, dwords, [](const auto& packet) { ... });   // typed again: one call of the overload for that packet
+//   visit(*p, dwords, [](const auto& packet) { ... });   // back to a typed value: calls the overload for that packet
 //
-// Constants: any thread may read them. What is not valid on SDMA 4.4.2 (multicast, 64-bit fence, GCR, ...) is not here.
+// Constants: any thread may read them. Packets that SDMA 4.4.2 does not have (multicast, 64-bit fence, GCR, ...) are
+// absent.
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/info.hpp"
@@ -48,7 +50,7 @@ template <class P, class... All> consteval std::size_t place(PacketList<All...>)
   return at;
 }
 
-/// Two patterns that some dwords satisfy at once: the first must be the narrower, and both must have one length.
+/// No dwords are claimed by two packets, except by a narrower pattern that precedes a wider one of the same length.
 template <std::size_t N> consteval bool unambiguous(const std::array<PacketInfo, N>& all) {
   for (std::size_t i = 0; i < N; ++i)
     for (std::size_t j = i + 1; j < N; ++j) {
@@ -118,7 +120,7 @@ template <class Fn, class... P> void visit(std::size_t i, std::span<const std::u
 /// The registry's entry for `P`.
 template <Packet P> constexpr const PacketInfo& info_of() noexcept { return kPackets[detail::place<P>(Packets{})]; }
 
-/// The packet that these dwords begin; null if nobody knows it, or if there are none.
+/// The packet that begins with these dwords; null if no known packet does, or if `d` is empty.
 constexpr const PacketInfo* identify(std::span<const std::uint32_t> d) noexcept {
   if (d.empty() || (d[0] & 0xff) >= detail::kOps) return nullptr;
   for (auto i = detail::kFirst[d[0] & 0xff][d[0] >> 8 & 0xff]; i != detail::kNone; i = detail::kNext[i])
@@ -126,7 +128,7 @@ constexpr const PacketInfo* identify(std::span<const std::uint32_t> d) noexcept 
   return nullptr;
 }
 
-/// The packet of this name; null if there is none.
+/// The packet with this name; null if there is none.
 constexpr const PacketInfo* find(std::string_view name) noexcept {
   for (const auto& p : kPackets)
     if (p.name == name) return &p;

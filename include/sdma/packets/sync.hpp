@@ -1,21 +1,22 @@
 #pragma once
-// Packets that announce: FENCE, ATOMIC, SEMAPHORE.
+// Packets that signal completion: FENCE, ATOMIC, SEMAPHORE.
 //
-//   Fence{.addr = done, .value = 1}                                    a dword, when all earlier packets of the queue are done
-//   Atomic{.addr = left, .value = ~0ull}                               64 bits, one less: many engines, one counter
+//   Fence{.addr = done, .value = 1}             stores a dword once all earlier packets of the queue are done
+//   Atomic{.addr = left, .value = ~0ull}        adds -1 to a 64-bit word: a counter that many engines may share
 //
-// Ordering: FENCE and ATOMIC execute when every earlier copy, fill and write of their queue is performed, wherever their
-// own word lies, and in order among themselves. They hold back nothing that is later.
-// A fence stores 32 bits. A 64-bit value takes two of them, and a reader may see one without the other: use a 32-bit epoch,
-// or an atomic. Atomics to host memory need a link that completes them (PCIe AtomicOps).
-// Errors: check(packet) names the field and the rule.
+// Ordering: FENCE and ATOMIC execute once every earlier copy, fill and write of their queue has been performed,
+// wherever their own word lies; they execute in order among themselves. They hold back nothing that is later.
+//
+// A fence stores 32 bits. A 64-bit value takes two fences, and a reader may see one without the other: use a 32-bit
+// epoch or an atomic instead. Atomics to host memory need a link that completes them (PCIe AtomicOps).
+// Errors: check(packet) names the field and the rule. Plain values: any thread.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
 inline namespace v0 {
 // clang-format off
 
-/// Stores a dword when all that is earlier in the queue is done.
+/// Stores a dword when everything earlier in the queue is done.
 struct Fence {
   GpuVa addr{};                          ///< dword aligned
   std::uint32_t value{};
@@ -68,18 +69,18 @@ template <> inline constexpr auto names<AtomicOp> = std::to_array<Name>({
     {0x79, "dec_64"},
 });
 
-/// Bytes of memory that an operation changes: 4 or 8.
+/// Bytes of memory that the operation changes: 4 or 8.
 constexpr std::uint32_t width(AtomicOp op) noexcept {
   return op >= AtomicOp::fcmpswap_64 || (op >= AtomicOp::fcmpswap_rtn_64 && op < AtomicOp::fcmpswap_32) ? 8 : 4;
 }
 
-/// One indivisible read-modify-write of a word in memory, when all that is earlier in the queue is done.
+/// One indivisible read-modify-write of a word in memory, when everything earlier in the queue is done.
 struct Atomic {
   GpuVa addr{};                          ///< aligned to the width of the operation
   AtomicOp op = AtomicOp::add_rtn_64;
   std::uint64_t value{}, compare{};
-  bool loop{};                           ///< cmpswap: again until it succeeds [inferred]
-  std::uint16_t interval{};              ///< between two tries; engine clocks [inferred]
+  bool loop{};                           ///< cmpswap: retries until it succeeds [inferred]
+  std::uint16_t interval{};              ///< between two attempts; engine clocks [inferred]
   bool tmz{};
   std::uint8_t policy{};
 };
@@ -96,7 +97,7 @@ template <> inline constexpr auto layout<Atomic> = packet(
   | rule<Atomic>("atomic-alignment", "addr must be aligned to the width of the operation",
         [](const Atomic& p) { return p.addr.value % width(p.op) == 0; });
 
-/// Signals a semaphore, or waits for one. No public code sends it to 4.4.2.
+/// Signals a semaphore, or waits for one. No public code uses it on 4.4.2.
 struct Semaphore {
   GpuVa addr{};                          ///< 8-byte aligned
   bool write_one{}, signal{}, mailbox{};

@@ -1,20 +1,21 @@
 #pragma once
-// Packets that store what they carry: dwords, a repeated value, a time.
+// Packets that store what they carry: dwords, a repeated value, a timestamp.
 //
 //   Write{.dst = a, .data = words}                                     a[0, 4 * n) = words
-//   Fill{.dst = a, .data = 0xa5a5a5a5, .bytes = 4096}                  dwords of a5a5a5a5
-//   Timestamp{.addr = t}                                               the node's 100 MHz clock, 64 bits
+//   Fill{.dst = a, .data = 0xa5a5a5a5, .bytes = 4096}                  repeats the dword a5a5a5a5
+//   Timestamp{.addr = t}                                               stores the node's 100 MHz clock, 64 bits
 //
-// Ordering: none of them announces anything. A WRITE may overlap earlier and later copies, so completion is a FENCE or an
-// ATOMIC, never a WRITE; a timestamp is readable when a later FENCE or ATOMIC was seen.
-// Errors: check(packet) names the field and the rule.
+// Ordering: none of them signals completion. A WRITE may overlap earlier and later copies, so complete with a FENCE or
+// an ATOMIC, never with a WRITE. A timestamp may be read once a later FENCE or ATOMIC has been seen.
+// Errors: check(packet) names the field and the rule. Plain values: any thread. A Write refers to its data and does not
+// own it.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
 inline namespace v0 {
 // clang-format off
 
-/// Stores `data`, which travels in the packet, to `dst`.
+/// Stores `data`, which the packet carries, to `dst`.
 struct Write {
   GpuVa dst{};                           ///< dword aligned
   std::span<const std::uint32_t> data{}; ///< 1 to 2^20 dwords
@@ -30,11 +31,12 @@ template <> inline constexpr auto layout<Write> = packet(
     bits   <&Write::encrypt>("encrypt", 0, 16, 16, "encrypted memory").opt(),
     bits   <&Write::tmz>    ("tmz",     0, 18, 18, "trusted memory").opt());
 
-/// What a Fill repeats: the low 1, 2 or 4 bytes of its data.
+/// The unit that a Fill repeats: the low 1, 2 or 4 bytes of its data.
 enum class FillUnit : std::uint8_t { byte, half, dword };
 template <> inline constexpr auto names<FillUnit> = std::to_array<Name>({{0, "byte"}, {1, "half"}, {2, "dword"}});
 
-/// Repeats the low `unit` of `data` over `bytes` bytes at `dst`. See bytes_written for a length that the unit does not divide.
+/// Repeats the low `unit` of `data` over `bytes` bytes at `dst`. For lengths that the unit does not divide, see
+/// bytes_written.
 struct Fill {
   GpuVa dst{};                           ///< aligned to the unit
   std::uint32_t data{}, bytes{};         ///< 1 to 2^30 bytes
@@ -52,8 +54,8 @@ template <> inline constexpr auto layout<Fill> = packet(
   | rule<Fill>("fill-alignment", "dst must be aligned to the unit",
         [](const Fill& p) { return p.dst.value % (std::uint64_t{1} << (static_cast<unsigned>(p.unit) & 3)) == 0; });
 
-/// Bytes that a fill covers. A dword fill ignores the low two bits of the stored length, so that 4093 (one runtime's way to
-/// say 4096) and 4096 (another's) are the same fill; the other units cover what they say.
+/// Bytes that a fill covers. A dword fill ignores the low two bits of the stored length [inferred], so bytes = 4093 (how one
+/// runtime encodes 4096) and bytes = 4096 (how others do) are the same fill. Other units cover exactly `bytes`.
 constexpr std::uint64_t bytes_written(const Fill& p) noexcept {
   const std::uint64_t less_one = p.bytes - 1u;
   return p.unit == FillUnit::dword ? less_one / 4 * 4 + 4 : less_one + 1;
@@ -73,9 +75,9 @@ template <> inline constexpr auto layout<FillMulti> = packet(
     bits  <&FillMulti::bytes>       ("bytes",        5,  0, 25, "bytes a run").size(),
     bits  <&FillMulti::memlog_clear>("memlog_clear", 0, 31, 31, "clear the memory log").opt());
 
-/// Stores the node's global clock, 100 MHz, all engines alike: 64 bits at `addr`.
+/// Stores the node's global clock, 64 bits at `addr`: 100 MHz, the same for all engines.
 struct Timestamp {
-  GpuVa addr{};                          ///< 32-byte aligned: the runtimes insist, the header asks for 8
+  GpuVa addr{};                          ///< 32-byte aligned: runtimes require it, although the kernel's header asks for 8
   std::uint8_t l2_policy{};
   bool llc_policy{};
 };
@@ -85,7 +87,7 @@ template <> inline constexpr auto layout<Timestamp> = packet(
     bits  <&Timestamp::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
     bits  <&Timestamp::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt());
 
-/// Stores the engine's own clock, which TimestampSet sets.
+/// Stores the engine's own clock, 64 bits at `addr`; TimestampSet sets that clock.
 struct TimestampLocal {
   GpuVa addr{};                          ///< 32-byte aligned
   std::uint8_t l2_policy{};
