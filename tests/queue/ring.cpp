@@ -11,6 +11,10 @@
 #include <unistd.h>
 #include <csignal>
 
+// A build that compiles a ring once and declares it extern elsewhere instantiates every member.
+template class sdma::Ring<sdma::Producers::one>;
+template class sdma::Ring<sdma::Producers::many>;
+
 using namespace sdma;
 using test::Memory;
 
@@ -232,15 +236,15 @@ TEST_CASE("memory that cannot be a ring is refused with a reason, and every rese
   CHECK(refusal(memory).empty());
   SECTION("none") {
     memory = {};
-    refuses("less than 1 KiB");
+    refuses("smaller than 1 KiB");
   }
   SECTION("small") {
     memory.dwords = m.dwords.first(255);
-    refuses("less than 1 KiB");
+    refuses("smaller than 1 KiB");
   }
   SECTION("odd") {
     memory.dwords = m.dwords.first(384);
-    refuses("no power of two");
+    refuses("not a power of two");
   }
   SECTION("askew") {
     memory.dwords = m.dwords.subspan(1, 256);
@@ -248,15 +252,15 @@ TEST_CASE("memory that cannot be a ring is refused with a reason, and every rese
   }
   SECTION("no rptr") {
     memory.rptr = nullptr;
-    refuses("missing");
+    refuses("rptr is missing");
   }
   SECTION("no wptr") {
     memory.wptr = nullptr;
-    refuses("missing");
+    refuses("wptr is missing");
   }
   SECTION("askew doorbell") {
     memory.doorbell = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::uintptr_t>(&m.doorbell) + 4);
-    refuses("not aligned to 8 bytes");
+    refuses("doorbell is not aligned to 8 bytes");
   }
   SECTION("wptr behind rptr") {
     memory.rptr = &m.wptr - 1;
@@ -272,7 +276,7 @@ TEST_CASE("memory that cannot be a ring is refused with a reason, and every rese
   }
   SECTION("askew wptr") {
     m.wptr = 6;
-    refuses("no multiple of 4");
+    refuses("not a multiple of 4");
   }
   SECTION("huge") {
     m.wptr = m.rptr = 1ull << 57;
@@ -280,11 +284,11 @@ TEST_CASE("memory that cannot be a ring is refused with a reason, and every rese
   }
   SECTION("ahead") {
     m.rptr = 4;
-    refuses("rptr is ahead");
+    refuses("rptr is ahead of wptr");
   }
   SECTION("a ring behind") {
     m.wptr = 2048;
-    refuses("a whole ring behind");
+    refuses("a whole ring or more behind");
   }
 }
 

@@ -1,34 +1,38 @@
 #pragma once
-// A ring that cannot overrun: get a slot, write it, publish it. Nothing here blocks, allocates or knows who reads.
+// A ring that cannot be overrun: reserve a slot, write packets into it, publish it. Nothing here blocks or allocates,
+// and any engine may read the ring, hardware or software.
 //
 //   Ring<> ring{memory};
-//   auto slot = ring.reserve(64);                       // dwords; no_space: later
+//   auto slot = ring.reserve(64);                       // dwords; Errc::no_space: try again later
 //   if (!slot) return slot.error();
 //   Writer w{slot->dwords};
 //   w.copy({.src = a, .dst = b, .bytes = n});
 //   w.put(Atomic{.addr = left, .value = ~0ull});
-//   ring.publish(*slot, w.written().size());            // NOPs for the rest, wptr, doorbell
+//   ring.publish(*slot, w.written().size());            // pads with NOPs, stores wptr, rings the doorbell
 //
 //        read          doorbell = committed            reserved            read + size
 //   ------+-----------------+------------------------------+--------------------+------
 //         | engine works    | slots that are being written | room               |
 //
-// Positions count bytes from the ring's first use and never wrap. `reserved - read < size`: at least a dword stays free, for
-// whether the hardware tells a full ring from an empty one is not known. A slot lies in one piece and is at most half the
-// ring; the dwords that it skips at the end of the ring, and those that it leaves unwritten, become NOPs.
+// Positions count bytes since the ring was first used and never wrap. `reserved - read < size` always holds: at least
+// one dword stays free, because it is not known whether hardware can tell a full ring from an empty one. A slot is
+// contiguous and at most half the ring. Dwords that a slot skips at the end of the ring, and dwords that are left
+// unwritten, become NOPs.
 //
-// Ring<Producers::one>   one thread at a time; slots are published in the order of reserve (asserted).
-// Ring<Producers::many>  any threads, kOpenSlots slots open at once. Slots become visible in the order of reserve, and
-//                        `publish` never waits for a slower thread: whoever completes the front rings the doorbell for all
-//                        that is complete behind it. Doorbell values never go backwards. A slot that is never published
-//                        holds back all behind it: give it back with publish(slot, 0).
+// Ring<Producers::one> one thread at a time; slots must be published in the order of reserve (asserted).
+// Ring<Producers::many> any threads, up to kOpenSlots slots open at once. The engine sees slots in the order of
+// reserve, and
+//                        `publish` never waits for a slower thread: whoever completes the slot at the front rings the
+//                        doorbell for all complete slots behind it. Doorbell values never go backwards. A slot that
+//                        is never published blocks all later ones: to abandon a slot, publish(slot, 0).
 //
-// rptr tells what the engine has consumed, late, and never what is complete: completion is a fence or an atomic.
-// What is published may have been fetched: it is never changed. After fork only one of the two processes may produce.
-// A signal handler may produce into a Ring<many>, but not into the ring that it interrupted (its slot would wait for one
-// that cannot go on).
+// rptr tells, with a delay, what the engine has consumed; it never tells what has completed. Completion is a fence or
+// an atomic. Published dwords may have been prefetched, so they are never changed. After a fork only one of the two
+// processes may produce. A signal handler may use a Ring<many>, but not the ring that it interrupted: its slot would
+// wait for one that cannot proceed.
 //
-// Errors: Errc::no_space, Errc::too_large; Errc::bad_packet from submit; Errc::bad_ring for memory that `refusal` refuses.
+// Errors: Errc::no_space and Errc::too_large from reserve and submit; Errc::bad_packet from submit; Errc::bad_ring for
+// memory that `refusal` refuses.
 #include "sdma/core/result.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/encode.hpp"
@@ -42,52 +46,53 @@
 namespace sdma {
 inline namespace v0 {
 
-/// What a queue is to hardware. Whoever made it (KFD, ROCr, a software device, a test) keeps it alive.
+/// What makes up a queue for hardware. Whoever created it (KFD, ROCr, a software device, a test) keeps it alive.
 struct RingMemory {
   std::span<std::uint32_t> dwords{};             ///< 256-byte aligned; a power of two, 256 dwords at least
-  std::uint64_t* rptr{};                         ///< bytes; written by the engine, which owns the 16 bytes from here on
+  std::uint64_t* rptr{};                         ///< bytes; written by the engine, which owns 16 bytes from here
   std::uint64_t* wptr{};                         ///< bytes
-  std::uint64_t* doorbell{};                     ///< null where the engine watches wptr
+  std::uint64_t* doorbell{};                     ///< null if the engine watches wptr
   Caching caching = Caching::write_combining;    ///< of `dwords`
-  bool accept_vram = false;                      ///< Caching::vram is slow and easily wrong: say that it is meant
-  void (*wake)(void* waker) noexcept = nullptr;  ///< software engines only: called behind the doorbell
+  bool accept_vram = false;                      ///< permits Caching::vram, which is slow and easy to get wrong
+  void (*wake)(void* waker) noexcept = nullptr;  ///< software engines only: called after the doorbell
   void* waker{};
 };
 
-inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: what KFD rounds smaller rings up to
+inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds smaller rings up to this
 
-/// Why memory cannot be a ring: one sentence, empty if it can. Reads rptr and wptr.
+/// Why this memory cannot be a ring: one sentence, or empty if it can be. Reads rptr and wptr.
 inline std::string_view refusal(const RingMemory& m) noexcept {
   const auto n = m.dwords.size();
   const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
-  if (n < kMinRingDwords) return "the ring has less than 1 KiB";
-  if ((n & (n - 1)) != 0) return "the size of the ring is no power of two";
+  if (n < kMinRingDwords) return "the ring is smaller than 1 KiB";
+  if ((n & (n - 1)) != 0) return "the size of the ring is not a power of two";
   if (address(m.dwords.data()) % 256 != 0) return "the ring is not aligned to 256 bytes";
-  if (!m.rptr || !m.wptr) return "rptr or wptr is missing";
-  if ((address(m.rptr) | address(m.wptr) | address(m.doorbell)) % 8 != 0)
-    return "rptr, wptr or doorbell is not aligned to 8 bytes";
+  if (!m.rptr) return "rptr is missing";
+  if (!m.wptr) return "wptr is missing";
+  if (address(m.rptr) % 8 != 0) return "rptr is not aligned to 8 bytes";
+  if (address(m.wptr) % 8 != 0) return "wptr is not aligned to 8 bytes";
+  if (address(m.doorbell) % 8 != 0) return "the doorbell is not aligned to 8 bytes";
   if (address(m.wptr) - address(m.rptr) < 16)
     return "wptr lies in the 16 bytes from rptr on that belong to the firmware";
-  if (m.caching == Caching::vram && !m.accept_vram)
-    return "a ring in VRAM that the CPU writes was not asked for (accept_vram)";
+  if (m.caching == Caching::vram && !m.accept_vram) return "a ring in VRAM that the CPU writes needs accept_vram";
   const auto w = order::Native::load(m.wptr, std::memory_order_relaxed);
   const auto r = order::Native::load(m.rptr, std::memory_order_relaxed);
-  if (w % 4 != 0) return "wptr is no multiple of 4";
-  if (w >> 57 != 0) return "wptr is 2^57 or more, which no ring has come to";
-  if (w - r >= n * 4) return "rptr is ahead of wptr, or a whole ring behind it";
+  if (w % 4 != 0) return "wptr is not a multiple of 4";
+  if (w >> 57 != 0) return "wptr is 2^57 or more, which no ring can have reached";
+  if (w - r >= n * 4) return w < r ? "rptr is ahead of wptr" : "rptr is a whole ring or more behind wptr";
   return {};
 }
 
-/// Room in the ring, in one piece.
+/// Room in the ring, contiguous.
 struct Slot {
   std::span<std::uint32_t> dwords{};
-  std::uint64_t begin{}, end{};  ///< positions, bytes; what was skipped at the ring's end included
+  std::uint64_t begin{}, end{};  ///< positions in bytes; includes what was skipped at the end of the ring
   std::uint32_t ticket{};
 };
 
 enum class Producers : std::uint8_t { one, many };
 
-/// Fills `s` with NOPs: several where one is too short.
+/// Fills `s` with NOP packets: several, if one cannot be long enough.
 constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
   constexpr auto kLongest = static_cast<std::size_t>(detail::field<Nop, 0>.max());
   while (!s.empty()) {
@@ -101,10 +106,10 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   static constexpr bool kMany = K == Producers::many;
 
  public:
-  static constexpr std::uint32_t kOpenSlots = 64;  ///< of many producers, at once
+  static constexpr std::uint32_t kOpenSlots = 64;  ///< at once, with many producers
 
-  /// Continues where wptr stands: on a fresh ring, or on that of somebody who has stopped producing. On memory that
-  /// refusal(m) refuses, every reserve answers bad_ring.
+  /// Continues at the current wptr: of a fresh ring, or of one whose previous producer has stopped. If refusal(m) refuses
+  /// the memory, every reserve returns bad_ring.
   explicit Ring(const RingMemory& m) noexcept : m_(m), bytes_(refusal(m).empty() ? m.dwords.size_bytes() : 0) {
     if (bytes_ == 0) return;
     const auto at = Order::load(m.wptr, std::memory_order_relaxed);
@@ -115,7 +120,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  /// Room for `dwords`, or no_space (try again when the engine has moved), or too_large (never fits), or bad_ring.
+  /// Room for `dwords` dwords; or no_space (try again when the engine has read further), too_large (it can never fit), or
+  /// bad_ring.
   Result<Slot> reserve(std::size_t dwords) noexcept {
     if (dwords - 1 >= bytes_ / 8) [[unlikely]]
       return bytes_ != 0 ? Errc::too_large : Errc::bad_ring;
@@ -148,8 +154,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     }
   }
 
-  /// Hands a slot to the engine, once. What was not written becomes NOPs, so `used` = 0 gives a slot back. Requires
-  /// used <= s.dwords.size().
+  /// Hands a slot to the engine; once per slot. Dwords behind the first `used` become NOPs, so used = 0 gives the slot back.
+  /// Requires used <= s.dwords.size().
   void publish(const Slot& s, std::size_t used) noexcept {
     assert(used <= s.dwords.size());
     if (used != s.dwords.size()) fill_nops(s.dwords.subspan(used));
@@ -160,7 +166,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
       ring(s.end);
     } else {
       done_[s.ticket % kOpenSlots].store(s.end, Order::kDone);
-      // Whoever finds the bell taken leaves: its holder looks again after letting go, and the exchange shows it our slot.
+      // Whoever finds the bell taken may leave: its holder looks again after letting go, and the exchange shows it our slot.
       while (!bell_.exchange(true, Order::kTakeBell)) {
         const auto before = committed_.load(std::memory_order_relaxed);  // only the holder of the bell stores it
         auto now = before;
@@ -176,7 +182,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   }
   void publish(const Slot& s) noexcept { publish(s, s.dwords.size()); }
 
-  /// Packets whose number is known: one slot, one doorbell; all or nothing.
+  /// Checks, encodes and publishes the packets: one slot, one doorbell; all of them or none.
   template <Packet... P> [[gnu::always_inline]] Errc submit(const P&... p) noexcept {
     if (!(fits(p) && ...)) return Errc::bad_packet;
     const auto s = reserve((length(p) + ...));
@@ -190,12 +196,12 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   struct Positions {
     std::uint64_t read, committed, reserved;
   };
-  /// Bytes; read <= committed <= reserved. `read` is rptr as it stood first: others may have gone on since. On memory that
-  /// was refused: zeros.
+  /// Bytes; read <= committed <= reserved. rptr is loaded first, so the engine may be further by now. Zeros for memory that
+  /// was refused.
   Positions positions() const noexcept {
     if (bytes_ == 0) return {};
     const auto read = Order::load(m_.rptr, Order::kRptr), committed = position(load(committed_, Order::kCommitted));
-    // The engine may be past a doorbell whose ringer has not yet said so to us.
+    // The engine may already be past a doorbell whose position `committed_` does not show yet.
     return {read, committed < read ? read : committed, position(load(reserved_, Order::kReserve))};
   }
   const RingMemory& memory() const noexcept { return m_; }
@@ -226,13 +232,16 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     else reserved_ = to;
     return true;
   }
-  /// Has somebody reserved since `r` was loaded? The engine may even have passed it, and an empty ring would look full.
+  /// Has another producer reserved since `r` was loaded? Then the engine may be past `r`, and an empty ring would look full.
   bool outdated([[maybe_unused]] std::uint64_t& r) const noexcept {
     if constexpr (kMany) return std::exchange(r, reserved_.load(Order::kReserve)) != r;
     else return false;
   }
-  /// Where the slot at the front ends, if it is complete; else at most `c`'s own position.
-  std::uint64_t front(std::uint64_t c) const noexcept { return done_[ticket(c) % kOpenSlots].load(Order::kFront); }
+  /// Where the slot at the front ends, if it is complete; otherwise at most the position of `c`.
+  std::uint64_t front([[maybe_unused]] std::uint64_t c) const noexcept {
+    if constexpr (kMany) return done_[ticket(c) % kOpenSlots].load(Order::kFront);
+    else return 0;  // never asked for; here so that `template class Ring<Producers::one>` compiles
+  }
 
   void ring(std::uint64_t end) noexcept {
     Order::store(m_.wptr, end, Order::kWptr);

@@ -1,25 +1,23 @@
 #pragma once
-// Packets to dwords, one after another, into a span: a slot of a ring, an array, a file's buffer.
+// Packets to dwords, one after another, into a span: a slot of a ring, an array, a buffer for a file.
 //
 //   Writer w{slot.dwords};
 //   w.put(PollMem{.addr = go, .func = Compare::ge, .reference = epoch});
-//   w.copy({.src = a, .dst = b, .bytes = 5ull << 30});             // five packets: long copies are split
+//   w.copy({.src = a, .dst = b, .bytes = 5ull << 30});             // six packets: long copies are split
 //   w.put(Atomic{.addr = left, .value = ~0ull});
 //   ring.publish(slot, w.written().size());
 //
-// Transactional: what fails writes nothing and moves nothing, a split copy included. Each call returns Errc::ok,
-// bad_packet (check(packet) says why) or no_space. Dwords are stored once, in ascending order, so the span may lie in
-// write-combining memory. One thread at a time; no allocation, no wait.
+// Each call returns Errc::ok, bad_packet (check(packet) says why) or no_space, and is transactional: a call that fails
+// writes nothing and does not advance, also when it would have split a copy. Dwords are stored once, in ascending
+// order, so the span may lie in write-combining memory. One thread at a time; never allocates, never waits.
 //
-// A chunk is a multiple of 64 bytes below the 2^30 that the field holds, so that the second packet of a copy begins as
-// aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines. A request whose bytes would run
-// past the end of the 64-bit address space is a bad_packet: it is nothing that an engine could do.
+// Splitting: a chunk is by default kChunk, the largest multiple of 64 bytes below the 2^30 that the field holds, so
+// that each packet begins as aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines. A
+// request that runs past the end of the 64-bit address space is a bad_packet, because no engine could execute it.
 #include "sdma/core/result.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/encode.hpp"
 #include "sdma/packets/write.hpp"
-
-#include <algorithm>
 
 namespace sdma {
 inline namespace v0 {
@@ -28,17 +26,16 @@ inline constexpr std::uint32_t kChunk = 0x3fffffc0;    ///< bytes: the largest m
 inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest multiple of 64 below 2^22
 
 class Writer {
-  // Before its callers, or clang 14 cannot evaluate them in constant expressions.
-  /// Does any of these ranges run past the end of the address space? One at 0 never does.
+  // Declared before its callers, or clang 14 cannot evaluate them in constant expressions.
+  /// Does any of these ranges run past the end of the address space?
   static constexpr bool wraps(std::uint64_t bytes, GpuVa a, GpuVa b = {}, GpuVa c = {}) noexcept {
-    const auto most = std::max({a, b, c});
-    return bytes != 0 && bytes - 1 > ~most.value;
+    return bytes != 0 && (bytes - 1 > ~a.value || bytes - 1 > ~b.value || bytes - 1 > ~c.value);
   }
   /// Chunks of one request: all, or none.
   template <Packet P, class Make> constexpr Errc split(std::uint64_t bytes, std::uint32_t chunk, Make make) noexcept {
     if (bytes == 0 || chunk == 0) return Errc::bad_packet;
     const auto packets = (bytes - 1) / chunk + 1;
-    // The first and the second stand for all: if both are aligned, so is the chunk that lies between any two; none is longer.
+    // Checking the first two chunks checks all: later ones begin a multiple of `chunk` further on, and none is longer.
     const auto last = (packets - 1) * chunk;
     if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return Errc::bad_packet;
     if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
@@ -83,28 +80,29 @@ class Writer {
     return Errc::ok;
   }
 
-  /// As many CopyLinear as `bytes` needs.
+  /// As many CopyLinear packets as `bytes` needs.
   constexpr Errc copy(const Copy& c) noexcept {
     if (wraps(c.bytes, c.src, c.dst)) return Errc::bad_packet;
     return split<CopyLinear>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopyLinear{.src = c.src + at, .dst = c.dst + at, .bytes = n};
     });
   }
-  /// As many CopyBroadcast as `bytes` needs. Destinations that are equal modulo 32 stay so, whatever the chunk.
+  /// As many CopyBroadcast packets as `bytes` needs. Destinations equal modulo 32 stay so, whatever the chunk.
   constexpr Errc broadcast(const Broadcast& c) noexcept {
     if (wraps(c.bytes, c.src, c.dst1, c.dst2)) return Errc::bad_packet;
     return split<CopyBroadcast>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopyBroadcast{.src = c.src + at, .dst1 = c.dst1 + at, .dst2 = c.dst2 + at, .bytes = n};
     });
   }
-  /// As many CopySwap as `bytes` needs. The chunk must be a multiple of 64 where it takes several.
+  /// As many CopySwap packets as `bytes` needs. If it takes several, the chunk must be a multiple of 64.
   constexpr Errc swap(const Swap& c) noexcept {
     if (wraps(c.bytes, c.a, c.b)) return Errc::bad_packet;
     return split<CopySwap>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopySwap{.a = c.a + at, .b = c.b + at, .bytes = n};
     });
   }
-  /// As many Fill as `bytes` needs; `bytes` and the chunk must be multiples of the unit: a fill covers what it is asked for.
+  /// As many Fill packets as `bytes` needs. `bytes` and the chunk must be multiples of the unit, so that exactly `bytes`
+  /// bytes are filled.
   constexpr Errc fill(const Fill& c) noexcept {
     const auto unit = std::uint64_t{1} << (static_cast<unsigned>(c.unit) & 3);
     if (c.unit > FillUnit::dword || c.bytes % unit != 0 || c.chunk % unit != 0 || wraps(c.bytes, c.dst))
