@@ -1,11 +1,11 @@
 #pragma once
-// The moment at which a wait gives up. Everything in this library that waits takes one; none of them means "never".
+// The moment at which a wait gives up. Every blocking call of this library takes one; there is no way to say "forever".
 //
 //   auto d = Deadline::in(std::chrono::milliseconds(200));
-//   while (!d.passed()) { ... }
+//   while (!d.passed()) look_again();
 //
-// A plain value on the steady clock; a duration too long for the clock ends at the clock's last moment, and one of zero or
-// less has passed already.
+// A duration of zero or less gives a deadline that has already passed; one too long for the clock is cut to the last
+// moment that the clock can represent. A plain value on the steady clock: copy it to any thread. No errors.
 #include <chrono>
 #include <concepts>
 
@@ -18,13 +18,13 @@ struct Deadline {
 
   template <std::integral Rep, class Period> static Deadline in(std::chrono::duration<Rep, Period> d) noexcept {
     const auto now = Clock::now();
-    // Compared in floating point: hours::max() has no place among nanoseconds, and the conversion would wrap.
+    // Compared in floating point: hours::max() does not fit in nanoseconds, and the conversion would overflow.
     using Seconds = std::chrono::duration<long double>;
     if (Seconds(d) >= Seconds(Clock::time_point::max() - now)) return {Clock::time_point::max()};
     return {d <= d.zero() ? now : now + std::chrono::duration_cast<Clock::duration>(d)};
   }
   bool passed() const noexcept { return Clock::now() >= at; }
-  /// What is left, zero when passed.
+  /// The time that is left; zero once the deadline has passed.
   std::chrono::nanoseconds left() const noexcept {
     const auto now = Clock::now();
     return at > now ? at - now : std::chrono::nanoseconds::zero();

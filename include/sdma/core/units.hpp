@@ -1,11 +1,12 @@
 #pragma once
-// The nouns that must not be confused: an address as the GPU sees it, a GPU, an engine.
+// Strong types for what must not be confused: an address as the GPU sees it, a GPU, an engine.
 //
 //   GpuVa src{0x7f1122334000};
-//   GpuVa second = src + 4096;                 // arithmetic in bytes
+//   GpuVa second = src + 4096;                 // arithmetic is in bytes
 //   std::uint64_t n = second - src;            // 4096
 //
-// Counts stay integers and carry their unit in their name (bytes, dwords, packets). Plain values: no error, no shared state.
+// Counts stay plain integers and carry their unit in their name (bytes, dwords, packets). Plain values: no errors, no
+// shared state. Arithmetic wraps at 2^64, as that of unsigned integers does.
 #include <compare>
 #include <cstdint>
 
@@ -22,7 +23,7 @@ struct GpuVa {
   friend constexpr auto operator<=>(GpuVa, GpuVa) = default;
 };
 
-/// A GPU of a node: its place in the topology, from 0.
+/// A GPU of a node: its index in the topology, from 0.
 struct GpuId {
   std::uint32_t value{};
   friend constexpr auto operator<=>(GpuId, GpuId) = default;

@@ -1,15 +1,16 @@
 #pragma once
-// A queue that somebody owns: ring memory on an engine, and how to give it back.
+// Ownership of a queue: ring memory attached to an engine, and the function that destroys it.
 //
 //   Result<Queue, Diagnostic> q = device.create_queue({.gpu = GpuId{0}, .engine = EngineId{14}});
 //   Ring<> ring{q->memory()};
 //   ...
-//   q->reset();                          // or the destructor: the queue is gone from the engine, its memory is free
+//   q->reset();                          // or the destructor: the engine forgets the queue, its memory is freed
 //
-// Move-only, no allocation of its own. Destruction does not drain: packets that the engine has not read never run, and a
-// copy in flight may be partial, so wait for a completion first. When it returns the engine touches neither the ring nor
-// anything that its packets named. Free signals and buffers after the queue, never before.
-// Creation and destruction unmap all queues of the GPU for a moment on hardware: keep them out of measurements.
+// Move-only; allocates nothing itself. Destruction does not drain the queue: packets that the engine has not read never
+// run, and a copy in flight may be left partial, so wait for a completion first. Once it returns, the engine touches
+// neither the ring nor anything that its packets named. Free signals and buffers after the queue, never before.
+//
+// On hardware, creating or destroying a queue briefly unmaps all queues of the GPU: keep both out of measurements.
 // One thread at a time. No errors.
 #include "sdma/core/units.hpp"
 #include "sdma/queue/ring.hpp"
@@ -47,7 +48,7 @@ class Queue {
   }
   ~Queue() { reset(); }
 
-  /// Destroys the queue now. Nothing where there is none.
+  /// Destroys the queue now, if there is one.
   void reset() noexcept {
     if (destroy_) std::exchange(destroy_, nullptr)(owner_, id_);
   }
@@ -56,7 +57,7 @@ class Queue {
   const RingMemory& memory() const noexcept { return memory_; }
   GpuId gpu() const noexcept { return gpu_; }
   EngineId engine() const noexcept { return engine_; }
-  std::uint64_t id() const noexcept { return id_; }  ///< what the device calls it, also in faults and traces
+  std::uint64_t id() const noexcept { return id_; }  ///< the device's id for it, also in faults and traces
 
  private:
   RingMemory memory_{};

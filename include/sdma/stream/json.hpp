@@ -1,18 +1,20 @@
 #pragma once
-// Packets as JSON Lines: one object a packet, for jq, Python and whatever else reads JSON.
+// Packets as JSON Lines: one object a packet, for jq, Python and anything else that reads JSON.
 //
 //   {"offset":0,"packet":"fence","fields":{"addr":"0x7f0000001008","value":"0x1","l2_policy":0,"llc_policy":false},
 //    "dwords":["0x00000005","0x00001008","0x00007f00","0x00000001"]}                                    (one line)
 //
 //   offset     where the packet begins, in bytes
-//   packet     its name; null where no packet begins so, or where the end cuts it off: then `truncated` has the name
-//   fields     all of them, always, also those that text leaves out. By the kind of the field, never by its value:
-//              counts and bytes are numbers, flags are booleans, enumerants are their names (a code without a name is a
-//              number), and addresses, values, masks and lists of dwords are "0x..." strings: 64 bits fit in no JSON number
-//   reserved   {"4":"0x3"}: the set bits of dword 4 that nothing describes; left out where none is set
-//   dwords     the packet itself, each dword "0x" and eight digits. Reading back takes these and nothing else
+//   packet     its name; null for a dword that begins no known packet, and for a packet that the end of the stream cuts
+//              off (then `truncated` holds the name)
+//   fields     every field, also those that text leaves out. The type follows the field, never its value: counts and
+//              bytes are numbers, flags are booleans, enumerants are names (a number where the code has no name);
+//              addresses, values, masks and lists of dwords are "0x..." strings: a JSON number does not hold 64 bits
+//   reserved   {"4":"0x3"}: set bits of dword 4 that no field describes; absent if there are none
+//   dwords     the packet itself, each dword as "0x" and eight digits. Reading back uses this member alone
 //
-// Errors: writing has none; reading reports every line that is no such object. Allocates; no shared state.
+// Errors: writing has none; reading reports every line that is not such an object. Allocates, and throws only what the
+// allocator throws. There is no shared state: any thread may use it.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/stream/reader.hpp"
@@ -29,7 +31,7 @@ inline namespace v0 {
 /// Appends the object of one packet, without a newline.
 void append_json(std::string& out, const PacketView&, std::uint64_t offset);
 
-/// JSON Lines of a stream that arrives in pieces, as Disassembler has it.
+/// JSON Lines of a stream that arrives in pieces, with the protocol of Disassembler.
 class JsonLines {
  public:
   explicit JsonLines(std::uint64_t base = 0) noexcept : at_(base) {}
@@ -43,7 +45,7 @@ class JsonLines {
 /// The whole stream; `base` is the offset of its first dword, in bytes.
 std::string to_json_lines(std::span<const std::uint32_t>, std::uint64_t base = 0);
 
-/// The dwords of JSON Lines, or every error (the first 100). `file` is what the errors call the text.
+/// The dwords of JSON Lines, or all errors (the first 100). `file`: the name of the text in errors.
 Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std::string_view text,
                                                                             std::string_view file = "json");
 

@@ -1,21 +1,22 @@
 #pragma once
-// Dwords to packets, one after another, from whatever source: a ring, a dump, a fuzzer.
+// Dwords to packets, one after another, from any source: a ring, a dump, a fuzzer.
 //
 //   for (Reader r{dwords}; r;) {
 //     PacketView v = r.next();
 //     if (!v.info) ...                    // one dword that begins no known packet
-//     else if (v.cut_off) ...             // the span ends inside this packet: all that is left, as one view
-//     else use(*v.info, v.dwords);        // whole, reserved bits included
+//     else if (v.cut_off) ...             // the span ends inside this packet: the view holds all that is left
+//     else use(*v.info, v.dwords);        // a whole packet, reserved bits included
 //   }
 //
-// A length comes from the header and its count bits alone; nothing behind the span is ever read, and every call to next
-// moves by at least one dword. Views refer to the span. Values: one Reader a thread. No errors: a view loses no bit.
+// The length of a packet follows from its header and count bits alone. Nothing behind the span is ever read, and each
+// call of next advances by at least one dword, so the loop ends on any input. Views refer to the span and keep every
+// bit. A Reader belongs to one thread; the dwords must not change while it reads them. No errors, no allocation.
 #include "sdma/packets/registry.hpp"
 
 namespace sdma {
 inline namespace v0 {
 
-/// One packet where it lies.
+/// One packet, in place.
 struct PacketView {
   const PacketInfo* info{};                 ///< an entry of kPackets; null: one dword that begins no known packet
   std::span<const std::uint32_t> dwords{};  ///< all of it, reserved bits included

@@ -1,5 +1,5 @@
 #pragma once
-// What is wrong with a stream of packets: things that an engine would misdo, and things that nobody means.
+// What is wrong with a stream of packets: what an engine would not do as intended, and what nobody intends.
 //
 //   for (const Diagnostic& d : check_stream(dwords, {.file = "ring.bin", .ring_bytes = 1 << 20})) print(to_string(d));
 //
@@ -7,15 +7,19 @@
 //     fence addr=0x1002 value=1
 //     hint: move it to a multiple of the alignment
 //
-// Each rule has an id, a severity and a sentence (`stream_rules`), and a section in docs/rules.md with the reason. The rules of
-// the packets themselves ("broadcast-modulo-32", ...) come from their layouts. error: the engine does not do what was meant;
-// warning: nothing says that it does, or public code avoids it; note: for the reader.
+// Each rule has an id, a severity and a sentence (`stream_rules`), and a section with its reason in docs/rules.md.
+// Rules of single packets ("broadcast-modulo-32", ...) come from the packets' layouts.
 //
-// What is earlier and later is the order of the stream, and what orders what is the ordering rules of one queue: fences and
-// atomics release what is earlier, a poll holds back what is later, nothing else orders. Of other queues and of the host the
-// checker knows nothing: a poll behind a fence may have waited for somebody who saw that fence.
+//   error      the engine does not do what was intended
+//   warning    nothing documents that it does, or public code avoids it
+//   note       for the reader's information
 //
-// Allocates; no shared state, so any thread may use it; throws nothing but what the allocator throws.
+// Earlier and later mean the order of the stream. What orders what is the model of a single queue: fences and atomics
+// release what is earlier, a poll holds back what is later, nothing else orders. The checker knows nothing of other
+// queues or of the host, so it gives the benefit of the doubt: a poll behind a fence may have waited for somebody who
+// saw that fence.
+//
+// Allocates, and throws only what the allocator throws. There is no shared state: any thread may use it.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/stream/reader.hpp"
 
@@ -30,7 +34,7 @@
 namespace sdma {
 inline namespace v0 {
 
-/// A rule over a stream, or one that all packets share.
+/// A rule over a stream, or a rule that all packets share.
 struct StreamRule {
   std::string_view id;
   Severity severity;
@@ -42,13 +46,13 @@ std::span<const StreamRule> stream_rules() noexcept;
 
 struct StreamCheckOptions {
   std::string file = "stream";   ///< what diagnostics call it
-  std::uint64_t ring_bytes = 0;  ///< of the ring that the stream lies in; 0: it lies in none, and nothing wraps
-  std::uint64_t base = 0;        ///< offset of the first dword, in bytes: a ring position
+  std::uint64_t ring_bytes = 0;  ///< size of the ring that holds the stream; 0: none, and nothing wraps
+  std::uint64_t base = 0;        ///< offset of the first dword, in bytes; in a ring, its position
   bool user_queue = true;        ///< false: a queue of the kernel, which may send privileged packets
-  std::size_t most = 20;         ///< diagnostics a rule; a note says how many more there were. 0: all
+  std::size_t most = 20;         ///< diagnostics per rule; a note counts the others. 0: no limit
 };
 
-/// Checks a stream that arrives in pieces, as Disassembler has it.
+/// Checks a stream that arrives in pieces, with the protocol of Disassembler (stream/text.hpp).
 class StreamChecker {
  public:
   explicit StreamChecker(StreamCheckOptions);

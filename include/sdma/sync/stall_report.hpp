@@ -1,5 +1,6 @@
 #pragma once
-// How a queue stood when a wait gave up: numbers and dwords, no text. `describe` (sync/describe.hpp, compiled) explains it.
+// The state of a queue at the moment when a wait gave up: numbers and dwords, no text. `describe` (sync/describe.hpp,
+// compiled) explains it to people.
 //
 //   auto r = wait(done, Compare::ge, epoch, Deadline::in(200ms), ring);
 //   if (!r) log(describe(r.error(), peek));
@@ -8,14 +9,15 @@
 //   ... [ one packet ][ packets ...               ) ...
 //                     read                        committed        reserved
 //
-// rptr tells what the engine has consumed, and late. Whether it stands before or behind the poll that waits is not known of
-// the hardware, so a report keeps the packet before rptr as well as those from it on. Packets are found from the start of
-// the ring, which is always the start of a packet, as long as that lap has not been overwritten; else `before_known` is
-// false, and `before` is raw dwords.
+// rptr tells, with a delay, what the engine has consumed. It is not known whether hardware leaves it before or behind
+// the poll that waits, so a report keeps the packet before rptr as well as those from rptr on. Packet boundaries are
+// found by walking from the start of the ring, where a packet always begins, provided that this lap has not been
+// overwritten. Otherwise `before_known` is false, and `before` holds raw dwords.
 //
-// Taking a report reads the ring while others may write to it: what may have been overwritten meanwhile is left out, and
-// `moved` says that the queue was in motion. With a Ring<Producers::one> only its producer may take one (positions() is not
-// shared); with Ring<Producers::many> any thread. No errors, no allocation, does not wait; costs one walk over the ring.
+// A report reads the ring while others may write to it: dwords that may have been overwritten meanwhile are left out,
+// and `moved` says that the queue was in motion. With a Ring<Producers::one> only its producer may take a report
+// (positions() is not shared); with Ring<Producers::many> any thread may. No errors, no allocation, no waiting; costs
+// one walk over the ring.
 #include "sdma/core/units.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/queue/ring.hpp"
@@ -33,20 +35,20 @@ struct StallReport {
   static constexpr std::size_t kHead = 64, kBefore = 16;
 
   // What was waited for.
-  GpuVa signal{};  ///< its address for engines
+  GpuVa signal{};  ///< its address as engines see it
   Compare func{};
   std::uint64_t reference{};
   std::uint64_t seen{};       ///< its value at the last look
-  std::uint32_t index{};      ///< of several signals: which one this is about
-  std::uint32_t signals = 1;  ///< how many there were
+  std::uint32_t index{};      ///< of several signals, the one that this report is about
+  std::uint32_t signals = 1;  ///< how many signals there were
 
   // The queue, in bytes as Ring::positions has them. All zero without a ring.
   std::uint64_t ring_bytes{};  ///< its size; 0: no ring was given, or its memory was refused
   std::uint64_t read{}, committed{}, reserved{};
-  std::uint64_t wptr{};        ///< as it stands in memory: differs from `committed` only if somebody else stores it
-  std::uint64_t read_first{};  ///< `read` when the wait began: equal to `read` if the engine has not moved since
+  std::uint64_t wptr{};        ///< its value in memory; if it is not `committed`, somebody else stores it
+  std::uint64_t read_first{};  ///< `read` when the wait began; the same as `read` if the engine has not moved
   bool has_doorbell{};         ///< false: the engine watches wptr
-  bool moved{};                ///< positions changed while dwords were copied
+  bool moved{};                ///< positions changed while the dwords were copied
 
   // Dwords around `read`.
   std::array<std::uint32_t, kHead> head{};  ///< from `read` on: begins with a packet

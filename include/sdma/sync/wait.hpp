@@ -1,5 +1,5 @@
 #pragma once
-// Waits of the host that end: with the value, or at the deadline with a report of why it did not come.
+// Host waits that always end: with the value, or at the deadline with a report of why the value did not come.
 //
 //   auto v = wait(done, Compare::ge, epoch, Deadline::in(200ms), ring);
 //   if (!v) return fail(describe(v.error(), peek));             // "... probably waiting in poll_mem addr=..."
@@ -7,29 +7,31 @@
 //   const Until all[] = {{a, Compare::ge, 1, ring_a}, {b, Compare::eq, 0, ring_b}};
 //   wait_all(all, deadline);                                    // or wait_any: the index of one that holds
 //
-// How it waits: 1. looks, at once; a wait whose condition holds costs one load. 2. Spins, kSpins rounds of kPauses pauses
-// each, a few microseconds: what is nearly done is seen without a system call. 3. Signals with a `sleep` hook: calls it.
-// Others: yields kYields times, so that on few cores whoever is to raise the signal gets a core, then naps, kFirstNap long
-// and twice as long each time up to kLongestNap. No nap goes past the deadline. The deadline is asked between all of these;
-// one that has passed still gets its one look.
+// How it waits:
+//   1  looks at once: a wait whose condition already holds costs one load
+//   2  spins for kSpins rounds of kPauses pauses, a few microseconds: no system call for what is nearly done
+//   3  calls the signal's `sleep` hook, if it has one. Otherwise yields kYields times, so that on a machine with few
+//      cores the thread that is to raise the signal can run, then naps: kFirstNap, doubling up to kLongestNap
+// The deadline is checked between all of these and no nap goes past it. A deadline that has already passed still gets
+// one look.
 //
-// Ordering: the value that ends a wait was loaded with acquire. What the engine did before its FENCE or ATOMIC is seen,
-// wherever it lies, except VRAM through the BAR. rptr is never taken for completion.
+// Ordering: the value that ends a wait was loaded with acquire. The caller sees what the engine did before its FENCE or
+// ATOMIC, wherever it lies, except VRAM read through the PCIe BAR. rptr is never taken for completion.
 //
-// 64-bit words that arrive in halves. An ATOMIC raises all 64 bits at once: every wait is sound. A FENCE stores 32 bits, so
-// a word raised by two of them stands, between them, at one half of the new value and one of the old:
+// 64-bit words written in halves. An ATOMIC changes all 64 bits at once, and every wait for it is sound. A FENCE stores
+// 32 bits: a word that two of them write holds, between the two, one half of the new value and one half of the old.
 //
 //   wait for                 sound if
 //   eq the final value       no value on the way, half-written ones included, equals it
-//   eq 0, high then low      the word counts down, and its high half was zero already (ROCr's signals: values are small)
+//   eq 0, high then low      the word counts down, and its high half was zero already (ROCr: values are small)
 //   ge, gt, growing word     the low half is stored first, or the high half does not change
 //   le, lt, falling word     the low half is stored first, or the high half does not change
-//   ne the old value         never as "complete": the first half alone satisfies it
+//   ne the old value         never: the first half alone satisfies it
 //
 // Timelines (sync/timeline.hpp) keep to 32 bits and are sound with one FENCE.
 //
-// Any thread; with a ring of one producer, only the producer's thread (see stall_report.hpp). No allocation. Errors: a
-// StallReport, always by value; waiting for none of zero signals is one at once, for all of zero a success.
+// Threads: any; with the ring of a single producer, only that producer's thread (see stall_report.hpp). No allocation.
+// Errors: a StallReport, by value. wait_any of no signals fails at once; wait_all of none succeeds.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/poll.hpp"
@@ -45,7 +47,7 @@
 namespace sdma {
 inline namespace v0 {
 
-/// One thing to wait for: `signal` func reference. `ring`: the queue that is to raise it, for the report.
+/// A condition to wait for: `signal func reference`. `ring`: the queue that is to raise the signal, for the report.
 struct Until {
   Signal signal{};
   Compare func = Compare::ge;
@@ -53,7 +55,7 @@ struct Until {
   RingView ring{};
 };
 
-/// The discipline of waiting, for other loops that wait: call `step` between two looks, until it says that time is up.
+/// How `wait` spins, yields and naps, for other loops that wait: call `step` between two looks until it returns false.
 ///
 ///   for (Backoff b; !ready();) if (!b.step(deadline)) return Errc::timed_out;
 class Backoff {
@@ -62,7 +64,7 @@ class Backoff {
   static constexpr std::chrono::nanoseconds kFirstNap = std::chrono::microseconds(10);
   static constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(1);
 
-  /// Waits a little, longer each time. False, at once, when the deadline has passed.
+  /// Waits a little, longer each time. Returns false, at once, if the deadline has passed.
   bool step(Deadline d) noexcept {
     if (d.passed()) return false;
     if (spinning()) {
@@ -104,7 +106,7 @@ inline StallReport stalled(const Until& u, std::uint64_t seen, std::uint64_t rea
   return r;
 }
 
-/// The part of a wait that is not one look.
+/// The slow path of a wait, after the first look.
 [[gnu::noinline]] inline Result<std::uint64_t, StallReport> wait_on(const Until& u, Deadline d) noexcept {
   const auto read_first = u.ring.ring ? u.ring.read(u.ring.ring) : 0;
   Backoff backoff;
@@ -122,7 +124,7 @@ inline StallReport stalled(const Until& u, std::uint64_t seen, std::uint64_t rea
 
 }  // namespace detail
 
-/// The value that satisfied `u`; or, when the deadline passed, how its queue stands.
+/// The value that satisfied `u`; or, if the deadline passed, the state of its queue.
 inline Result<std::uint64_t, StallReport> wait(const Until& u, Deadline d) noexcept {
   const auto v = u.signal.load();
   if (holds(v, u.func, u.reference)) return v;
@@ -138,8 +140,8 @@ Result<std::uint64_t, StallReport> wait(const Signal& s, Compare func, std::uint
   return wait(Until{s, func, reference, RingView(ring)}, d);
 }
 
-/// Each has held at some moment, in the order given: all at once only if the words are monotone. The report is about the
-/// first that did not.
+/// Waits for each in turn. On success each has held at some moment; if the words are monotone, all hold now. The report is
+/// about the first that did not hold.
 inline Result<void, StallReport> wait_all(std::span<const Until> all, Deadline d) noexcept {
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto v = wait(all[i], d);
@@ -151,8 +153,8 @@ inline Result<void, StallReport> wait_all(std::span<const Until> all, Deadline d
   return {};
 }
 
-/// The index of one that holds, the lowest if several do. The report is about the first. Hooks are not used: one thread
-/// sleeps on one word, so this spins, yields and naps.
+/// The index of one that holds, the lowest if several do. The report is about the first of `any`. Does not use `sleep` hooks,
+/// because a thread sleeps on one word only: this spins, yields and naps.
 inline Result<std::size_t, StallReport> wait_any(std::span<const Until> any, Deadline d) noexcept {
   if (any.empty()) {
     StallReport none;
