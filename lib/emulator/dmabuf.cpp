@@ -124,12 +124,13 @@ int Memory::export_ipc(kfd::ExportIpc& a) {
 int Memory::import_ipc(kfd::ImportIpc& a) {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%u/fd/%u", a.shared[0], a.shared[1]);
-  const int fd = SDMA_REAL(open)(path, O_RDWR | O_CLOEXEC);
+  // Looked at before it is opened: an open may do something to what is no memory.
+  const int fd = names_arena(path) ? SDMA_REAL(open)(path, O_RDWR | O_CLOEXEC) : -1;
   if (fd < 0) return EINVAL;
   Passed p;
   Object o;
   int error = EINVAL;
-  if (device_of(fd) && read_passed(fd, a.shared[2], &p) && static_cast<std::uint32_t>(p.nonce) == a.shared[3])
+  if (read_passed(fd, a.shared[2], &p) && static_cast<std::uint32_t>(p.nonce) == a.shared[3])
     error = take(fd, a.shared[2], p, a.gpu_id, a.va, &o);
   ::close(fd);
   if (error != 0) return error;

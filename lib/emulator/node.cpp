@@ -48,6 +48,15 @@ Node* Node::get() {
   return n;
 }
 
+bool names_arena(const char* link) noexcept {
+  char name[64], ours[32];
+  const auto length = SDMA_REAL(readlink)(link, name, sizeof name - 1);
+  if (length <= 0) return false;
+  name[length] = 0;
+  std::snprintf(ours, sizeof ours, "/memfd:%s ", kMemfdName);
+  return std::strncmp(name, ours, std::strlen(ours)) == 0;
+}
+
 std::optional<Device> device_of(int fd) noexcept {
   struct stat s {};
   // Our memfd is a regular file without a name; almost everything else is not.
@@ -55,14 +64,9 @@ std::optional<Device> device_of(int fd) noexcept {
   auto* n = Node::made();
   const bool own = n && n->arena.owns(s.st_dev, s.st_ino);
   if (!own) {
-    char link[32], name[64];
+    char link[32];
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    const auto length = SDMA_REAL(readlink)(link, name, sizeof name - 1);
-    if (length <= 0) return std::nullopt;
-    name[length] = 0;
-    char ours[32];
-    std::snprintf(ours, sizeof ours, "/memfd:%s ", kMemfdName);
-    if (std::strncmp(name, ours, std::strlen(ours)) != 0) return std::nullopt;
+    if (!names_arena(link)) return std::nullopt;
   }
   const auto at = SDMA_REAL(lseek)(fd, 0, SEEK_CUR);
   return Device{own ? n : nullptr, at < 0 ? 0 : static_cast<std::uint64_t>(at)};

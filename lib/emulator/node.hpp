@@ -46,6 +46,8 @@ struct Device {
   std::uint64_t tag{};  ///< 0: /dev/kfd; kDrmNode | minor; kDmabuf | number of an object
 };
 std::optional<Device> device_of(int fd) noexcept;
+/// Does an entry of some /proc/PID/fd stand for an arena, whosever?
+bool names_arena(const char* link) noexcept;
 
 inline constexpr std::uint64_t kDmabuf = std::uint64_t{1} << 40, kDrmNode = std::uint64_t{1} << 32;
 constexpr bool is_dmabuf(const Device& d) noexcept { return (d.tag & kDmabuf) != 0; }

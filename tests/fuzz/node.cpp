@@ -154,7 +154,7 @@ class Client {
   }
 
   static bool known(int error) {
-    for (const int e : {0, EINVAL, EFAULT, ENOMEM, ENODEV, EBUSY, EPERM, ENOTTY, ENOSPC, EIO, 524})
+    for (const int e : {0, EINVAL, EFAULT, ENOMEM, ENODEV, EBUSY, EPERM, EACCES, EMFILE, ENOTTY, ENOSPC, EIO, 524})
       if (e == error) return true;
     return false;
   }
