@@ -83,6 +83,18 @@ std::uint64_t posted(const Step& s, const Word& w, std::uint64_t value) noexcept
   return kept(w.bytes, v);
 }
 
+bool helps(const Step& poll, const Word& w, const Step& post) noexcept {
+  if (post.sync->op == Op::store) return met(poll, w, posted(post, w, w.init));
+  const auto n = addend(post);
+  switch (poll.sync->func) {
+    case Compare::ge:
+    case Compare::gt: return n > 0;
+    case Compare::le:
+    case Compare::lt: return n < 0;
+    default: return n != 0;
+  }
+}
+
 Model::Model(const Schedule& s, const CheckOptions& o)
     : schedule(s), options(o), profile(o.profile), open(o.open || s.hosts.empty()) {
   for (std::size_t q = 0; q < s.queues.size(); ++q) read(q);

@@ -177,6 +177,8 @@ bool met(const Step&, const Word&, std::uint64_t value) noexcept;
 std::uint64_t posted(const Step&, const Word&, std::uint64_t value) noexcept;
 /// An addition, with its sign.
 Wide addend(const Step&) noexcept;
+/// Does this post meet the poll, or count towards what it waits for?
+bool helps(const Step& poll, const Word&, const Step& post) noexcept;
 
 // One pass each, in this order.
 void progress(Model&);    ///< executes: times, runs, acquires, stuck

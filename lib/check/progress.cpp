@@ -108,7 +108,8 @@ class Execution {
       if (states_[a] != State::polling || cursors_[a] >= m_.agents[a].steps.size()) continue;
       auto& s = m_.agents[a].steps[cursors_[a]];
       const auto& w = m_.words[s.sync->word];
-      if (!(s.sync->finite || w.messy || w.copied || !w.known || (m_.open && nobody_left(w)))) continue;
+      const bool unknown = m_.open ? !helped(s, w) : !w.known;
+      if (!(s.sync->finite || w.messy || w.copied || unknown)) continue;
       s.assumed = true;
       std::erase(waiting_[s.sync->word], a);
       wake(a);
@@ -116,10 +117,15 @@ class Execution {
     }
     return false;
   }
-  bool nobody_left(const Word& w) const {
+  /// Is a post still to come that brings this poll nearer to its end?
+  bool helped(const Step& poll, const Word& w) const {
     for (const auto& c : w.chains)
-      if (m_.agents[c.agent].steps[c.steps.back()].time == kNone) return false;
-    return true;
+      for (auto i = c.steps.rbegin(); i != c.steps.rend(); ++i) {
+        const auto& post = m_.agents[c.agent].steps[*i];
+        if (post.time != kNone) break;
+        if (helps(poll, w, post)) return true;
+      }
+    return false;
   }
 
   Model& m_;

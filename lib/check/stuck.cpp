@@ -37,20 +37,13 @@ class Stillness {
       for (const auto i : c.steps) {
         const auto& post = m_.agents[c.agent].steps[i];
         if (post.time != kNone) continue;
-        if (post.sync->op == Op::store ? met(s, w, posted(post, w, w.init)) : helps(s, w, post)) {
+        if (helps(s, w, post)) {
           out.push_back({c.agent, post.position});
           break;
         }
       }
-    if (w.adds && !out.empty() && !reachable(s, w)) out.clear();
+    if (w.known && w.adds && !out.empty() && !reachable(s, w)) out.clear();
     return out;
-  }
-  static bool helps(const Step& s, const Word&, const Step& post) {
-    const auto n = addend(post);
-    const auto f = s.sync->func;
-    if (f == Compare::ge || f == Compare::gt) return n > 0;
-    if (f == Compare::le || f == Compare::lt) return n < 0;
-    return n != 0;
   }
   /// Does a counter get there when all have counted that are left, in any number?
   bool reachable(const Step& s, const Word& w) const {
@@ -191,8 +184,9 @@ class Stillness {
         continue;
       }
       const auto& w = m_.words[s.sync->word];
-      f.notes.push_back(r_.word(w) + " holds " + holds_now(w, s) + "; " + (from.size() == 1 ? "only " : "") + place +
-                        ", in " + r_.agent(from.front().agent) + ", helps");
+      f.notes.push_back(
+          (w.known ? r_.word(w) + " holds " + holds_now(w, s) : "what " + r_.word(w) + " holds is not known") + "; " +
+          (from.size() == 1 ? "only " : "") + place + ", in " + r_.agent(from.front().agent) + ", helps");
     }
     const auto& first = step(path.front());
     f.hint = alone ? "put the fence or atomic in front of the poll, or into another queue"
