@@ -87,7 +87,9 @@ void Builder::send(std::uint32_t gpu, std::vector<Transfer> all) {
   switch (options().variant) {
     case Variant::bcst: return in_pairs(gpu, std::move(all));
     case Variant::b2b: return back_to_back(gpu, all);
-    default: return each_alone(gpu, all);
+    case Variant::pcpy:
+    case Variant::swap:  // what cannot be exchanged in place
+    case Variant::automatic: return each_alone(gpu, all);
   }
 }
 

@@ -44,8 +44,11 @@ bool has_variant(Collective c, Variant v) noexcept {
   switch (v) {
     case Variant::bcst: return c == Collective::all_gather || c == Collective::broadcast;
     case Variant::swap: return c == Collective::all_to_all;
-    default: return true;
+    case Variant::pcpy:
+    case Variant::b2b:
+    case Variant::automatic: return true;
   }
+  return false;
 }
 
 std::optional<sdma::Diagnostic> refusal(const Options& o) {

@@ -13,7 +13,9 @@ sdma::Result<Plan, sdma::Diagnostic> plan(const Options& asked) {
   switch (o.collective) {
     case Collective::all_gather: all_gather(b); break;
     case Collective::all_to_all: all_to_all(b); break;
-    default: rooted(b); break;
+    case Collective::broadcast:
+    case Collective::scatter:
+    case Collective::gather: rooted(b); break;
   }
   return std::move(b).finish();
 }
