@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -154,7 +155,9 @@ int main(int argc, char** argv) {
                         nullptr, *m);
   if (argc < 2) return 0;
   const std::string folder = argv[1];
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
   if (save(folder + "/all_gather.svg", curves_svg(ag)) && save(folder + "/all_to_all.svg", curves_svg(aa))) return 0;
-  std::fprintf(stderr, "%s: cannot be written\n", folder.c_str());
+  std::fprintf(stderr, "%s: %s\n", folder.c_str(), error ? error.message().c_str() : "cannot be written");
   return 1;
 }

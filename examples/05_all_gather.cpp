@@ -183,4 +183,5 @@ int main(int argc, char** argv) {
     if (!saved) example::fail(to_string(saved.error()));
     std::printf("timeline: %s (open it in ui.perfetto.dev)\n", options.trace.c_str());
   }
+  return example::printed();
 }

@@ -28,6 +28,12 @@ inline void must(sdma::Errc e) {
   if (e != sdma::Errc::ok) fail(std::string(message(e)));
 }
 
+/// The end of main: 0, or the end with a reason if what was printed did not get where it should (a full disk, a closed pipe).
+inline int printed() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) fail("standard output cannot be written");
+  return 0;
+}
+
 /// Between the host's stores to GPUs' memory and the doorbell, and between a completion and its loads from there: on hardware
 /// the way between the two is buffered. Software has none; a program for both asks anyway.
 inline void flush_host_path(const sdma::Device& d) {

@@ -51,5 +51,7 @@ int main(int argc, char** argv) {
   if (!p) return std::fprintf(stderr, "%s\n", to_string(p.error()).c_str()), 1;
   for (const auto& note : p->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   std::fputs(sdma::to_text(p->schedule).c_str(), stdout);
-  return std::ferror(stdout) || std::fflush(stdout) ? 1 : 0;
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
+  std::fprintf(stderr, "standard output cannot be written\n");
+  return 1;
 }

@@ -167,4 +167,5 @@ int main(int argc, char** argv) {
                    m.sync);
   }
   if (file && std::fclose(file) != 0) fail(csv + ": cannot be written");
+  return example::printed();
 }
