@@ -22,7 +22,7 @@
 //   race        two accesses to a byte, one a write, and no path of edges between the end of one and the begin of the other
 //   deadlock    one execution is followed to its end; that no other gets stuck is proved wait by wait
 //
-// Exact for flags (fence, set, swap) and for counters (add, sub, inc and dec as counts); docs/check.md says what is taken for
+// Exact for flags (fence, set, swap) and for counters (add and sub); docs/check.md says what is taken for
 // more than it is, and what is not looked at: packets in an indirect buffer, other atomics, how long anything takes.
 // Without host threads all queues are submitted once, by a program that is not known: it may also set signals, and what it
 // waits for is its own business.
