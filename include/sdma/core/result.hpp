@@ -19,7 +19,7 @@ namespace sdma {
 inline namespace v0 {
 
 /// Why something on a hot path did not happen.
-enum class Errc : std::uint8_t {
+enum class [[nodiscard]] Errc : std::uint8_t {
   ok,
   no_space,        ///< no room at the moment: try again when the engine has read further
   too_large,       ///< a slot that no ring state could grant: more than half the ring, or no dwords at all
