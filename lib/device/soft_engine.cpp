@@ -162,6 +162,7 @@ void SoftEngine::run() noexcept {
   std::unique_lock lock(mutex_);
   last_work_ = Deadline::Clock::now();
   nap_ = kFirstNap;
+  set_awake(true);
   while (!stopping_) {
     if (asked_.load(std::memory_order_relaxed) != 0) {
       // Whoever asked holds the mutex next, and for a moment only.
@@ -181,6 +182,17 @@ void SoftEngine::run() noexcept {
   }
   set_waiting(0);
   if (spinning_) node_.end_spinning();
+  set_awake(false);
+}
+
+void SoftEngine::set_awake(bool on) noexcept {
+  if (awake_.exchange(on, std::memory_order_relaxed) != on) node_.count_awake(on);
+}
+
+void SoftEngine::sleep(std::uint32_t ticket, Deadline d) noexcept {
+  set_awake(false);
+  parking_.sleep(ticket, d);
+  set_awake(true);  // also where a knock just before was forgotten, or nobody knocked
 }
 
 SoftEngine::Outcome SoftEngine::round() noexcept {
@@ -239,14 +251,14 @@ bool SoftEngine::served_raw() const noexcept {
 void SoftEngine::rest(Outcome outcome, std::uint32_t ticket) noexcept {
   const auto now = Deadline::Clock::now();
   if (last_work_ == Deadline::Clock::time_point{}) last_work_ = now;
-  if (now - last_work_ < kSpin) {
+  if (now - last_work_ < kSpin && !node_.crowded()) {
     if (spinning_ || (spinning_ = node_.begin_spinning())) return pause();
   }
   if (std::exchange(spinning_, false)) node_.end_spinning();
   if (outcome == Outcome::waiting && polls_ != told_polls_)
     return set_waiting(polls_);  // one more look behind it, or a wake-up is lost
-  if (outcome == Outcome::idle && !raw_) return parking_.sleep(ticket, Deadline::in(1h));
-  parking_.sleep(ticket, Deadline::in(nap_));
+  if (outcome == Outcome::idle && !raw_) return sleep(ticket, Deadline::in(1h));
+  sleep(ticket, Deadline::in(nap_));
   nap_ = std::min<std::chrono::nanoseconds>(nap_ * 2, kLongestNap);
 }
 

@@ -76,7 +76,10 @@ class SoftEngine {
   EngineCounters counters() const;
 
   /// A doorbell was rung, or a word has changed that may be waited for.
-  void knock() noexcept { parking_.knock(); }
+  void knock() noexcept {
+    if (!awake_.load(std::memory_order_relaxed)) set_awake(true);
+    parking_.knock();
+  }
   /// For the patrol: is there a doorbell that nobody announced? Then the engine is woken.
   bool look_around() noexcept;
   /// Ends the thread; queues stay, unserved.
@@ -98,6 +101,9 @@ class SoftEngine {
   Outcome serve(SoftQueue&) noexcept;
   void rest(Outcome, std::uint32_t ticket) noexcept;
   void set_waiting(std::uint64_t polled) noexcept;
+  /// Counted by the node from the knock on, not from when the thread has got a core.
+  void set_awake(bool) noexcept;
+  void sleep(std::uint32_t ticket, Deadline) noexcept;
   /// A word's bit in a set of 64; both halves of a word have the same.
   static std::uint64_t bit_of(GpuVa va) noexcept { return std::uint64_t{1} << ((va.value >> 3 ^ va.value >> 6) & 63); }
   bool served_raw() const noexcept;
@@ -118,6 +124,7 @@ class SoftEngine {
   bool stopping_ = false;
 
   Parking parking_;
+  std::atomic<bool> awake_{false};
   std::atomic<std::uint64_t> polled_{0};  // bits of the words that are waited for, as others see it
   std::thread thread_;
 

@@ -61,6 +61,9 @@ class SoftNode {
   /// Something was stored: wakes sleeping hosts, and engines whose polls wait.
   void announce() noexcept;
   void set_waiting(GpuId, EngineId, bool) noexcept;
+  /// An engine that spins while others want the core only holds them up.
+  void count_awake(bool more) noexcept { awake_.fetch_add(more ? 1 : ~0u, std::memory_order_relaxed); }
+  bool crowded() const noexcept { return awake_.load(std::memory_order_relaxed) > may_spin_ + 1; }
   bool begin_spinning() noexcept;
   void end_spinning() noexcept { spinning_.fetch_sub(1, std::memory_order_relaxed); }
 
@@ -138,7 +141,7 @@ class SoftNode {
   Parking signal_sleepers_, patrol_parking_;
   std::atomic<bool> patrol_ends_{false};
   std::thread patrol_;
-  std::atomic<std::uint32_t> waiting_engines_{0}, spinning_{0};
+  std::atomic<std::uint32_t> waiting_engines_{0}, spinning_{0}, awake_{0};
   std::vector<std::atomic<std::uint64_t>> waiting_;  ///< a word a GPU, bit n: engine n polls
   std::vector<std::atomic<SoftEngine*>> known_;      ///< as engines_, for the threads of engines
   const std::uint32_t may_spin_;
