@@ -7,6 +7,7 @@
 #include "sdma/check/check.hpp"
 #include "sdma/device/kfd.hpp"
 #include "sdma/device/soft.hpp"
+#include "sdma/schedule/timestamps.hpp"
 #include "verb.hpp"
 
 #include <charconv>
@@ -66,7 +67,10 @@ class Job {
     if (!device) return say(device.error()), kInput;
     BindOptions where;
     for (const auto g : options_.gpus) where.gpus.push_back(GpuId{g});
-    auto bound = bind(schedule_, **device, where);
+    // A driver's engines record nothing by themselves.
+    std::optional<TimedSchedule> timed;
+    if (recorder && options_.device == Kind::kfd) timed = with_timestamps(schedule_);
+    auto bound = bind(timed ? timed->schedule : schedule_, **device, where);
     if (!bound) {
       for (const auto& e : bound.error()) say(e);
       return kFindings;
@@ -87,9 +91,13 @@ class Job {
     }
     const auto result = sdma::run(*bound, go);
     elapsed_ = result.elapsed;
+    if (timed && record_timestamps(*timed, *bound, *recorder, Deadline::in(result ? options_.timeout : 0s)) != Errc::ok)
+      report({.severity = Severity::note,
+              .where = options_.trace,
+              .message = "not every queue has stored all its timestamps: what is there is recorded"});
     for (auto f : result.findings) {
       f.message += context(order);
-      if (const auto spot = stopped_at(f.where, **device, *bound); spot.line != 0) {
+      if (const auto spot = timed ? SourceMap::Spot{} : stopped_at(f.where, **device, *bound); spot.line != 0) {
         f.where = std::to_string(spot.line) + ":" + std::to_string(spot.column) + map_.contexts[spot.context] + ": " +
                   f.where;
       }
@@ -225,10 +233,6 @@ int run(const Options& o) {
   if (o.test && (!o.inputs.empty() || !o.outputs.empty()))
     return complain("--test takes no --input and no --output", "a test's contents are its init= and its seed"), kUsage;
   if (!o.trace.empty() && o.test) return complain("--test takes no --trace", "one FILE at a time has one"), kUsage;
-  if (!o.trace.empty() && o.device == Kind::kfd)
-    return complain("--trace is of --device=soft",
-                    "sdma emulate --trace=run.jsonl -- sdma run --device=kfd FILE records a software node"),
-           kUsage;
   if (o.trace == "-") return complain("--trace - is no file", "standard output has the report"), kUsage;
   if (overwrites(written(o), read(o))) return kUsage;
   Output out{"-"};
@@ -294,7 +298,9 @@ void add_run(CLI::App& verb, Action& action) {
   add_timeout(verb, o->timeout);
   add_pairs(verb, "--input", "NAME=PATH", o->inputs, "a buffer's first contents: a file's bytes; several times");
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; several times");
-  verb.add_option("--trace", o->trace, "write what happened when: .jsonl, else for ui.perfetto.dev; of --device=soft")
+  verb.add_option("--trace", o->trace,
+                  "write what happened when: .jsonl, else for ui.perfetto.dev; of --device=kfd the last round, "
+                  "by TIMESTAMPs")
       ->type_name("PATH");
   verb.add_flag("--test", o->test, "run each file in all orderings, a line a file");
   verb.footer(

@@ -1,0 +1,117 @@
+#include "sdma/schedule/timestamps.hpp"
+
+#include "sdma/stream/reader.hpp"
+#include "sdma/sync/wait.hpp"
+
+#include <atomic>
+#include <map>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+/// How many dwords behind this packet it may skip.
+std::size_t skipped(const PacketView& v) {
+  if (v.is<CondExec>()) return decode<CondExec>(v.dwords).dwords;
+  if (v.is<PreExec>()) return decode<PreExec>(v.dwords).dwords;
+  return 0;
+}
+
+std::vector<TimedSchedule::Bar> bars_of(std::span<const std::uint32_t> dwords) {
+  std::vector<TimedSchedule::Bar> out;
+  std::size_t until = 0;  // what may be skipped, in this packet's bar
+  for (Reader r{dwords}; r;) {
+    const auto begin = r.position();
+    const auto v = r.next();
+    if (begin < until && !out.empty()) out.back().dwords = r.position() - out.back().begin;
+    else out.push_back({.begin = begin, .dwords = v.dwords.size()});
+    until = std::max(until, r.position() + skipped(v));
+  }
+  return out;
+}
+
+std::uint64_t nanoseconds(Deadline::Clock::time_point t) {
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(t.time_since_epoch()).count());
+}
+
+/// The word of a stamp: 0 where none was stored.
+std::uint64_t stamp(std::span<std::byte> words, std::size_t i) {
+  auto* word = reinterpret_cast<std::uint64_t*>(words.data() + i * TimedSchedule::kApart);
+  return std::atomic_ref(*word).load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+TimedSchedule with_timestamps(const Schedule& s) {
+  TimedSchedule out{.schedule = s};
+  auto& t = out.schedule;
+  for (std::size_t i = 0; i < s.queues.size(); ++i) {
+    const auto& from = s.queues[i];
+    auto& to = t.queues[i];
+    TimedSchedule::Queue q{.stamps = t.buffers.size(), .done = t.signals.size(), .bars = bars_of(from.dwords)};
+    const auto number = std::to_string(i);
+    const auto words = t.add_buffer({.place = Place::host(),
+                                     .name = "timestamps_" + number,
+                                     .bytes = (q.bars.size() + 1) * TimedSchedule::kApart,
+                                     .alignment = TimedSchedule::kApart,
+                                     .init = Init::zero});
+    const auto done = t.add_signal({.place = Place::host(), .name = "timestamps_done_" + number, .bits = 32});
+
+    to.dwords.clear();
+    to.epochs.clear();
+    auto epoch = from.epochs.begin();
+    for (std::size_t n = 0; n < q.bars.size(); ++n) {
+      auto& bar = q.bars[n];
+      to.put(Timestamp{.addr = words + n * TimedSchedule::kApart});
+      bar.moved = to.dwords.size();
+      const auto at = from.dwords.begin() + static_cast<std::ptrdiff_t>(bar.begin);
+      to.dwords.insert(to.dwords.end(), at, at + static_cast<std::ptrdiff_t>(bar.dwords));
+      for (; epoch != from.epochs.end() && epoch->packet < bar.begin + bar.dwords; ++epoch) {
+        to.epochs.push_back(*epoch);
+        to.epochs.back().packet += bar.moved - bar.begin;
+      }
+    }
+    to.put(Timestamp{.addr = words + q.bars.size() * TimedSchedule::kApart});
+    to.put<&Fence::value>({.addr = done}, kEpoch);
+    out.queues.push_back(std::move(q));
+  }
+  return out;
+}
+
+Errc record_timestamps(const TimedSchedule& t, const Bound& bound, trace::Recorder& recorder, Deadline deadline) {
+  auto result = Errc::ok;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> seen;  // queues of each engine
+  for (std::size_t i = 0; i < t.queues.size(); ++i) {
+    const auto& q = t.queues[i];
+    const auto& queue = bound.queue(i);
+    const auto slot = seen[{queue.gpu().value, queue.engine().value}]++;
+    const auto epoch = bound.epoch(i);
+    if (epoch == 0) continue;
+    if (!wait(bound.signal(q.done), Compare::eq, static_cast<std::uint32_t>(epoch), deadline, bound.ring(i)))
+      result = Errc::timed_out;
+    const auto clock = bound.device().clock(queue.gpu());
+    if (!clock) {
+      result = Errc::bad_argument;
+      continue;
+    }
+    const auto lane =
+        recorder.lane("gpu" + std::to_string(queue.gpu().value),
+                      "engine " + std::to_string(queue.engine().value) + " queue " + std::to_string(slot));
+    const auto words = bound.bytes({link_buffer(q.stamps), (q.bars.size() + 1) * TimedSchedule::kApart});
+    const auto moved = bound.packets(i);
+    for (std::size_t n = 0; n < q.bars.size(); ++n) {
+      const auto begin = stamp(words, n), end = stamp(words, n + 1);
+      // What a round before has left behind is older than what stands in front of it.
+      if (begin == 0 || (n > 0 && begin < stamp(words, n - 1))) break;
+      const auto& bar = q.bars[n];
+      const auto position = std::uint64_t{bar.begin} * 4;
+      const auto packet = moved.subspan(bar.moved, bar.dwords);
+      recorder.packet_begin(lane, nanoseconds(clock->at(begin)), position, Reader{packet}.next().dwords);
+      if (end >= begin) recorder.packet_end(lane, nanoseconds(clock->at(end)), position);
+    }
+  }
+  return result;
+}
+
+}  // namespace v0
+}  // namespace sdma
