@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <thread>
 
 namespace sdma::emulator {
 namespace {
@@ -101,15 +102,23 @@ class File {
   trace::Trace trace_;
 };
 
-/// That of this process: a forked child begins one of its own, and never touches the parent's lock.
+/// That of this process, made by the first thread that comes: a second one made would find the file taken by the first. A
+/// forked child makes one of its own, and never touches the parent's lock.
 File& file() {
   static std::atomic<File*> current{nullptr};
-  auto* f = current.load(std::memory_order_acquire);
-  if (f && f->pid() == ::getpid()) return *f;
-  auto* fresh = new File;
-  if (current.compare_exchange_strong(f, fresh, std::memory_order_acq_rel)) return *fresh;
-  delete fresh;
-  return *f;
+  static std::atomic<pid_t> maker{0};
+  const auto self = ::getpid();
+  for (;;) {
+    auto* f = current.load(std::memory_order_acquire);
+    if (f && f->pid() == self) return *f;
+    auto made_by = maker.load(std::memory_order_relaxed);
+    if (made_by != self && maker.compare_exchange_strong(made_by, self, std::memory_order_relaxed)) {
+      f = new File;
+      current.store(f, std::memory_order_release);
+      return *f;
+    }
+    std::this_thread::yield();
+  }
 }
 
 void put(GpuId g, EngineId e, std::uint64_t queue, const trace::Event& v, const std::string& text = {}) {
