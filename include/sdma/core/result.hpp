@@ -18,6 +18,7 @@
 namespace sdma {
 inline namespace v0 {
 
+// clang-format off: version 14 takes an enum with an attribute for an initialiser.
 /// Why something on a hot path did not happen.
 enum class [[nodiscard]] Errc : std::uint8_t {
   ok,
@@ -31,6 +32,7 @@ enum class [[nodiscard]] Errc : std::uint8_t {
   stopped,         ///< the queue has stopped after a fault, or was destroyed
   epoch_overflow,  ///< the next epoch does not fit its field: restart the timeline, or the schedule
 };
+// clang-format on
 
 /// One sentence that says what `e` means; it cannot name the packet, the address or the queue.
 constexpr std::string_view message(Errc e) noexcept {
