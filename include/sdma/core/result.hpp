@@ -18,7 +18,8 @@
 namespace sdma {
 inline namespace v0 {
 
-// clang-format off: version 14 takes an enum with an attribute for an initialiser.
+// Version 14 takes an enum with an attribute for an initialiser.
+// clang-format off
 /// Why something on a hot path did not happen.
 enum class [[nodiscard]] Errc : std::uint8_t {
   ok,
