@@ -6,7 +6,6 @@
 #include <linux/falloc.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <cstdio>
 
@@ -71,8 +70,8 @@ std::byte* Arena::view(std::uint64_t offset, std::uint64_t bytes) const noexcept
 
 std::byte* Arena::view_of(Place at, std::uint64_t bytes) noexcept {
   // Not the function that stands in front of mmap: it takes offsets of a DMABUF for offsets in the object.
-  void* p = reinterpret_cast<void*>(
-      ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, at.fd, at.offset));
+  void* p = machine_mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, at.fd,
+                         static_cast<off_t>(at.offset));
   if (p == MAP_FAILED) return nullptr;
   ::madvise(p, bytes, MADV_DONTFORK);
   return static_cast<std::byte*>(p);

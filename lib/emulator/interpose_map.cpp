@@ -6,16 +6,11 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
 
 namespace sdma::emulator {
 namespace {
-
-void* machine_mmap(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
-  return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, rights, flags, fd, offset));
-}
 
 void* map(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
   if (fd < 0 || (flags & MAP_ANONYMOUS) != 0 || (flags & MAP_TYPE) == MAP_PRIVATE)

@@ -6,6 +6,10 @@
 //
 // Nothing in this library calls the plain names: they would come back to us. Any thread.
 #include <dlfcn.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+#include <cstddef>
 
 // The static is constant-initialised per call site and filled once; two threads that race store the same value.
 #define SDMA_REAL(name)                                                   \
@@ -18,3 +22,12 @@
     }                                                                     \
     return call;                                                          \
   }())
+
+namespace sdma::emulator {
+
+/// mmap without the look-up: an allocator may map while the loader is at work.
+inline void* machine_mmap(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
+  return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, rights, flags, fd, offset));
+}
+
+}  // namespace sdma::emulator
