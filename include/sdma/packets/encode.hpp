@@ -20,9 +20,18 @@ inline namespace v0 {
 
 namespace detail {
 
-template <class P> inline constexpr auto kFields = std::tuple_size_v<decltype(layout<P>.fields)>;
-template <class P, std::size_t I> inline constexpr auto const& field = std::get<I>(layout<P>.fields);
-template <class P, std::size_t I> using FieldOf = std::remove_cvref_t<decltype(std::get<I>(layout<P>.fields))>;
+template <class P> inline constexpr auto kFields = layout<P>.fields.size();
+template <class P, std::size_t I> inline constexpr auto const& field = layout<P>.fields[I];
+
+// The member of field I, found by overload resolution among the bases of a list: no recursion over the fields.
+template <std::size_t I, auto M> struct Numbered {};
+template <class Sequence, auto... M> struct MemberList;
+template <std::size_t... I, auto... M> struct MemberList<std::index_sequence<I...>, M...> : Numbered<I, M>... {};
+template <class P, std::size_t N, auto... M>
+MemberList<std::make_index_sequence<sizeof...(M)>, M...> members_of(const Layout<P, N, M...>&);
+template <std::size_t I, auto M> Field<M> field_at(const Numbered<I, M>&);
+template <class P> using Members = decltype(members_of(layout<P>));
+template <class P, std::size_t I> using FieldOf = decltype(field_at<I>(std::declval<Members<P>>()));
 
 template <class P, class Fn> [[gnu::always_inline]] constexpr void each(Fn fn) noexcept {
   [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
@@ -31,13 +40,14 @@ template <class P, class Fn> [[gnu::always_inline]] constexpr void each(Fn fn) n
   (std::make_index_sequence<kFields<P>>{});
 }
 
-template <class P> consteval std::size_t counter() {  // index of the field that determines the length
-  std::size_t at = kFields<P>;
-  each<P>([&]<std::size_t I>() {
-    if (field<P, I>.name == layout<P>.length.counted) at = I;
-  });
+/// Index of the field named `name`; the number of fields if there is none.
+consteval std::size_t index_of(std::span<const FieldInfo> fields, std::string_view name) {
+  std::size_t at = 0;
+  while (at < fields.size() && fields[at].name != name) ++at;
   return at;
 }
+/// Index of the field that determines the length.
+template <class P> consteval std::size_t counter() { return index_of(layout<P>.fields, layout<P>.length.counted); }
 template <class P> inline constexpr bool kFixed = layout<P>.length.counted.empty();
 /// Dwords before any payload: what fields and pattern may use.
 template <class P> consteval std::size_t head() {
@@ -67,13 +77,12 @@ template <class P, std::size_t D> [[gnu::always_inline]] constexpr std::uint32_t
   return w;
 }
 /// Does a 64-bit field begin at dword `d`? Then the two dwords are written with one store.
-template <class P> consteval bool wide(std::size_t d) {
-  bool found = false;
-  each<P>([&]<std::size_t I>() {
-    if (field<P, I>.dword == d && field<P, I>.width() == 64) found = true;
-  });
-  return found;
+consteval bool wide(std::span<const FieldInfo> fields, std::size_t d) {
+  for (const auto& f : fields)
+    if (f.dword == d && f.width() == 64) return true;
+  return false;
 }
+template <class P> consteval bool wide(std::size_t d) { return wide(layout<P>.fields, d); }
 template <class P, std::size_t D> [[gnu::always_inline]] constexpr void put(const P& p, std::uint32_t* out) noexcept {
   if constexpr (wide<P>(D)) {
     const auto low = dword<P, D>(p), high = dword<P, D + 1>(p);
@@ -90,61 +99,52 @@ template <class P, std::size_t D> [[gnu::always_inline]] constexpr void put(cons
 }
 
 // Why a layout is refused, one sentence each: see well_formed.
-template <class P> consteval bool fields_inside() {
-  bool ok = true;
-  each<P>([&]<std::size_t I>() {
-    constexpr auto& f = field<P, I>;
-    // A field begins in its dword and ends at the latest in the next: stored and store look at these two.
-    if (f.lo > f.hi || f.lo > 31 || f.hi > 63 || f.dword + f.hi / 32u >= head<P>()) ok = false;
-  });
-  return ok && layout<P>.pattern.reach() <= head<P>();
+consteval bool fields_inside(std::span<const FieldInfo> fields, const Pattern& pattern, std::size_t head) {
+  // A field begins in its dword and ends at the latest in the next: stored and store look at these two.
+  for (const auto& f : fields)
+    if (f.lo > f.hi || f.lo > 31 || f.hi > 63 || f.dword + f.hi / 32u >= head) return false;
+  return pattern.reach() <= head;
 }
-template <class P> consteval bool one_owner_a_bit() {
+consteval bool one_owner_a_bit(std::span<const FieldInfo> fields, const Pattern& pattern) {
   std::array<std::uint32_t, 64> used{};
-  for (std::size_t i = 0; i < Pattern::kDwords; ++i) used[i] = layout<P>.pattern.mask[i];
-  bool ok = true;
-  each<P>([&]<std::size_t I>() {
-    constexpr auto& f = field<P, I>;
+  for (std::size_t i = 0; i < Pattern::kDwords; ++i) used[i] = pattern.mask[i];
+  for (const auto& f : fields)
     for (unsigned b = f.lo; b <= f.hi; ++b) {
       auto& word = used[f.dword + b / 32];
-      if (word & (1u << (b % 32))) ok = false;
+      if (word & (1u << (b % 32))) return false;
       word |= 1u << (b % 32);
     }
-  });
-  return ok;
+  return true;
 }
-template <class P> consteval bool members_hold_fields() {
-  bool ok = true;
-  each<P>([&]<std::size_t I>() {
-    constexpr auto& f = field<P, I>;
-    using T = typename FieldOf<P, I>::Type;
-    if (f.kind == Kind::payload) return;
-    if (std::is_same_v<T, bool> ? f.width() != 1 : f.width() + f.bias > 8 * sizeof(T)) ok = false;
-  });
-  return ok;
+template <class P, std::size_t N, auto... M> consteval bool members_hold_fields(const Layout<P, N, M...>& l) {
+  // Bits that each member holds; none for a payload, which is no number.
+  constexpr std::array<std::size_t, sizeof...(M)> bits{
+      (std::is_same_v<typename Field<M>::Type, bool> ? 1 : 8 * sizeof(typename Field<M>::Type))...};
+  for (std::size_t i = 0; i < sizeof...(M); ++i) {
+    const auto& f = l.fields[i];
+    if (f.kind == Kind::payload) continue;
+    if (bits[i] == 1 ? f.width() != 1 : f.width() + f.bias > bits[i]) return false;
+  }
+  return true;
 }
-template <class P> consteval bool names_differ() {
-  std::array<std::string_view, kFields<P> + 1> seen{};
-  std::size_t n = 0;
-  bool ok = true;
-  each<P>([&]<std::size_t I>() {
-    for (std::size_t i = 0; i < n; ++i) ok = ok && seen[i] != field<P, I>.name;
-    seen[n++] = field<P, I>.name;
-  });
-  return ok;
+consteval bool names_differ(std::span<const FieldInfo> fields) {
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (index_of(fields, fields[i].name) != i) return false;
+  return true;
 }
 
 }  // namespace detail
 
 /// Compile-time proof that a description is consistent: true, or a static_assert that says what is wrong.
 template <class P> consteval bool well_formed() {
-  static_assert(detail::fields_inside<P>(), "a field or the pattern of this packet leaves the packet's fixed dwords");
-  static_assert(detail::one_owner_a_bit<P>(),
+  static_assert(detail::fields_inside(layout<P>.fields, layout<P>.pattern, detail::head<P>()),
+                "a field or the pattern of this packet leaves the packet's fixed dwords");
+  static_assert(detail::one_owner_a_bit(layout<P>.fields, layout<P>.pattern),
                 "a bit of this packet has two owners (two fields, or a field and the pattern)");
   static_assert(
-      detail::members_hold_fields<P>(),
+      detail::members_hold_fields(layout<P>),
       "a field of this packet is wider than its member (a bool holds one bit, a value stored less one needs one more)");
-  static_assert(detail::names_differ<P>(), "two fields of this packet have one name");
+  static_assert(detail::names_differ(layout<P>.fields), "two fields of this packet have one name");
   static_assert(detail::kFixed<P> || detail::counter<P>() < detail::kFields<P>,
                 "this packet's length is counted by a field that it does not have");
   return true;

@@ -48,12 +48,15 @@ struct PacketInfo {
 
 namespace detail {
 
+template <class P, std::size_t I> consteval std::uint64_t fallback(const P& p) {
+  if constexpr (field<P, I>.kind == Kind::payload) return 0;
+  else return number<P, I>(p);
+}
+/// The fields, with the defaults that their members have.
 template <class P> consteval auto flatten() {
-  std::array<FieldInfo, kFields<P>> out{};
-  each<P>([&]<std::size_t I>() {
-    out[I] = field<P, I>;
-    if constexpr (field<P, I>.kind != Kind::payload) out[I].fallback = number<P, I>(P{});
-  });
+  auto out = layout<P>.fields;
+  [&]<std::size_t... I>(std::index_sequence<I...>) { ((out[I].fallback = fallback<P, I>(P{})), ...); }
+  (std::make_index_sequence<kFields<P>>{});
   return out;
 }
 template <class P> inline constexpr auto flat = flatten<P>();
@@ -71,14 +74,16 @@ template <class P> consteval const FieldInfo* counted() {
   if constexpr (kFixed<P>) return nullptr;
   else return &flat<P>[counter<P>()];
 }
+consteval auto owned(std::span<const FieldInfo> fields, const Pattern& pattern) {
+  std::array<std::uint32_t, PacketInfo::kMaxHead> out{};
+  for (std::size_t i = 0; i < Pattern::kDwords; ++i) out[i] = pattern.mask[i];
+  for (const auto& f : fields)
+    for (unsigned b = f.lo; b <= f.hi; ++b) out[f.dword + b / 32] |= 1u << (b % 32);
+  return out;
+}
 template <class P> consteval auto owned() {
   static_assert(well_formed<P>() && head<P>() <= PacketInfo::kMaxHead);
-  std::array<std::uint32_t, PacketInfo::kMaxHead> out{};
-  for (std::size_t i = 0; i < Pattern::kDwords; ++i) out[i] = layout<P>.pattern.mask[i];
-  each<P>([&]<std::size_t I>() {
-    for (unsigned b = field<P, I>.lo; b <= field<P, I>.hi; ++b) out[field<P, I>.dword + b / 32] |= 1u << (b % 32);
-  });
-  return out;
+  return owned(layout<P>.fields, layout<P>.pattern);
 }
 
 }  // namespace detail

@@ -31,7 +31,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 
 namespace sdma {
@@ -186,30 +185,32 @@ constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)
 enum class Privilege : std::uint8_t { user, kernel };
 inline constexpr auto kernel_only = Privilege::kernel;
 
-template <class P, std::size_t Rules, class... F> struct Layout {
+/// Fields are one array, so that whatever asks about all of them is a loop and not a template instantiated for each. Their
+/// members are `Member...`, in the same order.
+template <class P, std::size_t Rules, auto... Member> struct Layout {
   std::string_view name, doc;
   Pattern pattern;
   Length length;
-  std::tuple<F...> fields;
+  std::array<FieldInfo, sizeof...(Member)> fields;
   std::array<Rule<P>, Rules> rules{};
   Privilege privilege = Privilege::user;
 };
-template <class F0, class... F>
-constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc, F0 f0, F... f) noexcept {
-  return Layout<typename F0::Owner, 0, F0, F...>{name, doc, p, n, {f0, f...}};
+template <auto M0, auto... M>
+constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc, Field<M0> f0,
+                      Field<M>... f) noexcept {
+  return Layout<typename Field<M0>::Owner, 0, M0, M...>{name, doc, p, n, {f0, f...}};
 }
 /// A packet without fields: all its bits are fixed.
 template <class P> constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc) noexcept {
   return Layout<P, 0>{name, doc, p, n, {}};
 }
-template <class P, std::size_t N, class... F>
-constexpr auto operator|(const Layout<P, N, F...>& l, Rule<P> r) noexcept {
-  Layout<P, N + 1, F...> more{l.name, l.doc, l.pattern, l.length, l.fields, {}, l.privilege};
+template <class P, std::size_t N, auto... M> constexpr auto operator|(const Layout<P, N, M...>& l, Rule<P> r) noexcept {
+  Layout<P, N + 1, M...> more{l.name, l.doc, l.pattern, l.length, l.fields, {}, l.privilege};
   for (std::size_t i = 0; i < N; ++i) more.rules[i] = l.rules[i];
   more.rules[N] = r;
   return more;
 }
-template <class P, std::size_t N, class... F> constexpr auto operator|(Layout<P, N, F...> l, Privilege p) noexcept {
+template <class P, std::size_t N, auto... M> constexpr auto operator|(Layout<P, N, M...> l, Privilege p) noexcept {
   l.privilege = p;
   return l;
 }

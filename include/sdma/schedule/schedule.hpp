@@ -160,7 +160,7 @@ struct Schedule {
       using P = typename Field<Member>::Owner;
       std::string_view name;
       detail::each<P>([&]<std::size_t I>() {
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(detail::field<P, I>)>, Field<Member>>) {
+        if constexpr (std::is_same_v<detail::FieldOf<P, I>, Field<Member>>) {
           static_assert(detail::field<P, I>.kind == Kind::value, "an epoch may stand in a value only");
           name = detail::field<P, I>.name;
         }
