@@ -189,10 +189,76 @@ def length(root):
 LEFT_OPEN = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 OWN_MACHINE = re.compile(r"(?<![\w./$}])/(home/[a-z]|Users/[A-Za-z]|root/|work/|farm/)")
 
+# Where prose follows CONTRIBUTING.md, section Words: files, and folders with all that they contain. To bring a folder under
+# the rules (include, lib, tools, examples), clean it and add it here.
+PROSE = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs"]
+PROSE_NOT_YET = {"docs/packets.md"}
+# Quotations of program output that are not in a code span: (file, part of the line).
+PROSE_QUOTED = [
+    ("docs/litmus.md", "stands still (s r)"),
+    ("docs/litmus.md", "| done (s r), stands still |"),
+    ("docs/litmus.md", "behind the poll |"),
+]
+PROSE_RULES = [
+    (re.compile(pattern, re.I), advice)
+    for pattern, advice in (
+        (r"(?<!there )\b(is|are|was|were) no (?!longer\b|(more|less|fewer) than\b)[a-z]", "'is not a', 'has no'"),
+        (r"(?<![-\w])behind\b(?!-)", "'after'"),
+        (r"\bunless (given|set|told|asked|named)\b", "'by default'"),
+        (r"\blook(s|ed|ing)? at\b", "'read', 'check' or 'examine'"),
+        (r"\bsa(y|ys|id) of\b|\b(is|are|be|was) told\b", "'report' or 'notify'"),
+        (r"\b(whoever|somebody|nobody|anybody|everybody)\b", "the name of the queue, thread or caller"),
+        (r"\bstands? (at|before|in front|there|still|where)\b", "'is' or 'stalls'"),
+        (r"\b(all that|what) is (earlier|later)\b", "'earlier packets', 'later packets'"),
+        (r"(?:^|[.:;|*] +)(?-i:Of) (?!course\b)[a-z]", "the subject first"),
+        (r", for (it|they|there|we)\b", "'because'"),
+        (r"\b(one|once|each|\d+) an? (batch|engine|gpu|line|link|packet|queue|round|run|thread|word)\b", "'per'"),
+    )
+]
+
+
+def prose_lines(path, text):
+    """(number, line) with the prose alone: Markdown without code and link targets, a source's comments and strings."""
+    blank = lambda match: re.sub(r"[^\n]", " ", match.group())
+    if path.suffix == ".md":
+        span, target = r"`[^`\n]*(\n[^`\n]*)?`", r"(?<=\])\([^)\n]*\)"
+        for code in (r"(?ms)^```.*?^```", r"(?m)^    .*$", span, target):
+            text = re.sub(code, blank, text)
+    else:
+        kept = re.finditer(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|\n', text, flags=re.S)
+        text = "".join(match.group() for match in kept)
+    return list(enumerate(text.split("\n"), 1))
+
+
+def wording(root):
+    """Complaints about the prose of PROSE; part of `words`."""
+    bad, used = [], set()
+    paths = [pathlib.PurePath(p) for p in PROSE if (root / p).is_file()]
+    paths += files(root, *(p for p in PROSE if (root / p).is_dir()), suffixes=(".md", *SOURCES))
+    for path in paths:
+        if str(path) in PROSE_NOT_YET:
+            continue
+        text = read(root, path)
+        original = text.split("\n")
+        for number, line in prose_lines(path, text):
+            for pattern, advice in PROSE_RULES:
+                match = pattern.search(line)
+                if not match:
+                    continue
+                quoted = {q for q in PROSE_QUOTED if q[0] == str(path) and q[1] in original[number - 1]}
+                used |= quoted
+                if not quoted:
+                    found = match.group().strip()
+                    bad.append(f"{path}:{number}: '{found}': write {advice}: {original[number - 1].strip()}")
+    for path, fragment in PROSE_QUOTED:
+        if (root / path).is_file() and (path, fragment) not in used:
+            bad.append(f"{path}:1: PROSE_QUOTED excuses what is no longer there: {fragment}")
+    return bad
+
 
 def words(root):
-    """nothing is left open, and no path of somebody's machine"""
-    bad = []
+    """nothing is left open, no path of somebody's machine, and no wording that CONTRIBUTING.md rules out"""
+    bad = wording(root)
     for folder, folders, names in os.walk(root):
         # Build folders hold the machine's paths by their nature; hidden ones are not ours, except .ci.
         folders[:] = sorted(
@@ -200,7 +266,8 @@ def words(root):
         )
         for name in sorted(names):
             path = pathlib.Path(folder, name)
-            if path.is_symlink() or not path.is_file():
+            # .git is a file in a worktree, with a path of the machine.
+            if path.is_symlink() or not path.is_file() or name == ".git":
                 continue
             try:
                 text = path.read_text(encoding="utf-8")

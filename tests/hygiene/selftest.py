@@ -200,6 +200,42 @@ class Words(Tree):
         text = "/dev/kfd $HOME/x build/work/x ${root}/work/ https://example.org/home/a /tmp/x\n"
         self.good(self.check, {"a.md": text, "build/x": "TO" "DO", ".git/x": "TO" "DO", "ring.bin": text})
 
+    def test_wording(self):
+        for line in (
+            "0x1002 is no multiple of 4", "sizes are no longer than 4 and are no multiples", "a fence behind the copy",
+            "strict, unless given", "packets that are looked at", "it looks at the doorbell", "what the driver says of it",
+            "the host is told", "whoever rings", "nobody waits", "Somebody else does", "a poll stands at the head",
+            "it holds back what is later", "All that is earlier lands", "Of two fences the last wins", "| a | Of boxes |",
+            "sleep, for it is idle", "one a packet", "30 ns once a batch",
+        ):
+            for name in ("README.md", "docs/a.md"):
+                with self.subTest(line):
+                    self.bad(self.check, {name: f"one\n{line}\n"}, f"{name}:2: '")
+
+    def test_plain_wording(self):
+        for line in (
+            "there is no lock", "it is no longer there", "a size is no more than 4", "one per packet", "`a behind b`",
+            "copy-behind-fence", "says `of what\nis earlier` that", "[x](behind.md)", "Of course", "It stands for a GPU",
+            "```\nwhoever\n```", "    nobody", "the end of a run", "a wait for it",
+        ):
+            with self.subTest(line):
+                self.good(self.check, {"docs/a.md": f"one\n{line}\n"})
+
+    def test_wording_elsewhere(self):
+        self.good(self.check, {"notes.md": "behind\n", "docs/packets.md": "behind\n"} | header("core/a", "// behind\n"))
+
+    def test_wording_of_sources(self):
+        text = 'int behind;  // before\nchar c[] = "before"; /* one\nbehind */ f("behind");\n'
+        found = [number for number, line in hygiene.prose_lines(pathlib.PurePath("a.hpp"), text) if "behind" in line]
+        self.assertEqual(found, [3])
+        self.assertEqual(len(hygiene.prose_lines(pathlib.PurePath("a.hpp"), text)), len(text.split("\n")))
+
+    def test_quoted(self):
+        path, fragment = hygiene.PROSE_QUOTED[0]
+        rest = "\n".join(f for p, f in hygiene.PROSE_QUOTED[1:] if p == path)
+        self.good(self.check, {path: f"{fragment}\n{rest}\n"})
+        self.bad(self.check, {path: f"{rest}\n"}, "no longer there")
+
 
 class Overlay(Tree):
     check = staticmethod(hygiene.overlay)
