@@ -27,7 +27,7 @@ struct Diagnostic {
   std::string where{};    ///< "file:line:column", "file:0xOFFSET", or what was opened
   std::string message{};  ///< one sentence, no full stop
   std::string hint{};     ///< what to do, or ""
-  std::string excerpt{};  ///< the source line, and a caret under the place; "" where the input is no text
+  std::string excerpt{};  ///< the source line, and a caret under the place; "" if the input is not text
 };
 
 /// "where: severity[rule]: message", then the excerpt and a line "  hint: ...", if any. No newline at the end.

@@ -1,5 +1,5 @@
 #pragma once
-// A value, or the reason why there is none: a subset of std::expected, under the same names, for C++20 without
+// A value, or the reason why there is none: a subset of std::expected, with the same names, for C++20 without
 // exceptions.
 //
 //   Result<Slot> slot = ring.reserve(7);
@@ -7,8 +7,8 @@
 //   slot->dwords[0] = 0;
 //
 // Where an Errc says too little, E is a Diagnostic or a StallReport. As with std::expected, reading the value of a
-// failed Result, or the error of a successful one, is undefined. A plain value: any thread may hold one, two must not
-// share one.
+// failed Result, or the error of a successful one, is undefined. A plain value: any thread may hold one, but two
+// threads must not share one.
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -18,14 +18,14 @@
 namespace sdma {
 inline namespace v0 {
 
-// Version 14 takes an enum with an attribute for an initialiser.
+// clang-format 14 mistakes an enum with an attribute for an initialiser.
 // clang-format off
 /// Why something on a hot path did not happen.
 enum class [[nodiscard]] Errc : std::uint8_t {
   ok,
   no_space,        ///< no room at the moment: try again when the engine has read further
   too_large,       ///< a slot that no ring state could grant: more than half the ring, or no dwords at all
-  bad_packet,      ///< a field is out of range or a rule of the packet is broken: check(packet) says which
+  bad_packet,      ///< a field is out of range, or the packet breaks one of its rules: check(packet) says which
   bad_ring,        ///< the memory cannot be a ring: refusal(memory) says why
   bad_argument,    ///< the request contradicts itself, or names what does not exist
   timed_out,       ///< the deadline passed

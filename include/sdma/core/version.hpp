@@ -18,7 +18,7 @@ struct Version {
 /// The version of these headers.
 inline constexpr Version kVersion{.major = 0, .minor = 1, .patch = 0, .string = "0.1.0"};
 
-/// The version of the sdma-runtime library that the program runs with. In the library, not in the header.
+/// The version of the sdma-runtime library that the program runs with. Defined in the library, not in this header.
 std::string_view runtime_version() noexcept;
 
 }  // namespace v0

@@ -5,10 +5,10 @@
 //   Indirect{.base = GpuVa{0x7f1122334000}, .dwords = 64}   executes the 64 dwords at `base`, then goes on
 //   Trap{.context = event_id}                               interrupts the host, after a Fence to its mailbox
 //
-// Ordering: on a TRAP the kernel looks at the event's mailbox word, and ignores the interrupt if that word is not set
-// yet. So a FENCE to the mailbox must come before the TRAP. COND_EXE may read its word before earlier packets have
-// finished. An indirect buffer is prefetched: it must be final before the doorbell is rung, and must not change until a
-// completion that follows the INDIRECT has been seen.
+// Ordering: on a TRAP the kernel reads the event's mailbox word, and ignores the interrupt if that word is not set yet.
+// So a FENCE to the mailbox must come before the TRAP. COND_EXE may read its word before earlier packets have
+// completed. An indirect buffer is prefetched: it must be final before the doorbell is rung, and must not change until
+// a completion that follows the INDIRECT has been seen.
 // Errors: check(packet). SRBM_WRITE is privileged: on a user queue the engine refuses it. Plain values: any thread.
 #include "sdma/packets/layout.hpp"
 
@@ -22,8 +22,9 @@ template <> inline constexpr auto layout<Nop> = packet(
     "nop", op(0, 0), dwords("dwords"), "skip dwords",
     bits<&Nop::dwords>("dwords", 0, 16, 29, "of the whole packet", minus_one).opt());
 
-/// Executes the `dwords` dwords at `base` (an indirect buffer), then continues behind this packet. The packet must end on
-/// a multiple of 8 dwords of the ring, and the buffer must be a multiple of 8 dwords long: stream/rules.hpp checks both.
+/// Executes the `dwords` dwords at `base` (an indirect buffer), then continues after this packet. The packet must end
+/// on a multiple of 8 dwords in the ring, and the buffer must be a multiple of 8 dwords long: stream/rules.hpp checks
+/// both.
 struct Indirect {
   GpuVa base{};                          ///< 32-byte aligned
   std::uint32_t dwords{};                ///< up to 2^20 - 1
@@ -39,19 +40,19 @@ template <> inline constexpr auto layout<Indirect> = packet(
     bits  <&Indirect::priv>  ("priv",   0, 31, 31, "with the kernel's rights").opt(),
     addr64<&Indirect::csa>   ("csa",    4,         "context save area").opt());
 
-/// Interrupts the host with `context`. For KFD that is the id of an event, whose mailbox an earlier Fence has filled.
+/// Interrupts the host with `context`. For KFD that is the id of an event whose mailbox an earlier Fence has filled.
 struct Trap { std::uint32_t context{}; };
 template <> inline constexpr auto layout<Trap> = packet(
     "trap", op(6, 0), dwords(2), "interrupt the host",
     bits<&Trap::context>("context", 1, 0, 27, "what the handler is told"));
 
-/// A trap that no handler takes. Opcode 16 is this packet on 4.x only: later engines use 16 for another.
+/// A trap that no handler takes. Opcode 16 is this packet on 4.x only: later engines use 16 for another packet.
 struct DummyTrap { std::uint32_t context{}; };
 template <> inline constexpr auto layout<DummyTrap> = packet(
     "dummy_trap", op(16, 0), dwords(2), "interrupt that no handler takes",
     bits<&DummyTrap::context>("context", 1, 0, 27, "what the handler is told"));
 
-/// Skips the `dwords` dwords behind it unless the dword at `addr` equals `reference` [inferred from newer engines].
+/// Skips the next `dwords` dwords unless the dword at `addr` equals `reference` [inferred from newer engines].
 struct CondExec {
   GpuVa addr{};
   std::uint32_t reference{};
@@ -65,7 +66,7 @@ template <> inline constexpr auto layout<CondExec> = packet(
     bits  <&CondExec::dwords>   ("dwords",    4,  0, 13, "skipped otherwise"),
     bits  <&CondExec::policy>   ("policy",    0, 24, 26, "cache policy [inferred]").opt());
 
-/// Runs the `dwords` dwords behind it only on the engines that `devices` selects.
+/// Runs the next `dwords` dwords only on the engines that `devices` selects.
 struct PreExec { std::uint16_t dwords{}; std::uint8_t devices{}; };
 template <> inline constexpr auto layout<PreExec> = packet(
     "pre_exec", op(15, 0), dwords(2), "run what follows on selected engines only",

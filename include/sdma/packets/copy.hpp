@@ -5,12 +5,12 @@
 //   CopyBroadcast{.src = a, .dst1 = b, .dst2 = c, .bytes = 4096}       reads once, writes twice
 //   CopySwap{.a = a, .b = b, .bytes = 4096}                            a <-> b, in place
 //
-// `bytes` of these three is 1 to 2^30: SDMA 4.4.x stores the length less one in 30 bits, older engines in 22.
+// In these three, `bytes` is 1 to 2^30: SDMA 4.4.x stores the length minus one in 30 bits, older engines in 22 bits.
 // Writer::copy splits longer copies. All public code leaves the `_swap` (endian swap) and `_policy` (cache policy)
-// fields 0; what is known of the policies comes from a debugger's tables.
+// fields 0; what is known about the policies comes from a debugger's tables.
 //
-// Ordering: consecutive copies of a queue overlap and finish in any order, and the bytes of one copy land in any order.
-// Only a FENCE or an ATOMIC behind them tells that they are complete. Source and destination must not overlap.
+// Ordering: consecutive copies of a queue overlap and complete in any order, and the bytes of one copy land in any
+// order. Only a later FENCE or ATOMIC tells that they are complete. Source and destination must not overlap.
 // Errors: check(packet) names the field and the rule ("broadcast-modulo-32", ...). Plain values: any thread.
 #include "sdma/packets/layout.hpp"
 
@@ -62,8 +62,8 @@ template <> inline constexpr auto layout<CopyBroadcast> = packet(
   | rule<CopyBroadcast>("broadcast-modulo-32", "dst1 and dst2 must be equal modulo 32",
         [](const CopyBroadcast& p) { return (p.dst1.value ^ p.dst2.value) % 32 == 0; });
 
-/// Exchanges the `bytes` bytes at `a` with those at `b`, both 64-byte aligned. Neither whether a half-done exchange can be
-/// observed nor what happens for lengths that are no multiple of 64 is documented: use multiples of 64.
+/// Exchanges the `bytes` bytes at `a` with those at `b`, both 64-byte aligned. No source says whether a half-done
+/// exchange can be observed, nor what happens if the length is not a multiple of 64: use multiples of 64.
 struct CopySwap {
   GpuVa a{}, b{};
   std::uint32_t bytes{};                 ///< 1 to 2^30
@@ -79,8 +79,8 @@ template <> inline constexpr auto layout<CopySwap> = packet(
     bits  <&CopySwap::a_swap>  ("a_swap",   2, 16, 17, "endian swap of a").opt(),
     bits  <&CopySwap::a_policy>("a_policy", 2, 18, 20, "cache policy of a [inferred]").opt());
 
-/// Scatters `count` elements of a linear buffer into an array of structures, from element `start` on; with `detile`,
-/// gathers them from the array into the buffer.
+/// Scatters `count` elements from a linear buffer into an array of structures, starting at element `start`. With
+/// `detile`, gathers them from the array into the buffer.
 struct CopyStruct {
   GpuVa table{}, linear{};
   std::uint32_t start{}, count{};

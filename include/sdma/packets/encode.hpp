@@ -1,5 +1,5 @@
 #pragma once
-// Typed packets to dwords and back, at the cost of the stores that one would write by hand.
+// Typed packets to dwords and back, for the cost of the stores that you would write by hand.
 //
 //   CopyLinear copy{.src = GpuVa{0x1000}, .dst = GpuVa{0x2000}, .bytes = 4096};
 //   if (Broken b = check(copy)) report(b.field, b.rule);   // e.g. "bytes", "range"
@@ -7,8 +7,8 @@
 //   auto same = decode<CopyLinear>({ring, 7});
 //
 // `fits` answers yes or no and belongs on the hot path; `check` names the field and the rule and is meant for people.
-// encode_to does not check: it cuts a value that is out of range to the width of its field, so ask `fits` first, as
-// Writer and Ring do. It only stores and never reads back, so its target may be write-combining memory.
+// encode_to does not check: it cuts an out-of-range value to the width of its field, so ask `fits` first, as Writer and
+// Ring do. It only stores and never reads back, so its target may be write-combining memory.
 //
 // All of it is constexpr and noexcept, and allocates nothing. There is no shared state: any thread may call any of it.
 #include "sdma/packets/layout.hpp"
@@ -49,7 +49,7 @@ consteval std::size_t index_of(std::span<const FieldInfo> fields, std::string_vi
 /// Index of the field that determines the length.
 template <class P> consteval std::size_t counter() { return index_of(layout<P>.fields, layout<P>.length.counted); }
 template <class P> inline constexpr bool kFixed = layout<P>.length.counted.empty();
-/// Dwords before any payload: what fields and pattern may use.
+/// Dwords before any payload: those that fields and pattern may use.
 template <class P> consteval std::size_t head() {
   return kFixed<P> || layout<P>.length.fixed ? layout<P>.length.fixed : 1;
 }
@@ -98,9 +98,9 @@ template <class P, std::size_t D> [[gnu::always_inline]] constexpr void put(cons
   }
 }
 
-// Why a layout is refused, one sentence each: see well_formed.
+// The conditions that well_formed requires of a layout.
 consteval bool fields_inside(std::span<const FieldInfo> fields, const Pattern& pattern, std::size_t head) {
-  // A field begins in its dword and ends at the latest in the next: stored and store look at these two.
+  // A field begins in its dword and ends no later than the next one: `stored` and `store` use only these two.
   for (const auto& f : fields)
     if (f.lo > f.hi || f.lo > 31 || f.hi > 63 || f.dword + f.hi / 32u >= head) return false;
   return pattern.reach() <= head;
@@ -156,7 +156,8 @@ template <Packet P> [[gnu::always_inline]] constexpr std::size_t length(const P&
   else return layout<P>.length.fixed + layout<P>.length.stride * detail::number<P, detail::counter<P>()>(p);
 }
 
-/// Writes `length(p)` dwords, in ascending order, each once, and returns a pointer past the last. Requires fits(p).
+/// Writes `length(p)` dwords in ascending order, each exactly once, and returns a pointer past the last. Requires
+/// fits(p).
 template <Packet P> [[gnu::always_inline]] constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
   static_assert(well_formed<P>());
   [&]<std::size_t... D>(std::index_sequence<D...>) __attribute__((always_inline)) { (detail::put<P, D>(p, out), ...); }
@@ -199,7 +200,7 @@ constexpr void store(const FieldInfo& f, std::uint64_t v, std::uint32_t* d) noex
   }
 }
 
-/// The typed value of a packet; a payload member refers to `d` and does not copy it. Requires all dwords of the packet.
+/// The typed value of a packet; a payload member refers to `d` and does not copy it. `d` must hold the whole packet.
 /// Reserved bits are dropped: a PacketView (stream/reader.hpp) keeps them.
 template <Packet P> [[gnu::always_inline]] constexpr P decode(std::span<const std::uint32_t> d) noexcept {
   P p{};
@@ -234,7 +235,7 @@ template <class P> [[gnu::always_inline]] constexpr bool obeys_all(const P& p) n
 }
 }  // namespace detail
 
-/// Is every field in range and aligned, and every rule obeyed?
+/// Is every field in range and aligned, and does the packet obey every rule?
 template <Packet P> [[gnu::always_inline]] constexpr bool fits(const P& p) noexcept {
   bool ok = detail::obeys_all(p);
   detail::each<P>([&]<std::size_t I>() __attribute__((always_inline)) {

@@ -28,7 +28,7 @@ struct PacketInfo {
   std::uint8_t fixed{}, stride = 1;  ///< length = fixed + stride * (value of *counted)
   const FieldInfo* counted{};        ///< null: the length is `fixed`
   Privilege privilege = Privilege::user;
-  bool recognised_only = false;  ///< its length is known but not its fields: text shows raw dwords
+  bool recognised_only = false;  ///< its length is known, its fields are not: text shows raw dwords
   std::array<std::uint32_t, kMaxHead>
       owned{};  ///< bits of each head dword that the pattern or a field owns; the rest is reserved
 
@@ -42,7 +42,7 @@ struct PacketInfo {
       if ((d[i] & pattern.mask[i]) != pattern.value[i]) return false;
     return true;
   }
-  /// Reserved bits of dword `i`; 0 behind the head, where the payload (or what a NOP skips) lies.
+  /// Reserved bits of dword `i`; 0 after the head, where the payload (or what a NOP skips) lies.
   constexpr std::uint32_t reserved(std::size_t i) const noexcept { return i < head ? ~owned[i] : 0; }
 };
 
@@ -102,7 +102,8 @@ inline constexpr PacketInfo info{.name = layout<P>.name,
                                  .privilege = layout<P>.privilege,
                                  .owned = detail::owned<P>()};
 
-/// A packet that is only identified and skipped. `head`: dwords that must be present to identify it; 0: all of them.
+/// A packet that is only identified and skipped. `head`: how many dwords must be present to identify it; 0: all of
+/// them.
 constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
                                 int head = 0) noexcept {
   PacketInfo i{.name = name,
@@ -114,8 +115,8 @@ constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, st
   for (std::size_t d = 0; d < Pattern::kDwords; ++d) i.owned[d] = p.mask[d];
   return i;
 }
-/// The same, with a length that the field `counted` determines. Takes a reference, because GCC 12 with
-/// -fsanitize=undefined does not evaluate a comparison of an object's address with null at compile time.
+/// The same, with a length that the field `counted` determines. Takes a reference because GCC 12 with
+/// -fsanitize=undefined cannot compare an object's address with null at compile time.
 constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
                                 const FieldInfo& counted) noexcept {
   auto i = recognised(name, p, dwords, doc);

@@ -10,7 +10,7 @@
 //       bits  <&Fence::value>("value",   3,    0, 31,    "stored").value());
 //
 //   pattern   the bits that identify the packet: op, sub_op, and any other bit or dword with one fixed value
-//   length    dwords(7): always 7.  dwords(4, "data"): 4, and one more for each dword of the field `data`.
+//   length    dwords(7): always 7.  dwords(4, "data"): 4, plus one for each dword of the field `data`.
 //             dwords("dwords"): as many as the field `dwords` says
 //   fields    which bits [lo, hi] a member occupies, counted from bit 0 of a dword (hi > 31 runs into the next);
 //             value = stored bits + bias
@@ -52,14 +52,14 @@ enum class Kind : std::uint8_t {
   value,    ///< decimal within 4095 of zero (so -1), else hexadecimal
   hex,      ///< hexadecimal
   flag,     ///< a bare word, present = 1
-  payload,  ///< the dwords behind the fixed part; the field's own bits hold their number
+  payload,  ///< the dwords after the fixed part; the field's own bits hold their number
 };
 
 enum class Bias : std::uint8_t { none = 0, minus_one = 1 };
-/// The field stores its value less one.
+/// The field stores its value minus one.
 inline constexpr auto minus_one = Bias::minus_one;
 
-/// Retry counts of polls: a poll with 4095 never gives up.
+/// Names for the retry count of a poll: a poll with 4095 never gives up.
 inline constexpr std::array kRetryNames{Name{0xfff, "forever"}};
 
 /// A field as plain data. `limit`: the largest documented value, where the width could hold more.
@@ -67,7 +67,7 @@ struct FieldInfo {
   std::string_view name{}, doc{};
   std::uint8_t dword{}, lo{}, hi{}, bias{};
   Kind kind = Kind::count;
-  bool optional = false;        ///< text omits it while it holds `fallback`
+  bool optional = false;        ///< text omits it if it holds `fallback`
   std::uint64_t fallback = 0;   ///< the member's default
   std::uint32_t alignment = 1;  ///< checked, not encoded: misaligned values can still be written and read
   std::uint64_t limit = ~std::uint64_t{};
@@ -96,7 +96,7 @@ struct Pattern {
     p.value[dword] |= v << lo;
     return p;
   }
-  /// How many dwords from the first it takes to match this pattern.
+  /// How many leading dwords it takes to match this pattern.
   constexpr std::size_t reach() const noexcept {
     std::size_t n = kDwords;
     while (n > 0 && mask[n - 1] == 0) --n;
@@ -158,7 +158,7 @@ template <auto M> constexpr Field<M> addr64(std::string_view name, int dword, st
   return {
       {.name = name, .doc = doc, .dword = static_cast<std::uint8_t>(dword), .lo = 0, .hi = 63, .kind = Kind::address}};
 }
-/// Dwords that follow the fixed part. The bits given here hold their number, in strides.
+/// Dwords that follow the fixed part. The bits given here hold how many, in strides.
 template <auto M>
 constexpr Field<M> payload(std::string_view name, int dword, int lo, int hi, std::string_view doc,
                            Bias b = {}) noexcept {
@@ -181,7 +181,7 @@ constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)
   return {id, text, holds};
 }
 
-/// Who may submit a packet. On a user queue, a privileged one stops the queue.
+/// Who may submit a packet. A privileged packet stops a user queue.
 enum class Privilege : std::uint8_t { user, kernel };
 inline constexpr auto kernel_only = Privilege::kernel;
 

@@ -4,9 +4,9 @@
 //   PteGenerate{.dst = pte, .flags = 0x73, .init = 0x1000, .increment = 0x1000, .entries = 512}
 //       entry i = flags | (init + i * increment)
 //
-// They are described so that a dump of a kernel ring can be read like any other. `entries` of PteGenerate is stored
-// less one; the other counts are stored as they are, because no source says otherwise.
-// Ordering: as for copies, only a FENCE or an ATOMIC behind them tells that they are complete.
+// They are described so that a dump of a kernel ring can be read like any other. PteGenerate stores `entries` minus
+// one; the other packets store their counts as they are, because no source says otherwise.
+// Ordering: as for copies, only a later FENCE or ATOMIC tells that they are complete.
 // Errors: check(packet). Plain values: any thread.
 #include "sdma/packets/layout.hpp"
 

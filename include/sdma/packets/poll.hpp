@@ -1,14 +1,14 @@
 #pragma once
-// Packets that wait for a word or look at memory: the POLL family, and the HDP (host data path) flush.
+// Packets that wait for a word or inspect memory: the POLL family, and the HDP (host data path) flush.
 //
 //   PollMem{.addr = flag, .func = Compare::ge, .reference = epoch}     later packets wait until (*flag & mask) >= epoch
 //   HdpFlush{}                                                         later packets see what the host wrote to VRAM
 //
-// A poll compares 32 bits, unsigned. A 64-bit word takes two polls, the high half first, which is sound only for a word
-// that is monotone.
+// A poll compares 32 bits, unsigned. A 64-bit word takes two polls, high half first, which is sound only if the word is
+// monotone.
 //
-// Ordering: a satisfied poll holds back everything later in its queue, and waits for nothing earlier. The full barrier
-// within one queue is Fence(w, n) followed by PollMem(w == n), with a fresh n each time.
+// Ordering: a poll holds back everything later in its queue until it is satisfied, and waits for nothing earlier. The
+// full barrier within one queue is Fence(w, n) followed by PollMem(w == n), with a fresh n each time.
 // Errors: check(packet). User space is not told when a finite poll expires: let polls retry forever, and give the
 // host's wait the deadline. Plain values: any thread.
 #include "sdma/packets/layout.hpp"
@@ -54,16 +54,16 @@ template <> inline constexpr auto layout<PollMem> = packet(
     bits  <&PollMem::retry>    ("retry",     5, 16, 27, "looks before it gives up").named(kRetryNames).opt(),
     bits  <&PollMem::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt());
 
-/// Flushes the host data path (HDP) from a user queue. A fixed literal of 6 dwords: a PollReg with particular values, which
-/// is identified first.
+/// Flushes the host data path (HDP) from a user queue. A fixed literal of 6 dwords: a PollReg with particular values,
+/// so `identify` tries it before PollReg.
 struct HdpFlush {};
 template <> inline constexpr auto layout<HdpFlush> = packet<HdpFlush>(
     "hdp_flush", op(8, 0).is(0, 16, 31, 0).is(1, 0, 31, 0).is(2, 0, 31, 0x80000000)
                          .is(3, 0, 31, 0).is(4, 0, 31, 0).is(5, 0, 31, 0),
     dwords(6), "flush the host data path");
 
-/// Holds the queue until `(*reg & mask) func reference` is true of a register; with `hdp`, writes to the register
-/// `request` first. HDP flushes of the kernel have this form.
+/// Holds the queue until `(*reg & mask) func reference` is true of a register; with `hdp`, writes the register
+/// `request` first. The kernel's HDP flushes have this form.
 struct PollReg {
   std::uint32_t reg{}, request{};        ///< byte offsets
   Compare func = Compare::eq;
@@ -90,7 +90,7 @@ template <> inline constexpr auto layout<PollRegToMem> = packet(
     addr64<&PollRegToMem::dst>   ("dst",    2,         "the dword").aligned(4),
     bits  <&PollRegToMem::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt());
 
-/// Stores the dirty bits of `pages` pages from `page` on.
+/// Stores the dirty bits of `pages` pages, starting at `page`.
 struct PollDirtyBits { GpuVa dst{}; std::uint32_t page{}, pages{}; std::uint8_t ea{}, policy{}; };
 template <> inline constexpr auto layout<PollDirtyBits> = packet(
     "poll_dirty_bits", op(8, 2), dwords(5), "store the dirty bits of pages",

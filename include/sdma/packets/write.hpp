@@ -1,5 +1,5 @@
 #pragma once
-// Packets that store what they carry: dwords, a repeated value, a timestamp.
+// Packets that store without reading memory: the dwords that they carry, a repeated value, a timestamp.
 //
 //   Write{.dst = a, .data = words}                                     a[0, 4 * n) = words
 //   Fill{.dst = a, .data = 0xa5a5a5a5, .bytes = 4096}                  repeats the dword a5a5a5a5
@@ -35,7 +35,7 @@ template <> inline constexpr auto layout<Write> = packet(
 enum class FillUnit : std::uint8_t { byte, half, dword };
 template <> inline constexpr auto names<FillUnit> = std::to_array<Name>({{0, "byte"}, {1, "half"}, {2, "dword"}});
 
-/// Repeats the low `unit` of `data` over `bytes` bytes at `dst`. For lengths that the unit does not divide, see
+/// Repeats the low `unit` of `data` over `bytes` bytes at `dst`. If `bytes` is not a multiple of the unit, see
 /// bytes_written.
 struct Fill {
   GpuVa dst{};                           ///< aligned to the unit
@@ -55,13 +55,13 @@ template <> inline constexpr auto layout<Fill> = packet(
         [](const Fill& p) { return p.dst.value % (std::uint64_t{1} << (static_cast<unsigned>(p.unit) & 3)) == 0; });
 
 /// Bytes that a fill covers. A dword fill ignores the low two bits of the stored length [inferred], so bytes = 4093 (how one
-/// runtime encodes 4096) and bytes = 4096 (how others do) are the same fill. Other units cover exactly `bytes`.
+/// runtime encodes 4096) and bytes = 4096 (how others do) describe the same fill. Other units cover exactly `bytes`.
 constexpr std::uint64_t bytes_written(const Fill& p) noexcept {
   const std::uint64_t less_one = p.bytes - 1u;
   return p.unit == FillUnit::dword ? less_one / 4 * 4 + 4 : less_one + 1;
 }
 
-/// Clears `count` runs of `bytes` bytes, `stride` bytes apart [inferred: the packet carries no value to store].
+/// Clears `count` runs of `bytes` bytes each, `stride` bytes apart [inferred: the packet carries no value to store].
 struct FillMulti {
   GpuVa dst{};
   std::uint32_t stride{}, count{}, bytes{};

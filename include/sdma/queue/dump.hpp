@@ -1,27 +1,27 @@
 #pragma once
-// A ring on disk, positions and dwords, for examining a stuck queue later and elsewhere.
+// A ring as a file, with its positions and dwords, for examining a stuck queue later and elsewhere.
 //
 //   save(dump(ring, gpu, engine, "all-gather, rank 3"), "stuck.ring");
 //
 //   auto d = load_dump("stuck.ring");                      // or from_bytes(bytes, "<stdin>") for what came from a pipe
-//   auto p = pending(*d);                                  // what the engine has not read yet, in order, unwrapped
+//   auto p = pending(*d);                                  // what the engine has not read yet, in order and unwrapped
 //   for (Reader r{p->dwords}; r;) {
 //     auto offset = p->ring_offset(r.position());          // bytes from the start of the ring
 //     auto packet = r.next();
 //   }
 //
 // A tool that accepts several kinds of input asks is_dump(bytes) first, then disassembles `pending` (or all of
-// `dwords`, for what has been read already). A dump records what was found, so its positions may contradict each other:
-// from_bytes accepts them, and pending reports it.
+// `dwords`, to include what the engine has read already). A dump records what was found, so its positions may
+// contradict each other: from_bytes accepts such a dump, and `pending` reports the contradiction.
 //
 //   offset   0 "SDMARING"   8 version, 1   12 bytes of this header, 72
 //           16 read   24 committed   32 reserved   40 wptr   48 doorbell      bytes, 64 bits each
 //           56 gpu   60 engine   64 bytes of the label   68 dwords of the ring
 //           72 the label, padded with zeros to a multiple of 4; then the dwords. All little-endian.
 //
-// `dump` reads memory that others write: dwords between committed and reserved are unfinished, and packets that are
+// `dump` reads memory while others write it: dwords between committed and reserved are unfinished, and packets that are
 // published while it copies may be missing. Everything here allocates. Dumps are plain values: any thread. Errors are
-// Diagnostics with rule "dump" and where "name:0xOFFSET".
+// Diagnostics whose rule is "dump" and whose `where` is "name:0xOFFSET".
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/queue/ring.hpp"
@@ -35,7 +35,7 @@ inline namespace v0 {
 
 struct RingDump {
   std::uint64_t read{}, committed{}, reserved{};  ///< bytes, as Ring::positions
-  std::uint64_t wptr{}, doorbell{};               ///< the values in memory; doorbell: 0 if there is none
+  std::uint64_t wptr{}, doorbell{};               ///< the values in memory; doorbell is 0 if there is none
   GpuId gpu{};
   EngineId engine{};
   std::string label{};  ///< free text that identifies the dump; at most 4096 bytes
@@ -63,20 +63,20 @@ RingDump dump(const Ring<K, Order>& ring, GpuId gpu = {}, EngineId engine = {}, 
 /// The dwords from `read` to `wptr`.
 struct Pending {
   std::vector<std::uint32_t> dwords{};
-  std::uint64_t read{};  ///< position of the first
+  std::uint64_t read{};  ///< position of the first dword
   std::size_t ring_dwords{};
 
   /// Where dword `index` lies, in bytes from the start of the ring. Requires ring_dwords != 0.
   std::size_t ring_offset(std::size_t index) const noexcept { return (read / 4 + index) % ring_dwords * 4; }
 };
-/// What the engine has not read yet. A Diagnostic if the positions are impossible for this ring: not a multiple of 4, read
-/// ahead of wptr, or a whole ring or more behind it.
+/// What the engine has not read yet. A Diagnostic if the positions are impossible for this ring: one is not a multiple
+/// of 4, or `read` is ahead of wptr, or a whole ring or more behind it.
 Result<Pending, Diagnostic> pending(const RingDump&, std::string_view name = "ring");
 
 std::vector<std::byte> to_bytes(const RingDump&);
 /// Do these bytes begin like a dump?
 bool is_dump(std::span<const std::byte>) noexcept;
-/// Reads what to_bytes wrote and refuses anything else. Allocates no more than the size of its input.
+/// Reads what to_bytes wrote, and refuses anything else. Allocates no more than the size of its input.
 Result<RingDump, Diagnostic> from_bytes(std::span<const std::byte>, std::string_view name);
 
 /// Writes a file, whole or not at all: an existing file is replaced only once the new one is on disk. A pipe or a device is

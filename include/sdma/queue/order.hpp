@@ -1,6 +1,5 @@
 #pragma once
-// Every memory-ordering rule between a producer, other producers and an engine, each under its own name, and nothing
-// else.
+// Every memory-ordering rule between a producer, other producers and an engine. Each has its own name.
 //
 //   producer                                        engine
 //   1 packet dwords   plain stores                  4 load doorbell         acquire: sees 1 and 2
@@ -8,20 +7,20 @@
 //   3 doorbell        release: 2 before 3           6 store rptr            release: reads of 5 before 6
 //   7 load rptr       acquire: 6 before the stores that reuse the space
 //
-// What the kind of the ring's memory requires beyond that is in `before_wptr` and `before_doorbell`:
+// Some kinds of ring memory need more. `before_wptr` and `before_doorbell` add it:
 //
 //   write_back        x86 keeps stores to cacheable memory in order, and a doorbell page is uncached: no instruction.
 //                     Elsewhere, a store barrier that reaches devices.
-//   write_combining   stores leave the core in any order until an sfence, which a C++ release does not emit. One before
-//                     wptr; another before the doorbell, because wptr may lie in such memory too. An sfence drains the
-//                     buffers of its own core only, so the producer that wrote the dwords executes it, before it tells
-//                     another producer.
+//   write_combining   stores leave the core in any order until an sfence, which a C++ release does not emit. One sfence
+//                     before wptr; another before the doorbell, because wptr may lie in such memory too. An sfence
+//                     drains only the buffers of its own core, so the producer that wrote the dwords executes it before
+//                     it tells another producer.
 //   vram              a ring in VRAM that the CPU writes through the PCIe BAR. Even after the sfence the bytes may still
-//                     be on their way when the engine fetches; reading one back pushes them out. Refused unless asked for.
+//                     be in flight when the engine fetches; reading one back pushes them out. Refused unless asked for.
 //
 // wptr in memory is always stored, and always before the doorbell: when a queue is mapped again (creation or
 // destruction of any queue of the GPU, eviction, reset), the doorbell value is lost and the engine starts from wptr.
-// The doorbell is one aligned 64-bit store: hardware reports an error when it arrives in pieces.
+// The doorbell is one aligned 64-bit store: hardware reports an error if it arrives in pieces.
 //
 // Ring takes these rules from a policy, so that a test can substitute a model of memory, explore every interleaving,
 // and weaken each rule in turn to prove that the exploration notices. Stateless: any thread. No errors.
@@ -36,7 +35,7 @@ enum class Caching : std::uint8_t { write_back, write_combining, vram };
 
 namespace order {
 
-/// The policy for real memory. Each constant is one rule: `Ring` refers to these and uses no other memory order.
+/// The policy for real memory. Each constant is one rule: `Ring` uses these and no other memory order.
 struct Native {
   template <class T> using Atomic = std::atomic<T>;
 
@@ -48,12 +47,12 @@ struct Native {
   // Between producers.
   static constexpr auto kReserve = std::memory_order_relaxed;   ///< takes a position; only the RMW's atomicity matters
   static constexpr auto kSeenRead = std::memory_order_acquire;  ///< 7, when another producer has loaded rptr
-  static constexpr auto kTellRead = std::memory_order_release;  ///< that other producer's side of it
+  static constexpr auto kTellRead = std::memory_order_release;  ///< the other producer's side of kSeenRead
   static constexpr auto kDone = std::memory_order_release;      ///< dwords before "this slot is complete"
   static constexpr auto kFront = std::memory_order_acquire;     ///< whoever rings for a slot has seen its dwords
   static constexpr auto kTakeBell =
-      std::memory_order_acq_rel;  ///< who finds the bell taken has told its holder of the slot
-  static constexpr auto kGiveBell = std::memory_order_acq_rel;  ///< who lets go of the bell sees all who found it taken
+      std::memory_order_acq_rel;  ///< a producer that finds the bell taken has told its holder about the slot
+  static constexpr auto kGiveBell = std::memory_order_acq_rel;  ///< the releasing holder sees all who found it taken
   static constexpr auto kCommit =
       std::memory_order_release;  ///< a ticket is free once its slot's doorbell has been rung
   static constexpr auto kCommitted = std::memory_order_acquire;
@@ -65,13 +64,14 @@ struct Native {
     std::atomic_ref<std::uint64_t>(*word).store(v, o);
   }
 
-  /// Between the dwords of a slot (`last`: the last one) and what announces them: wptr, or kDone to another producer.
+  /// Called between the dwords of a slot (`last` is the last one) and the store that announces them: wptr, or kDone to
+  /// another producer.
   static void before_wptr(Caching c, const std::uint32_t* last) noexcept {
     barrier(c);
     if (c == Caching::vram) [[unlikely]]
       (void)*static_cast<const volatile std::uint32_t*>(last);
   }
-  /// Between wptr and the doorbell.
+  /// Called between wptr and the doorbell.
   static void before_doorbell(Caching c) noexcept { barrier(c); }
 
  private:

@@ -15,21 +15,21 @@
 //         | engine works    | slots that are being written | room               |
 //
 // Positions count bytes since the ring was first used and never wrap. `reserved - read < size` always holds: at least
-// one dword stays free, because it is not known whether hardware can tell a full ring from an empty one. A slot is
-// contiguous and at most half the ring. Dwords that a slot skips at the end of the ring, and dwords that are left
-// unwritten, become NOPs.
+// one dword stays free, because nothing documents that hardware can tell a full ring from an empty one. A slot is
+// contiguous and at most half the ring. Dwords that a slot skips at the end of the ring, and dwords that the producer
+// leaves unwritten, become NOPs.
 //
-// Ring<Producers::one> one thread at a time; slots must be published in the order of reserve (asserted).
-// Ring<Producers::many> any threads, up to kOpenSlots slots open at once. The engine sees slots in the order of
-// reserve, and
-//                        `publish` never waits for a slower thread: whoever completes the slot at the front rings the
-//                        doorbell for all complete slots behind it. Doorbell values never go backwards. A slot that
-//                        is never published blocks all later ones: to abandon a slot, publish(slot, 0).
+//   Ring<Producers::one>    one thread at a time; slots must be published in the order of reserve (asserted)
+//   Ring<Producers::many>   any threads, with up to kOpenSlots slots open at once. The engine sees slots in the order of
+//                           reserve. `publish` never waits for a slower thread: the thread that completes the slot at
+//                           the front rings the doorbell for it and for all complete slots that follow. Doorbell values
+//                           never go backwards. A slot that is never published blocks all later ones: to abandon a
+//                           slot, call publish(slot, 0)
 //
 // rptr tells, with a delay, what the engine has consumed; it never tells what has completed. Completion is a fence or
-// an atomic. Published dwords may have been prefetched, so they are never changed. After a fork only one of the two
-// processes may produce. A signal handler may use a Ring<many>, but not the ring that it interrupted: its slot would
-// wait for one that cannot proceed.
+// an atomic. The engine may have prefetched published dwords, so they are never changed. After a fork only one of the
+// two processes may produce. A signal handler may use a Ring<many>, but not the ring that it interrupted: its slot
+// would wait for a slot that cannot proceed.
 //
 // Errors: Errc::no_space and Errc::too_large from reserve and submit; Errc::bad_packet from submit; Errc::bad_ring for
 // memory that `refusal` refuses.
@@ -46,11 +46,12 @@
 namespace sdma {
 inline namespace v0 {
 
-/// What makes up a queue for hardware. Whoever created it (KFD, ROCr, a software device, a test) keeps it alive.
+/// The memory that makes up a queue, as hardware sees it. Whoever created it (KFD, ROCr, a software device, a test)
+/// keeps it alive.
 struct RingMemory {
   std::span<std::uint32_t> dwords{};             ///< 256-byte aligned; a power of two, 256 dwords at least
-  std::uint64_t* rptr{};                         ///< bytes; written by the engine, which owns 16 bytes from here
-  std::uint64_t* wptr{};                         ///< bytes
+  std::uint64_t* rptr{};                         ///< in bytes; written by the engine, which owns 16 bytes from here
+  std::uint64_t* wptr{};                         ///< in bytes
   std::uint64_t* doorbell{};                     ///< null if the engine watches wptr
   Caching caching = Caching::write_combining;    ///< of `dwords`
   bool accept_vram = false;                      ///< permits Caching::vram, which is slow and easy to get wrong
@@ -83,7 +84,7 @@ inline std::string_view refusal(const RingMemory& m) noexcept {
   return {};
 }
 
-/// Room in the ring, contiguous.
+/// Contiguous room in the ring.
 struct Slot {
   std::span<std::uint32_t> dwords{};
   std::uint64_t begin{}, end{};  ///< positions in bytes; includes what was skipped at the end of the ring
@@ -92,7 +93,7 @@ struct Slot {
 
 enum class Producers : std::uint8_t { one, many };
 
-/// Fills `s` with NOP packets: several, if one cannot be long enough.
+/// Fills `s` with NOP packets: with several if one cannot be long enough.
 constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
   constexpr auto kLongest = static_cast<std::size_t>(detail::field<Nop, 0>.max());
   while (!s.empty()) {
@@ -108,8 +109,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
  public:
   static constexpr std::uint32_t kOpenSlots = 64;  ///< at once, with many producers
 
-  /// Continues at the current wptr: of a fresh ring, or of one whose previous producer has stopped. If refusal(m) refuses
-  /// the memory, every reserve returns bad_ring.
+  /// Continues at the current wptr, so the ring must be fresh, or its previous producer must have stopped. If
+  /// refusal(m) refuses the memory, every reserve returns bad_ring.
   explicit Ring(const RingMemory& m) noexcept : m_(m), bytes_(refusal(m).empty() ? m.dwords.size_bytes() : 0) {
     if (bytes_ == 0) return;
     const auto at = Order::load(m.wptr, std::memory_order_relaxed);
@@ -154,19 +155,20 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     }
   }
 
-  /// Hands a slot to the engine; once per slot. Dwords behind the first `used` become NOPs, so used = 0 gives the slot back.
-  /// Requires used <= s.dwords.size().
+  /// Hands a slot to the engine; call it once per slot. Dwords after the first `used` become NOPs, so used = 0 gives
+  /// the slot back. Requires used <= s.dwords.size().
   void publish(const Slot& s, std::size_t used) noexcept {
     assert(used <= s.dwords.size());
     if (used != s.dwords.size()) fill_nops(s.dwords.subspan(used));
-    Order::before_wptr(m_.caching, &s.dwords.back());  // here, not in ring(): who wrote the dwords lets go of them
+    Order::before_wptr(m_.caching, &s.dwords.back());  // here, not in ring(): the thread that wrote them must release
     if constexpr (!kMany) {
       assert(s.begin == committed_ && "slots of one producer are published in the order of reserve");
       committed_ = s.end;
       ring(s.end);
     } else {
       done_[s.ticket % kOpenSlots].store(s.end, Order::kDone);
-      // Whoever finds the bell taken may leave: its holder looks again after letting go, and the exchange shows it our slot.
+      // A producer that finds the bell taken may leave: after releasing the bell, its holder checks the front again,
+      // and the exchange makes our slot visible to it.
       while (!bell_.exchange(true, Order::kTakeBell)) {
         const auto before = committed_.load(std::memory_order_relaxed);  // only the holder of the bell stores it
         auto now = before;
@@ -196,8 +198,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   struct Positions {
     std::uint64_t read, committed, reserved;
   };
-  /// Bytes; read <= committed <= reserved. rptr is loaded first, so the engine may be further by now. Zeros for memory that
-  /// was refused.
+  /// In bytes; read <= committed <= reserved. rptr is loaded first, so the engine may have advanced since. All zero if
+  /// the memory was refused.
   Positions positions() const noexcept {
     if (bytes_ == 0) return {};
     const auto read = Order::load(m_.rptr, Order::kRptr), committed = position(load(committed_, Order::kCommitted));
@@ -207,7 +209,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   const RingMemory& memory() const noexcept { return m_; }
 
  private:
-  // One producer: a position in bytes. Many: position / 4 above an 8-bit ticket, so that one CAS takes both.
+  // One producer: a position in bytes. Many producers: position / 4 above an 8-bit ticket, so that one CAS takes both.
   using Word = std::conditional_t<kMany, typename Order::template Atomic<std::uint64_t>, std::uint64_t>;
   static constexpr std::uint32_t kTicketBits = 8, kTicketMask = (1u << kTicketBits) - 1;
   static constexpr std::uint64_t pack(std::uint64_t position, std::uint32_t ticket) noexcept {
@@ -232,7 +234,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     else reserved_ = to;
     return true;
   }
-  /// Has another producer reserved since `r` was loaded? Then the engine may be past `r`, and an empty ring would look full.
+  /// Has another producer reserved since `r` was loaded? If so, the engine may be past `r`, and an empty ring would
+  /// look full.
   bool outdated([[maybe_unused]] std::uint64_t& r) const noexcept {
     if constexpr (kMany) return std::exchange(r, reserved_.load(Order::kReserve)) != r;
     else return false;

@@ -1,5 +1,5 @@
 #pragma once
-// Packets as JSON Lines: one object a packet, for jq, Python and anything else that reads JSON.
+// Packets as JSON Lines: one object per packet, for jq, Python and anything else that reads JSON.
 //
 //   {"offset":0,"packet":"fence","fields":{"addr":"0x7f0000001008","value":"0x1","l2_policy":0,"llc_policy":false},
 //    "dwords":["0x00000005","0x00001008","0x00007f00","0x00000001"]}                                    (one line)
@@ -7,14 +7,15 @@
 //   offset     where the packet begins, in bytes
 //   packet     its name; null for a dword that begins no known packet, and for a packet that the end of the stream cuts
 //              off (then `truncated` holds the name)
-//   fields     every field, also those that text leaves out. The type follows the field, never its value: counts and
-//              bytes are numbers, flags are booleans, enumerants are names (a number where the code has no name);
-//              addresses, values, masks and lists of dwords are "0x..." strings: a JSON number does not hold 64 bits
+//   fields     every field, including those that text leaves out. The JSON type depends on the field, never on its
+//              value: counts and bytes are numbers, flags are booleans, enumerants are names (a number if the code has
+//              no name); addresses, values, masks and lists of dwords are "0x..." strings: a JSON number does not hold
+//              64 bits
 //   reserved   {"4":"0x3"}: set bits of dword 4 that no field describes; absent if there are none
-//   dwords     the packet itself, each dword as "0x" and eight digits. Reading back uses this member alone
+//   dwords     the packet itself, each dword as "0x" and eight digits. Reading back uses only this member
 //
-// Errors: writing has none; reading reports every line that is not such an object. Allocates, and throws only what the
-// allocator throws. There is no shared state: any thread may use it.
+// Errors: writing cannot fail; reading reports every line that is not such an object. Allocates, and throws only what
+// the allocator throws. There is no shared state: any thread may use it.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/stream/reader.hpp"

@@ -8,9 +8,9 @@
 //     else use(*v.info, v.dwords);        // a whole packet, reserved bits included
 //   }
 //
-// The length of a packet follows from its header and count bits alone. Nothing behind the span is ever read, and each
-// call of next advances by at least one dword, so the loop ends on any input. Views refer to the span and keep every
-// bit. A Reader belongs to one thread; the dwords must not change while it reads them. No errors, no allocation.
+// The length of a packet follows from its header and count bits alone. A Reader never reads past the end of the span,
+// and each call of next advances by at least one dword, so the loop ends on any input. Views refer to the span and keep
+// every bit. A Reader belongs to one thread; the dwords must not change while it reads them. No errors, no allocation.
 #include "sdma/packets/registry.hpp"
 
 namespace sdma {

@@ -1,5 +1,5 @@
 #pragma once
-// What is wrong with a stream of packets: what an engine would not do as intended, and what nobody intends.
+// Checks a stream of packets for what an engine would not do as intended, and for what nobody intends.
 //
 //   for (const Diagnostic& d : check_stream(dwords, {.file = "ring.bin", .ring_bytes = 1 << 20})) print(to_string(d));
 //
@@ -14,10 +14,10 @@
 //   warning    nothing documents that it does, or public code avoids it
 //   note       for the reader's information
 //
-// Earlier and later mean the order of the stream. What orders what is the model of a single queue: fences and atomics
-// release what is earlier, a poll holds back what is later, nothing else orders. The checker knows nothing of other
-// queues or of the host, so it gives the benefit of the doubt: a poll behind a fence may have waited for somebody who
-// saw that fence.
+// "Earlier" and "later" mean the order of the stream. The ordering model is that of a single queue: fences and atomics
+// release what is earlier, a poll holds back what is later, and nothing else orders. The checker knows nothing about
+// other queues or the host, so it gives them the benefit of the doubt: a poll after a fence may have waited for an
+// agent that saw that fence.
 //
 // Allocates, and throws only what the allocator throws. There is no shared state: any thread may use it.
 #include "sdma/core/diagnostic.hpp"
@@ -34,7 +34,7 @@
 namespace sdma {
 inline namespace v0 {
 
-/// A rule over a stream, or a rule that all packets share.
+/// A rule about a stream, or a rule that all packets share.
 struct StreamRule {
   std::string_view id;
   Severity severity;
@@ -46,9 +46,9 @@ std::span<const StreamRule> stream_rules() noexcept;
 
 struct StreamCheckOptions {
   std::string file = "stream";   ///< what diagnostics call it
-  std::uint64_t ring_bytes = 0;  ///< size of the ring that holds the stream; 0: none, and nothing wraps
+  std::uint64_t ring_bytes = 0;  ///< size of the ring that holds the stream; 0: there is no ring, and nothing wraps
   std::uint64_t base = 0;        ///< offset of the first dword, in bytes; in a ring, its position
-  bool user_queue = true;        ///< false: a queue of the kernel, which may send privileged packets
+  bool user_queue = true;        ///< false: a kernel queue, which may hold privileged packets
   std::size_t most = 20;         ///< diagnostics per rule; a note counts the others. 0: no limit
 };
 

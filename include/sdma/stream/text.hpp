@@ -1,22 +1,23 @@
 #pragma once
-// Packets as text, and text as packets: one line a packet, exact to the bit.
+// Packets as text, and text as packets: one line per packet, exact to the bit.
 //
 //   to_text(Reader{dwords}.next())  ==  "copy_linear bytes=4K src=0x7f1122334000 dst=0x7f5566778000"
 //   disassemble(dwords)             ==  a line for each packet of the stream
 //   *assemble(disassemble(x)) == x      for ANY dwords x: reserved bits, unknown opcodes and cut-off packets included
 //
 // docs/text.md describes the language. In short:
-//   fields     by name, in a fixed order, each as what it means: `bytes=4K`, `value=-1`, `retry=forever`, `tmz`
+//   fields     by name, in a fixed order, each showing what it means: `bytes=4K`, `value=-1`, `retry=forever`, `tmz`
 //   defaults   optional fields that hold their default are left out
 //   reserved   set bits that no field describes: `dw2|=0x400000`
 //   unknown    `.dword 0x00000003`; a packet that the end of the stream cuts off becomes its dwords, one a line
 //   repeated   `nop times=64`: four or more equal packets of one dword
-// Text written by hand may also have comments, `let`, `for` ... `end`, expressions and `{splices}`, and its fields may
-// stand in any order.
+// Text written by hand may also use comments, `let`, `for` ... `end`, expressions and `{splices}`, and may give fields
+// in any order.
 //
-// Each line that `disassemble` writes determines its dwords alone, so lines may be cut out, reordered and reassembled.
+// Each line that `disassemble` writes determines its dwords by itself, so lines may be cut out, reordered and
+// reassembled.
 //
-// Errors: disassembling has none. Assembling reports all errors of a text at once, each with file:line:column, the
+// Errors: disassembling cannot fail. Assembling reports all errors of a text at once, each with file:line:column, the
 // source line, a caret and a hint. Allocates, and throws only what the allocator throws. There is no shared state: any
 // thread may use it.
 #include "sdma/core/diagnostic.hpp"
@@ -43,11 +44,11 @@ struct TextOptions {
   std::uint64_t base = 0;  ///< offset of the first dword, in bytes
 };
 
-/// Text of a stream that arrives in pieces of any size:
+/// The text of a stream that arrives in pieces of any size:
 ///
 ///   Disassembler d;
 ///   for (piece : pieces) {
-///     auto taken = d.append(text, piece, is_last);     // dwords: put piece[taken, end) in front of the next piece
+///     auto taken = d.append(text, piece, is_last);     // dwords: put piece[taken, end) before the next piece
 ///   }
 class Disassembler {
  public:
@@ -68,7 +69,7 @@ class Disassembler {
   void line_end(std::string& out, std::span<const std::uint32_t> dwords);
 
   TextOptions options_;
-  std::uint64_t at_;  // of the first dword that has no line yet
+  std::uint64_t at_;  // offset of the first dword that has no line yet
   Run run_;
 };
 

@@ -8,12 +8,12 @@
 //   ring.publish(slot, w.written().size());
 //
 // Each call returns Errc::ok, bad_packet (check(packet) says why) or no_space, and is transactional: a call that fails
-// writes nothing and does not advance, also when it would have split a copy. Dwords are stored once, in ascending
-// order, so the span may lie in write-combining memory. One thread at a time; never allocates, never waits.
+// writes nothing and does not advance, even if it would have split a copy. Dwords are stored once, in ascending order,
+// so the span may lie in write-combining memory. One thread at a time; never allocates, never waits.
 //
-// Splitting: a chunk is by default kChunk, the largest multiple of 64 bytes below the 2^30 that the field holds, so
-// that each packet begins as aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines. A
-// request that runs past the end of the 64-bit address space is a bad_packet, because no engine could execute it.
+// Splitting: the default chunk is kChunk, the largest multiple of 64 bytes below the 2^30 that the field holds, so each
+// packet is as aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines. A request that
+// runs past the end of the 64-bit address space is a bad_packet, because no engine could execute it.
 #include "sdma/core/result.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/encode.hpp"
@@ -31,11 +31,11 @@ class Writer {
   static constexpr bool wraps(std::uint64_t bytes, GpuVa a, GpuVa b = {}, GpuVa c = {}) noexcept {
     return bytes != 0 && (bytes - 1 > ~a.value || bytes - 1 > ~b.value || bytes - 1 > ~c.value);
   }
-  /// Chunks of one request: all, or none.
+  /// Writes all chunks of one request, or none.
   template <Packet P, class Make> constexpr Errc split(std::uint64_t bytes, std::uint32_t chunk, Make make) noexcept {
     if (bytes == 0 || chunk == 0) return Errc::bad_packet;
     const auto packets = (bytes - 1) / chunk + 1;
-    // Checking the first two chunks checks all: later ones begin a multiple of `chunk` further on, and none is longer.
+    // If the first two chunks fit, all do: each later one begins a multiple of `chunk` further on, and none is longer.
     const auto last = (packets - 1) * chunk;
     if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return Errc::bad_packet;
     if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))

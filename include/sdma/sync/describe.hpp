@@ -1,5 +1,5 @@
 #pragma once
-// A stall report as sentences for people. Compiled: part of sdma-runtime.
+// A stall report as text for people. Compiled: part of sdma-runtime.
 //
 //   auto r = wait(done, Compare::ge, 5, Deadline::in(200ms), ring);
 //   if (!r) log(describe(r.error(), [&](GpuVa a, std::span<std::byte> out) { return device.peek(a, out); }));
@@ -9,20 +9,20 @@
 //     before:     0x1a4 copy_linear bytes=4K src=0x7f1122334000 dst=0x7f5566778000
 //     at:         0x1c0 poll_mem addr=0x7f0000001000 func=ge reference=5 (there: 3)
 //
-// Why "probably": rptr lags, and it is not known whether hardware leaves it before or behind the poll that waits. So
-// both the packet before rptr and the one at rptr are candidates, and each is tested against memory as it is now: a
-// poll whose condition holds is not the culprit. For an indirect buffer, the polls inside it are tested. If none of
-// these waits, the polls further on are tested, because rptr may lag by more than one packet. A poll that has become
-// satisfied by the time of the look is left out, although it may have been the cause. "Perhaps" means that memory could
-// not be examined.
+// Why "probably": rptr lags, and nothing documents whether hardware leaves it before or after the poll that waits. So
+// both the packet before rptr and the one at rptr are candidates, and each is tested against the current contents of
+// memory: a poll whose condition holds is not the culprit. For an indirect buffer, the polls inside it are tested. If
+// none of these waits, the later polls are tested, because rptr may lag by more than one packet. A poll that is
+// satisfied by the time it is tested is ruled out, although it may have been the cause. "Perhaps" means that memory
+// could not be examined.
 //
 // Other first sentences: everything was consumed but the completion did not arrive; nothing was published; the engine
-// has never read (a lost doorbell?); the engine was still moving (slow, not stuck); the positions contradict each
-// other; rptr stands at something that is no packet. docs/sync.md lists each, with what to do.
+// has never read the ring (a lost doorbell?); the engine was still moving (slow, not stuck); the positions contradict
+// each other; rptr stands at something that is not a packet. docs/sync.md lists each, with what to do.
 //
-// `peek` reads memory as engines see it, and returns an error where nothing is mapped; it must not fault. Without it,
-// values are not shown and no candidate can be excluded. Allocates, and throws only what the allocator and the
-// callbacks throw. Any thread: a report is a plain value.
+// `peek` reads memory as engines see it, and returns an error if nothing is mapped at the address; it must not fault.
+// Without it, values are not shown and no candidate can be ruled out. Allocates, and throws only what the allocator and
+// the callbacks throw. Any thread: a report is a plain value.
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/sync/stall_report.hpp"

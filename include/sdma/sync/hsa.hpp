@@ -1,6 +1,6 @@
 #pragma once
-// How an engine waits for a ROCr signal and completes one. These are templates over the signal type: no HSA header is
-// needed, and none is included.
+// How an engine waits for a ROCr signal and completes one. These are templates over the signal type, so no HSA header
+// is needed or included.
 //
 //   hsa::depend(w, *dep);                                  // nothing below starts before *dep is 0
 //   hsa::stamp(w, start);                                  // profiling: the node's clock, now
@@ -8,19 +8,20 @@
 //   hsa::complete(w, *out, {.atomics = link_has_64_bit_atomics, .end_stamp = end});
 //   ring.publish(slot, w.written().size());
 //
-// S is amd_signal_t of <hsa/amd_hsa_signal.h>, or any type with these members: `value` (int64), `event_mailbox_ptr`
+// S is amd_signal_t from <hsa/amd_hsa_signal.h>, or any type with these members: `value` (int64), `event_mailbox_ptr`
 // (uint64; 0 if no thread sleeps on the signal), `event_id` (uint32), `start_ts` and `end_ts` (uint64). A ROCr signal
 // lies in memory that engines reach at the host's addresses, so the address of a member is also its GPU VA.
 //
 // Timestamps. A TIMESTAMP packet needs 32-byte alignment. In a signal, which is 64-byte aligned, start_ts lies at
-// offset 32 and end_ts at 40, so an engine can write the first but not the second. Therefore stamps go to two words of
-// the caller's, each 32-byte aligned, and the host copies them to the signal with `record`, in ticks of the 100 MHz
-// clock, once it has seen the completion: the end stamp precedes the completion in the queue and may not be read before
-// it (Q10).
+// offset 32 and end_ts at 40, so an engine can write the first but not the second. So the stamps go to two words that
+// the caller provides, each 32-byte aligned. Once the host has seen the completion, it copies them to the signal with
+// `record`, in ticks of the 100 MHz clock. The end stamp precedes the completion in the queue and must not be read
+// before the completion has been seen (Q10).
 //
-// Transactional, like the recipes (sync/recipes.hpp): all packets or none. Errors: Errc::bad_packet (a misaligned
-// address, an event_id of more than 28 bits), Errc::no_space. `event_mailbox_ptr` and `event_id` are read once, while
-// encoding: they do not change while a signal is in use. A Writer belongs to one thread; noexcept, no allocation.
+// Transactional, like the recipes (sync/recipes.hpp): each call writes all its packets or none. Errors:
+// Errc::bad_packet (a misaligned address, an event_id of more than 28 bits), Errc::no_space. `event_mailbox_ptr` and
+// `event_id` are read once, while encoding: they do not change while a signal is in use. A Writer belongs to one
+// thread; noexcept, no allocation.
 #include "sdma/packets/write.hpp"
 #include "sdma/sync/recipes.hpp"
 
@@ -30,7 +31,7 @@ namespace sdma {
 inline namespace v0 {
 namespace hsa {
 
-/// The most dwords that `complete` writes: a stamp, two fences or an atomic, mailbox and trap.
+/// The most dwords that `complete` writes: a timestamp, two fences or an atomic, a fence to the mailbox, and a trap.
 inline constexpr std::size_t kCompleteDwords = kDwordsOf<Timestamp, Fence, Fence, Fence, Trap>;
 inline constexpr std::size_t kDependDwords = kAcquireZeroDwords;
 static_assert(kDwordsOf<Fence, Fence> >= kDwordsOf<Atomic>);
@@ -41,18 +42,18 @@ template <class S> GpuVa value_va(const S& s) noexcept { return GpuVa{reinterpre
 /// counts down and stays at 0.
 template <class S> Errc depend(Writer& w, const S& s) noexcept { return acquire_zero(w, value_va(s)); }
 
-/// Stores the node's clock to the 64-bit `word`, 32-byte aligned, once the copies before it are done (Q10).
+/// Stores the node's clock to the 64-bit `word`, 32-byte aligned, once all earlier copies are done (Q10).
 inline Errc stamp(Writer& w, GpuVa word) noexcept { return w.put(Timestamp{.addr = word}); }
 
 struct How {
   /// Does the link from this engine to the signal complete 64-bit atomics? If not, two FENCEs store the current `value`
-  /// less one, which is right only if nobody else, queue or host, changes it before they land.
+  /// minus one, which is correct only if no other queue and no host changes the value before they land.
   bool atomics = true;
   GpuVa end_stamp{};  ///< 0: none
 };
 
-/// Decrements `value` once all earlier packets are done (Q3); then, if a host thread may sleep on the signal, fills its
-/// mailbox and interrupts (Q4, Q11).
+/// Decrements `value` once all earlier packets are done (Q3). Then, if a host thread may be asleep on the signal, fills
+/// its mailbox and interrupts the host (Q4, Q11).
 template <class S> Errc complete(Writer& w, const S& s, const How& how = {}) noexcept {
   const auto woken = [&](const auto&... packets) noexcept {
     if (s.event_mailbox_ptr == 0) return put_all(w, packets...);
@@ -68,8 +69,8 @@ template <class S> Errc complete(Writer& w, const S& s, const How& how = {}) noe
   return stamped(Fence{.addr = va + 4, .value = high_half(less)}, Fence{.addr = va, .value = low_half(less)});
 }
 
-/// Host: copies the stamps into the signal, for whoever asks it for its times. Call it after the completion has been seen
-/// and before the signal is used again.
+/// Copies the stamps into the signal, for whoever asks the signal for its times. The host calls it after it has seen
+/// the completion and before the signal is used again.
 template <class S> void record(S& s, const std::uint64_t& start, const std::uint64_t& end) noexcept {
   s.start_ts = start;
   s.end_ts = end;

@@ -1,5 +1,5 @@
 #pragma once
-// How a queue announces that it is done, and how it waits for another: each idiom as one call on a Writer.
+// How a queue announces that it is done, and how it waits for another queue: each idiom is one call on a Writer.
 //
 //   Writer w{slot->dwords};
 //   acquire(w, go.low(), epoch);                     // wait: nothing below starts before *go >= epoch
@@ -10,15 +10,15 @@
 //   release (what is earlier is done)     complete_with_atomic   complete_with_fence   complete_with_two_fences
 //   acquire (what is later waits)         acquire   acquire_equal   acquire_zero
 //   both, within one queue                full_barrier
-//   wake the host                         interrupt, behind a release
+//   wake the host                         interrupt, after a release
 //
 // A release holds back nothing later, and an acquire waits for nothing earlier (docs/sync.md): `copy A to B; complete;
 // copy C to A` is a race, and a full_barrier between the two copies removes it. A completion announces only its own
 // queue's packets. Ids such as Q3 and X6 are rules of docs/ordering.md.
 //
-// Transactional, like the Writer: a recipe writes all its packets, or none and returns an error. Errc::bad_packet: an
-// address is misaligned or an event id does not fit. Errc::no_space: less room than the recipe's k...Dwords. A Writer
-// belongs to one thread; noexcept, no allocation.
+// Transactional, like the Writer: a recipe writes all its packets, or it writes none and returns an error.
+// Errc::bad_packet: an address is misaligned or an event id does not fit. Errc::no_space: the Writer has less room than
+// the recipe's k...Dwords. A Writer belongs to one thread; noexcept, no allocation.
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/packets/sync.hpp"
@@ -47,23 +47,23 @@ inline constexpr std::size_t kAcquireZeroDwords = kDwordsOf<PollMem, PollMem>;
 inline constexpr std::size_t kFullBarrierDwords = kDwordsOf<Fence, PollMem>;
 
 /// Adds `n` (default: -1) to the 64-bit `word` once every earlier copy, fill and write of this queue has been performed. The
-/// addition is indivisible: several engines may complete into one word, and no reader sees half of a value (Q3, X6). The
+/// addition is atomic: several engines may complete into one word, and no reader sees half of a value (Q3, X6). The
 /// completions of one queue stay in order (Q4). For a word in host memory the link must complete PCIe AtomicOps: ask the
 /// topology, and use a fence if it does not. `word`: 8-byte aligned.
 constexpr Errc complete_with_atomic(Writer& w, GpuVa word, std::uint64_t n = ~std::uint64_t{0}) noexcept {
   return w.put(Atomic{.addr = word, .op = AtomicOp::add_rtn_64, .value = n});
 }
 
-/// Stores `epoch` once every earlier copy, fill and write of this queue has been performed (Q3). Use one word per queue: of
-/// fences from two queues the last one wins. That Q3 covers WRITE packets is inferred, so move critical data with copies.
-/// `word`: 4-byte aligned; only 32 bits change.
+/// Stores `epoch` once every earlier copy, fill and write of this queue has been performed (Q3). Use one word per
+/// queue: if two queues fence one word, the last store wins. That Q3 covers WRITE packets is inferred, so move critical
+/// data with copies. `word`: 4-byte aligned; only 32 bits change.
 constexpr Errc complete_with_fence(Writer& w, GpuVa word, std::uint32_t epoch) noexcept {
   return w.put(Fence{.addr = word, .value = epoch});
 }
 
-/// Stores a 64-bit `value` in two halves, high then low, in that order (Q3, Q4). ROCr does so if the link has no atomics.
-/// Between the two, a reader may see the new high half with the old low half: wait.hpp lists which waits are still sound.
-/// `word`: 8-byte aligned.
+/// Stores a 64-bit `value` in two halves, high first, then low (Q3, Q4). ROCr does so if the link has no atomics.
+/// Between the two, a reader may see the new high half with the old low half: wait.hpp lists which waits are still
+/// sound. `word`: 8-byte aligned.
 constexpr Errc complete_with_two_fences(Writer& w, GpuVa word, std::uint64_t value) noexcept {
   if (word.value % 8 != 0) return Errc::bad_packet;
   return put_all(w, Fence{.addr = word + 4, .value = high_half(value)}, Fence{.addr = word, .value = low_half(value)});
@@ -76,32 +76,32 @@ struct Mailbox {
 };
 
 /// Fills the mailbox, then interrupts (Q4, Q11). The order matters: the kernel ignores an interrupt whose slot is not filled
-/// yet, so a TRAP alone is a lost wake-up. Put this behind the completion that the woken thread will look at.
+/// yet, so a TRAP alone is a lost wake-up. Put this after the completion that the woken thread will check.
 constexpr Errc interrupt(Writer& w, const Mailbox& m) noexcept {
   return put_all(w, Fence{.addr = m.slot, .value = m.event}, Trap{.context = m.event});
 }
 
 /// Holds back everything later in this queue until the dword at `word` is >= `epoch`, unsigned (Q6, Q8). It waits for nothing
-/// earlier (Q7), and retries forever: the deadline belongs to the host's wait. `word`: 4-byte aligned; low() of a Signal.
+/// earlier (Q7), and retries forever: put the deadline on the host's wait. `word`: 4-byte aligned; low() of a Signal.
 constexpr Errc acquire(Writer& w, GpuVa word, std::uint32_t epoch) noexcept {
   return w.put(PollMem{.addr = word, .func = Compare::ge, .reference = epoch});
 }
-/// The same, until the dword equals `value`. The queue hangs if the word changes again before the queue looks: prefer
-/// `acquire`.
+/// The same, until the dword equals `value`. The queue hangs if the word changes again before the engine reads it:
+/// prefer `acquire`.
 constexpr Errc acquire_equal(Writer& w, GpuVa word, std::uint32_t value) noexcept {
   return w.put(PollMem{.addr = word, .func = Compare::eq, .reference = value});
 }
-/// Holds back everything later until the 64-bit `word` is zero: polls its high half, then its low half (Q6, Q8). These are
-/// two separate looks, which is sound only for a word that falls to zero and stays there (a count of what is left, a ROCr
-/// signal). `word`: 8-byte aligned.
+/// Holds back everything later until the 64-bit `word` is zero: polls its high half, then its low half (Q6, Q8). The
+/// two halves are read separately, which is sound only if the word falls to zero and stays there (a count of what is
+/// left, a ROCr signal). `word`: 8-byte aligned.
 constexpr Errc acquire_zero(Writer& w, GpuVa word) noexcept {
   if (word.value % 8 != 0) return Errc::bad_packet;
   return put_all(w, PollMem{.addr = word + 4}, PollMem{.addr = word});
 }
 
-/// Nothing later in this queue starts before everything earlier has been performed: FENCE(word, fresh), then POLL(word ==
-/// fresh) (Q3, Q6, Q7). `fresh` must differ, each time, from what the word holds: a stale value satisfies the poll before
-/// the fence has landed. No other queue may change the word. `word`: 4-byte aligned.
+/// Nothing later in this queue starts before everything earlier has been performed: FENCE(word, fresh), then POLL(word
+/// == fresh) (Q3, Q6, Q7). Each time, `fresh` must differ from what the word holds: otherwise the stale value satisfies
+/// the poll before the fence has landed. No other queue may change the word. `word`: 4-byte aligned.
 constexpr Errc full_barrier(Writer& w, GpuVa word, std::uint32_t fresh) noexcept {
   return put_all(w, Fence{.addr = word, .value = fresh},
                  PollMem{.addr = word, .func = Compare::eq, .reference = fresh});

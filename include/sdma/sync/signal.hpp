@@ -1,26 +1,28 @@
 #pragma once
-// A 64-bit word in memory that engines and hosts store to and wait for.
+// A 64-bit word in memory that engines and host threads store to and wait for.
 //
 //   Signal done{.word = host_pointer, .va = GpuVa{0x7f0000001000}};   // 8 bytes, 8-byte aligned, in system memory
-//   w.put(Atomic{.addr = done.va, .value = 1});                       // an engine raises it
+//   w.put(Atomic{.addr = done.va, .value = 1});                       // an engine signals it
 //   wait(done, Compare::ge, 1, Deadline::in(200ms), ring);            // the host waits: sync/wait.hpp
-//   done.set(7);                                                      // the host raises it, and releases its writes
+//   done.set(7);                                                      // the host signals it, and releases its writes
 //   w.put(PollMem{.addr = done.low(), .func = Compare::ge, .reference = 7});
 //
 //            va                va + 4
 //     word = [ low dword       | high dword ]      a poll compares one of the two, a fence stores one of the two
 //
 // A Signal does not own its word. Whoever allocated the word keeps it until every queue that polls or changes it has
-// been destroyed or is past it. A signal shared by several queues must outlive all of them.
+// been destroyed, or has executed the last packet that does. A signal shared by several queues must outlive all of
+// them.
 //
 // Ordering. `load` acquires: whatever was released before the value was stored is visible to what follows. For system
-// memory that is all it takes, because engines snoop the CPU caches. `set` releases: whoever sees the value sees what
+// memory nothing more is needed, because engines snoop the CPU caches. `set` releases: whoever sees the value sees what
 // this thread wrote before. A C++ release does not order non-temporal stores or stores to write-combining memory, so
-// `set` issues an sfence unless it is told that all it releases was written through caches. Data in VRAM that the CPU
-// wrote through the PCIe BAR needs, in addition, an HdpFlush packet behind the poll: no store to a signal replaces it.
+// `set` issues an sfence unless the caller says that everything it releases was written through caches. Data in VRAM
+// that the CPU wrote through the PCIe BAR also needs an HdpFlush packet after the poll: no store to a signal replaces
+// it.
 //
-// Values should be monotone (epochs). Resetting a word while a poll of the previous round has not run yet satisfies
-// that poll too early, or hangs it, and nobody is told. Reset only once the completion of every poller has been seen.
+// Values should be monotone (epochs). If a word is reset before a poll of the previous round has run, that poll passes
+// too early or hangs, and nothing reports it. Reset only once the completion of every poller has been seen.
 //
 // Any thread, at any time. No errors: a null or misaligned word is a mistake of the caller (asserted).
 #include "sdma/core/deadline.hpp"
@@ -36,31 +38,32 @@ inline namespace v0 {
 
 /// A 64-bit word, seen by the host at `word` and by engines at `va`.
 struct Signal {
-  /// Sleeps until the word may differ from `seen`, or until the deadline; it may return early. It must compare the word with
-  /// `seen` after registering as a sleeper, or it misses a change between the caller's look and its sleep. And if the word
-  /// may be stored without waking it (by its address), it must look again at least every millisecond.
+  /// Sleeps until the word may differ from `seen`, or until the deadline; it may return early. It must compare the word
+  /// with `seen` after registering as a sleeper, or it misses a change between the caller's load and its sleep. If the
+  /// word may be stored without a wake-up (by its address), it must check the word at least every millisecond.
   using Sleep = void (*)(void* context, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
-  /// Called behind the store of `set` and `add`: wakes who sleeps until the word at `va` changes, engines in software too.
+  /// Called after the store of `set` and `add`: wakes whatever sleeps until the word at `va` changes, including
+  /// software engines.
   using Wake = void (*)(void* context, GpuVa va) noexcept;
 
   std::uint64_t* word{};
   GpuVa va{};
   Sleep sleep = nullptr;  ///< null: waits spin, yield and nap (sync/wait.hpp). Software devices sleep on a condition.
   void* context{};
-  Wake wake = nullptr;  ///< null: engines look at memory by themselves, as hardware does
+  Wake wake = nullptr;  ///< null: engines poll memory by themselves, as hardware does
 
   std::uint64_t load() const noexcept { return ref().load(std::memory_order_acquire); }
 
-  /// Stores `value`, and releases what this thread wrote before. `written`: the kind of memory it wrote, the weakest if
-  /// several.
+  /// Stores `value`, and releases what this thread wrote before. `written`: the kind of memory it wrote; if several
+  /// kinds, the weakest.
   void set(std::uint64_t value, Caching written = Caching::write_combining) const noexcept {
     order::Native::before_doorbell(written);
     ref().store(value, std::memory_order_release);
     if (wake) wake(context, va);
   }
 
-  /// Adds `n` and returns the new value. Indivisible, also against atomics of engines if the link completes PCIe AtomicOps.
-  /// Releases like `set`, and acquires what earlier adders released. Two's complement: ~0 subtracts one.
+  /// Adds `n` and returns the new value. Atomic, also with respect to engines' atomics if the link completes PCIe
+  /// AtomicOps. Releases like `set`, and acquires what earlier adders released. Two's complement: ~0 subtracts one.
   std::uint64_t add(std::uint64_t n, Caching written = Caching::write_combining) const noexcept {
     order::Native::before_doorbell(written);
     const auto sum = ref().fetch_add(n, std::memory_order_acq_rel) + n;
@@ -79,7 +82,7 @@ struct Signal {
   }
 };
 
-/// The half of a value that a poll of Signal::low() compares, and the half that one of Signal::high() compares.
+/// The half of a value that a poll of Signal::low() compares, and the half that a poll of Signal::high() compares.
 constexpr std::uint32_t low_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v); }
 constexpr std::uint32_t high_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v >> 32); }
 

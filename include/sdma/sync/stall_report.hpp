@@ -1,6 +1,6 @@
 #pragma once
-// The state of a queue at the moment when a wait gave up: numbers and dwords, no text. `describe` (sync/describe.hpp,
-// compiled) explains it to people.
+// The state of a queue when a wait gave up: numbers and dwords, no text. `describe` (sync/describe.hpp, compiled)
+// explains it to people.
 //
 //   auto r = wait(done, Compare::ge, epoch, Deadline::in(200ms), ring);
 //   if (!r) log(describe(r.error(), peek));
@@ -9,15 +9,15 @@
 //   ... [ one packet ][ packets ...               ) ...
 //                     read                        committed        reserved
 //
-// rptr tells, with a delay, what the engine has consumed. It is not known whether hardware leaves it before or behind
+// rptr tells, with a delay, what the engine has consumed. Nothing documents whether hardware leaves it before or after
 // the poll that waits, so a report keeps the packet before rptr as well as those from rptr on. Packet boundaries are
 // found by walking from the start of the ring, where a packet always begins, provided that this lap has not been
 // overwritten. Otherwise `before_known` is false, and `before` holds raw dwords.
 //
-// A report reads the ring while others may write to it: dwords that may have been overwritten meanwhile are left out,
-// and `moved` says that the queue was in motion. With a Ring<Producers::one> only its producer may take a report
-// (positions() is not shared); with Ring<Producers::many> any thread may. No errors, no allocation, no waiting; costs
-// one walk over the ring.
+// A report reads the ring while others may write to it: it leaves out dwords that may have been overwritten meanwhile,
+// and `moved` says that the positions changed. With a Ring<Producers::one> only its producer may take a report
+// (positions() is not thread-safe); with a Ring<Producers::many> any thread may. No errors, no allocation, no waiting;
+// costs one walk over the ring.
 #include "sdma/core/units.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/queue/ring.hpp"
@@ -38,22 +38,22 @@ struct StallReport {
   GpuVa signal{};  ///< its address as engines see it
   Compare func{};
   std::uint64_t reference{};
-  std::uint64_t seen{};       ///< its value at the last look
+  std::uint64_t seen{};       ///< its value when it was last loaded
   std::uint32_t index{};      ///< of several signals, the one that this report is about
   std::uint32_t signals = 1;  ///< how many signals there were
 
   // The queue, in bytes as Ring::positions has them. All zero without a ring.
   std::uint64_t ring_bytes{};  ///< its size; 0: no ring was given, or its memory was refused
   std::uint64_t read{}, committed{}, reserved{};
-  std::uint64_t wptr{};        ///< its value in memory; if it is not `committed`, somebody else stores it
-  std::uint64_t read_first{};  ///< `read` when the wait began; the same as `read` if the engine has not moved
+  std::uint64_t wptr{};        ///< its value in memory; if it is not `committed`, somebody else stores to it
+  std::uint64_t read_first{};  ///< `read` when the wait began; equal to `read` if the engine has not moved
   bool has_doorbell{};         ///< false: the engine watches wptr
   bool moved{};                ///< positions changed while the dwords were copied
 
   // Dwords around `read`.
   std::array<std::uint32_t, kHead> head{};  ///< from `read` on: begins with a packet
   std::array<std::uint32_t, kBefore>
-      before{};                ///< the packet before `read`; where no start is known, the dwords up to `read`
+      before{};                ///< the packet before `read`; if its start is not known, the dwords up to `read`
   std::uint8_t head_dwords{};  ///< 0: nothing committed is left, or nothing could be kept
   std::uint8_t before_dwords{};
   bool before_known{};  ///< `before` begins with the packet before `read`: all of it, or its first kBefore dwords
@@ -64,24 +64,27 @@ struct StallReport {
 
 namespace detail {
 
-/// A dword that others may be overwriting. The caller looks at the positions again and throws away what may be torn, as the
-/// reader of a seqlock does; acquire, so that this second look is the later one. A volatile load and not an atomic one, which
-/// ThreadSanitizer reports even in a function that it was told to leave alone: the producers' stores are plain.
+/// Loads a dword that others may be overwriting. The caller then loads the positions again and discards what may be
+/// torn, as the reader of a seqlock does; the acquire makes this second load of the positions the later one. The load
+/// is volatile and not atomic: the producers' stores are plain, and ThreadSanitizer reports an atomic load against them
+/// even in a function that it was told to leave alone.
 __attribute__((no_sanitize("thread"))) inline std::uint32_t shared_dword(const std::uint32_t& d) noexcept {
   const std::uint32_t value = static_cast<const volatile std::uint32_t&>(d);
 #if defined(__x86_64__)
-  std::atomic_signal_fence(std::memory_order_acquire);  // loads stay in order there: only the compiler is to be held
+  std::atomic_signal_fence(std::memory_order_acquire);  // x86 keeps loads in order: only the compiler needs a barrier
 #else
   std::atomic_thread_fence(std::memory_order_acquire);
 #endif
   return value;
 }
 
-/// Dwords of the packet that ends at ring offset `end` (in dwords) when packets are followed from offset 0; 0 if none does.
+/// Walks packets from offset 0 and returns the length, in dwords, of the packet that ends at offset `end` (in dwords);
+/// 0 if no packet ends there.
 inline std::size_t last_packet(std::span<const std::uint32_t> ring, std::size_t end) noexcept {
   std::size_t at = 0, n = 0;
   while (at < end) {
-    // A copy of each head, so that a packet that is overwritten meanwhile cannot change its length between two looks.
+    // Works on a copy of each head: a packet that is overwritten meanwhile must not change its length between two
+    // loads.
     std::array<std::uint32_t, PacketInfo::kMaxHead> packet{};
     const auto kept = end - at < packet.size() ? end - at : packet.size();
     for (std::size_t i = 0; i < kept; ++i) packet[i] = shared_dword(ring[at + i]);
@@ -100,12 +103,12 @@ inline void keep_dwords(StallReport& r, std::span<const std::uint32_t> ring) noe
   for (std::size_t i = 0; i < r.head_dwords; ++i) r.head[i] = shared_dword(ring[(read + i) & mask]);
 
   const auto offset = static_cast<std::size_t>(read & mask);
-  // At offset 0 the packet before lies at the end of the ring, behind a lap's worth of packets.
+  // At offset 0 the previous packet lies at the end of the ring, after a whole lap of packets.
   const auto end = offset == 0 && read != 0 ? ring.size() : offset;
   const bool lap_is_there = r.reserved <= r.read - end * 4 + r.ring_bytes;
   auto n = lap_is_there ? last_packet(ring, end) : 0;
   r.before_known = n != 0;
-  if (!r.before_known) {  // what is not overwritten yet
+  if (!r.before_known) {  // keep what is not overwritten yet
     const auto oldest = r.reserved > r.ring_bytes ? r.reserved - r.ring_bytes : 0;
     const auto there = static_cast<std::size_t>((r.read - oldest) / 4);
     n = there < StallReport::kBefore ? there : StallReport::kBefore;
@@ -116,10 +119,10 @@ inline void keep_dwords(StallReport& r, std::span<const std::uint32_t> ring) noe
 
 }  // namespace detail
 
-/// How `ring` stands now: positions and dwords; what was waited for is left empty.
+/// The current state of `ring`: positions and dwords. The fields about what was waited for stay empty.
 template <Producers K, class Order> StallReport look(const Ring<K, Order>& ring) noexcept {
   const auto& m = ring.memory();
-  // Positions that contradict each other are what a report is for; memory without the shape of a ring is not.
+  // A report is meant to show positions that contradict each other, but it cannot read memory that cannot be a ring.
   const auto size = m.dwords.size();
   if (size < kMinRingDwords || (size & (size - 1)) != 0 || !m.rptr || !m.wptr) return {};
   StallReport r;
@@ -145,7 +148,7 @@ template <Producers K, class Order> StallReport look(const Ring<K, Order>& ring)
   return r;
 }
 
-/// Any ring, or none, as something a report can be taken of: a pointer and a function. Refers to the ring.
+/// Any ring, or none, with its type erased, so that a report can be taken of it. Refers to the ring.
 struct RingView {
   const void* ring{};
   StallReport (*look)(const void*) noexcept = nullptr;

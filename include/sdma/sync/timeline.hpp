@@ -1,8 +1,8 @@
 #pragma once
-// Epochs on a signal: values that only grow, so that no wait is satisfied by a round that is long over.
+// Epochs on a signal: values that only grow, so that a past round cannot satisfy a wait for a later one.
 //
 //   Timeline done{signal, 8};                              // eight completions of +1 make a round
-//   auto epoch = done.next();                              // the value of the word when the round is over
+//   auto epoch = done.next();                              // the value of the word when the round is complete
 //   for (auto& w : writers) complete_with_atomic(w, signal.va, 1);
 //   consumer.put(*done.poll_for(*epoch));                  // an engine waits for the round
 //   done.wait(*epoch, Deadline::in(1s), ring);             // the host waits for it
@@ -10,15 +10,16 @@
 //   word   0 ........ 8 ........ 16 ....... 24            last() == 24 after three calls of next()
 //            round 1    round 2    round 3
 //
-// Polls compare 32 bits, unsigned, and do not wrap: past 2^32 - 1, a poll for a small epoch would succeed at once and
-// one for a large epoch never. So a timeline is finite: `next` returns Errc::epoch_overflow rather than an epoch above
-// kLastEpoch, and the word never passes it. A million rounds a second, of one completion each, last 71 minutes;
-// `remaining` tells how many are left. `restart` begins again at zero. Call it only when no queue can poll an old epoch
-// any more, that is, when the completion of every queue that waits on this timeline has been seen.
+// Polls compare 32 bits, unsigned, and do not wrap: past 2^32 - 1, a poll for a small epoch would never be satisfied,
+// and a poll for a large epoch would be satisfied at once by an old value. So a timeline is finite: `next` returns
+// Errc::epoch_overflow rather than an epoch above kLastEpoch, and the word never passes it. A million rounds a second,
+// of one completion each, last 71 minutes; `remaining` tells how many are left. `restart` begins again at zero. Call it
+// only when no queue can poll an old epoch any more, that is, when the completion of every queue that waits on this
+// timeline has been seen.
 //
-// With one completion a round, complete_with_fence(w, signal.low(), epoch) works as well as an atomic +1, provided that
-// one queue raises all epochs, in order. With more than one, use atomics: of fences from several queues the last one
-// wins.
+// With one completion per round, complete_with_fence(w, signal.low(), epoch) works as well as an atomic +1, provided
+// that one queue stores all epochs, in order. With more than one, use atomics: if several queues fence one word, the
+// last store wins.
 //
 // Threads: several may call `next` at once, and each gets its own epoch; with fences, reserve and publish in the order
 // of the epochs. Any thread may wait and ask. Refers to the signal's word and owns nothing. noexcept, no allocation.
@@ -37,8 +38,8 @@ class Timeline {
  public:
   static constexpr std::uint64_t kLastEpoch = 0xffffffff;
 
-  /// Continues from the current value of the word, on which nothing may be under way. `completions` >= 1: how many +1 make
-  /// an epoch.
+  /// Continues from the current value of the word; no completion may be outstanding on it. `completions` >= 1: how many
+  /// additions of 1 make an epoch.
   explicit Timeline(const Signal& s, std::uint32_t completions = 1) noexcept
       : signal_(s), completions_(completions), last_(s.load()) {
     assert(completions != 0);
@@ -65,7 +66,7 @@ class Timeline {
     return last + completions_;
   }
 
-  /// A packet that holds a queue until `epoch` is over; epoch_overflow if it does not fit in 32 bits.
+  /// A packet that holds a queue until `epoch` is complete; epoch_overflow if it does not fit in 32 bits.
   Result<PollMem> poll_for(std::uint64_t epoch) const noexcept {
     if (epoch > kLastEpoch) return Errc::epoch_overflow;
     return PollMem{.addr = signal_.low(), .func = Compare::ge, .reference = low_half(epoch)};
@@ -82,8 +83,8 @@ class Timeline {
     return sdma::wait(signal_, Compare::ge, epoch, d, ring);
   }
 
-  /// Begins again at zero, and resets the word. bad_argument while the last epoch is not over. The caller must know that no
-  /// queue still waits on this timeline: the word does not tell.
+  /// Begins again at zero, and resets the word. bad_argument while the last epoch is not complete. The caller must know
+  /// that no queue still waits on this timeline: the word does not tell.
   Errc restart() noexcept {
     if (!reached(last())) return Errc::bad_argument;
     signal_.set(0);

@@ -8,21 +8,21 @@
 //   wait_all(all, deadline);                                    // or wait_any: the index of one that holds
 //
 // How it waits:
-//   1  looks at once: a wait whose condition already holds costs one load
+//   1  loads the word at once: a wait whose condition already holds costs one load
 //   2  spins for kSpins rounds of kPauses pauses, a few microseconds: no system call for what is nearly done
 //   3  calls the signal's `sleep` hook, if it has one. Otherwise yields kYields times, so that on a machine with few
-//      cores the thread that is to raise the signal can run, then naps: kFirstNap, doubling up to kLongestNap
-// The deadline is checked between all of these and no nap goes past it. A deadline that has already passed still gets
-// one look.
+//      cores the thread that will signal can run, then naps: kFirstNap, doubling up to kLongestNap
+// The deadline is checked between all of these steps, and no nap goes past it. Even if the deadline has already passed,
+// the word is loaded once.
 //
-// Ordering: the value that ends a wait was loaded with acquire. The caller sees what the engine did before its FENCE or
-// ATOMIC, wherever it lies, except VRAM read through the PCIe BAR. rptr is never taken for completion.
+// Ordering: the value that ends a wait was loaded with acquire. The caller sees everything that the engine did before
+// its FENCE or ATOMIC, in all memory except VRAM read through the PCIe BAR. rptr is never taken for completion.
 //
 // 64-bit words written in halves. An ATOMIC changes all 64 bits at once, and every wait for it is sound. A FENCE stores
-// 32 bits: a word that two of them write holds, between the two, one half of the new value and one half of the old.
+// 32 bits: between two fences that write one word, the word holds one half of the new value and one half of the old.
 //
 //   wait for                 sound if
-//   eq the final value       no value on the way, half-written ones included, equals it
+//   eq the final value       no intermediate value, half-written ones included, equals it
 //   eq 0, high then low      the word counts down, and its high half was zero already (ROCr: values are small)
 //   ge, gt, growing word     the low half is stored first, or the high half does not change
 //   le, lt, falling word     the low half is stored first, or the high half does not change
@@ -47,7 +47,7 @@
 namespace sdma {
 inline namespace v0 {
 
-/// A condition to wait for: `signal func reference`. `ring`: the queue that is to raise the signal, for the report.
+/// A condition to wait for: `signal func reference`. `ring`: the queue that will signal, for the report.
 struct Until {
   Signal signal{};
   Compare func = Compare::ge;
@@ -55,7 +55,7 @@ struct Until {
   RingView ring{};
 };
 
-/// How `wait` spins, yields and naps, for other loops that wait: call `step` between two looks until it returns false.
+/// How `wait` spins, yields and naps, for other loops that wait: call `step` between two checks until it returns false.
 ///
 ///   for (Backoff b; !ready();) if (!b.step(deadline)) return Errc::timed_out;
 class Backoff {
@@ -64,7 +64,7 @@ class Backoff {
   static constexpr std::chrono::nanoseconds kFirstNap = std::chrono::microseconds(10);
   static constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(1);
 
-  /// Waits a little, longer each time. Returns false, at once, if the deadline has passed.
+  /// Waits a little, longer each time. If the deadline has passed, returns false at once.
   bool step(Deadline d) noexcept {
     if (d.passed()) return false;
     if (spinning()) {
@@ -106,7 +106,7 @@ inline StallReport stalled(const Until& u, std::uint64_t seen, std::uint64_t rea
   return r;
 }
 
-/// The slow path of a wait, after the first look.
+/// The slow path of a wait, after the first load.
 [[gnu::noinline]] inline Result<std::uint64_t, StallReport> wait_on(const Until& u, Deadline d) noexcept {
   const auto read_first = u.ring.ring ? u.ring.read(u.ring.ring) : 0;
   Backoff backoff;
@@ -140,8 +140,8 @@ Result<std::uint64_t, StallReport> wait(const Signal& s, Compare func, std::uint
   return wait(Until{s, func, reference, RingView(ring)}, d);
 }
 
-/// Waits for each in turn. On success each has held at some moment; if the words are monotone, all hold now. The report is
-/// about the first that did not hold.
+/// Waits for each in turn. On success each condition has held at some moment; if the words are monotone, all hold now.
+/// The report is about the first condition that did not hold.
 inline Result<void, StallReport> wait_all(std::span<const Until> all, Deadline d) noexcept {
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto v = wait(all[i], d);
@@ -153,8 +153,8 @@ inline Result<void, StallReport> wait_all(std::span<const Until> all, Deadline d
   return {};
 }
 
-/// The index of one that holds, the lowest if several do. The report is about the first of `any`. Does not use `sleep` hooks,
-/// because a thread sleeps on one word only: this spins, yields and naps.
+/// The index of a condition that holds; if several hold, the lowest. The report is about the first of `any`. Does not
+/// use `sleep` hooks, because a thread can sleep on only one word: this spins, yields and naps.
 inline Result<std::size_t, StallReport> wait_any(std::span<const Until> any, Deadline d) noexcept {
   if (any.empty()) {
     StallReport none;
