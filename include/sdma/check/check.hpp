@@ -1,5 +1,6 @@
 #pragma once
-// Races, deadlocks and missing waits of a schedule, found before it runs: a proof that there are none, or a counterexample.
+// Finds races, deadlocks and missing waits in a schedule before it runs: the result is a proof that there are none, or
+// a counterexample.
 //
 //   SourceMap map;
 //   auto s = parse_schedule(text, "relay.sdma", {.map = &map});
@@ -13,22 +14,23 @@
 //     rests on X3 (relied on by runtimes): queues are ordered by a fence or atomic that a poll has seen, by nothing else
 //     hint: line 8 announces it; before line 11 add: poll_mem addr=gpu1.arrived func=eq reference=1
 //
-// What orders what is docs/ordering.md, and nothing stronger. A Profile says how much of it to rely on: `conservative` is the
-// page itself, `rocr` takes what shipping runtimes rely on (a fence holds back what is later), `strict` executes each queue
-// in order. Every finding names the rules that it rests on, their strength, and the option that relaxes them.
+// The ordering rules are those of docs/ordering.md, and nothing stronger. A Profile says which rules to assume:
+// `conservative` is that page itself, `rocr` adds what shipping runtimes rely on (a fence holds back what is later),
+// and `strict` assumes that each queue executes in order. Every finding names the rules that it rests on, how well
+// established they are, and the option that relaxes them.
 //
 //   events      packets of every submit of every queue, actions of host threads, steps of kernels
-//   edges       program order of a host; doorbell -> packets; release -> poll, where the poll cannot be met without it
-//   race        two accesses to a byte, one a write, and no path of edges between the end of one and the begin of the other
-//   deadlock    one execution is followed to its end; that no other gets stuck is proved wait by wait
+//   edges       program order of a host; doorbell -> packets; release -> poll, if the poll cannot pass without it
+//   race        two accesses to a byte, at least one a write, with no path of edges from the end of one to the other
+//   deadlock    one execution is followed to its end; a proof for each wait shows that no other execution gets stuck
 //
-// Exact for flags (fence, set, swap) and for counters (add and sub); docs/check.md says what is taken for
-// more than it is, and what is not looked at: packets in an indirect buffer, other atomics, how long anything takes.
-// Without host threads all queues are submitted once, by a program that is not known: it may also set signals, and what it
-// waits for is its own business.
+// Exact for flags (fence, set, swap) and for counters (add and sub). docs/check.md says where the check is
+// conservative, and what it does not analyse: packets in an indirect buffer, other atomics, how long anything takes. If
+// a schedule has no host threads, an unknown program submits every queue once; it may also set signals, and its waits
+// are not checked.
 //
-// Cost: near-linear in packets; clocks take 4 bytes for each wait and each queue. Allocates; no shared state, so any thread may
-// use it; nothing here throws but the allocator. Errors are findings.
+// Cost: near-linear in packets; clocks take 4 bytes for each wait and each queue. Allocates, and throws only what the
+// allocator throws. There is no shared state: any thread may use it. Errors are findings.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/queue/dump.hpp"
@@ -44,21 +46,21 @@
 namespace sdma {
 inline namespace v0 {
 
-/// What a check relies on. Each option is a rule of docs/ordering.md; as initialised, the rule itself.
+/// What a check relies on. Each option changes one rule of docs/ordering.md; the defaults are the rules themselves.
 struct Profile {
   bool copies_in_order = false;     ///< Q1: copies=inorder    copies and fills of a queue take effect in order
-  bool writes_ordered = false;      ///< Q2: write=ordered     and writes among them
+  bool writes_ordered = false;      ///< Q2: write=ordered     so do writes
   bool fence_covers_writes = true;  ///< Q3: fence_covers=copies makes it false: a fence says nothing about writes
   bool fences_ordered = true;       ///< Q4: fences=unordered  makes it false
   bool fence_full = false;          ///< Q5: fence=full        nothing later starts before a fence or atomic has landed
-  bool poll_full = false;           ///< Q7: poll=full         a poll waits for what is earlier, too
-  bool finite_poll_edge = false;    ///< Q9: finite_poll=edge  a poll that may expire orders like one that may not
-  bool cond_exec_ordered = false;   ///< Q12: cond_exe=ordered reads its word behind what is earlier
-  bool poll_yields = false;         ///< X2: poll_yields=yes   a waiting poll leaves its engine to other queues
-  bool pcie_atomics = true;         ///< X6: pcie_atomics=no   makes it false: the host's memory takes no atomics
+  bool poll_full = false;           ///< Q7: poll=full         a poll also waits for what is earlier
+  bool finite_poll_edge = false;    ///< Q9: finite_poll=edge  a poll that may expire orders like one that cannot
+  bool cond_exec_ordered = false;   ///< Q12: cond_exe=ordered COND_EXE reads its word after what is earlier
+  bool poll_yields = false;         ///< X2: poll_yields=yes   a waiting poll lets other queues use its engine
+  bool pcie_atomics = true;         ///< X6: pcie_atomics=no   makes it false: atomics to host memory do not work
   bool l2_probed = false;           ///< C2: l2_probe=yes      stores of engines invalidate lines of an L2
   bool host_link_xgmi = false;      ///< C8: host_link=xgmi    the host's stores to VRAM need no flush
-  bool bar_read_free = false;       ///< C9: bar_read=free     nor do its loads
+  bool bar_read_free = false;       ///< C9: bar_read=free     the host's loads from VRAM need no flush
 
   static constexpr Profile conservative() noexcept { return {}; }
   static constexpr Profile rocr() noexcept {
@@ -78,7 +80,8 @@ struct Profile {
 /// Every "option=value" that Profile::set knows.
 std::span<const std::string_view> profile_options() noexcept;
 
-/// A compute kernel beside a schedule, as far as order goes: one agent that waits, touches memory, and announces, in order.
+/// A compute kernel that runs beside a schedule, reduced to its ordering: one agent that waits, accesses memory and
+/// signals, in order.
 struct KernelAgent {
   struct Step {
     enum class Kind : std::uint8_t { wait, set, add, read, write };
@@ -97,19 +100,19 @@ struct KernelAgent {
 
 struct CheckOptions {
   Profile profile{};
-  std::string file = "schedule";  ///< what findings call it, where there is no map
-  const SourceMap* map{};         ///< lines for the packets, out of parse_schedule
-  const Topology* topology{};     ///< which queues share an engine; null: MI300X
+  std::string file = "schedule";  ///< the schedule's name in findings, if there is no map
+  const SourceMap* map{};         ///< the source lines of the packets, from parse_schedule
+  const Topology* topology{};     ///< decides which queues share an engine; null: MI300X
   std::vector<KernelAgent> kernels{};
-  std::size_t most = 20;  ///< findings a rule; a note says how many more there were. 0: all
+  std::size_t most = 20;  ///< findings per rule; a note says how many more there were. 0: all
   std::size_t max_packets = std::size_t{1}
-                            << 22;  ///< of all submits; what is beyond is not looked at, and a note says so
-  /// Memory and waits of others exist: a poll for which nobody is found is met by somebody else, and an address that is nobody's
-  /// is somebody's. So it is of dumps.
+                            << 22;  ///< in all submits; packets beyond this are not checked, and a note says so
+  /// The schedule is part of a larger system, as dumps are. A poll that no agent of the schedule can satisfy is
+  /// satisfied by an agent outside, and an address that belongs to no buffer or signal belongs to memory outside.
   bool open = false;
 };
 
-/// A rule over a schedule. docs/rules.md has a section for each.
+/// A rule about a schedule. docs/rules.md has a section for each.
 struct ScheduleRule {
   std::string_view id;
   Severity severity;
@@ -122,17 +125,17 @@ std::span<const ScheduleRule> schedule_rules() noexcept;
 struct OrderingRule {
   std::string_view id, strength;  ///< "Q5", "unknown"
   std::string_view text;
-  std::string_view option;  ///< that relaxes it, "" if none does
+  std::string_view option;  ///< the option that relaxes it, "" if none does
 };
 std::span<const OrderingRule> ordering_rules() noexcept;
 
 struct CheckFinding {
-  /// Where a packet, an action or a step stands.
+  /// The location of a packet, an action or a step.
   struct Spot {
     std::string agent{};     ///< "gpu0.push", "host main", "kernel gemm"
     std::uint32_t line{};    ///< 0: not known
-    std::uint64_t offset{};  ///< of a packet: bytes from the begin of its queue's packets
-    std::uint64_t epoch{};   ///< of a queue's submits; of a host action: 0, or the round of its repeat
+    std::uint64_t offset{};  ///< of a packet: bytes from the start of its queue's packets
+    std::uint64_t epoch{};   ///< of a packet: the epoch of its queue; of a host action: the round of its repeat, or 0
     std::string text{};      ///< the packet or the action
   };
   Diagnostic diagnostic{};
@@ -143,20 +146,21 @@ struct CheckFinding {
 
 struct CheckReport {
   std::vector<CheckFinding> findings{};  ///< errors first
-  std::size_t packets{}, waits{};        ///< that were looked at, in all submits
+  std::size_t packets{}, waits{};        ///< how many were checked, in all submits
   std::size_t errors() const noexcept;
   std::size_t warnings() const noexcept;
-  /// No error: nothing that the rules leave open breaks the schedule.
+  /// True if there is no error: no execution that the rules allow breaks the schedule.
   bool proved() const noexcept { return errors() == 0; }
 };
 
 CheckReport check(const Schedule&, const CheckOptions& = {});
 
-/// The schedule that a set of rings makes, as they were dumped: each a queue with what its engine has still to read. Addresses are
-/// as they stand in the packets; check it with `open`. A Diagnostic for a dump that contradicts itself.
+/// Makes a schedule of a set of dumped rings. Each ring becomes a queue with the packets that its engine has not read
+/// yet. Addresses stay as they are in the packets; check the schedule with `open`. A Diagnostic if a dump contradicts
+/// itself.
 Result<Schedule, Diagnostic> schedule_of(std::span<const RingDump>);
 
-/// Does the report have what the schedule expects: every `expect finding`, and no other error? Where none is expected: no error.
+/// Does the report contain every finding that the schedule expects (`expect finding`), and no other error?
 bool as_expected(const Schedule&, const CheckReport&);
 
 }  // namespace v0

@@ -1,5 +1,5 @@
 #pragma once
-// The devices of a node, whoever provides them: software (device/soft.hpp), or the kernel driver (device/kfd.hpp).
+// The GPUs of a node, provided by software (device/soft.hpp) or by the kernel driver (device/kfd.hpp).
 //
 //   Result<std::unique_ptr<SoftDevice>, Diagnostic> device = SoftDevice::open({.gpus = 2});
 //   Device& d = **device;
@@ -10,15 +10,19 @@
 //   ring.submit(CopyLinear{.src = a.va(), .dst = b.va(), .bytes = n}, Fence{.addr = done->va, .value = 1});
 //   if (auto r = wait(*done, Compare::eq, 1, Deadline::in(1s), ring); !r) puts(describe(r.error()).c_str());
 //
-// A fault stops queues. `wait_fault` tells each once, `fault(queue)` says at any time whether the completions of a queue may
-// be trusted: ask it where a wait has ended, be it with the value or without. A producer of a stopped queue sees no_space.
+// A fault stops queues. `wait_fault` reports each fault once. `fault(queue)` says at any time whether the completions
+// of a queue can be trusted: call it after every wait, whether the wait succeeded or not. A producer of a stopped queue
+// sees no_space.
 //
-// Control only: no copy, publish or wait for a completion passes through here. Rings are written where they lie, memory is
-// touched by its pointer, completion is a word. So nothing here needs to be fast, and everything may be virtual.
+// This is the control path only: copies, publishing and waits for completion do not pass through it. Producers write
+// rings directly, programs access memory through pointers, and a completion is a word in memory. So nothing here needs
+// to be fast, and everything may be virtual.
 //
-// Thread-safe: any thread may call anything. Creating or destroying a queue unmaps all queues of its GPU for a moment: a
-// doorbell that rings meanwhile is lost, and the engine takes its position from wptr. Ring stores it first, always.
-// Errors: a Diagnostic says what, where, and what to do; `wait_...` answer Errc::timed_out, `peek` Errc::unmapped.
+// Thread-safe: any thread may call anything. Creating or destroying a queue unmaps all queues of its GPU for a moment:
+// a doorbell that rings meanwhile is lost, and the engine takes its position from wptr. So a Ring always stores wptr
+// first.
+// Errors: a Diagnostic says what, where, and what to do; `wait_...` return Errc::timed_out, `peek` returns
+// Errc::unmapped.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
@@ -35,30 +39,30 @@
 namespace sdma {
 inline namespace v0 {
 
-/// Which engine a queue is to be on.
+/// Which engine a new queue belongs to.
 enum class EnginePick : std::uint8_t {
   exact,     ///< QueueRequest::engine and no other
-  any_host,  ///< one that faces the host, whichever the driver takes
-  any_xgmi   ///< one that faces other GPUs, whichever the driver takes
+  any_host,  ///< any engine that faces the host; the driver chooses
+  any_xgmi   ///< any engine that faces other GPUs; the driver chooses
 };
-/// What Queue::engine() is where the driver has chosen and does not tell.
+/// The value of Queue::engine() if the driver chose the engine and does not say which.
 inline constexpr EngineId kUnknownEngine{~std::uint32_t{0}};
 
 struct QueueRequest {
   GpuId gpu{};
   EngineId engine{};
   EnginePick pick = EnginePick::exact;
-  std::uint64_t ring_bytes = 64 * 1024;  ///< a power of two, 1 KiB at least
+  std::uint64_t ring_bytes = 64 * 1024;  ///< a power of two, at least 1 KiB
   int priority = 0;                      ///< -3 to 3; may be ignored
   bool watch_wptr = false;               ///< no doorbell: RingMemory::doorbell is null and the engine watches wptr
 };
 
-/// A GPU's clock, which TIMESTAMP stores, and the host's, read at one moment.
+/// A GPU's clock (the one that TIMESTAMP stores) and the host's clock, read at the same moment.
 struct Clock {
   std::uint64_t ticks{};
   Deadline::Clock::time_point host{};
   std::uint64_t hz = 100'000'000;
-  /// The host's time of a tick near this moment.
+  /// The host's time at `tick`, which should be close to `ticks`.
   Deadline::Clock::time_point at(std::uint64_t tick) const noexcept {
     const auto difference = static_cast<std::int64_t>(tick - ticks);
     return host + std::chrono::nanoseconds(difference * static_cast<std::int64_t>(1'000'000'000 / hz));
@@ -67,7 +71,7 @@ struct Clock {
 
 class Device {
  public:
-  virtual ~Device() = default;  ///< stops all engines; handles that are left stay valid and give back what they hold
+  virtual ~Device() = default;  ///< stops all engines; remaining handles stay valid and still return what they hold
 
   virtual const Topology& topology() const noexcept = 0;
 
@@ -77,18 +81,19 @@ class Device {
   virtual Result<Event, Diagnostic> create_event() = 0;
   virtual Result<Queue, Diagnostic> create_queue(const QueueRequest&) = 0;
 
-  /// The next interrupt of `e`, which may have come before the call. timed_out.
+  /// Waits for the next interrupt of `e`, which may have arrived before the call. timed_out: none arrived.
   virtual Errc wait_event(const Event& e, Deadline) noexcept = 0;
-  /// The oldest fault that nobody has taken yet. timed_out: none until then.
+  /// Waits for the oldest fault that no call has returned yet. timed_out: there was none.
   virtual Result<Fault> wait_fault(Deadline) noexcept = 0;
-  /// Why the completions of this queue are not to be trusted; none: nothing is known against them.
+  /// The fault because of which the completions of this queue cannot be trusted; nullopt: no such fault is known.
   virtual std::optional<Fault> fault(const Queue&) const noexcept = 0;
-  /// Between this thread's stores to that GPU's memory and the doorbell: engines see them from here on. And between a
-  /// completion and this thread's loads from that memory: they see what engines have stored. bad_argument: no such GPU.
+  /// Call it between this thread's stores to that GPU's memory and the doorbell, so that engines see the stores; and
+  /// between a completion and this thread's loads from that memory, so that the loads see what engines stored.
+  /// bad_argument: there is no such GPU.
   virtual Errc flush_host_writes(GpuId) const noexcept = 0;
-  /// Bytes as they are now, for reports: unmapped rather than a crash. Costs a lock.
+  /// Copies bytes as they are now, for reports. Returns unmapped instead of crashing. Takes a lock.
   virtual Errc peek(GpuVa, std::span<std::byte>) const noexcept = 0;
-  /// bad_argument: no such GPU.
+  /// bad_argument: there is no such GPU.
   virtual Result<Clock> clock(GpuId) const noexcept = 0;
 
  protected:

@@ -1,42 +1,45 @@
 #pragma once
-// A real node: MI300X behind the kernel driver (KFD).
+// A real node: MI300X GPUs under the kernel driver (KFD).
 //
 //   auto device = KfdDevice::open();
 //   if (!device) return fail(to_string(device.error()));    // what is missing, where, and what to do
-//   Device& d = **device;                                   // from here on as any other: see device/device.hpp
+//   Device& d = **device;                                   // from here on like any other: see device/device.hpp
 //
-//   topology             /sys/devices/virtual/kfd                          read by us
-//   GPU, firmware        libdrm_amdgpu.so.1, loaded likewise; where it is missing, its questions as ioctls on the render nodes
+//   topology             the library itself reads /sys/devices/virtual/kfd
 //   memory, events       libhsakmt.so.1, loaded when a device is opened
-//   queues               hsaKmtCreateQueueExt where libhsakmt has it, else the driver's ioctl on /dev/kfd, by engine id
+//   GPU, firmware        libdrm_amdgpu.so.1, loaded when a device is opened; without it, ioctls on the render nodes
+//   queues               hsaKmtCreateQueueExt if libhsakmt has it, else the driver's ioctl on /dev/kfd, by engine id
 //
-// Why loaded and not linked: who wants headers or the software device must not need libhsakmt, neither to build nor to run;
-// one build must serve a libhsakmt with and without queues by engine; and headers of distributions lag behind the library.
-// So its ABI is stated in lib/device/kfd/thunk.hpp, and a test compares it with the headers where they are installed.
+// Why libhsakmt is loaded and not linked: a user of the headers or of the software device must not need it, neither to
+// build nor to run; one build must work with and without hsaKmtCreateQueueExt in libhsakmt; and the headers that
+// distributions ship are older than the library. So lib/device/kfd/thunk.hpp states its ABI, and a test compares that
+// with the headers if they are installed.
 //
-// Memory by purpose. data: cached host memory, or VRAM (coarse-grained) mapped to the GPUs of the mask. words and packets:
-// uncached, so that a running kernel sees what an engine stores; "fine-grained" does not say that on this GPU. VRAM is
-// mapped for the host through the BAR, write-combining and behind the host data path (HDP): call flush_host_writes between
-// the host's stores and the doorbell, and between a completion and the host's loads. `peek` does so by itself. VRAM holds
-// anything when it is lent; host memory zeros.
+// Memory by purpose. data: cached host memory, or VRAM (coarse-grained), mapped to the GPUs of the mask. words and
+// packets: uncached, so that a running kernel sees what an engine stores; on this GPU "fine-grained" does not guarantee
+// that. VRAM is mapped for the host through the BAR, write-combining, and its accesses pass through the host data path
+// (HDP): call flush_host_writes between the host's stores and the doorbell, and between a completion and the host's
+// loads. `peek` does so itself. New host memory is zeroed; the contents of new VRAM are undefined.
 //
-// Queues. rptr, wptr and ring lie in mappings of their own that the driver pins while the queue lives; rptr is 16 bytes, of
-// which the upper 8 are the firmware's; wptr has a cache line of its own. Creation and destruction preempt every queue of
-// the GPU, those of other processes included: keep them out of what is measured. Destruction does not drain: `drain`
-// (device/queues.hpp) first, else all that unfinished packets name is undefined. When it returns the engine touches nothing.
+// Queues. rptr, wptr and ring have mappings of their own, which the driver pins while the queue exists. rptr is 16
+// bytes, of which the upper 8 belong to the firmware; wptr has a cache line of its own. Creation and destruction
+// preempt every queue of the GPU, including those of other processes: keep them out of measurements. Destruction does
+// not drain: call `drain` (device/queues.hpp) first, or everything that unfinished packets refer to is undefined. Once
+// it returns, the engine touches nothing.
 //
-// Faults. A VM fault or a reset takes all of the process's queues on that GPU away, and no completion of the process says
-// anything any more: an access may have been dropped while the FENCE behind it was done. `wait_fault` tells each once,
-// `fault(queue)` says so of every queue of the device, and the GPU gets no new queues: another device of this process would get
-// some that never run. The driver names the GPU and the page, not the queue nor the packet. It says it late: ask behind a
-// completion, and for the last time when all is done.
-// What hardware never reports (an unknown opcode, a poll that waits for ever) only a deadline finds: sync/wait.hpp.
+// Faults. A VM fault or a reset removes all of the process's queues on that GPU, and then no completion of the process
+// can be trusted: an access may have been dropped while the FENCE after it was executed. `wait_fault` reports each
+// fault once, `fault(queue)` reports it for every queue of the device, and the GPU gets no new queues: they would never
+// run, not even on another device of this process. The driver names the GPU and the page, but neither the queue nor the
+// packet. It reports late: call `fault` after a completion, and once more when all work is done.
+// What hardware never reports (an unknown opcode, a poll that waits forever) only a deadline finds: sync/wait.hpp.
 //
 // Completion by ATOMIC into host memory needs a link that completes 64-bit PCIe AtomicOps: Topology::completion says which
-// packet is right, and device/queues.hpp writes it.
+// packet to use, and `complete` (device/queues.hpp) writes it.
 //
-// After fork the child has neither memory nor queues of the device: everything there is an error, destructors leave all to
-// the parent. Thread-safe as Device is. Errors: Diagnostics as Device has them, and from open.
+// After fork the child has neither the memory nor the queues of the device: every call there is an error, and
+// destructors leave everything to the parent. Thread-safe, as Device is. Errors: those of Device, and Diagnostics from
+// open.
 #include "sdma/device/device.hpp"
 #include "sdma/device/sysfs.hpp"
 
@@ -53,29 +56,29 @@ class KfdNode;
 
 struct KfdOptions {
   std::string libhsakmt = "libhsakmt.so.1";   ///< a name for the loader, or a path
-  std::string libdrm = "libdrm_amdgpu.so.1";  ///< likewise; "", or one that cannot be loaded: the ioctls
+  std::string libdrm = "libdrm_amdgpu.so.1";  ///< likewise; if it is "" or cannot be loaded, ioctls are used
   std::string kfd = "/dev/kfd";
-  std::string render = "/dev/dri/renderD";  ///< a GPU's minor number is added
+  std::string render = "/dev/dri/renderD";  ///< the GPU's minor number is appended
   std::string topology{kSysfsTopology};
 };
 
-/// What the driver says of a GPU. Same order as Topology::gpus.
+/// What the driver says about a GPU. Same order as Topology::gpus.
 struct KfdGpu {
-  SysfsGpu kernel{};                 ///< its numbers in the kernel
-  std::uint32_t sdma_firmware{};     ///< of the engines: the version that runs
-  std::uint32_t sdma_feature{};      ///< and its feature level
-  std::uint32_t compute_firmware{};  ///< of the command processor
-  std::uint64_t clock_hz{};          ///< of TIMESTAMP
+  SysfsGpu kernel{};                 ///< the kernel's numbers for it
+  std::uint32_t sdma_firmware{};     ///< version of the firmware that the engines run
+  std::uint32_t sdma_feature{};      ///< feature level of that firmware
+  std::uint32_t compute_firmware{};  ///< version of the command processor's firmware
+  std::uint64_t clock_hz{};          ///< rate of the clock that TIMESTAMP stores
   std::string driver{};              ///< "amdgpu 3.61"
-  std::string source{};              ///< who told the four above: KfdOptions::libdrm, or "ioctl"
+  std::string source{};              ///< what reported firmware, clock and driver: KfdOptions::libdrm, or "ioctl"
 };
 
 class KfdDevice final : public Device {
  public:
-  /// GPUs that are no gfx94x are left out; the others keep their order.
+  /// GPUs that are not gfx94x are left out; the others keep their order.
   static Result<std::unique_ptr<KfdDevice>, Diagnostic> open(const KfdOptions& = {});
-  /// All that `open` would stumble over, in that order; empty if a device can be opened. Opens nothing for longer than it
-  /// takes to see that it could be.
+  /// Every reason why `open` would fail, in the order of its checks; empty if a device can be opened. Opens each file
+  /// only to test that this is possible, and closes it at once.
   static std::vector<Diagnostic> missing(const KfdOptions& = {});
   ~KfdDevice() override;
 
@@ -93,7 +96,7 @@ class KfdDevice final : public Device {
   Result<Clock> clock(GpuId) const noexcept override;
 
   const std::vector<KfdGpu>& gpus() const noexcept;
-  /// "1.17": the driver's interface.
+  /// "1.17": the version of the driver's interface.
   std::string version() const;
 
  private:

@@ -1,21 +1,21 @@
 #pragma once
-// What a device lends: memory, signals, events. Each handle gives back what it holds when it ends.
+// What a device lends: memory, signals, events. The destructor of a handle gives back what it holds.
 //
 //   Memory a = *device.allocate({.where = GpuId{0}, .bytes = 1 << 20});
-//   a.host()[5] = std::byte{1};              // where the host can reach it (all of a large-BAR GPU, all host memory)
+//   a.host()[5] = std::byte{1};              // if the host can reach it (all host memory; VRAM of a large-BAR GPU)
 //   ... CopyLinear{.src = a.va(), ...}
 //
 //   SignalMemory done = *device.create_signal();
 //   ... Atomic{.addr = done->va, .value = ~0ull};   wait(*done, Compare::eq, 0, deadline, ring)
 //
-//   Event e = *device.create_event();        // blocks without looking: a mailbox and an interrupt
+//   Event e = *device.create_event();        // to block without polling: a mailbox and an interrupt
 //   ... Fence{.addr = e.mailbox(), .value = e.id()}, Trap{.context = e.id()};   device.wait_event(e, deadline)
 //
-// Free what packets name after the queues that may still execute them: a queue's destructor returns when the engine touches
-// nothing, so declare queues behind memory. Handles may outlive the device: the memory stays until they end.
+// Destroy queues before the memory that their packets refer to: when a queue's destructor returns, the engine touches
+// nothing, so declare queues after memory. Handles may outlive the device: the memory stays until they are destroyed.
 //
-// Handles are move-only; one thread at a time each. What is behind them is as shared as memory is. No errors: a device
-// makes them, and says why not.
+// Handles are move-only, and each belongs to one thread at a time. The memory itself may be shared by any threads. No
+// errors: a device creates handles, and reports why it could not.
 #include "sdma/core/units.hpp"
 #include "sdma/sync/signal.hpp"
 
@@ -28,7 +28,7 @@
 namespace sdma {
 inline namespace v0 {
 
-/// Something that goes back to `owner` once. What every handle holds.
+/// Something that goes back to `owner` exactly once. Every handle holds one.
 class Lease {
  public:
   using Return = void (*)(void* owner, std::uint64_t id) noexcept;
@@ -57,23 +57,24 @@ class Lease {
   std::uint64_t id_ = 0;
 };
 
-/// What memory is for: KFD chooses flags by it.
+/// What memory is for: the KFD device chooses its flags accordingly.
 enum class Purpose : std::uint8_t {
   data,    ///< bytes that engines copy
-  words,   ///< signals, flags, timestamps: uncached where that matters
+  words,   ///< signals, flags, timestamps: uncached if that matters
   packets  ///< rings and indirect buffers that the host writes
 };
 
 struct MemoryRequest {
   std::optional<GpuId> where{};  ///< whose memory; nullopt: the host's
   std::uint64_t bytes{};
-  std::uint64_t alignment = 4096;  ///< of address and VA: a power of two
-  std::uint64_t gpus = ~0ull;      ///< bit g: GPU g may touch it
+  std::uint64_t alignment = 4096;  ///< of the host address and the VA: a power of two
+  std::uint64_t gpus = ~0ull;      ///< bit g: GPU g may access it
   Purpose purpose = Purpose::data;
-  bool host_access = true;  ///< of a GPU's memory: map it for the host too
+  bool host_access = true;  ///< for a GPU's memory: map it for the host too
 };
 
-/// Memory under one GPU address, the same for every GPU that may touch it. The host's is zeroed, a GPU's holds anything.
+/// Memory at one GPU address, the same for every GPU that may access it. Host memory is zeroed; the contents of a GPU's
+/// memory are undefined.
 class Memory {
  public:
   Memory() = default;
@@ -82,7 +83,7 @@ class Memory {
 
   GpuVa va() const noexcept { return va_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
-  /// All of it as the host sees it; empty where the host cannot reach it.
+  /// All of it as the host sees it; empty if the host cannot reach it.
   std::span<std::byte> host() const noexcept { return {host_, host_ ? static_cast<std::size_t>(bytes_) : 0}; }
   /// The same as an array of trivial `T`.
   template <class T> std::span<T> as() const noexcept {
@@ -99,8 +100,8 @@ class Memory {
 };
 
 struct SignalRequest {
-  std::optional<GpuId> where{};  ///< whose memory; nullopt: the host's, where hosts wait
-  std::uint64_t value{};         ///< to begin with
+  std::optional<GpuId> where{};  ///< whose memory; nullopt: the host's, which is right if a host thread waits
+  std::uint64_t value{};         ///< the initial value
 };
 
 /// A signal's 64-bit word, alone on its cache line.
@@ -120,7 +121,7 @@ class SignalMemory {
 };
 
 /// An interrupt that a thread can sleep for. A TRAP counts only if a FENCE has stored the id in the mailbox before; the
-/// wake-up takes the id out again. One waiter at a time.
+/// wake-up clears the mailbox. One waiter at a time.
 class Event {
  public:
   Event() = default;

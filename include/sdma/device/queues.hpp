@@ -1,19 +1,20 @@
 #pragma once
-// Queues of a device as a program wants them: one for each engine when it is first needed, a completion that its link can
-// do, and an end that loses nothing.
+// Queues of a device in the form that programs need: one queue for each engine, created on first use; a completion that
+// the link supports; and a drain before destruction.
 //
 //   EngineQueues queues{device};
-//   auto* lane = *queues.between(GpuId{0}, GpuId{2});          // the engine that the node recommends; the same one each time
+//   auto* lane = *queues.between(GpuId{0}, GpuId{2});          // the engine that the node recommends; always the same
 //   auto slot = lane->ring.reserve(64);                        // Ring<Producers::many>: any thread
 //   Writer w{slot->dwords};
 //   w.copy({.src = a, .dst = b, .bytes = n});
 //   complete(w, device.topology(), GpuId{0}, std::nullopt, *done, epoch);
 //   lane->ring.publish(*slot, w.written().size());
 //   ...
-//   drain(lane->ring, *word, ++epoch, Deadline::in(1s));       // before the queue goes: destruction does not drain
+//   drain(lane->ring, *word, ++epoch, Deadline::in(1s));       // before the queue is destroyed: that does not drain it
 //
-// EngineQueues: any thread; a lane stays where it is until the EngineQueues end, before the device does. `complete` is a
-// recipe as those of sync/recipes.hpp. Errors: Diagnostics of the device; Errc of the Writer; a StallReport from drain.
+// EngineQueues: any thread. A lane stays at its address until the EngineQueues is destroyed, which must happen before
+// the device is. `complete` is a recipe like those in sync/recipes.hpp. Errors: the device's Diagnostics; the Writer's
+// Errc; a StallReport from drain.
 #include "sdma/device/device.hpp"
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/recipes.hpp"
@@ -38,7 +39,8 @@ class EngineQueues {
 
   explicit EngineQueues(Device& d, std::uint64_t ring_bytes = 64 * 1024) : device_(d), ring_bytes_(ring_bytes) {}
 
-  /// The queue of that engine, made by the first call. Creating one preempts all of the GPU: ask before time counts.
+  /// The queue of that engine, created by the first call. Creating a queue preempts all queues of the GPU: make the
+  /// first call before you measure anything.
   Result<Lane*, Diagnostic> on(GpuId g, EngineId e) {
     const std::lock_guard lock(mutex_);
     auto& lane = lanes_[{g, e}];
@@ -49,9 +51,9 @@ class EngineQueues {
     }
     return lane.get();
   }
-  /// That of the engine of `src` that is recommended for copies to `dst`.
+  /// The queue of the engine of `src` that is recommended for copies to `dst`.
   Result<Lane*, Diagnostic> between(GpuId src, GpuId dst) { return on(src, device_.topology().engine_for(src, dst)); }
-  /// That of the engine that faces the host, for one direction.
+  /// The queue of the engine of `g` that faces the host, for one direction.
   Result<Lane*, Diagnostic> host(GpuId g, HostDirection d) { return on(g, device_.topology().engine_for(g, d)); }
 
  private:
@@ -68,18 +70,19 @@ class EngineQueues {
   std::map<std::pair<GpuId, EngineId>, std::unique_ptr<Lane>> lanes_;
 };
 
-/// Raises `word`, which lies in the memory of `word_at` (nullopt: the host's), from a queue of `engine_of`: adds one where the
-/// link carries 64-bit atomics, else stores `epoch`. With one raiser that counts epochs up from 1 both are the same to a
-/// waiter for >= epoch; several raisers of one word need the atomic (ask Topology::completion).
+/// Signals `word`, which lies in the memory of `word_at` (nullopt: the host's), from a queue of `engine_of`: adds 1 if
+/// the link carries 64-bit atomics, otherwise stores `epoch`. With a single producer that counts epochs up from 1, a
+/// wait for >= epoch cannot tell the two apart. If several queues signal one word, they need the atomic (ask
+/// Topology::completion).
 inline Errc complete(Writer& w, const Topology& t, GpuId engine_of, std::optional<GpuId> word_at, const Signal& word,
                      std::uint32_t epoch) noexcept {
   return t.completion(engine_of, word_at) == Completion::atomic ? complete_with_atomic(w, word.va, 1)
                                                                 : complete_with_fence(w, word.va, epoch);
 }
 
-/// Returns when all that was published before the call has been executed, as a FENCE behind it tells, or at the deadline with
-/// where the queue stands. `word`: nobody else's, and not given back before the queue, for a FENCE that comes late stores to
-/// it; `epoch`: another one each time. Whether all went well, Device::fault says.
+/// Appends a FENCE and waits for it: returns once everything published before the call has been executed, or at the
+/// deadline with a report of the queue. `word`: used by nothing else, and freed after the queue, because a late FENCE
+/// still stores to it. `epoch`: a new value each time. Device::fault says whether everything went well.
 template <Producers K>
 Result<std::uint64_t, StallReport> drain(Ring<K>& ring, const Signal& word, std::uint32_t epoch,
                                          Deadline until) noexcept {

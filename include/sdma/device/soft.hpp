@@ -1,35 +1,35 @@
 #pragma once
-// A node in software: GPUs, engines, queues and memory that run the same ring bytes by the same ring and doorbell protocol
-// as hardware, and can be as weakly ordered as hardware may be.
+// A node in software: GPUs, engines, queues and memory. It executes the same ring bytes through the same ring and
+// doorbell protocol as hardware, and can order memory as weakly as hardware may.
 //
 //   auto device = SoftDevice::open({.gpus = 2, .ordering = Ordering::adversarial, .seed = 7});
 //   if (!device) return fail(to_string(device.error()));
-//   Device& d = **device;                                   // from here on as any other: see device/device.hpp
+//   Device& d = **device;                                   // from here on like any other: see device/device.hpp
 //
 //   Ring -> wptr, doorbell -> wake --->  engine thread: reads up to the doorbell, never past it -> engine/pipeline.hpp
-//                                        parks when idle (no CPU); looks again, ever less often, while a poll is not met
-//   Signal::sleep  <---  woken when an engine has stored something; Signal::set and add (wake) wake engines that poll the word
+//                                        parks when idle (no CPU); retries a pending poll at growing intervals
+//   Signal::sleep  <---  woken after a store by an engine; Signal::set and add (wake) wake engines that poll the word
 //
-// One thread for each engine that has a queue; it serves the engine's queues in turn. In adversarial mode a poll that waits
-// may keep the engine from its other queues. After its last packet an engine looks for more for some microseconds, then
-// parks. Wake-ups come from RingMemory::wake. A program that stores the doorbell itself and does not call it (a raw
-// protocol) is served too: a patrol looks at all doorbells, at least every `patrol`, and engines found so look more often
-// for a while. A polled word is seen at once when an engine or a host's Signal::set has stored it, and within a millisecond
-// when a program has stored it by its address.
+// Each engine that has a queue has one thread, which serves the engine's queues in turn. In adversarial mode a pending
+// poll may keep the engine from its other queues. After its last packet an engine spins for some microseconds, then
+// parks. RingMemory::wake wakes it. A program that stores the doorbell itself and does not call `wake` (a raw protocol)
+// is served too: a patrol checks all doorbells, at least every `patrol`, and an engine for which it finds work checks
+// its own more often for a while. An engine sees a polled word at once if an engine or Signal::set stored it, and
+// within a millisecond if a program stored it by its address.
 //
-// Memory is real: GPU memory and host memory are pages of this process, a VA is the host's address unless `va_base` is set.
-// What a request does not cover cannot be touched: behind each allocation lies a hole. Memory that a mask forbids to a GPU
-// faults for its engines. Creation and destruction of a queue forget the doorbells of its GPU, as on hardware: positions
-// come from wptr then.
+// Memory is real: GPU memory and host memory are pages of this process, and a VA is the host's address unless `va_base`
+// is set. An access past the end of an allocation faults: an unmapped gap follows each allocation. Memory that the mask
+// of a request forbids to a GPU faults for the engines of that GPU. Creating or destroying a queue clears the doorbells
+// of its GPU, as on hardware: engines then take their positions from wptr.
 //
-// A fault stops its queue, and no other; wait_fault tells. What hardware would show instead: engine/fault.hpp. Destroying
-// queues, memory or the device with work in flight is safe: when a queue's destructor returns, the engine touches nothing.
-// Handles may outlive the device; nothing executes any more.
+// A fault stops its queue and no other; wait_fault reports it. engine/fault.hpp says what hardware would do instead.
+// Destroying queues, memory or the device with work in flight is safe: when a queue's destructor returns, the engine
+// touches nothing. Handles may outlive the device, but then nothing executes.
 //
-// After fork the child has memory and handles but no engines: creating there is an error, nothing executes, destructors
-// leave everything to the parent, waits end at their deadlines. Open a new device.
+// After fork the child has memory and handles but no engines: creating anything there is an error, nothing executes,
+// destructors leave everything to the parent, and waits end at their deadlines. Open a new device there.
 //
-// Thread-safe as Device is. Errors: Diagnostics as Device has them, and from open.
+// Thread-safe, as Device is. Errors: those of Device, and Diagnostics from open.
 #include "sdma/device/device.hpp"
 #include "sdma/engine/pipeline.hpp"
 #include "sdma/trace/trace.hpp"
@@ -48,20 +48,20 @@ class SoftNode;
 
 struct SoftOptions {
   std::uint32_t gpus = 8;              ///< MI300X, 1 to 8
-  std::optional<Topology> topology{};  ///< another node: up to 64 GPUs; `gpus` is not looked at
+  std::optional<Topology> topology{};  ///< another node: up to 64 GPUs; `gpus` is then ignored
   Ordering ordering = Ordering::strict;
-  std::uint64_t seed = 0;    ///< of rocr and adversarial; threads are not repeatable, choices are
+  std::uint64_t seed = 0;    ///< for rocr and adversarial: makes choices repeatable, but not the timing of threads
   GpuVa va_base{};           ///< VAs count up from here and differ from host addresses; 0: they are the same
   trace::Recorder* trace{};  ///< not owned; must outlive the device and its queues. Null: no trace
-  std::chrono::milliseconds patrol{50};  ///< until a doorbell that nobody announced is seen, at most; 0: never
+  std::chrono::milliseconds patrol{50};  ///< the longest time until a doorbell without `wake` is seen; 0: never seen
 };
 
-/// What has gone through one engine since the device was opened, queues that are gone included.
+/// What one engine has done since the device was opened, including queues that no longer exist.
 struct EngineCounters {
   GpuId gpu{};
   EngineId engine{};
   std::uint64_t packets{}, bytes{};  ///< bytes: stored by copies, fills and writes
-  std::uint64_t doorbells{};         ///< as the engine saw them: several may have become one
+  std::uint64_t doorbells{};         ///< as the engine saw them: it may see several as one
 };
 
 class SoftDevice final : public Device {
@@ -82,9 +82,9 @@ class SoftDevice final : public Device {
   Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
   Result<Clock> clock(GpuId) const noexcept override;
 
-  /// Engines that have or had a queue, by GPU and engine.
+  /// The counters of all engines that have or had a queue, by GPU and engine.
   std::vector<EngineCounters> counters() const;
-  /// Faults that nobody took while 4096 others waited for wait_fault. `fault(queue)` knows them still.
+  /// How many faults were dropped because 4096 others were waiting for wait_fault. `fault(queue)` still reports them.
   std::uint64_t lost_faults() const noexcept;
 
  private:

@@ -1,22 +1,23 @@
 #pragma once
-// The kernel's description of a node: the files below /sys/devices/virtual/kfd/kfd/topology, read and written.
+// Reads and writes the kernel's description of a node: the files under /sys/devices/virtual/kfd/kfd/topology.
 //
-//   auto files = *read_sysfs();                       // this machine's; any directory that holds such a tree
-//   SysfsNode node = *from_sysfs(files);              // node.topology, and what a driver needs to reach each GPU
+//   auto files = *read_sysfs();                       // this machine's, or those of any directory with such a tree
+//   SysfsNode node = *from_sysfs(files);              // node.topology, and what a driver needs to address each GPU
 //   auto again = to_sysfs(node);                      // *from_sysfs(again) == node, links in the order of their sources
 //
 //   generation_id, system_properties
 //   nodes/0/{gpu_id,name,properties,mem_banks/0/properties,io_links/0/properties}      a CPU: gpu_id is 0
 //   nodes/1/{...,caches/0/properties}                                                  a GPU
 //
-// The files are a map from path to text, so that a tree can lie in memory (a software node shows one that is nowhere on
-// disk), in a test, or in a bug report. Nodes without processors and without SIMDs (bridges, hidden GPUs) are passed over:
-// `kfd_node` keeps the kernel's numbers, the Topology counts CPUs and GPUs from 0.
+// The files are a map from path to text, so that a tree can lie in memory (a software node presents one that does not
+// exist on disk), in a test, or in a bug report. Nodes with neither processors nor SIMDs (bridges, hidden GPUs) are
+// skipped: `kfd_node` keeps the kernel's numbers, and the Topology numbers CPUs and GPUs from 0.
 //
-// One direction of a link is one io_links or p2p_links entry at its source. Rates are `max_bandwidth`, 64-bit atomics the
-// absence of flag bit 3. Names: the kernel has none for a socket and "ip discovery" for an MI300X; the device id says which.
+// Each direction of a link is one io_links or p2p_links entry at its source. Its rate is `max_bandwidth`; it carries
+// 64-bit atomics if flag bit 3 is clear. The kernel has no name for a socket, and calls an MI300X "ip discovery": its
+// name here comes from the device id.
 //
-// Plain functions over values: any thread. They allocate. Errors: a Diagnostic that names the file.
+// Pure functions of values: any thread. They allocate. Errors: a Diagnostic that names the file.
 #include "sdma/device/topology.hpp"
 
 #include <cstdint>
@@ -30,22 +31,22 @@ inline namespace v0 {
 
 inline constexpr std::string_view kSysfsTopology = "/sys/devices/virtual/kfd/kfd/topology";
 
-/// Path below the topology directory -> content.
+/// Maps a path relative to the topology directory to the file's content.
 using SysfsFiles = std::map<std::string, std::string, std::less<>>;
 
-/// What a driver needs of a GPU beyond its place in the Topology. Same order as Topology::gpus.
+/// What a driver needs to know about a GPU, in addition to the Topology. Same order as Topology::gpus.
 struct SysfsGpu {
   std::uint32_t kfd_node{};      ///< N of nodes/N
-  std::uint32_t gpu_id{};        ///< the kernel's name for it in ioctls, never 0
+  std::uint32_t gpu_id{};        ///< identifies it in ioctls; never 0
   std::uint32_t render_minor{};  ///< of /dev/dri/renderD
   std::uint32_t device_id{};     ///< PCI
   std::uint32_t location_id{};   ///< PCI bus << 8 | device << 3 | function
   std::uint32_t domain{};        ///< PCI
   std::uint64_t unique_id{};
-  std::uint64_t hive_id{};  ///< equal among GPUs that xGMI connects, 0: none
+  std::uint64_t hive_id{};  ///< equal for GPUs that xGMI connects; 0: none
   std::uint32_t xcc{};      ///< compute dies of this partition
   std::uint32_t compute_units{};
-  std::uint32_t firmware{};  ///< of the command processor
+  std::uint32_t firmware{};  ///< version of the command processor's firmware
   std::uint32_t sdma_firmware{};
   friend bool operator==(const SysfsGpu&, const SysfsGpu&) = default;
 };
@@ -58,18 +59,18 @@ struct SysfsNode {
   friend bool operator==(const SysfsNode&, const SysfsNode&) = default;
 };
 
-/// The tree of a node. Numbers of the kernel that are not in it (caches, clocks, wave limits) are those of an MI300X, or,
+/// The tree of a node. Numbers that a SysfsNode does not hold (caches, clocks, wave limits) are those of an MI300X, or,
 /// for gfx90a, of one die of an MI250X.
 SysfsFiles to_sysfs(const SysfsNode&);
 
-/// A node as a software node shows it: CPUs first, then GPUs, ids and minors made up and always the same; links in the
-/// order of their sources.
+/// The node that a software node presents for this topology: CPUs first, then GPUs, with made-up ids and minor numbers
+/// that are always the same, and links in the order of their sources.
 SysfsNode numbered(const Topology&, std::uint32_t cores_each_cpu = 1);
 
 /// The node that the files describe.
 Result<SysfsNode, Diagnostic> from_sysfs(const SysfsFiles&);
 
-/// All files below `directory` that from_sysfs looks at. An error if there is no such tree.
+/// All files under `directory` that from_sysfs uses. An error if there is no such tree.
 Result<SysfsFiles, Diagnostic> read_sysfs(std::string_view directory = kSysfsTopology);
 
 }  // namespace v0

@@ -1,19 +1,20 @@
 #pragma once
 // A node as a value: its GPUs, its processors, the links between them, and which engine drives which link.
 //
-//   Topology node = *mi300x();                              // eight of them, fully connected, two sockets
+//   Topology node = *mi300x();                              // eight GPUs, fully connected, two sockets
 //   EngineId e = *node.engine_for(GpuId{0}, GpuId{2});      // 12: the engine that the kernel driver recommends
 //   std::string text = to_json(node);                       // *topology_from_json(text) == node
 //
 //   src\dst   0   1   2   3 ...        engines 0, 1    face the host (PCIe)
 //      0      -  14  12   2            engines 2 to 15 face the xGMI links
-//      1     14   -   2  10            8 queues an engine
+//      1     14   -   2  10            8 queues per engine
 //
-// One engine sustains about the rate of one link, and any other than the recommended one is markedly slower, so a schedule
-// asks `engine_for` and not its own arithmetic. The table is not symmetric: 0 to 2 is 12, 2 to 0 is 10.
+// One engine sustains about the rate of one link, and an engine other than the recommended one is markedly slower. So
+// call `engine_for` and do not compute an engine yourself. The table is not symmetric: 0 to 2 is 12, 2 to 0 is 10.
 //
-// Plain values that allocate, nothing shared: one thread writes, or many read. Where they come from (a preset, a JSON file,
-// the kernel's /sys) does not show. Errors: Diagnostic for JSON that is no node, Errc::bad_argument for a GPU that is none.
+// Plain values that allocate and share nothing: one thread may write, or many may read. A Topology is the same whether
+// it comes from a preset, a JSON file or the kernel's /sys. Errors: a Diagnostic if JSON does not describe a node,
+// Errc::bad_argument if there is no such GPU.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
@@ -38,8 +39,8 @@ struct Gpu {
   std::string name{};
   std::uint32_t gfx{};  ///< as the kernel counts: major * 10000 + minor * 100 + stepping; 90402 is gfx942
   std::uint64_t memory_bytes{};
-  std::uint32_t host_engines{};  ///< the first ones: they face the host
-  std::uint32_t xgmi_engines{};  ///< those behind them: they face other GPUs
+  std::uint32_t host_engines{};  ///< engines 0 to host_engines - 1 face the host
+  std::uint32_t xgmi_engines{};  ///< the next engines face other GPUs
   std::uint32_t queues_per_engine{};
   std::uint32_t engines() const noexcept { return host_engines + xgmi_engines; }
   friend bool operator==(const Gpu&, const Gpu&) = default;
@@ -55,7 +56,7 @@ struct End {
   friend bool operator==(const End&, const End&) = default;
 };
 
-/// What a link is made of. The numbers are the kernel's, which knows more kinds than matter here.
+/// The type of a link. The numbers are the kernel's, which has more types than matter here.
 enum class LinkType : std::uint8_t { other = 0, pcie = 2, xgmi = 11 };
 constexpr std::string_view name(LinkType t) noexcept {
   return t == LinkType::pcie ? "pcie" : t == LinkType::xgmi ? "xgmi" : "other";
@@ -65,17 +66,17 @@ constexpr std::string_view name(LinkType t) noexcept {
 struct Link {
   End from{}, to{};
   LinkType type = LinkType::other;
-  std::uint32_t mb_per_s{};  ///< raw, this direction, in 10^6 bytes; 0: unknown
+  std::uint32_t mb_per_s{};  ///< raw rate of this direction, in 10^6 bytes; 0: unknown
   bool atomics_64{};         ///< an engine of `from` can add to a word of `to`
   std::uint64_t
-      engine_mask{};  ///< bit n: engine n of the GPU at `from` (of `to`, where `from` is a CPU) is recommended; 0: none
+      engine_mask{};  ///< bit n: engine n of the GPU at `from` (of `to`, if `from` is a CPU) is recommended; 0: none
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-/// Which way bytes go between a GPU and its host.
+/// The direction of bytes between a GPU and its host.
 enum class HostDirection : std::uint8_t { to_host, from_host };
 
-/// How an engine says that it is done.
+/// How an engine signals completion.
 enum class Completion : std::uint8_t { fence, atomic };
 
 struct Topology {
@@ -84,34 +85,35 @@ struct Topology {
   std::vector<Gpu> gpus{};
   std::vector<Link> links{};
 
-  /// The direct link, null where there is none.
+  /// The direct link; null if there is none.
   const Link* link(End from, End to) const noexcept;
-  /// The engine of `src` that copies to `dst`: the lowest that the link recommends, or, where it recommends none, the first
-  /// xGMI engine. For src == dst, engine 0. bad_argument: no such GPU, or one without engines.
+  /// The engine of `src` for copies to `dst`: the lowest that the link recommends, or the first xGMI engine if it
+  /// recommends none. For src == dst, engine 0. bad_argument: there is no such GPU, or it has no engines.
   Result<EngineId> engine_for(GpuId src, GpuId dst) const noexcept;
   /// The host-facing engine of `g` for one direction, so that both directions can run at once: 0 to the host, 1 from it.
   Result<EngineId> engine_for(GpuId g, HostDirection) const noexcept;
 
-  /// What an engine of `by` may raise a word with that lies in `where`'s memory (nullopt: the host's): atomic if each link
-  /// between them carries 64-bit atomics. Within a GPU it always is.
+  /// How an engine of `by` can signal a word in the memory of `where` (nullopt: the host's): by an atomic if every link
+  /// between them carries 64-bit atomics. Within one GPU it always can.
   Completion completion(GpuId by, std::optional<GpuId> where) const noexcept;
 
   friend bool operator==(const Topology&, const Topology&) = default;
 };
 
-/// A node of `n` MI300X, each one partition (SPX), fully connected over xGMI: 1 to 8, the first n of a full node. GPUs 0 to 3
-/// hang on one socket, 4 to 7 on the other; rates are the links' raw ones.
+/// A node of `n` MI300X, the first n of a full node: 1 to 8, each one partition (SPX), fully connected over xGMI. GPUs
+/// 0 to 3 are on one socket, 4 to 7 on the other; rates are the links' raw rates.
 Result<Topology, Diagnostic> mi300x(std::uint32_t n = 8);
 
-/// Indented JSON, one link a line.
+/// Indented JSON, one link per line.
 std::string to_json(const Topology&);
-/// The node that `text` describes; `file` is what errors call it. Refuses unknown keys and links to what is not there.
+/// The node that `text` describes. `file`: the name of the text in errors. Refuses unknown keys, and links whose ends
+/// do not exist.
 Result<Topology, Diagnostic> topology_from_json(std::string_view text, std::string_view file = "topology");
 
 /// For people: GPUs, engines, links, and the recommended engine of each pair. Ends with a newline.
 std::string to_table(const Topology&);
 
-/// "gfx942" of 90402.
+/// "gfx942" for 90402.
 std::string gfx_name(std::uint32_t gfx);
 
 }  // namespace v0

@@ -20,11 +20,11 @@
 // leaves unwritten, become NOPs.
 //
 //   Ring<Producers::one>    one thread at a time; slots must be published in the order of reserve (asserted)
-//   Ring<Producers::many>   any threads, with up to kOpenSlots slots open at once. The engine sees slots in the order of
-//                           reserve. `publish` never waits for a slower thread: the thread that completes the slot at
-//                           the front rings the doorbell for it and for all complete slots that follow. Doorbell values
-//                           never go backwards. A slot that is never published blocks all later ones: to abandon a
-//                           slot, call publish(slot, 0)
+//   Ring<Producers::many>   any threads, with up to kOpenSlots slots open at once. The engine sees slots in the order
+//                           of reserve. `publish` never waits for a slower thread: the thread that completes the slot
+//                           at the front rings the doorbell for it and for all complete slots that follow. Doorbell
+//                           values never go backwards. A slot that is never published blocks all later ones: to
+//                           abandon a slot, call publish(slot, 0)
 //
 // rptr tells, with a delay, what the engine has consumed; it never tells what has completed. Completion is a fence or
 // an atomic. The engine may have prefetched published dwords, so they are never changed. After a fork only one of the

@@ -1,5 +1,5 @@
 #pragma once
-// The linker: a schedule on a device, ready to be submitted, again and again.
+// The linker: binds a schedule to a device, so that it can be submitted any number of times.
 //
 //   auto bound = bind(schedule, device, {.gpus = {GpuId{2}, GpuId{3}}});         // gpu0 is GPU 2, gpu1 is GPU 3
 //   if (!bound) for (const auto& e : bound.error()) puts(to_string(e).c_str());
@@ -11,18 +11,18 @@
 //   link space                                   device
 //   buffer k  (k + 1) << 40         ------->     allocated, aligned as declared, for the GPUs of `map`
 //   signal k                        ------->     a word of its own, in the memory of its place
-//   at=0x...  a fixed address       ------->     memory that the caller has there, and gives: BindOptions::given
-//   queue     peer=gpu3 | engine=2  ------->     the engine that the topology recommends | that one; a ring
-//   packets   address fields        ------->     moved, once
-//             values with an epoch  ------->     stored at each submit; a queue without them is copied as it is
+//   at=0x...  a fixed address       ------->     memory that the caller provides at this address: BindOptions::given
+//   queue     peer=gpu3 | engine=2  ------->     a ring on the engine that the topology recommends | on engine 2
+//   packets   address fields        ------->     relocated once
+//             values with an epoch  ------->     stored at each submit; a queue without them is copied unchanged
 //
-// Epochs. `submit` counts: the n-th of a queue is its epoch n. Whatever does not fit its field any more (a poll compares 32
-// bits and knows no wrap) is Errc::epoch_overflow, and nothing is published. `restart` begins again at epoch 0 with the
-// signals' first values: when everything is over, which the caller has seen.
+// Epochs. The n-th submit of a queue is its epoch n. If a value of that epoch does not fit its field (a poll compares
+// 32 bits and does not wrap), submit returns Errc::epoch_overflow and publishes nothing. `restart` begins again at
+// epoch 0 and stores the signals' initial values: call it only after you have seen that everything is complete.
 //
-// Threads: any thread may submit, set and read; submissions of one queue take turns. bind and restart are control.
-// Errors: bind gives Diagnostics, the schedule's own problems first; submit an Errc. Ends: queues first, then signals and
-// memory; it does not drain (queue/queue.hpp). The device outlives the Bound.
+// Threads: any thread may submit, set and read; submits of one queue are serialised. bind and restart are control path.
+// Errors: bind returns Diagnostics, the schedule's own problems first; submit returns an Errc. Destruction destroys the
+// queues first, then signals and memory; it does not drain (queue/queue.hpp). The device must outlive the Bound.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/device/device.hpp"
@@ -39,13 +39,13 @@ namespace sdma {
 inline namespace v0 {
 
 struct BindOptions {
-  /// Memory that the caller keeps until the Bound has ended.
+  /// Memory that the caller keeps until the Bound is destroyed.
   struct Given {
     GpuVa va{};
     std::span<std::byte> host{};  ///< the same bytes, as the host sees them
   };
-  std::vector<GpuId> gpus{};  ///< the device's GPU for each of the schedule's; empty: the same numbers
-  /// Where buffers and signals with a fixed `at` lie. A run fills such a buffer only if its `init` says so.
+  std::vector<GpuId> gpus{};  ///< the device's GPU for each GPU of the schedule; empty: the same numbers
+  /// The memory of buffers and signals with a fixed `at`. A run fills such a buffer only if its `init` says so.
   std::vector<Given> given{};
 };
 
@@ -60,41 +60,42 @@ class Bound {
   const Schedule& schedule() const noexcept;
   Device& device() const noexcept;
 
-  /// Where a link address is now; any other address is itself.
+  /// The device address of an address in link space; any other address is returned unchanged.
   GpuVa address(GpuVa link) const noexcept;
-  /// "gpu1.buf[64K]" of an address on the device, "" if it is none of this schedule's.
+  /// "gpu1.buf[64K]" for an address on the device, "" if the schedule has nothing there.
   std::string name(GpuVa) const;
-  /// A buffer's bytes, or some of them, as the host sees them. Requires a range of the schedule.
+  /// The bytes of a buffer, or some of them, as the host sees them. Requires a range of the schedule.
   std::span<std::byte> bytes(const Schedule::Range&) const noexcept;
 
-  /// A signal's word for sync/wait.hpp. Requires one of 64 bits, or one without `at`.
+  /// A signal's word for sync/wait.hpp. The signal must have 64 bits, or no `at`.
   const Signal& signal(std::size_t) const noexcept;
-  /// Its value, acquired: 32 or 64 bits.
+  /// The value of a signal, 32 or 64 bits, loaded with acquire.
   std::uint64_t value(std::size_t) const noexcept;
-  /// Releases what this thread wrote before.
+  /// Stores the value of a signal, and releases what this thread wrote before.
   void set(std::size_t, std::uint64_t) const noexcept;
 
   Ring<Producers::many>& ring(std::size_t queue) const noexcept;
   const Queue& queue(std::size_t) const noexcept;
-  /// The packets of a queue, moved; epochs as of the last submit.
+  /// The packets of a queue, relocated, with the epoch values of the last submit.
   std::span<const std::uint32_t> packets(std::size_t queue) const noexcept;
 
-  /// Publishes the queue's packets with one doorbell (as many as it takes, where they are more than half the ring) and
-  /// returns its new epoch. timed_out: the ring had no room until then; nothing, or a part, is published. epoch_overflow:
-  /// a value of this epoch does not fit.
+  /// Publishes the queue's packets with one doorbell (with several if they fill more than half the ring) and returns
+  /// the queue's new epoch. timed_out: the ring had no room before the deadline; nothing, or only a part, was
+  /// published. epoch_overflow: a value of this epoch does not fit.
   Result<std::uint64_t> submit(std::size_t queue, Deadline) const noexcept;
-  /// How often it was submitted since bind or restart.
+  /// How many times the queue was submitted since bind or restart.
   std::uint64_t epoch(std::size_t queue) const noexcept;
-  /// Goes on counting from here: the next submit is epoch `n` + 1. Requires that nobody submits.
+  /// Sets the epoch: the next submit is epoch `n` + 1. No thread may submit meanwhile.
   void set_epoch(std::size_t queue, std::uint64_t n) const noexcept;
-  /// Epochs to 0, signals to their first values, when every engine has read all that was published. timed_out.
+  /// Waits until every engine has read everything that was published, then sets epochs to 0 and signals to their
+  /// initial values. timed_out: an engine had not read everything by the deadline.
   Errc restart(Deadline) const noexcept;
 
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// Allocates, creates and moves everything, or says what cannot be.
+/// Allocates memory, creates signals and queues, and relocates packets; or says what is not possible.
 Result<Bound, std::vector<Diagnostic>> bind(const Schedule&, Device&, const BindOptions& = {});
 
 }  // namespace v0

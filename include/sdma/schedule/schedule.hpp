@@ -1,5 +1,6 @@
 #pragma once
-// Many queues as one object: buffers, signals and queues by name, what host threads do, and what must be true afterwards.
+// Many queues as one object: buffers, signals and queues by name, the actions of host threads, and what must be true in
+// the end.
 //
 //   Schedule s{.gpus = 2};
 //   const GpuVa in = s.add_buffer({.place = Place::gpu(0), .name = "in", .bytes = 64 << 10, .init = Init::random});
@@ -11,19 +12,24 @@
 //   s.expect_equal({out, 64 << 10}, {in, 64 << 10});
 //   bind(s, device), run(...)                                                      // schedule/bind.hpp, schedule/run.hpp
 //
-// A schedule is an object file. Addresses in it are those of link space, and packets are ordinary packets:
+// A schedule is like an object file. Its packets are ordinary packets, and the addresses in them are in link space:
 //
-//   buffer k    (k + 1) << 40            so `out + 4096` is a GpuVa like any other, and a packet that holds it is moved
-//   signal k    1 << 63 | (k + 1) << 40  when the schedule is bound to a device. Any other address stays as it is.
+//   buffer k    (k + 1) << 40
+//   signal k    1 << 63 | (k + 1) << 40
 //
-// Epochs. A queue may be submitted again and again; `epoch` is how many times it has been, from 1. A value of a packet may be
-// a * epoch + b: q.put<&PollMem::reference>(PollMem{.addr = go, .func = Compare::ge}, kEpoch). In `dwords` the bits of such a
-// field are zero, and `epochs` says what they become. A queue without epochs has constant packets, whatever its epoch.
+// So `out + 4096` is a GpuVa like any other, and binding the schedule to a device relocates the packets that hold it.
+// An address outside of link space stays as it is.
 //
-// All of it is plain data, to be read and compared: text.hpp prints it, bind.hpp links it. References that add_queue and
-// add_host return stay good. Values: one thread writes, or many read. Allocates; throws nothing but what the allocator does.
-// Errors: a packet that no engine would take is left out and named by `problems`, and so is what contradicts itself;
-// nothing is bound or run while there are problems.
+// Epochs. A queue may be submitted any number of times; its epoch is the number of the submit, from 1. A value in a
+// packet may be a * epoch + b: q.put<&PollMem::reference>(PollMem{.addr = go, .func = Compare::ge}, kEpoch). In
+// `dwords` the bits of such a field are zero, and `epochs` says what they become. The packets of a queue without epoch
+// values never change.
+//
+// All of it is plain data, to be read and compared: text.hpp prints it, bind.hpp links it. References that add_queue
+// and add_host return stay valid. Values: one thread may write, or many may read. Allocates, and throws only what the
+// allocator throws.
+// Errors: a packet that no engine would accept is left out, and `problems` names it; `problems` also names
+// contradictions. A schedule with problems cannot be bound or run.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/packets/registry.hpp"
 #include "sdma/stream/reader.hpp"
@@ -59,9 +65,9 @@ struct EpochValue {
   std::int64_t factor{}, constant{};
   constexpr EpochValue() = default;
   constexpr EpochValue(std::int64_t f, std::int64_t c) noexcept : factor(f), constant(c) {}
-  /// A number is a value that no epoch changes; 64 bits of it count, whatever their sign.
+  /// A plain number does not depend on the epoch. Its 64 bits are used as they are, signed or unsigned.
   template <std::integral T> constexpr EpochValue(T c) noexcept : constant(static_cast<std::int64_t>(c)) {}
-  /// 64 bits, two's complement: what is beyond them is lost.
+  /// 64 bits, two's complement; wraps on overflow.
   constexpr std::uint64_t at(std::uint64_t epoch) const noexcept {
     return static_cast<std::uint64_t>(factor) * epoch + static_cast<std::uint64_t>(constant);
   }
@@ -77,8 +83,8 @@ inline constexpr EpochValue kEpoch{1, 0};
 
 /// What a buffer holds before the run.
 enum class Init : std::uint8_t {
-  poison,  ///< every byte kPoison: what nobody has written
-  random,  ///< by the seed of the run and the number of the buffer
+  poison,  ///< every byte is kPoison, which marks bytes that nothing has written
+  random,  ///< depends on the seed of the run and the number of the buffer
   zero,
 };
 inline constexpr std::uint8_t kPoison = 0xdb;
@@ -86,11 +92,11 @@ inline constexpr std::uint8_t kPoison = 0xdb;
 struct Schedule {
   struct Buffer {
     Place place{};
-    std::string name{};           ///< letters, digits, _; no digit first
+    std::string name{};           ///< letters, digits and _; does not begin with a digit
     std::uint64_t bytes{};        ///< 1 to 2^40
-    std::uint64_t alignment = 1;  ///< what packets rely on, in bytes: a power of two
-    std::optional<GpuVa> at{};    ///< an alias of other bytes (link space), or a fixed address that only names a dump's
-    std::vector<Place> map{};     ///< the GPUs that may touch it; empty: all. The host always fills and reads it
+    std::uint64_t alignment = 1;  ///< in bytes, a power of two: the alignment that packets rely on
+    std::optional<GpuVa> at{};    ///< in link space: an alias of other bytes; otherwise a fixed address, as in a dump
+    std::vector<Place> map{};     ///< the GPUs that may access it; empty: all. The host always fills and reads it
     Init init = Init::poison;
     friend bool operator==(const Buffer&, const Buffer&) = default;
   };
@@ -99,7 +105,7 @@ struct Schedule {
   struct Signal {
     Place place{};
     std::string name{};
-    std::uint64_t value{};      ///< to begin with
+    std::uint64_t value{};      ///< the initial value
     std::uint32_t bits = 64;    ///< 32 or 64
     std::optional<GpuVa> at{};  ///< as Buffer::at
     friend bool operator==(const Signal&, const Signal&) = default;
@@ -107,28 +113,29 @@ struct Schedule {
 
   /// A field of a packet that depends on the epoch.
   struct EpochField {
-    std::size_t packet{};      ///< its first dword in Queue::dwords
-    std::string_view field{};  ///< its name, out of the registry
+    std::size_t packet{};      ///< index of the packet's first dword in Queue::dwords
+    std::string_view field{};  ///< the name of the field, from the registry
     EpochValue value{};
     friend bool operator==(const EpochField&, const EpochField&) = default;
   };
 
-  /// An engine's work. `put` and the like append; what is refused is said by problems().
+  /// The packets for one engine. `put`, `copy` and the like append; problems() reports what they refuse.
   struct Queue {
     Place place{};  ///< a GPU
     std::string name{};
-    std::optional<Place> peer{};  ///< the engine that the node recommends for it; else `engine`
+    std::optional<Place> peer{};  ///< selects the engine that the node recommends for this peer; none: `engine`
     std::uint32_t engine{};
     std::uint64_t ring_bytes{};           ///< 0: bind chooses
     std::vector<std::uint32_t> dwords{};  ///< in link space
     std::vector<EpochField> epochs{};     ///< in the order of their packets
-    std::string refused{};                ///< the first packet that was not taken, "" if all were
+    std::string refused{};                ///< the first packet that was refused, "" if none was
 
     template <Packet P> Queue& put(const P& p) {
       return add(
           length(p), [&](Writer& w) { return w.put(p); }, layout<P>.name);
     }
-    /// A packet one value of which is a * epoch + b. `Member` is a value: PollMem::reference, Fence::value, Atomic::value.
+    /// Appends a packet in which one value is a * epoch + b. `Member` is that value: PollMem::reference, Fence::value,
+    /// Atomic::value.
     template <auto Member> Queue& put(typename Field<Member>::Owner p, EpochValue v) {
       p.*Member = {};
       const auto before = dwords.size();
@@ -136,7 +143,7 @@ struct Schedule {
       if (dwords.size() != before) mark(before, detail_name<Member>(), v);
       return *this;
     }
-    /// Long ones become several packets, as Writer makes them.
+    /// A long copy becomes several packets, as with Writer.
     Queue& copy(const Writer::Copy& c) {
       return add(
           dwords_for<CopyLinear>(c.bytes, c.chunk), [&](Writer& w) { return w.copy(c); }, "copy");
@@ -184,12 +191,12 @@ struct Schedule {
     void refuse(std::string_view what, Errc);
   };
 
-  /// What a host thread does next.
+  /// One action of a host thread.
   struct Action {
     enum class Kind : std::uint8_t { submit, set, wait, repeat };
     Kind kind{};
-    std::vector<std::size_t> queues{};  ///< submit: indices, in this order, a doorbell each
-    GpuVa signal{};                     ///< set, wait: in link space
+    std::vector<std::size_t> queues{};  ///< submit: indices of queues, submitted in this order, one doorbell each
+    GpuVa signal{};                     ///< set, wait: an address in link space
     Compare func = Compare::eq;         ///< wait
     EpochValue value{};                 ///< set, wait; the epoch is the round of the innermost repeat, from 1
     std::uint64_t rounds{};             ///< repeat
@@ -197,15 +204,15 @@ struct Schedule {
     friend bool operator==(const Action&, const Action&) = default;
   };
 
-  /// Appends actions; refers to the schedule, which must stay where it is meanwhile.
+  /// Appends actions. Refers to the schedule, which must stay at its address meanwhile.
   class Script {
    public:
     Script(const Schedule& s, std::vector<Action>& to) noexcept : schedule_(s), to_(to) {}
     Script& submit(const Queue&);  ///< a queue of this schedule
-    Script& submit_all();          ///< all that there are now
+    Script& submit_all();          ///< all queues that the schedule has now
     Script& set(GpuVa signal, EpochValue);
     Script& wait(GpuVa signal, Compare, EpochValue);
-    /// `fn(Script&)` appends what is done in each round.
+    /// `fn(Script&)` appends the actions of each round.
     template <class Fn> Script& repeat(std::uint64_t rounds, Fn fn) {
       Action a{.kind = Action::Kind::repeat, .rounds = rounds};
       Script inner{schedule_, a.body};
@@ -234,9 +241,9 @@ struct Schedule {
   /// Checked when all host threads have ended.
   struct Expectation {
     enum class Kind : std::uint8_t {
-      bytes,    ///< `left` holds what `right` holds: now, or, with `old`, before anything ran
+      bytes,    ///< `left` holds what `right` holds now; with `old`, what `right` held before anything ran
       value,    ///< the signal at `left` holds `value`
-      finding,  ///< a checker must report `rule`; such a schedule is never run
+      finding,  ///< the checker must report `rule`; such a schedule is never run
     };
     Kind kind{};
     Range left{}, right{};
@@ -253,7 +260,7 @@ struct Schedule {
   std::deque<Host> hosts{};
   std::vector<Expectation> expectations{};
 
-  /// Where the buffer begins, in link space.
+  /// Returns the address of the buffer's first byte, in link space.
   GpuVa add_buffer(Buffer);
   GpuVa add_signal(Signal);
   Queue& add_queue(Queue);
@@ -270,29 +277,30 @@ inline constexpr std::uint64_t kLinkStride = std::uint64_t{1} << 40, kLinkSignal
 constexpr GpuVa link_buffer(std::size_t k) noexcept { return GpuVa{(k + 1) * kLinkStride}; }
 constexpr GpuVa link_signal(std::size_t k) noexcept { return GpuVa{kLinkSignals + (k + 1) * kLinkStride}; }
 
-/// A buffer or a signal, and a place in it.
+/// A buffer or a signal, and an offset in it.
 struct Located {
   bool signal{};
   std::size_t index{};
-  std::uint64_t offset{};  ///< may be the symbol's end
+  std::uint64_t offset{};  ///< in bytes; may be the end of the symbol
 };
-/// What a link address means; nothing if it is no buffer's and no signal's.
+/// The symbol at a link address; nullopt if the address belongs to no buffer and no signal.
 std::optional<Located> locate(const Schedule&, GpuVa);
 /// "gpu1.buf", "host.done".
 std::string name_of(const Schedule&, const Located&);
 std::uint64_t bytes_of(const Schedule&, const Located&);
-/// "gpu1.buf[64K]"; "" where locate finds nothing.
+/// "gpu1.buf[64K]"; "" if locate finds nothing.
 std::string name_of(const Schedule&, GpuVa);
 
-/// The values of a packet's fields at an epoch: where all of them fit, their bits are stored in `dwords`, a copy of
-/// Queue::dwords (moved or not). Else nothing is stored, and the field that does not fit is returned: nothing is truncated.
+/// Stores the epoch values of a queue into `dwords`, a copy of Queue::dwords, relocated or not. If one of the values
+/// does not fit its field, stores nothing and returns that field: nothing is truncated. Returns null on success.
 const Schedule::EpochField* store_epoch(const Schedule::Queue&, std::uint64_t epoch, std::span<std::uint32_t> dwords);
 
-/// What is wrong with a schedule: nothing, if it came out of a text. Names, places and GPUs that do not exist, packets that
-/// touch bytes outside of their symbol, packets that were refused, actions and expectations that make no sense.
+/// What is wrong with a schedule; empty for one that was parsed from text. Reports names, places and GPUs that do not
+/// exist, packets that access bytes outside of their symbol, packets that were refused, and actions and expectations
+/// that make no sense.
 std::vector<Diagnostic> problems(const Schedule&);
 
-/// Does the schedule say that a checker must find something? Then it is not to be run.
+/// Does the schedule expect a finding from the checker? Such a schedule must not be run.
 bool expects_finding(const Schedule&);
 
 }  // namespace v0

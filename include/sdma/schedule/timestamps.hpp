@@ -1,24 +1,27 @@
 #pragma once
-// The timeline of a schedule on hardware, whose engines record nothing: TIMESTAMP packets between its packets.
+// Records the timeline of a schedule on hardware. Hardware engines record nothing themselves, so this inserts TIMESTAMP
+// packets between the schedule's packets.
 //
 //   const TimedSchedule timed = with_timestamps(schedule);
 //   auto bound = bind(timed.schedule, device);
 //   const auto r = run(*bound);
 //   trace::Recorder recorder;
-//   if (record_timestamps(timed, *bound, recorder, Deadline::in(1s)) != Errc::ok) ...    // the recorder has what there is
+//   if (record_timestamps(timed, *bound, recorder, Deadline::in(1s)) != Errc::ok) ...    // the recording is incomplete
 //   trace::save_perfetto(recorder.snapshot(), "run.json");
 //
 //   before   | copy          | atomic          |
 //   timed    T copy          T atomic          T fence         T: TIMESTAMP, each to a word of its own in host memory
 //            '--- one bar ---'--- one bar -----'
 //
-// A bar ends where the next one begins: what an engine overlaps looks as if it followed. A TIMESTAMP is a store more for each
-// packet, so the run is slower by that. The fence says when the words may be read; each round overwrites them, and the last
-// one is recorded. A conditional packet and what it skips are one bar, under the first packet's name.
+// Each bar ends where the next one begins, so packets that an engine overlaps appear one after another. Each packet
+// costs one more store, which makes the run slower. The fence tells when the words may be read; each round overwrites
+// them, and only the last round is recorded. A conditional packet and the packets that it may skip make one bar, under
+// the first packet's name.
 //
-// Events are packet_begin and packet_end in lanes as the software device names them (gpu0, "engine 14 queue 0"), at the
-// positions and with the dwords of the packets as they are without TIMESTAMPs, in nanoseconds of the host's steady clock
-// (Device::clock). A packet that has begun and not ended has no packet_end. Neither call is for hot paths; both allocate.
+// Events are packet_begin and packet_end, in lanes that are named like those of the software device (gpu0, "engine 14
+// queue 0"). They have the positions and dwords that the packets have without TIMESTAMPs, and times in nanoseconds of
+// the host's steady clock (Device::clock). A packet that has begun but not ended has no packet_end. Both calls
+// allocate, and neither is for hot paths.
 #include "sdma/schedule/bind.hpp"
 #include "sdma/trace/trace.hpp"
 
@@ -28,26 +31,27 @@ namespace sdma {
 inline namespace v0 {
 
 struct TimedSchedule {
-  /// Dwords [begin, begin + dwords) of the queue's, and where they have moved to.
+  /// Dwords [begin, begin + dwords) of the original queue, and where they begin in the timed queue.
   struct Bar {
     std::size_t begin{}, dwords{}, moved{};
   };
   struct Queue {
-    std::size_t stamps{};  ///< its buffer: one more word than bars, kApart bytes each
-    std::size_t done{};    ///< its signal
+    std::size_t stamps{};  ///< index of its buffer of timestamps: one more word than bars, kApart bytes each
+    std::size_t done{};    ///< index of its signal
     std::vector<Bar> bars{};
   };
-  static constexpr std::size_t kApart = 32;  ///< bytes: as TIMESTAMP wants its words
+  static constexpr std::size_t kApart = 32;  ///< bytes: the alignment that TIMESTAMP requires
 
-  Schedule schedule{};  ///< buffers, signals, queues, actions and expectations of the first keep their numbers
+  Schedule schedule{};  ///< the original's buffers, signals, queues, actions and expectations keep their numbers
   std::vector<Queue> queues{};
 };
 
-/// Requires a schedule without problems(). What is no packet, or none that can be executed, stays where it is.
+/// Requires a schedule without problems(). Dwords that are not a packet, or not an executable one, stay where they are.
 TimedSchedule with_timestamps(const Schedule&);
 
-/// Adds what the last round of each queue did. timed_out: a queue's words are not all there by then, which is a queue that
-/// stands still; bad_argument: a GPU's clock cannot be read. What is there is recorded all the same.
+/// Records what the last round of each queue did. timed_out: a queue had not stored all its timestamps by the deadline,
+/// so it is stalled; bad_argument: a GPU's clock cannot be read. The timestamps that are there are recorded in any
+/// case.
 Errc record_timestamps(const TimedSchedule&, const Bound&, trace::Recorder&, Deadline);
 
 }  // namespace v0

@@ -1,9 +1,10 @@
 #pragma once
-// A machine to simulate: its topology, and what everything on it costs. Data, so that another node is another file.
+// A machine to simulate: its topology, and what each operation on it costs. It is data: a JSON file describes another
+// node.
 //
-//   MachineDescription m = *mi300x_machine();                       // share/machines/mi300x.json, which the library carries
-//   auto other = machine_from_json(text, "mine.json");              // or one of your own
-//   m.set("engine.poll_ns", 1000);                                  // or a question: what if engines polled faster?
+//   MachineDescription m = *mi300x_machine();                       // share/machines/mi300x.json, part of the library
+//   auto other = machine_from_json(text, "mine.json");              // or a machine of your own
+//   m.set("engine.poll_ns", 1000);                                  // or an experiment: what if engines polled faster?
 //
 //   host thread            PCIe            engine                            xGMI                memory
 //   build_ns a packet      flight_ns  ->   fetch_ns                          flight_ns
@@ -13,11 +14,12 @@
 //   look_ns a wait                         latency_ns until it has landed
 //   atomic_ns a word                       release_ns, poll_ns
 //
-// Rates of links come out of the topology; here is what part of them bytes get. Each parameter says its unit, how uncertain it is
-// and where it comes from: a public fact, "fitted" (to the two tables that docs/simulate.md names), or "assumed".
+// The topology gives the raw rates of links; a parameter here says what fraction of that rate data gets. Each parameter
+// has a unit, an uncertainty and a source: a public fact, "fitted" (to the two tables that docs/simulate.md names), or
+// "assumed".
 //
-// Plain values that allocate; one thread writes, or many read. Errors: a Diagnostic with file, key and what is wrong: a
-// parameter that is missing, unknown, negative, or without a source.
+// Plain values that allocate; one thread may write, or many may read. Errors: a Diagnostic names the file, the key and
+// the problem: a parameter is missing, unknown or negative, or has no source.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/device/topology.hpp"
@@ -30,46 +32,46 @@
 namespace sdma {
 inline namespace v0 {
 
-/// What a machine description says of one thing. Times in ns, rates in bytes per ns (which is GB/s), parts from 0 to 1.
+/// One parameter of a machine. Times are in ns, rates in bytes per ns (which is GB/s), fractions from 0 to 1.
 enum class Cost : std::uint8_t {
-  host_build,         ///< a thread writes one packet into a ring
-  host_group,         ///< and finds the queue, reserves, publishes: once a submit
-  host_doorbell,      ///< the store to the doorbell, until the thread goes on
-  host_store,         ///< a `set`
-  host_look,          ///< a `wait` sees a word that has its value
-  host_atomic,        ///< one word of host memory takes so long for each atomic: they come one after another
+  host_build,         ///< time for a thread to write one packet into a ring
+  host_group,         ///< time to find the queue, reserve and publish: once per submit
+  host_doorbell,      ///< time that the store to the doorbell holds up the thread
+  host_store,         ///< time for a `set`
+  host_look,          ///< time for a `wait` to see that the word has its value
+  host_atomic,        ///< time that one atomic occupies its word in host memory: atomics on one word are serialised
   host_memory,        ///< rate of the host's memory
-  pcie_flight,        ///< one way between host memory and an engine
-  pcie_efficiency,    ///< of the link's rate
-  xgmi_flight,        ///< one way between two GPUs
-  xgmi_efficiency,    ///< of the link's rate
-  hbm_rate,           ///< of one GPU, reads and writes together
-  engine_fetch,       ///< doorbell seen until the front end begins, besides a flight and the ring's round trip
-  engine_packet,      ///< front end, a packet that moves data
-  engine_control,     ///< front end, any other
-  engine_window,      ///< bytes that an engine has in flight
-  engine_rate,        ///< that an engine sustains, however many links it feeds
-  engine_broadcast,   ///< part of that rate that a broadcast's two destinations get together
-  engine_swap,        ///< part of that rate that a swap's two directions get together
-  engine_other_link,  ///< part of that rate to a peer for which the node recommends another engine
-  engine_latency,     ///< last byte asked for until it has landed and is acknowledged
-  engine_read_peer,   ///< in addition where bytes are read from another GPU
-  engine_release,     ///< fence, atomic: everything landed until the word leaves
-  engine_poll,        ///< a word that is polled has changed until the engine has looked again, besides a flight
-  kernel_release,     ///< a compute kernel makes its stores visible at system scope
-  kernel_look,        ///< a compute kernel sees a word that has changed, with a system-scope acquire
+  pcie_flight,        ///< latency, one way, between host memory and an engine
+  pcie_efficiency,    ///< fraction of the link's rate
+  xgmi_flight,        ///< latency, one way, between two GPUs
+  xgmi_efficiency,    ///< fraction of the link's rate
+  hbm_rate,           ///< rate of one GPU's memory, reads and writes together
+  engine_fetch,       ///< time from the doorbell to the front end's start, beyond a flight and the ring's round trip
+  engine_packet,      ///< time of the front end for a packet that moves data
+  engine_control,     ///< time of the front end for any other packet
+  engine_window,      ///< bytes that an engine can have in flight
+  engine_rate,        ///< rate that an engine sustains, however many links it feeds
+  engine_broadcast,   ///< fraction of that rate that a broadcast's two destinations get together
+  engine_swap,        ///< fraction of that rate that a swap's two directions get together
+  engine_other_link,  ///< fraction of that rate to a peer for which the node recommends another engine
+  engine_latency,     ///< time from the request for the last byte until it has landed and is acknowledged
+  engine_read_peer,   ///< additional time if bytes are read from another GPU
+  engine_release,     ///< fence, atomic: time from when everything earlier has landed until the word leaves
+  engine_poll,        ///< time from a change of a polled word until the engine reads it again, beyond a flight
+  kernel_release,     ///< time for a compute kernel to make its stores visible at system scope
+  kernel_look,        ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
 };
 inline constexpr std::size_t kCosts = 26;
-/// "engine.poll_ns"; and back by `cost_named`.
+/// "engine.poll_ns"; `cost_named` is the inverse.
 std::string_view name(Cost) noexcept;
 /// "ns", "bytes", "bytes/ns", "part".
 std::string_view unit(Cost) noexcept;
-/// kCosts where there is none of that name.
+/// The index of the parameter with this name; kCosts if there is none.
 std::size_t cost_named(std::string_view) noexcept;
 
 struct Parameter {
   double value{};
-  double uncertainty{};  ///< in the parameter's unit: it may as well be so much more or less
+  double uncertainty{};  ///< in the parameter's unit: the true value may be larger or smaller by this much
   std::string source{};
   bool fitted() const noexcept { return source.starts_with("fitted"); }
   friend bool operator==(const Parameter&, const Parameter&) = default;
@@ -84,17 +86,18 @@ struct MachineDescription {
   double operator[](Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)].value; }
   Parameter& parameter(Cost c) noexcept { return parameters[static_cast<std::size_t>(c)]; }
   const Parameter& parameter(Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)]; }
-  /// By name; bad_argument: no such parameter, or no such value.
+  /// Sets a parameter by name. bad_argument: there is no such parameter, or it cannot have this value.
   Errc set(std::string_view parameter, double value) noexcept;
   friend bool operator==(const MachineDescription&, const MachineDescription&) = default;
 };
 
-/// Nodes of MI300X, 1 to 8 of them, with the parameters of share/machines/mi300x.json.
+/// A node of 1 to 8 MI300X, with the parameters of share/machines/mi300x.json.
 Result<MachineDescription, Diagnostic> mi300x_machine(std::uint32_t gpus = 8);
 /// The text of that file.
 std::string_view mi300x_machine_json() noexcept;
 
-/// `file` is what errors call it. The topology: {"mi300x": 8}, or an object as to_json(Topology) writes it.
+/// The machine that `text` describes. `file`: the name of the text in errors. The topology in it is {"mi300x": 8}, or
+/// an object as to_json(Topology) writes it.
 Result<MachineDescription, Diagnostic> machine_from_json(std::string_view text, std::string_view file = "machine");
 std::string to_json(const MachineDescription&);
 

@@ -1,7 +1,7 @@
 #pragma once
-// A simulation for people, for programs, and as a picture.
+// The result of a simulation as text for people, as JSON for programs, and as a picture.
 //
-//   fputs(to_table(*t, *s).c_str(), stdout);      // time by phase, utilisation, the bottleneck, what it hangs on
+//   fputs(to_table(*t, *s).c_str(), stdout);      // time by phase, utilisation, bottleneck, sensitivity
 //   save(to_json(*t), "run.json");
 //   save(timeline_svg(recorder.snapshot(), {.title = "all-gather b2b, 64K"}), "run.svg");
 //   save(curves_svg({.title = "...", .series = {{"bcst", {{1024, 1.6}, ...}}}}), "speedup.svg");
@@ -15,22 +15,22 @@
 namespace sdma {
 inline namespace v0 {
 
-/// Ends with a newline. The uncertainty and what it hangs on only where a Sensitivity is given.
+/// Ends with a newline. Shows the uncertainty and what it depends on only if a Sensitivity is given.
 std::string to_table(const Simulation&, const Sensitivity* = nullptr);
 /// {"ns":.., "uncertainty_ns":.., "phases":{..}, "path":[..], "busy":[..], "sensitivity":[..]}
 std::string to_json(const Simulation&, const Sensitivity* = nullptr);
 
 struct TimelineOptions {
   std::string title{};
-  double begin_ns = 0, end_ns = 0;  ///< both 0: all of it
+  double begin_ns = 0, end_ns = 0;  ///< both 0: the whole trace
 };
-/// A bar a packet, a row a lane, arrows from trigger to completion; of any trace.
+/// Draws any trace: one bar per packet, one row per lane, and arrows from trigger to completion.
 std::string timeline_svg(const trace::Trace&, const TimelineOptions& = {});
 
 struct Curves {
   struct Series {
     std::string name{};
-    std::vector<std::pair<double, double>> points{};  ///< x (drawn by its logarithm), y
+    std::vector<std::pair<double, double>> points{};  ///< x (on a logarithmic axis), y
     bool dashed = false;
   };
   std::string title{}, x_label{}, y_label{};

@@ -1,12 +1,13 @@
 #pragma once
-// How long a schedule takes on a described machine: its real packets, executed by the one engine, in virtual time.
+// Computes how long a schedule takes on a described machine: the engine code that the software device also uses
+// executes the schedule's real packets in virtual time.
 //
 //   auto m = mi300x_machine();
 //   auto t = simulate(schedule, *m);                    // or simulate(plan.schedule, *m) of a collective
 //   if (!t) for (const auto& d : t.error()) puts(to_string(d).c_str());
 //   printf("%.1f us, of which control %.1f\n", t->ns / 1e3, t->phase_ns[0] / 1e3);
 //
-// What happens to a command group of a copy and an atomic:
+// Example: a command group that consists of a copy and an atomic.
 //
 //   host     [build][build][group][doorbell]                                                              [look]
 //                                    \ flight, fetch                                              flight  /
@@ -14,26 +15,31 @@
 //                                                [    links and memories               ][latency]
 //            control ................|schedule .|copy .......................................|sync ............|
 //
-//   A front end takes packets in ring order, one after another. A data packet waits for room in the engine's window
-//   (min(bytes, window): one that needs all of it runs alone), asks for its bytes when those before it have asked
-//   for theirs, and lands latency_ns later: until then it holds its room, and the next may overlap it.
-//   A fence or an atomic stands in the front end until everything earlier in its queue has landed, and leaves; what is behind
-//   it goes on then, before it has landed itself. Atomics on one word of the host take turns.
-//   A poll looks, a round trip; if its word is not there, it sees the change poll_ns and a flight after it.
-//   Flows share what they cross (engine, link by direction, memory) max-min fair.
+//   A front end takes packets in ring order, one at a time. A data packet waits for room in the engine's window: it
+//   needs min(bytes, window), so a packet that needs the whole window runs alone. It requests its bytes once the
+//   packets before it have requested theirs, and it lands latency_ns later. Until then it holds its room, and the next
+//   packet may overlap it.
+//   A fence or an atomic stays in the front end until everything earlier in its queue has landed, then issues. The next
+//   packet starts at that moment, before the fence or atomic itself has landed. Atomics on one word in host memory are
+//   serialised.
+//   A poll reads its word, which takes a round trip. If the condition does not hold, the poll sees a later change
+//   poll_ns and a flight after it happens.
+//   Flows share the engine, each direction of a link, and memory by max-min fairness.
 //
-// Packets are fetched, checked and executed by engine/: fences, atomics, polls, conditions and indirect buffers really happen, in a
-// memory of their own. Bytes of copies are moved only where `contents` asks for it or a packet waits for them.
+// engine/ fetches, checks and executes the packets: fences, atomics, polls, conditions and indirect buffers really
+// execute, in a memory of the simulation's own. The bytes of copies are moved only if `contents` is set or a packet
+// waits for them.
 //
-// A round is what is timed: from the first `set` after the last wait (or, where there is none, the first submit) to the
-// end of the waits behind it. So a prelaunched collective counts from its trigger. `ns` is the last round's.
-// Phases are those of the critical path: from the end of the round backwards, always to what it waited for; they sum to `ns`.
+// The simulation times rounds. A round lasts from the first `set` after the last wait (or from the first submit, if
+// there is no such `set`) to the end of the waits that follow, so a prelaunched collective is timed from its trigger.
+// `ns` is the time of the last round. Phases are those of the critical path, which leads backwards from the end of the
+// round, always to what was waited for; the phases add up to `ns`.
 //
 // Agents are compute kernels: they wait (acquire), compute, and set (release), beside the host threads.
-// Deterministic: the same schedule and machine give the same times. Threads: any; nothing shared. Allocates. Absolute
-// times are as certain as the machine's parameters: `sensitivity` says so.
-// Errors: Diagnostics: the schedule's own problems; a GPU, engine or link that the machine does not have; a packet that the
-// engine refuses; waits that never end, each with who waits and for what.
+// Deterministic: the same schedule and machine give the same times. Any thread; nothing is shared. Allocates. Absolute
+// times are only as certain as the machine's parameters: `sensitivity` tells how certain.
+// Errors: Diagnostics for the schedule's own problems; for a GPU, engine or link that the machine does not have; for a
+// packet that the engine refuses; and for waits that never end, each with who waits and for what.
 #include "sdma/schedule/schedule.hpp"
 #include "sdma/simulate/machine.hpp"
 #include "sdma/trace/trace.hpp"
@@ -46,16 +52,16 @@ inline constexpr std::size_t kPhases = 5;
 /// "control", ...
 std::string_view name(Phase) noexcept;
 
-/// What a compute kernel does next.
+/// One step of a compute kernel.
 struct AgentStep {
   enum class Kind : std::uint8_t { wait, compute, set, add };
   Kind kind{};
-  GpuVa signal{};  ///< wait, set, add: in link space
+  GpuVa signal{};  ///< wait, set, add: an address in link space
   Compare func = Compare::ge;
   std::uint64_t value{};  ///< wait, set, add
   double ns{};            ///< compute
 };
-/// A kernel (one of its queues of tiles) on a GPU. Begins when the simulation does.
+/// A compute kernel, or one of its queues of tiles, on a GPU. Starts when the simulation does.
 struct Agent {
   Place place{};
   std::string name{};
@@ -65,12 +71,12 @@ struct Agent {
 struct SimulateOptions {
   std::vector<Agent> agents{};
   trace::Recorder* recorder{};  ///< clock "virtual"; null: no trace
-  bool contents = false;        ///< move the bytes too, and check the schedule's expectations
-  std::uint64_t seed = 0;       ///< of contents
-  double longest_ns = 1e12;     ///< what is not over then never ends
+  bool contents = false;        ///< also move the bytes, and check the schedule's expectations
+  std::uint64_t seed = 0;       ///< seed of the contents
+  double longest_ns = 1e12;     ///< whatever is still pending at this time counts as never ending
 };
 
-/// A part of the critical path.
+/// One step of the critical path.
 struct PathStep {
   double begin_ns{}, end_ns{};  ///< from the beginning of the simulation
   Phase phase{};
@@ -79,27 +85,27 @@ struct PathStep {
   friend bool operator==(const PathStep&, const PathStep&) = default;
 };
 
-/// A thing that can be busy.
+/// A resource, and how busy it was.
 struct Busy {
   enum class Kind : std::uint8_t { host, engine, link, memory, agent };
   Kind kind{};
   std::string name{};  ///< "host main", "gpu0 engine 14", "link gpu0->gpu1", "gpu0 memory"
   double busy_ns{};    ///< in the last round: a thread that does not wait, an engine with a packet, a link with bytes
-  std::uint64_t bytes{};  ///< in the last round, across it
-  double rate{};          ///< bytes/ns that it can; 0: no rate
+  std::uint64_t bytes{};  ///< bytes that crossed it in the last round
+  double rate{};          ///< its maximum, in bytes/ns; 0: it has no rate
 };
 
 struct Simulation {
   struct Round {
     double begin_ns{}, end_ns{};
   };
-  double ns{};        ///< the last round
-  double total_ns{};  ///< everything
+  double ns{};        ///< time of the last round
+  double total_ns{};  ///< time of the whole run
   std::vector<Round> rounds{};
   std::array<double, kPhases> phase_ns{};  ///< of the last round; their sum is `ns`
   std::vector<PathStep> path{};            ///< of the last round, in order of time
-  std::vector<Busy> busy{};                ///< what was used, by kind and name
-  std::string bottleneck{};                ///< what the longest part of the path is spent on: one phrase
+  std::vector<Busy> busy{};                ///< the resources that were used, by kind and name
+  std::string bottleneck{};                ///< what most of the path's time is spent on: one phrase
   std::uint64_t packets{}, bytes{}, doorbells{};
   std::vector<Diagnostic> findings{};  ///< expectations that fail, with `contents`
 };
@@ -107,17 +113,17 @@ struct Simulation {
 Result<Simulation, std::vector<Diagnostic>> simulate(const Schedule&, const MachineDescription&,
                                                      const SimulateOptions& = {});
 
-/// What a result hangs on.
+/// How a result depends on the machine's parameters.
 struct Sensitivity {
   struct Row {
     Cost cost{};
-    double per_percent{};        ///< percent that the time grows by, for one percent more of the parameter
-    double low_ns{}, high_ns{};  ///< the time with the parameter at either end of its uncertainty, ordered
+    double per_percent{};        ///< by how many percent the time grows if the parameter grows by one percent
+    double low_ns{}, high_ns{};  ///< the time with the parameter at either end of its uncertainty, the lower first
   };
-  double ns{}, uncertainty_ns{};  ///< of the time: the rows' deviations, taken as independent
-  std::vector<Row> rows{};        ///< those that matter, most first
+  double ns{}, uncertainty_ns{};  ///< the time; its uncertainty, which treats the rows' deviations as independent
+  std::vector<Row> rows{};        ///< the parameters that matter, the most important first
 };
-/// Simulates once for each end of each parameter.
+/// Runs one simulation for each end of each parameter's uncertainty.
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const MachineDescription&,
                                                          const SimulateOptions& = {});
 

@@ -10,12 +10,11 @@
 //   word   0 ........ 8 ........ 16 ....... 24            last() == 24 after three calls of next()
 //            round 1    round 2    round 3
 //
-// Polls compare 32 bits, unsigned, and do not wrap: past 2^32 - 1, a poll for a small epoch would never be satisfied,
-// and a poll for a large epoch would be satisfied at once by an old value. So a timeline is finite: `next` returns
-// Errc::epoch_overflow rather than an epoch above kLastEpoch, and the word never passes it. A million rounds a second,
-// of one completion each, last 71 minutes; `remaining` tells how many are left. `restart` begins again at zero. Call it
-// only when no queue can poll an old epoch any more, that is, when the completion of every queue that waits on this
-// timeline has been seen.
+// Polls compare 32 bits, unsigned, and do not wrap: past 2^32 - 1, a poll for a small epoch would be satisfied at once,
+// and a poll for a large epoch never. So a timeline is finite: `next` returns Errc::epoch_overflow rather than an epoch
+// above kLastEpoch, and the word never passes it. A million rounds a second, of one completion each, last 71 minutes;
+// `remaining` tells how many are left. `restart` begins again at zero. Call it only when no queue can poll an old epoch
+// any more, that is, when the completion of every queue that waits on this timeline has been seen.
 //
 // With one completion per round, complete_with_fence(w, signal.low(), epoch) works as well as an atomic +1, provided
 // that one queue stores all epochs, in order. With more than one, use atomics: if several queues fence one word, the

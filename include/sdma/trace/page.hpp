@@ -1,5 +1,5 @@
 #pragma once
-// One or two traces as a page of HTML that needs nothing else: no network, no viewer, any browser.
+// One or two traces as one HTML page that works in any browser, without a network or a trace viewer.
 //
 //   save_page({{"run.jsonl", run}}, "run.html");
 //   save_page({{"simulated", predicted}, {"real", run}}, "both.html");       // each lane of one above that of the other
@@ -9,15 +9,19 @@
 //          engine 14 queue 1   simulated  ..poll_mem....|copy_linear|
 //                              real       .....poll_mem.......|copy_linear|        time, us from each one's beginning -->
 //
-// Lanes stand under each other, those of one group and name in two traces together, or of one engine's queue where a model has
-// its name and a run its number, at one scale; each of two begins at its own first packet, and what came before has negative
-// times. Wheel or + and - zoom, dragging or arrows move, 0 shows all. A packet that is clicked, or found by its text, shows its fields, times, position and dwords, and the path to it: back from the packet through what it waited for
-// (its lane's packet before, the signal that satisfied its poll, its doorbell) to the trigger, with what each step took.
-// `critical path` shows that of the last completion. The part behind # in the address keeps what is shown, so that a link
-// shows it again.
+// The page shows all lanes at one scale, one below the other. With two traces it pairs lanes of the same group and
+// name. A simulated queue has a name and a recorded one a number: the n-th queue of an engine in one trace is then
+// paired with the n-th in the other. Each of two traces begins at its own first packet, and earlier events have
+// negative times.
 //
-// Errors: of writing, as in write.hpp; a page of no trace, or of more than kPageTraces, is a bad argument. Names are text
-// and cannot become markup. Allocates about 200 bytes a packet. Any thread.
+// The wheel or + and - zoom, dragging or the arrow keys move, 0 shows everything. Click a packet, or find it by its
+// text, to see its fields, times, position and dwords, and the path to it: from the packet back through everything that
+// it waited for (the packet before it in its lane, the signal that satisfied its poll, its doorbell) to the trigger,
+// and how long each step took. `critical path` shows the path of the last completion. The part of the address after #
+// records what is shown, so a link shows it again.
+//
+// Errors: those of writing, as in write.hpp; a page of no trace, or of more than kPageTraces, is an error too. Names
+// are text and cannot become markup. Allocates about 200 bytes per packet. Any thread.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"
@@ -30,7 +34,7 @@ namespace sdma {
 inline namespace v0 {
 namespace trace {
 
-/// More than two side by side are not compared, only confused.
+/// A page compares at most this many traces.
 inline constexpr std::size_t kPageTraces = 2;
 
 struct PageTrace {
@@ -40,7 +44,7 @@ struct PageTrace {
 
 /// The page; "" for no trace, and for more than kPageTraces.
 std::string to_page(std::span<const PageTrace>);
-/// To a file, replaced if it is there; "-": standard output.
+/// Writes the page to a file, and replaces the file if it exists; "-" is standard output.
 Result<void, Diagnostic> save_page(std::span<const PageTrace>, const std::string& path);
 
 }  // namespace trace

@@ -1,9 +1,10 @@
 #pragma once
-// What happened when, in which lane: one form for whatever executes packets, in software or not.
+// A recording of what happened when, in which lane: one form for everything that executes packets, hardware or
+// software.
 //
-//   trace::Recorder rec;                                               // room for 2^18 events, made once
-//   const auto lane = rec.lane("gpu0", "engine 14 queue 0");           // control path: once a lane
-//   rec.doorbell(lane, trace::now(), position);                        // hot path: one event stored, no text, no lock
+//   trace::Recorder rec;                                               // room for 2^18 events, allocated once
+//   const auto lane = rec.lane("gpu0", "engine 14 queue 0");           // control path: once per lane
+//   rec.doorbell(lane, trace::now(), position);                        // hot path: stores one event, no text, no lock
 //   rec.packet_begin(lane, trace::now(), position, dwords);
 //   rec.packet_end(lane, trace::now(), position);
 //   save_perfetto(rec.snapshot(), "run.json");                         // trace/write.hpp
@@ -12,17 +13,18 @@
 //          gpu0 | engine 14 queue 1     --D--------[poll_mem.........][copy_linear]---
 //          host | host thread 1         -----S-----------------------------S----------      time, ns -->
 //
-// Times are nanoseconds of one clock a trace, that of `now` or another (virtual time, an engine's TIMESTAMPs brought to the
-// host's clock): `Recorder::clock` names it. A position is that of the ring, in bytes, and ties begin to end; a packet whose
-// end is missing is written as unfinished.
+// Times are nanoseconds. A trace has one clock, which the constructor names: that of `now`, or another (virtual time,
+// or an engine's TIMESTAMPs converted to the host's clock). A position is a ring position in bytes, and it matches the
+// end of a packet to its beginning; a packet without an end is written as unfinished.
 //
-// Recording is wait-free and takes no memory: events of a fixed size go to a buffer that was made beforehand, each lane to
-// one of kStripes parts, and to the next where that is full. The first 16 dwords of a packet are kept; text is made when a
-// trace is written. When all is full, events are lost: `lost` counts them, and each file says so.
+// Recording is wait-free and allocates nothing: events have a fixed size and go to a preallocated buffer of kStripes
+// stripes. A lane writes to its own stripe, and to the next one once that is full. The first 16 dwords of a packet are
+// kept; text is made when a trace is written. When all stripes are full, events are lost: `lost` counts them, and each
+// file says so.
 //
-// Threads: everything, at any time, from any thread. A snapshot taken while others record has each event whole or not at
-// all, and counts those that were being written as lost. Errors: a recorder whose buffer could not be made loses everything,
-// and says so by `capacity() == 0`.
+// Threads: any thread may call anything at any time. A snapshot that is taken while others record has each event whole
+// or not at all, and counts events that were being written as lost.
+// Errors: a recorder that could not allocate its buffer loses every event, and its capacity() is 0.
 #include "sdma/core/units.hpp"
 
 #include <array>
@@ -40,12 +42,12 @@ namespace sdma {
 inline namespace v0 {
 namespace trace {
 
-/// A row of the picture: an engine's queue, a host thread, a link. A number that one Recorder gave.
+/// A row of the picture: an engine's queue, a host thread, a link. Valid for the Recorder that returned it.
 struct LaneId {
   std::uint32_t value{};
   friend constexpr bool operator==(LaneId, LaneId) = default;
 };
-/// A text that a Recorder keeps: a counter's name, why a fault happened.
+/// A text that a Recorder keeps: the name of a counter, the cause of a fault.
 struct TextId {
   std::uint32_t value{};
   friend constexpr bool operator==(TextId, TextId) = default;
@@ -57,33 +59,33 @@ struct Lane {
   friend bool operator==(const Lane&, const Lane&) = default;
 };
 
-/// What happened. The names in files are those of `name(Kind)`.
+/// What happened. Files use the names that `name(Kind)` returns.
 enum class Kind : std::uint8_t {
   doorbell,         ///< `position`: the doorbell's value
-  packet_begin,     ///< `position` of its first dword, `dwords`, `length`
-  packet_end,       ///< `position` as in packet_begin
-  signal,           ///< the word at `address` has now `value`
-  fault,            ///< at `position`, `address` if there is one, `text`: why
+  packet_begin,     ///< `position`: that of its first dword; `dwords`, `length`
+  packet_end,       ///< `position`: as in packet_begin
+  signal,           ///< the word at `address` now holds `value`
+  fault,            ///< `position`; `address`, if there is one; `text`: the cause
   queue_created,    ///< `value`: bytes of the ring
-  queue_destroyed,  ///< `position`: how far it had read
-  counter,          ///< `text`: its name, `value`
+  queue_destroyed,  ///< `position`: how far the engine had read
+  counter,          ///< `text`: its name; `value`
   flow_begin,       ///< an arrow begins here; `value`: its number
-  flow_end,         ///< and ends here
+  flow_end,         ///< the arrow with the number `value` ends here
 };
 inline constexpr std::size_t kKinds = 10;
-/// "doorbell", "packet_begin", ...; "" for a number that is none.
+/// "doorbell", "packet_begin", ...; "" for a number that is not a Kind.
 std::string_view name(Kind) noexcept;
 
-/// One event, of fixed size. What its kind does not use is zero.
+/// One event, of fixed size. Members that its kind does not use are zero.
 struct Event {
   static constexpr std::size_t kDwords = 16;
 
   std::uint64_t ns{};
   LaneId lane{};
   Kind kind{};
-  std::uint8_t kept{};  ///< how many of `dwords` count
+  std::uint8_t kept{};  ///< how many of `dwords` are valid
   TextId text{};
-  std::uint32_t length{};  ///< dwords of the whole packet; more than `kept`: it was too long
+  std::uint32_t length{};  ///< dwords of the whole packet; greater than `kept` if it was too long to keep
   std::uint64_t position{};
   std::uint64_t value{};
   GpuVa address{};
@@ -93,13 +95,13 @@ struct Event {
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-/// A recording as a value: what files hold.
+/// A recording as a value, as files hold it.
 struct Trace {
-  std::string clock = "steady";      ///< what `ns` counts from and in: a name for people
-  std::vector<Lane> lanes{};         ///< LaneId is an index
-  std::vector<std::string> texts{};  ///< TextId is an index
-  std::vector<Event> events{};       ///< by time; of one time, by lane and then as recorded
-  std::uint64_t lost{};              ///< events that happened and are not here
+  std::string clock = "steady";      ///< the name of the clock of `ns`, for people
+  std::vector<Lane> lanes{};         ///< indexed by LaneId
+  std::vector<std::string> texts{};  ///< indexed by TextId
+  std::vector<Event> events{};       ///< by time; at the same time by lane, then in the order of recording
+  std::uint64_t lost{};              ///< how many events happened but are not here
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
@@ -111,7 +113,7 @@ inline std::uint64_t now() noexcept {
 
 class Recorder {
  public:
-  static constexpr std::size_t kDefaultEvents = std::size_t{1} << 18;  ///< 30 MiB, touched when it is made
+  static constexpr std::size_t kDefaultEvents = std::size_t{1} << 18;  ///< 30 MiB, touched by the constructor
   static constexpr std::size_t kStripes = 16;
 
   /// Room for `events`, up to 2^32, rounded up to a multiple of kStripes.
@@ -121,18 +123,18 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
 
   // Control path: may allocate and lock.
-  /// The lane of this name, made if it is new.
+  /// The lane of this name; creates it if it is new.
   LaneId lane(std::string_view group, std::string_view name);
-  /// The number of this text, made if it is new.
+  /// The id of this text; creates it if it is new.
   TextId text(std::string_view);
-  /// What was recorded until now. Recording goes on.
+  /// Everything recorded so far. Recording continues.
   Trace snapshot() const;
   std::size_t capacity() const noexcept;
 
   // Hot path: wait-free, noexcept, no allocation.
   void record(const Event&) noexcept;
   std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
-  /// A number for an arrow that nobody else has.
+  /// A number for an arrow, different from all numbers that this Recorder returned before.
   std::uint64_t new_flow() noexcept { return flows_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
   void doorbell(LaneId l, std::uint64_t ns, std::uint64_t position) noexcept {
