@@ -1,11 +1,11 @@
 #pragma once
-// "did you mean": the candidate that a mistyped word is closest to. Internal to the library and its tools.
+// "did you mean": finds the candidate that is closest to a mistyped word. Internal to the library and its tools.
 //
 //   Nearest n{"copy_liner"};
 //   for (const auto& p : kPackets) n.offer(p.name);
 //   n.best()   ==   "copy_linear"       // "" when nothing is close: at most a third of the letters, and at most 3, differ
 //
-// Works on words of up to 64 letters; a longer one is close to nothing. No allocation, no error.
+// Works on words of up to 64 letters; a longer word has no closest candidate. No allocation, no error.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -32,7 +32,7 @@ class Nearest {
  private:
   static constexpr std::size_t kLongest = 64;
 
-  /// Letters to insert, delete, replace, or exchange with their neighbour.
+  /// How many letters to insert, delete, replace, or swap with their neighbour.
   static std::size_t edits(std::string_view a, std::string_view b) noexcept {
     if (a.size() > kLongest || b.size() > kLongest) return kLongest;
     std::array<std::array<std::size_t, kLongest + 1>, 3> rows{};

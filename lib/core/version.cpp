@@ -3,7 +3,7 @@
 namespace sdma {
 inline namespace v0 {
 
-// The build knows the version too, for the names of the library and of the package: the two may not differ.
+// The build also has the version, for the names of the library and the package: the two must be equal.
 #ifdef SDMA_PROJECT_VERSION
 static_assert(kVersion.string == SDMA_PROJECT_VERSION);
 #endif

@@ -82,7 +82,7 @@ class File {
     }
     return true;
   }
-  /// False with errno on an error; fewer bytes where the file ends.
+  /// Reads up to `more` bytes; fewer if the file ends. On an error, returns false with errno set.
   bool read(std::vector<std::byte>& out, std::size_t more) {
     constexpr std::size_t kStep = std::size_t{1} << 20;
     while (more > 0) {
@@ -213,7 +213,7 @@ Result<RingDump, Diagnostic> load_dump(const std::string& path) {
   if (!f.read(bytes, Header::kBytes)) return failed(path, "cannot be read");
   const auto h = header(bytes, path);
   if (!h) return h.error();
-  // A byte more than there should be, to see that there is none.
+  // Asks for one byte more than there should be, to detect trailing bytes.
   if (!f.read(bytes, h->total() - Header::kBytes + 1)) return failed(path, "cannot be read");
   return from_bytes(bytes, path);
 }

@@ -31,7 +31,7 @@ class Assembler {
     return false;
   }
 
-  /// Statements up to the `end` of a loop, which is not taken, or to the end of the text.
+  /// Parses statements up to the `end` of a loop, without taking it, or to the end of the text.
   void block(int depth) {
     for (;;) {
       while (lex_.peek().kind == Token::line) lex_.take();
@@ -135,7 +135,7 @@ class Assembler {
     }
   }
 
-  /// To the `end` of this loop. A list may span lines, and a line inside it begins no statement.
+  /// Skips to the `end` of this loop. A list may span lines, and a line inside a list does not begin a statement.
   void skip_body() {
     int loops = 0, brackets = 0;
     bool first = true;

@@ -30,7 +30,7 @@ class Parser {
 
   std::optional<Linear> primary() {
     if (depth_ > kDeepest) return fail(lex_.peek(), "this expression is nested too deeply", "");
-    // The statement ends where its line does.
+    // A statement ends at the end of its line.
     if (at_line_end()) return fail(lex_.peek(), "expected a number, got " + quote(lex_.peek()), "");
     const Token t = lex_.take();
     if (t.kind == Token::number) return Linear{t.value};
@@ -58,7 +58,7 @@ class Parser {
         continue;
       }
       const auto close = word.text.find('}', i);
-      // Behind the brace the text ends, as far as this expression is concerned; offsets stay those of the source.
+      // For this expression the text ends at the brace; offsets stay those of the source.
       Lexer inner{source_.text().substr(0, word.at + close), word.at + i + 1};
       Parser p{inner, names_, source_, false, depth_ + 1};
       const auto v = p.sum();
@@ -113,7 +113,7 @@ class Parser {
     if (fits(v.constant) && fits(v.factor)) return v;
     return fail(op, "this value does not fit in 64 bits", "");
   }
-  /// One of the two has no epoch.
+  /// Requires that one of the two does not depend on the epoch.
   std::optional<Linear> times(const Token& op, Linear a, Linear b) {
     if (a.factor != 0) std::swap(a, b);
     const auto constant = times(a.constant, b.constant), factor = times(a.constant, b.factor);
@@ -121,7 +121,7 @@ class Parser {
     return fail(op, "this value does not fit in 64 bits", "");
   }
   static std::optional<Number> times(Number a, Number b) noexcept {
-    // Both are below 2^65, so that the product may leave 128 bits: divide before multiplying.
+    // Both are below 2^65, so the product may not fit in 128 bits: divide before multiplying.
     const auto magnitude = [](Number v) { return v < 0 ? -v : v; };
     if (a != 0 && magnitude(b) > kMost / magnitude(a)) return {};
     return a * b;

@@ -1,12 +1,13 @@
 #pragma once
-// Numbers, names and arithmetic of the language of docs/text.md. Internal: streams and schedules share it.
+// Numbers, names and arithmetic in the language of docs/text.md. Internal: streams and schedules share it.
 //
 //   Names names;  names.define("i", 3);
 //   Lexer lex{"4K*(i+1)"};
 //   parse_expression(lex, names, source)   ==   16384
 //
-// Values are integers from -(2^63) to 2^64 - 1, and so is every intermediate result: what leaves that range is an error, as
-// are a division by zero and an unknown name. Each function reports to the Source and returns nothing when it has.
+// Values and all intermediate results are integers from -(2^63) to 2^64 - 1. A value outside that range is an error,
+// and so are a division by zero and an unknown name. Each function reports its errors to the Source and then returns
+// nullopt.
 #include "lexer.hpp"
 #include "source.hpp"
 
@@ -25,10 +26,10 @@ inline constexpr Number kLeast = -(Number{1} << 63), kMost = (Number{1} << 64) -
 
 std::string to_string(Number);
 
-/// `let`, `param` and the variables of loops. A name is defined once: nothing hides another.
+/// The names that `let`, `param` and loops define. A name is defined only once: no name hides another.
 class Names {
  public:
-  /// Of a schedule: `epoch` is no name that anybody defines, and stands where parse_linear is asked.
+  /// For schedules: no text may define `epoch`, and parse_linear accepts it.
   void reserve_epoch() noexcept { epoch_ = true; }
   bool epoch_reserved() const noexcept { return epoch_; }
 
@@ -40,7 +41,7 @@ class Names {
   void define(std::string_view name, Number value) { all_.push_back({std::string(name), value}); }
   void set_last(Number value) noexcept { all_.back().value = value; }
   std::size_t size() const noexcept { return all_.size(); }
-  /// Forgets what was defined since there were `n` names.
+  /// Forgets all names but the first `n`.
   void forget(std::size_t n) { all_.resize(n); }
   /// The name closest to `word`, "" if none is close.
   std::string_view nearest(std::string_view word) const noexcept;
@@ -60,9 +61,9 @@ struct Linear {
 };
 
 std::optional<Number> parse_expression(Lexer&, const Names&, Source&);
-/// An expression that may name the reserved `epoch`, which it adds, subtracts, or multiplies by numbers.
+/// An expression that may use the reserved `epoch`: add it, subtract it, or multiply it by a number.
 std::optional<Linear> parse_linear(Lexer&, const Names&, Source&);
-/// A number, a name, -x or (x): what stands in a list.
+/// A number, a name, -x or (x), as in a list.
 std::optional<Number> parse_primary(Lexer&, const Names&, Source&);
 /// A word with its splices replaced by their values: `gpu{i+1}` is "gpu4".
 std::optional<std::string> expand(const Token& word, const Names&, Source&);

@@ -64,7 +64,7 @@ void append_reserved(std::string& out, const PacketView& v) {
   if (!first) out += '}';
 }
 
-// What is wrong with a line, "" if nothing; its dwords go to `out`.
+// Appends the dwords of a line to `out`. Returns what is wrong with the line, "" if nothing is.
 std::string read_line(std::string_view line, std::vector<std::uint32_t>& out) {
   const auto object = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
   if (object.is_discarded()) return "this line is not JSON";
@@ -96,7 +96,7 @@ void append_json(std::string& out, const PacketView& v, std::uint64_t offset) {
       first = false;
     }
     out += '}';
-    // Of a packet that is only recognised nobody knows which bits are reserved.
+    // If a packet is only recognised, its reserved bits are not known.
     if (!v.info->recognised_only) append_reserved(out, v);
   } else {
     out += ",\"packet\":null";

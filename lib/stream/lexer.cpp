@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kLongSymbols[] = {"..", "|=", "==", "!=", "<=", ">="};
 constexpr std::string_view kSymbols = "=+-*/%()[].,<>";
 
-/// INT [ K | M | G ] or HEX, all of `s`, in 64 bits.
+/// Parses all of `s` as INT [ K | M | G ] or HEX, in 64 bits.
 bool parse(std::string_view s, std::uint64_t& value) noexcept {
   int base = 10, shift = 0;
   if (s.starts_with("0x")) {

@@ -1,13 +1,13 @@
 #pragma once
-// Characters to words. Internal: shared by everything that parses the language of docs/text.md.
+// Characters to tokens. Internal: shared by everything that parses the language of docs/text.md.
 //
 //   Lexer lex{"fence addr=0x1000 value=n-1   # done"};
 //   for (Token t = lex.take(); t.kind != Token::end; t = lex.take()) ...
 //       word "fence"  word "addr"  = "="  number 0x1000  word "value"  =  word "n"  -  number 1  line  end
 //
-// Lazy: a word is read when it is asked for, so a text of any size costs no memory, and a loop's body is read again by
-// going back to a position. Blanks and comments are skipped; a newline is a token. A word may contain splices,
-// `gpu{i+1}`, whose text stays as it is. Nothing is reported here: what is no word is a token `bad` for the parser.
+// Lazy: reads a token only when asked, so a text of any size costs no memory, and a loop's body is read again by going
+// back to a position. Skips blanks and comments; a newline is a token. A word may contain splices, `gpu{i+1}`, whose
+// text stays as it is. Reports no errors: characters that form no token become a `bad` token, which the parser reports.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -19,10 +19,10 @@ namespace detail {
 struct Token {
   enum Kind : std::uint8_t { word, number, symbol, line, end, bad_number, bad };
   Kind kind = end;
-  bool glued{};             ///< nothing stands between it and the token before
+  bool glued{};             ///< nothing separates it from the token before
   std::size_t at{};         ///< offset of its first character
   std::string_view text{};  ///< "" for line and end
-  std::uint64_t value{};    ///< of a number
+  std::uint64_t value{};    ///< the value of a number
 
   bool is(std::string_view s) const noexcept { return kind == symbol && text == s; }
 };
@@ -32,10 +32,10 @@ class Lexer {
   explicit Lexer(std::string_view text, std::size_t begin = 0) noexcept
       : text_(text), at_(begin), behind_(begin), next_(scan()) {}
 
-  /// The next token, which stays.
+  /// The next token, without taking it.
   const Token& peek() const noexcept { return next_; }
   Token take() noexcept;
-  /// Behind the last token that was taken: where something is missing.
+  /// The offset after the last token that was taken: where a missing token would be.
   std::size_t behind() const noexcept { return behind_; }
   /// Where the next token begins, for `go`.
   std::size_t position() const noexcept { return next_.at; }

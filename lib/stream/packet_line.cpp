@@ -40,7 +40,7 @@ std::string plain(Number v) {
   return {buffer, put_bytes(buffer, static_cast<std::uint64_t>(v))};
 }
 
-/// Who owns this bit of a packet: a field, or the pattern.
+/// Says what owns this bit of a packet: a field, or the pattern.
 std::string owner(const PacketInfo& info, std::size_t dword, unsigned b) {
   for (const auto& f : info.fields) {
     const auto first = f.dword * 32u + f.lo, last = f.dword * 32u + f.hi, at = static_cast<unsigned>(dword) * 32 + b;
@@ -132,7 +132,7 @@ bool PacketLines::packet(Lexer& lex, const PacketInfo& info, std::vector<std::ui
   return complete(lex, line) && append(lex, line, out, room);
 }
 
-/// To the next `name=` or `name|=` of the line, behind something that was wrong.
+/// After an error, skips to the next `name=` or `name|=` of the line.
 void PacketLines::resynchronise(Lexer& lex) {
   while (lex.peek().kind != Token::line && lex.peek().kind != Token::end) {
     const bool word = lex.peek().kind == Token::word;
@@ -217,7 +217,7 @@ bool PacketLines::field(Lexer& lex, const Token& t, std::string_view name, Line&
 
 bool PacketLines::in_range(const Token& t, const FieldInfo& f, Number v) {
   const auto least = Number{f.bias}, most = Number{f.mask()} + f.bias;
-  // A value is a bit pattern: -1 is all ones, as wide as the field.
+  // A value is a bit pattern: -1 is all ones, in the width of the field.
   const bool negative = f.kind == Kind::value && v < 0 && v >= -((Number{f.mask()} + 1) / 2);
   if (negative || (v >= least && v <= std::min(most, kMost))) return true;
   const auto show = f.kind == Kind::bytes ? plain : static_cast<std::string (*)(Number)>(to_string);
@@ -346,7 +346,7 @@ bool PacketLines::list(Lexer& lex, std::string_view name, std::size_t most, Line
   }
 }
 
-/// Stores how long a payload is, in the field that counts it.
+/// Stores the length of a payload in the field that counts it.
 bool PacketLines::payload_counts(const Token& t, const FieldInfo& f, Line& line) {
   const auto stride = line.info->stride;
   const auto n = line.payload.size();
@@ -385,7 +385,7 @@ bool PacketLines::append(Lexer& lex, const Line& line, std::vector<std::uint32_t
   const auto n = line.info->length(line.head.data());
   if (line.times > room / n) return too_many(lex.behind(), room);
   const auto begin = out.size();
-  // Growth stays geometric: reserve would fit it to every line.
+  // resize keeps growth geometric; reserve would reallocate for every line.
   out.resize(begin + n * line.times);
   for (auto at = begin; at < out.size(); at += n) {
     std::copy_n(line.head.begin(), line.info->head, out.begin() + static_cast<std::ptrdiff_t>(at));

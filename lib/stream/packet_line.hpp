@@ -5,9 +5,9 @@
 //   PacketLines lines{source, names};               // a stream: no symbols
 //   lines.parse(lex, "a packet or 'end'", out, room);
 //
-// Everything comes from the registry: no packet has a name here. All errors of a line are reported to the Source, and then
-// nothing is appended. A schedule gives Symbols, which turns gpu1.buf into an address and is told which values depend on
-// `epoch`; the bits of these are zero in the dwords.
+// All packets and fields come from the registry: this code names none. All errors of a line are reported to the Source,
+// and a line with errors appends nothing. A schedule passes Symbols, which turns gpu1.buf into an address and receives
+// the values that depend on `epoch`; their bits in the dwords are zero.
 #include "expression.hpp"
 #include "sdma/packets/registry.hpp"
 
@@ -23,13 +23,13 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
-/// What stands for an address beside numbers.
+/// Resolves names that may be written in place of an address.
 class Symbols {
  public:
   virtual ~Symbols() = default;
   /// The address of `ref` ("gpu1.buf") plus `offset`. Reports to the Source, at `at`, if there is none.
   virtual std::optional<std::uint64_t> address(std::string_view ref, Number offset, std::size_t at, Source&) = 0;
-  /// A field of the packet that this line describes is factor * epoch + constant, factor != 0.
+  /// Reports that this field of the line's packet is factor * epoch + constant, with factor != 0.
   virtual void epoch(const FieldInfo&, Linear) = 0;
 };
 
@@ -41,15 +41,15 @@ class PacketLines {
   PacketLines(Source& source, const Names& names, Symbols* symbols = nullptr) noexcept
       : source_(source), names_(names), symbols_(symbols) {}
 
-  /// Parses a line up to its end, which is not taken, and appends its dwords, at most `room`. `expected` is what an error
-  /// calls for where the line begins with no packet. False if anything was wrong.
+  /// Parses a line up to its end, without taking the newline, and appends its dwords, at most `room`. `expected`: what
+  /// an error message asks for if the line does not begin with a packet. Returns false if there was an error.
   bool parse(Lexer&, std::string_view expected, std::vector<std::uint32_t>& out, std::size_t room);
 
  private:
   struct Line {
     const PacketInfo* info{};
     std::array<std::uint32_t, PacketInfo::kMaxHead> head{};
-    std::uint32_t given{};  // a bit a field
+    std::uint32_t given{};  // one bit per field
     bool payload_given{};
     std::vector<std::uint32_t> payload;
     std::uint64_t times = 1;

@@ -3,7 +3,7 @@
 //
 //   char buffer[kNumber]; char* end = put_hex(buffer, 0x7f00);        "0x7f00"
 //
-// Each writes at `p`, at most kNumber characters, and returns what lies behind them. No allocation, no error.
+// Each function writes at most kNumber characters at `p` and returns a pointer past the last. No allocation, no error.
 #include "sdma/packets/info.hpp"
 
 #include <array>
@@ -55,7 +55,7 @@ inline char* put_dword(char* p, std::uint32_t v) noexcept {
   for (int shift = 24; shift >= 0; shift -= 8, p += 2) std::memcpy(p, &kTwoHex[(v >> shift & 0xff) * 2], 2);
   return p;
 }
-/// "0x" and as many digits as the value has.
+/// "0x" and as many digits as the value needs.
 inline char* put_hex(char* p, std::uint64_t v) noexcept {
   char digits[16];
   put_dword(put_dword(digits, static_cast<std::uint32_t>(v >> 32)), static_cast<std::uint32_t>(v));
@@ -71,7 +71,7 @@ inline char* put_bytes(char* p, std::uint64_t v) noexcept {
   if (unit > 0) *p++ = "?KMG"[unit];
   return p;
 }
-/// Decimal within 4095 of zero, seen as a signed number of `width` bits; else hexadecimal.
+/// Decimal if the value, read as a signed number of `width` bits, is within 4095 of zero; otherwise hexadecimal.
 inline char* put_value(char* p, std::uint64_t v, unsigned width) noexcept {
   if (v <= 4095) return put_decimal(p, v);
   const auto negated = (~v + 1) & (width >= 64 ? ~std::uint64_t{} : (std::uint64_t{1} << width) - 1);

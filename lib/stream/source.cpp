@@ -7,7 +7,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// What a message quotes of the text may be of any length, and may hold what a terminal would obey.
+/// Makes a quote from the text safe to show: it may be of any length, and may contain control characters.
 std::string shown(std::string s) {
   constexpr std::size_t kLongest = 400, kEnd = 100;
   for (auto& c : s)
@@ -36,7 +36,7 @@ void Source::error(std::size_t at, std::string message, std::string hint) {
 }
 
 std::string Source::excerpt(std::size_t begin, std::size_t at, std::size_t number) const {
-  // A line of a big WRITE is megabytes long: only what stands around the place is shown.
+  // The line of a big WRITE is megabytes long: show only the part around the place.
   constexpr std::size_t kBefore = 72, kAfter = 40;
   const auto end = std::min(text_.find('\n', at), text_.size());
   const auto from = at - begin > kBefore ? at - kBefore : begin;
@@ -49,7 +49,7 @@ std::string Source::excerpt(std::size_t begin, std::size_t at, std::size_t numbe
   if (until < end) out += "..";
   out.append("\n").append(margin.size() - 2, ' ').append("| ");
   if (from > begin) out += "  ";
-  // Tabs stay tabs, so that the caret stands below its character whatever their width.
+  // Tabs stay tabs, so that the caret is below its character whatever their width.
   for (auto c : text_.substr(from, at - from)) out += c == '\t' ? '\t' : ' ';
   return out += '^';
 }

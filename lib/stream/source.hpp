@@ -5,7 +5,7 @@
 //   s.error(6, "'64KB' is not a number", "numbers are 4096, 0x1000, ...");     // 6: the offset of the character
 //   to_string(s.errors()[0])  ==  "a.sdma:1:7: error: '64KB' is not a number\n  1 | bytes=64KB\n    |       ^\n  hint: ..."
 //
-// Keeps the first kMost errors: a text that is no text at all would have one a line. One thread at a time.
+// Keeps the first kMost errors: binary data, for example, has an error in every line. One thread at a time.
 #include "sdma/core/diagnostic.hpp"
 
 #include <cstddef>
@@ -29,14 +29,14 @@ class Source {
   std::string_view file() const noexcept { return file_; }
 
   void error(std::size_t at, std::string message, std::string hint);
-  /// One of another place than this text.
+  /// Adds an error about something other than this text.
   void add(Diagnostic d) {
     if (++count_ <= kMost) errors_.push_back(std::move(d));
   }
-  /// What is said behind every message from now on, such as " [i=1]": where a loop stands.
+  /// Sets a suffix for every message from now on, such as " [i=1]": the values of the loops' variables.
   void set_context(std::string c) noexcept { context_ = std::move(c); }
 
-  /// Errors so far, those that are not kept included.
+  /// The number of errors so far, including those that were not kept.
   std::size_t count() const noexcept { return count_; }
   std::vector<Diagnostic>& errors() noexcept { return errors_; }
   /// The line of an offset, from 1.

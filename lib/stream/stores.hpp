@@ -1,13 +1,13 @@
 #pragma once
-// Who wrote which bytes, and nobody has waited for it: ranges of a stream's stores. Internal to the stream rules.
+// The stores of a stream that nothing has waited for yet: which packet wrote which range. Internal to the stream rules.
 //
 //   Stores s;
 //   s.add(0x1000, 64, 0x40);        // the packet at offset 0x40 writes [0x1000, 0x1040)
 //   s.find(0x1010, 4)               // 0x40
-//   s.erase(0x1010, 4);             // a fence took this word over
-//   s.fenced(); s.polled();         // a poll behind a fence: whatever was stored before the fence may be done
+//   s.erase(0x1010, 4);             // a fence has taken over this word
+//   s.fenced(); s.polled();         // a poll after a fence: all stores before the fence may be complete
 //
-// Remembers kMost ranges and forgets to add beyond: a stream that never waits is no reason to need memory without end.
+// Holds at most kMost ranges and ignores the rest, so that a stream that never waits does not need unbounded memory.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ class Stores {
   static std::uint64_t end_of(std::uint64_t begin, std::uint64_t bytes) noexcept {
     return begin + bytes < begin ? ~std::uint64_t{} : begin + bytes;
   }
-  /// The first range that ends behind `begin`. Ranges of one map never overlap.
+  /// The first range that ends after `begin`. Ranges in one map never overlap.
   template <class R> static auto ending_behind(R& ranges, std::uint64_t begin) {
     auto at = ranges.upper_bound(begin);
     if (at != ranges.begin() && std::prev(at)->second.end > begin) --at;

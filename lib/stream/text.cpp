@@ -8,7 +8,7 @@ namespace {
 
 using namespace detail;
 
-// The fixed part of a line is written to an array of this size: names are short, and a packet has few fields.
+// The size of the array for the fixed part of a line: names are short, and a packet has few fields.
 constexpr std::size_t kNames = [] {
   std::size_t longest = 0;
   for (const auto& p : kPackets) {
@@ -86,7 +86,7 @@ char* put_reserved(char* p, const PacketView& v) noexcept {
 void append_packet(std::string& out, const PacketView& v) {
   const PacketInfo& info = *v.info;
   const std::uint32_t* d = v.dwords.data();
-  // What a NOP skips is said as a list, and the list then says its length.
+  // The dwords that a NOP skips are printed as a list, and the length of the list implies `dwords`.
   const auto skipped = skips(info) ? v.dwords.subspan(info.head) : std::span<const std::uint32_t>{};
   const bool has_payload = any(skipped);
 
@@ -150,7 +150,7 @@ void Disassembler::line_end(std::string& out, std::span<const std::uint32_t> dwo
   if (options_.offsets) {
     char text[2 + kNumber];
     char* p = put_hex(text, at_);
-    // At least four digits, so that the offsets of a ring stand in one column.
+    // At least four digits, so that the offsets of a ring line up.
     out.append(" 0x").append(p - text < 6 ? static_cast<std::size_t>(6 - (p - text)) : 0, '0').append(text + 2, p);
     if (options_.raw) out += ':';
   }

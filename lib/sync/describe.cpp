@@ -15,9 +15,9 @@ constexpr std::size_t kPollDwords = layout<PollMem>.length.fixed;
 constexpr std::string_view kNoPacketHint =
     "an engine stops at such a dword and tells nobody: was a packet written beyond its slot, or data run as packets?";
 constexpr std::string_view kPrivilegedHint = "an engine refuses it in a user queue, and tells nobody";
-constexpr std::size_t kIndirectLooked = 1024;  // dwords of an indirect buffer that are searched for its polls
+constexpr std::size_t kIndirectLooked = 1024;  // how many dwords of an indirect buffer are searched for polls
 
-/// As the text form writes values: decimal near zero, else hexadecimal.
+/// Like values in the text form: decimal near zero, otherwise hexadecimal.
 std::string number(std::uint64_t v) { return v < 4096 ? fmt::format("{}", v) : fmt::format("{:#x}", v); }
 
 std::string name_of(Compare f) {
@@ -26,7 +26,7 @@ std::string name_of(Compare f) {
   return fmt::format("func {}", static_cast<unsigned>(f));
 }
 
-/// One line, also for a packet that the report cuts off.
+/// One line, even for a packet that the report cuts off.
 std::string line(const PacketView& v) {
   if (!v.info || v.whole()) return to_text(v);
   if (v.dwords.size() < v.info->head) return fmt::format("{}, {} dwords of it kept", v.info->name, v.dwords.size());
@@ -34,19 +34,19 @@ std::string line(const PacketView& v) {
                      v.dwords.size());
 }
 
-/// What a packet does to a queue that stands at it.
+/// What a packet does to a queue that has reached it.
 enum class Verdict {
   passes,   ///< it does not wait
-  holds,    ///< it waits for what is true now
-  waits,    ///< it waits, and memory says that it still does
-  unknown,  ///< it may wait: memory was not looked at, or cannot tell
+  holds,    ///< it waits for a condition that is true now
+  waits,    ///< it waits for a condition that is false now
+  unknown,  ///< it may wait: memory was not read, or cannot tell
 };
 
 struct Candidate {
   PacketView packet{};
   std::uint64_t position{};
   Verdict verdict = Verdict::passes;
-  std::string there{};  ///< in parentheses behind the packet
+  std::string there{};  ///< printed in parentheses after the packet
 };
 
 class Explainer {
@@ -56,7 +56,7 @@ class Explainer {
   std::string text() {
     if (r_.signals == 0) return "waited for one of no signals: nothing can arrive";
     judge();
-    // A report of `look` alone is of a ring, and of nothing that was waited for.
+    // A report that comes from `look` describes a ring only: it has no signal that was waited for.
     if (r_.signal.value != 0) add("waited for", fmt::format("{}{}", several(), waited()));
     if (before_) add("before", at(*before_));
     if (head_) add("at", at(*head_));
@@ -89,7 +89,7 @@ class Explainer {
 
   std::string stands() const { return fmt::format("queue stands at position {:#x} of {:#x}", r_.read, r_.committed); }
 
-  /// The first line, and what to do.
+  /// Writes the first line and the hint.
   void judge() {
     if (r_.ring_bytes == 0) {
       out_ = "nothing is known of the queue: no ring was given, or its memory cannot be a ring";
@@ -149,7 +149,7 @@ class Explainer {
     }
   }
 
-  /// Which of the positions cannot be, or nothing.
+  /// Says which position is impossible; empty if all are possible.
   std::string contradiction() const {
     if (r_.read % 4 != 0) return fmt::format("rptr {:#x} is no multiple of 4", r_.read);
     if (r_.read > r_.reserved)
@@ -163,7 +163,7 @@ class Explainer {
     return {};
   }
 
-  /// The packets around rptr, and which of them probably waits.
+  /// Finds the packets around rptr, and the one that probably waits.
   void find() {
     if (r_.before_dwords != 0) look_before();
     std::optional<Candidate> further;
@@ -175,7 +175,7 @@ class Explainer {
       else if (waits && !further) further = std::move(c);
       if (waits) break;
     }
-    // In the order in which the engine meets them; certain ones first.
+    // In the order in which the engine reaches them; certain ones first.
     if (before_ && before_->verdict == Verdict::waits) waiting_ = before_;
     else if (head_ && head_->verdict == Verdict::waits) waiting_ = head_;
     else if (further) waiting_ = further;
@@ -187,7 +187,7 @@ class Explainer {
     const auto before = r_.before_span();
     if (r_.before_known) {
       before_ = test(Reader{before}.next(), r_.read - last_length(before) * 4);
-    } else if (before.size() >= kPollDwords) {  // no start is known: only what looks like a poll up to here, and waits
+    } else if (before.size() >= kPollDwords) {  // start unknown: accept only a poll that ends here and waits
       auto c = test(Reader{before.last(kPollDwords)}.next(), r_.read - kPollDwords * 4);
       if (c.packet.is<PollMem>() && c.verdict == Verdict::waits) before_ = std::move(c);
     }
@@ -226,7 +226,7 @@ class Explainer {
     }
   }
 
-  /// The engine may stand at a poll of the buffer, while rptr stands at the packet that runs it.
+  /// The engine may be waiting at a poll inside the buffer while rptr stands at the INDIRECT packet.
   void test_indirect(const Indirect& i, Candidate& c) const {
     std::array<std::uint32_t, kIndirectLooked> buffer;
     const auto all = std::span(buffer).first(i.dwords < buffer.size() ? i.dwords : buffer.size());

@@ -1,11 +1,12 @@
 #pragma once
-// Packets as bars in rows: what every picture of a trace begins with. Internal.
+// Packets as bars in rows, the first step of every picture of a trace. Internal.
 //
 //   const Bars b(trace);
 //   for (const auto& bar : b.lanes[lane].bars) draw(bar.row, bar.from, bar.to);
 //
-// An end finds the last beginning of its position, so that packets of an indirect buffer may carry the ring's. A packet
-// without an end lasts until the trace does. Bars of a lane that overlap go to further rows: nothing is dropped.
+// An end matches the last beginning with the same position, so packets of an indirect buffer may have the position of
+// the ring's packet. A packet without an end lasts until the end of the trace. Bars of a lane that overlap go to
+// further rows: nothing is dropped.
 #include "sdma/trace/trace.hpp"
 
 #include <cstddef>
@@ -18,7 +19,7 @@ inline namespace v0 {
 namespace trace {
 namespace detail {
 
-/// A packet from its beginning to its end, in the first row of its lane that is free.
+/// A packet from its beginning to its end, in the first free row of its lane.
 struct Bar {
   const Event* begin{};
   std::uint64_t from{}, to{};
@@ -30,7 +31,7 @@ struct LaneBars {
   std::vector<Bar> bars{};                         ///< by time of beginning
   std::vector<std::vector<std::size_t>> rows{{}};  ///< indices of bars, each row without overlap
 
-  /// The row of the bar that was running at `ns`, the one begun last.
+  /// The row of the bar that was running at `ns`; if several were, of the one that began last.
   std::optional<std::size_t> row_at(std::uint64_t ns) const;
 };
 
@@ -38,8 +39,8 @@ struct Bars {
   explicit Bars(const Trace&);
 
   std::vector<LaneBars> lanes{};     ///< by LaneId
-  std::vector<const Event*> ends{};  ///< packet_end without a beginning
-  std::uint64_t first{}, last{};     ///< of all events, ns; 0 and 0 without any
+  std::vector<const Event*> ends{};  ///< packet_end events without a beginning
+  std::uint64_t first{}, last{};     ///< times of the first and last event, in ns; both 0 without events
 };
 
 }  // namespace detail

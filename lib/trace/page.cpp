@@ -12,7 +12,8 @@ inline namespace v0 {
 namespace trace {
 namespace {
 
-/// What page/*.js reads: {"traces":[{name, clock, lost, first, last, lanes, marks, flows}]}, times in ns from each one's first.
+/// The data that page/*.js reads: {"traces":[{name, clock, lost, first, last, lanes, marks}]}. Times are in ns from the
+/// first event of each trace.
 class Data {
  public:
   std::string text(std::span<const PageTrace> traces) {
@@ -77,7 +78,8 @@ class Data {
     const bool has_text = e.kind == Kind::fault || e.kind == Kind::counter;
     if (has_text) string(t.texts[e.text.value]);
     else out_ += "\"\"";
-    // Positions and counts are numbers to compare; addresses and a signal's values may lie above 2^53.
+    // Positions and counts are numbers, to be compared; addresses and signal values are strings, as they may exceed
+    // 2^53.
     add(",{},\"{:#x}\",\"{:#x}\",{}]", e.position, e.address.value, e.value,
         e.kind == Kind::counter || e.kind == Kind::queue_created ? e.value : 0);
   }
@@ -86,7 +88,8 @@ class Data {
   std::uint64_t first_{};
 };
 
-/// JSON within a script element ends at "</" and turns at "<!--": neither may stand there, and a "<" may be written so.
+/// Appends JSON for a script element. HTML would end the element at "</" and change its parsing at "<!--", so this
+/// escapes every "<".
 void append_script_json(std::string& page, std::string_view json) {
   for (const char c : json) {
     if (c == '<') page += "\\u003c";

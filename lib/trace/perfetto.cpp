@@ -42,7 +42,7 @@ class Picture {
     out_ += first_event_ ? "\n" : ",\n";
     first_event_ = false;
   }
-  /// Microseconds, as the format has them, to the nanosecond.
+  /// Microseconds, as the format requires, with three decimals.
   static std::string micro(std::uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
   std::string time(std::uint64_t ns) const { return micro(ns - bars_.first); }
 
@@ -117,7 +117,7 @@ class Picture {
       case Kind::counter:
         begin("C", e.lane.value, 0, e.ns);
         out_ += ",\"name\":";
-        // A counter belongs to its process: lanes of one group need names of their own.
+        // A counter belongs to its process, so counters of different lanes in a group need different names.
         detail::append_string(out_, trace_.lanes[e.lane.value].name + ": " + trace_.texts[e.text.value]);
         add(",\"args\":{{\"value\":{}}}}}", e.value);
         break;
@@ -128,7 +128,7 @@ class Picture {
   void flow(const Event& e) {
     const bool starts = e.kind == Kind::flow_begin;
     const auto row = bars_.lanes[e.lane.value].row_at(e.ns);
-    // An arrow hangs on a bar: where none is running, on one of a nanosecond.
+    // An arrow must be attached to a bar: if no bar is running, draw one of a nanosecond.
     if (!row && anchors_.insert({e.lane.value, e.ns}).second) {
       begin("X", e.lane.value, 0, e.ns);
       add(",\"dur\":0.001,\"cat\":\"flow\",\"name\":\"{}\"}}", starts ? "trigger" : "completion");
@@ -139,7 +139,7 @@ class Picture {
 
   const Trace& trace_;
   const detail::Bars bars_;
-  std::vector<std::vector<std::size_t>> threads_;  // of each lane's rows
+  std::vector<std::vector<std::size_t>> threads_;  // for each lane, the threads of its rows
   std::vector<std::size_t> processes_{};
   std::set<std::pair<std::uint32_t, std::uint64_t>> anchors_{};
   std::string out_{};

@@ -19,7 +19,7 @@ constexpr std::string_view kNames[kKinds] = {"doorbell",   "packet_begin",  "pac
                                              "fault",      "queue_created", "queue_destroyed", "counter",
                                              "flow_begin", "flow_end"};
 
-/// An event and whether it is complete. Zero bytes are an empty one.
+/// An event, and whether it is complete. All zero bytes are an empty slot.
 struct Slot {
   Event event;
   std::uint32_t ready;
@@ -44,7 +44,8 @@ struct Recorder::Slots {
     const auto wanted = events / kStripes + (events % kStripes != 0);
     all = static_cast<Slot*>(std::calloc(wanted * kStripes, sizeof(Slot)));
     if (!all) return;
-    // An atomic store, which no compiler leaves out: pages that are touched here do not fault while something is measured.
+    // An atomic store, so that no compiler removes it: it touches the pages now, so that they do not fault during a
+    // measurement.
     for (std::size_t i = 0; i < wanted * kStripes; ++i)
       std::atomic_ref(all[i].ready).store(0, std::memory_order_relaxed);
     each = wanted;
@@ -100,7 +101,7 @@ void Recorder::record(const Event& e) noexcept {
   for (std::size_t i = 0; i < kStripes; ++i) {
     const auto stripe = (e.lane.value + i) % kStripes;
     auto& next = s.cursors[stripe].next;
-    // A look first: a cursor that is past the end stays within a few of it, whatever is lost.
+    // Load first: so a cursor stops within a few increments of the end, however many events are lost.
     if (next.load(std::memory_order_relaxed) >= s.each) continue;
     const auto at = next.fetch_add(1, std::memory_order_relaxed);
     if (at >= s.each) continue;
@@ -123,7 +124,8 @@ void Recorder::packet_begin(LaneId l, std::uint64_t ns, std::uint64_t position,
 }
 
 Trace Recorder::snapshot() const {
-  // Where an event lay: of one lane and time, those in its own stripe were recorded before those that overflowed.
+  // Also keep where an event lay: for one lane and time, events in the lane's own stripe were recorded before those
+  // that overflowed to another.
   struct Found {
     Event event;
     std::size_t stripes_on, at;
@@ -150,7 +152,7 @@ Trace Recorder::snapshot() const {
 
   Trace t;
   {
-    // Behind the events: whoever recorded one had its lane and its text before.
+    // Copied after the events: whoever recorded an event had created its lane and its text before.
     const std::lock_guard lock(names_->mutex);
     t.clock = names_->clock;
     t.lanes = names_->lanes;

@@ -1,5 +1,5 @@
 #pragma once
-// What both writers of a trace share: a packet's name and line, and strings of JSON. Internal.
+// What all writers of traces share: the name and the line of a packet, JSON strings, and files. Internal.
 #include "sdma/stream/text.hpp"
 #include "sdma/trace/trace.hpp"
 
@@ -14,9 +14,9 @@ inline namespace v0 {
 namespace trace {
 namespace detail {
 
-/// The packet that an event keeps, cut off if it was too long to be kept.
+/// The packet that an event holds, cut off if it was too long to keep.
 inline PacketView view(const Event& e) { return e.kept == 0 ? PacketView{} : Reader{e.packet()}.next(); }
-/// "copy_linear"; "packet" where no dword is known.
+/// "copy_linear"; "packet" if no dword is known.
 inline std::string_view packet_name(const Event& e) {
   if (e.kept == 0) return "packet";
   const auto v = view(e);
@@ -28,12 +28,12 @@ inline std::string packet_line(const Event& e) {
   return to_text(view(e));
 }
 
-/// Appends `s` as a JSON string. What is not UTF-8 becomes U+FFFD.
+/// Appends `s` as a JSON string. Invalid UTF-8 becomes U+FFFD.
 void append_string(std::string& out, std::string_view s);
 
-/// All of `text` to `path`, or to standard output for "-".
+/// Writes all of `text` to `path`, or to standard output for "-".
 Result<void, Diagnostic> save(std::string_view text, const std::string& path);
-/// All of the file at `path`, or of standard input for "-".
+/// Reads all of the file at `path`, or all of standard input for "-".
 Result<std::string, Diagnostic> load(const std::string& path);
 
 }  // namespace detail
