@@ -1,9 +1,9 @@
 #pragma once
-// What may have been posted to a word when a wait is met, by the clocks as they are. Internal.
+// The posts to a word that may have happened when a wait is satisfied, according to the current clocks. Internal.
 //
 //   Alternatives a{model, word, agent, step, clock};     clock: what the agent knows when it arrives at the wait
-//   a.known(c)     posts of chain c that have happened by then
-//   a.possible(c)  those that can have happened when it is met: all that do not come after it
+//   a.known(c)     how many posts of chain c have certainly happened when the agent arrives
+//   a.possible(c)  how many can have happened when the wait is satisfied: all that are not ordered after it
 #include "model.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class Alternatives {
     return m_.agents[chain.agent].steps[chain.steps[i]];
   }
 
-  /// How many posts of a chain stand at or before `position` of its agent.
+  /// How many posts of a chain are at or before `position` of its agent.
   std::uint32_t reached(const Chain& c, std::uint32_t position) const noexcept {
     const auto& steps = m_.agents[c.agent].steps;
     return static_cast<std::uint32_t>(
@@ -40,7 +40,7 @@ class Alternatives {
                              [&](std::uint32_t i) { return steps[i].position <= position; }) -
         c.steps.begin());
   }
-  /// How many posts of a chain do not come after `position` of `agent`.
+  /// How many posts of a chain are not ordered after `position` of `agent`.
   std::uint32_t before(const Chain& c, std::uint32_t agent, std::uint32_t position) const noexcept {
     const auto& a = m_.agents[c.agent];
     return static_cast<std::uint32_t>(std::partition_point(c.steps.begin(), c.steps.end(),
@@ -51,7 +51,7 @@ class Alternatives {
                                                            }) -
                                       c.steps.begin());
   }
-  /// How many posts of a chain have happened in the execution that was followed when the wait was met.
+  /// How many posts of a chain had happened in the followed execution when the wait was satisfied.
   std::uint32_t happened(const Chain& c) const noexcept {
     const auto& steps = m_.agents[c.agent].steps;
     return static_cast<std::uint32_t>(
@@ -60,7 +60,7 @@ class Alternatives {
         c.steps.begin());
   }
 
-  /// Does the last known post of chain c come before the last known one of another chain that stores?
+  /// Is post `i` of chain c ordered before a store that is the last post of another chain, by the counts in `done`?
   bool hidden(std::size_t c, std::uint32_t i, const std::vector<std::uint32_t>& done) const noexcept {
     for (std::size_t d = 0; d < w_.chains.size(); ++d)
       if (d != c && done[d] > 0)
@@ -71,12 +71,13 @@ class Alternatives {
     return false;
   }
 
-  /// What additions begin from: a store after which nothing else was stored, or the first value.
+  /// The value from which additions start: that of the last store, or the initial value.
   struct Base {
     Wide value{};
-    std::vector<std::uint32_t> from{};  ///< a chain: how many of its posts the store comes after
+    std::vector<std::uint32_t> from{};  ///< for each chain, how many of its posts come before that store
   };
-  /// By the posts in `done`; nothing where two stores are in no order, or one of `possible` is not done.
+  /// The base after the posts in `done`; nullopt if two stores are unordered, or if a store is in `all` but not in
+  /// `done`.
   std::optional<Base> base(const std::vector<std::uint32_t>& done, const std::vector<std::uint32_t>& all) const {
     Base b{.value = Wide{w_.init}, .from = std::vector<std::uint32_t>(w_.chains.size(), 0)};
     if (!w_.stores) return w_.known ? std::optional(b) : std::nullopt;
@@ -101,7 +102,7 @@ class Alternatives {
     for (std::size_t c = 0; c < w_.chains.size(); ++c) {
       const auto agent = w_.chains[c].agent;
       b.from[c] = reached(w_.chains[c], agent == owner ? last->position : m_.row(last->row)[agent]);
-      // A store of another chain that is done and not before the last one: no order between them.
+      // A store of another chain that is done but not ordered before the last store: the two are unordered.
       for (auto i = b.from[c]; w_.chains[c].stores && i < done[c]; ++i)
         if (c != last_chain && post(c, i).sync->op != Op::add) return {};
     }

@@ -15,7 +15,7 @@ std::string text(EpochValue v) {
   return out;
 }
 
-/// What a wait compares with, and how.
+/// The comparison and the value of a wait to suggest.
 struct Wanted {
   Compare func{};
   EpochValue value{};
@@ -49,7 +49,7 @@ class Edge {
 
  private:
   bool queue(At x) const { return m_.agents[x.agent].kind == Agent::Kind::queue; }
-  /// Is there data between this post and the one before it? Then it stands where it belongs.
+  /// Is there data between this post and the one before it? Then the post announces that data and must not be moved.
   bool announces(const Step& post) const {
     const auto epoch = m_.epoch_at(a_.agent, post.position);
     for (auto p = post.position - 1; p > 0 && m_.epoch_at(a_.agent, p) == epoch; --p) {
@@ -70,16 +70,17 @@ class Edge {
     return f == Compare::ge ? packet ? "ge" : ">=" : packet ? "le" : "<=";
   }
 
-  /// The round that something stands in; 0 where there are none.
+  /// The round that a position belongs to; 0 if there are no rounds.
   std::uint32_t round(At x) const {
     const auto& agent = m_.agents[x.agent];
     if (agent.kind == Agent::Kind::queue) return agent.submits > 1 ? m_.epoch_at(x.agent, x.position) : 0;
     const auto step = m_.step_at(x.agent, x.position);
     return agent.kind == Agent::Kind::host && step != kNone ? agent.steps[step].epoch : 0;
   }
-  /// How many rounds b is behind a. What holds for the round before holds for those before that, and fits the first round.
+  /// How many rounds later b is than a, at most 1: a wait for the previous round also covers all earlier rounds, and
+  /// its value fits the first round.
   std::int64_t behind() const { return std::min(std::int64_t{round(b_)} - std::int64_t{round(a_)}, std::int64_t{1}); }
-  /// What a's value is called where b stands; nothing, if a packet in b's first round could not hold it.
+  /// The value of a, as an expression in b's epoch; nullopt if a packet in b's first round could not hold it.
   std::optional<EpochValue> at_b(EpochValue v) const {
     const auto mine = round(a_), other = round(b_);
     if (other == 0 || mine == 0) return EpochValue{0, static_cast<std::int64_t>(v.at(std::max(mine, 1u)))};
@@ -89,11 +90,11 @@ class Edge {
     return v;
   }
 
-  /// What the word holds when a is done, and not before.
+  /// The value that the word holds once a is done, and not before.
   std::optional<Wanted> flag(const Step& post, const Word& w) const {
     if (w.chains.size() == 1 && w.chains[0].steps.size() == 1) return Wanted{Compare::eq, post.sync->value};
     if (auto v = at_b(post.sync->value)) return Wanted{Compare::ge, *v};
-    // Of the round before, the last post says as much, and what it says fits a first round, too.
+    // The last post of the round announces at least as much, and its value may fit the first round too.
     const auto* last = &post;
     for (const auto& s : m_.agents[a_.agent].steps)
       if (s.kind == Step::Kind::post && s.epoch == post.epoch && s.sync->word == post.sync->word) last = &s;
@@ -101,7 +102,7 @@ class Edge {
     return {};
   }
 
-  /// What a counter says when all of this round have counted; nothing where b is one of them, or comes before it.
+  /// The value of a counter once all posts of this round have counted; nullopt if b's agent counts too, at b or later.
   std::optional<Wanted> count(const Word& w) const {
     const auto all = last_count(w);
     if (!all) return {};

@@ -1,21 +1,22 @@
 #pragma once
-// What to add to a schedule, in words that can be typed into it. Internal.
+// Suggestions of what to add to a schedule, in text that can be pasted into it. Internal.
 //
 //   edge(m, r, a, b)      "line 8 announces it; before line 11 add: poll_mem addr=gpu1.arrived func=eq reference=1"
-//   wait_for(m, r, word)  "wait host.done == 8": the value that the word ends with
+//   wait_for(m, r, word)  "wait host.done == 8": the final value of the word
 //
-// A value is that of the packet that announces, so that it holds in every round: where a's queue stores 4*epoch-3, b waits for that.
+// A suggested value is that of the packet that announces, so it holds in every round: if a's queue stores 4*epoch-3, b
+// waits for 4*epoch-3.
 #include "report.hpp"
 
 namespace sdma {
 inline namespace v0 {
 namespace check_detail {
 
-/// What puts `b` behind `a`, another agent's, or in the same queue.
+/// A change that orders `b` after `a`; they belong to two agents, or to one queue.
 std::string edge(const Model&, const Reporter&, At a, At b);
-/// What a host waits for to know that all posts to the word are done; nothing, if they are in no order.
+/// The wait that tells a host that all posts to the word are done; nullopt if the posts are unordered.
 std::optional<std::string> wait_for(const Model&, const Reporter&, const Word&);
-/// What a counter says when all have counted; nothing, if somebody stores to it, too.
+/// The final value of a counter; nullopt if anything also stores to it.
 std::optional<std::uint64_t> last_count(const Word&);
 
 }  // namespace check_detail

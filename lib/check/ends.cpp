@@ -1,4 +1,5 @@
-// What is left when the last host thread has ended: stores that nobody has waited for, signals that somebody still polls.
+// What is still pending when the last host thread has ended: stores that nothing has waited for, and signals that a
+// queue may still poll or store to.
 #include "edits.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class Ends {
       for (std::size_t i = 0; i < end_.size(); ++i) end_[i] = std::max(end_[i], row[i]);
     }
     for (std::uint32_t q = 0; q < m_.queue_count(); ++q)
-      // What is in no order with others is no wonder at the end, and has been said.
+      // A queue with an error is likely to be pending at the end because of it, and the error has been reported.
       if (!r_.blamed(q) && !data(q)) signals(q);
   }
 
@@ -64,7 +65,8 @@ class Ends {
     }
     r_.add(std::move(f));
   }
-  /// A host's last wait for a counter, if some are still to count when it is met.
+  /// A hint about a host's last wait for a counter, if posts to the counter are still outstanding when the wait is
+  /// satisfied.
   std::optional<std::string> short_count() const {
     for (std::uint32_t a = m_.queue_count(); a < m_.agents.size(); ++a) {
       const auto& steps = m_.agents[a].steps;

@@ -9,10 +9,11 @@ inline namespace v0 {
 namespace check_detail {
 namespace {
 
-/// Of a box that is looked at row by row; of a larger one, from its begin to its end.
+/// A box with at most this many rows is analysed row by row; a larger one counts as one range from its start to its
+/// end.
 constexpr std::uint64_t kMostRows = 65536;
 
-/// 32 bits, 64 bits: the operations of one kind differ in width and in what they return.
+/// Modulo 32, because operations of one kind differ only in their width and in whether they return the old value.
 Op kind_of(AtomicOp op) noexcept {
   switch (static_cast<AtomicOp>(static_cast<unsigned>(op) % 32)) {
     case AtomicOp::swap_rtn_32: return Op::store;
@@ -42,7 +43,7 @@ Mode mode_of(What w, Access a) noexcept {
   return a == Access::read ? Mode::read : Mode::write;
 }
 
-/// fn(begin, end) for each row of bytes, rows that touch as one.
+/// Calls fn(begin, end) for each row of bytes; adjacent rows count as one.
 template <class Fn> void each_row(const Region& r, std::uint64_t va, Fn fn) {
   if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return;
   const auto row_end = va + r.bytes;
@@ -109,7 +110,7 @@ Model::Model(const Schedule& s, const CheckOptions& o)
 }
 
 std::uint64_t Model::canonical(GpuVa va) const noexcept {
-  // As many steps as there are symbols lead out of every chain of aliases that is no circle.
+  // A chain of aliases without a cycle ends after at most as many steps as there are symbols.
   for (std::size_t i = 0; i <= schedule.buffers.size() + schedule.signals.size(); ++i) {
     const auto l = locate(schedule, va);
     if (!l) break;
@@ -198,7 +199,7 @@ void Model::engines() {
     if (q.peer && preset)
       e = q.peer->is_host() ? preset->engine_for(gpu, HostDirection::to_host)
                             : preset->engine_for(gpu, GpuId{q.peer->index});
-    // Of an engine that is not known, only the same peer is known to be the same.
+    // If the engine is not known, only queues with the same peer are known to share it.
     programs[i].engine = std::uint64_t{gpu.value} << 32 | (e ? e->value : 0x10000 + q.peer->index);
   }
 }
@@ -221,7 +222,7 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
                           .source = action,
                           .epoch = epoch,
                           .target = queue});
-    // The first of its steps is the begin of its first submit.
+    // The first step of a queue is the begin of its first submit.
     q.shared = q.shared || (!q.steps.empty() && q.steps.front().target != agent);
   }
   q.steps.push_back(begin);
@@ -252,7 +253,7 @@ void Model::host(std::uint32_t agent, const std::vector<Schedule::Action>& actio
       const auto body = action;
       for (std::uint64_t n = 1; n <= a.rounds && !cut; ++n) {
         action = body;
-        // A round without packets costs as well.
+        // A round without packets counts too.
         if (packets++ > options.max_packets) cut = true;
         host(agent, a.body, action, static_cast<std::uint32_t>(n));
       }

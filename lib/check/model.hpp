@@ -1,12 +1,12 @@
 #pragma once
-// A schedule as the checker sees it: agents, their steps, the words they meet at. Internal.
+// A schedule as the checker sees it: agents, their steps, and the words through which they synchronise. Internal.
 //
-//   agent     a queue, a host thread, a kernel: positions 1, 2, ... in its own order
-//   item      a packet, decoded once; it stands at position (epoch - 1) * items + i + 1 for each submit of its queue
-//   step      what an agent does that others may notice: begin (a doorbell), poll, post (fence, atomic, set), submit
-//   word      what polls and posts meet at; a chain for each agent that writes it, in that agent's order
+//   agent     a queue, a host thread or a kernel; it has positions 1, 2, ... in program order
+//   item      a packet, decoded once; each submit of its queue has it at position (epoch - 1) * items + i + 1
+//   step      an action that other agents may notice: begin (a doorbell), poll, post (fence, atomic, set), submit
+//   word      memory that is polled or posted to; it has a chain for each agent that writes it, in that agent's order
 //
-// Addresses are those of link space, aliases resolved. Rows are vector clocks, made by order.cpp.
+// Addresses are in link space, with aliases resolved. Rows are vector clocks; order.cpp computes them.
 #include "sdma/check/check.hpp"
 
 #include <array>
@@ -22,14 +22,14 @@ namespace check_detail {
 __extension__ typedef __int128 Wide;
 inline constexpr std::uint32_t kNone = ~0u;
 
-/// What a word of 4 or 8 bytes keeps of a value.
+/// The part of a value that a word of 4 or 8 bytes holds.
 constexpr std::uint64_t kept(std::uint32_t bytes, std::uint64_t value) noexcept {
   return bytes == 4 ? static_cast<std::uint32_t>(value) : value;
 }
 
-/// How a packet takes part.
+/// The role of a packet.
 enum class What : std::uint8_t { none, copy, write, stamp, post, poll, indirect, condition };
-/// How bytes are touched.
+/// How bytes are accessed.
 enum class Mode : std::uint8_t { read, write, look, store, modify, condition };
 
 struct Touch {
@@ -38,13 +38,13 @@ struct Touch {
 };
 enum class Op : std::uint8_t { store, add, unknown };
 
-/// A poll or a post, wherever it stands.
+/// A poll or a post, by a packet, a host action or a step of a kernel.
 struct Sync {
   std::uint32_t word = kNone;
   Op op = Op::store;
   std::uint8_t bytes = 4;
-  bool high = false;    ///< bytes 4 to 7 of a word of 8
-  bool finite = false;  ///< a poll that gives up
+  bool high = false;    ///< it uses bytes 4 to 7 of a word of 8
+  bool finite = false;  ///< a poll that may expire
   Compare func = Compare::always;
   std::uint32_t mask = ~0u;
   std::uint64_t address{};
@@ -59,24 +59,24 @@ struct Item {
   Sync sync{};
 };
 
-/// What each submit of a queue sends.
+/// The packets that each submit of a queue publishes.
 struct Program {
   std::vector<Item> items;
   std::vector<Touch> touches;
-  std::uint64_t engine{};  ///< queues of one value share an engine
+  std::uint64_t engine{};  ///< queues with the same value share an engine
 };
 
 struct Step {
   enum class Kind : std::uint8_t { begin, poll, post, submit, touch };
   Kind kind{};
-  bool assumed = false;  ///< a poll that was passed because nothing is known of what it waits for
+  bool assumed = false;  ///< a poll that was assumed to be satisfied, because the value that it waits for is unknown
   std::uint32_t position{};
   std::uint32_t source{};           ///< a queue's item; a host's action, in the order of a SourceMap; a kernel's step
   std::uint32_t epoch{};            ///< of a submit, or of the innermost repeat
-  std::uint32_t target{};           ///< submit: the queue. begin: the agent that submits, kNone: anybody
-  std::uint32_t target_position{};  ///< begin: where that one stands
-  std::uint32_t row = kNone;        ///< the clock of the last acquire at or before this step; kNone: zeros
-  std::uint32_t time = kNone;       ///< when it happened in the execution that was followed
+  std::uint32_t target{};           ///< submit: the queue. begin: the agent that submits; kNone: any
+  std::uint32_t target_position{};  ///< begin: the position of the submit in that agent
+  std::uint32_t row = kNone;        ///< the clock of the last acquire at or before this step; kNone: all zero
+  std::uint32_t time = kNone;       ///< when it happened in the followed execution
   const Sync* sync{};
   std::uint64_t value{};
 };
@@ -87,22 +87,22 @@ struct Agent {
   std::uint32_t index{};  ///< into the schedule's queues or hosts, or the kernels
   std::vector<Step> steps{};
   std::uint32_t submits = 0;
-  bool shared = false;  ///< a queue that several hosts submit
+  bool shared = false;  ///< a queue that several host threads submit
 };
 
 struct Chain {
   std::uint32_t agent{};
-  std::vector<std::uint32_t> steps{};           ///< into the agent's
-  std::vector<Wide> sums;                       ///< of the first i additions
-  bool stores = false, up = true, down = true;  ///< no addition is negative; none is positive
+  std::vector<std::uint32_t> steps{};           ///< indices of the agent's steps
+  std::vector<Wide> sums;                       ///< sums[i] is the sum of the first i additions
+  bool stores = false, up = true, down = true;  ///< up: no addition is negative; down: none is positive
   bool rising = true;                           ///< no store is less than the one before it
 };
 
 struct Word {
   std::uint64_t address{}, init{};
   std::uint32_t bytes = 4;
-  bool known = true;    ///< `init` is
-  bool messy = false;   ///< something writes it that is not modelled
+  bool known = true;    ///< `init` is known
+  bool messy = false;   ///< it is written in a way that is not modelled
   bool copied = false;  ///< a copy, fill or write stores to it
   bool stores = false, adds = false, polled = false;
   std::vector<Chain> chains{};
@@ -119,34 +119,34 @@ class Model {
   std::vector<Agent> agents;  ///< queues, then hosts, then kernels
   std::vector<Word> words;
   std::vector<std::uint32_t> rows;  ///< agents.size() each
-  /// What was executed in one go: all positions of `agent` up to `until`.
+  /// A part of the execution that ran without interruption: all positions of `agent` up to `until`.
   struct Run {
     std::uint32_t agent, until;
   };
   std::vector<Run> runs;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> acquires;  ///< (agent, step) of begins and polls, in time
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> acquires;  ///< (agent, step) of begins and polls, by time
   struct Stuck {
     std::uint32_t agent, step;
   };
   std::vector<Stuck> stuck;
   std::size_t packets = 0, waits = 0;
-  bool cut = false;  ///< not all rounds are there
+  bool cut = false;  ///< not all rounds were unrolled
   bool open = false;
 
   std::uint32_t queue_count() const noexcept { return static_cast<std::uint32_t>(programs.size()); }
   const Item* item_at(std::uint32_t agent, std::uint32_t position) const noexcept;
   std::uint32_t epoch_at(std::uint32_t agent, std::uint32_t position) const noexcept;
-  /// What a post of queue `agent` says that stands at or behind `position`, of the same submit; null: none.
+  /// The first post of queue `agent` at or after `position`, in the same submit; null if there is none.
   const Step* post_behind(std::uint32_t agent, std::uint32_t position) const noexcept;
-  /// The last post of the same submit in front of it; null: none.
+  /// The last post at or before `position`, in the same submit; null if there is none.
   const Step* post_before(std::uint32_t agent, std::uint32_t position) const noexcept;
-  /// The last step of `agent` at or before `position`; kNone: none.
+  /// The last step of `agent` at or before `position`; kNone if there is none.
   std::uint32_t step_at(std::uint32_t agent, std::uint32_t position) const noexcept;
 
   std::uint64_t canonical(GpuVa) const noexcept;
   const std::uint32_t* row(std::uint32_t r) const noexcept { return r == kNone ? zeros_.data() : &rows[r * width()]; }
   std::size_t width() const noexcept { return agents.size(); }
-  /// Does everything up to `position` of `agent` happen before what stands at `step`?
+  /// Does everything up to `position` of `agent` happen before `step` of agent `self`?
   bool after(const Agent&, std::uint32_t self, const Step& step, std::uint32_t agent,
              std::uint32_t position) const noexcept {
     return self == agent ? step.position >= position : row(step.row)[agent] >= position;
@@ -171,18 +171,18 @@ class Model {
   std::vector<std::uint64_t> wide_;  ///< addresses of words of 8 bytes
 };
 
-/// What a waiting step sees in a word of this value.
+/// Is the condition of a waiting step true if the word holds this value?
 bool met(const Step&, const Word&, std::uint64_t value) noexcept;
-/// A word after a post.
+/// The value of a word after a post.
 std::uint64_t posted(const Step&, const Word&, std::uint64_t value) noexcept;
-/// An addition, with its sign.
+/// The addend of an addition, with its sign.
 Wide addend(const Step&) noexcept;
-/// Does this post meet the poll, or count towards what it waits for?
+/// Does this post satisfy the poll, or bring a counter closer to the value that the poll waits for?
 bool helps(const Step& poll, const Word&, const Step& post) noexcept;
 
-// One pass each, in this order.
-void progress(Model&);    ///< executes: times, runs, acquires, stuck
-void find_order(Model&);  ///< clocks
+// The passes over a model, in this order.
+void progress(Model&);    ///< follows one execution: fills in times, runs, acquires, stuck
+void find_order(Model&);  ///< computes the clocks
 
 }  // namespace check_detail
 }  // namespace v0

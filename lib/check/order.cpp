@@ -1,9 +1,10 @@
-// Happens-before: the most that holds in every execution.
+// Computes happens-before: the largest order that holds in every execution.
 //
-// A wait comes after a post where it cannot be met without it, given that whatever else happened before obeyed the order. So the
-// clocks begin with the order of one execution, and lose what nothing justifies, until all that is left is justified by the
-// rest: by induction over time it holds in every execution. (To begin with nothing and to add would miss barriers that count:
-// there, each arrival is needed because the next round's arrivals need this round's.)
+// A wait comes after a post if the wait cannot be satisfied without the post, provided that everything that happened
+// before obeyed the order. So the clocks start from the order of one execution, and each pass removes what nothing
+// justifies, until the rest justifies all that is left. By induction over time, that order holds in every execution.
+// (Starting from nothing and adding order would miss barriers that count: there, each arrival is needed because the
+// next round's arrivals need this round's.)
 #include "alternatives.hpp"
 
 namespace sdma {
@@ -22,7 +23,7 @@ class Clocks {
     optimistic();
     for (int pass = 0; pass < kMostPasses; ++pass)
       if (!lower()) return;
-    // It did not settle: begin with nothing, and add what is certain. Each pass of that is right as it is.
+    // The clocks did not settle: start from nothing and add what is certain. The result is sound after each pass.
     std::fill(m_.rows.begin(), m_.rows.end(), 0);
     for (int pass = 0; pass < 4; ++pass) lower();
   }
@@ -41,7 +42,7 @@ class Clocks {
     m_.rows.assign(next * n_, 0);
   }
 
-  /// What had happened in the execution that was followed: nothing can be after more.
+  /// Sets each clock to what had happened in the followed execution: an upper bound.
   void optimistic() {
     struct Event {
       std::uint32_t time, agent, step;
@@ -63,7 +64,7 @@ class Clocks {
     }
   }
 
-  /// One pass over all acquires: true if a clock has changed.
+  /// One pass over all acquires. Returns true if a clock has changed.
   bool lower() {
     bool changed = false;
     std::vector<std::uint32_t> last(n_, kNone);
@@ -87,7 +88,7 @@ class Clocks {
     return changed;
   }
 
-  /// What an agent knows of itself on arrival.
+  /// Adds what an agent knows about itself when it arrives at a step.
   void own(std::uint32_t a, std::uint32_t step) {
     const auto& agent = m_.agents[a];
     if (step == 0) return;
@@ -108,7 +109,7 @@ class Clocks {
   }
 
   void begin(const Agent& agent, const Step& s) {
-    // Whose doorbell it was is not known where several hosts ring it.
+    // If several host threads ring the doorbell, it is not known whose doorbell this is.
     if (s.target == kNone || agent.shared) return;
     const auto& submit = m_.agents[s.target].steps[s.target_position - 1];
     join(s.target, submit.row, submit.position);
@@ -122,13 +123,13 @@ class Clocks {
     else flagged(w, s, alt);
   }
 
-  /// Stores only: after each of those that may meet it, as far as they agree.
+  /// For a word with stores only: the wait comes after everything that all stores which may satisfy it have in common.
   void flagged(const Word& w, const Step& s, const Alternatives& alt) {
     bool any = false, first_value = w.known && met(s, w, w.init);
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
       if (const auto k = alt.known(c); k > 0) {
         first_value = false;
-        // Met on arrival: it says nothing new.
+        // Satisfied on arrival: the wait tells nothing new.
         if (met(s, w, posted(alt.post(c, k - 1), w, w.init)) && !alt.hidden(c, k - 1, alt.known())) return;
       }
       for (auto i = alt.known(c); i < alt.possible(c); ++i) {
@@ -142,14 +143,14 @@ class Clocks {
         else
           for (std::size_t k = 0; k < n_; ++k) met_[k] = std::min(met_[k], other_[k]);
         any = true;
-        break;  // those behind it know more
+        break;  // later posts of the chain know more
       }
     }
     if (!any || first_value) return;
     for (std::size_t k = 0; k < n_; ++k) now_[k] = std::max(now_[k], met_[k]);
   }
 
-  /// Additions: after each without which the rest does not suffice.
+  /// For a word with additions: the wait comes after each addition without which the others do not suffice.
   void counted(const Word& w, const Step& s, const Alternatives& alt) {
     if (s.sync->high || (s.sync->bytes == 4 && s.sync->mask != ~0u)) return;
     const auto all = alt.possible();
@@ -164,7 +165,7 @@ class Clocks {
     const auto before = now_;
     if (least) needed(w, alt, *base, all, up, +1, bits);
     if (most) {
-      if (least) {  // both hold of ==, and each speaks of what was known on arrival
+      if (least) {  // ==: both bounds apply, and each starts from what was known on arrival
         other_ = now_;
         now_ = before;
       }
@@ -174,7 +175,8 @@ class Clocks {
     }
   }
 
-  /// The most that chain c can add (sign +1) or take away (-1), with `from` to `to` of its posts.
+  /// The most that chain c can add (sign +1) or subtract (sign -1) if between `from` and `to` of its posts have
+  /// happened.
   static Wide reach(const Chain& c, std::uint32_t begin, std::uint32_t from, std::uint32_t to, int sign) {
     const auto at = [&](std::uint32_t i) { return (c.sums[i] - c.sums[begin]) * sign; };
     from = std::max(from, begin);
@@ -199,15 +201,15 @@ class Clocks {
     }
     const Wide window = Wide{1} << bits;
     const auto floor = [&](Wide v) { return v >= 0 ? v / window : -((-v + window - 1) / window); };
-    if (floor(low) != floor(high)) return;  // it may wrap: then any value may be met
+    if (floor(low) != floor(high)) return;  // the counter may wrap, so it may take any value
     bound += floor(low) * window;
     const auto enough = [&](Wide value) { return sign > 0 ? value >= bound : value <= bound; };
-    if (!enough(total)) return;  // never met, which is said elsewhere
+    if (!enough(total)) return;  // never satisfied, which is reported elsewhere
     std::vector<std::uint32_t> limit(n);
     for (std::size_t c = 0; c < n; ++c) {
       const auto& chain = w.chains[c];
       const auto from = std::max(alt.known(c), base.from[c]);
-      // The last post that is needed: without it, and without what comes after it, the rest does not suffice.
+      // Finds the last post that is needed: without it, and without everything after it, the rest does not suffice.
       auto lo = from, hi = std::max(all[c], from);
       while (lo < hi) {
         const auto i = lo + (hi - lo) / 2;

@@ -1,4 +1,4 @@
-// What one packet, one signal or one kernel says by itself.
+// Findings about a single packet, signal or kernel.
 #include "../schedule/extent.hpp"
 #include "report.hpp"
 #include "sdma/stream/rules.hpp"
@@ -12,7 +12,7 @@ inline namespace v0 {
 namespace check_detail {
 namespace {
 
-// Of one stream these are guesses; of a schedule it is known.
+// For a single stream these rules are guesses; for a schedule the order is known.
 constexpr std::array<std::string_view, 4> kOfOrder{"cond-exec-unordered", "data-as-flag", "no-completion", "unordered"};
 
 class Packets {
@@ -36,7 +36,7 @@ class Packets {
   }
 
  private:
-  /// The rules of a stream, which know nothing of other queues.
+  /// The rules of a stream, which know nothing about other queues.
   void stream(std::uint32_t q) {
     const auto& items = m_.programs[q].items;
     for (auto& d : check_stream(s_.queues[q].dwords, {.file = "", .most = m_.options.most})) {
@@ -47,7 +47,7 @@ class Packets {
       const auto at =
           std::partition_point(items.begin(), items.end(), [&](const Item& i) { return i.dword * 4ull <= offset; });
       const auto position = static_cast<std::uint32_t>(at - items.begin());
-      // A long loop breaks a rule as often as it goes round: once a line is enough.
+      // A long loop breaks a rule in every round: report it once per line.
       const auto line = m_.options.map ? m_.options.map->packet(q, offset / 4).line : 0;
       if (line != 0 && !lines_.insert({line, d.rule}).second) continue;
       if (r_.room(d.rule))
@@ -136,7 +136,7 @@ class Packets {
     const auto* t = m_.options.topology;
     if (!t) return true;
     const auto to_host = [&](const Link& l) { return l.from == End::gpu(gpu) && l.to.kind == End::Kind::cpu; };
-    // Of a node that names no link to its processors nothing is known.
+    // If the node lists no link from the GPU to a processor, assume that atomics work.
     return std::none_of(t->links.begin(), t->links.end(), to_host) ||
            std::any_of(t->links.begin(), t->links.end(), [&](const Link& l) { return to_host(l) && l.atomics_64; });
   }
@@ -209,7 +209,7 @@ class Packets {
       });
     });
   }
-  /// Who traps stores to mailboxes, which the kernel looks at.
+  /// Does the queue use TRAP? Then it may store to a mailbox, which the kernel reads.
   bool mailbox(std::uint32_t agent) const {
     return agent < m_.queue_count() && std::any_of(m_.programs[agent].items.begin(), m_.programs[agent].items.end(),
                                                    [](const Item& i) { return i.info == &info_of<Trap>(); });

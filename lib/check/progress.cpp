@@ -1,4 +1,5 @@
-// One execution, followed to its end: who can go on goes on, and a poll is met the moment its word allows it.
+// Follows one execution to its end: every agent that can proceed does, and a poll is satisfied as soon as its word
+// allows.
 #include "model.hpp"
 
 #include <deque>
@@ -37,7 +38,7 @@ class Execution {
     s.time = time_++;
     if (s.kind == Step::Kind::begin || s.kind == Step::Kind::poll) m_.acquires.emplace_back(a, cursors_[a]);
   }
-  /// All packets of a queue in front of `position` have been seen; all steps of others.
+  /// Records that the agent has executed everything up to `until`.
   void note(std::uint32_t a, std::uint32_t until) {
     if (!m_.runs.empty() && m_.runs.back().agent == a) m_.runs.back().until = until;
     else m_.runs.push_back({a, until});
@@ -86,7 +87,7 @@ class Execution {
     values_[w] = posted(s, m_.words[w], values_[w]);
     auto& waiting = waiting_[w];
     if (waiting.empty()) return;
-    // What a post's agent did before it comes before what the met polls let go.
+    // Everything that the posting agent did before comes before everything that the satisfied polls release.
     note(a, s.position);
     for (std::size_t i = 0; i < waiting.size();) {
       const auto other = waiting[i];
@@ -102,7 +103,8 @@ class Execution {
     }
   }
 
-  /// A poll of which nobody can say when it is met is taken for met: one at a time, so that all else has been tried.
+  /// Assumes that a poll is satisfied if it is not known when it will be. Does so for one poll at a time, after
+  /// everything else has been tried.
   bool assume() {
     for (std::uint32_t a = 0; a < m_.agents.size(); ++a) {
       if (states_[a] != State::polling || cursors_[a] >= m_.agents[a].steps.size()) continue;
@@ -117,7 +119,7 @@ class Execution {
     }
     return false;
   }
-  /// Is a post still to come that brings this poll nearer to its end?
+  /// Is a post still outstanding that would help to satisfy this poll?
   bool helped(const Step& poll, const Word& w) const {
     for (const auto& c : w.chains)
       for (auto i = c.steps.rbegin(); i != c.steps.rend(); ++i) {

@@ -1,8 +1,9 @@
-// Every byte that is touched, in the order of one execution: who wrote it last, who has looked at it since, and whether the one
-// who touches it now comes after them.
+// Goes through every accessed byte in the order of one execution: tracks which access wrote it last and which have read
+// it since, and checks that each new access is ordered after them.
 //
-// The execution is one that the clocks allow, so whoever comes before another in every execution comes before it here. So it
-// suffices to look at the last write and at what was read since: of those behind it one is in no order, if any is.
+// The execution obeys the clocks, so an access that comes before another in every execution also comes before it here.
+// So it is enough to compare each access with the last write and with the reads since: if the byte has an unordered
+// pair of accesses at all, one such comparison finds one.
 #include "edits.hpp"
 #include "report.hpp"
 
@@ -20,12 +21,12 @@ struct Ref {
 struct Cell {
   std::uint64_t end{};
   Ref writer{};
-  std::vector<Ref> others{};  ///< since: reads, looks, atomics; one an agent and a mode, the last
+  std::vector<Ref> others{};  ///< reads, looks and atomics since then: the last one for each agent and mode
 };
 
 bool writes(Mode m) noexcept { return m == Mode::write || m == Mode::store || m == Mode::modify; }
 
-/// The rule that two accesses break which are in no order; "" for none.
+/// The rule that two unordered accesses break; "" if they break none.
 std::string_view broken(Mode a, Mode b) noexcept {
   if (!writes(a)) std::swap(a, b);
   if (!writes(a)) return {};
@@ -50,7 +51,7 @@ class Sweep {
   void visit(std::uint32_t agent, std::uint32_t position) {
     const auto& a = m_.agents[agent];
     auto& step = step_[agent];
-    // A begin stands at the position of the packet in front of it.
+    // A begin has the position of the packet before it.
     while (step + 1 < a.steps.size() && a.steps[step + 1].position <= position &&
            !(a.steps[step + 1].kind == Step::Kind::begin && a.steps[step + 1].position == position))
       ++step;
@@ -60,7 +61,7 @@ class Sweep {
       agent_ = agent;
       position_ = position;
       what_ = item->what;
-      // A poll looks with what its queue knew on arrival.
+      // A poll reads its word with what its queue knew on arrival.
       auto from = what_ == What::poll && step != kNone && a.steps[step].position == position ? before(step) : step;
       if (what_ == What::indirect)
         while (from != kNone && from > 0 && a.steps[from].kind != Step::Kind::begin) --from;
@@ -86,7 +87,7 @@ class Sweep {
 
   static std::uint32_t before(std::uint32_t step) noexcept { return step == 0 ? kNone : step - 1; }
 
-  /// What the one who touches knows, and of its own queue.
+  /// Sets what the accessing agent knows, about others and about its own queue.
   void clock(std::uint32_t agent, std::uint32_t step) {
     const auto& steps = m_.agents[agent].steps;
     row_ = m_.row(step == kNone ? kNone : steps[step].row);
@@ -127,7 +128,7 @@ class Sweep {
     auto at = t.begin;
     auto c = first;
     bool uniform = true;
-    // Gaps are memory that nobody has touched.
+    // Gaps are memory that nothing has accessed yet.
     while (at < t.end) {
       if (c == last || c->first > at) {
         const auto end = c == cells_.end() ? t.end : std::min(t.end, c->first);
@@ -137,7 +138,7 @@ class Sweep {
       at = c->second.end;
       ++c;
     }
-    // What one has written as a whole is one piece again.
+    // A range that one access has written as a whole becomes one cell again.
     if ((t.mode == Mode::write || t.mode == Mode::store) && uniform) {
       auto whole = cells_.find(t.begin);
       whole->second.end = t.end;
@@ -145,7 +146,7 @@ class Sweep {
     }
   }
 
-  /// True if nothing but the write is left to remember.
+  /// Checks an access against a cell and records it. True if the cell then holds nothing but this write.
   bool enter(std::uint64_t begin, Cell& c, const Ref& me) {
     const auto against = [&](const Ref& other) {
       if (other.agent == kNone || (other.agent == me.agent && other.position == me.position)) return true;
@@ -170,7 +171,7 @@ class Sweep {
   }
 
   using Cells = std::map<std::uint64_t, Cell>;
-  /// The first cell at or behind `at`, none of which lies across it.
+  /// Splits a cell that spans `at`, and returns the first cell at or after `at`.
   Cells::iterator split(std::uint64_t at) {
     auto next = cells_.lower_bound(at);
     if (next == cells_.begin()) return next;
@@ -185,10 +186,10 @@ class Sweep {
     std::string_view rule;
     Ref a, b;
     std::uint64_t begin, end;
-    bool used;  ///< `a` reads what somebody has written
+    bool used;  ///< `a` reads bytes that have been written
     std::size_t more = 0;
   };
-  /// The same two packets, and the same two packets of other rounds, are one finding.
+  /// Records a race. The same two packets, in this round or in others, make one finding.
   void note(std::string_view rule, const Ref& a, const Ref& b, const Cell& c, std::uint64_t begin) {
     const auto source = [&](const Ref& r) {
       const auto* item = m_.item_at(r.agent, r.position);
@@ -235,8 +236,9 @@ class Sweep {
     return std::string(verb(r.mode)) + r_.range(from, to);
   }
 
-  /// Of two that nothing orders: was the one meant to be first that came second here? Rounds come one after another; who
-  /// reads what nobody has written yet wants what the other writes; else it is as it stands in the file.
+  /// Given two unordered accesses: was the one that came second here meant to be first? Earlier rounds are meant to
+  /// come first; an access that reads bytes that nothing has written yet is meant to read what the other writes;
+  /// otherwise the order in the file decides.
   bool swapped(const Race& race) const {
     const auto &a = race.a, &b = race.b;
     if (a.agent == b.agent) return false;
@@ -248,7 +250,7 @@ class Sweep {
     if (race.rule == "race" && writes(a.mode) != writes(b.mode)) return !writes(a.mode) && !race.used;
     return a.agent > b.agent && queue(a);
   }
-  /// Does the byte hold something before anything runs?
+  /// Does the byte have defined contents before anything runs?
   bool filled(std::uint64_t at) const {
     const auto l = locate(m_.schedule, GpuVa{at});
     return l && !l->signal && m_.schedule.buffers[l->index].init != Init::poison;

@@ -1,9 +1,10 @@
 #pragma once
-// Findings as they are made. Internal.
+// Collects findings. Internal.
 //
 //   reporter.add({.rule = "race", .places = {a, b}, .message = ..., .rests_on = {"X3"}});
 //
-// A finding stands where the last of its places does. At most CheckOptions::most of a rule are kept, the rest is counted.
+// The location of a finding is the last of its places. At most CheckOptions::most findings per rule are kept; the rest
+// are only counted.
 #include "model.hpp"
 
 #include <initializer_list>
@@ -15,7 +16,7 @@ namespace sdma {
 inline namespace v0 {
 namespace check_detail {
 
-/// Where something happens: a position of an agent.
+/// A place: a position of an agent.
 struct At {
   std::uint32_t agent{}, position{};
 };
@@ -24,30 +25,30 @@ struct Found {
   std::string_view rule{};
   std::vector<At> places{};
   std::string message{}, hint{}, overlap{};
-  std::vector<std::string> notes{};  ///< a word about each place: "writes gpu1.buf[0..+4K]"
-  std::vector<std::string> more{};   ///< lines behind the places
+  std::vector<std::string> notes{};  ///< a note about each place: "writes gpu1.buf[0..+4K]"
+  std::vector<std::string> more{};   ///< lines after the places
   std::vector<std::string_view> rests_on{};
-  std::string where{};                 ///< where nothing of the schedule is meant by a place
-  std::optional<Severity> severity{};  ///< else that of the rule
+  std::string where{};                 ///< the location, if no place has it; "" for that of the last place
+  std::optional<Severity> severity{};  ///< none: that of the rule
 };
 
 class Reporter {
  public:
   explicit Reporter(const Model& m) : m_(m) {}
 
-  /// Is there room for one more of this rule? Counts it. Whoever has much to say asks first.
+  /// Counts a finding of this rule, and says whether it may be kept. Call it before building an expensive finding.
   bool room(const std::string& rule);
   void add(Found f) {
     if (room(std::string(f.rule))) keep(std::move(f));
   }
   void keep(Found);
-  /// Is there an error with a place of this agent?
+  /// Has an error been reported with a place of this agent?
   bool blamed(std::uint32_t agent) const noexcept { return blamed_.contains(agent); }
   CheckReport finish();
 
   /// "gpu0.push", "host main", "kernel gemm".
   std::string agent(std::uint32_t) const;
-  /// "line 7 [i=0]", or "packet 3 of gpu0.push" where there are no lines.
+  /// "line 7 [i=0]", or "gpu0.push+0x1c" if lines are not known.
   std::string place(At) const;
   /// "gpu1.buf[2K..+4K]".
   std::string range(std::uint64_t begin, std::uint64_t end) const;
@@ -70,7 +71,7 @@ class Reporter {
 
 const OrderingRule* ordering_rule(std::string_view id) noexcept;
 
-// What is looked for, a file each.
+// The searches for findings, one file each.
 void find_races(Model&, Reporter&);
 void find_stuck(const Model&, Reporter&);
 void find_bad_waits(const Model&, Reporter&);

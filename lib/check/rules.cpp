@@ -1,4 +1,4 @@
-// The rules, and what they rest on.
+// The checker's rules, and the ordering rules that findings rest on.
 #include "report.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Who stands still for ever, and why: cycles of waits, waits for what nobody writes, counts that are never reached.
+// Finds agents that are stuck forever, and why: cycles of waits, waits for values that nothing writes, counts that are
+// never reached.
 #include "report.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ class Stillness {
   }
 
   void run() {
-    // What can never be met is the root; those who wait for such an agent follow from it.
+    // A wait that nothing can satisfy is a root cause; agents that wait for a stuck agent follow from it.
     for (const auto& s : m_.stuck) {
       const auto& step = m_.agents[s.agent].steps[s.step];
       if (step.kind == Step::Kind::poll && helpers(s.agent).empty()) root(s.agent);
@@ -27,7 +28,7 @@ class Stillness {
  private:
   const Step& step(std::uint32_t a) const { return m_.agents[a].steps[at_[a]]; }
 
-  /// The posts that have not happened and would help the wait of `a` to be met.
+  /// The posts that have not happened and would help to satisfy the wait of `a`.
   std::vector<At> helpers(std::uint32_t a) const {
     std::vector<At> out;
     const auto& s = step(a);
@@ -45,7 +46,7 @@ class Stillness {
     if (w.known && w.adds && !out.empty() && !reachable(s, w)) out.clear();
     return out;
   }
-  /// Does a counter get there when all have counted that are left, in any number?
+  /// Can the counter reach the value if any number of the outstanding additions happen?
   bool reachable(const Step& s, const Word& w) const {
     Wide low = now(w), high = low;
     bool stores = false;
@@ -69,7 +70,7 @@ class Stillness {
       default: return true;
     }
   }
-  /// What the word holds when nobody goes on.
+  /// The value of the word when no agent can proceed.
   Wide now(const Word& w) const {
     std::vector<const Step*> done;
     for (const auto& c : w.chains)
@@ -86,7 +87,7 @@ class Stillness {
     return std::to_string(kept(s.sync->bytes, v));
   }
 
-  /// Those who wait for what these agents would do afterwards.
+  /// Adds the agents that wait for something that the agents of this finding would do later.
   void followers(Found& f) {
     for (bool more = true; more;) {
       more = false;
@@ -153,13 +154,13 @@ class Stillness {
     r_.add(std::move(f));
   }
 
-  /// Follows who waits for whom until somebody comes again.
+  /// Follows the waits from agent to agent until one repeats.
   void cycle(std::uint32_t a) {
     std::vector<std::uint32_t> path;
     while (std::find(path.begin(), path.end(), a) == path.end()) {
       path.push_back(a);
       const auto from = helpers(a);
-      // One who waits for somebody of whom all has been said follows from that.
+      // If all that this agent waits for has been reported, it follows from that report.
       const auto next =
           std::find_if(from.begin(), from.end(), [&](At p) { return at_[p.agent] != kNone && !said_[p.agent]; });
       if (next == from.end()) return;

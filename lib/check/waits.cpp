@@ -1,4 +1,4 @@
-// Waits that are met too early, too late, or only if an engine is kind.
+// Finds waits that may be satisfied too early, that may miss their value, or that need an engine which they may hold.
 #include "alternatives.hpp"
 #include "edits.hpp"
 
@@ -36,10 +36,10 @@ class Waits {
   }
 
  private:
-  /// Once for each wait of the source, whatever the round.
+  /// True once for each wait in the source, whatever the round.
   bool first(std::string_view rule, std::uint32_t a, const Step& s) { return said_.insert({rule, a, s.source}).second; }
 
-  /// What a copy leaves in a word is not followed, so that no wait for it is proved.
+  /// The value that a copy stores to a word is not tracked, so nothing can be proved about waits for it.
   void stored_as_data(std::uint32_t a, const Step& s, const Word& w) {
     if (r_.blamed(a) || !first("data-as-flag", a, s)) return;
     r_.add({.rule = "data-as-flag",
@@ -57,7 +57,7 @@ class Waits {
             .hint = "give it a first value (a signal, or init=zero), and store or add to it"});
   }
 
-  /// X2: what it learned by waiting needs an engine that it may hold.
+  /// X2: the wait depends on another queue of the engine that it may hold.
   void engine(std::uint32_t a, const Step& s) {
     if (m_.profile.poll_yields || m_.agents[a].kind != Agent::Kind::queue) return;
     const auto* row = m_.row(s.row);
@@ -135,7 +135,7 @@ class Waits {
     return true;
   }
 
-  /// Once met, does it stay met until the wait has seen it, whatever else is stored?
+  /// Once the condition is true, does it stay true until the wait has seen it, whatever else is stored?
   void stays_flagged(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
     std::vector<std::uint32_t> done;
     bool any = false;
@@ -167,7 +167,7 @@ class Waits {
           return lost(a, s, w, {w.chains[c].agent, alt.post(c, i).position});
     }
     const auto base = alt.base(done, all);
-    if (!base) return;  // stores in no order, which is said
+    if (!base) return;  // unordered stores, which are reported elsewhere
     Wide low = base->value, high = low;
     At next{};
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
@@ -179,7 +179,7 @@ class Waits {
         if (next.position == 0) next = {w.chains[c].agent, alt.post(c, i).position};
         down = std::min(down, sums[i + 1] - sums[from]);
         up = std::max(up, sums[i + 1] - sums[from]);
-        if ((w.chains[c].up || w.chains[c].down) && i + 1 < all[c]) i = all[c] - 2;  // the last says all
+        if ((w.chains[c].up || w.chains[c].down) && i + 1 < all[c]) i = all[c] - 2;  // monotone: the last is extreme
       }
       low += here + down;
       high += here + up;
@@ -196,7 +196,7 @@ class Waits {
     const bool ends = met(s, w, static_cast<std::uint64_t>(low)) && met(s, w, static_cast<std::uint64_t>(high));
     const Wide reference = kept(s.sync->bytes, s.value);
     if (s.sync->func == Compare::ne) return ends && !(low % window <= reference && reference <= high % window);
-    return ends;  // every other comparison holds between two values of which it holds
+    return ends;  // every other comparison that holds for two values also holds for all values between them
   }
 
   void lost(std::uint32_t a, const Step& s, const Word& w, At by) {
@@ -226,7 +226,7 @@ class Waits {
     r_.add(std::move(f));
   }
 
-  /// Q8: a word of 64 bits that is polled in halves, and goes up and down.
+  /// Q8: a 64-bit word that is polled in halves and is not monotone.
   void wide() {
     for (const auto& [a, i] : m_.acquires) {
       const auto& s = m_.agents[a].steps[i];

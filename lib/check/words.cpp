@@ -1,4 +1,4 @@
-// What polls and posts meet at.
+// Builds the words that are polled and posted to, their initial values and their chains.
 #include "model.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void Model::first_values() {
         auto& word = words[w->second];
         word.init = kept(word.bytes, g.value >> (offset * 8));
         word.known = word.bytes * 8 <= g.bits;
-        word.polled = true;  // for now: it is a signal's
+        word.polled = true;  // temporary: marks the words of signals
       }
     }
   }
@@ -56,7 +56,7 @@ void Model::first_values() {
 void Model::chain() {
   for (std::uint32_t a = 0; a < agents.size(); ++a) {
     const auto& agent = agents[a];
-    // Where fences are in no order among themselves, each is a chain of its own.
+    // If fences are unordered among themselves, each is a chain of its own.
     const bool apart = agent.kind == Agent::Kind::queue && !profile.fences_ordered;
     for (std::uint32_t i = 0; i < agent.steps.size(); ++i) {
       const auto& s = agent.steps[i];
@@ -64,7 +64,7 @@ void Model::chain() {
       auto& w = words[s.sync->word];
       if (s.kind == Step::Kind::poll) w.polled = true;
       if (s.kind != Step::Kind::post) continue;
-      // Who stores 64 bits as two fences, the high half of which never changes, stores 32.
+      // A 64-bit value stored by two fences counts as a 32-bit one if its high half never changes.
       if (s.sync->high && s.sync->op == Op::store && w.known && s.value == w.init >> 32) continue;
       if (s.sync->op == Op::unknown || (s.sync->high && s.sync->op != Op::store) ||
           (w.bytes == 8 && s.sync->bytes == 4 && s.sync->high))
@@ -81,7 +81,7 @@ void Model::chain() {
       (s.sync->op == Op::add ? w.adds : w.stores) = true;
     }
   }
-  // A copy that stores to a word that is waited for: all of them, by address.
+  // Marks every word to which a copy, fill or write stores.
   std::vector<std::uint32_t> by_address(words.size());
   for (std::uint32_t i = 0; i < by_address.size(); ++i) by_address[i] = i;
   std::sort(by_address.begin(), by_address.end(), [&](auto a, auto b) { return words[a].address < words[b].address; });

@@ -1,16 +1,16 @@
 #pragma once
-// A place where one thread, or several, sleep until somebody knocks: a futex, which tells also whether anybody sleeps, so that
-// knocking at an empty place costs no system call, nor does knocking again before who was woken has run.
+// A place where one or more threads sleep until a knock wakes them. It is a futex that also records whether any thread
+// sleeps, so a knock costs no system call if no thread sleeps, nor if the woken thread has not run yet.
 //
 //   sleeper                                   waker
-//   auto t = place.ticket();                  store what is to be seen
-//   look: nothing to do?                      place.knock()
+//   auto t = place.ticket();                  store what the sleeper waits for
+//   check: nothing to do?                     place.knock()
 //   place.sleep(t, deadline)
 //
-//   word   [ knocks | somebody lay down since the last one ]
+//   word   [ number of knocks | a thread went to sleep since the last knock ]
 //
-// Nothing is lost: a knock between `ticket` and `sleep` changes the ticket, and sleep returns at once. Everything before a
-// knock is seen by who returns from a sleep because of it. Any thread. No errors; early returns are normal.
+// No wake-up is lost: a knock between `ticket` and `sleep` changes the ticket, and sleep returns at once. A thread that
+// a knock wakes sees everything that came before the knock. Any thread. No errors; early returns are normal.
 #include "sdma/core/deadline.hpp"
 
 #include <linux/futex.h>
@@ -30,13 +30,14 @@ class Parking {
  public:
   std::uint32_t ticket() const noexcept { return word_.load(std::memory_order_seq_cst) & ~kAsleep; }
 
-  /// Until a knock after `ticket` was taken, or the deadline.
+  /// Sleeps until a knock that comes after `ticket` was taken, or until the deadline.
   void sleep(std::uint32_t ticket, Deadline d) noexcept {
     auto now = ticket;
     if (word_.compare_exchange_strong(now, ticket | kAsleep, std::memory_order_seq_cst) || now == (ticket | kAsleep))
       wait(ticket | kAsleep, d);
   }
-  /// For one whose waker knocks only where somebody sleeps: until a knock or the deadline, unless `changed()` holds already.
+  /// Sleeps until a knock or the deadline, unless `changed()` is already true. For wakers that knock only if a thread
+  /// sleeps.
   template <class F> void sleep_unless(Deadline d, F changed) noexcept {
     const auto now = word_.fetch_or(kAsleep, std::memory_order_seq_cst) | kAsleep;
     if (!changed()) wait(now, d);
@@ -48,14 +49,14 @@ class Parking {
     if ((now & kAsleep) != 0) syscall(SYS_futex, address(), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
   }
 
-  /// Somebody lay down since the last knock; he may be up again by himself.
+  /// Did a thread go to sleep since the last knock? It may have woken up by itself since.
   bool somebody_sleeps() const noexcept { return (word_.load(std::memory_order_seq_cst) & kAsleep) != 0; }
 
  private:
   static_assert(sizeof(std::atomic<std::uint32_t>) == 4 && std::atomic<std::uint32_t>::is_always_lock_free);
   void* address() noexcept { return &word_; }
   static constexpr std::uint32_t kAsleep = 1, kKnock = 2;
-  /// While the word is `now`.
+  /// Sleeps while the word is `now`, at most until the deadline.
   void wait(std::uint32_t now, Deadline d) noexcept {
     const auto left = d.left().count();
     if (left <= 0) return;

@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// All memory of this machine; 0 where it does not tell.
+/// The memory of this machine, in bytes; 0 if it is not known.
 std::uint64_t machine_bytes() noexcept {
   const auto pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
   return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What a request must be, whatever device it is for. Plain functions, any thread; internal to the library.
+// The checks of requests that apply to every device. Plain functions, any thread; internal to the library.
 #include "sdma/device/device.hpp"
 
 #include <optional>
@@ -14,15 +14,15 @@ inline constexpr std::uint64_t kMinRing = kMinRingDwords * 4, kMaxRing = std::ui
 
 constexpr std::uint64_t round_up(std::uint64_t v, std::uint64_t to) noexcept { return (v + to - 1) & ~(to - 1); }
 
-/// "create_queue gpu=0 engine=3", "allocate where=gpu0 bytes=64": where a Diagnostic is.
+/// "create_queue gpu=0 engine=3", "allocate where=gpu0 bytes=64": the `where` of a Diagnostic.
 std::string place_of(const QueueRequest&);
 std::string place_of(const MemoryRequest&);
 
-/// Why no device of this node can serve the request; none: it may.
+/// Why no device of this node can serve the request; nullopt: one may.
 std::optional<Diagnostic> refuse(const QueueRequest&, const Topology&);
 std::optional<Diagnostic> refuse(const MemoryRequest&, const Topology&);
 
-/// Copies bytes that engines and hosts may change meanwhile: aligned words whole.
+/// Copies bytes that engines and hosts may change meanwhile; loads each aligned dword as a whole.
 void load_bytes(const std::byte* from, std::span<std::byte> to) noexcept;
 
 }  // namespace detail

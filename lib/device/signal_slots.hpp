@@ -1,6 +1,6 @@
 #pragma once
-// Words for signals out of pages of memory: each on a cache line of its own, given out in the order in which they came back,
-// so that a word that somebody still stores to by mistake is not the next one's at once.
+// Words for signals, cut from pages of memory: each has its own cache line. Words are reused in the order in which they
+// came back, so a word to which something still stores by mistake is not reused at once.
 //
 //   while (!(id = slots.take(where))) slots.add_page(host, va, where);      // under the owner's lock
 //
@@ -31,7 +31,7 @@ class SignalSlots {
     for (std::size_t i = 0; i < kPageBytes; i += kLine)
       free_.push_back({.word = reinterpret_cast<std::uint64_t*>(host + i), .va = va + i, .where = where});
   }
-  /// The id of a slot of that place's memory; none: add a page.
+  /// The id of a free slot in that place's memory; nullopt: there is none, add a page.
   std::optional<std::uint64_t> take(std::optional<GpuId> where) {
     const auto at = std::find_if(free_.begin(), free_.end(), [&](const Slot& s) { return s.where == where; });
     if (at == free_.end()) return {};

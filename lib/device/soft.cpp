@@ -31,7 +31,7 @@ Result<std::unique_ptr<SoftDevice>, Diagnostic> SoftDevice::open(const SoftOptio
 }
 
 SoftDevice::~SoftDevice() {
-  // In the child of a fork the threads that would have to end are not there, and what they held stays held.
+  // In the child of a fork the threads that would have to end do not exist, and locks that they held stay held.
   if (!node_->at_home()) return;
   node_->stop();
   detail::SoftNode::drop(node_);

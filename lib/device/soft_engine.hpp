@@ -2,12 +2,13 @@
 // One engine of the software device: a thread that serves the rings of its queues.
 //
 //   SoftEngine e{node, GpuId{0}, EngineId{14}};
-//   e.add(std::move(queue));           // starts the thread with the first one
-//   e.knock();                         // behind a doorbell
-//   auto q = e.remove(id);             // the engine touches nothing of it any more
+//   e.add(std::move(queue));           // the first call starts the thread
+//   e.knock();                         // after a doorbell
+//   auto q = e.remove(id);             // the engine no longer touches anything of the queue
 //
-// A round looks at each queue's doorbell, once, and steps its pipeline. Rounds and changes exclude each other by a mutex that
-// the thread gives away whenever somebody has asked for it, also under load. Any thread; internal to the library.
+// A round checks the doorbell of each queue once and steps its pipeline. A mutex excludes rounds and changes from each
+// other; the thread gives the mutex up whenever another thread asks for it, even under load. Any thread; internal to
+// the library.
 #include "park.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/queue/ring.hpp"
@@ -33,30 +34,30 @@ struct SoftQueue {
   std::uint64_t id{};
   std::uint32_t slot{};  ///< 0 to queues_per_engine - 1
   RingMemory ring{};
-  std::vector<std::uint64_t> blocks{};  ///< of the node's memory: ring, pointers, doorbell
+  std::vector<std::uint64_t> blocks{};  ///< ids of its blocks of the node's memory: ring, pointers, doorbell
   trace::Recorder* trace{};
   trace::LaneId lane{};
   SoftEngine* engine{};
   std::unique_ptr<Pipeline> pipeline{};
 
-  /// Position up to which the ring may be read.
+  /// The position up to which the engine may read the ring.
   std::uint64_t published() const noexcept {
     const auto load = [](const std::uint64_t* w) { return order::Native::load(w, std::memory_order_acquire); };
     if (!ring.doorbell) return load(ring.wptr);
     const auto bell = load(ring.doorbell);
     return bell == forgotten ? mapped_at : bell;
   }
-  /// The queue is mapped anew: the doorbell's value is gone, wptr counts. The doorbell first: a producer that stores both
-  /// between the two loads is seen by its doorbell.
+  /// Maps the queue again: the doorbell's value no longer counts, and the position comes from wptr. Loads the doorbell
+  /// first: if a producer stores both between the two loads, its doorbell value differs from `forgotten` and counts.
   void map() noexcept {
     if (ring.doorbell) forgotten = order::Native::load(ring.doorbell, std::memory_order_acquire);
     mapped_at = order::Native::load(ring.wptr, std::memory_order_acquire);
   }
 
-  std::uint64_t told{};                     ///< what the pipeline knows of the doorbell
+  std::uint64_t told{};                     ///< the last doorbell value that the pipeline was given
   std::uint64_t forgotten{}, mapped_at{};   ///< see map
-  bool at_rest = true;                      ///< idle or stopped: nothing to do before another doorbell
-  Deadline::Clock::time_point raw_until{};  ///< its doorbell is stored without a knock: look by oneself until then
+  bool at_rest = true;                      ///< idle or stopped: nothing to do before the next doorbell
+  Deadline::Clock::time_point raw_until{};  ///< its doorbell is stored without a knock: poll it until then
 };
 
 class SoftEngine {
@@ -66,45 +67,46 @@ class SoftEngine {
   SoftEngine(const SoftEngine&) = delete;
   SoftEngine& operator=(const SoftEngine&) = delete;
 
-  /// The first one starts the thread: false if there is none to be had, and the queue is gone.
+  /// The first call starts the thread. False if the thread could not be started; the queue is then destroyed.
   bool add(std::unique_ptr<SoftQueue>);
   std::unique_ptr<SoftQueue> remove(std::uint64_t id);
   /// The queues were unmapped and are mapped again.
   void map_all();
-  /// The lowest slot that no queue has; `queues_per_engine` if all are taken.
+  /// The lowest free slot; `queues_per_engine` if all are taken.
   std::uint32_t free_slot() const;
   EngineCounters counters() const;
 
-  /// A doorbell was rung, or a word has changed that may be waited for.
+  /// Call it after a doorbell was rung, or after a change of a word that a poll may wait for.
   void knock() noexcept {
     if (!awake_.load(std::memory_order_relaxed)) set_awake(true);
     parking_.knock();
   }
-  /// For the patrol: is there a doorbell that nobody announced? Then the engine is woken.
+  /// For the patrol: if a doorbell was rung without a knock, wakes the engine and returns true.
   bool look_around() noexcept;
-  /// Ends the thread; queues stay, unserved.
+  /// Ends the thread; queues stay, but nothing serves them.
   void stop() noexcept;
 
   AddressSpace::Reader& reader() noexcept { return reader_; }
   SoftNode& node() noexcept { return node_; }
   EngineState& state() noexcept { return state_; }
-  /// May one of its polls wait for this word? Yes, for some words that none waits for.
+  /// May one of its polls wait for this word? Can be true for a word that no poll waits for, never false for one that
+  /// some poll waits for.
   bool polls(GpuVa va) const noexcept { return (polled_.load(std::memory_order_seq_cst) & bit_of(va)) != 0; }
   GpuId gpu() const noexcept { return gpu_; }
 
  private:
   enum class Outcome : std::uint8_t { idle, waiting, progressed };
-  class Control;  // a lock that a busy engine gives way to
+  class Control;  // a lock to which a busy engine yields
 
   void run() noexcept;
   Outcome round() noexcept;
   Outcome serve(SoftQueue&) noexcept;
   void rest(Outcome, std::uint32_t ticket) noexcept;
   void set_waiting(std::uint64_t polled) noexcept;
-  /// Counted by the node from the knock on, not from when the thread has got a core.
+  /// The node counts the engine as awake from the knock on, not from the moment when the thread gets a core.
   void set_awake(bool) noexcept;
   void sleep(std::uint32_t ticket, Deadline) noexcept;
-  /// A word's bit in a set of 64; both halves of a word have the same.
+  /// The bit of a word in a set of 64; both halves of a word have the same bit.
   static std::uint64_t bit_of(GpuVa va) noexcept { return std::uint64_t{1} << ((va.value >> 3 ^ va.value >> 6) & 63); }
   bool served_raw() const noexcept;
 
@@ -114,23 +116,23 @@ class SoftEngine {
   EngineState state_;
   AddressSpace::Reader reader_;
 
-  mutable std::mutex mutex_;  // over all below to `stopping_`
+  mutable std::mutex mutex_;  // guards everything from here to `stopping_`
   mutable std::condition_variable granted_;
-  mutable std::atomic<std::uint32_t> asked_{0};  // who wants the mutex
+  mutable std::atomic<std::uint32_t> asked_{0};  // how many threads want the mutex
   std::vector<std::unique_ptr<SoftQueue>> queues_;
-  std::size_t next_ = 0;         // who is served first
-  SoftQueue* holder_ = nullptr;  // its poll keeps the engine
-  EngineCounters gone_;          // of queues that are no more
+  std::size_t next_ = 0;         // the queue to serve first
+  SoftQueue* holder_ = nullptr;  // the queue whose poll keeps the engine
+  EngineCounters gone_;          // the counters of destroyed queues
   bool stopping_ = false;
 
   Parking parking_;
   std::atomic<bool> awake_{false};
-  std::atomic<std::uint64_t> polled_{0};  // bits of the words that are waited for, as others see it
+  std::atomic<std::uint64_t> polled_{0};  // bits of the words that polls wait for, as other threads see them
   std::thread thread_;
 
-  // The thread's own.
+  // Used only by the thread.
   bool spinning_ = false, raw_ = false;
-  std::uint64_t polls_ = 0, told_polls_ = 0;  // bits of the words that the last round waits for; what others know of it
+  std::uint64_t polls_ = 0, told_polls_ = 0;  // bits of the words that the last round waits for; as last published
   Deadline::Clock::time_point last_work_{};
   std::chrono::nanoseconds nap_{};
 };

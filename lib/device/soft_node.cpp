@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kNoEvent = ~std::uint64_t{0};  // in a mailbox: nothing has come
+constexpr std::uint64_t kNoEvent = ~std::uint64_t{0};  // in a mailbox: no event has arrived
 constexpr std::size_t kMaxFaults = 4096;
 
 }  // namespace
@@ -77,7 +77,7 @@ Result<SoftNode::Made, Diagnostic> SoftNode::make(const MemoryRequest& r) {
   if (r.where && gpu_bytes_[r.where->value] + r.bytes > topology_.gpus[r.where->value].memory_bytes)
     return out_of_memory(fmt::format("the GPU has {} bytes, {} are taken", topology_.gpus[r.where->value].memory_bytes,
                                      gpu_bytes_[r.where->value]));
-  // What is asked for, in whole pages, and behind it a page that nothing maps.
+  // The requested memory in whole pages, followed by a page that nothing maps.
   const auto alignment = std::max(r.alignment, kPage), bytes = round_up(r.bytes, 8), used = round_up(bytes, kPage),
              span = used + kPage;
   const auto all = span + alignment - kPage;
@@ -120,7 +120,8 @@ void SoftNode::unmake(std::uint64_t id) noexcept {
   const auto at = blocks_.find(id);
   if (at == blocks_.end()) return;
   const auto& b = at->second;
-  // An engine may be in the middle of a long copy. If it is not out after a minute the pages stay, rather than fault it.
+  // An engine may be in the middle of a long copy. If it has not finished after a minute, keep the pages so that it
+  // does not fault.
   auto done = space_.unmap(b.va, Deadline::in(10s));
   for (int i = 0; i < 5 && done == Errc::timed_out; ++i) done = space_.drain(Deadline::in(10s));
   if (b.owner) gpu_bytes_[b.owner->value] -= b.bytes;
@@ -182,7 +183,7 @@ void SoftNode::free_signal(std::uint64_t id) noexcept {
 
 void SoftNode::sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
   auto& n = *static_cast<SoftNode*>(node);
-  // A store by the word's address has no hook: look again after a millisecond.
+  // A store by the word's address calls no hook, so check the word again after a millisecond.
   n.signal_sleepers_.sleep_unless(Deadline{std::min(d.at, Deadline::in(1ms).at)},
                                   [&] { return std::atomic_ref(*word).load(std::memory_order_seq_cst) != seen; });
 }
@@ -203,7 +204,7 @@ Result<Event, Diagnostic> SoftNode::create_event() {
 }
 
 void SoftNode::free_event(std::uint64_t id) noexcept {
-  SignalMemory last;  // given back without the lock
+  SignalMemory last;  // destroyed after the lock is released
   std::lock_guard lock(events_mutex_);
   const auto at = events_.find(static_cast<std::uint32_t>(id));
   if (at == events_.end()) return;
@@ -217,7 +218,7 @@ void SoftNode::trap(std::uint32_t id) noexcept {
   const auto at = events_.find(id);
   if (at == events_.end()) return;
   std::atomic_ref mailbox(*at->second.mailbox);
-  if (mailbox.exchange(kNoEvent, std::memory_order_acq_rel) == kNoEvent) return;  // as the kernel: a lost wake-up
+  if (mailbox.exchange(kNoEvent, std::memory_order_acq_rel) == kNoEvent) return;  // lost wake-up, as in the kernel
   ++at->second.pending;
   event_came_.notify_all();
 }
@@ -229,7 +230,7 @@ Errc SoftNode::wait_event(std::uint32_t id, Deadline d) noexcept {
     const auto at = events_.find(id);
     if (at == events_.end()) return Errc::bad_argument;
     if (at->second.pending != 0) {
-      at->second.pending = 0;  // an event is set or not: two interrupts before a look are one
+      at->second.pending = 0;  // an event is set or not: several interrupts before a wait count as one
       return Errc::ok;
     }
     if (d.passed()) return Errc::timed_out;
@@ -237,7 +238,8 @@ Errc SoftNode::wait_event(std::uint32_t id, Deadline d) noexcept {
   }
 }
 
-// --- Faults, and who is woken -----------------------------------------------------------------------------------------
+// --- Faults and wake-ups
+// ----------------------------------------------------------------------------------------------
 
 void SoftNode::report(const Fault& f) noexcept {
   {
@@ -275,9 +277,9 @@ std::uint64_t SoftNode::lost_faults() const noexcept {
   return lost_faults_;
 }
 
-/// Engines that wait and of which `which` holds.
+/// Wakes sleeping hosts, and those waiting engines for which `which` is true.
 template <class F> void SoftNode::wake_waiters(F which) noexcept {
-  // What was stored, before the looks for who sleeps: they do it the other way round.
+  // Orders the store before the loads that look for sleepers. Sleepers register first and then load the word.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (signal_sleepers_.somebody_sleeps()) signal_sleepers_.knock();
   if (waiting_engines_.load(std::memory_order_seq_cst) == 0) return;

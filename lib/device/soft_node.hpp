@@ -1,11 +1,11 @@
 #pragma once
-// What the engines and handles of one software device share: memory, signals, events, faults, and who is to be woken.
+// What the engines and handles of one software device share: memory, signals, events, faults, and the list of waiters.
 //
-// Lives until the device and every handle are gone: each holds a reference. The device's destructor stops the threads; what
-// is left of queues and memory then stays where it is until its handle ends.
+// The node exists until the device and every handle are destroyed: each holds a reference. The device's destructor
+// stops the threads; remaining queues and memory then stay in place until their handles are destroyed.
 //
-// Locks, in the order in which they may be taken: `creation_` (queues come and go), an engine's, `memory_`, the small ones.
-// No engine's thread takes `creation_` or `memory_`. Internal to the library.
+// Locks, in the order in which they may be taken: `creation_` (queues are created and destroyed), an engine's mutex,
+// `memory_`, then the others. No engine thread takes `creation_` or `memory_`. Internal to the library.
 #include "park.hpp"
 #include "request.hpp"
 #include "signal_slots.hpp"
@@ -33,7 +33,7 @@ class SoftNode {
   SoftNode& operator=(const SoftNode&) = delete;
 
   void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
-  /// The last one deletes.
+  /// Gives up a reference; the last call deletes the node.
   static void drop(SoftNode*) noexcept;
   void stop() noexcept;
 
@@ -51,17 +51,17 @@ class SoftNode {
   const Topology& topology() const noexcept { return topology_; }
   const SoftOptions& options() const noexcept { return options_; }
   AddressSpace& space() noexcept { return space_; }
-  /// False in the child of a fork: threads and locks stayed with the parent.
+  /// False in the child of a fork: the threads exist only in the parent, and locks may be held forever.
   bool at_home() const noexcept;
   static Diagnostic away(const char* where);
 
-  // From engines' threads.
+  // Called by engine threads.
   void trap(std::uint32_t id) noexcept;
   void report(const Fault&) noexcept;
-  /// Something was stored: wakes sleeping hosts, and engines whose polls wait.
+  /// Call it after a store: wakes sleeping hosts, and engines with pending polls.
   void announce() noexcept;
   void set_waiting(GpuId, EngineId, bool) noexcept;
-  /// An engine that spins while others want the core only holds them up.
+  /// Counts engines that are awake: an engine must not spin if others need its core.
   void count_awake(bool more) noexcept { awake_.fetch_add(more ? 1 : ~0u, std::memory_order_relaxed); }
   bool crowded() const noexcept { return awake_.load(std::memory_order_relaxed) > may_spin_ + 1; }
   bool begin_spinning() noexcept;
@@ -72,7 +72,7 @@ class SoftNode {
 
   struct Block {
     std::byte* pages{};
-    std::size_t mapped{};  ///< bytes of `pages`, the hole included
+    std::size_t mapped{};  ///< bytes of `pages`, including the unmapped gap
     GpuVa va{};
     std::uint64_t bytes{};
     std::optional<GpuId> owner{};
@@ -82,7 +82,7 @@ class SoftNode {
     SignalMemory word{};
     std::uint32_t pending{};
   };
-  struct Made {  // memory that has no handle yet
+  struct Made {  // memory that does not have a handle yet
     std::uint64_t id{};
     GpuVa va{};
     std::byte* host{};
@@ -98,12 +98,12 @@ class SoftNode {
   void patrol() noexcept;
   template <class F> void wake_waiters(F which) noexcept;
   static void sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
-  /// A host has stored this word.
+  /// The Signal::wake hook: a host has stored this word.
   static void stored(void* node, GpuVa) noexcept;
-  /// The function of a handle: node, id.
+  /// The function with which a handle gives back its lease.
   template <void (SoftNode::*F)(std::uint64_t) noexcept> static void give_back(void* node, std::uint64_t id) noexcept {
     auto* n = static_cast<SoftNode*>(node);
-    if (!n->at_home()) return;  // the parent's to free; its locks may be held for ever here
+    if (!n->at_home()) return;  // the parent frees it; here its locks may be held forever
     (n->*F)(id);
     drop(n);
   }
@@ -112,7 +112,7 @@ class SoftNode {
 
   const SoftOptions options_;
   const Topology topology_;
-  const int home_;  ///< the process
+  const int home_;  ///< the process that opened the device
   std::atomic<std::uint64_t> holders_{1};
   AddressSpace space_;
 
@@ -134,7 +134,7 @@ class SoftNode {
   std::uint64_t lost_faults_ = 0;
 
   mutable std::mutex creation_;
-  std::vector<std::unique_ptr<SoftEngine>> engines_;  ///< 64 a GPU; null until it has its first queue
+  std::vector<std::unique_ptr<SoftEngine>> engines_;  ///< 64 per GPU; null until an engine has its first queue
   std::unordered_map<std::uint64_t, SoftEngine*> queues_;
   bool stopped_ = false;
 
@@ -142,8 +142,8 @@ class SoftNode {
   std::atomic<bool> patrol_ends_{false};
   std::thread patrol_;
   std::atomic<std::uint32_t> waiting_engines_{0}, spinning_{0}, awake_{0};
-  std::vector<std::atomic<std::uint64_t>> waiting_;  ///< a word a GPU, bit n: engine n polls
-  std::vector<std::atomic<SoftEngine*>> known_;      ///< as engines_, for the threads of engines
+  std::vector<std::atomic<std::uint64_t>> waiting_;  ///< one word per GPU; bit n: engine n has pending polls
+  std::vector<std::atomic<SoftEngine*>> known_;      ///< the same as engines_, for engine threads
   const std::uint32_t may_spin_;
 };
 

@@ -1,4 +1,4 @@
-// The queues of a software node: how they come, go, and are found by the patrol.
+// The queues of a software node: creation, destruction, and the patrol that finds doorbells rung without a knock.
 #include "soft_node.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// --- What a pipeline tells; `context` is the queue, all on its engine's thread ------------------------------------------
+// --- Hooks of a pipeline. `context` is the queue. All run on the engine's thread.
+// --------------------------------------
 
 void on_trap(void* context, std::uint64_t, std::uint32_t id) noexcept {
   static_cast<SoftQueue*>(context)->engine->node().trap(id);
@@ -31,7 +32,7 @@ void on_begin(void* context, const PacketEvent& e) noexcept {
   if (e.depth == 0) q.trace->packet_begin(q.lane, trace::now(), e.position, e.view.dwords);
 }
 
-/// The word that a FENCE or an ATOMIC has changed, as it is now.
+/// Records the current value of the word that a FENCE or an ATOMIC has changed.
 void trace_signal(SoftQueue& q, GpuVa va, std::uint64_t ns) noexcept {
   auto& reader = q.engine->reader();
   if (auto* p = va.value % 8 == 0 ? reader.at(va, 8, Access::read) : nullptr)
@@ -61,7 +62,7 @@ PipelineHooks hooks_of(SoftQueue& q) noexcept {
 
 }  // namespace
 
-/// Ring, rptr, wptr and doorbell, as the kernel driver places them: each in memory of its own.
+/// Allocates ring, rptr, wptr and doorbell the way the kernel driver does: each in separate memory.
 Result<RingMemory, Diagnostic> SoftNode::make_ring(const QueueRequest& r, SoftQueue& q) {
   std::array<std::byte*, 4> at{};
   const std::uint64_t bytes[] = {r.ring_bytes, kPage, kPage, kPage};
@@ -98,7 +99,8 @@ void SoftNode::map_queues(GpuId g) noexcept {
     if (auto& engine = engines_[g.value * std::size_t{64} + e]) engine->map_all();
 }
 
-/// The engine that the request names, or, of its kind, the first of those with the lowest free slot.
+/// The engine that the request names; otherwise, among the engines of the requested kind, the first of those with the
+/// lowest free slot.
 EngineId SoftNode::choose(const QueueRequest& r) {
   if (r.pick == EnginePick::exact) return r.engine;
   const auto& g = topology_.gpus[r.gpu.value];
@@ -194,7 +196,8 @@ void SoftNode::destroy_queue(std::uint64_t id) noexcept {
   for (const auto b : q->blocks) unmake(b);
 }
 
-/// Looks for doorbells that nobody announced: often where there was one lately, else ever less often; never without queues.
+/// Checks for doorbells that were rung without a knock: often after it has found one, otherwise at growing intervals,
+/// and not at all while there are no queues.
 void SoftNode::patrol() noexcept {
   constexpr std::chrono::nanoseconds kOften = 1ms;
   const std::chrono::nanoseconds longest = options_.patrol;

@@ -37,7 +37,7 @@ std::string kernel_name_of(const Gpu& g, std::uint32_t device_id) {
   return g.name;
 }
 
-/// The lines "name value" of a properties file.
+/// The "name value" lines of a properties file.
 class Properties {
  public:
   explicit Properties(std::string_view text) {
@@ -87,7 +87,7 @@ struct Cache {
   std::uint32_t level, kib, count;
 };
 
-/// A cache of a GPU carries the bits DATA and HSACU in its type: runtimes insist on them.
+/// The type of a GPU's cache has the bits DATA and HSACU set: runtimes require both.
 std::string cache(const Cache& c, std::uint32_t first_processor) {
   constexpr std::uint32_t kData = 1, kHsacu = 8;
   return Lines()("processor_id_low", first_processor)("level", c.level)("size", c.kib)("cache_line_size", 128)(
@@ -164,7 +164,7 @@ class TreeWriter {
     if (g.memory_bytes != 0)
       files_[at + "/mem_banks/0/properties"] =
           bank(kPublicVram, g.memory_bytes, mi200 ? 4096 : 8192, mi200 ? 1600 : 1300);
-    constexpr std::uint32_t kCapability = 0x2280;  // doorbells of 64 bits that take AQL indices; watch points
+    constexpr std::uint32_t kCapability = 0x2280;  // 64-bit doorbells that take AQL indices; watch points
     files_[at + "/properties"] =
         Lines()("cpu_cores_count", 0)("simd_count", s.compute_units * std::uint64_t{4})(
             "mem_banks_count", g.memory_bytes != 0)("caches_count", caches)("io_links_count", link_count)(
@@ -204,7 +204,8 @@ class TreeReader {
  private:
   static constexpr const char* kHint = "is the amdgpu driver loaded, and does it know these GPUs?";
 
-  /// Of all nodes that could be read: one that this user may not see leaves a gap, and no end.
+  /// The numbers of all nodes that could be read. A node that this user may not see leaves a gap and does not end the
+  /// list.
   std::set<std::uint32_t> numbers() const {
     std::set<std::uint32_t> out;
     constexpr std::string_view kBefore = "nodes/", kBehind = "/properties";
@@ -304,7 +305,7 @@ class TreeReader {
     }
   }
 
-  /// "8 x MI300X", as the presets are called.
+  /// "8 x MI300X", in the form of the presets' names.
   std::string title() const {
     std::string out;
     const auto& g = node_.topology.gpus;
@@ -361,7 +362,7 @@ Result<SysfsFiles, Diagnostic> read_sysfs(std::string_view directory) {
   const fs::path root(directory);
   for (fs::recursive_directory_iterator it(root, failed), end; !failed && it != end; it.increment(failed)) {
     const auto name = it->path().filename().string();
-    if (name == "caches") {  // hundreds a GPU, and nobody here asks for them
+    if (name == "caches") {  // hundreds per GPU, and nothing here uses them
       it.disable_recursion_pending();
       continue;
     }
@@ -369,7 +370,7 @@ Result<SysfsFiles, Diagnostic> read_sysfs(std::string_view directory) {
     std::ifstream in(it->path(), std::ios::binary);
     std::ostringstream text;
     text << in.rdbuf();
-    // Properties of a GPU that this user may not use cannot be read, as the kernel decides: it stays out, not the others.
+    // The kernel does not let a user read the properties of a GPU that the user may not use: skip only that GPU.
     if (in) out.emplace(it->path().lexically_relative(root).generic_string(), std::move(text).str());
   }
   if (failed || out.count("nodes/0/properties") == 0)

@@ -11,8 +11,8 @@ inline namespace v0 {
 namespace {
 
 // clang-format off
-/// The engine that the kernel driver recommends from row to column on a full node; 0: to itself. All 56 pairs as public
-/// drivers and libraries have them.
+/// The engine that the kernel driver recommends for copies from row to column on a full node; 0: from a GPU to itself.
+/// Public drivers and libraries have the same values for all 56 pairs.
 constexpr std::uint8_t kRecommended[8][8] = {
     { 0, 14, 12,  2,  4,  8, 10,  6},
     {14,  0,  2, 10,  8,  4,  6, 12},

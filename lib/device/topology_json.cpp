@@ -17,7 +17,7 @@ using Ordered = nlohmann::ordered_json;
 
 std::string name_of(End e) { return fmt::format("{}{}", e.kind == End::Kind::cpu ? "cpu" : "gpu", e.index); }
 
-/// One line; bytes that are no UTF-8 are replaced, for the name of a GPU is whatever its firmware says.
+/// One line. Replaces invalid UTF-8, because the name of a GPU is whatever its firmware says.
 std::string line(const Ordered& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Ordered json_of(const Link& l) {
@@ -34,7 +34,7 @@ void append_lines(std::string& out, std::string_view key, const std::vector<Orde
   out += objects.empty() ? "]" : "\n  ]";
 }
 
-/// Reads objects key by key and keeps the first complaint.
+/// Reads objects key by key and keeps the first error.
 class Loader {
  public:
   explicit Loader(std::string_view file) : file_(file) {}
@@ -48,7 +48,7 @@ class Loader {
                 .hint = std::move(hint)};
   }
 
-  /// `j` is an object and has no other keys than these.
+  /// Is `j` an object that has no keys other than these?
   bool object(const Json& j, const std::string& where, std::initializer_list<std::string_view> keys) {
     if (!j.is_object()) {
       complain(where, "is no JSON object");
@@ -73,7 +73,7 @@ class Loader {
   }
   void string(const Json& j, const char* key, const std::string& where, std::string& to) {
     const auto at = j.find(key);
-    if (at == j.end()) return;  // names are for people
+    if (at == j.end()) return;  // optional: names are for people
     if (!at->is_string()) return complain(where, fmt::format("\"{}\" is no string", key));
     to = at->get<std::string>();
   }

@@ -86,7 +86,7 @@ char* put_reserved(char* p, const PacketView& v) noexcept {
 void append_packet(std::string& out, const PacketView& v) {
   const PacketInfo& info = *v.info;
   const std::uint32_t* d = v.dwords.data();
-  // The dwords that a NOP skips are printed as a list, and the length of the list implies `dwords`.
+  // The dwords that a NOP skips are printed as a list, and the length of the list implies the count.
   const auto skipped = skips(info) ? v.dwords.subspan(info.head) : std::span<const std::uint32_t>{};
   const bool has_payload = any(skipped);
 

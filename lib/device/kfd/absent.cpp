@@ -1,4 +1,4 @@
-// KfdDevice in a library that was built without it: it says so, and no such device ever exists.
+// KfdDevice in a library that was built without it: `open` always fails and says why.
 #include "sdma/device/kfd.hpp"
 
 namespace sdma {

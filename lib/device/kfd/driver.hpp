@@ -1,10 +1,10 @@
 #pragma once
-// The kernel driver's ioctls that no function of libhsakmt gives us, or that an old libhsakmt does not know: queues by
-// engine id (KFD 1.17), and waits that keep what the driver says of a fault.
+// The kernel driver's ioctls that no function of libhsakmt offers, or that an old libhsakmt does not know: queues by
+// engine id (KFD 1.17), and waits that keep what the driver says about a fault.
 //
-//   ioctl(kfd, kCreateQueue, &args)      EINTR is the caller's to repeat: retried here by `call`
+//   call(kfd, kCreateQueue, &args)       an ioctl that EINTR interrupts must be repeated: `call` does
 //
-// Numbers and structures are the kernel's interface, and so are their sizes. Plain data.
+// Numbers, structures and their sizes are the kernel's interface. Plain data.
 #include <linux/ioctl.h>
 
 #include <cstddef>
@@ -15,8 +15,8 @@ inline namespace v0 {
 namespace detail::kfd {
 
 enum QueueType : std::uint32_t { kSdma = 1, kSdmaXgmi = 3, kSdmaByEngine = 4 };
-inline constexpr std::uint32_t kByEngineMinor = 17;  ///< the interface's minor version since which kSdmaByEngine exists
-inline constexpr std::uint64_t kDoorbellFrame = 8192;  ///< bytes: a process's doorbells on one GPU
+inline constexpr std::uint32_t kByEngineMinor = 17;    ///< the first minor version that has kSdmaByEngine
+inline constexpr std::uint64_t kDoorbellFrame = 8192;  ///< bytes: the doorbells of one process on one GPU
 
 struct CreateQueue {
   std::uint64_t ring{}, wptr{}, rptr{}, doorbell_offset{};
@@ -63,7 +63,7 @@ inline constexpr unsigned long kCreateQueue = _IOWR('K', 0x02, CreateQueue),
                                kDestroyQueue = _IOWR('K', 0x03, DestroyQueue),
                                kUpdateQueue = _IOW('K', 0x07, UpdateQueue), kWaitEvents = _IOWR('K', 0x0c, WaitEvents);
 
-/// 0, or the errno. What a signal handler interrupts is repeated.
+/// Returns 0, or the errno. Repeats a call that a signal handler interrupted.
 int call(int fd, unsigned long request, void* args) noexcept;
 
 }  // namespace detail::kfd

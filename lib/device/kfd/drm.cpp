@@ -38,7 +38,7 @@ static_assert(sizeof(AmdgpuInfo) == 32);
 
 constexpr unsigned long kDrmVersion = _IOWR('d', 0x00, DrmVersion), kAmdgpuInfo = _IOW('d', 0x45, AmdgpuInfo);
 constexpr std::uint32_t kFirmware = 0x0e, kDevice = 0x16;  // queries
-constexpr std::size_t kCounterKhz = 28;                    // where the device's answer has its clock
+constexpr std::size_t kCounterKhz = 28;                    // offset of the clock rate in the answer to kDevice
 
 int by_ioctl(int render, Identity& out) {
   std::array<char, 32> name{};
@@ -72,7 +72,7 @@ int by_ioctl(int render, Identity& out) {
   return 0;
 }
 
-/// What is asked of libdrm_amdgpu; results are 0 or a negative errno.
+/// The functions of libdrm_amdgpu that are used here; they return 0 or a negative errno.
 struct Library {
   int (*initialize)(int fd, std::uint32_t* major, std::uint32_t* minor, void** device){};
   int (*deinitialize)(void* device){};
@@ -81,7 +81,8 @@ struct Library {
                   std::uint32_t* feature){};
 };
 
-/// Never unloaded: the handles' bookkeeping is the process's, and others in it may have opened the same GPU.
+/// Never unloaded: the library keeps its handles per process, and other code in the process may have opened the same
+/// GPU.
 std::optional<Library> load(const std::string& name) {
   void* handle = name.empty() ? nullptr : dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) return {};

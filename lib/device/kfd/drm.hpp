@@ -1,12 +1,13 @@
 #pragma once
-// Who a render node says its GPU is: through libdrm_amdgpu where it is installed, else by the same questions as ioctls.
+// Reads from a render node which GPU it is: through libdrm_amdgpu if that is installed, otherwise by the same queries
+// as ioctls.
 //
 //   Identity who;
-//   const int error = identify(render, "libdrm_amdgpu.so.1", who);    // 0, or the errno of the first question refused
+//   const int error = identify(render, "libdrm_amdgpu.so.1", who);    // 0, or the errno of the first query that failed
 //   who.source                                                        // "libdrm_amdgpu.so.1", or "ioctl"
 //
-// The library is loaded, not linked, for the reasons of thunk.hpp; a test compares what is stated here of its ABI with its
-// headers. It is missed by nobody: both ways give the same. Any thread; internal to the library.
+// The library is loaded, not linked, for the reasons in thunk.hpp; a test compares the part of its ABI that is stated
+// here with its headers. The library is optional: both ways give the same result. Any thread; internal to the library.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,12 +22,12 @@ struct Identity {
   std::string driver{};  ///< "amdgpu 3.61"
   std::string source{};
 };
-/// Firmware that is not told stays 0. `library`: a name for the loader, or a path; "" for the ioctls.
+/// A firmware version that is not reported stays 0. `library`: a name for the loader, or a path; "" for the ioctls.
 int identify(int render, const std::string& library, Identity&);
 
 inline constexpr std::uint32_t kFirmwareMec = 0x08, kFirmwareSdma = 0x0b;  ///< kinds of firmware
 
-/// struct amdgpu_gpu_info, up to what is asked of it; libraries write more.
+/// The beginning of struct amdgpu_gpu_info, up to the last member used here; libraries write more.
 struct GpuInfo {
   std::uint32_t asic{}, chip_rev{}, external_rev{}, family{};
   std::uint64_t ids{}, engine_khz{}, memory_khz{};

@@ -1,4 +1,4 @@
-// What the kernel driver tells a KFD device: interrupts of queues, VM faults, resets. And the words of signals.
+// What the kernel driver reports to a KFD device: interrupts of queues, VM faults, resets. Also the words of signals.
 #include "node.hpp"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kLongest = 1000;  // ms; a wait that is longer asks again
+constexpr std::uint32_t kLongest = 1000;  // ms; a longer wait calls the driver several times
 constexpr std::size_t kMaxFaults = 4096;
 
-/// Milliseconds until then, not less than what is left of one.
+/// The milliseconds that are left, rounded up, at most kLongest.
 std::uint32_t left(Deadline d) noexcept {
   const auto now = Deadline::Clock::now();
   if (d.at <= now) return 0;
@@ -24,8 +24,9 @@ std::uint32_t left(Deadline d) noexcept {
   return static_cast<std::uint32_t>(std::min<std::int64_t>(ms.count(), kLongest));
 }
 
-/// Signal::sleep. An engine's answer takes some microseconds, and a nap of the kernel's a multiple of that: looks for as long
-/// as a short copy may take, then naps for an eighth of the time that it has waited.
+/// The Signal::sleep hook. An engine answers within some microseconds, and even the shortest sleep in the kernel takes
+/// several times as long. So this polls the word for as long as a short copy may take, then sleeps for an eighth of the
+/// time that it has waited so far.
 void doze(void*, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
   struct Wait {
     const std::uint64_t* word{};
@@ -53,7 +54,7 @@ void doze(void*, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
   w.end = Deadline::Clock::now();
 }
 
-/// ok, timed_out, or stopped: the driver knows one of them no more.
+/// ok, timed_out, or stopped: the driver no longer knows one of the events.
 Errc wait_for(int fd, std::span<kfd::EventData> events, std::uint32_t ms) noexcept {
   kfd::WaitEvents a{.events = reinterpret_cast<std::uint64_t>(events.data()),
                     .count = static_cast<std::uint32_t>(events.size()),
@@ -194,7 +195,7 @@ Result<Fault> KfdNode::wait_fault(Deadline d) noexcept {
     if (looked && d.passed()) return Errc::timed_out;
     looked = true;
     if (somebody_waits_) {
-      // One thread is in the driver for all: it wakes the others.
+      // One thread waits in the driver for all threads, and wakes the others.
       fault_came_.wait_until(lock, std::min(d.at, Deadline::in(1h).at));
       continue;
     }

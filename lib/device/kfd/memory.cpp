@@ -1,4 +1,4 @@
-// Memory of a KFD device by purpose, and how the host sees what lies in VRAM.
+// Memory of a KFD device by purpose, and the host's access to VRAM.
 #include "node.hpp"
 
 #include <fmt/format.h>
@@ -10,8 +10,8 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// Flags by purpose and place. Uncached is what a kernel that runs needs to see an engine's store; "fine-grained" alone does
-/// not change how this GPU's caches treat its own memory.
+/// Flags by purpose and place. Memory must be uncached for a running kernel to see an engine's store; "fine-grained"
+/// alone does not change how this GPU's caches treat its own memory.
 std::uint32_t flags_of(const MemoryRequest& r) noexcept {
   std::uint32_t f = thunk::kHostAccess;
   if (r.where) f |= thunk::kNonPaged | thunk::kNoSubstitute;
@@ -32,7 +32,7 @@ Result<std::uint64_t, Diagnostic> KfdNode::make(const MemoryRequest& r) {
   auto flags = flags_of(r);
   auto status = thunk_.allocate(node, all, {flags}, &base);
   if (status != thunk::kSuccess && r.where && !r.host_access) {
-    // A GPU whose memory is not all behind its BAR: what the host need not reach may lie elsewhere.
+    // The BAR of this GPU does not cover all of its memory: memory that the host need not access may lie outside.
     flags &= ~thunk::kHostAccess;
     base = nullptr;
     status = thunk_.allocate(node, all, {flags}, &base);
@@ -100,7 +100,7 @@ Errc KfdNode::flush_host_writes(GpuId g) const noexcept {
   if (!at_home()) return Errc::stopped;
   order::Native::before_doorbell(Caching::write_combining);
   if (auto* flush = gpus_[g.value].hdp_flush) {
-    // What was written goes on to memory, and what was read ahead is forgotten. The load is the proof that the store arrived.
+    // Flushes writes to memory and discards data that was read ahead. The load proves that the store has arrived.
     *flush = 1;
     (void)*flush;
   }

@@ -70,7 +70,7 @@ std::optional<Diagnostic> KfdNode::begin(const KfdOptions& o) {
   opened_ = true;
   if (const auto s = thunk_.version(&version_); s != thunk::kSuccess) return failed("hsaKmtGetVersion", s);
   if (const auto d = refuse_version(version_.major, version_.minor); !d.empty()) return d.front();
-  // Never released: the snapshot is the process's, and others in it may rely on it.
+  // Never released: the snapshot belongs to the process, and other code in it may rely on the snapshot.
   thunk::SystemProperties system;
   if (const auto s = thunk_.acquire_system(&system); s != thunk::kSuccess)
     return failed("hsaKmtAcquireSystemProperties", s);
@@ -78,7 +78,7 @@ std::optional<Diagnostic> KfdNode::begin(const KfdOptions& o) {
   return watch_faults();
 }
 
-/// Who each GPU is, and the page through which its host data path is flushed.
+/// Identifies each GPU, and finds the page through which its host data path is flushed.
 std::optional<Diagnostic> KfdNode::look_at_gpus(const KfdOptions& o) {
   for (std::size_t i = 0; i < gpus_.size(); ++i) {
     auto& g = gpus_[i];
@@ -121,7 +121,7 @@ void KfdNode::stop() noexcept {
   const std::lock_guard lock(queues_mutex_);
   stopped_ = true;
   for (auto& [id, q] : queues_) {
-    // No share of the engine: unmapped, while ring and pointers stay for whoever holds the handle.
+    // A share of 0 % of the engine unmaps the queue; its ring and pointers stay for the owner of the handle.
     if (q.pointers == 0) {
       (void)thunk_.update_queue(q.handle, 0, 0, q.address, q.ring_bytes, nullptr);
     } else {
@@ -137,7 +137,7 @@ Result<Clock> KfdNode::clock(GpuId g) const noexcept {
   if (g.value >= gpus_.size()) return Errc::bad_argument;
   if (!at_home()) return Errc::stopped;
   const auto& gpu = gpus_[g.value];
-  // The narrowest of some looks: between two of the host's clocks lies one of the GPU's.
+  // Reads the GPU's clock between two reads of the host's, several times, and takes the narrowest interval.
   constexpr int kLooks = 5;
   Clock best{.hz = gpu.clock_hz};
   auto narrowest = Deadline::Clock::duration::max();

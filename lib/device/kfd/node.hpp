@@ -1,8 +1,8 @@
 #pragma once
-// What the handles of one KFD device share: the driver's descriptor, memory, signals, events, queues, and what has faulted.
+// What the handles of one KFD device share: the driver's descriptor, memory, signals, events, queues and faults.
 //
-// Lives until the device and every handle are gone: each holds a reference. The device's destructor switches its queues off;
-// their rings and pointers stay until the handles end.
+// The node exists until the device and every handle are destroyed: each holds a reference. The device's destructor
+// disables its queues; their rings and pointers stay until the handles are destroyed.
 //
 // Locks, in the order in which they may be taken: `queues_mutex_`, `memory_`, `faults_mutex_`. None is held across a wait.
 // Internal to the library.
@@ -32,9 +32,9 @@ class KfdNode {
   KfdNode& operator=(const KfdNode&) = delete;
 
   void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
-  /// The last one deletes.
+  /// Gives up a reference; the last call deletes the node.
   static void drop(KfdNode*) noexcept;
-  /// Nothing executes any more.
+  /// Stops execution: disables all queues.
   void stop() noexcept;
 
   Result<Memory, Diagnostic> allocate(const MemoryRequest&);
@@ -51,12 +51,12 @@ class KfdNode {
   const Topology& topology() const noexcept { return node_.topology; }
   const std::vector<KfdGpu>& gpus() const noexcept { return identities_; }
   thunk::Version version() const noexcept { return version_; }
-  /// False in the child of a fork: the driver's process is the parent.
+  /// False in the child of a fork: to the driver, everything belongs to the parent.
   bool at_home() const noexcept;
 
  private:
   struct Block {
-    void* base{};  ///< as libhsakmt knows it
+    void* base{};  ///< the address that libhsakmt returned
     std::uint64_t base_bytes{};
     GpuVa va{};
     std::uint64_t bytes{};
@@ -65,17 +65,17 @@ class KfdNode {
   };
   struct GpuState {
     std::uint32_t thunk_node{}, gpu_id{};
-    volatile std::uint32_t* hdp_flush{};  ///< null: the driver has none for us
-    std::byte* doorbells{};               ///< of queues that the ioctl makes
+    volatile std::uint32_t* hdp_flush{};  ///< null: the driver does not offer it
+    std::byte* doorbells{};               ///< of queues that the ioctl creates
     std::uint64_t clock_hz{};
-    std::optional<Fault> fault{};  ///< the first: its queues are gone for good
+    std::optional<Fault> fault{};  ///< the first fault, after which the GPU's queues are lost for good
   };
   struct QueueState {
     GpuId gpu{};
-    std::uint64_t ring{}, pointers{};  ///< blocks; pointers are 0 where libhsakmt has made them
+    std::uint64_t ring{}, pointers{};  ///< ids of blocks; `pointers` is 0 if libhsakmt allocated them
     void* address{};
     std::uint64_t ring_bytes{};
-    std::uint64_t handle{};  ///< the driver's number, or libhsakmt's
+    std::uint64_t handle{};  ///< the driver's id of the queue, or libhsakmt's
     RingMemory memory{};
   };
 
@@ -98,15 +98,15 @@ class KfdNode {
   void destroy(const QueueState&) noexcept;
   void destroy_queue(std::uint64_t id) noexcept;
 
-  /// Asks the driver for faults and keeps them: Errc::ok if there was one.
+  /// Asks the driver for faults and stores them. Errc::ok if there was one.
   Errc look_for_faults(Deadline) noexcept;
   void keep(const Fault&) noexcept;
   std::optional<GpuId> gpu_of(std::uint32_t gpu_id) const noexcept;
 
-  /// The function of a handle: node, id.
+  /// The function with which a handle gives back its lease.
   template <void (KfdNode::*F)(std::uint64_t) noexcept> static void give_back(void* node, std::uint64_t id) noexcept {
     auto* n = static_cast<KfdNode*>(node);
-    if (!n->at_home()) return;  // the parent's to free
+    if (!n->at_home()) return;  // the parent frees it
     (n->*F)(id);
     drop(n);
   }
@@ -114,7 +114,7 @@ class KfdNode {
   const SysfsNode node_;
   const thunk::Thunk& thunk_;
   const std::uint32_t cpu_node_;
-  const int home_;  ///< the process
+  const int home_;  ///< the process that opened the device
   int fd_ = -1;
   bool opened_ = false;
   thunk::Version version_{};
@@ -123,7 +123,7 @@ class KfdNode {
   std::atomic<std::uint64_t> holders_{1};
 
   mutable std::mutex memory_;
-  std::map<std::uint64_t, std::pair<std::uint64_t, Block>> by_va_;  ///< VA -> id, block
+  std::map<std::uint64_t, std::pair<std::uint64_t, Block>> by_va_;  ///< VA -> (id, block)
   std::unordered_map<std::uint64_t, std::uint64_t> va_of_;          ///< id -> VA
   SignalSlots signals_;
   std::vector<std::uint64_t> signal_pages_;
@@ -137,7 +137,7 @@ class KfdNode {
   std::mutex faults_mutex_;
   std::condition_variable fault_came_;
   std::deque<Fault> faults_;
-  bool somebody_waits_ = false;  ///< in the driver, for a fault
+  bool somebody_waits_ = false;  ///< a thread waits in the driver for a fault
   std::atomic<bool> faulted_{false};
   std::optional<Fault> first_fault_;
   thunk::Event* memory_event_ = nullptr;

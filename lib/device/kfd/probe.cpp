@@ -17,7 +17,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// "the group render", or its number where it has no name here.
+/// "the group render", or its number if it has no name here.
 std::string group_of(const std::string& path) {
   struct stat s {};
   if (::stat(path.c_str(), &s) != 0) return "the group that owns it";
@@ -37,7 +37,7 @@ void check_file(const std::string& path, std::vector<Diagnostic>& missing) {
 
 constexpr bool is_gfx94x(std::uint32_t gfx) noexcept { return gfx / 100 == 904; }
 
-/// The node without the GPUs that `keep` does not name; links to them go, too.
+/// The node with only the GPUs that `keep` selects, and without links to the others.
 SysfsNode only(const SysfsNode& all, const std::vector<bool>& keep) {
   SysfsNode out{.cpu_nodes = all.cpu_nodes, .cpu_cores = all.cpu_cores};
   out.topology.name = all.topology.name;
@@ -64,7 +64,7 @@ SysfsNode only(const SysfsNode& all, const std::vector<bool>& keep) {
   return out;
 }
 
-/// libhsakmt counts the nodes that this user may read, in the kernel's order.
+/// libhsakmt numbers only the nodes that this user may read, in the kernel's order.
 std::uint32_t readable_before(const SysfsFiles& files, std::uint32_t kfd_node) {
   std::uint32_t n = 0;
   for (std::uint32_t k = 0; k < kfd_node; ++k) n += files.count(fmt::format("nodes/{}/properties", k)) != 0;

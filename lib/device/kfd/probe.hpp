@@ -1,7 +1,7 @@
 #pragma once
-// What is there and what is missing before a device can be opened. Asks, and keeps nothing open.
+// Finds what is present and what is missing for a device to be opened. Keeps nothing open.
 //
-//   Probe p = probe(options);      // p.missing: in the order in which one would mend it
+//   Probe p = probe(options);      // p.missing: in the order in which a user would fix it
 //
 // Any thread; internal to the library.
 #include "sdma/device/kfd.hpp"
@@ -14,22 +14,22 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
-/// The first interface whose driver knows a gfx942.
+/// The first version of the driver's interface that supports gfx942.
 inline constexpr std::uint32_t kKfdMajor = 1, kKfdMinor = 13;
 
 struct Probe {
   std::vector<Diagnostic> missing{};
-  SysfsNode node{};                          ///< gfx94x alone
-  std::vector<std::uint32_t> thunk_nodes{};  ///< of each GPU: what libhsakmt calls it
-  std::uint32_t thunk_cpu{};                 ///< a node of the host
+  SysfsNode node{};                          ///< with GPUs of gfx94x only
+  std::vector<std::uint32_t> thunk_nodes{};  ///< for each GPU, its node number in libhsakmt
+  std::uint32_t thunk_cpu{};                 ///< the number of a host node in libhsakmt
   const thunk::Thunk* thunk{};
 };
 Probe probe(const KfdOptions&);
 
-/// Why this interface is too old; none: it is not.
+/// Why this version of the interface cannot be used; empty if it can.
 std::vector<Diagnostic> refuse_version(std::uint32_t major, std::uint32_t minor);
 
-/// What an errno of opening a device file means, and what to do.
+/// What an errno from opening a device file means, and what to do.
 Diagnostic cannot_open(const std::string& path, int error);
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Queues of a KFD device: by libhsakmt where it knows engines, else by the driver's ioctl.
+// Queues of a KFD device: created by libhsakmt if it supports queues by engine, otherwise by the driver's ioctl.
 #include "node.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-constexpr std::uint32_t kAll = 100;  // per cent of the engine's time
+constexpr std::uint32_t kAll = 100;  // percent of the engine's time
 
 Diagnostic nothing_free(const QueueRequest& r, const Topology& t) {
   return {.where = place_of(r),
@@ -45,8 +45,8 @@ std::optional<Diagnostic> KfdNode::by_library(const QueueRequest& r, QueueState&
 }
 
 std::optional<Diagnostic> KfdNode::by_driver(const QueueRequest& r, QueueState& q) {
-  constexpr std::uint32_t kPriorities[] = {0, 3, 5, 7, 9, 11, 15};  // of -3 to 3
-  // The engine writes 16 bytes from rptr on, the upper 8 for the firmware's own use: wptr is on another cache line.
+  constexpr std::uint32_t kPriorities[] = {0, 3, 5, 7, 9, 11, 15};  // for -3 to 3
+  // The engine writes 16 bytes from rptr on, the upper 8 for the firmware's own use, so wptr is on another cache line.
   constexpr std::uint64_t kWptr = 64;
   auto pointers = make({.bytes = kPage, .gpus = std::uint64_t{1} << r.gpu.value, .purpose = Purpose::packets});
   if (!pointers) return pointers.error();

@@ -37,7 +37,7 @@ const char* message(Status s) noexcept {
 
 Result<const Thunk*, Diagnostic> load_thunk(const std::string& name) {
   static std::mutex mutex;
-  static auto* const loaded = new std::map<std::string, std::unique_ptr<Thunk>>;  // never destroyed, as the library
+  static auto* const loaded = new std::map<std::string, std::unique_ptr<Thunk>>;  // never destroyed, like the library
   const std::lock_guard lock(mutex);
   if (const auto it = loaded->find(name); it != loaded->end()) return it->second.get();
 

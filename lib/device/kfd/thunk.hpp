@@ -1,14 +1,15 @@
 #pragma once
-// libhsakmt, loaded: the part of its ABI that a device needs, and the functions.
+// libhsakmt, loaded at run time: the functions that a device needs, and the part of the ABI that they use.
 //
 //   auto t = load_thunk("libhsakmt.so.1");      // a Diagnostic says what to install
-//   (*t)->open();                               // as hsaKmtOpenKFD
+//   (*t)->open();                               // calls hsaKmtOpenKFD
 //
-// The ABI is stated here rather than taken from <hsakmt.h>: a build needs no header then, and a run-time choice is possible
-// between a library that has hsaKmtCreateQueueExt and an older one. Structures that grow from version to version are given
-// room (Grown) and only their first members are read. tests/device/kfd_abi.cpp compares all of it with the headers.
+// The ABI is stated here and not taken from <hsakmt.h>: so a build needs no header, and one binary works both with a
+// library that has hsaKmtCreateQueueExt and with an older one. Structures that grow from version to version get extra
+// room (Grown), and only their first members are read. tests/device/kfd_abi.cpp compares all of this with the headers.
 //
-// Loaded once a name and never unloaded: the library has handlers for fork and threads' storage. Any thread.
+// Loaded once per name and never unloaded: the library installs fork handlers and uses thread-local storage. Any
+// thread.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -22,7 +23,7 @@ namespace detail::thunk {
 
 using Status = std::uint32_t;
 inline constexpr Status kSuccess = 0, kNoMemory = 6, kAlreadyOpened = 22;
-/// What a status means; a sentence without the name of a function.
+/// What a status means, in a few words that name no function.
 const char* message(Status) noexcept;
 
 // Values of HSA_QUEUE_TYPE, HSA_EVENTTYPE and HSA_HEAPTYPE.
@@ -30,25 +31,25 @@ inline constexpr std::uint32_t kQueueSdma = 2, kQueueSdmaXgmi = 5, kQueueSdmaByE
 inline constexpr std::uint32_t kEventSignal = 0, kEventHwException = 3, kEventMemory = 8;
 inline constexpr std::uint32_t kHeapMmioRemap = 7;
 
-/// HsaMemFlags: passed by value, a struct of one dword.
+/// HsaMemFlags: a struct of one dword, passed by value.
 struct MemoryFlags {
   std::uint32_t value{};
 };
 inline constexpr std::uint32_t kNonPaged = 0x1, kHostAccess = 0x40, kNoSubstitute = 0x80, kExecute = 0x1000,
                                kCoarse = 0x2000, kNoNumaBind = 0x10000, kUncached = 0x20000;
-/// HsaMemMapFlags: the same shape; all zero is right here.
+/// HsaMemMapFlags: the same layout; here always zero.
 struct MapFlags {
   std::uint32_t value{};
 };
 
-#pragma pack(push, 4)  // as <hsakmttypes.h>
+#pragma pack(push, 4)  // as in <hsakmttypes.h>
 struct Version {
   std::uint32_t major{}, minor{};
 };
 struct SystemProperties {
   std::uint32_t nodes{}, platform_oem{}, platform_id{}, platform_rev{};
 };
-struct NodeProperties {  // the beginning of it
+struct NodeProperties {  // its first members
   std::uint32_t cpu_cores{}, simds{}, memory_banks{};
 };
 struct MemoryProperties {
@@ -77,7 +78,7 @@ struct ClockCounters {
 };
 #pragma pack(pop)
 
-/// Room for a struct of which newer libraries write more than we know.
+/// A struct with extra room, because newer libraries write more members than are known here.
 template <class T> struct alignas(8) Grown {
   T known{};
   std::byte more[1024]{};
@@ -101,7 +102,7 @@ struct Thunk {
   Status (*destroy_queue)(std::uint64_t queue){};
   Status (*update_queue)(std::uint64_t queue, std::uint32_t percentage, std::int32_t priority, void* ring,
                          std::uint64_t bytes, Event*){};
-  /// Null in older libraries: the kernel driver is asked directly then.
+  /// Null in older libraries: the device then calls the kernel driver directly.
   Status (*create_queue)(std::uint32_t node, std::uint32_t type, std::uint32_t percentage, std::int32_t priority,
                          std::uint32_t engine, void* ring, std::uint64_t bytes, Event*, QueueResource*){};
 };
