@@ -155,7 +155,7 @@ class StreamChecker::State {
                      .hint = std::string(hint),
                      .excerpt = std::move(excerpt)});
   }
-  /// By a rule of the table.
+  /// Reports a break of a rule in the table.
   void say(std::string_view id, std::string message) {
     const auto& rule = rule_of(id);
     say(rule.id, rule.severity, rule.hint, std::move(message));
@@ -165,7 +165,7 @@ class StreamChecker::State {
   }
   std::string excerpt() const {
     constexpr std::size_t kLongest = 160;
-    // A cut-off packet would be a line a dword.
+    // The text of a cut-off packet would have one line per dword.
     if (!view_.whole()) return {};
     auto s = "  " + to_text(view_);
     if (s.size() > kLongest) s.replace(kLongest, std::string::npos, "..");
@@ -196,7 +196,7 @@ class StreamChecker::State {
     unknown_at_ = at_;
     unknown_dword_ = view_.dwords.front();
   }
-  /// Garbage is reported once, not once a dword.
+  /// Reports a run of unknown dwords once, not once per dword.
   void flush_unknown() {
     if (unknown_count_ == 0) return;
     const auto& rule = rule_of("unknown-packet");
@@ -224,7 +224,7 @@ class StreamChecker::State {
       };
       if (v > f.limit) say("range", what() + " is more than " + std::to_string(f.limit));
       if (v % f.alignment != 0) say("alignment", what() + " is no multiple of " + std::to_string(f.alignment));
-      // One name alone is a special value among numbers.
+      // A single name is a special value; all other codes are plain numbers.
       if (f.enumerants.size() > 1 && name_of(f.enumerants, v).empty()) say("unknown-code", what() + " has no meaning");
       if (v != 0 && f.name.ends_with("policy")) say("cache-policy-set", what() + " is not 0");
       if (v != 0 && f.name.ends_with("swap")) say("endian-swap-set", what() + " is not 0");
@@ -251,7 +251,7 @@ class StreamChecker::State {
     else if (!view_.is<Nop>()) last_copy_ = {};
   }
   template <class Poll> void finite(const Poll& p) {
-    if (p.retry == Poll{}.retry || p.func == Compare::always) return;  // the default is for ever
+    if (p.retry == Poll{}.retry || p.func == Compare::always) return;  // the default is to retry forever
     say("finite-poll", name() + " gives up after " + std::to_string(p.retry) + " looks");
   }
 
@@ -354,7 +354,7 @@ class StreamChecker::State {
   std::uint64_t at_;
   std::vector<Diagnostic>* out_{};
   PacketView view_;
-  std::vector<std::pair<std::string_view, std::size_t>> counts_;  // diagnostics a rule
+  std::vector<std::pair<std::string_view, std::size_t>> counts_;  // diagnostics per rule
 
   std::uint64_t unknown_at_ = 0, unknown_count_ = 0;
   std::uint32_t unknown_dword_ = 0;

@@ -58,7 +58,7 @@ void append_member(std::string& out, const Event& e, Member m) {
   }
 }
 
-/// One file that is read: the trace so far, the line, and what is wrong with it.
+/// Reads one file: holds the trace so far, the current line, and what is wrong with it.
 class Lines {
  public:
   Lines(std::string_view text, std::string_view file) : rest_(text), file_(file) {}
@@ -94,7 +94,7 @@ class Lines {
     return false;
   }
 
-  /// Are these all the members of the line, and no others? `packet` is for people, and may be there.
+  /// Does the line have exactly these members? `packet` is for people and may also be present.
   bool only(std::initializer_list<std::string_view> keys) {
     for (const auto& [key, value] : json_.items()) {
       bool known = key == "packet";
@@ -188,7 +188,7 @@ class Lines {
     if (v >= count) fail(fmt::format("\"{}\" {} was not introduced", key, v));
     return static_cast<std::uint32_t>(v);
   }
-  /// Members of the line that it took.
+  /// Reads a member into `e`, and returns how many members of the line it used.
   std::size_t member(Event& e, Member m) {
     switch (m) {
       case Member::position: e.position = number("position"); return 1;

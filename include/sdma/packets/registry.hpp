@@ -22,7 +22,7 @@ inline namespace v0 {
 
 template <class... P> struct PacketList { static constexpr std::size_t size = sizeof...(P); };
 
-/// Every described packet in the order of op and sub_op; where one pattern contains another, the narrower first.
+/// Every described packet in the order of op and sub_op; if one pattern contains another, the narrower comes first.
 using Packets =
     PacketList<Nop, CopyLinear, CopyBroadcast, CopyStruct, CopySubwindow, CopyDirtyPage, CopyPhysical, CopySwap, Write,
                Indirect, Fence, Trap, Semaphore, PollMem, HdpFlush, PollReg, PollRegToMem, PollDirtyBits, PollVerify,
@@ -50,7 +50,7 @@ template <class P, class... All> consteval std::size_t place(PacketList<All...>)
   return at;
 }
 
-/// No dwords are claimed by two packets, except by a narrower pattern that precedes a wider one of the same length.
+/// True if no dwords match two packets, except that a narrower pattern may precede a wider one of the same length.
 template <std::size_t N> consteval bool unambiguous(const std::array<PacketInfo, N>& all) {
   for (std::size_t i = 0; i < N; ++i)
     for (std::size_t j = i + 1; j < N; ++j) {
@@ -68,12 +68,12 @@ template <std::size_t N> consteval bool unambiguous(const std::array<PacketInfo,
 }
 static_assert(unambiguous(kPackets), "two packets claim the same dwords");
 
-// Candidates by op and sub_op: the first, and from each the next. 255 ends a chain.
+// Chains of candidates for each op and sub_op: the first candidate, and for each candidate the next. 255 ends a chain.
 inline constexpr std::uint32_t kOps = 17;
 inline constexpr std::uint8_t kNone = 255;
 static_assert(kPackets.size() < kNone);
 
-/// The op and sub_op that a pattern asks for; sub_op -1: any.
+/// The op and sub_op that a pattern requires; sub_op -1: any.
 struct Header {
   std::uint32_t op;
   int sub;
@@ -135,8 +135,9 @@ constexpr const PacketInfo* find(std::string_view name) noexcept {
   return nullptr;
 }
 
-/// Calls `fn(value)` with the typed value of a complete packet: one jump, no chain of comparisons. `fn` must take every type
-/// of Packets. False, and no call, for a packet that is only recognised. Requires `p` to be an entry of kPackets.
+/// Calls `fn(value)` with the typed value of a complete packet: one jump, no chain of comparisons. `fn` must accept
+/// every type in Packets. Returns false, without a call, for a packet that is only recognised. `p` must be an entry of
+/// kPackets.
 template <class Fn> bool visit(const PacketInfo& p, std::span<const std::uint32_t> d, Fn&& fn) {
   if (p.recognised_only) return false;
   detail::visit(static_cast<std::size_t>(&p - kPackets.data()), d, fn, Packets{});

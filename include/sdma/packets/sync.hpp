@@ -5,7 +5,7 @@
 //   Atomic{.addr = left, .value = ~0ull}        adds -1 to a 64-bit word: a counter that many engines may share
 //
 // Ordering: FENCE and ATOMIC execute once every earlier copy, fill and write of their queue has been performed,
-// wherever their own word lies; they execute in order among themselves. They hold back nothing that is later.
+// wherever their own word lies, and in order among themselves. They do not hold back later packets.
 //
 // A fence stores 32 bits. A 64-bit value takes two fences, and a reader may see one without the other: use a 32-bit
 // epoch or an atomic instead. Atomics to host memory need a link that completes them (PCIe AtomicOps).
@@ -74,7 +74,7 @@ constexpr std::uint32_t width(AtomicOp op) noexcept {
   return op >= AtomicOp::fcmpswap_64 || (op >= AtomicOp::fcmpswap_rtn_64 && op < AtomicOp::fcmpswap_32) ? 8 : 4;
 }
 
-/// One indivisible read-modify-write of a word in memory, when everything earlier in the queue is done.
+/// One atomic read-modify-write of a word in memory, executed once everything earlier in the queue is done.
 struct Atomic {
   GpuVa addr{};                          ///< aligned to the width of the operation
   AtomicOp op = AtomicOp::add_rtn_64;
