@@ -86,6 +86,15 @@ step() {
   return "$status"
 }
 
+# Where they are installed: ccache keeps what was compiled before, also by another tree, and lld links faster. Precompiled
+# headers need the leave to trust what their files' times say.
+launcher=
+if command -v ccache >/dev/null; then
+  launcher='ccache '
+  export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=1
+fi
+if command -v ld.lld >/dev/null; then export CXX_LD=lld; fi
+
 # configure DIR COMPILER OPTION...: a build folder that is there already keeps its objects, unless it is another compiler's.
 configure() {
   local dir=$1 compiler=$2 how=()
@@ -97,5 +106,5 @@ configure() {
       how=(--wipe)
     fi
   fi
-  CXX=$compiler meson setup "${how[@]}" "$@" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
+  CXX=$launcher$compiler meson setup "${how[@]}" "$@" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
 }

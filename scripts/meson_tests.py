@@ -3,6 +3,8 @@
 
   meson_tests.py count BUILD             passed, failed and skipped of the last `meson test`: three numbers
   meson_tests.py summary BUILD           the same for people, with the names of what was skipped
+  meson_tests.py times BUILD STEP        how long each took: seconds, step and name, a line each
+  meson_tests.py suites BUILD SUITE...   fails if a test belongs to none of these suites
   meson_tests.py targets BUILD SUITE...  what ninja must build for the tests of these suites, a line each
 """
 import json
@@ -14,13 +16,18 @@ PASSED = {"OK", "EXPECTEDFAIL"}
 SKIPPED = {"SKIP", "IGNORED"}
 
 
-def results(build):
-    """(name, result) of each test. No log, or an empty one: no test ran."""
+def log_of(build):
+    """What Meson wrote about each test. No log, or an empty one: no test ran."""
     path = os.path.join(build, "meson-logs", "testlog.json")
     if not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as log:
-        return [(test["name"], test["result"]) for test in map(json.loads, log)]
+        return [json.loads(line) for line in log]
+
+
+def results(build):
+    """(name, result) of each test."""
+    return [(test["name"], test["result"]) for test in log_of(build)]
 
 
 def counts(tests):
@@ -35,11 +42,20 @@ def introspect(build, what):
     return json.loads(out.stdout)
 
 
+def suites_of(test):
+    # Meson writes suites as "project:suite".
+    return {suite.split(":")[-1] for suite in test["suite"]}
+
+
+def unlisted(build, suites):
+    return [f"{test['name']}: none of its suites is listed: {', '.join(sorted(suites_of(test)))}"
+            for test in introspect(build, "--tests") if not suites_of(test) & set(suites)]  # fmt: skip
+
+
 def targets(build, suites):
     wanted = set()
     for test in introspect(build, "--tests"):
-        # Meson writes suites as "project:suite".
-        if {suite.split(":")[-1] for suite in test["suite"]} & set(suites):
+        if suites_of(test) & set(suites):
             wanted |= set(test["depends"])
     files = []
     for target in introspect(build, "--targets"):
@@ -63,6 +79,12 @@ def main(arguments):
         passed, failed, skipped = counts(tests)
         names = ", ".join(name for name, result in tests if result in SKIPPED)
         print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped: {names}" if skipped else ""), end="")
+    elif verb == "times" and len(suites) == 1:
+        for test in log_of(build):
+            print(f"{test['duration']:7.1f} s  {suites[0]}: {test['name']}")
+    elif verb == "suites" and suites:
+        if complaints := unlisted(build, suites):
+            sys.exit("\n".join(complaints))
     elif verb == "targets" and suites:
         print("\n".join(targets(build, suites)))
     else:

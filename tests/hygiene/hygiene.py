@@ -114,20 +114,26 @@ def includes(root):
 
 def alone(root, *compilers):
     """each public header compiles as the only include, the header-only ones without exceptions and RTTI"""
+    # Whether a header includes what it uses is the same question for every compiler that has the same standard library: the
+    # first compiler answers it, header by header. The others compile all of them in two units, the second in reverse order.
+    headers = files(root, "include", suffixes=(".hpp",))
+    bare = [path for path in headers if header_only(public_name(path))]
+    units = [(compiler, [path]) for compiler in compilers[:1] for path in headers]
+    units += [(compiler, unit) for compiler in compilers[1:] for unit in (bare, headers[::-1]) if unit]
 
     def compile_one(job):
-        compiler, path = job
-        extra = ["-fno-exceptions", "-fno-rtti"] if header_only(public_name(path)) else []
+        compiler, paths = job
+        extra = ["-fno-exceptions", "-fno-rtti"] if all(header_only(public_name(p)) for p in paths) else []
         command = [compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, *extra, f"-I{root / 'include'}", "-x", "c++", "-"]
-        text = f'#include "{path.relative_to("include")}"\n'
+        text = "".join(f'#include "{path.relative_to("include")}"\n' for path in paths)
         done = subprocess.run(command, input=text, capture_output=True, text=True)
-        return "" if done.returncode == 0 else f"{path}:1: alone, with {' '.join(command)}:\n{done.stderr}"
+        what = "alone" if len(paths) == 1 else f"with {len(paths) - 1} others"
+        return "" if done.returncode == 0 else f"{paths[0]}:1: {what}, by {' '.join(command)}:\n{done.stderr}"
 
-    jobs = [(compiler, path) for path in files(root, "include", suffixes=(".hpp",)) for compiler in compilers]
-    if not jobs:
+    if not units:
         return ["nothing to compile: no compiler, or no header"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [complaint for complaint in pool.map(compile_one, jobs) if complaint]
+        return [complaint for complaint in pool.map(compile_one, units) if complaint]
 
 
 # It has 64 bits, so it is no part of a dword.

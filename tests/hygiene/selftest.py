@@ -124,6 +124,12 @@ class Alone(Tree):
     def test_warns(self):
         self.both(self.bad, header("stream/text", "inline short f(int i) { return i; }\n"), "text.hpp:1: alone")
 
+    def test_every_compiler_sees_every_header(self):
+        files = header("core/a") | header("stream/b", "#ifdef __clang__\n#error two\n#endif\n")
+        if len(COMPILERS) == 2:
+            for compilers in (COMPILERS, COMPILERS[::-1]):
+                self.bad(self.check, files, "stream/b.hpp:1: ", *compilers)
+
     def test_nothing_compiled(self):
         self.bad(self.check, header("core/a"), "nothing to compile")
 

@@ -41,9 +41,9 @@ COPIES = {
     "slot_across_the_end": [("const auto skip = offset + want > bytes_ ? bytes_ - offset : 0;", "const std::uint64_t skip = 0;")],
     "reserve_by_store": [("return reserved_.compare_exchange_weak(from, to, Order::kReserve, Order::kReserve);",
                           "reserved_.store(to, Order::kReserve), from = from + 0;")],
-    "no_fence_for_dwords": [("    Order::before_wptr(m_.caching, &s.dwords.back());  // here, not in ring(): who wrote the dwords lets go of them\n", "")],
+    "no_fence_for_dwords": [("    Order::before_wptr(m_.caching, &s.dwords.back());\n", "")],
     "fenced_by_the_ringer": [
-        ("    Order::before_wptr(m_.caching, &s.dwords.back());  // here, not in ring(): who wrote the dwords lets go of them\n", ""),
+        ("    Order::before_wptr(m_.caching, &s.dwords.back());\n", ""),
         ("    Order::store(m_.wptr, end, Order::kWptr);\n", "    Order::before_wptr(m_.caching, m_.dwords.data());\n    Order::store(m_.wptr, end, Order::kWptr);\n"),
     ],
     "no_fence_before_doorbell": [("    Order::before_doorbell(m_.caching);\n", "")],
@@ -53,7 +53,8 @@ COPIES = {
 def copy(ring, name, changes):
     begin = ring.index("template <Producers K = Producers::one, class Order = order::Native> class Ring {")
     end = ring.index("\n};\n", begin) + 4
-    text = ring[begin:end]
+    # Without comments: what a copy changes is code, whatever is said about it.
+    text = re.sub(r"[ \t]*//[^\n]*", "", ring[begin:end])
     for old, new in changes:
         if text.count(old) != 1:
             sys.exit(f"{name}: ring.hpp has {text.count(old)} times, and not once:\n{old}")
