@@ -1,7 +1,7 @@
 #include "doorbells.hpp"
 
-#include "arena.hpp"
-#include "node.hpp"
+#include "../node/arena.hpp"
+#include "../node/node.hpp"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -16,7 +16,7 @@
 #include <ctime>
 #include <string>
 
-#include "real.hpp"
+#include "../real.hpp"
 
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1

@@ -9,7 +9,7 @@
 // Destroying does not drain: what is between rptr and wptr never runs.
 // Threads: under the node's lock. Results are 0 or an errno.
 #include "memory.hpp"
-#include "server.hpp"
+#include "../queues/server.hpp"
 
 #include <map>
 #include <memory>

@@ -13,7 +13,7 @@
 //
 // Threads: all under the node's lock, except lookups of engines in the address spaces. Results are 0 or an errno.
 #include "arena.hpp"
-#include "kfd_abi.hpp"
+#include "../kfd_abi.hpp"
 
 #include "sdma/device/sysfs.hpp"
 #include "sdma/engine/memory.hpp"

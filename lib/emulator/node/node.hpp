@@ -11,7 +11,7 @@
 //
 // Locks: `mutex` serialises ioctls, except waiting for events; no engine thread ever takes it.
 #include "arena.hpp"
-#include "events.hpp"
+#include "../queues/events.hpp"
 #include "memory.hpp"
 #include "queues.hpp"
 #include "tree.hpp"

@@ -1,7 +1,7 @@
 #include "override.hpp"
 
-#include "options.hpp"
-#include "real.hpp"
+#include "../options.hpp"
+#include "../real.hpp"
 
 #include "sdma/device/topology.hpp"
 

@@ -14,7 +14,7 @@
 #include "doorbells.hpp"
 #include "events.hpp"
 #include "hw_queue.hpp"
-#include "trace.hpp"
+#include "../trace.hpp"
 
 #include <atomic>
 #include <functional>

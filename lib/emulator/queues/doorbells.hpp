@@ -11,7 +11,7 @@
 // look every kSlow, and protected from then on.
 //
 // `sleep` and `arm` are the server thread's; `knock` and `mappings_changed` anybody's. No errors: at worst, naps.
-#include "options.hpp"
+#include "../options.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -1,7 +1,7 @@
 #include "tree.hpp"
 
-#include "options.hpp"
-#include "real.hpp"
+#include "../options.hpp"
+#include "../real.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "server.hpp"
 
-#include "options.hpp"
+#include "../options.hpp"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "arena.hpp"
 
-#include "real.hpp"
+#include "../real.hpp"
 
 #include <fcntl.h>
 #include <linux/falloc.h>

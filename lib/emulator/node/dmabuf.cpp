@@ -10,7 +10,7 @@
 #include "memory.hpp"
 
 #include "node.hpp"
-#include "real.hpp"
+#include "../real.hpp"
 
 #include "sdma/engine/execute.hpp"
 

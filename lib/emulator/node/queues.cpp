@@ -1,8 +1,8 @@
 #include "queues.hpp"
 
-#include "aql.hpp"
-#include "options.hpp"
-#include "pm4.hpp"
+#include "../queues/aql.hpp"
+#include "../options.hpp"
+#include "../queues/pm4.hpp"
 #include "user.hpp"
 
 #include <bit>

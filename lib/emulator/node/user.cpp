@@ -1,6 +1,6 @@
 #include "user.hpp"
 
-#include "real.hpp"
+#include "../real.hpp"
 
 #include <sys/uio.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 // mmap and lseek in front of the C library's, for descriptors that stand for another's pages alone: memory that another process
 // has passed on, and DMABUFs, which are mapped from their own beginning and tell their size by their end. All other calls go
 // on as they are, and without a look up: an allocator may map while the loader is at work.
-#include "node.hpp"
-#include "real.hpp"
+#include "../node/node.hpp"
+#include "../real.hpp"
 
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #include "node.hpp"
 
-#include "real.hpp"
+#include "../real.hpp"
 
 #include <pthread.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #pragma once
 // Paths and descriptors of the tree: what the functions in front of the C library's share. Any thread; errors in errno.
-#include "tree.hpp"
+#include "../node/tree.hpp"
 
 #include <string>
 #include <string_view>
