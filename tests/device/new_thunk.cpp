@@ -1,6 +1,6 @@
 // libhsakmt as newer versions are: with hsaKmtCreateQueueExt, which Debian 12's has not. All else is the library's own, behind
 // this one. SDMA_TEST_KFD_MINOR: the minor version that the driver pretends to have.
-#include "../../lib/emulator/kfd_abi.hpp"
+#include "../../lib/kfd/abi.hpp"
 
 #include <fcntl.h>
 #include <hsakmt.h>
@@ -16,7 +16,7 @@
 
 namespace {
 
-namespace kfd = sdma::emulator::kfd;
+namespace kfd = sdma::kfd;
 
 struct Made {
   kfd::CreateQueue args{};
@@ -32,9 +32,7 @@ int driver() {
   return fd;
 }
 
-template <class A> bool ask(kfd::Nr nr, A& args) {
-  return ::ioctl(driver(), _IOC(_IOC_READ | _IOC_WRITE, 'K', static_cast<unsigned>(nr), sizeof args), &args) == 0;
-}
+template <class A> bool ask(kfd::Nr nr, A& args) { return ::ioctl(driver(), kfd::request<A>(nr), &args) == 0; }
 
 std::uint32_t gpu_id(std::uint32_t node) {
   const auto path = "/sys/devices/virtual/kfd/kfd/topology/nodes/" + std::to_string(node) + "/gpu_id";

@@ -1,6 +1,6 @@
 #pragma once
 // A KFD client that needs no library: descriptors, ioctls, memory and queues as the kernel's interface has them.
-#include "../../lib/emulator/kfd_abi.hpp"
+#include "../../lib/kfd/abi.hpp"
 
 #include "sdma/device/sysfs.hpp"
 #include "sdma/queue/ring.hpp"
@@ -14,12 +14,12 @@
 
 namespace raw {
 
-namespace kfd = sdma::emulator::kfd;
+namespace kfd = sdma::kfd;
 using kfd::Nr;
 
 /// 0 or the errno. `bytes`: the size that the caller knows of the struct.
 template <class A> int call(int fd, Nr nr, A& args, std::size_t bytes = sizeof(A)) {
-  return ::ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'K', static_cast<unsigned>(nr), bytes), &args) == 0 ? 0 : errno;
+  return ::ioctl(fd, kfd::request(nr, kfd::kBoth, bytes), &args) == 0 ? 0 : errno;
 }
 
 struct Memory {
@@ -136,12 +136,11 @@ struct Queue {
     error = call(c.kfd, Nr::create_queue, a);
     if (error != 0) return;
     id = a.queue_id;
-    constexpr std::uint64_t kPage = 8192;
     auto& page = c.doorbells[g];
     if (!page)
-      page = static_cast<std::byte*>(::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, c.kfd,
-                                            static_cast<off_t>(a.doorbell_offset & ~(kPage - 1))));
-    doorbell = reinterpret_cast<std::uint64_t*>(page + (a.doorbell_offset & (kPage - 1)));
+      page = static_cast<std::byte*>(::mmap(nullptr, kfd::kDoorbellBytes, PROT_READ | PROT_WRITE, MAP_SHARED, c.kfd,
+                                            static_cast<off_t>(a.doorbell_offset & ~(kfd::kDoorbellBytes - 1))));
+    doorbell = reinterpret_cast<std::uint64_t*>(page + (a.doorbell_offset & (kfd::kDoorbellBytes - 1)));
   }
   ~Queue() {
     destroy();

@@ -160,7 +160,7 @@ class Client {
   }
 
   int call(Nr nr, std::byte* args, std::size_t bytes) {
-    const int error = kfd_ioctl(node_, _IOC(_IOC_READ | _IOC_WRITE, 'K', static_cast<unsigned>(nr), bytes), args);
+    const int error = kfd_ioctl(node_, kfd::request(nr, kfd::kBoth, bytes), args);
     require(known(error));
     if (error == 0 && bytes >= sizeof(kfd::AllocMemory) && nr == Nr::alloc_memory)
       keep(as<kfd::AllocMemory>(args).handle);
@@ -275,7 +275,7 @@ class Client {
     const auto value = (how & 64) != 0 ? (begin + n) * 4 : word();
     if ((how & 32) == 0) *wptr = value;
     auto* page = reinterpret_cast<std::uint64_t*>(node_.memory.doorbells(g));
-    if ((how & 128) == 0) __atomic_store_n(page + q.doorbell_offset % kDoorbellBytes / 8, value, __ATOMIC_RELEASE);
+    if ((how & 128) == 0) __atomic_store_n(page + q.doorbell_offset % kfd::kDoorbellBytes / 8, value, __ATOMIC_RELEASE);
     if (q.type == kfd::kQueueComputeAql && (how & 32) != 0) *wptr = in_.byte();
   }
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 # A folder uses only those before it.
-ORDER = ["core", "packets", "stream", "queue", "sync", "trace", "engine", "device", "schedule", "check", "simulate"]
+ORDER = ["core", "packets", "stream", "queue", "sync", "trace", "engine", "kfd", "device", "schedule", "check", "simulate"]
 MAY_USE = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)}
 # A program of its own, beside the folders that build on devices: nobody includes it.
 MAY_USE["emulator"] = MAY_USE["device"] | {"emulator"}

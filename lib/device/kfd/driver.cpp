@@ -6,7 +6,7 @@
 
 namespace sdma {
 inline namespace v0 {
-namespace detail::kfd {
+namespace kfd {
 
 int call(int fd, unsigned long request, void* args) noexcept {
   int status = 0;
@@ -16,6 +16,6 @@ int call(int fd, unsigned long request, void* args) noexcept {
   return status == -1 ? errno : 0;
 }
 
-}  // namespace detail::kfd
+}  // namespace kfd
 }  // namespace v0
 }  // namespace sdma

@@ -59,8 +59,8 @@ Errc wait_for(int fd, std::span<kfd::EventData> events, std::uint32_t ms) noexce
   kfd::WaitEvents a{.events = reinterpret_cast<std::uint64_t>(events.data()),
                     .count = static_cast<std::uint32_t>(events.size()),
                     .timeout_ms = ms};
-  if (kfd::call(fd, kfd::kWaitEvents, &a) != 0) return Errc::stopped;
-  return a.result == kfd::kComplete ? Errc::ok : Errc::timed_out;
+  if (kfd::call(fd, kfd::Nr::wait_events, a) != 0) return Errc::stopped;
+  return a.result == kfd::kWaitComplete ? Errc::ok : Errc::timed_out;
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ void KfdNode::free_event(std::uint64_t id) noexcept {
 Errc KfdNode::wait_event(std::uint32_t id, Deadline d) noexcept {
   if (!at_home()) return Errc::stopped;
   kfd::EventData event;
-  event.id = id;
+  event.event_id = id;
   for (;;) {
     const auto e = wait_for(fd_, {&event, 1}, left(d));
     if (e == Errc::stopped) return Errc::bad_argument;
@@ -166,18 +166,18 @@ void KfdNode::keep(const Fault& f) noexcept {
 
 Errc KfdNode::look_for_faults(Deadline d) noexcept {
   kfd::EventData events[2];
-  events[0].id = memory_event_->id;
-  events[1].id = exception_event_->id;
+  events[0].event_id = memory_event_->id;
+  events[1].event_id = exception_event_->id;
   const auto e = wait_for(fd_, events, left(d));
   if (e != Errc::ok) return e;
-  const auto& m = events[0].answer.memory;
+  const auto& m = events[0].memory;
   if (const auto g = m.gpu_id != 0 ? gpu_of(m.gpu_id) : std::nullopt)
     keep({.kind = m.read_only != 0 ? FaultKind::read_only : FaultKind::unmapped,
           .access = m.read_only != 0 ? Access::write : Access::read_write,
           .gpu = *g,
           .engine = kUnknownEngine,
           .va = GpuVa{m.va}});
-  const auto& x = events[1].answer.exception;
+  const auto& x = events[1].exception;
   if (const auto g = x.gpu_id != 0 ? gpu_of(x.gpu_id) : std::nullopt)
     keep({.kind = FaultKind::reset, .gpu = *g, .engine = kUnknownEngine});
   return Errc::ok;

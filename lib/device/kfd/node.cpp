@@ -24,7 +24,7 @@ KfdNode::~KfdNode() {
     if (e) (void)thunk_.destroy_event(e);
   for (const auto page : signal_pages_) unmake(page);
   for (auto& g : gpus_)
-    if (g.doorbells) ::munmap(g.doorbells, kfd::kDoorbellFrame);
+    if (g.doorbells) ::munmap(g.doorbells, kfd::kDoorbellBytes);
   if (opened_) (void)thunk_.close();
   if (fd_ >= 0) ::close(fd_);
 }
@@ -126,9 +126,9 @@ void KfdNode::stop() noexcept {
       (void)thunk_.update_queue(q.handle, 0, 0, q.address, q.ring_bytes, nullptr);
     } else {
       kfd::UpdateQueue a{.ring = reinterpret_cast<std::uint64_t>(q.address),
-                         .queue = static_cast<std::uint32_t>(q.handle),
+                         .queue_id = static_cast<std::uint32_t>(q.handle),
                          .ring_bytes = static_cast<std::uint32_t>(q.ring_bytes)};
-      (void)kfd::call(fd_, kfd::kUpdateQueue, &a);
+      (void)kfd::call(fd_, kfd::Nr::update_queue, a, kfd::kIn);
     }
   }
 }

@@ -58,22 +58,22 @@ std::optional<Diagnostic> KfdNode::by_driver(const QueueRequest& r, QueueState& 
                      .rptr = page.va.value,
                      .ring_bytes = static_cast<std::uint32_t>(r.ring_bytes),
                      .gpu_id = gpu.gpu_id,
-                     .type = r.pick == EnginePick::exact      ? kfd::kSdmaByEngine
-                             : r.pick == EnginePick::any_host ? kfd::kSdma
-                                                              : kfd::kSdmaXgmi,
+                     .type = r.pick == EnginePick::exact      ? kfd::kQueueSdmaByEngine
+                             : r.pick == EnginePick::any_host ? kfd::kQueueSdma
+                                                              : kfd::kQueueSdmaXgmi,
                      .percentage = kAll,
                      .priority = kPriorities[r.priority + 3],
-                     .engine = r.pick == EnginePick::exact ? r.engine.value : 0};
-  if (const int error = kfd::call(fd_, kfd::kCreateQueue, &a)) {
+                     .sdma_engine_id = r.pick == EnginePick::exact ? r.engine.value : 0};
+  if (const int error = kfd::call(fd_, kfd::Nr::create_queue, a)) {
     if (error == ENOMEM) return nothing_free(r, node_.topology);
     return Diagnostic{.where = place_of(r),
                       .message = fmt::format("the driver made no queue: {}", std::strerror(error)),
                       .hint = "the kernel's log (dmesg) may say more"};
   }
-  q.handle = a.queue;
+  q.handle = a.queue_id;
   if (!gpu.doorbells) {
-    const auto frame = a.doorbell_offset & ~(kfd::kDoorbellFrame - 1);
-    void* at = ::mmap(nullptr, kfd::kDoorbellFrame, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, static_cast<off_t>(frame));
+    const auto frame = a.doorbell_offset & ~(kfd::kDoorbellBytes - 1);
+    void* at = ::mmap(nullptr, kfd::kDoorbellBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, static_cast<off_t>(frame));
     if (at == MAP_FAILED) {
       const int error = errno;
       destroy(q);
@@ -85,7 +85,7 @@ std::optional<Diagnostic> KfdNode::by_driver(const QueueRequest& r, QueueState& 
   }
   q.memory.rptr = word(page.host);
   q.memory.wptr = word(page.host + kWptr);
-  q.memory.doorbell = word(gpu.doorbells + a.doorbell_offset % kfd::kDoorbellFrame);
+  q.memory.doorbell = word(gpu.doorbells + a.doorbell_offset % kfd::kDoorbellBytes);
   return {};
 }
 
@@ -143,8 +143,8 @@ void KfdNode::destroy(const QueueState& q) noexcept {
     (void)thunk_.destroy_queue(q.handle);
     return;
   }
-  kfd::DestroyQueue a{.queue = static_cast<std::uint32_t>(q.handle)};
-  (void)kfd::call(fd_, kfd::kDestroyQueue, &a);
+  kfd::DestroyQueue a{.queue_id = static_cast<std::uint32_t>(q.handle)};
+  (void)kfd::call(fd_, kfd::Nr::destroy_queue, a);
 }
 
 void KfdNode::destroy_queue(std::uint64_t id) noexcept {

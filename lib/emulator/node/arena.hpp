@@ -28,7 +28,6 @@
 namespace sdma::emulator {
 
 inline constexpr std::uint64_t kPage = 4096;
-inline constexpr std::uint64_t kDoorbellBytes = 8192;  ///< of a process on one GPU: 1024 doorbells of 64 bits
 
 constexpr std::uint64_t doorbell_offset(std::uint32_t gpu) noexcept { return std::uint64_t{gpu + 1} << 32; }
 constexpr std::uint64_t register_offset(std::uint32_t gpu) noexcept { return doorbell_offset(gpu) | 1u << 20; }

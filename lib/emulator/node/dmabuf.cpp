@@ -9,8 +9,8 @@
 // still has them mapped. They go with the last descriptor of their arena, and the last mapping.
 #include "memory.hpp"
 
-#include "node.hpp"
 #include "../real.hpp"
+#include "node.hpp"
 
 #include "sdma/engine/execute.hpp"
 

@@ -1,7 +1,7 @@
 // DRM ioctls of a render node: what libdrm_amdgpu and libhsakmt ask to know the GPU. No buffers, contexts or submissions:
 // those belong to graphics, and answer EINVAL.
-#include "node.hpp"
 #include "../options.hpp"
+#include "node.hpp"
 #include "user.hpp"
 
 #include "sdma/engine/execute.hpp"

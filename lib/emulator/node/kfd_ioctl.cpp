@@ -15,7 +15,7 @@
 namespace sdma::emulator {
 namespace {
 
-using kfd::Nr;
+using kfd::kBoth, kfd::kIn, kfd::kOut, kfd::Nr, kfd::Way;
 
 constexpr std::size_t kLargest = 512;
 
@@ -179,9 +179,7 @@ int runtime_enable(Node& n, kfd::RuntimeEnable& a) {
 /// Numbers that a kernel without the feature answers with one errno.
 template <int Error> int refused(Node&, std::uint64_t&) { return Error; }
 
-/// Which way the arguments go. The driver's own word on it counts, not the bits in the caller's number.
-enum Way : std::uint8_t { kIn = 1, kOut = 2, kBoth = 3 };
-
+/// `way`: the driver's own word on it counts, not the bits in the caller's number.
 struct Call {
   int (*answer)(Node&, void* args){};
   Way way = kBoth;

@@ -30,13 +30,13 @@ Pages::~Pages() {
 Memory::Memory(Arena& a, const SysfsNode& n) : arena_(a), node_(n) {
   for (std::uint32_t g = 0; g < n.gpus.size(); ++g) {
     gpus_.push_back(std::make_unique<GpuMemory>());
-    doorbells_.push_back(a.view(doorbell_offset(g), kDoorbellBytes));
+    doorbells_.push_back(a.view(doorbell_offset(g), kfd::kDoorbellBytes));
     registers_.push_back(a.view(register_offset(g), kPage));
   }
 }
 
 Memory::~Memory() {
-  for (auto* d : doorbells_) Arena::drop(d, kDoorbellBytes);
+  for (auto* d : doorbells_) Arena::drop(d, kfd::kDoorbellBytes);
   for (auto* r : registers_) Arena::drop(r, kPage);
 }
 
@@ -92,7 +92,7 @@ int Memory::allocate(kfd::AllocMemory& a) {
   if (a.va % kPage != 0 || a.bytes > std::uint64_t{1} << 46 || a.va + a.bytes < a.va) return EINVAL;
   Object o{.va = a.va, .bytes = page_up(a.bytes), .gpu = g, .flags = a.flags};
   if ((a.flags & kfd::kDoorbell) != 0) {
-    if (a.bytes != kDoorbellBytes) return EINVAL;
+    if (a.bytes != kfd::kDoorbellBytes) return EINVAL;
     o.mmap_offset = doorbell_offset(g);
     o.host = doorbells_[g];
   } else if ((a.flags & kfd::kMmioRemap) != 0) {

@@ -12,8 +12,8 @@
 // queue stands on is pinned: it can be neither unmapped nor freed while the queue lives.
 //
 // Threads: all under the node's lock, except lookups of engines in the address spaces. Results are 0 or an errno.
+#include "../../kfd/abi.hpp"
 #include "arena.hpp"
-#include "../kfd_abi.hpp"
 
 #include "sdma/device/sysfs.hpp"
 #include "sdma/engine/memory.hpp"

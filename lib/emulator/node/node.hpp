@@ -10,8 +10,8 @@
 //   exit   nothing to do: the arena goes with the last descriptor, threads go with the process.
 //
 // Locks: `mutex` serialises ioctls, except waiting for events; no engine thread ever takes it.
-#include "arena.hpp"
 #include "../queues/events.hpp"
+#include "arena.hpp"
 #include "memory.hpp"
 #include "queues.hpp"
 #include "tree.hpp"

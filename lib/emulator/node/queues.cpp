@@ -1,7 +1,7 @@
 #include "queues.hpp"
 
-#include "../queues/aql.hpp"
 #include "../options.hpp"
+#include "../queues/aql.hpp"
 #include "../queues/pm4.hpp"
 #include "user.hpp"
 

@@ -8,8 +8,8 @@
 //
 // Destroying does not drain: what is between rptr and wptr never runs.
 // Threads: under the node's lock. Results are 0 or an errno.
-#include "memory.hpp"
 #include "../queues/server.hpp"
+#include "memory.hpp"
 
 #include <map>
 #include <memory>

@@ -1,7 +1,7 @@
 // Directories of the tree: opendir and what follows it, in front of the C library's. A DIR* of ours is known by being in a
 // small set; all others go on untouched.
-#include "open_entry.hpp"
 #include "../real.hpp"
+#include "open_entry.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -3,9 +3,9 @@
 // A text is a sealed memfd, an opened directory a memfd that holds its path (for openat and fdopendir): real descriptors,
 // which need no bookkeeping and may be dup'ed, passed and closed as any other.
 #include "../node/node.hpp"
+#include "../real.hpp"
 #include "open_entry.hpp"
 #include "override.hpp"
-#include "../real.hpp"
 
 #include <fcntl.h>
 #include <linux/ioctl.h>

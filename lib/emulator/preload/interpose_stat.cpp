@@ -1,8 +1,8 @@
 // The stat family, access and readlink in front of the C library's, so that the tree's entries and descriptors of our
 // devices look as the kernel's: /dev/kfd is a character device, not the memfd that it is.
 #include "../node/node.hpp"
-#include "open_entry.hpp"
 #include "../real.hpp"
+#include "open_entry.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -83,7 +83,8 @@ bool Doorbells::find() noexcept {
     if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64, &begin, &end, flags, &offset,
                     &inode) != 5)
       continue;
-    if (inode != s.st_ino || flags[1] != 'w' || offset + (end - begin) <= at || offset >= at + kDoorbellBytes) continue;
+    if (inode != s.st_ino || flags[1] != 'w' || offset + (end - begin) <= at || offset >= at + kfd::kDoorbellBytes)
+      continue;
     if (begin == reinterpret_cast<std::uint64_t>(node->memory.doorbells(gpu_))) continue;
     uffdio_register r{};
     r.range = {begin, end - begin};

@@ -9,7 +9,7 @@
 // comes before its mailbox FENCE is a lost wake-up here as there.
 //
 // Threads: everything, at any time, engine threads included. Results are 0 or an errno.
-#include "../kfd_abi.hpp"
+#include "../../kfd/abi.hpp"
 
 #include <condition_variable>
 #include <list>

@@ -11,10 +11,10 @@
 // The thread starts with the first queue, has all signals blocked, and is never joined: it ends with the process, and so does
 // a server that has one. With Drive::caller there is none: whoever tests calls `turn`, and may destroy the server.
 // `change` from any thread but this one. A step calls back into Events, never into anything that takes the node's lock.
+#include "../trace.hpp"
 #include "doorbells.hpp"
 #include "events.hpp"
 #include "hw_queue.hpp"
-#include "../trace.hpp"
 
 #include <atomic>
 #include <functional>

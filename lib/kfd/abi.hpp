@@ -1,0 +1,261 @@
+#pragma once
+// The kernel driver's ioctl interface as bytes: numbers, structs and flags. Whoever asks the driver includes this, and so does
+// the software node, which answers in its place.
+//
+//   CreateQueue args{.ring = ..., .type = kQueueSdmaByEngine, .sdma_engine_id = 3};
+//   ioctl(fd, request<CreateQueue>(Nr::create_queue), &args)
+//
+// <linux/kfd_ioctl.h> would not do: the header of a distribution lags behind this interface (Debian 12 stops at 1.11, without
+// an engine id in CREATE_QUEUE, without EXPORT_DMABUF and RUNTIME_ENABLE).
+//
+//   CREATE_QUEUE   88 bytes until 1.16, 96 with `sdma_engine_id`. The ioctl's number carries the caller's size; the driver
+//                  takes what the caller leaves out as zero, and does not write back what the caller does not know.
+//
+// Sizes are asserted: they are the interface. Plain data; members are zero unless they are set.
+#include <linux/ioctl.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sdma {
+inline namespace v0 {
+namespace kfd {
+
+/// The version that is described here.
+inline constexpr std::uint32_t kMajor = 1, kMinor = 17;
+inline constexpr std::uint32_t kByEngineMinor = 17;  ///< the first minor version with kQueueSdmaByEngine
+
+/// Numbers of the ioctls, type 'K'.
+enum class Nr : std::uint8_t {
+  get_version = 0x01,
+  create_queue,
+  destroy_queue,
+  set_memory_policy,
+  get_clock_counters,
+  get_process_apertures,
+  update_queue,
+  create_event,
+  destroy_event,
+  set_event,
+  reset_event,
+  wait_events,
+  dbg_register,
+  dbg_unregister,
+  dbg_address_watch,
+  dbg_wave_control,
+  set_scratch_backing_va,
+  get_tile_config,
+  set_trap_handler,
+  get_process_apertures_new,
+  acquire_vm,
+  alloc_memory,
+  free_memory,
+  map_memory,
+  unmap_memory,
+  set_cu_mask,
+  get_queue_wave_state,
+  get_dmabuf_info,
+  import_dmabuf,
+  alloc_queue_gws,
+  smi_events,
+  svm,
+  set_xnack_mode,
+  criu_op,
+  available_memory,
+  export_dmabuf,
+  runtime_enable,
+  dbg_trap,
+  end,
+  // Of the driver that ROCm ships with its libraries, not of the kernel's own.
+  ipc_import = 0x80,
+  ipc_export,
+};
+static_assert(static_cast<int>(Nr::dbg_trap) == 0x26);
+
+/// Which way the arguments go, as seen by the driver.
+enum Way : std::uint8_t { kIn = _IOC_WRITE, kOut = _IOC_READ, kBoth = kIn | kOut };
+/// What a program passes to ioctl. `bytes`: as much of the arguments as the caller knows.
+constexpr unsigned long request(Nr nr, Way way, std::size_t bytes) noexcept {
+  return _IOC(way, 'K', static_cast<unsigned>(nr), bytes);
+}
+template <class Args> constexpr unsigned long request(Nr nr, Way way = kBoth) noexcept {
+  return request(nr, way, sizeof(Args));
+}
+
+struct GetVersion {
+  std::uint32_t major{}, minor{};
+};
+
+inline constexpr std::uint64_t kDoorbellBytes = 8192;  ///< of a process on one GPU: 1024 doorbells of 64 bits
+
+enum QueueType : std::uint32_t {
+  kQueueCompute = 0,
+  kQueueSdma = 1,
+  kQueueComputeAql = 2,
+  kQueueSdmaXgmi = 3,
+  kQueueSdmaByEngine = 4,
+};
+inline constexpr std::uint32_t kMaxPercentage = 100, kMaxPriority = 15, kMinRingBytes = 1024;
+inline constexpr std::uint32_t kMaxQueues = 1024;  ///< of one process
+struct CreateQueue {
+  std::uint64_t ring{}, wptr{}, rptr{}, doorbell_offset{};
+  std::uint32_t ring_bytes{}, gpu_id{}, type{}, percentage{}, priority{}, queue_id{};
+  std::uint64_t eop{}, eop_bytes{}, save_area{};
+  std::uint32_t save_area_bytes{}, control_stack_bytes{};
+  std::uint32_t sdma_engine_id{}, pad{};
+};
+static_assert(sizeof(CreateQueue) == 96 && offsetof(CreateQueue, sdma_engine_id) == 88);
+struct DestroyQueue {
+  std::uint32_t queue_id{}, pad{};
+};
+struct UpdateQueue {
+  std::uint64_t ring{};
+  std::uint32_t queue_id{}, ring_bytes{}, percentage{}, priority{};
+};
+struct SetCuMask {
+  std::uint32_t queue_id{}, bits{};
+  std::uint64_t mask{};
+};
+
+struct SetMemoryPolicy {
+  std::uint64_t alternate_base{}, alternate_bytes{};
+  std::uint32_t gpu_id{}, default_policy{}, alternate_policy{}, pad{};
+};
+struct GetClockCounters {
+  std::uint64_t gpu{}, cpu{}, system{}, system_frequency{};
+  std::uint32_t gpu_id{}, pad{};
+};
+struct Aperture {
+  std::uint64_t lds_base{}, lds_limit{}, scratch_base{}, scratch_limit{}, gpuvm_base{}, gpuvm_limit{};
+  std::uint32_t gpu_id{}, pad{};
+};
+static_assert(sizeof(Aperture) == 56);
+struct GetApertures {
+  Aperture apertures[7]{};
+  std::uint32_t nodes{}, pad{};
+};
+struct GetAperturesNew {
+  std::uint64_t apertures{};
+  std::uint32_t nodes{}, pad{};
+};
+
+enum EventType : std::uint32_t {
+  kEventSignal = 0,
+  kEventHwException = 3,
+  kEventDebug = 5,
+  kEventMemory = 8,
+};
+inline constexpr std::uint32_t kSignalEvents = 4096;
+enum WaitResult : std::uint32_t { kWaitComplete = 0, kWaitTimeout = 1, kWaitFail = 2 };
+struct CreateEvent {
+  std::uint64_t page_offset{};
+  std::uint32_t trigger_data{}, type{}, auto_reset{}, node_id{}, event_id{}, slot{};
+};
+static_assert(sizeof(CreateEvent) == 32);
+struct EventId {
+  std::uint32_t event_id{}, pad{};
+};
+// Members of a union: EventData sets them to zero.
+struct MemoryException {
+  std::uint32_t not_present, read_only, no_execute, imprecise;
+  std::uint64_t va;
+  std::uint32_t gpu_id, error_type;
+};
+struct HwException {
+  std::uint32_t reset_type, reset_cause, memory_lost, gpu_id;
+};
+struct EventData {
+  union {
+    MemoryException memory{};
+    HwException exception;
+    std::uint64_t last_age;
+  };
+  std::uint64_t ext{};
+  std::uint32_t event_id{}, pad{};
+};
+static_assert(sizeof(EventData) == 48);
+struct WaitEvents {
+  std::uint64_t events{};
+  std::uint32_t count{}, wait_for_all{}, timeout_ms{}, result{};
+};
+static_assert(sizeof(WaitEvents) == 24);
+
+struct ScratchBacking {
+  std::uint64_t va{};
+  std::uint32_t gpu_id{}, pad{};
+};
+struct GetTileConfig {
+  std::uint64_t tiles{}, macro_tiles{};
+  std::uint32_t tile_count{}, macro_tile_count{}, gpu_id{}, gb_addr_config{}, banks{}, ranks{};
+};
+struct SetTrapHandler {
+  std::uint64_t tba{}, tma{};
+  std::uint32_t gpu_id{}, pad{};
+};
+struct AcquireVm {
+  std::uint32_t drm_fd{}, gpu_id{};
+};
+
+enum MemoryFlags : std::uint32_t {
+  kVram = 1u << 0,
+  kGtt = 1u << 1,
+  kUserptr = 1u << 2,
+  kDoorbell = 1u << 3,
+  kMmioRemap = 1u << 4,
+  kAqlQueue = 1u << 27,
+  kPublic = 1u << 29,
+  kWritable = 1u << 31,
+};
+struct AllocMemory {
+  std::uint64_t va{}, bytes{}, handle{}, mmap_offset{};
+  std::uint32_t gpu_id{}, flags{};
+};
+struct FreeMemory {
+  std::uint64_t handle{};
+};
+struct MapMemory {
+  std::uint64_t handle{}, gpu_ids{};
+  std::uint32_t count{}, done{};
+};
+struct AvailableMemory {
+  std::uint64_t bytes{};
+  std::uint32_t gpu_id{}, pad{};
+};
+struct GetDmabufInfo {
+  std::uint64_t bytes{}, metadata{};
+  std::uint32_t metadata_bytes{}, gpu_id{}, flags{}, fd{};
+};
+struct ImportDmabuf {
+  std::uint64_t va{}, handle{};
+  std::uint32_t gpu_id{}, fd{};
+};
+struct ExportDmabuf {
+  std::uint64_t handle{};
+  std::uint32_t flags{}, fd{};
+};
+struct ImportIpc {
+  std::uint64_t handle{}, va{}, mmap_offset{};
+  std::uint32_t shared[4]{};
+  std::uint32_t gpu_id{}, flags{};
+};
+static_assert(sizeof(ImportIpc) == 48);
+struct ExportIpc {
+  std::uint64_t handle{};
+  std::uint32_t shared[4]{};
+  std::uint32_t gpu_id{}, flags{};
+};
+static_assert(sizeof(ExportIpc) == 32);
+struct AllocQueueGws {
+  std::uint32_t queue_id{}, count{}, first{}, pad{};
+};
+struct SetXnackMode {
+  std::int32_t enabled{};
+};
+struct RuntimeEnable {
+  std::uint64_t r_debug{};
+  std::uint32_t mode{}, capabilities{};
+};
+
+}  // namespace kfd
+}  // namespace v0
+}  // namespace sdma
