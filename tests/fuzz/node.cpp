@@ -208,7 +208,7 @@ class Client {
       as<std::uint64_t>(args.data() + at) = tame(as<std::uint64_t>(args.data() + at));
     if (nr == 0x45) as<std::uint32_t>(args.data() + 12) %= 0x20;
     const auto minor = tree().node().gpus.front().render_minor + in_.byte() % 3;
-    require(known(drm_ioctl(minor, _IOC(_IOC_READ | _IOC_WRITE, 'd', nr, in_.byte() % 65u), args.data())));
+    require(known(drm_ioctl(&node_, minor, _IOC(_IOC_READ | _IOC_WRITE, 'd', nr, in_.byte() % 65u), args.data())));
   }
 
   /// An object that is as it should be, mapped for all GPUs; 0 if there is no room.

@@ -15,7 +15,12 @@ import sys
 ORDER = ["core", "packets", "stream", "queue", "sync", "trace", "engine", "kfd", "device", "schedule", "check", "simulate"]
 MAY_USE = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)}
 # A program of its own, beside the folders that build on devices: nobody includes it.
+# Its rooms use those before them.
 MAY_USE["emulator"] = MAY_USE["device"] | {"emulator"}
+MAY_USE["emulator/model"] = MAY_USE["emulator"] | {"emulator/model"}
+MAY_USE["emulator/queues"] = MAY_USE["emulator"] | {"emulator/queues"}
+MAY_USE["emulator/node"] = MAY_USE["emulator/queues"] | {"emulator/node"}
+MAY_USE["emulator/preload"] = MAY_USE["emulator/node"] | {"emulator/preload"}
 # Precompiled for all, included by nobody.
 MAY_USE["pch"] = MAY_USE["packets"]
 
@@ -63,12 +68,12 @@ def public_name(path):
 
 
 def folder_of(path):
-    """Of include/sdma/X/... and lib/X/...: X, or None."""
+    """Of include/sdma/X/... and lib/X/...: X, or None. The emulator's rooms count as folders: emulator/X."""
     parts = path.parts
     if parts[:2] == ("include", "sdma") and len(parts) > 3:
         return parts[2]
     if parts[0] == "lib" and len(parts) > 2:
-        return parts[1]
+        return "/".join(parts[1:3]) if parts[1] == "emulator" and len(parts) > 3 else parts[1]
     return None
 
 

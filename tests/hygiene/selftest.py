@@ -101,6 +101,11 @@ class Includes(Tree):
         self.good(self.check, header("device/soft") | {"lib/emulator/e.cpp": include("device/soft")})
         self.bad(self.check, header("schedule/run") | {"lib/emulator/e.cpp": include("schedule/run")}, "may not use it")
 
+    def test_the_rooms_of_the_emulator_have_an_order(self):
+        files = {"lib/emulator/node/n.hpp": '#include "../queues/q.hpp"\n', "lib/emulator/queues/q.hpp": ""}
+        self.good(self.check, files)
+        self.bad(self.check, files | {"lib/emulator/queues/s.cpp": '#include "../node/n.hpp"\n'}, "emulator/queues lies before")
+
 
 class Alone(Tree):
     check = staticmethod(hygiene.alone)

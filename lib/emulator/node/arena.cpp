@@ -8,10 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cstdio>
+#include <cstring>
 
 namespace sdma::emulator {
 namespace {
 
+/// The name of a memfd of ours, as /proc/PID/fd shows it: how a descriptor from another process is known.
+constexpr const char* kMemfdName = "sdma-kfd";
 constexpr std::uint64_t kPassed = std::uint64_t{63} << 32;
 constexpr off_t passed_at(std::uint32_t number) noexcept {
   return static_cast<off_t>(kPassed + number * std::uint64_t{sizeof(Passed)});
@@ -100,6 +103,29 @@ std::optional<Place> Arena::stands_for(std::uint64_t offset) const noexcept {
   --it;
   if (offset - it->first >= it->second.bytes) return {};
   return Place{it->second.place.fd, it->second.place.offset + (offset - it->first)};
+}
+
+bool names_arena(const char* link) noexcept {
+  char name[64], ours[32];
+  const auto length = SDMA_REAL(readlink)(link, name, sizeof name - 1);
+  if (length <= 0) return false;
+  name[length] = 0;
+  std::snprintf(ours, sizeof ours, "/memfd:%s ", kMemfdName);
+  return std::strncmp(name, ours, std::strlen(ours)) == 0;
+}
+
+std::optional<Descriptor> descriptor_of(int fd, const Arena* ours) noexcept {
+  struct stat s {};
+  // Our memfd is a regular file without a name; almost everything else is not.
+  if (fd < 0 || SDMA_REAL(fstat)(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_nlink != 0) return std::nullopt;
+  const bool own = ours && ours->owns(s.st_dev, s.st_ino);
+  if (!own) {
+    char link[32];
+    std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (!names_arena(link)) return std::nullopt;
+  }
+  const auto at = SDMA_REAL(lseek)(fd, 0, SEEK_CUR);
+  return Descriptor{.tag = at < 0 ? 0 : static_cast<std::uint64_t>(at), .ours = own};
 }
 
 }  // namespace sdma::emulator

@@ -10,8 +10,8 @@
 // Memory of another process's arena, imported here, has an offset of ours that stands for pages of theirs: the only mapping
 // calls that are looked at (interpose_map.cpp).
 //
-// A descriptor is known by the memfd's inode, so it may be dup'ed and passed on. Which node it stands for is its file
-// position, which all dups share: 0 for /dev/kfd, else a tag (node.hpp).
+// A descriptor is known by the memfd's inode, so it may be dup'ed and passed on. What it stands for is its file position, a
+// tag that all dups share: /dev/kfd, a DRM node, or a DMABUF.
 //
 // Our own view of an object stays mapped until the object is freed and no engine can be inside it. Forked children do not
 // get our views (MADV_DONTFORK), and the memory goes with the last descriptor and mapping: however the program ends.
@@ -89,7 +89,20 @@ class Arena {
   std::map<std::uint64_t, Stand> stands_;
 };
 
-/// The name of a memfd of ours, as /proc/PID/fd shows it: how a descriptor from another process is known.
-inline constexpr const char* kMemfdName = "sdma-kfd";
+inline constexpr std::uint64_t kDmabuf = std::uint64_t{1} << 40, kDrmNode = std::uint64_t{1} << 32;
+/// What a descriptor of an arena stands for.
+struct Descriptor {
+  std::uint64_t tag{};  ///< 0: /dev/kfd; kDrmNode | minor; kDmabuf | number of an object
+  bool ours{};          ///< of the arena that was asked for, not of another process's
+};
+constexpr bool is_dmabuf(const Descriptor& d) noexcept { return (d.tag & kDmabuf) != 0; }
+constexpr bool is_drm(const Descriptor& d) noexcept { return (d.tag & kDrmNode) != 0; }
+/// Of a DRM node, the minor; of a DMABUF, the object's number.
+constexpr std::uint32_t number(const Descriptor& d) noexcept { return static_cast<std::uint32_t>(d.tag); }
+
+/// None: not a descriptor of any arena. `ours` may be null.
+std::optional<Descriptor> descriptor_of(int fd, const Arena* ours) noexcept;
+/// Does an entry of some /proc/PID/fd stand for an arena, whosever?
+bool names_arena(const char* link) noexcept;
 
 }  // namespace sdma::emulator

@@ -7,10 +7,8 @@
 //
 // An IPC handle is good while the process lives that made it. Pages that were passed on are never punched: nobody counts who
 // still has them mapped. They go with the last descriptor of their arena, and the last mapping.
-#include "memory.hpp"
-
 #include "../real.hpp"
-#include "node.hpp"
+#include "memory.hpp"
 
 #include "sdma/engine/execute.hpp"
 
@@ -26,7 +24,7 @@ constexpr std::uint32_t number_of(std::uint64_t handle) noexcept { return static
 
 /// The record behind a DMABUF, this process's or another's.
 bool passed_as(std::uint32_t fd, std::uint32_t* number, Passed* p) noexcept {
-  const auto d = device_of(static_cast<int>(fd));
+  const auto d = descriptor_of(static_cast<int>(fd), nullptr);
   if (!d || !is_dmabuf(*d)) return false;
   *number = emulator::number(*d);
   return read_passed(static_cast<int>(fd), *number, p);
@@ -54,7 +52,7 @@ int Memory::take(int arena, std::uint32_t number, const Passed& p, std::uint32_t
   if (g == gpus() || p.gpu >= gpus() || va % kPage != 0) return EINVAL;
   if (!gpus_[g]->acquired) return ENODEV;
   *out = {.va = va, .bytes = p.bytes, .mmap_offset = p.offset, .gpu = p.gpu, .flags = p.flags};
-  if (const auto d = device_of(arena); d && d->node) {
+  if (const auto d = descriptor_of(arena, &arena_); d && d->ours) {
     for (auto& [handle, o] : objects_)
       if (number_of(handle) == number && o.pages) out->pages = o.pages;
     // The exporter's object may be gone by now; its pages are not.

@@ -140,12 +140,11 @@ int firmware(const SysfsGpu& g, std::uint32_t engines, const Info& i, std::uint3
   return 0;
 }
 
-int info(std::size_t index, const Info& i) {
+int info(Node* process, std::size_t index, const Info& i) {
   const auto& g = tree().node().gpus[index];
   const auto& gpu = tree().node().topology.gpus[index];
   const auto engines = gpu.engines();
   const auto vram = gpu.memory_bytes;
-  auto* process = Node::made();
   const auto used = process ? process->memory.gpu(static_cast<std::uint32_t>(index)).used : 0;
   const auto host = process ? process->memory.host_bytes() : vram;
   if (i.bytes == 0 || i.pointer == 0) return EINVAL;
@@ -221,7 +220,7 @@ std::size_t gpu_of_minor(std::uint32_t minor) noexcept {
   return minor < first ? minor : minor - first;
 }
 
-int drm_ioctl(std::uint32_t minor, unsigned long request, void* argument) {
+int drm_ioctl(Node* process, std::uint32_t minor, unsigned long request, void* argument) {
   const auto& node = tree().node();
   const auto g = gpu_of_minor(minor);
   const bool render = minor >= node.gpus.front().render_minor;
@@ -249,7 +248,7 @@ int drm_ioctl(std::uint32_t minor, unsigned long request, void* argument) {
       c.value = c.capability == kSyncObject || c.capability == kSyncTimeline;
       break;
     }
-    case kAmdgpuInfo: return info(g, *reinterpret_cast<const Info*>(args.data()));
+    case kAmdgpuInfo: return info(process, g, *reinterpret_cast<const Info*>(args.data()));
     default: return EINVAL;
   }
   return error == 0 && !to_user(user, args.data(), bytes) ? EFAULT : error;

@@ -13,6 +13,7 @@
 //
 // Threads: all under the node's lock, except lookups of engines in the address spaces. Results are 0 or an errno.
 #include "../../kfd/abi.hpp"
+#include "../queues/doorbells.hpp"
 #include "arena.hpp"
 
 #include "sdma/device/sysfs.hpp"
@@ -87,6 +88,9 @@ class Memory {
   /// Where the bytes are that GPU g sees at va; null if it does not see all of them in one piece.
   std::byte* host(std::uint32_t g, std::uint64_t va, std::uint64_t bytes) const noexcept;
   std::byte* doorbells(std::uint32_t g) const noexcept { return doorbells_[g]; }
+  DoorbellPage doorbell_page(std::uint32_t g) const noexcept {
+    return {.fd = arena_.fd(), .offset = doorbell_offset(g), .view = doorbells_[g]};
+  }
 
  private:
   int pass_on(Object&, Passed*);  ///< makes it known to whoever has a descriptor of our arena

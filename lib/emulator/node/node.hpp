@@ -40,24 +40,16 @@ class Node {
   bool runtime_enabled = false;  ///< a runtime has said so to debuggers; once a process
 };
 
-/// What a descriptor of ours stands for.
-struct Device {
-  Node* node{};         ///< null: inherited through a fork, or another process's
-  std::uint64_t tag{};  ///< 0: /dev/kfd; kDrmNode | minor; kDmabuf | number of an object
+/// A descriptor of a device, or of memory that was passed on, and the node of this process that it belongs to.
+struct Device : Descriptor {
+  Node* node{};  ///< null: inherited through a fork, or another process's
 };
 std::optional<Device> device_of(int fd) noexcept;
-/// Does an entry of some /proc/PID/fd stand for an arena, whosever?
-bool names_arena(const char* link) noexcept;
-
-inline constexpr std::uint64_t kDmabuf = std::uint64_t{1} << 40, kDrmNode = std::uint64_t{1} << 32;
-constexpr bool is_dmabuf(const Device& d) noexcept { return (d.tag & kDmabuf) != 0; }
-constexpr bool is_drm(const Device& d) noexcept { return (d.tag & kDrmNode) != 0; }
-/// Of a DRM node, the minor; of a DMABUF, the object's.
-constexpr std::uint32_t number(const Device& d) noexcept { return static_cast<std::uint32_t>(d.tag); }
 
 /// Answers an ioctl as the kernel would: 0 or an errno.
 int kfd_ioctl(Node&, unsigned long request, void* argument);
-int drm_ioctl(std::uint32_t minor, unsigned long request, void* argument);
+/// `process`: null in a forked child that has opened no device yet, and so uses none of the GPU's memory.
+int drm_ioctl(Node* process, std::uint32_t minor, unsigned long request, void* argument);
 /// Which GPU a DRM node with this minor is of: a primary or a render node; none of ours: their number or more.
 std::size_t gpu_of_minor(std::uint32_t minor) noexcept;
 

@@ -25,7 +25,14 @@ int check(std::uint64_t ring, std::uint32_t bytes, std::uint32_t percentage, std
 
 Queues::Queues(Memory& m, Events& e, const SysfsNode& n, Drive drive) : memory_(m), node_(n) {
   for (std::uint32_t g = 0; g < n.gpus.size(); ++g)
-    servers_.push_back(std::make_unique<Server>(GpuId{g}, n.gpus[g].gpu_id, m.gpu(g).space, e, drive));
+    servers_.push_back(std::make_unique<Server>(
+        GpuId{g}, n.gpus[g].gpu_id, m.gpu(g).space, e, m.doorbell_page(g), [this, g] { nudge_all_but(g); }, drive));
+}
+
+/// A poll of another GPU may wait for what one has stored.
+void Queues::nudge_all_but(std::uint32_t g) noexcept {
+  for (std::uint32_t other = 0; other < servers_.size(); ++other)
+    if (other != g) servers_[other]->nudge();
 }
 
 /// An engine and a slot of it that nobody has.

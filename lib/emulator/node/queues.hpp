@@ -41,6 +41,7 @@ class Queues {
     std::vector<std::uint64_t> pinned{};  ///< handles
   };
 
+  void nudge_all_but(std::uint32_t g) noexcept;
   int place(const kfd::CreateQueue&, Entry&) const;
   int stand(const kfd::CreateQueue&, Entry&);
   int ring_of(Entry&, std::uint64_t va, std::uint64_t bytes);

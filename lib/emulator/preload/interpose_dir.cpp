@@ -1,6 +1,7 @@
 // Directories of the tree: opendir and what follows it, in front of the C library's. A DIR* of ours is known by being in a
 // small set; all others go on untouched.
 #include "../real.hpp"
+#include "front.hpp"
 #include "open_entry.hpp"
 
 #include <dirent.h>
@@ -103,7 +104,6 @@ int scan(DIR* dir, dirent*** out, Filter filter, Compare compare) {
 }  // namespace sdma::emulator
 
 using namespace sdma::emulator;
-#define SDMA_FRONT extern "C" [[gnu::visibility("default")]]
 
 SDMA_FRONT DIR* opendir(const char* path) {
   const auto found = find_entry(AT_FDCWD, path);

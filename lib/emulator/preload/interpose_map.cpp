@@ -3,6 +3,7 @@
 // on as they are, and without a look up: an allocator may map while the loader is at work.
 #include "../node/node.hpp"
 #include "../real.hpp"
+#include "front.hpp"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -50,7 +51,6 @@ off_t seek(int fd, off_t offset, int whence) noexcept {
 }  // namespace sdma::emulator
 
 using namespace sdma::emulator;
-#define SDMA_FRONT extern "C" [[gnu::visibility("default")]]
 
 SDMA_FRONT void* mmap(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
   return map(at, bytes, rights, flags, fd, offset);

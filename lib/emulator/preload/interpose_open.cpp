@@ -4,6 +4,7 @@
 // which need no bookkeeping and may be dup'ed, passed and closed as any other.
 #include "../node/node.hpp"
 #include "../real.hpp"
+#include "front.hpp"
 #include "open_entry.hpp"
 #include "override.hpp"
 
@@ -119,51 +120,47 @@ template <class Real, class Path> FILE* open_stream(Real real, Path path, const 
 
 }  // namespace
 
-#define SDMA_OPEN(name)                                                                  \
-  extern "C" [[gnu::visibility("default")]] int name(const char* path, int flags, ...) { \
-    va_list list;                                                                        \
-    va_start(list, flags);                                                               \
-    const mode_t mode = mode_of(flags, list);                                            \
-    va_end(list);                                                                        \
-    const auto found = find_entry(AT_FDCWD, path);                                       \
-    if (found.entry) return open_entry(found.path, *found.entry, flags);                 \
-    return SDMA_REAL(name)(path, flags, mode);                                           \
+#define SDMA_OPEN(name)                                                  \
+  SDMA_FRONT int name(const char* path, int flags, ...) {                \
+    va_list list;                                                        \
+    va_start(list, flags);                                               \
+    const mode_t mode = mode_of(flags, list);                            \
+    va_end(list);                                                        \
+    const auto found = find_entry(AT_FDCWD, path);                       \
+    if (found.entry) return open_entry(found.path, *found.entry, flags); \
+    return SDMA_REAL(name)(path, flags, mode);                           \
   }
 SDMA_OPEN(open)
 SDMA_OPEN(open64)
 
-#define SDMA_OPENAT(name)                                                                           \
-  extern "C" [[gnu::visibility("default")]] int name(int dirfd, const char* path, int flags, ...) { \
-    va_list list;                                                                                   \
-    va_start(list, flags);                                                                          \
-    const mode_t mode = mode_of(flags, list);                                                       \
-    va_end(list);                                                                                   \
-    const auto found = find_entry(dirfd, path);                                                     \
-    if (found.entry) return open_entry(found.path, *found.entry, flags);                            \
-    return SDMA_REAL(name)(dirfd, path, flags, mode);                                               \
+#define SDMA_OPENAT(name)                                                \
+  SDMA_FRONT int name(int dirfd, const char* path, int flags, ...) {     \
+    va_list list;                                                        \
+    va_start(list, flags);                                               \
+    const mode_t mode = mode_of(flags, list);                            \
+    va_end(list);                                                        \
+    const auto found = find_entry(dirfd, path);                          \
+    if (found.entry) return open_entry(found.path, *found.entry, flags); \
+    return SDMA_REAL(name)(dirfd, path, flags, mode);                    \
   }
 SDMA_OPENAT(openat)
 SDMA_OPENAT(openat64)
 
 // What a program calls that was compiled with _FORTIFY_SOURCE.
-#define SDMA_OPEN_2(name)                                                           \
-  extern "C" int name(const char*, int);                                            \
-  extern "C" [[gnu::visibility("default")]] int name(const char* path, int flags) { \
-    const auto found = find_entry(AT_FDCWD, path);                                  \
-    if (found.entry) return open_entry(found.path, *found.entry, flags);            \
-    return SDMA_REAL(name)(path, flags);                                            \
+#define SDMA_OPEN_2(name)                                                \
+  extern "C" int name(const char*, int);                                 \
+  SDMA_FRONT int name(const char* path, int flags) {                     \
+    const auto found = find_entry(AT_FDCWD, path);                       \
+    if (found.entry) return open_entry(found.path, *found.entry, flags); \
+    return SDMA_REAL(name)(path, flags);                                 \
   }
 SDMA_OPEN_2(__open_2)
 SDMA_OPEN_2(__open64_2)
 
-extern "C" [[gnu::visibility("default")]] FILE* fopen(const char* path, const char* mode) {
-  return open_stream(SDMA_REAL(fopen), path, mode);
-}
-extern "C" [[gnu::visibility("default")]] FILE* fopen64(const char* path, const char* mode) {
-  return open_stream(SDMA_REAL(fopen64), path, mode);
-}
+SDMA_FRONT FILE* fopen(const char* path, const char* mode) { return open_stream(SDMA_REAL(fopen), path, mode); }
+SDMA_FRONT FILE* fopen64(const char* path, const char* mode) { return open_stream(SDMA_REAL(fopen64), path, mode); }
 
-extern "C" [[gnu::visibility("default")]] int ioctl(int fd, unsigned long request, ...) noexcept {
+SDMA_FRONT int ioctl(int fd, unsigned long request, ...) noexcept {
   va_list list;
   va_start(list, request);
   void* argument = va_arg(list, void*);
@@ -174,7 +171,7 @@ extern "C" [[gnu::visibility("default")]] int ioctl(int fd, unsigned long reques
     if (const auto device = device_of(fd)) {
       // The interfaces are told apart by the node, as in the kernel, not by the number.
       const int error = is_dmabuf(*device)        ? ENOTTY
-                        : is_drm(*device)         ? drm_ioctl(number(*device), request, argument)
+                        : is_drm(*device)         ? drm_ioctl(Node::made(), number(*device), request, argument)
                         : device->node == nullptr ? EBADF
                                                   : kfd_ioctl(*device->node, request, argument);
       if (error == 0) {

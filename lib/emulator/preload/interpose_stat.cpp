@@ -2,6 +2,7 @@
 // devices look as the kernel's: /dev/kfd is a character device, not the memfd that it is.
 #include "../node/node.hpp"
 #include "../real.hpp"
+#include "front.hpp"
 #include "open_entry.hpp"
 
 #include <fcntl.h>
@@ -100,7 +101,6 @@ int check_access(const Entry& e, int mode) {
 }  // namespace sdma::emulator
 
 using namespace sdma::emulator;
-#define SDMA_FRONT extern "C" [[gnu::visibility("default")]]
 
 #define SDMA_STAT(name, Stat, follow)                                         \
   SDMA_FRONT int name(const char* path, Stat* s) noexcept {                   \

@@ -1,7 +1,8 @@
 #include "doorbells.hpp"
 
-#include "../node/arena.hpp"
-#include "../node/node.hpp"
+#include "../../kfd/abi.hpp"
+#include "../options.hpp"
+#include "../real.hpp"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -14,9 +15,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <ctime>
-#include <string>
-
-#include "../real.hpp"
 
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
@@ -38,7 +36,7 @@ std::uint64_t now() noexcept {
 
 }  // namespace
 
-Doorbells::Doorbells(std::uint32_t gpu) : gpu_(gpu), bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+Doorbells::Doorbells(const DoorbellPage& page) : page_(page), bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Doorbells::~Doorbells() {
   if (fault_ >= 0) ::close(fault_);
@@ -70,10 +68,9 @@ bool Doorbells::open() noexcept {
 /// The program's mappings of the page, registered.
 bool Doorbells::find() noexcept {
   ranges_.clear();
-  auto* node = Node::made();
   struct stat s {};
-  const auto at = doorbell_offset(gpu_);
-  if (!node || SDMA_REAL(fstat)(node->arena.fd(), &s) != 0) return false;
+  const auto at = page_.offset;
+  if (SDMA_REAL(fstat)(page_.fd, &s) != 0) return false;
   auto* maps = SDMA_REAL(fopen)("/proc/self/maps", "re");
   if (!maps) return false;
   char line[512];
@@ -85,7 +82,7 @@ bool Doorbells::find() noexcept {
       continue;
     if (inode != s.st_ino || flags[1] != 'w' || offset + (end - begin) <= at || offset >= at + kfd::kDoorbellBytes)
       continue;
-    if (begin == reinterpret_cast<std::uint64_t>(node->memory.doorbells(gpu_))) continue;
+    if (begin == reinterpret_cast<std::uint64_t>(page_.view)) continue;
     uffdio_register r{};
     r.range = {begin, end - begin};
     r.mode = UFFDIO_REGISTER_MODE_WP;

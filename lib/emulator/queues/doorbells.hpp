@@ -6,13 +6,11 @@
 //   park      Naps of 20 us to 1 ms. Where the kernel refuses userfaultfd, and until the mapping is found.
 //   spin      Never sleeps: see Server.
 //
-// Mappings are those that /proc/self/maps shows for the arena's inode at the doorbells' offset: however the program made
-// them. They are looked up when the server falls asleep after queues came or went; a mapping made later is found by a slow
-// look every kSlow, and protected from then on.
+// Mappings are those that /proc/self/maps shows for the page's file and offset, however the program made them. They are looked
+// up when the server falls asleep after queues came or went; a slow look every kSlow finds a mapping that was made later, and
+// protects it from then on.
 //
 // `sleep` and `arm` are the server thread's; `knock` and `mappings_changed` anybody's. No errors: at worst, naps.
-#include "../options.hpp"
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,9 +19,16 @@
 
 namespace sdma::emulator {
 
+/// The page of a GPU's doorbells: a piece of a file that the program maps, too.
+struct DoorbellPage {
+  int fd = -1;
+  std::uint64_t offset{};
+  const std::byte* view{};  ///< our own mapping, which is never protected
+};
+
 class Doorbells {
  public:
-  explicit Doorbells(std::uint32_t gpu);
+  explicit Doorbells(const DoorbellPage&);
   ~Doorbells();
   Doorbells(const Doorbells&) = delete;
   Doorbells& operator=(const Doorbells&) = delete;
@@ -51,7 +56,7 @@ class Doorbells {
   bool protect(bool on) noexcept;
   void take_faults() noexcept;
 
-  const std::uint32_t gpu_;
+  const DoorbellPage page_;
   int bell_ = -1;   ///< eventfd of knocks
   int fault_ = -1;  ///< userfaultfd
   bool refused_ = false, armed_ = false;

@@ -30,20 +30,17 @@ void pause() noexcept {
 #endif
 }
 
-/// Servers of this process, so that one can nudge the others; a slot a GPU.
-std::array<std::atomic<Server*>, 64> servers{};
-
 }  // namespace
 
-Server::Server(GpuId g, std::uint32_t gpu_id, AddressSpace& space, Events& events, Drive drive)
-    : gpu_(g), gpu_id_(gpu_id), drive_(drive), events_(events), reader_(space, g), doorbells_(g.value) {
-  servers[g.value].store(this, std::memory_order_release);
-}
-
-Server::~Server() {
-  auto* self = this;
-  servers[gpu_.value].compare_exchange_strong(self, nullptr);
-}
+Server::Server(GpuId g, std::uint32_t gpu_id, AddressSpace& space, Events& events, const DoorbellPage& page,
+               std::function<void()> worked, Drive drive)
+    : gpu_(g),
+      gpu_id_(gpu_id),
+      drive_(drive),
+      worked_(std::move(worked)),
+      events_(events),
+      reader_(space, g),
+      doorbells_(page) {}
 
 void Server::change(const std::function<void()>& fn) {
   asked_.fetch_add(1, std::memory_order_relaxed);
@@ -148,8 +145,7 @@ void Server::run() noexcept {
     if (p == Progress::progressed) {
       last_work_ = 0;
       doorbells_.awake();
-      for (auto& s : servers)
-        if (auto* other = s.load(std::memory_order_acquire); other && other != this) other->nudge();
+      worked_();
       continue;
     }
     lock.unlock();

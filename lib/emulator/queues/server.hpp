@@ -29,8 +29,9 @@ enum class Drive : std::uint8_t { thread, caller };
 
 class Server {
  public:
-  Server(GpuId, std::uint32_t gpu_id, AddressSpace&, Events&, Drive = Drive::thread);
-  ~Server();
+  /// `worked`: called after each round of the thread that did something, for others may wait for what it stored.
+  Server(GpuId, std::uint32_t gpu_id, AddressSpace&, Events&, const DoorbellPage&, std::function<void()> worked,
+         Drive = Drive::thread);
 
   /// Runs `fn` while no queue is mapped.
   void change(const std::function<void()>& fn);
@@ -64,6 +65,7 @@ class Server {
   const GpuId gpu_;
   const std::uint32_t gpu_id_;
   const Drive drive_;
+  const std::function<void()> worked_;
   Events& events_;
   AddressSpace::Reader reader_;
   std::array<EngineState, kEngines> states_{};
