@@ -2,6 +2,7 @@
 #include "input.hpp"
 #include "recording.hpp"
 #include "sdma/engine/pipeline.hpp"
+#include "sdma/trace/lines.hpp"
 #include "verb.hpp"
 
 #include <elf.h>
@@ -150,7 +151,7 @@ int draw(const fs::path& picture) {
     const auto pid = file.filename().string().substr(recorded.size());
     std::ifstream in(file, std::ios::binary);
     // Empty if no device was opened; without an end if the program was killed.
-    const auto t = Recording(file.string()).feed(std::string(std::istreambuf_iterator<char>(in), {}));
+    const auto t = trace::LinesReader(file.string()).feed(std::string(std::istreambuf_iterator<char>(in), {}));
     if (!t) {
       report(t.error());
       code = kInput;

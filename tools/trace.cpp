@@ -1,6 +1,6 @@
 // sdma trace: what was recorded, as a picture, as its lines, as text; or what is being recorded, as it happens.
 #include "output.hpp"
-#include "recording.hpp"
+#include "sdma/trace/lines.hpp"
 #include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 #include "verb.hpp"
@@ -52,7 +52,7 @@ int follow(const Options& o) {
   const bool piped = o.input() == "-";
   const int fd = piped ? STDIN_FILENO : ::open(o.input().c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return complain_about(o.input(), errno);
-  Recording recording(name_of(o.input()));
+  trace::LinesReader recording(name_of(o.input()));
   Output out{o.output, Output::Kind::live};
   std::uint64_t first_ns = 0;
   std::array<char, 65'536> buffer{};

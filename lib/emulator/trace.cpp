@@ -3,6 +3,7 @@
 #include "options.hpp"
 #include "real.hpp"
 
+#include "sdma/trace/lines.hpp"
 #include "sdma/trace/write.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +14,9 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <vector>
 
 namespace sdma::emulator {
 namespace {
@@ -21,16 +24,15 @@ namespace {
 class File {
  public:
   File() : pid_(::getpid()) {
-    trace_.events.resize(1);
     const auto& path = options().trace;
     if (path.empty()) return;
     // The tool has emptied the file, and the first to come keeps it: whoever finds it taken, or written, has a file of its own.
-    fd_ = open(path);
-    if (fd_ >= 0 && (::flock(fd_, LOCK_EX | LOCK_NB) != 0 || ::lseek(fd_, 0, SEEK_END) != 0)) {
-      ::close(fd_);
-      fd_ = open(fmt::format("{}.{}", path, pid_));
+    int fd = open(path);
+    if (fd >= 0 && (::flock(fd, LOCK_EX | LOCK_NB) != 0 || ::lseek(fd, 0, SEEK_END) != 0)) {
+      ::close(fd);
+      fd = open(fmt::format("{}.{}", path, pid_));
     }
-    put_header();
+    if (fd >= 0) writer_.emplace(fd);
   }
 
   std::mutex mutex;
@@ -38,16 +40,10 @@ class File {
 
   void event(GpuId g, EngineId e, std::uint64_t queue, trace::Event v, const std::string& text = {}) {
     v.ns = trace::now();
-    v.lane = lane(g, e, queue);
-    if (!text.empty()) v.text = text_of(text);
+    v.lane = {place(names_.lanes, lane(g, e, queue))};
+    if (!text.empty()) v.text = {place(names_.texts, text)};
     if (options().live) show(v);
-    if (fd_ < 0) return;
-    trace_.events[0] = v;
-    const auto all = trace::to_json_lines(trace_);
-    const auto last = all.rfind('\n', all.size() - 2);
-    write(std::string_view(all).substr(last + 1));
-    ++events_;
-    put_header();
+    if (writer_) writer_->write(names_, v);
   }
 
  private:
@@ -56,50 +52,28 @@ class File {
   /// In one piece, so that the lines of several processes stay lines.
   void show(const trace::Event& v) {
     if (first_ns_ == 0) first_ns_ = v.ns;
-    const auto line = trace::to_line(trace_, v, first_ns_);
+    const auto line = trace::to_line(names_, v, first_ns_);
     [[maybe_unused]] const auto n = ::write(STDERR_FILENO, line.data(), line.size());
   }
-  void write(std::string_view line) {
-    if (fd_ < 0) return;
-    const auto n = ::pwrite(fd_, line.data(), line.size(), at_);
-    if (n > 0) at_ += n;
-  }
-  void put_header() {
-    const auto line = fmt::format("{{\"sdma_trace\":1,\"clock\":\"steady\",\"events\":{:>12},\"lost\":0}}\n", events_);
-    if (at_ == 0) at_ = static_cast<off_t>(line.size());
-    [[maybe_unused]] const auto n = ::pwrite(fd_, line.data(), line.size(), 0);
-  }
 
-  trace::LaneId lane(GpuId g, EngineId e, std::uint64_t queue) {
-    const trace::Lane wanted{.group = fmt::format("gpu{}", g.value),
-                             .name = e.value == kCompute ? fmt::format("compute queue {}", queue)
-                                                         : fmt::format("engine {} queue {}", e.value, queue)};
-    for (std::uint32_t i = 0; i < trace_.lanes.size(); ++i)
-      if (trace_.lanes[i] == wanted) return {i};
-    write(fmt::format("{{\"lane\":{},\"group\":\"{}\",\"name\":\"{}\"}}\n", trace_.lanes.size(), wanted.group,
-                      wanted.name));
-    trace_.lanes.push_back(wanted);
-    return {static_cast<std::uint32_t>(trace_.lanes.size() - 1)};
+  static trace::Lane lane(GpuId g, EngineId e, std::uint64_t queue) {
+    return {.group = fmt::format("gpu{}", g.value),
+            .name = e.value == kCompute ? fmt::format("compute queue {}", queue)
+                                        : fmt::format("engine {} queue {}", e.value, queue)};
   }
-  trace::TextId text_of(const std::string& text) {
-    for (std::uint32_t i = 0; i < trace_.texts.size(); ++i)
-      if (trace_.texts[i] == text) return {i};
-    trace_.texts.push_back(text);
-    // Through the one writer, for its escapes.
-    trace::Trace one{.texts = {text}};
-    const auto all = trace::to_json_lines(one);
-    const auto is = all.find("\"is\"");
-    write(fmt::format("{{\"text\":{},{}", trace_.texts.size() - 1, std::string_view(all).substr(is)));
-    return {static_cast<std::uint32_t>(trace_.texts.size() - 1)};
+  /// Of `wanted` among all that came before; the last one's if it is new.
+  template <class T> static std::uint32_t place(std::vector<T>& all, T wanted) {
+    const auto at = static_cast<std::uint32_t>(std::find(all.begin(), all.end(), wanted) - all.begin());
+    if (at == all.size()) all.push_back(std::move(wanted));
+    return at;
   }
 
   static constexpr std::uint32_t kCompute = 63;  ///< the place of compute queues among the engines
 
   const pid_t pid_;
-  int fd_ = -1;
-  off_t at_ = 0;
-  std::uint64_t events_ = 0, first_ns_ = 0;
-  trace::Trace trace_;
+  std::uint64_t first_ns_ = 0;
+  trace::Trace names_{};  ///< lanes and texts
+  std::optional<trace::LinesWriter> writer_{};
 };
 
 /// That of this process, made by the first thread that comes: a second one made would find the file taken by the first. A

@@ -4,8 +4,8 @@
 //
 //   sdma trace --follow FILE        a live queue, from another terminal; SDMA_EMULATE_WATCH=1: the same lines on stderr
 //
-// Off unless SDMA_EMULATE_TRACE names a file or SDMA_EMULATE_WATCH is 1. Any thread; one event at a time. What cannot be written is lost, silently:
-// the program goes before its trace.
+// Off unless SDMA_EMULATE_TRACE names a file or SDMA_EMULATE_WATCH is 1. Any thread; one event at a time. The program goes before
+// its trace: an event that cannot be written is lost, and the file counts it (trace/lines.hpp).
 #include "sdma/engine/pipeline.hpp"
 
 #include <cstdint>

@@ -1,3 +1,6 @@
+#include "json_lines.hpp"
+
+#include "sdma/trace/lines.hpp"
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
 
@@ -58,34 +61,56 @@ void append_member(std::string& out, const Event& e, Member m) {
   }
 }
 
-/// Reads one file: holds the trace so far, the current line, and what is wrong with it.
-class Lines {
- public:
-  Lines(std::string_view text, std::string_view file) : rest_(text), file_(file) {}
+}  // namespace
 
-  Result<Trace, Diagnostic> read() {
-    while (error_.empty() && !rest_.empty()) {
-      const auto end = rest_.find('\n');
-      const auto line = rest_.substr(0, end);
-      rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
-      ++number_;
-      if (line.empty()) continue;
-      json_ = Json::parse(line, nullptr, false);
-      if (!json_.is_object()) fail("is no JSON object", begun_ ? kCut : kForm);
-      else if (!begun_) header();
-      else if (json_.contains("event")) event();
-      else if (json_.contains("lane")) lane();
-      else if (json_.contains("text")) text();
-      else fail("is no event, no lane and no text");
+/// Reads one file: holds the trace so far, the current line, and what is wrong with it.
+class LinesReader::State {
+ public:
+  explicit State(std::string_view file) : file_(file) {}
+
+  void feed(std::string_view text) {
+    while (error_.empty() && !text.empty()) {
+      const auto end = text.find('\n');
+      if (end == std::string_view::npos || !rest_.empty()) rest_ += text.substr(0, end);
+      if (end == std::string_view::npos) return;
+      line(rest_.empty() ? text.substr(0, end) : rest_);
+      rest_.clear();
+      text.remove_prefix(end + 1);
     }
+  }
+  /// Nothing more comes.
+  void finish() {
+    if (!rest_.empty()) line(rest_);
     if (error_.empty() && !begun_) fail("has no trace in it", kForm);
-    if (error_.empty() && trace_.events.size() != expected_)
+    if (error_.empty() && trace_.events.size() < expected_)
       fail(fmt::format("the trace is cut off: {} events of {}", trace_.events.size(), expected_));
-    if (error_.empty()) return std::move(trace_);
-    return Diagnostic{.where = fmt::format("{}:{}", file_, number_), .message = error_, .hint = hint_};
+  }
+  bool failed() const noexcept { return !error_.empty(); }
+  Diagnostic error() const { return {.where = fmt::format("{}:{}", file_, number_), .message = error_, .hint = hint_}; }
+  /// Lanes and texts stay.
+  Trace take() {
+    Trace t{.clock = trace_.clock,
+            .lanes = trace_.lanes,
+            .texts = trace_.texts,
+            .events = std::move(trace_.events),
+            .lost = trace_.lost};
+    trace_.events.clear();
+    return t;
   }
 
  private:
+  void line(std::string_view text) {
+    ++number_;
+    if (text.empty()) return;
+    json_ = Json::parse(text, nullptr, false);
+    if (!json_.is_object()) fail("is no JSON object", begun_ ? kCut : kForm);
+    else if (!begun_) header();
+    else if (json_.contains("event")) event();
+    else if (json_.contains("lane")) lane();
+    else if (json_.contains("text")) this->text();
+    else fail("is no event, no lane and no text");
+  }
+
   static constexpr const char* kForm = "sdma trace reads JSON Lines: what --trace=NAME.jsonl writes";
   static constexpr const char* kCut = "is it still being written, or cut off? sdma trace --follow shows what is whole";
 
@@ -176,7 +201,8 @@ class Lines {
       return;
     }
     e.ns = number("ns");
-    if (!trace_.events.empty() && e.ns < trace_.events.back().ns) fail("is earlier than the event before it");
+    if (e.ns < last_ns_) fail("is earlier than the event before it");
+    last_ns_ = e.ns;
     e.lane.value = index("lane", trace_.lanes.size());
     std::size_t used = 3;
     for (const auto m : members(e.kind)) used += member(e, m);
@@ -215,44 +241,70 @@ class Lines {
     return 2;
   }
 
-  std::string_view rest_, file_;
+  std::string rest_{}, file_;  ///< of a line that has no end yet
   std::size_t number_ = 0;
   Json json_{};
   Trace trace_{};
-  std::uint64_t expected_ = 0;
+  std::uint64_t expected_ = 0, last_ns_ = 0;
   bool begun_ = false;
   std::string error_{}, hint_{};
 };
 
-}  // namespace
+LinesReader::LinesReader(std::string_view file) : state_(std::make_unique<State>(file)) {}
+LinesReader::~LinesReader() = default;
 
-std::string to_json_lines(const Trace& t) {
-  std::string out = fmt::format("{{\"sdma_trace\":{},\"clock\":", kVersion);
-  const auto to = std::back_inserter(out);
-  detail::append_string(out, t.clock);
-  fmt::format_to(to, ",\"events\":{},\"lost\":{}}}\n", t.events.size(), t.lost);
-  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
-    fmt::format_to(to, "{{\"lane\":{},\"group\":", i);
-    detail::append_string(out, t.lanes[i].group);
-    out += ",\"name\":";
-    detail::append_string(out, t.lanes[i].name);
-    out += "}\n";
-  }
-  for (std::size_t i = 0; i < t.texts.size(); ++i) {
-    fmt::format_to(to, "{{\"text\":{},\"is\":", i);
-    detail::append_string(out, t.texts[i]);
-    out += "}\n";
-  }
-  for (const auto& e : t.events) {
-    fmt::format_to(to, "{{\"ns\":{},\"lane\":{},\"event\":\"{}\"", e.ns, e.lane.value, name(e.kind));
-    for (const auto m : members(e.kind)) append_member(out, e, m);
-    out += "}\n";
-  }
-  return out;
+Result<Trace, Diagnostic> LinesReader::feed(std::string_view text) {
+  state_->feed(text);
+  if (state_->failed()) return state_->error();
+  return state_->take();
 }
 
 Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_view file) {
-  return Lines(text, file).read();
+  LinesReader::State s(file);
+  s.feed(text);
+  s.finish();
+  if (s.failed()) return s.error();
+  return s.take();
+}
+
+namespace detail {
+
+void append_header(std::string& out, std::string_view clock, std::uint64_t events, std::uint64_t lost, int width) {
+  const auto to = std::back_inserter(out);
+  fmt::format_to(to, "{{\"sdma_trace\":{},\"clock\":", kVersion);
+  append_string(out, clock);
+  fmt::format_to(to, ",\"events\":{:>{}},\"lost\":{:>{}}}}\n", events, width, lost, width);
+}
+
+void append_lane(std::string& out, std::size_t number, const Lane& lane) {
+  fmt::format_to(std::back_inserter(out), "{{\"lane\":{},\"group\":", number);
+  append_string(out, lane.group);
+  out += ",\"name\":";
+  append_string(out, lane.name);
+  out += "}\n";
+}
+
+void append_text(std::string& out, std::size_t number, std::string_view text) {
+  fmt::format_to(std::back_inserter(out), "{{\"text\":{},\"is\":", number);
+  append_string(out, text);
+  out += "}\n";
+}
+
+void append_event(std::string& out, const Event& e) {
+  fmt::format_to(std::back_inserter(out), "{{\"ns\":{},\"lane\":{},\"event\":\"{}\"", e.ns, e.lane.value, name(e.kind));
+  for (const auto m : members(e.kind)) append_member(out, e, m);
+  out += "}\n";
+}
+
+}  // namespace detail
+
+std::string to_json_lines(const Trace& t) {
+  std::string out;
+  detail::append_header(out, t.clock, t.events.size(), t.lost);
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) detail::append_lane(out, i, t.lanes[i]);
+  for (std::size_t i = 0; i < t.texts.size(); ++i) detail::append_text(out, i, t.texts[i]);
+  for (const auto& e : t.events) detail::append_event(out, e);
+  return out;
 }
 
 }  // namespace trace

@@ -5,7 +5,7 @@
 //   save_json_lines(trace, "run.jsonl");         auto t = load_json_lines("run.jsonl");         // *t == trace
 //   save_perfetto(trace, "run.json");            // open in ui.perfetto.dev or chrome://tracing
 //
-// JSON Lines: one object per line; docs/trace.md has the schema.
+// JSON Lines: one object per line; docs/trace.md has the schema. trace/lines.hpp writes them event by event.
 //
 //   {"sdma_trace":1,"clock":"steady","events":3,"lost":0}
 //   {"lane":0,"group":"gpu0","name":"engine 14 queue 0"}

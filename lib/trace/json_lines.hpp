@@ -1,0 +1,21 @@
+#pragma once
+// The lines of a trace, each ending with a newline: what writers of whole traces and of growing ones share. Internal.
+#include "sdma/trace/trace.hpp"
+
+#include <string>
+
+namespace sdma {
+inline namespace v0 {
+namespace trace {
+namespace detail {
+
+/// Both numbers take at least `width` characters, so that others can replace them in place.
+void append_header(std::string& out, std::string_view clock, std::uint64_t events, std::uint64_t lost, int width = 0);
+void append_lane(std::string& out, std::size_t number, const Lane&);
+void append_text(std::string& out, std::size_t number, std::string_view);
+void append_event(std::string& out, const Event&);
+
+}  // namespace detail
+}  // namespace trace
+}  // namespace v0
+}  // namespace sdma
