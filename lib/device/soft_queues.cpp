@@ -172,7 +172,7 @@ Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
   map_queues(r.gpu);
   patrol_parking_.knock();
   hold();
-  return Queue(*ring, r.gpu, chosen, id, give_back<&SoftNode::destroy_queue>, this);
+  return Queue(Lease(give_back<&SoftNode::destroy_queue>, this, id), *ring, r.gpu, chosen);
 }
 
 void SoftNode::destroy_queue(std::uint64_t id) noexcept {

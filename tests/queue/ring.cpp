@@ -330,8 +330,9 @@ TEST_CASE("a queue is given back once, by whoever holds it last") {
   std::vector<std::uint64_t> gone;
   const auto make = [&](std::uint64_t id) {
     return Queue(
-        {}, GpuId{1}, EngineId{2}, id,
-        [](void* v, std::uint64_t i) noexcept { static_cast<std::vector<std::uint64_t>*>(v)->push_back(i); }, &gone);
+        Lease([](void* v, std::uint64_t i) noexcept { static_cast<std::vector<std::uint64_t>*>(v)->push_back(i); },
+              &gone, id),
+        {}, GpuId{1}, EngineId{2});
   };
   {
     auto a = make(1), b = make(2);

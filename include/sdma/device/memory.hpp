@@ -16,6 +16,7 @@
 //
 // Handles are move-only, and each belongs to one thread at a time. The memory itself may be shared by any threads. No
 // errors: a device creates handles, and reports why it could not.
+#include "sdma/core/lease.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/sync/signal.hpp"
 
@@ -27,35 +28,6 @@
 
 namespace sdma {
 inline namespace v0 {
-
-/// Something that goes back to `owner` exactly once. Every handle holds one.
-class Lease {
- public:
-  using Return = void (*)(void* owner, std::uint64_t id) noexcept;
-
-  Lease() = default;
-  Lease(Return give_back, void* owner, std::uint64_t id) noexcept : return_(give_back), owner_(owner), id_(id) {}
-  Lease(Lease&& o) noexcept : return_(std::exchange(o.return_, nullptr)), owner_(o.owner_), id_(o.id_) {}
-  Lease& operator=(Lease&& o) noexcept {
-    if (this == &o) return *this;
-    reset();
-    return_ = std::exchange(o.return_, nullptr);
-    owner_ = o.owner_;
-    id_ = o.id_;
-    return *this;
-  }
-  ~Lease() { reset(); }
-  void reset() noexcept {
-    if (return_) std::exchange(return_, nullptr)(owner_, id_);
-  }
-  explicit operator bool() const noexcept { return return_ != nullptr; }
-  std::uint64_t id() const noexcept { return id_; }
-
- private:
-  Return return_ = nullptr;
-  void* owner_ = nullptr;
-  std::uint64_t id_ = 0;
-};
 
 /// What memory is for: the KFD device chooses its flags accordingly.
 enum class Purpose : std::uint8_t {

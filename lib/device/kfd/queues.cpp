@@ -134,8 +134,8 @@ Result<Queue, Diagnostic> KfdNode::create_queue(const QueueRequest& r) {
   }
   queues_.emplace(id, q);
   hold();
-  return Queue(q.memory, r.gpu, r.pick == EnginePick::exact ? r.engine : kUnknownEngine, id,
-               give_back<&KfdNode::destroy_queue>, this);
+  return Queue(Lease(give_back<&KfdNode::destroy_queue>, this, id), q.memory, r.gpu,
+               r.pick == EnginePick::exact ? r.engine : kUnknownEngine);
 }
 
 void KfdNode::destroy(const QueueState& q) noexcept {

@@ -1,0 +1,45 @@
+#pragma once
+// Something that goes back to its owner exactly once. Every handle holds one: Memory, SignalMemory, Event, Queue.
+//
+//   Lease l{[](void* pool, std::uint64_t id) noexcept { static_cast<Pool*>(pool)->free(id); }, &pool, 7};
+//   Lease m = std::move(l);                  // now m holds it, and l holds nothing
+//   m.reset();                               // or the destructor: pool.free(7)
+//
+// Move-only; allocates nothing. One thread at a time. No errors.
+#include <cstdint>
+#include <utility>
+
+namespace sdma {
+inline namespace v0 {
+
+class Lease {
+ public:
+  /// Called once, with the constructor's `owner` and `id`.
+  using Return = void (*)(void* owner, std::uint64_t id) noexcept;
+
+  Lease() = default;
+  Lease(Return give_back, void* owner, std::uint64_t id) noexcept : return_(give_back), owner_(owner), id_(id) {}
+  Lease(Lease&& o) noexcept : return_(std::exchange(o.return_, nullptr)), owner_(o.owner_), id_(o.id_) {}
+  Lease& operator=(Lease&& o) noexcept {
+    if (this == &o) return *this;
+    reset();
+    return_ = std::exchange(o.return_, nullptr);
+    owner_ = o.owner_;
+    id_ = o.id_;
+    return *this;
+  }
+  ~Lease() { reset(); }
+  void reset() noexcept {
+    if (return_) std::exchange(return_, nullptr)(owner_, id_);
+  }
+  explicit operator bool() const noexcept { return return_ != nullptr; }
+  std::uint64_t id() const noexcept { return id_; }  ///< unchanged by reset and by a move
+
+ private:
+  Return return_ = nullptr;
+  void* owner_ = nullptr;
+  std::uint64_t id_ = 0;
+};
+
+}  // namespace v0
+}  // namespace sdma
