@@ -1,5 +1,6 @@
 #include "model.hpp"
 
+#include "../schedule/link.hpp"
 #include "sdma/engine/footprint.hpp"
 
 #include <algorithm>
@@ -195,10 +196,7 @@ void Model::engines() {
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const auto& q = schedule.queues[i];
     const GpuId gpu{q.place.index};
-    Result<EngineId> e = EngineId{q.engine};
-    if (q.peer && preset)
-      e = q.peer->is_host() ? preset->engine_for(gpu, HostDirection::to_host)
-                            : preset->engine_for(gpu, GpuId{q.peer->index});
+    const auto e = preset ? detail::engine_of(q, *preset) : EngineId{q.engine};
     // If the engine is not known, only queues with the same peer are known to share it.
     programs[i].engine = std::uint64_t{gpu.value} << 32 | (e ? e->value : 0x10000 + q.peer->index);
   }

@@ -5,15 +5,12 @@
 #include "extent.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace sdma {
 inline namespace v0 {
 namespace {
 
 using namespace detail;
-
-constexpr std::uint64_t kLeastRing = 64 * 1024, kMostRing = std::uint64_t{1} << 30;
 
 std::string hex(std::uint64_t v) {
   char text[kNumber];
@@ -162,17 +159,9 @@ class Linker {
   void queue(std::size_t i) {
     const auto& q = s_.queues[i];
     const auto where = "queue " + to_string(q.place) + "." + q.name;
-    const auto& topology = device_.topology();
-    EngineId engine{q.engine};
-    if (q.peer) {
-      const auto found = q.peer->is_host() ? topology.engine_for(gpu(q.place), HostDirection::to_host)
-                                           : topology.engine_for(gpu(q.place), gpu(*q.peer));
-      if (!found) return add(where, "the node recommends no engine for " + to_string(*q.peer), "name one: engine=0");
-      engine = *found;
-    }
-    auto ring = q.ring_bytes;
-    if (ring == 0) ring = std::clamp(std::bit_ceil(std::uint64_t{q.dwords.size()} * 16), kLeastRing, kMostRing);
-    auto made = device_.create_queue({.gpu = gpu(q.place), .engine = engine, .ring_bytes = ring});
+    const auto engine = engine_of(q, device_.topology(), gpus_);
+    if (!engine) return add(where, "the node recommends no engine for " + to_string(*q.peer), "name one: engine=0");
+    auto made = device_.create_queue({.gpu = gpu(q.place), .engine = *engine, .ring_bytes = ring_bytes(q)});
     if (!made) {
       made.error().where = where + ": " + made.error().where;
       errors_.push_back(std::move(made.error()));
@@ -181,43 +170,16 @@ class Linker {
     auto p = std::make_unique<Bound::Impl::Program>();
     p->queue = std::move(*made);
     p->ring.emplace(p->queue.memory());
-    p->dwords = q.dwords;
-    cut(where, *p, static_cast<std::size_t>(ring / 8));
-    move(where, q, *p);
+    p->linked = link_queue(
+        q,
+        [this](GpuVa link) {
+          const auto l = locate(s_, link);
+          return l ? out_->home(*l).va + l->offset : link;
+        },
+        [&](const PacketView& was, std::span<const std::uint32_t> now) {
+          check_rules(where, was, now, static_cast<std::size_t>(was.dwords.data() - q.dwords.data()));
+        });
     out_->programs.push_back(std::move(p));
-  }
-
-  /// Into what one slot takes, between packets.
-  void cut(const std::string& where, Bound::Impl::Program& p, std::size_t most) {
-    std::size_t begin = 0, at = 0;
-    for (Reader r{p.dwords}; r; at = r.position()) {
-      const auto n = r.next().dwords.size();
-      if (n > most)
-        return add(where, "a packet of " + std::to_string(n) + " dwords is more than half the ring",
-                   "give it a larger one: ring=");
-      if (at + n - begin <= most) continue;
-      p.pieces.emplace_back(begin, at);
-      begin = at;
-    }
-    if (begin < p.dwords.size()) p.pieces.emplace_back(begin, p.dwords.size());
-  }
-
-  void move(const std::string& where, const Schedule::Queue& q, Bound::Impl::Program& p) {
-    for (Reader r{q.dwords}; r;) {
-      const auto begin = r.position();
-      const auto v = r.next();
-      if (!v.whole() || v.info->recognised_only) continue;
-      bool moved = false;
-      for (const auto& f : v.info->fields) {
-        if (f.kind != Kind::address) continue;
-        const GpuVa link{value_of(f, v.dwords.data())};
-        const auto l = locate(s_, link);
-        if (!l) continue;
-        store(f, (out_->home(*l).va + l->offset).value, p.dwords.data() + begin);
-        moved = true;
-      }
-      if (moved) check_rules(where, v, std::span(p.dwords).subspan(begin, v.dwords.size()), begin);
-    }
   }
 
   /// What held in link space, where every symbol is as aligned as can be, has to hold here.

@@ -1,6 +1,7 @@
 // What the queues and the host threads of a schedule do.
 #include "../core/nearest.hpp"
 #include "extent.hpp"
+#include "link.hpp"
 #include "parser.hpp"
 
 namespace sdma {
@@ -62,8 +63,10 @@ bool ScheduleParser::check_packet(const PacketView& v, std::size_t at) {
   return source_.count() == errors;
 }
 
-/// A raw .dword can be the head of a packet that swallows the lines behind it: what depends on the epoch must not be there.
+/// A raw .dword can be the head of a packet that swallows the lines behind it: what depends on the epoch must not be there, and
+/// only all of the queue shows whether its ring takes each packet.
 void ScheduleParser::check_boundaries(const Token& begin) {
+  if (auto d = too_large(*queue_)) fail(begin.at, std::move(d->message), std::move(d->hint));
   auto epoch = queue_->epochs.begin();
   for (Reader r{queue_->dwords}; r && epoch != queue_->epochs.end();) {
     const auto position = r.position();

@@ -59,15 +59,18 @@ void Bound::set(std::size_t i, std::uint64_t v) const noexcept {
 
 Ring<Producers::many>& Bound::ring(std::size_t q) const noexcept { return *impl_->programs[q]->ring; }
 const Queue& Bound::queue(std::size_t q) const noexcept { return impl_->programs[q]->queue; }
-std::span<const std::uint32_t> Bound::packets(std::size_t q) const noexcept { return impl_->programs[q]->dwords; }
+std::span<const std::uint32_t> Bound::packets(std::size_t q) const noexcept {
+  return impl_->programs[q]->linked.dwords;
+}
 
 Result<std::uint64_t> Bound::submit(std::size_t q, Deadline d) const noexcept {
   auto& p = *impl_->programs[q];
   const std::lock_guard lock(p.mutex);
+  auto& dwords = p.linked.dwords;
   const auto next = p.epoch + 1;
   const auto& source = impl_->schedule.queues[q];
-  if (!source.epochs.empty() && store_epoch(source, next, p.dwords)) return Errc::epoch_overflow;
-  for (const auto& [begin, end] : p.pieces) {
+  if (!source.epochs.empty() && store_epoch(source, next, dwords)) return Errc::epoch_overflow;
+  for (const auto& [begin, end, packets] : p.linked.pieces) {
     Backoff backoff;
     auto slot = p.ring->reserve(end - begin);
     while (!slot && slot.error() == Errc::no_space) {
@@ -75,8 +78,8 @@ Result<std::uint64_t> Bound::submit(std::size_t q, Deadline d) const noexcept {
       slot = p.ring->reserve(end - begin);
     }
     if (!slot) return slot.error();
-    std::copy(p.dwords.begin() + static_cast<std::ptrdiff_t>(begin),
-              p.dwords.begin() + static_cast<std::ptrdiff_t>(end), slot->dwords.begin());
+    std::copy(dwords.begin() + static_cast<std::ptrdiff_t>(begin), dwords.begin() + static_cast<std::ptrdiff_t>(end),
+              slot->dwords.begin());
     p.ring->publish(*slot);
   }
   return p.epoch = next;

@@ -1,10 +1,10 @@
 #pragma once
 // What a Bound consists of. Internal: bind.cpp makes it, bound.cpp works with it.
+#include "link.hpp"
 #include "sdma/schedule/bind.hpp"
 
 #include <mutex>
 #include <optional>
-#include <utility>
 
 namespace sdma {
 inline namespace v0 {
@@ -18,8 +18,7 @@ struct Bound::Impl {
   struct Program {
     Queue queue;
     std::optional<Ring<Producers::many>> ring;
-    std::vector<std::uint32_t> dwords{};                        // moved
-    std::vector<std::pair<std::size_t, std::size_t>> pieces{};  // [begin, end) in dwords: what one slot takes
+    detail::Linked linked{};
     std::mutex mutex{};
     std::uint64_t epoch = 0;
   };

@@ -1,6 +1,7 @@
 // What a schedule declares, and what it expects.
 #include "../core/nearest.hpp"
 #include "extent.hpp"
+#include "link.hpp"
 #include "parser.hpp"
 
 #include <bit>
@@ -295,7 +296,7 @@ bool ScheduleParser::queue() {
         return taken(engine = n.has_value());
       }
       if (t.text == "ring") {
-        const auto n = number("ring", 1024, Number{std::uint64_t{1} << 30});
+        const auto n = number("ring", kMinRing, kMaxRing);
         if (n && !std::has_single_bit(*n))
           return taken(fail(first.at, "'ring' is a power of two, got " + to_string(*n)));
         q.ring_bytes = n.value_or(0);

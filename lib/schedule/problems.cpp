@@ -1,5 +1,6 @@
 // What a schedule that was built by hand can get wrong, and a text cannot.
 #include "extent.hpp"
+#include "link.hpp"
 #include "sdma/schedule/text.hpp"
 
 #include <algorithm>
@@ -90,9 +91,9 @@ class Check {
       add(where, "peer: " + to_string(*q.peer) + " is not in this schedule");
     if (q.peer && q.engine != 0) add(where, "it has a peer and an engine: one of them says which engine it is");
     if (q.engine > 63) add(where, "there is no engine " + std::to_string(q.engine));
-    if (q.ring_bytes != 0 &&
-        (!std::has_single_bit(q.ring_bytes) || q.ring_bytes < 1024 || q.ring_bytes > std::uint64_t{1} << 30))
+    if (q.ring_bytes != 0 && !is_ring_size(q.ring_bytes))
       add(where, "a ring is a power of two from 1K to 1G, not " + std::to_string(q.ring_bytes));
+    else if (auto d = too_large(q)) add(where, std::move(d->message), std::move(d->hint));
     if (!q.refused.empty()) add(where, "a packet was refused: " + q.refused, "check(packet) says which field it is");
     packets(where, q);
   }

@@ -67,18 +67,19 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   const auto number = static_cast<std::uint32_t>(a.queues[t.queue]);
   auto& q = programs_[number];
   if (t.piece == 0 && !t.blocked) {
-    if (!q.source->epochs.empty() && store_epoch(*q.source, q.epoch + 1, q.dwords)) {
+    if (!q.source->epochs.empty() && store_epoch(*q.source, q.epoch + 1, q.linked.dwords)) {
       find(t.name + ": submit " + q.name, fmt::format("a value of epoch {} does not fit in its field", q.epoch + 1));
       return false;
     }
     ++q.epoch;
   }
-  if (q.pieces.empty()) {
+  const auto& [ring, dwords, pieces] = q.linked;
+  if (pieces.empty()) {
     ++t.queue;
     return true;
   }
   round_begins(false);
-  const auto& p = q.pieces[t.piece];
+  const auto& p = pieces[t.piece];
   const auto slot = q.ring->reserve(p.end - p.begin);
   if (!slot) {
     if (slot.error() != Errc::no_space) return find(q.name, std::string(message(slot.error()))), false;
@@ -92,8 +93,8 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   t.busy_ns += rung - now_;
   const auto build = node(built, t.node, t.where, What::builds, Phase::control, number, p.packets);
   t.node = node(rung, build, t.where, What::rings, Phase::schedule, number);
-  std::copy(q.dwords.begin() + static_cast<std::ptrdiff_t>(p.begin),
-            q.dwords.begin() + static_cast<std::ptrdiff_t>(p.end), slot->dwords.begin());
+  std::copy(dwords.begin() + static_cast<std::ptrdiff_t>(p.begin), dwords.begin() + static_cast<std::ptrdiff_t>(p.end),
+            slot->dwords.begin());
   q.ring->publish(*slot, slot->dwords.size());
   ++totals_.doorbells;
   if (o_.recorder) {
@@ -104,7 +105,7 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   }
   // Seen by the engine a flight later; then the ring's first lines come back over the same way.
   at(rung + 3 * cost(Cost::pcie_flight) + cost(Cost::engine_fetch), Event::doorbell, number, t.node, slot->end);
-  if (++t.piece == q.pieces.size()) t.piece = 0, ++t.queue;
+  if (++t.piece == pieces.size()) t.piece = 0, ++t.queue;
   at(rung, Event::thread, id);
   return false;
 }

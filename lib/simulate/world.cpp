@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bit>
 #include <cstdlib>
 
 namespace sdma {
@@ -68,13 +66,9 @@ void World::links() {
 }
 
 std::optional<std::uint32_t> World::engine_of(const Schedule::Queue& q, const std::string& where) {
-  std::uint32_t id = q.engine;
-  if (q.peer) {
-    const auto found = q.peer->is_host() ? m_.topology.engine_for(GpuId{q.place.index}, HostDirection::to_host)
-                                         : m_.topology.engine_for(GpuId{q.place.index}, GpuId{q.peer->index});
-    if (!found) return find(where, "the machine recommends no engine for " + to_string(*q.peer)), std::nullopt;
-    id = found->value;
-  }
+  const auto found = detail::engine_of(q, m_.topology);
+  if (!found) return find(where, "the machine recommends no engine for " + to_string(*q.peer)), std::nullopt;
+  const auto id = found->value;
   if (const auto& gpu = m_.topology.gpus[q.place.index]; id >= gpu.engines())
     return find(where, fmt::format("the machine's GPUs have {} engines, not engine {}", gpu.engines(), id)),
            std::nullopt;
@@ -98,39 +92,17 @@ void World::queue(std::size_t i) {
   const auto engine = engine_of(source, "queue " + q.name);
   if (!engine) return;
   q.engine = *engine;
-  q.dwords = source.dwords;
-  auto bytes = source.ring_bytes;
-  if (bytes == 0)
-    bytes =
-        std::clamp<std::uint64_t>(std::bit_ceil(std::uint64_t{q.dwords.size()} * 16), 64 << 10, std::uint64_t{1} << 30);
-  const auto most = static_cast<std::size_t>(bytes / 8);
-  std::size_t begin = 0, packets = 0;
-  for (Reader r{source.dwords}; r;) {
-    const auto at = r.position();
-    const auto v = r.next();
-    const auto n = v.dwords.size();
-    if (n > most) return find("queue " + q.name, "a packet is more than half the ring", "give it a larger one: ring=");
-    if (at + n - begin > most) {
-      q.pieces.push_back({begin, at, packets});
-      begin = at;
-      packets = 0;
-    }
-    ++packets;
-    if (!v.whole() || v.info->recognised_only) continue;
-    for (const auto& f : v.info->fields) {
-      if (f.kind != Kind::address) continue;
-      const GpuVa link{value_of(f, v.dwords.data())};
-      if (const auto to = memory_->resolve(link); to != link) store(f, to.value, q.dwords.data() + at);
-    }
-    // What a packet waits for or announces with is watched, wherever it lies: copies to it are executed.
-    visit(*v.info, std::span(q.dwords).subspan(at, n), [&](const auto& p) {
+  // What a packet waits for or announces with is watched, wherever it lies: copies to it are executed.
+  const auto watch = [this](const PacketView& was, std::span<const std::uint32_t> now) {
+    visit(*was.info, now, [&](const auto& p) {
       const auto kind = role(p);
       if (kind != Role::none && kind != Role::data && kind != Role::notify)
         footprint(p, [&](const Region& region) { memory_->watch(region.va, region.bytes); });
     });
-  }
-  if (begin < q.dwords.size()) q.pieces.push_back({begin, q.dwords.size(), packets});
-  const auto size = static_cast<std::size_t>(bytes);
+  };
+  q.linked = link_queue(
+      source, [this](GpuVa link) { return memory_->resolve(link); }, watch);
+  const auto size = static_cast<std::size_t>(q.linked.ring_bytes);
   q.ring_dwords = {static_cast<std::uint32_t*>(std::aligned_alloc(256, size)), std::free};
   const std::span ring{q.ring_dwords.get(), size / 4};
   q.ring.emplace(RingMemory{.dwords = ring, .rptr = &q.rptr, .wptr = &q.wptr, .caching = Caching::write_back});

@@ -9,6 +9,7 @@
 // Node: when it ended, and the Node that it waited for; the critical path is the way back from the last one (path.cpp).
 //   threads.cpp  host threads and agents        engines.cpp  front ends, windows, flows        queues.cpp  packets and words
 #include "../engine/front.hpp"
+#include "../schedule/link.hpp"
 #include "memory.hpp"
 #include "network.hpp"
 #include "sdma/queue/ring.hpp"
@@ -96,11 +97,7 @@ class World {
     const Schedule::Queue* source{};
     std::string name{};
     std::uint32_t gpu{}, engine{};
-    std::vector<std::uint32_t> dwords{};
-    struct Piece {
-      std::size_t begin{}, end{}, packets{};
-    };
-    std::vector<Piece> pieces{};
+    Linked linked{};
     std::unique_ptr<std::uint32_t[], void (*)(void*)> ring_dwords{nullptr, std::free};
     alignas(64) std::uint64_t rptr = 0;
     alignas(64) std::uint64_t wptr = 0;

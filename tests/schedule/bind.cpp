@@ -79,8 +79,9 @@ TEST_CASE("what cannot be bound says why") {
         "host.x: it stands at the fixed address 0x7f0000000000, where no device can put it");
   CHECK(refused(parse("sdma 1\ngpus 1\nqueue gpu0.q engine=40\n  nop\nend\n"), *d).find("has no engine 40") !=
         std::string::npos);
-  CHECK(refused(parse("sdma 1\ngpus 1\nqueue gpu0.q engine=0 ring=1K\n  nop payload=[0*200]\nend\n"), *d) ==
-        "queue gpu0.q: a packet of 201 dwords is more than half the ring");
+  auto large = parse("sdma 1\ngpus 1\nqueue gpu0.q engine=0 ring=2K\n  nop payload=[0*200]\nend\n");
+  large.queues[0].ring_bytes = 1024;
+  CHECK(refused(large, *d) == "queue gpu0.q: a packet of 201 dwords is more than half the ring");
   CHECK(refused(parse("sdma 1\nbuffer host.b bytes=64\nbuffer host.odd bytes=8 at=host.b[2]\ngpus 1\n"
                       "queue gpu0.q engine=0\n  fence addr=host.odd value=1\nend\n"),
                 *d) == "queue gpu0.q at dword 0: fence addr: the rule 'alignment' does not hold where its buffers lie");

@@ -122,6 +122,10 @@ TEST_CASE("problems name what contradicts itself") {
   CHECK(with([](auto& s) { s.queues[0].place = {}; }) == "queue host.push: a queue belongs to a GPU");
   CHECK(with([](auto& s) { s.queues[0].engine = 3; }).find("a peer and an engine") != std::string::npos);
   CHECK(with([](auto& s) { s.queues[0].ring_bytes = 3000; }).find("from 1K to 1G") != std::string::npos);
+  CHECK(with([](auto& s) {
+          s.queues[0].ring_bytes = 1024;
+          s.queues[0].put(Nop{.dwords = 200});
+        }) == "queue gpu0.push: a packet of 200 dwords is more than half the ring");
   CHECK(with([](auto& s) { s.buffers[1].bytes = 4096; }) ==
         "queue gpu0.push at dword 6: copy_linear touches 64K bytes at gpu1.out, but gpu1.out has 4K");
   CHECK(with([](auto& s) { s.queues[0].epochs[0].packet = 1; }).ends_with("'reference' at dword 1 is in no packet"));

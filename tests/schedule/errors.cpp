@@ -122,6 +122,12 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0 peer=host\nend\n")
             .starts_with("3:32: a queue has a peer or an engine"));
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0 ring=3K\nend\n") == "3:28: 'ring' is a power of two, got 3072");
+  const std::string small = "sdma 1\ngpus 1\nqueue gpu0.q engine=0 ring=1K\n";
+  CHECK(all(small + "  nop payload=[0*127]\nend\n").empty());
+  CHECK(all(small + "  nop\n  nop payload=[0*200]\nend\n") ==
+        "3:1: a packet of 201 dwords is more than half the ring | give it a larger one: ring=2K");
+  CHECK(all(small + "  .dword 0x00810000\n  nop payload=[0*127]\n  nop\nend\n")
+            .starts_with("3:1: a packet of 130 dwords"));
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0\n") == "3:1: 'queue' on line 3 has no 'end'");
   CHECK(all("sdma 1\ngpus 2\nqueue gpu*.q engine=0\nend\n")
             .starts_with("3:7: 'gpu*' stands in buffer, signal and expect"));

@@ -171,6 +171,10 @@ TEST_CASE("what the machine does not have is refused") {
                 "value=1\nend\n"
                 "host main\nsubmit *\nwait host.d == 1\nend\n")
             .find("have 16 engines, not engine 20") != std::string::npos);
+  auto large = *s;
+  large.queues[0].ring_bytes = 1024;
+  large.queues[0].put(Nop{.dwords = 200});
+  CHECK(simulate(large, machine()).error()[0].message == "a packet of 200 dwords is more than half the ring");
 }
 
 TEST_CASE("a packet that the engine refuses is named") {

@@ -296,8 +296,8 @@ std::string name_of(const Schedule&, GpuVa);
 const Schedule::EpochField* store_epoch(const Schedule::Queue&, std::uint64_t epoch, std::span<std::uint32_t> dwords);
 
 /// What is wrong with a schedule; empty for one that was parsed from text. Reports names, places and GPUs that do not
-/// exist, packets that access bytes outside of their symbol, packets that were refused, and actions and expectations
-/// that make no sense.
+/// exist, packets that access bytes outside of their symbol, that are larger than half their ring, or that were refused,
+/// and actions and expectations that make no sense.
 std::vector<Diagnostic> problems(const Schedule&);
 
 /// Does the schedule expect a finding from the checker? Such a schedule must not be run.

@@ -1,0 +1,73 @@
+#include "link.hpp"
+
+#include "extent.hpp"
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constexpr std::uint64_t kLeastChosen = 64 * 1024;
+
+constexpr std::size_t dwords_of_slot(std::uint64_t ring) noexcept {
+  return static_cast<std::size_t>(ring / 2 / sizeof(std::uint32_t));
+}
+
+}  // namespace
+
+std::uint64_t ring_bytes(const Schedule::Queue& q) noexcept {
+  if (q.ring_bytes != 0) return q.ring_bytes;
+  return std::clamp(std::bit_ceil(std::uint64_t{q.dwords.size()} * 16), kLeastChosen, kMaxRing);
+}
+
+std::optional<Diagnostic> too_large(const Schedule::Queue& q) {
+  const auto most = dwords_of_slot(ring_bytes(q));
+  if (q.dwords.size() <= most) return {};
+  for (Reader r{q.dwords}; r;)
+    if (const auto n = r.next().dwords.size(); n > most)
+      return Diagnostic{
+          .message = "a packet of " + std::to_string(n) + " dwords is more than half the ring",
+          .hint = "give it a larger one: ring=" + plain_bytes(std::max(kMinRing, std::bit_ceil(std::uint64_t{n} * 8)))};
+  return {};
+}
+
+Result<EngineId> engine_of(const Schedule::Queue& q, const Topology& t, std::span<const GpuId> gpus) {
+  if (!q.peer) return EngineId{q.engine};
+  const auto gpu = [&](Place p) { return gpus.empty() ? GpuId{p.index} : gpus[p.index]; };
+  return q.peer->is_host() ? t.engine_for(gpu(q.place), HostDirection::to_host)
+                           : t.engine_for(gpu(q.place), gpu(*q.peer));
+}
+
+Linked link_queue(const Schedule::Queue& q, const std::function<GpuVa(GpuVa)>& home,
+                  const std::function<void(const PacketView&, std::span<const std::uint32_t>)>& then) {
+  Linked out{.ring_bytes = ring_bytes(q), .dwords = q.dwords};
+  const auto most = dwords_of_slot(out.ring_bytes);
+  Linked::Piece piece;
+  for (Reader r{q.dwords}; r;) {
+    const auto at = r.position();
+    const auto v = r.next();
+    const auto n = v.dwords.size();
+    if (at + n - piece.begin > most) {
+      out.pieces.push_back(piece);
+      piece = {.begin = at};
+    }
+    piece.end = at + n;
+    ++piece.packets;
+    if (!v.whole() || v.info->recognised_only) continue;
+    const auto now = std::span(out.dwords).subspan(at, n);
+    for (const auto& f : v.info->fields) {
+      if (f.kind != Kind::address) continue;
+      const GpuVa link{value_of(f, v.dwords.data())};
+      if (const auto to = home(link); to != link) store(f, to.value, now.data());
+    }
+    then(v, now);
+  }
+  if (piece.packets != 0) out.pieces.push_back(piece);
+  return out;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma
