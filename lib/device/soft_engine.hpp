@@ -6,20 +6,14 @@
 //   e.knock();                         // after a doorbell
 //   auto q = e.remove(id);             // the engine no longer touches anything of the queue
 //
-// A round checks the doorbell of each queue once and steps its pipeline. A mutex excludes rounds and changes from each
-// other; the thread gives the mutex up whenever another thread asks for it, even under load. Any thread; internal to
-// the library.
-#include "park.hpp"
+// A round checks the doorbell of each queue once and steps its pipeline. Changes are made under the worker's lock, between
+// two rounds. Any thread; internal to the library.
+#include "../engine/worker.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/queue/ring.hpp"
 
-#include <sys/types.h>
-
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 namespace sdma {
@@ -60,7 +54,7 @@ struct SoftQueue {
   Deadline::Clock::time_point raw_until{};  ///< its doorbell is stored without a knock: poll it until then
 };
 
-class SoftEngine {
+class SoftEngine final : private Worker::Served {
  public:
   SoftEngine(SoftNode&, GpuId, EngineId);
   ~SoftEngine();
@@ -95,17 +89,15 @@ class SoftEngine {
   GpuId gpu() const noexcept { return gpu_; }
 
  private:
-  enum class Outcome : std::uint8_t { idle, waiting, progressed };
-  class Control;  // a lock to which a busy engine yields
-
-  void run() noexcept;
-  Outcome round() noexcept;
-  Outcome serve(SoftQueue&) noexcept;
-  void rest(Outcome, std::uint32_t ticket) noexcept;
+  Progress round() noexcept override;
+  bool spin(bool fresh) noexcept override;
+  Worker::Rest rest(Progress, std::chrono::nanoseconds nap) noexcept override;
+  void wake() noexcept override { knock(); }
+  Progress serve(SoftQueue&) noexcept;
   void set_waiting(std::uint64_t polled) noexcept;
   /// The node counts the engine as awake from the knock on, not from the moment when the thread gets a core.
   void set_awake(bool) noexcept;
-  void sleep(std::uint32_t ticket, Deadline) noexcept;
+  void sleep(Deadline) noexcept;
   /// The bit of a word in a set of 64; both halves of a word have the same bit.
   static std::uint64_t bit_of(GpuVa va) noexcept { return std::uint64_t{1} << ((va.value >> 3 ^ va.value >> 6) & 63); }
   bool served_raw() const noexcept;
@@ -116,25 +108,20 @@ class SoftEngine {
   EngineState state_;
   AddressSpace::Reader reader_;
 
-  mutable std::mutex mutex_;  // guards everything from here to `stopping_`
-  mutable std::condition_variable granted_;
-  mutable std::atomic<std::uint32_t> asked_{0};  // how many threads want the mutex
+  mutable Worker worker_;  // its lock guards everything from here to `gone_`
   std::vector<std::unique_ptr<SoftQueue>> queues_;
   std::size_t next_ = 0;         // the queue to serve first
   SoftQueue* holder_ = nullptr;  // the queue whose poll keeps the engine
   EngineCounters gone_;          // the counters of destroyed queues
-  bool stopping_ = false;
 
   Parking parking_;
   std::atomic<bool> awake_{false};
   std::atomic<std::uint64_t> polled_{0};  // bits of the words that polls wait for, as other threads see them
-  std::thread thread_;
 
   // Used only by the thread.
+  std::uint32_t ticket_ = 0;  // taken before the round's first look
   bool spinning_ = false, raw_ = false;
   std::uint64_t polls_ = 0, told_polls_ = 0;  // bits of the words that the last round waits for; as last published
-  Deadline::Clock::time_point last_work_{};
-  std::chrono::nanoseconds nap_{};
 };
 
 }  // namespace detail

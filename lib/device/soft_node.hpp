@@ -6,7 +6,7 @@
 //
 // Locks, in the order in which they may be taken: `creation_` (queues are created and destroyed), an engine's mutex,
 // `memory_`, then the others. No engine thread takes `creation_` or `memory_`. Internal to the library.
-#include "park.hpp"
+#include "../engine/park.hpp"
 #include "request.hpp"
 #include "signal_slots.hpp"
 #include "soft_engine.hpp"

@@ -63,8 +63,8 @@ bool ScheduleParser::check_packet(const PacketView& v, std::size_t at) {
   return source_.count() == errors;
 }
 
-/// A raw .dword can be the head of a packet that swallows the lines behind it: what depends on the epoch must not be there, and
-/// only all of the queue shows whether its ring takes each packet.
+/// A raw .dword can be the head of a packet that swallows the lines behind it: what depends on the epoch must not be there.
+/// For the same reason the size of each packet is known only at the end of the queue.
 void ScheduleParser::check_boundaries(const Token& begin) {
   if (auto d = too_large(*queue_)) fail(begin.at, std::move(d->message), std::move(d->hint));
   auto epoch = queue_->epochs.begin();

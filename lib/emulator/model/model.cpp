@@ -1,33 +1,19 @@
 #include "model.hpp"
 
 #include "../options.hpp"
+#include "../pace.hpp"
 #include "../trace.hpp"
 
 #include <bit>
 #include <cerrno>
-#include <chrono>
-#include <csignal>
 #include <cstdio>
 
 namespace sdma::emulator {
 namespace {
 
-using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
-
 constexpr std::uint32_t kBudget = 32;  ///< actions of a queue before another has its turn
 
-/// While somebody waits for the lock, the thread does not take it again.
-class Asked {
- public:
-  explicit Asked(std::atomic<std::uint32_t>& n) : n_(n) { ++n_; }
-  ~Asked() { --n_; }
-
- private:
-  std::atomic<std::uint32_t>& n_;
-};
-
-Deadline patience() { return Deadline::in(60s); }
+Deadline patience() { return Deadline::in(std::chrono::seconds(60)); }
 
 }  // namespace
 
@@ -44,10 +30,9 @@ Model::Queue::Queue(Model& m, const hsakmt_model_queue_info& i, std::span<std::u
                 .state = &state,
                 .hooks = m.hooks()}) {}
 
-Model::~Model() {
-  ends_ = true;
-  if (thread_.joinable()) thread_.join();
-}
+Model::Model() : worker_(*this, kNodePace) {}
+
+Model::~Model() { worker_.stop(); }
 
 int Model::add_memory(void* address, std::uint64_t bytes) {
   const auto va = reinterpret_cast<std::uint64_t>(address);
@@ -69,26 +54,18 @@ int Model::add_queue(const hsakmt_model_queue_info& i) {
     return va % 8 == 0 && m && m->bytes - (va - m->va.value) >= bytes;
   };
   if (!inside(i.ring, i.ring_bytes) || !inside(i.write_pointer, 8) || !inside(i.read_pointer, 8)) return EFAULT;
-  const Asked asked(asked_);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(worker_);
   if (queues_.count(i.queue_id) != 0) return EEXIST;
+  if (!worker_.started()) worker_.start("sdma model");
   queues_.emplace(i.queue_id, std::make_unique<Queue>(*this, i,
                                                       std::span(reinterpret_cast<std::uint32_t*>(i.ring),
                                                                 i.ring_bytes / sizeof(std::uint32_t))));
   trace_queue(GpuId{i.node}, EngineId{}, i.queue_id, i.ring_bytes, true);
-  if (!thread_.joinable()) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
   return 0;
 }
 
 int Model::remove_queue(std::uint32_t id) {
-  const Asked asked(asked_);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(worker_);
   const auto q = queues_.find(id);
   if (q == queues_.end()) return EINVAL;
   trace_queue(q->second->reader.gpu(), EngineId{}, id, q->second->pipeline.position(), false);
@@ -120,29 +97,9 @@ PipelineHooks Model::hooks() noexcept {
   return h;
 }
 
-void Model::run() noexcept {
-  auto last = Clock::now();
-  auto nap = 20us;
-  while (!ends_) {
-    bool worked = false;
-    if (asked_ == 0) {
-      const std::lock_guard lock(mutex_);
-      worked = round();
-    } else {
-      std::this_thread::yield();
-    }
-    if (worked) {
-      last = Clock::now();
-      nap = 20us;
-    } else if (Clock::now() - last > 50us) {
-      std::this_thread::sleep_for(nap);
-      nap = std::min(nap * 2, std::chrono::microseconds(1000));
-    }
-  }
-}
-
-bool Model::round() noexcept {
-  bool worked = false;
+Progress Model::round() noexcept {
+  ticket_ = parking_.ticket();
+  auto result = Progress::idle;
   for (auto& [id, q] : queues_) {
     const auto position = __atomic_load_n(q->write_pointer, __ATOMIC_ACQUIRE);
     if (position != q->told) {
@@ -151,9 +108,15 @@ bool Model::round() noexcept {
       q->pipeline.doorbell(position);
     }
     const AddressSpace::Reader::Section section(q->reader);
-    worked = q->pipeline.step(kBudget) == Progress::progressed || worked;
+    result = sdma::detail::busier(result, q->pipeline.step(kBudget));
   }
-  return worked;
+  return result;
+}
+
+/// Only the model's destructor wakes it: nothing announces a store to a write pointer.
+Model::Worker::Rest Model::rest(Progress, std::chrono::nanoseconds nap) noexcept {
+  parking_.sleep(ticket_, Deadline::in(nap));
+  return Worker::Rest::napped;
 }
 
 }  // namespace sdma::emulator

@@ -15,20 +15,17 @@
 // Any thread, but not from within on_event's function. Errors: an errno.
 #include "interface.hpp"
 
-#include "sdma/engine/pipeline.hpp"
+#include "../../engine/worker.hpp"
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
-#include <vector>
 
 namespace sdma::emulator {
 
-class Model {
+class Model final : private sdma::detail::Worker::Served {
  public:
-  Model() = default;
+  Model();
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -49,18 +46,19 @@ class Model {
     Pipeline pipeline;
   };
   PipelineHooks hooks() noexcept;
-  void run() noexcept;
-  bool round() noexcept;
+  using Worker = sdma::detail::Worker;
+  Progress round() noexcept override;
+  Worker::Rest rest(Progress, std::chrono::nanoseconds nap) noexcept override;
+  void wake() noexcept override { parking_.knock(); }
 
   AddressSpace space_{};
-  std::mutex mutex_;  // over the queues; the thread holds it for one round
+  Worker worker_;  // its lock guards the queues
+  sdma::detail::Parking parking_;
+  std::uint32_t ticket_ = 0;
   std::map<std::uint32_t, std::unique_ptr<Queue>> queues_{};
-  std::atomic<std::uint32_t> asked_{0};
-  std::atomic<bool> ends_{false};
   std::mutex event_mutex_;
   hsakmt_model_set_event set_event_ = nullptr;
   void* event_data_ = nullptr;
-  std::thread thread_{};
 };
 
 }  // namespace sdma::emulator

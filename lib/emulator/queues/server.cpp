@@ -1,37 +1,12 @@
 #include "server.hpp"
 
 #include "../options.hpp"
+#include "../pace.hpp"
 
-#include <pthread.h>
-#include <unistd.h>
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
-#include <ctime>
-#include <thread>
 
 namespace sdma::emulator {
-namespace {
-
-constexpr std::uint64_t kSpin = 50'000, kFirstNap = 20'000, kLongestNap = 1'000'000;  // ns
-
-std::uint64_t now() noexcept {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-/// Not a yield: on a machine that is busy with others it would give away milliseconds.
-void pause() noexcept {
-#if defined(__x86_64__)
-  for (int i = 0; i < 16; ++i) __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  for (int i = 0; i < 16; ++i) asm volatile("yield");
-#endif
-}
-
-}  // namespace
-
 Server::Server(GpuId g, std::uint32_t gpu_id, AddressSpace& space, Events& events, const DoorbellPage& page,
                std::function<void()> worked, Drive drive)
     : gpu_(g),
@@ -40,21 +15,26 @@ Server::Server(GpuId g, std::uint32_t gpu_id, AddressSpace& space, Events& event
       worked_(std::move(worked)),
       events_(events),
       reader_(space, g),
-      doorbells_(page) {}
+      doorbells_(page),
+      worker_(*this, kNodePace) {}
+
+Server::~Server() { worker_.stop(); }
 
 void Server::change(const std::function<void()>& fn) {
-  asked_.fetch_add(1, std::memory_order_relaxed);
   doorbells_.knock();
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(worker_);
     fn();
     holders_.fill(nullptr);
     // All are mapped anew: what a doorbell said meanwhile is gone, and wptr is honoured.
     for (auto& q : queues_) q->map();
-    if (!queues_.empty() && !started_ && drive_ == Drive::thread) start();
+    if (!queues_.empty() && !worker_.started() && drive_ == Drive::thread) {
+      char name[16];
+      std::snprintf(name, sizeof name, "sdma gpu%u", gpu_.value);
+      worker_.start(name);
+    }
     doorbells_.mappings_changed();
   }
-  asked_.fetch_sub(1, std::memory_order_release);
   doorbells_.knock();
 }
 
@@ -113,48 +93,21 @@ void Server::vm_fault(GpuVa va, Access, bool mapped) noexcept {
   events_.memory_fault(e);
 }
 
-void Server::start() {
-  started_ = true;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread t([this] { run(); });
-  char name[16];
-  std::snprintf(name, sizeof name, "sdma gpu%u", gpu_.value);
-  pthread_setname_np(t.native_handle(), name);
-  t.detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
 Progress Server::turn() noexcept {
-  const std::lock_guard lock(mutex_);
-  return round();
-}
-
-void Server::run() noexcept {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    if (asked_.load(std::memory_order_acquire) != 0) {
-      lock.unlock();
-      while (asked_.load(std::memory_order_acquire) != 0) std::this_thread::yield();  // whoever asked must run
-      lock.lock();
-      last_work_ = 0;
-      continue;
-    }
-    const auto p = round();
-    if (p == Progress::progressed) {
-      last_work_ = 0;
-      doorbells_.awake();
-      worked_();
-      continue;
-    }
-    lock.unlock();
-    rest(p);
-    lock.lock();
-  }
+  const std::lock_guard lock(worker_);
+  return serve_all();
 }
 
 Progress Server::round() noexcept {
+  const auto p = serve_all();
+  if (p == Progress::progressed) {
+    doorbells_.awake();
+    worked_();
+  }
+  return p;
+}
+
+Progress Server::serve_all() noexcept {
   auto result = Progress::idle;
   for (auto& q : queues_) {
     if (!q->runs()) continue;
@@ -162,7 +115,7 @@ Progress Server::round() noexcept {
     if (holder && holder != q.get()) continue;
     const auto p = serve(*q);
     holder = !q->at_rest && q->holds_engine() ? q.get() : nullptr;
-    if (p == Progress::progressed || result == Progress::idle) result = p;
+    result = sdma::detail::busier(result, p);
     if (evict_) {
       for (auto& other : queues_) other->evicted = true;
       evicted_ = true;
@@ -189,18 +142,14 @@ void Server::nudge() noexcept {
   if (polls_.load(std::memory_order_relaxed)) doorbells_.knock();
 }
 
-void Server::rest(Progress p) noexcept {
-  const auto t = now();
-  if (last_work_ == 0) {
-    last_work_ = t;
-    nap_ = kFirstNap;
-  }
-  if (options().watch == Watch::spin || t - last_work_ < kSpin) return pause();
+bool Server::spin(bool fresh) noexcept { return fresh || options().watch == Watch::spin; }
+
+Server::Worker::Rest Server::rest(Progress p, std::chrono::nanoseconds nap) noexcept {
   const bool waits = p == Progress::waiting;
-  if (waits && !polls_.exchange(true)) return;  // one more look behind it, or a nudge is lost
+  if (waits && !polls_.exchange(true)) return Worker::Rest::again;  // one more look after it, or a nudge is lost
   if (!waits) polls_.store(false);
-  if (doorbells_.sleep(nap_, waits)) last_work_ = 0;  // work is near: the program's thread has to get a processor first
-  else nap_ = std::min(nap_ * 2, kLongestNap);
+  // Woken: work is near, but the program's thread has to get a processor first.
+  return doorbells_.sleep(static_cast<std::uint64_t>(nap.count()), waits) ? Worker::Rest::woken : Worker::Rest::napped;
 }
 
 }  // namespace sdma::emulator

@@ -5,12 +5,13 @@
 //
 //   round     each queue: look at the doorbell, then one step; a poll that holds its engine keeps its neighbours waiting
 //   busy      rounds follow each other
-//   nothing   looks on for kSpin, then sleeps: until the doorbell page is written (see doorbells.hpp), or in naps where a
+//   nothing   spins for kNodePace.spin, then sleeps: until the doorbell page is written (see doorbells.hpp), or in naps if a
 //             poll waits for memory that the program may store at any time
 //
-// The thread starts with the first queue, has all signals blocked, and is never joined: it ends with the process, and so does
-// a server that has one. With Drive::caller there is none: whoever tests calls `turn`, and may destroy the server.
+// The thread starts with the first queue and blocks all signals. It runs until the process ends, since no node with queues is
+// ever destroyed. With Drive::caller there is no thread: the test calls `turn`.
 // `change` from any thread but this one. A step calls back into Events, never into anything that takes the node's lock.
+#include "../../engine/worker.hpp"
 #include "../trace.hpp"
 #include "doorbells.hpp"
 #include "events.hpp"
@@ -19,7 +20,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace sdma::emulator {
@@ -27,11 +27,12 @@ namespace sdma::emulator {
 /// Who makes the rounds of a server.
 enum class Drive : std::uint8_t { thread, caller };
 
-class Server {
+class Server final : private sdma::detail::Worker::Served {
  public:
   /// `worked`: called after each round of the thread that did something, for others may wait for what it stored.
   Server(GpuId, std::uint32_t gpu_id, AddressSpace&, Events&, const DoorbellPage&, std::function<void()> worked,
          Drive = Drive::thread);
+  ~Server();
 
   /// Runs `fn` while no queue is mapped.
   void change(const std::function<void()>& fn);
@@ -55,11 +56,14 @@ class Server {
  private:
   static constexpr std::uint32_t kEngines = 64;
 
-  void start();
-  void run() noexcept;
-  Progress round() noexcept;
+  using Worker = sdma::detail::Worker;
+
+  Progress round() noexcept override;
+  bool spin(bool fresh) noexcept override;
+  Worker::Rest rest(Progress, std::chrono::nanoseconds nap) noexcept override;
+  void wake() noexcept override { doorbells_.knock(); }
+  Progress serve_all() noexcept;
   Progress serve(HwQueue&) noexcept;
-  void rest(Progress) noexcept;
   void on_fault(const Fault&) noexcept;
 
   const GpuId gpu_;
@@ -71,17 +75,14 @@ class Server {
   std::array<EngineState, kEngines> states_{};
   Doorbells doorbells_;
 
-  std::mutex mutex_;  // over what follows, to holders_
-  std::atomic<std::uint32_t> asked_{0};
+  Worker worker_;  // its lock guards everything from here to evicted_
   std::vector<std::unique_ptr<HwQueue>> queues_;
   std::array<HwQueue*, kEngines> holders_{};
   bool evict_ = false;
   bool evicted_ = false;  ///< since a VM fault: queues that are made later do not run either
-  bool started_ = false;
-  EngineId serving_{};  ///< whose step it is
+  EngineId serving_{};    ///< whose step it is
 
-  std::atomic<bool> polls_{false};         ///< asleep with a poll that waits
-  std::uint64_t last_work_ = 0, nap_ = 0;  ///< ns
+  std::atomic<bool> polls_{false};  ///< asleep with a poll that waits
 };
 
 }  // namespace sdma::emulator

@@ -1,5 +1,5 @@
 // Nobody who sleeps is forgotten: whoever is, ends these tests at their deadline.
-#include "../../lib/device/park.hpp"
+#include "../../lib/engine/park.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,0 +1,100 @@
+#include "worker.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Not a yield, which costs milliseconds on a busy machine.
+void pause(int n) noexcept {
+  for (int i = 0; i < n; ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+}
+
+/// A thread that starts during the lifetime of this object never runs the program's signal handlers.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+void Worker::start(const char* name) {
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), name);
+}
+
+bool Worker::stop() noexcept {
+  if (!thread_.joinable()) return false;
+  {
+    const std::lock_guard guard(*this);
+    stopping_ = true;
+  }
+  served_.wake();
+  thread_.join();
+  return true;
+}
+
+void Worker::run() noexcept {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (asked_.load(std::memory_order_relaxed) != 0) {
+      // The other thread holds the mutex for a moment only. The ticket comes first, so that no knock is missed.
+      const auto ticket = granted_.ticket();
+      lock.unlock();
+      if (asked_.load(std::memory_order_relaxed) != 0) granted_.sleep(ticket, Deadline::in(1ms));
+      lock.lock();
+      continue;
+    }
+    const auto p = served_.round();
+    if (p == Progress::progressed) {
+      last_work_ = {};
+      continue;
+    }
+    lock.unlock();
+    rest(p);
+    lock.lock();
+  }
+}
+
+void Worker::rest(Progress p) noexcept {
+  // A round that did something does not read the clock; the first one after it that finds nothing does.
+  const auto now = Clock::now();
+  if (last_work_ == Clock::time_point{}) {
+    last_work_ = now;
+    nap_ = pace_.first_nap;
+  }
+  if (served_.spin(now - last_work_ < pace_.spin)) return pause(pace_.pauses);
+  switch (served_.rest(p, nap_)) {
+    case Rest::again: break;
+    case Rest::woken: last_work_ = {}; break;
+    case Rest::napped: nap_ = std::min(nap_ * 2, pace_.longest_nap); break;
+  }
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,112 @@
+#pragma once
+// A thread that serves queues: it makes rounds while there is work, spins for a moment when there is none, and then sleeps. The
+// owner of the queues implements Served, which says what a round is and how to sleep. Internal.
+//
+//   class Engine : Worker::Served { ... };
+//   Worker worker{*this, {.spin = 30us, .first_nap = 50us}};
+//   worker.start("sdma 0.14");                      // the thread blocks all signals
+//   { const std::lock_guard lock(worker); ... }     // between two rounds, however busy the worker is
+//   worker.stop();
+//
+//     +---- another thread asks for the lock: the worker lets it go first
+//     v
+//   round() ---- progressed ----> the next round, at once
+//     | idle, waiting
+//     v
+//   spin(fresh) -- true --> pause, then the next round     fresh: the last work was less than Pace::spin ago
+//     | false
+//     v
+//   rest(p, nap)    again: the next round    woken: the same, and work counts as fresh    napped: the next nap is twice as long
+//
+// Rounds run under the lock; spin() and rest() do not. To lose no wake-up, rest() must return for every wake() that came after
+// its round began: a Served that sleeps in a Parking takes the ticket in round(). Releasing the lock does not end a rest: wake
+// the worker after a change.
+//
+// Any thread but the worker's may lock. Call `stop` before what the rounds use is destroyed. The child of a fork has no such
+// thread, and the lock may stay taken in it. Errors: `start` throws what std::thread throws.
+#include "park.hpp"
+#include "sdma/engine/pipeline.hpp"
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+/// The progress of a round, from that of its queues.
+constexpr Progress busier(Progress a, Progress b) noexcept {
+  return b == Progress::progressed || a == Progress::idle ? b : a;
+}
+
+class Worker {
+ public:
+  enum class Rest : std::uint8_t { again, woken, napped };
+
+  /// The worker's thread calls all of it except `wake`.
+  class Served {
+   public:
+    virtual Progress round() noexcept = 0;
+    /// True: look again at once. False: rest.
+    virtual bool spin(bool fresh) noexcept { return fresh; }
+    virtual Rest rest(Progress, std::chrono::nanoseconds nap) noexcept = 0;
+    /// Ends the current rest, or the next one. Any thread.
+    virtual void wake() noexcept = 0;
+
+   protected:
+    ~Served() = default;
+  };
+
+  struct Pace {
+    std::chrono::nanoseconds spin{}, first_nap{}, longest_nap = std::chrono::milliseconds(1);
+    int pauses{};  ///< pause instructions between two looks while it spins
+  };
+
+  Worker(Served& s, const Pace& p) noexcept : served_(s), pace_(p) {}
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// At most once. The caller may hold the lock: the first round waits for it.
+  void start(const char* name);
+  /// Requires the lock, or that no other thread starts it.
+  bool started() const noexcept { return thread_.joinable(); }
+  /// Returns after the thread has ended. False if none was started.
+  bool stop() noexcept;
+
+  void lock() noexcept {
+    asked_.fetch_add(1, std::memory_order_relaxed);
+    mutex_.lock();
+  }
+  bool try_lock() noexcept {
+    if (!mutex_.try_lock()) return false;
+    asked_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  void unlock() noexcept {
+    asked_.fetch_sub(1, std::memory_order_relaxed);
+    mutex_.unlock();
+    granted_.knock();
+  }
+
+ private:
+  using Clock = Deadline::Clock;
+  void run() noexcept;
+  void rest(Progress) noexcept;
+
+  Served& served_;
+  const Pace pace_;
+  std::mutex mutex_;
+  std::atomic<std::uint32_t> asked_{0};  ///< how many other threads hold the mutex or wait for it
+  Parking granted_;                      ///< where the worker sleeps while others hold the mutex
+  bool stopping_ = false;                ///< guarded by the mutex
+  std::thread thread_;
+
+  // Used only by the thread.
+  Clock::time_point last_work_{};  ///< zero: since the last look at the clock
+  std::chrono::nanoseconds nap_{};
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma
