@@ -1,7 +1,7 @@
 #include "model.hpp"
 
 #include "../schedule/link.hpp"
-#include "sdma/engine/footprint.hpp"
+#include "sdma/packets/footprint.hpp"
 
 #include <algorithm>
 
@@ -156,25 +156,18 @@ void Model::sync_of(const Schedule::Queue& q, std::size_t, const PacketView& v, 
   auto& y = item.sync;
   std::string_view field = "value";
   if (v.is<Fence>()) {
-    const auto f = decode<Fence>(v.dwords);
-    y.address = canonical(f.addr);
-    y.value = f.value;
+    y.value = decode<Fence>(v.dwords).value;
   } else if (v.is<Atomic>()) {
     const auto a = decode<Atomic>(v.dwords);
-    y.address = canonical(a.addr);
-    y.bytes = static_cast<std::uint8_t>(sdma::width(a.op));
     y.op = a.loop ? Op::unknown : kind_of(a.op);
     y.value = subtracts(a.op) ? std::uint64_t{0} - a.value : a.value;
   } else if (v.is<Semaphore>()) {
     const auto signal = decode<Semaphore>(v.dwords);
-    y = Sync{.op = signal.signal ? (signal.write_one ? Op::store : Op::add) : Op::unknown,
-             .bytes = 8,
-             .func = Compare::ne,
-             .address = canonical(signal.addr),
-             .value = signal.signal ? 1 : 0};
+    y.op = signal.signal ? (signal.write_one ? Op::store : Op::add) : Op::unknown;
+    y.func = Compare::ne;
+    y.value = signal.signal ? 1 : 0;
   } else if (v.is<PollMem>()) {
     const auto p = decode<PollMem>(v.dwords);
-    y.address = canonical(p.addr);
     y.func = p.func;
     y.mask = p.mask;
     y.value = p.reference;
@@ -183,6 +176,9 @@ void Model::sync_of(const Schedule::Queue& q, std::size_t, const PacketView& v, 
   } else {
     return;
   }
+  const auto word = sdma::word(*v.info, v.dwords);
+  y.address = canonical(word.va);
+  y.bytes = static_cast<std::uint8_t>(word.bytes);
   y.word = 0;
   for (auto e = std::lower_bound(q.epochs.begin(), q.epochs.end(), item.dword,
                                  [](const auto&x, std::size_t d) { return x.packet < d; });

@@ -4,7 +4,7 @@
 //   outside(s, view, [&](const Outside& o) { ... });      copy_linear touches 4K bytes at gpu0.buf[62K], and it has 64K
 //
 // Looks at symbols of which the packet's address fields are: a number that is no link address is anybody's.
-#include "sdma/engine/footprint.hpp"
+#include "sdma/packets/footprint.hpp"
 #include "sdma/schedule/schedule.hpp"
 
 namespace sdma {

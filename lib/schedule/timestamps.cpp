@@ -1,5 +1,6 @@
 #include "sdma/schedule/timestamps.hpp"
 
+#include "sdma/packets/footprint.hpp"
 #include "sdma/stream/reader.hpp"
 #include "sdma/sync/wait.hpp"
 
@@ -10,13 +11,6 @@ namespace sdma {
 inline namespace v0 {
 namespace {
 
-/// How many dwords behind this packet it may skip.
-std::size_t skipped(const PacketView& v) {
-  if (v.is<CondExec>()) return decode<CondExec>(v.dwords).dwords;
-  if (v.is<PreExec>()) return decode<PreExec>(v.dwords).dwords;
-  return 0;
-}
-
 std::vector<TimedSchedule::Bar> bars_of(std::span<const std::uint32_t> dwords) {
   std::vector<TimedSchedule::Bar> out;
   std::size_t until = 0;  // what may be skipped, in this packet's bar
@@ -25,7 +19,7 @@ std::vector<TimedSchedule::Bar> bars_of(std::span<const std::uint32_t> dwords) {
     const auto v = r.next();
     if (begin < until && !out.empty()) out.back().dwords = r.position() - out.back().begin;
     else out.push_back({.begin = begin, .dwords = v.dwords.size()});
-    until = std::max(until, r.position() + skipped(v));
+    if (v.whole()) until = std::max(until, r.position() + skipped(*v.info, v.dwords));
   }
   return out;
 }

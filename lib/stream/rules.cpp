@@ -1,6 +1,7 @@
 #include "sdma/stream/rules.hpp"
 
 #include "print.hpp"
+#include "sdma/packets/footprint.hpp"
 #include "sdma/stream/text.hpp"
 #include "stores.hpp"
 
@@ -68,56 +69,35 @@ std::string offset(std::uint64_t v) {
   return "0x" + std::string(s.size() < 4 ? 4 - s.size() : 0, '0') + s;
 }
 
-/// Bytes in memory that a packet reads or writes.
+/// Bytes in memory that a packet reads or writes, and the field that holds their address.
 struct Range {
-  std::uint64_t begin{}, bytes{};
-  const char* name = "";
+  Region region{};
+  std::string_view field{};
 };
-bool overlap(const Range& a, const Range& b) noexcept {
-  return a.bytes > 0 && b.bytes > 0 && (a.begin - b.begin < b.bytes || b.begin - a.begin < a.bytes);
+bool overlap(const Region& a, const Region& b) noexcept {
+  return a.bytes > 0 && b.bytes > 0 && (a.va - b.va < b.bytes || b.va - a.va < a.bytes);
 }
 
-/// What a packet does to memory, as far as ranges say it.
+/// Packets that read and write plain runs of bytes. The rules leave the boxes, lists and records of all others alone.
+template <class P, class... Runs> inline constexpr bool kOneOf = (std::is_same_v<P, Runs> || ...);
+template <class P>
+inline constexpr bool kRuns = kOneOf<P, CopyLinear, CopyBroadcast, CopyDirtyPage, CopySwap, Write, Fill>;
+
+/// What a packet does to memory, as far as these rules look at it.
 struct Effects {
   std::array<Range, 3> ranges{};
-  std::size_t reads = 0, count = 0;  ///< the first `reads` of `count` are read, those from `writes` on are written
-  std::size_t writes = 0;
+  std::size_t count = 0;
   bool stores = false;  ///< it writes data that a completion has to follow
 };
 Effects effects_of(const PacketView& v) noexcept {
-  const auto copied = [](Range from, Range to) { return Effects{{from, to}, 1, 2, 1, true}; };
-  const auto stored = [](Range to) { return Effects{{to}, 0, 1, 0, true}; };
-  const auto linear = [&]<class P>(const P& p) {
-    return copied({p.src.value, p.bytes, "src"}, {p.dst.value, p.bytes, "dst"});
-  };
-  if (v.is<CopyLinear>()) return linear(decode<CopyLinear>(v.dwords));
-  if (v.is<CopyDirtyPage>()) return linear(decode<CopyDirtyPage>(v.dwords));
-  if (v.is<CopyPhysical>()) return linear(decode<CopyPhysical>(v.dwords));
-  if (v.is<CopyBroadcast>()) {
-    const auto p = decode<CopyBroadcast>(v.dwords);
-    return {{Range{p.src.value, p.bytes, "src"}, {p.dst1.value, p.bytes, "dst1"}, {p.dst2.value, p.bytes, "dst2"}},
-            1,
-            3,
-            1,
-            true};
-  }
-  if (v.is<CopySwap>()) {
-    const auto p = decode<CopySwap>(v.dwords);
-    return {{Range{p.a.value, p.bytes, "a"}, {p.b.value, p.bytes, "b"}}, 2, 2, 0, true};
-  }
-  if (v.is<Write>()) {
-    const auto p = decode<Write>(v.dwords);
-    return stored({p.dst.value, p.data.size() * 4, "dst"});
-  }
-  if (v.is<Fill>()) {
-    const auto p = decode<Fill>(v.dwords);
-    return stored({p.dst.value, bytes_written(p), "dst"});
-  }
-  // What they write is no range, or not known exactly.
-  const bool stores = v.is<CopyStruct>() || v.is<CopySubwindow>() || v.is<FillMulti>() || v.is<Timestamp>() ||
-                      v.is<TimestampLocal>() || v.is<PollRegToMem>() || v.is<PollDirtyBits>() || v.is<PteGenerate>() ||
-                      v.is<PteCopy>() || v.is<PteModify>() || v.is<PteCopyBackwards>();
-  return {.stores = stores};
+  Effects e;
+  visit(*v.info, v.dwords, [&]<class P>(const P& p) {
+    e.stores = role(p) == Role::data || role(p) == Role::stamp;
+    const auto take = [&](const Region& r, std::string_view field) { e.ranges[e.count++] = {r, field}; };
+    if constexpr (kRuns<P>) footprint(p, take);
+    if constexpr (std::is_same_v<P, CopyPhysical>) physical_footprint(p, take);
+  });
+  return e;
 }
 
 }  // namespace
@@ -273,29 +253,29 @@ class StreamChecker::State {
 
   void order() {
     const auto e = effects_of(view_);
-    for (std::size_t i = 0; i < e.count; ++i)
-      for (std::size_t k = i + 1; k < e.count; ++k)
-        if (overlap(e.ranges[i], e.ranges[k]))
-          say("overlap", name() + ": " + e.ranges[i].name + " and " + e.ranges[k].name + " overlap");
-    for (std::size_t i = 0; i < e.count; ++i)
-      if (const auto by = stores_.find(e.ranges[i].begin, e.ranges[i].bytes)) {
-        say("unordered", name() + (i < e.reads ? " reads" : " overwrites") + " what the packet at " + offset(*by) +
-                             " writes, and nothing orders them");
+    const auto ranges = std::span(e.ranges).first(e.count);
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+      for (std::size_t k = i + 1; k < ranges.size(); ++k)
+        if (overlap(ranges[i].region, ranges[k].region))
+          say("overlap",
+              name() + ": " + std::string(ranges[i].field) + " and " + std::string(ranges[k].field) + " overlap");
+    for (const auto& [r, field] : ranges)
+      if (const auto by = stores_.find(r.va.value, r.bytes)) {
+        say("unordered", name() + (allows(r.access, Access::read) ? " reads" : " overwrites") + " what the packet at " +
+                             offset(*by) + " writes, and nothing orders them");
         break;
       }
-    for (std::size_t i = e.writes; i < e.count; ++i) stores_.add(e.ranges[i].begin, e.ranges[i].bytes, at_);
+    for (const auto& [r, field] : ranges)
+      if (allows(r.access, Access::write)) stores_.add(r.va.value, r.bytes, at_);
     if (e.stores && pending_++ == 0) first_pending_ = at_;
 
     if (view_.is<Fence>()) {
       const auto p = decode<Fence>(view_.dwords);
-      completion(p.addr, sizeof p.value);
+      completion(word(p));
       mailboxes_.push_back(p.value);
       if (mailboxes_.size() > kMailboxes) mailboxes_.erase(mailboxes_.begin());
     }
-    if (view_.is<Atomic>()) {
-      const auto p = decode<Atomic>(view_.dwords);
-      completion(p.addr, width(p.op));
-    }
+    if (view_.is<Atomic>()) completion(word(decode<Atomic>(view_.dwords)));
     if (view_.is<PollMem>()) poll(decode<PollMem>(view_.dwords));
     if (view_.is<CondExec>())
       if (const auto p = decode<CondExec>(view_.dwords); !polled_ || polled_word_ != p.addr)
@@ -305,13 +285,13 @@ class StreamChecker::State {
     if (view_.is<Indirect>()) pending_ = 0;
   }
 
-  void completion(GpuVa word, std::uint64_t bytes) {
+  void completion(const Region& word) {
     stores_.fenced();
-    stores_.erase(word.value, bytes);
+    stores_.erase(word.va.value, word.bytes);
     pending_ = 0;
   }
   void poll(const PollMem& p) {
-    if (const auto by = stores_.find(p.addr.value, sizeof p.reference))
+    if (const auto by = stores_.find(p.addr.value, word(p).bytes))
       say("data-as-flag",
           name() + " addr " + hex(p.addr.value) + " waits for what the packet at " + offset(*by) + " stores");
     stores_.polled();

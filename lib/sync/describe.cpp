@@ -1,5 +1,6 @@
 #include "sdma/sync/describe.hpp"
 
+#include "sdma/packets/footprint.hpp"
 #include "sdma/stream/text.hpp"
 
 #include <fmt/format.h>
@@ -201,7 +202,7 @@ class Explainer {
     Candidate c{v, position};
     if (v.is<PollMem>()) {
       test_poll(decode<PollMem>(v.dwords), c);
-    } else if (v.is<PollReg>() || (v.is<Semaphore>() && !decode<Semaphore>(v.dwords).signal)) {
+    } else if (v.whole() && role(*v.info, v.dwords) == Role::acquire) {
       c.verdict = Verdict::unknown;
       c.there = " (what it looks at cannot be read from here)";
     } else if (v.is<Indirect>()) {

@@ -27,7 +27,8 @@
 //   registers, dirty bits, physical addresses, page tables: unsupported, or for the kernel: there is no overload to call
 //
 // Threads: a Machine belongs to one thread and is used inside a Section of its Reader. noexcept, no allocation.
-#include "sdma/engine/footprint.hpp"
+#include "sdma/engine/memory.hpp"
+#include "sdma/packets/footprint.hpp"
 
 namespace sdma {
 inline namespace v0 {

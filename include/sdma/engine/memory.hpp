@@ -23,7 +23,7 @@
 // Errors: Errc::bad_argument, unmapped, timed_out.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
-#include "sdma/core/units.hpp"
+#include "sdma/packets/region.hpp"
 
 #include <array>
 #include <atomic>
@@ -36,24 +36,6 @@
 
 namespace sdma {
 inline namespace v0 {
-
-/// What is done to memory, and what a mapping allows.
-enum class Access : std::uint8_t { read = 1, write = 2, read_write = 3 };
-constexpr bool allows(Access mapping, Access wanted) noexcept {
-  const auto have = static_cast<unsigned>(mapping), want = static_cast<unsigned>(wanted);
-  return (have & want) == want;
-}
-
-/// Bytes that a packet touches: `rows` runs of `bytes`, `pitch` apart, and that `slices` times, `slice_pitch` apart.
-struct Region {
-  GpuVa va{};
-  std::uint64_t bytes{};
-  Access access = Access::read;
-  std::uint32_t rows = 1;
-  std::uint64_t pitch{};
-  std::uint32_t slices = 1;
-  std::uint64_t slice_pitch{};
-};
 
 /// One piece of memory under its GPU address.
 struct Mapping {

@@ -46,6 +46,15 @@ consteval std::size_t index_of(std::span<const FieldInfo> fields, std::string_vi
   while (at < fields.size() && fields[at].name != name) ++at;
   return at;
 }
+/// The description of the field that a member holds.
+template <auto Member> consteval FieldInfo field_of() {
+  using P = typename Field<Member>::Owner;
+  FieldInfo found;
+  each<P>([&]<std::size_t I>() {
+    if constexpr (std::is_same_v<FieldOf<P, I>, Field<Member>>) found = field<P, I>;
+  });
+  return found;
+}
 /// Index of the field that determines the length.
 template <class P> consteval std::size_t counter() { return index_of(layout<P>.fields, layout<P>.length.counted); }
 template <class P> inline constexpr bool kFixed = layout<P>.length.counted.empty();

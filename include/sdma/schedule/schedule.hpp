@@ -137,10 +137,12 @@ struct Schedule {
     /// Appends a packet in which one value is a * epoch + b. `Member` is that value: PollMem::reference, Fence::value,
     /// Atomic::value.
     template <auto Member> Queue& put(typename Field<Member>::Owner p, EpochValue v) {
+      constexpr auto field = detail::field_of<Member>();
+      static_assert(field.kind == Kind::value, "an epoch may stand in a value only");
       p.*Member = {};
       const auto before = dwords.size();
       put(p);
-      if (dwords.size() != before) mark(before, detail_name<Member>(), v);
+      if (dwords.size() != before) mark(before, field.name, v);
       return *this;
     }
     /// A long copy becomes several packets, as with Writer.
@@ -163,17 +165,6 @@ struct Schedule {
     friend bool operator==(const Queue&, const Queue&) = default;
 
    private:
-    template <auto Member> static constexpr std::string_view detail_name() noexcept {
-      using P = typename Field<Member>::Owner;
-      std::string_view name;
-      detail::each<P>([&]<std::size_t I>() {
-        if constexpr (std::is_same_v<detail::FieldOf<P, I>, Field<Member>>) {
-          static_assert(detail::field<P, I>.kind == Kind::value, "an epoch may stand in a value only");
-          name = detail::field<P, I>.name;
-        }
-      });
-      return name;
-    }
     template <Packet P> static constexpr std::size_t dwords_for(std::uint64_t bytes, std::uint32_t chunk) noexcept {
       const auto packets = bytes == 0 || chunk == 0 ? 1 : (bytes - 1) / chunk + 1;
       return static_cast<std::size_t>(packets) * layout<P>.length.fixed;

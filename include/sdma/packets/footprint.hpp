@@ -1,18 +1,25 @@
 #pragma once
-// What a packet touches: exact bytes, before anything is done. And what kind of effect it has, for whoever orders packets.
+// What a packet does to memory and to its queue, before anything is done: the bytes that it touches, how it takes part in
+// ordering, the word that it waits for or posts, and the dwords that it may skip.
 //
 //   footprint(CopyLinear{.src = a, .dst = b, .bytes = 64}, [](const Region& r) { ... });
 //       {a, 64, read}  {b, 64, write}
-//   role(fence)   ==   Role::release
+//   footprint(copy, [](const Region& r, std::string_view field) { ... });         the same, with "src" and "dst"
 //
-// An overload a packet, in the order of Packets: a new packet without one does not compile (see the static_assert at the
-// end). Regions of a box are strided (rows, slices), not their hull. The engine checks them before a packet's first store,
-// the schedule checker looks for races in them, the simulator counts their bytes.
+//   packet                            role       word       may_wait   skipped
+//   Fence{.addr = done, .value = 1}   release    done, 4    false      0
+//   PollMem{.addr = go}               acquire    go, 4      true       0
+//   CondExec{.addr = w, .dwords = 8}  control    w, 4       false      8
 //
-// An INDIRECT's footprint is its buffer; what the packets in there touch is theirs. A POLL's is its word. Registers are no
-// memory. Kernel packets give what they touch too: whether they may is not asked here.
-// Constant expressions: no state, no error. A region may run past the end of the addresses: whoever maps it finds out.
-#include "sdma/engine/memory.hpp"
+// Each packet has its own `role` and `footprint`, in the order of Packets: a new packet without them does not compile (see
+// the static_assert at the end). Regions of a box are strided (rows, slices), not their hull. The stream rules look for
+// overlaps in them, the engine checks them before a packet's first store, the schedule checker looks for races in them, the
+// simulator counts their bytes.
+//
+// The footprint of an INDIRECT is its buffer; what the packets in the buffer touch belongs to those packets. The footprint of
+// a poll is its word. Registers are not memory. Kernel packets have a footprint, too: whether they may run is not asked here.
+// Constant expressions: no state, no errors. A region may run past the last address: whoever maps it finds out.
+#include "sdma/packets/region.hpp"
 #include "sdma/packets/registry.hpp"
 
 namespace sdma {
@@ -24,7 +31,7 @@ enum class Role : std::uint8_t {
   data,     ///< loads and stores that land late and in any order: copies, fills, writes
   stamp,    ///< stores a time, when what is earlier has landed
   release,  ///< announces: lands when all that is earlier has, and in order with other releases
-  notify,   ///< an interrupt: behind earlier releases
+  notify,   ///< an interrupt: after earlier releases
   acquire,  ///< holds back what is later until a word has a value
   control,  ///< decides which dwords come next: conditions, indirect buffers
 };
@@ -65,17 +72,37 @@ constexpr Role role(const PreExec&) noexcept { return Role::control; }
 constexpr Role role(const DummyTrap&) noexcept { return Role::none; }
 // clang-format on
 
+namespace detail {
+/// Tells `fn` of a region, and of the field that holds its address if `fn` takes a name.
+template <auto Member, class Fn> constexpr void touches(const Region& r, Fn& fn) {
+  if constexpr (std::is_invocable_v<Fn&, const Region&, std::string_view>) fn(r, field_of<Member>().name);
+  else fn(r);
+}
+template <auto Member, class Fn>
+constexpr void reads(const typename Field<Member>::Owner& p, std::uint64_t bytes, Fn& fn) {
+  touches<Member>(Region{.va = p.*Member, .bytes = bytes, .access = Access::read}, fn);
+}
+template <auto Member, class Fn>
+constexpr void writes(const typename Field<Member>::Owner& p, std::uint64_t bytes, Fn& fn) {
+  touches<Member>(Region{.va = p.*Member, .bytes = bytes, .access = Access::write}, fn);
+}
+template <auto Member, class Fn>
+constexpr void changes(const typename Field<Member>::Owner& p, std::uint64_t bytes, Fn& fn) {
+  touches<Member>(Region{.va = p.*Member, .bytes = bytes, .access = Access::read_write}, fn);
+}
+}  // namespace detail
+
 template <class Fn> constexpr void footprint(const Nop&, Fn&&) {}
 
 template <class Fn> constexpr void footprint(const CopyLinear& p, Fn&& fn) {
-  fn(Region{.va = p.src, .bytes = p.bytes, .access = Access::read});
-  fn(Region{.va = p.dst, .bytes = p.bytes, .access = Access::write});
+  detail::reads<&CopyLinear::src>(p, p.bytes, fn);
+  detail::writes<&CopyLinear::dst>(p, p.bytes, fn);
 }
 
 template <class Fn> constexpr void footprint(const CopyBroadcast& p, Fn&& fn) {
-  fn(Region{.va = p.src, .bytes = p.bytes, .access = Access::read});
-  fn(Region{.va = p.dst1, .bytes = p.bytes, .access = Access::write});
-  fn(Region{.va = p.dst2, .bytes = p.bytes, .access = Access::write});
+  detail::reads<&CopyBroadcast::src>(p, p.bytes, fn);
+  detail::writes<&CopyBroadcast::dst1>(p, p.bytes, fn);
+  detail::writes<&CopyBroadcast::dst2>(p, p.bytes, fn);
 }
 
 /// An element is a dword [inferred]: element i of the array lies at table + 4 * stride * (start + i).
@@ -92,8 +119,8 @@ constexpr Region linear(const CopyStruct& p) noexcept {
 }
 template <class Fn> constexpr void footprint(const CopyStruct& p, Fn&& fn) {
   if (p.count == 0) return;
-  fn(table(p));
-  fn(linear(p));
+  detail::touches<&CopyStruct::table>(table(p), fn);
+  detail::touches<&CopyStruct::linear>(linear(p), fn);
 }
 
 namespace detail {
@@ -119,76 +146,75 @@ constexpr Region destination(const CopySubwindow& p) noexcept {
   return detail::region(p, p.dst, {p.dst_x, p.dst_y, p.dst_z, p.dst_pitch, p.dst_slice}, Access::write);
 }
 template <class Fn> constexpr void footprint(const CopySubwindow& p, Fn&& fn) {
-  fn(source(p));
-  fn(destination(p));
+  detail::touches<&CopySubwindow::src>(source(p), fn);
+  detail::touches<&CopySubwindow::dst>(destination(p), fn);
 }
 
 /// Every page counts as dirty: what may be written.
 template <class Fn> constexpr void footprint(const CopyDirtyPage& p, Fn&& fn) {
-  fn(Region{.va = p.src, .bytes = p.bytes, .access = Access::read});
-  fn(Region{.va = p.dst, .bytes = p.bytes, .access = Access::write});
+  detail::reads<&CopyDirtyPage::src>(p, p.bytes, fn);
+  detail::writes<&CopyDirtyPage::dst>(p, p.bytes, fn);
 }
 
-/// Physical addresses: no VAs, so nothing of an address space.
+/// Physical addresses are in no address space: `physical_footprint` has them.
 template <class Fn> constexpr void footprint(const CopyPhysical&, Fn&&) {}
+template <class Fn> constexpr void physical_footprint(const CopyPhysical& p, Fn&& fn) {
+  detail::reads<&CopyPhysical::src>(p, p.bytes, fn);
+  detail::writes<&CopyPhysical::dst>(p, p.bytes, fn);
+}
 
 template <class Fn> constexpr void footprint(const CopySwap& p, Fn&& fn) {
-  fn(Region{.va = p.a, .bytes = p.bytes, .access = Access::read_write});
-  fn(Region{.va = p.b, .bytes = p.bytes, .access = Access::read_write});
+  detail::changes<&CopySwap::a>(p, p.bytes, fn);
+  detail::changes<&CopySwap::b>(p, p.bytes, fn);
 }
 
 template <class Fn> constexpr void footprint(const Write& p, Fn&& fn) {
-  fn(Region{.va = p.dst, .bytes = p.data.size_bytes(), .access = Access::write});
+  detail::writes<&Write::dst>(p, p.data.size_bytes(), fn);
 }
 
 template <class Fn> constexpr void footprint(const Indirect& p, Fn&& fn) {
-  if (p.dwords) fn(Region{.va = p.base, .bytes = std::uint64_t{4} * p.dwords, .access = Access::read});
+  if (p.dwords) detail::reads<&Indirect::base>(p, std::uint64_t{4} * p.dwords, fn);
 }
 
-template <class Fn> constexpr void footprint(const Fence& p, Fn&& fn) {
-  fn(Region{.va = p.addr, .bytes = 4, .access = Access::write});
-}
+template <class Fn> constexpr void footprint(const Fence& p, Fn&& fn) { detail::writes<&Fence::addr>(p, 4, fn); }
 
 template <class Fn> constexpr void footprint(const Trap&, Fn&&) {}
 
 /// 64 bits. Signalling with `write_one` stores; otherwise one is added, or taken away.
 template <class Fn> constexpr void footprint(const Semaphore& p, Fn&& fn) {
-  fn(Region{.va = p.addr, .bytes = 8, .access = p.signal && p.write_one ? Access::write : Access::read_write});
+  if (p.signal && p.write_one) detail::writes<&Semaphore::addr>(p, 8, fn);
+  else detail::changes<&Semaphore::addr>(p, 8, fn);
 }
 
-template <class Fn> constexpr void footprint(const PollMem& p, Fn&& fn) {
-  fn(Region{.va = p.addr, .bytes = 4, .access = Access::read});
-}
+template <class Fn> constexpr void footprint(const PollMem& p, Fn&& fn) { detail::reads<&PollMem::addr>(p, 4, fn); }
 
 template <class Fn> constexpr void footprint(const HdpFlush&, Fn&&) {}
 template <class Fn> constexpr void footprint(const PollReg&, Fn&&) {}
 
 template <class Fn> constexpr void footprint(const PollRegToMem& p, Fn&& fn) {
-  fn(Region{.va = p.dst, .bytes = 4, .access = Access::write});
+  detail::writes<&PollRegToMem::dst>(p, 4, fn);
 }
 
 /// A bit a page, in whole dwords [inferred].
 template <class Fn> constexpr void footprint(const PollDirtyBits& p, Fn&& fn) {
-  if (p.pages) fn(Region{.va = p.dst, .bytes = (std::uint64_t{p.pages} + 31) / 32 * 4, .access = Access::write});
+  if (p.pages) detail::writes<&PollDirtyBits::dst>(p, (std::uint64_t{p.pages} + 31) / 32 * 4, fn);
 }
 
 /// Reads up to the ends, exclusive [inferred], and records a dword.
 template <class Fn> constexpr void footprint(const PollVerify& p, Fn&& fn) {
-  if (p.a < p.a_end) fn(Region{.va = p.a, .bytes = p.a_end - p.a, .access = Access::read});
-  if (!p.mode && p.b < p.b_end) fn(Region{.va = p.b, .bytes = p.b_end - p.b, .access = Access::read});
-  fn(Region{.va = p.record, .bytes = 4, .access = Access::write});
+  if (p.a < p.a_end) detail::reads<&PollVerify::a>(p, p.a_end - p.a, fn);
+  if (!p.mode && p.b < p.b_end) detail::reads<&PollVerify::b>(p, p.b_end - p.b, fn);
+  detail::writes<&PollVerify::record>(p, 4, fn);
 }
 
-template <class Fn> constexpr void footprint(const CondExec& p, Fn&& fn) {
-  fn(Region{.va = p.addr, .bytes = 4, .access = Access::read});
-}
+template <class Fn> constexpr void footprint(const CondExec& p, Fn&& fn) { detail::reads<&CondExec::addr>(p, 4, fn); }
 
 template <class Fn> constexpr void footprint(const Atomic& p, Fn&& fn) {
-  fn(Region{.va = p.addr, .bytes = width(p.op), .access = Access::read_write});
+  detail::changes<&Atomic::addr>(p, width(p.op), fn);
 }
 
 template <class Fn> constexpr void footprint(const Fill& p, Fn&& fn) {
-  fn(Region{.va = p.dst, .bytes = bytes_written(p), .access = Access::write});
+  detail::writes<&Fill::dst>(p, bytes_written(p), fn);
 }
 
 /// Runs that touch or overlap are one.
@@ -199,42 +225,59 @@ constexpr Region destination(const FillMulti& p) noexcept {
   return {.va = p.dst, .bytes = p.bytes, .access = Access::write, .rows = p.count, .pitch = p.stride};
 }
 template <class Fn> constexpr void footprint(const FillMulti& p, Fn&& fn) {
-  if (p.count != 0 && p.bytes != 0) fn(destination(p));
+  if (p.count != 0 && p.bytes != 0) detail::touches<&FillMulti::dst>(destination(p), fn);
 }
 
 template <class Fn> constexpr void footprint(const PteGenerate& p, Fn&& fn) {
-  fn(Region{.va = p.dst, .bytes = std::uint64_t{8} * p.entries, .access = Access::write});
+  detail::writes<&PteGenerate::dst>(p, std::uint64_t{8} * p.entries, fn);
 }
 
 template <class Fn> constexpr void footprint(const PteCopy& p, Fn&& fn) {
   if (p.entries == 0) return;
-  fn(Region{.va = p.src, .bytes = std::uint64_t{8} * p.entries, .access = Access::read});
-  fn(Region{.va = p.dst, .bytes = std::uint64_t{8} * p.entries, .access = Access::read_write});
+  detail::reads<&PteCopy::src>(p, std::uint64_t{8} * p.entries, fn);
+  detail::changes<&PteCopy::dst>(p, std::uint64_t{8} * p.entries, fn);
 }
 
 template <class Fn> constexpr void footprint(const PteModify& p, Fn&& fn) {
-  fn(Region{.va = p.addr, .bytes = 8, .access = Access::read_write});
+  detail::changes<&PteModify::addr>(p, 8, fn);
 }
 
 template <class Fn> constexpr void footprint(const PteCopyBackwards& p, Fn&& fn) {
   if (p.blocks == 0) return;
-  fn(Region{.va = p.src, .bytes = std::uint64_t{32} * p.blocks, .access = Access::read});
-  fn(Region{.va = p.dst, .bytes = std::uint64_t{32} * p.blocks, .access = Access::read_write});
+  detail::reads<&PteCopyBackwards::src>(p, std::uint64_t{32} * p.blocks, fn);
+  detail::changes<&PteCopyBackwards::dst>(p, std::uint64_t{32} * p.blocks, fn);
 }
 
 template <class Fn> constexpr void footprint(const TimestampSet&, Fn&&) {}
 
 template <class Fn> constexpr void footprint(const TimestampLocal& p, Fn&& fn) {
-  fn(Region{.va = p.addr, .bytes = 8, .access = Access::write});
+  detail::writes<&TimestampLocal::addr>(p, 8, fn);
 }
 
 template <class Fn> constexpr void footprint(const Timestamp& p, Fn&& fn) {
-  fn(Region{.va = p.addr, .bytes = 8, .access = Access::write});
+  detail::writes<&Timestamp::addr>(p, 8, fn);
 }
 
 template <class Fn> constexpr void footprint(const SrbmWrite&, Fn&&) {}
 template <class Fn> constexpr void footprint(const PreExec&, Fn&&) {}
 template <class Fn> constexpr void footprint(const DummyTrap&, Fn&&) {}
+
+/// The word that a packet waits for, decides by or posts; the buffer of an INDIRECT. No bytes: it has none.
+template <Packet P> constexpr Region word(const P& p) noexcept {
+  Region last{};
+  if (const auto r = role(p); r != Role::none && r != Role::data && r != Role::notify)
+    footprint(p, [&](const Region& only) { last = only; });
+  return last;
+}
+
+/// Can the packet hold up the queue until its word has a value? An acquire can, and an atomic that loops.
+template <Packet P> constexpr bool may_wait(const P& p) noexcept { return role(p) == Role::acquire; }
+constexpr bool may_wait(const Atomic& p) noexcept { return p.loop; }
+
+/// How many of the dwords that follow are not executed if the packet's condition fails; 0 for a packet without a condition.
+template <Packet P> constexpr std::uint32_t skipped(const P&) noexcept { return 0; }
+constexpr std::uint32_t skipped(const CondExec& p) noexcept { return p.dwords; }
+constexpr std::uint32_t skipped(const PreExec& p) noexcept { return p.dwords; }
 
 namespace detail {
 struct Ignore {
@@ -249,9 +292,24 @@ template <class... P> consteval bool all_have_footprints(PacketList<P...>) { ret
 static_assert(all_have_footprints(Packets{}), "a packet of the registry has no footprint, or no role");
 }  // namespace detail
 
-/// The footprint of a packet by its dwords; nothing for one that is only recognised, or cut off.
+// The same of a packet by its dwords. Require all of them; a packet that is only recognised has nothing of this.
 template <class Fn> void footprint(const PacketInfo& info, std::span<const std::uint32_t> dwords, Fn&& fn) {
   visit(info, dwords, [&](const auto& p) { footprint(p, fn); });
+}
+inline Role role(const PacketInfo& info, std::span<const std::uint32_t> dwords) noexcept {
+  auto r = Role::none;
+  visit(info, dwords, [&](const auto& p) { r = role(p); });
+  return r;
+}
+inline Region word(const PacketInfo& info, std::span<const std::uint32_t> dwords) noexcept {
+  Region w{};
+  visit(info, dwords, [&](const auto& p) { w = word(p); });
+  return w;
+}
+inline std::uint32_t skipped(const PacketInfo& info, std::span<const std::uint32_t> dwords) noexcept {
+  std::uint32_t n = 0;
+  visit(info, dwords, [&](const auto& p) { n = skipped(p); });
+  return n;
 }
 
 }  // namespace v0

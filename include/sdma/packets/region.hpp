@@ -1,0 +1,34 @@
+#pragma once
+// Memory that a packet touches, as data: a run of bytes, or rows and slices of such runs.
+//
+//   Region{.va = src, .bytes = 4096, .access = Access::read}
+//   Region{.va = box, .bytes = 64, .access = Access::write, .rows = 4, .pitch = 256}     four runs of 64 bytes
+//
+// Plain values: any thread, no errors.
+#include "sdma/core/units.hpp"
+
+#include <cstdint>
+
+namespace sdma {
+inline namespace v0 {
+
+/// What is done to memory, and what a mapping allows.
+enum class Access : std::uint8_t { read = 1, write = 2, read_write = 3 };
+constexpr bool allows(Access mapping, Access wanted) noexcept {
+  const auto have = static_cast<unsigned>(mapping), want = static_cast<unsigned>(wanted);
+  return (have & want) == want;
+}
+
+/// Bytes that a packet touches: `rows` runs of `bytes`, `pitch` apart, and that `slices` times, `slice_pitch` apart.
+struct Region {
+  GpuVa va{};
+  std::uint64_t bytes{};
+  Access access = Access::read;
+  std::uint32_t rows = 1;
+  std::uint64_t pitch{};
+  std::uint32_t slices = 1;
+  std::uint64_t slice_pitch{};
+};
+
+}  // namespace v0
+}  // namespace sdma
