@@ -1,5 +1,7 @@
 #include "front.hpp"
 
+#include "admit.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -9,24 +11,36 @@ inline namespace v0 {
 namespace detail {
 
 FrontEnd::FrontEnd(const PipelineConfig& c)
-    : ring_(c.ring), reader_(*c.reader), copy_(std::make_unique_for_overwrite<std::uint32_t[]>(2 * c.ring.size())) {
+    : ring_(c.ring),
+      reader_(*c.reader),
+      copy_(std::make_unique_for_overwrite<std::uint32_t[]>(2 * c.ring.size())),
+      gpu_(c.gpu),
+      engine_(c.engine),
+      queue_(c.queue) {
   if (c.ordering == Ordering::adversarial && c.prefetch)
     ib_copy_ = std::make_unique_for_overwrite<std::uint32_t[]>(kPrefetchedIb);
   if (c.rptr) read_ = std::atomic_ref(*c.rptr).load(std::memory_order_acquire);
   limit_ = rung_ = copied_from_ = copied_to_ = read_;
 }
 
-std::string_view FrontEnd::doorbell(std::uint64_t position, Chooser* model) noexcept {
-  if (position == rung_) return {};
-  if (position % sizeof(std::uint32_t) != 0) return "alignment";
-  if (position < rung_) return "backwards";
-  if (position - read_ > ring_bytes()) return "beyond-ring";
+bool FrontEnd::doorbell(std::uint64_t position, Chooser* model) noexcept {
+  if (position == rung_) return true;
+  const std::string_view why = position % sizeof(std::uint32_t) != 0 ? "alignment"
+                               : position < rung_                    ? "backwards"
+                               : position - read_ > ring_bytes()     ? "beyond-ring"
+                                                                     : "";
+  if (!why.empty()) {
+    fault_ = fault_of({}, FaultKind::bad_doorbell);
+    fault_.rule = why;
+    fault_.position = position;
+    return false;
+  }
   rung_ = position;
   // Positions a whole ring apart are equal to a front end that counts modulo the ring.
   const bool full = position - read_ == ring_bytes();
   if (full && model && !have_ && model->choose(Choice::full_ring, 2) == 1) {
     limit_ = read_;
-    return {};
+    return true;
   }
   const auto from = limit_;
   limit_ = position;
@@ -34,7 +48,7 @@ std::string_view FrontEnd::doorbell(std::uint64_t position, Chooser* model) noex
     if (copied_to_ != from) copied_from_ = std::max(from, read_);
     prefetch(std::max(from, read_), position, *model);
   }
-  return {};
+  return true;
 }
 
 /// Copies [from, to) of the ring, twice, so that every packet in it lies in one piece.
@@ -81,43 +95,77 @@ void FrontEnd::skip_now() noexcept {
   skip_ -= n;
 }
 
-bool FrontEnd::fetch() noexcept {
+bool FrontEnd::load() noexcept {
   if (have_) return true;
+  if (!fetch()) return false;
+  bool good = false;
+  typed(current_, reader_, [&](const auto& p) {
+    current_.role = role(p);
+    current_.word = word(p).va;
+    current_.may_wait = may_wait(p);
+    good = admit(p, reader_, fault_);
+    return Outcome::done;
+  });
+  have_ = good;
+  if (!good) [[unlikely]]
+    fill_in(fault_, current_);
+  return good;
+}
+
+bool FrontEnd::fetch() noexcept {
   skip_now();
   const auto left =
       depth_ ? frames_[depth_ - 1].dwords - frames_[depth_ - 1].at : (limit_ - read_) / sizeof(std::uint32_t);
   if (left == 0) return false;
-  next_.depth = static_cast<std::uint8_t>(depth_);
-  next_.position = depth_ ? frames_[0].position : read_;
-  next_.offset = depth_ ? std::uint64_t{4} * frames_[depth_ - 1].at : 0;
-  next_.length = 0;
+  current_.depth = static_cast<std::uint8_t>(depth_);
+  current_.position = depth_ ? frames_[0].position : read_;
+  current_.offset = depth_ ? std::uint64_t{4} * frames_[depth_ - 1].at : 0;
+  current_.length = 0;
   const auto got = copy_head(left);
-  if (got == 0) {
-    why_ = FaultKind::unmapped;
-    next_.va = frames_[depth_ - 1].base;
-    return false;
+  if (got == 0) return fail(FaultKind::unmapped, frames_[depth_ - 1].base);
+  current_.info = identify({current_.head.data(), got});
+  if (!current_.info || current_.info->recognised_only) {
+    current_.length = 1;
+    return fail(FaultKind::unknown_packet);
   }
-  next_.info = identify({next_.head.data(), got});
-  if (!next_.info || next_.info->recognised_only) {
-    why_ = FaultKind::unknown_packet;
-    next_.length = 1;
-    return false;
-  }
-  const auto length = next_.info->head <= got ? next_.info->length(next_.head.data()) : left + 1;
+  const auto length = current_.info->head <= got ? current_.info->length(current_.head.data()) : left + 1;
   if (length > left) {
-    why_ = FaultKind::truncated_packet;
-    next_.length = got;
-    return false;
+    current_.length = got;
+    return fail(FaultKind::truncated_packet);
   }
-  next_.length = static_cast<std::uint32_t>(length);
+  current_.length = static_cast<std::uint32_t>(length);
   take_payload();
-  have_ = true;
   return true;
+}
+
+void FrontEnd::fill_in(Fault& f, const Fetched& at) const noexcept {
+  f.gpu = gpu_;
+  f.engine = engine_;
+  f.queue = queue_;
+  f.position = at.position;
+  f.offset = at.offset;
+  f.depth = at.depth;
+  f.dword_count = static_cast<std::uint8_t>(std::min<std::size_t>(at.length, f.dwords.size()));
+  std::copy_n(at.head.begin(), f.dword_count, f.dwords.begin());
+}
+
+Fault FrontEnd::fault_of(const Fetched& at, FaultKind kind) const noexcept {
+  Fault f;
+  f.kind = kind;
+  fill_in(f, at);
+  return f;
+}
+
+bool FrontEnd::fail(FaultKind kind, GpuVa va, std::string_view rule) noexcept {
+  fault_ = fault_of(current_, kind);
+  fault_.va = va;
+  fault_.rule = rule;
+  return false;
 }
 
 /// The dwords that any decision is made from. Gives how many there are; 0: the indirect buffer is no longer mapped.
 std::uint32_t FrontEnd::copy_head(std::uint64_t left) noexcept {
-  const auto n = std::min<std::uint64_t>(left, next_.head.size());
+  const auto n = std::min<std::uint64_t>(left, current_.head.size());
   const std::uint32_t* from = nullptr;
   if (depth_ != 0) {
     const auto& f = frames_[depth_ - 1];
@@ -132,67 +180,81 @@ std::uint32_t FrontEnd::copy_head(std::uint64_t left) noexcept {
   } else if (const auto first = ring_.size() - slot(read_); first >= n) {
     from = ring_.data() + slot(read_);
   } else {
-    std::copy_n(ring_.begin() + static_cast<std::ptrdiff_t>(slot(read_)), first, next_.head.begin());
-    std::copy_n(ring_.begin(), n - first, next_.head.begin() + static_cast<std::ptrdiff_t>(first));
+    std::copy_n(ring_.begin() + static_cast<std::ptrdiff_t>(slot(read_)), first, current_.head.begin());
+    std::copy_n(ring_.begin(), n - first, current_.head.begin() + static_cast<std::ptrdiff_t>(first));
   }
-  if (n == next_.head.size() && from) [[likely]]
-    std::memcpy(next_.head.data(), from, sizeof next_.head);
+  if (n == current_.head.size() && from) [[likely]]
+    std::memcpy(current_.head.data(), from, sizeof current_.head);
   else {
-    if (from) std::copy_n(from, n, next_.head.begin());
-    std::fill(next_.head.begin() + static_cast<std::ptrdiff_t>(n), next_.head.end(), 0u);
+    if (from) std::copy_n(from, n, current_.head.begin());
+    std::fill(current_.head.begin() + static_cast<std::ptrdiff_t>(n), current_.head.end(), 0u);
   }
   return static_cast<std::uint32_t>(n);
 }
 
 /// Where the dwords behind the fixed part are, until the packet has landed.
 void FrontEnd::take_payload() noexcept {
-  next_.payload = Fetched::Payload::none;
-  next_.payload_dwords = 0;
-  next_.in_ring = false;
-  const auto& info = *next_.info;
+  current_.payload = Fetched::Payload::none;
+  current_.payload_dwords = 0;
+  current_.in_ring = false;
+  const auto& info = *current_.info;
   if (!info.counted || info.counted->kind != Kind::payload) [[likely]]
     return;
-  next_.payload_dwords = next_.length - info.fixed;
-  if (next_.length <= next_.head.size()) {
-    next_.payload = Fetched::Payload::head;
+  current_.payload_dwords = current_.length - info.fixed;
+  if (current_.length <= current_.head.size()) {
+    current_.payload = Fetched::Payload::head;
     return;
   }
   if (depth_ != 0) {
     const auto& f = frames_[depth_ - 1];
-    next_.payload = Fetched::Payload::va;
-    next_.va = f.base + std::uint64_t{4} * (f.at + info.fixed);
+    current_.payload = Fetched::Payload::va;
+    current_.va = f.base + std::uint64_t{4} * (f.at + info.fixed);
     return;
   }
-  next_.payload = Fetched::Payload::pointer;
-  next_.in_ring = true;
+  current_.payload = Fetched::Payload::pointer;
+  current_.in_ring = true;
   const auto at = slot(read_);
-  if (read_ >= copied_from_ && read_ + std::uint64_t{4} * next_.length <= copied_to_) {
-    next_.pointer = copy_.get() + at + info.fixed;
-  } else if (at + next_.length <= ring_.size()) {
-    next_.pointer = ring_.data() + at + info.fixed;
+  if (read_ >= copied_from_ && read_ + std::uint64_t{4} * current_.length <= copied_to_) {
+    current_.pointer = copy_.get() + at + info.fixed;
+  } else if (at + current_.length <= ring_.size()) {
+    current_.pointer = ring_.data() + at + info.fixed;
   } else {
-    for (std::size_t i = 0; i < next_.length; ++i) copy_[at + i] = ring_[(at + i) % ring_.size()];
-    next_.pointer = copy_.get() + at + info.fixed;
+    for (std::size_t i = 0; i < current_.length; ++i) copy_[at + i] = ring_[(at + i) % ring_.size()];
+    current_.pointer = copy_.get() + at + info.fixed;
   }
 }
 
-void FrontEnd::consume() noexcept {
-  have_ = false;
-  if (depth_ != 0) frames_[depth_ - 1].at += next_.length;
-  else read_ += std::uint64_t{4} * next_.length;
+bool FrontEnd::consume(Outcome outcome) noexcept {
+  have_ = current_.waits = false;
+  if (depth_ != 0) frames_[depth_ - 1].at += current_.length;
+  else read_ += std::uint64_t{4} * current_.length;
+  if (outcome != Outcome::skip && outcome != Outcome::call) [[likely]]
+    return true;
+  return branch(outcome);
 }
 
-void FrontEnd::skip(std::uint32_t dwords) noexcept { (depth_ != 0 ? frames_[depth_ - 1].skip : skip_) += dwords; }
+/// After a control packet. Dwords to skip that are not there yet are skipped when they come.
+bool FrontEnd::branch(Outcome outcome) noexcept {
+  bool good = true;
+  typed(current_, reader_, [&](const auto& p) {
+    if (outcome == Outcome::skip) (depth_ != 0 ? frames_[depth_ - 1].skip : skip_) += skipped(p);
+    else if constexpr (std::is_same_v<decltype(p), const Indirect&>) good = call(p);
+    return Outcome::done;
+  });
+  return good;
+}
 
-std::string_view FrontEnd::call(const Indirect& ib, std::uint64_t position) noexcept {
-  if (depth_ == frames_.size()) return "depth";
-  if (!reader_.at(ib.base, std::uint64_t{4} * ib.dwords, Access::read)) return "one-mapping";
+bool FrontEnd::call(const Indirect& ib) noexcept {
+  if (depth_ == frames_.size()) return fail(FaultKind::bad_ib, ib.base, "depth");
+  if (!reader_.at(ib.base, std::uint64_t{4} * ib.dwords, Access::read))
+    return fail(FaultKind::bad_ib, ib.base, "one-mapping");
+  const auto position = current_.position;
   frames_[depth_] = {.base = ib.base,
                      .dwords = ib.dwords,
-                     .position = depth_ ? frames_[0].position : position,
+                     .position = position,
                      .prefetched = depth_ == 0 && ib_copy_ && position == ib_position_};
   ++depth_;
-  return {};
+  return true;
 }
 
 }  // namespace detail

@@ -1,13 +1,16 @@
 #pragma once
-// The front end of a queue: from the doorbell's dwords to the next packet, through prefetch and indirect buffers.
+// The front end of a queue: from the doorbell's dwords to the packet that it stands at, through prefetch and indirect buffers.
+// The pipeline and the simulator drive it.
 //
 //   FrontEnd front{config};
 //   front.doorbell(position, chooser);
-//   while (front.fetch(reader)) { ... front.next() ...; front.consume(); }     // false: nothing there, or why() is set
-//   front.skip(n);  front.call(indirect);                                      // what control packets do, after consume
+//   while (front.load()) { ... front.current() ...; front.consume(outcome); }
+//   if (front.fault()) ...                                 // the queue stops; else there is no packet left
 //
-// Never reads a dword behind the doorbell, nor behind an indirect buffer's end. The head of each packet is copied when it is
-// fetched: it cannot change between the check and the use. One thread; allocates at construction only.
+// Never reads a dword past the doorbell, nor past an indirect buffer's end. The head of each packet is copied when it is
+// fetched: it cannot change between the check and the use. A packet that was loaded is admitted, too (admit.hpp).
+// What returns false for another reason than a lack of packets has left it in fault(): which packet, where, why.
+// One thread; load and consume run inside a Section of the reader. Allocates at construction only.
 #include "sdma/engine/pipeline.hpp"
 #include "window.hpp"
 
@@ -15,29 +18,43 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
+/// The packet that the front end stands at, and how it waits.
+struct Current : Fetched {
+  static constexpr std::uint32_t kForever = kRetryNames[0].value;
+
+  GpuVa word{};                    ///< what it waits for, decides by or posts; an indirect buffer; zero: nothing
+  bool may_wait = false;           ///< its word may hold up the queue
+  bool waits = false;              ///< a look has found the word without its value
+  bool passed = false;             ///< while it waits: rptr is already past it
+  bool holds = false;              ///< while it waits: the engine serves no other queue
+  std::uint32_t looks = kForever;  ///< while it waits: how many it has left
+};
+
 class FrontEnd {
  public:
   explicit FrontEnd(const PipelineConfig&);
 
-  /// "", or why it is a bad_doorbell, as Fault::rule has it. `model`: null, or who decides about prefetch and full rings.
-  std::string_view doorbell(std::uint64_t position, Chooser* model) noexcept;
-  /// Has the next packet been fetched, or is it now? False: none is there, or `why()` says what is wrong with it.
-  bool fetch() noexcept;
-  bool fetched() const noexcept { return have_; }
-  /// Is there anything that `fetch` could fetch?
+  /// False: a bad_doorbell. `model`: null, or who decides about prefetch and full rings.
+  bool doorbell(std::uint64_t position, Chooser* model) noexcept;
+  /// Fetches and admits the next packet, unless that is done already. False: none is there, or a fault.
+  bool load() noexcept;
+  bool loaded() const noexcept { return have_; }
+  /// Is there anything that `load` could fetch?
   bool available() const noexcept;
-  const Fetched& next() const noexcept { return next_; }
-  FaultKind why() const noexcept { return why_; }
+  Current& current() noexcept { return current_; }
+  const Current& current() const noexcept { return current_; }
 
-  /// Steps over the packet. Requires fetched().
-  void consume() noexcept;
-  /// Steps over the `dwords` dwords behind it: as many as are there now, the rest when they are.
-  void skip(std::uint32_t dwords) noexcept;
-  /// Goes on in an indirect buffer. `position`: of the INDIRECT. "", or why it is a bad_ib, as Fault::rule has it.
-  std::string_view call(const Indirect&, std::uint64_t position) noexcept;
+  /// Steps over the packet, and does what its outcome asks: skips dwords, or goes on in an indirect buffer. False: a bad_ib.
+  /// Requires loaded().
+  bool consume(Outcome = Outcome::done) noexcept;
+
+  /// Why doorbell, load or consume returned false; no fault if there was just no packet.
+  const Fault& fault() const noexcept { return fault_; }
+  /// A fault that a packet of this queue causes: all but its reason is filled in.
+  Fault fault_of(const Fetched&, FaultKind) const noexcept;
 
   std::uint64_t read() const noexcept { return read_; }
-  /// The whole ring's bytes and how the engine sees it: positions behind this one are not read.
+  /// Positions from this one on are not read.
   std::uint64_t limit() const noexcept { return limit_; }
 
  private:
@@ -52,6 +69,11 @@ class FrontEnd {
 
   std::uint64_t ring_bytes() const noexcept { return ring_.size() * sizeof(std::uint32_t); }
   std::size_t slot(std::uint64_t position) const noexcept { return position / sizeof(std::uint32_t) % ring_.size(); }
+  bool fetch() noexcept;
+  bool fail(FaultKind, GpuVa = {}, std::string_view rule = {}) noexcept;
+  void fill_in(Fault&, const Fetched&) const noexcept;
+  bool branch(Outcome) noexcept;
+  bool call(const Indirect&) noexcept;
   std::uint32_t copy_head(std::uint64_t available) noexcept;
   void take_payload() noexcept;
   void prefetch(std::uint64_t from, std::uint64_t to, Chooser& model) noexcept;
@@ -67,9 +89,12 @@ class FrontEnd {
   std::uint64_t copied_from_ = 0, copied_to_ = 0;  ///< what copy_ holds of the ring: read instead of it
   std::array<Frame, Pipeline::kMaxDepth> frames_{};
   std::uint32_t depth_ = 0;
-  Fetched next_{};
+  Current current_{};
   bool have_ = false;
-  FaultKind why_ = FaultKind::none;
+  GpuId gpu_;
+  EngineId engine_;
+  std::uint64_t queue_;
+  Fault fault_{};
 };
 
 }  // namespace detail

@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
-#include <optional>
 
 namespace sdma {
 inline namespace v0 {
 
+using detail::Current;
 using detail::Fetched;
 using detail::Flight;
 using detail::FrontEnd;
@@ -40,13 +39,7 @@ class Pipeline::Impl {
   void doorbell(std::uint64_t position) noexcept {
     if (fault_) return;
     const auto limit = front_.limit();
-    if (const auto why = front_.doorbell(position, weak() ? &chooser_ : nullptr); !why.empty()) {
-      Fault f;
-      f.kind = FaultKind::bad_doorbell;
-      f.rule = why;
-      f.position = position;
-      stop(f, nullptr);
-    }
+    if (!front_.doorbell(position, weak() ? &chooser_ : nullptr)) stop(front_.fault());
     counters_.doorbells += front_.limit() != limit;
   }
 
@@ -57,7 +50,7 @@ class Pipeline::Impl {
     if (!fault_ || !weak()) tell(worked);  // a fault also: rptr then says which packet the queue stopped at
     if (fault_) return Progress::stopped;
     if (worked) return Progress::progressed;
-    return waiting_ || !window_.empty() ? Progress::waiting : Progress::idle;
+    return at().waits || !window_.empty() ? Progress::waiting : Progress::idle;
   }
 
   bool ready() noexcept {
@@ -66,15 +59,14 @@ class Pipeline::Impl {
     if (window_.effects(machine_) != 0) return true;
     if (rptr_target() != told_ && c_.rptr) return true;
     if (!front_.available()) return false;
-    if (!front_.fetched()) return true;
-    const auto& next = front_.next();
-    if (waiting_) return looks_ != kForever || detail::met(next, machine_);
-    return !goes_to_window(next.role) || !window_.full();
+    if (!front_.loaded()) return true;
+    if (at().waits) return at().looks != Current::kForever || detail::met(at(), machine_);
+    return !goes_to_window(at().role) || !window_.full();
   }
 
-  bool holds_engine() const noexcept { return waiting_ && holds_; }
+  bool holds_engine() const noexcept { return at().waits && at().holds; }
   GpuVa waits_for() noexcept {
-    if (waiting_) return word_;
+    if (at().waits) return at().word;
     const AddressSpace::Reader::Section section{*c_.reader};
     return window_.waits_for(machine_);
   }
@@ -84,38 +76,19 @@ class Pipeline::Impl {
   std::uint64_t queue() const noexcept { return c_.queue; }
 
  private:
-  static constexpr std::uint32_t kForever = kRetryNames[0].value;
-
   bool weak() const noexcept { return c_.ordering == Ordering::adversarial; }
+  /// The packet that the front end stands at.
+  Current& at() noexcept { return front_.current(); }
+  const Current& at() const noexcept { return front_.current(); }
 
   // --- The front end's side: the next packet starts.
 
-  /// Fetches and admits the next packet. False: there is none, or the queue has stopped.
+  /// Is there a packet to start? False: there is none, or the queue has stopped.
   bool load() noexcept {
-    if (front_.fetched()) return true;
-    if (!front_.fetch()) {
-      if (front_.why() != FaultKind::none) {
-        Fault f;
-        f.kind = front_.why();
-        if (f.kind == FaultKind::unmapped) f.va = front_.next().va;
-        land_some();
-        stop(f, &front_.next());
-      }
-      return false;
-    }
-    bool good = false;
-    detail::typed(front_.next(), *c_.reader, [&](const auto& p) {
-      role_ = role(p);
-      may_wait_ = role_ == Role::acquire;
-      if constexpr (std::is_same_v<decltype(p), const Atomic&>) may_wait_ = p.loop;
-      good = admit(p, *c_.reader, why_);
-      return Outcome::done;
-    });
-    if (!good) [[unlikely]] {
-      land_some();
-      stop(why_, &front_.next());
-    }
-    return good;
+    if (front_.load()) [[likely]]
+      return true;
+    if (front_.fault()) fail(front_.fault());
+    return false;
   }
 
   /// Packets that land later. The rest happens when the front end comes to it.
@@ -126,78 +99,55 @@ class Pipeline::Impl {
   /// In rocr, releases and times come after all that is earlier, and before all that is later.
   bool needs_drain(Role r) const noexcept { return !weak() && (r == Role::release || r == Role::stamp); }
 
-  /// May the front end go on, with the packet that was loaded? Looks at its word, if it waits for one.
+  /// May the front end go on with the packet that was loaded? Looks at its word if it waits for one.
   bool may_start() noexcept {
-    if (goes_to_window(role_)) return !window_.full();
-    if (needs_drain(role_) && !window_.empty()) return false;
-    if (!may_wait_) return true;
-    if (waiting_ && looks_ != kForever) return true;  // a look that counts is an action
-    if (detail::met(front_.next(), machine_)) return true;
-    if (!waiting_) {
+    auto& next = at();
+    if (goes_to_window(next.role)) return !window_.full();
+    if (needs_drain(next.role) && !window_.empty()) return false;
+    if (!next.may_wait) return true;
+    if (next.waits && next.looks != Current::kForever) return true;  // a look that counts is an action
+    if (detail::met(next, machine_)) return true;
+    if (!next.waits) {
       begin_wait();
-      event(c_.hooks.begin, front_.next());
+      event(c_.hooks.begin, next);
     }
-    return looks_ != kForever;
+    return next.looks != Current::kForever;
   }
 
   void begin_wait() noexcept {
-    waiting_ = true;
-    looks_ = kForever;
-    word_ = {};
-    detail::typed(front_.next(), *c_.reader, [&](const auto& p) {
-      using P = std::remove_cvref_t<decltype(p)>;
-      if constexpr (requires { p.addr; }) word_ = p.addr;
-      if constexpr (std::is_same_v<P, PollMem>) looks_ = p.retry;
-      return Outcome::done;
-    });
-    behind_ = weak() && c_.late_rptr && chooser_.choose(Choice::rptr_at_poll, 2) == 1;
-    holds_ = weak() && c_.holding_polls && chooser_.choose(Choice::poll_holds, 2) == 1;
+    auto& next = at();
+    next.waits = true;
+    next.looks = next.info == &info_of<PollMem>() ? decode<PollMem>(next.head).retry : Current::kForever;
+    next.passed = weak() && c_.late_rptr && chooser_.choose(Choice::rptr_at_poll, 2) == 1;
+    next.holds = weak() && c_.holding_polls && chooser_.choose(Choice::poll_holds, 2) == 1;
   }
 
   /// Starts, and mostly finishes, the packet that was loaded. Requires may_start().
   void start() noexcept {
-    const auto& next = front_.next();
-    if (!waiting_) event(c_.hooks.begin, next);
-    if (goes_to_window(role_)) return launch(next);
-    std::uint32_t skipped = 0;
-    std::optional<Indirect> call;
+    const auto& next = at();
+    if (!next.waits) event(c_.hooks.begin, next);
+    if (goes_to_window(next.role)) return launch(next);
     std::uint64_t bytes = 0;
     const auto outcome = detail::typed(next, *c_.reader, [&](const auto& p) {
       using P = std::remove_cvref_t<decltype(p)>;
-      if constexpr (std::is_same_v<P, Indirect>) call = p;
-      if constexpr (std::is_same_v<P, CondExec> || std::is_same_v<P, PreExec>) skipped = p.dwords;
       if constexpr (Divisible<P>) bytes = work(p);
       if constexpr (kRefused<P>) return Outcome::lost;
       else return execute(p, machine_);
     });
     if (outcome == Outcome::lost) return lose(next);
     if (outcome == Outcome::not_yet) return look_again();
-    const auto position = next.position;
-    waiting_ = false;
     counters_.bytes += bytes;
-    finish(next);
-    if (outcome == Outcome::skip) front_.skip(skipped);
-    if (outcome == Outcome::call) {
-      if (const auto why = front_.call(*call, position); !why.empty()) {
-        Fault f;
-        f.kind = FaultKind::bad_ib;
-        f.rule = why;
-        f.va = call->base;
-        land_some();
-        stop(f, &next);
-      }
-    }
+    finish(outcome);
   }
 
-  void finish(const Fetched& f) noexcept {
-    event(c_.hooks.end, f);
+  void finish(Outcome outcome = Outcome::done) noexcept {
+    event(c_.hooks.end, at());
     ++counters_.packets;
-    front_.consume();
+    if (!front_.consume(outcome)) fail(front_.fault());
   }
 
   void launch(const Fetched& next) noexcept {
     auto& f = window_.push(next);
-    f.role = role_;
     detail::typed(next, *c_.reader, [&](const auto& p) {
       using P = std::remove_cvref_t<decltype(p)>;
       if constexpr (Divisible<P>) {
@@ -210,32 +160,25 @@ class Pipeline::Impl {
       return Outcome::done;
     });
     ++counters_.packets;
-    front_.consume();
+    (void)front_.consume();  // no branch: it cannot fail
     lingered_ = 0;
   }
 
   /// A look at a word that was not there. The last one of a finite poll decides what becomes of its queue.
   void look_again() noexcept {
-    if (!waiting_) begin_wait();
-    if (looks_ == kForever) return;
-    if (looks_ > 1) {
-      --looks_;
+    if (!at().waits) begin_wait();
+    if (at().looks == Current::kForever) return;
+    if (at().looks > 1) {
+      --at().looks;
       return;
     }
-    Fault f;
-    f.kind = FaultKind::poll_timeout;
-    f.va = word_;
+    auto f = front_.fault_of(at(), FaultKind::poll_timeout);
+    f.va = at().word;
     const bool go_on = c_.poll_timeout == PollTimeout::go_on ||
                        (c_.poll_timeout == PollTimeout::either && chooser_.choose(Choice::poll_expired, 2) == 1);
-    if (!go_on) {
-      land_some();
-      stop(f, &front_.next());
-      return;
-    }
-    fill_in(f, &front_.next());
+    if (!go_on) return fail(f);
     if (c_.hooks.fault) c_.hooks.fault(c_.hooks.context, f);
-    waiting_ = false;
-    finish(front_.next());
+    finish();
   }
 
   // --- The window's side: what is in flight lands.
@@ -290,9 +233,8 @@ class Pipeline::Impl {
   // --- Telling the host.
 
   std::uint64_t rptr_target() const noexcept {
-    const auto& next = front_.next();
-    const bool behind = waiting_ && behind_ && next.depth == 0;
-    return window_.oldest_in_ring(front_.read() + (behind ? std::uint64_t{4} * next.length : 0));
+    const bool passed = at().waits && at().passed && at().depth == 0;
+    return window_.oldest_in_ring(front_.read() + (passed ? std::uint64_t{4} * at().length : 0));
   }
   void tell(bool worked) noexcept {
     const auto target = rptr_target();
@@ -320,31 +262,24 @@ class Pipeline::Impl {
 
   /// Memory that was there when the packet was admitted is no longer mapped.
   void lose(const Fetched& f) noexcept {
-    Fault why;
+    auto why = front_.fault_of(f, FaultKind::none);
     detail::typed(f, *c_.reader, [&](const auto& p) {
       why.kind = detail::unmapped(p, *c_.reader, why);
       return Outcome::done;
     });
     if (!why) why.kind = FaultKind::unmapped, why.va = f.va;
-    stop(why, &f);
+    stop(why);
   }
-  void fill_in(Fault& f, const Fetched* at) const noexcept {
-    f.gpu = c_.gpu;
-    f.engine = c_.engine;
-    f.queue = c_.queue;
-    if (!at) return;
-    f.position = at->position;
-    f.offset = at->offset;
-    f.depth = at->depth;
-    f.dword_count = static_cast<std::uint8_t>(std::min<std::size_t>(at->length, f.dwords.size()));
-    std::copy_n(at->head.begin(), f.dword_count, f.dwords.begin());
+  /// The queue stops at the packet that the front end stands at.
+  void fail(const Fault& f) noexcept {
+    land_some();
+    stop(f);
   }
-  void stop(Fault f, const Fetched* at) noexcept {
+  void stop(const Fault& f) noexcept {
     if (fault_) return;
-    fill_in(f, at);
     fault_ = f;
     window_.clear();
-    waiting_ = false;
+    at().waits = false;
     if (c_.hooks.fault) c_.hooks.fault(c_.hooks.context, fault_);
   }
 
@@ -355,14 +290,8 @@ class Pipeline::Impl {
   FrontEnd front_;
   Window window_;
   Machine machine_;
-  Role role_ = Role::none;
   std::uint64_t told_;  ///< what rptr holds
   std::uint32_t lingered_ = 0;
-  std::uint32_t looks_ = 0;  ///< left, of the poll that waits
-  bool may_wait_ = false;    ///< the packet that is fetched may hold the front end
-  bool waiting_ = false, behind_ = false, holds_ = false;
-  GpuVa word_{};
-  Fault why_{};  ///< of a packet that is not admitted
   Fault fault_{};
   Counters counters_{};
 };

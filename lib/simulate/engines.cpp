@@ -30,13 +30,13 @@ void World::next_front(Engine& e) {
   e.wants.pop_front();
   e.front_busy = true;
   auto& q = programs_[queue];
-  const bool data = q.role == Role::data;
+  const auto& next = q.front->current();
+  const bool data = next.role == Role::data;
   const auto end = now_ + cost(data ? Cost::engine_packet : Cost::engine_control);
-  const auto phase = data                                                 ? Phase::copy
-                     : q.role == Role::acquire || q.role == Role::control ? Phase::schedule
-                                                                          : Phase::sync;
+  const auto phase = data                                                       ? Phase::copy
+                     : next.role == Role::acquire || next.role == Role::control ? Phase::schedule
+                                                                                : Phase::sync;
   q.node = node(end, q.node, e.where, What::front_end, phase, queue);
-  const auto& next = q.front->next();
   if (o_.recorder)
     o_.recorder->packet_begin(q.lane, ns(), next.position,
                               {next.head.data(), std::min<std::size_t>(next.length, next.head.size())});
@@ -67,13 +67,13 @@ void World::launch(std::uint32_t queue) {
   auto& e = engines_[q.engine];
   opened(e);
   ++q.in_flight;
-  const bool in_ring = q.front->next().payload == Fetched::Payload::pointer;
+  const bool in_ring = q.front->current().payload == Fetched::Payload::pointer;
   if (f.executes && in_ring) {
-    execute_now(q, q.front->next());  // its bytes leave the ring with the packet
+    execute_now(q, q.front->current());  // its bytes leave the ring with the packet
     f.executes = false;
   }
-  if (f.executes || o_.recorder) f.packet = q.front->next();
-  f.position = q.front->next().position;
+  if (f.executes || o_.recorder) f.packet = q.front->current();
+  f.position = q.front->current().position;
   if (e.room.empty() && e.used + f.need <= cost(Cost::engine_window) * (1 + 1e-9)) return enter(id);
   q.state = State::room;
   e.room.push_back(id);
@@ -82,7 +82,7 @@ void World::launch(std::uint32_t queue) {
 /// What it crosses, how much of that a byte is, and whether anybody looks at what it stores.
 void World::describe_flight(const Program& q, Flight& f) {
   const auto place = Place::gpu(q.gpu);
-  typed(q.front->next(), memory_->reader(q.gpu), [&](const auto& p) {
+  typed(q.front->current(), memory_->reader(q.gpu), [&](const auto& p) {
     using P = std::remove_cvref_t<decltype(p)>;
     if constexpr (Divisible<P>) {
       f.bytes = work(p);

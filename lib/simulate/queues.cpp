@@ -1,8 +1,6 @@
 // Packets of a queue, in ring order: what each waits for, and what it does to words.
 #include "world.hpp"
 
-#include "../engine/admit.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,11 +8,6 @@
 namespace sdma {
 inline namespace v0 {
 namespace detail {
-
-namespace {
-constexpr bool is_loop(const Atomic& p) noexcept { return p.loop; }
-template <class P> constexpr bool is_loop(const P&) noexcept { return false; }
-}  // namespace
 
 std::uint64_t World::ticks(void* self) noexcept {
   return static_cast<std::uint64_t>(static_cast<World*>(self)->now_ / 10);
@@ -37,25 +30,9 @@ Outcome World::execute_now(const Program& q, const Fetched& f) {
   return done;
 }
 
-/// The word that a packet waits for, decides by, or announces with; an indirect buffer.
-std::pair<GpuVa, std::uint64_t> World::word_of(const Fetched& f, std::uint32_t gpu) {
-  std::pair<GpuVa, std::uint64_t> word{};
-  typed(f, memory_->reader(gpu), [&](const auto& p) {
-    footprint(p, [&](const Region& r) { word = {r.va, r.bytes}; });
-    return Outcome::done;
-  });
-  return word;
-}
-
-void World::refused(const Program& q, Fault f) {
-  f.gpu = GpuId{q.gpu};
-  f.engine = EngineId{engines_[q.engine].id};
-  const auto& next = q.front->next();
-  f.position = next.position;
-  f.offset = next.offset;
-  f.depth = next.depth;
-  f.dword_count = static_cast<std::uint8_t>(std::min<std::size_t>(next.length, f.dwords.size()));
-  std::copy_n(next.head.begin(), f.dword_count, f.dwords.begin());
+/// The queue stops: its front end says why.
+void World::refused(const Program& q) {
+  const auto& f = q.front->fault();
   const auto name = name_of(s_, f.va);
   find("queue " + q.name, describe(f) + (name.empty() ? "" : " (" + name + ")"),
        "on hardware: " + std::string(on_hardware(f.kind)));
@@ -63,7 +40,7 @@ void World::refused(const Program& q, Fault f) {
 
 void World::doorbell(std::uint32_t queue, std::uint64_t position, std::uint32_t cause) {
   auto& q = programs_[queue];
-  q.front->doorbell(position, nullptr);
+  if (!q.front->doorbell(position, nullptr)) return refused(q);
   if (q.state != State::idle) return;
   q.node = node(now_, cause, engines_[q.engine].where, What::fetches, Phase::schedule, queue);
   if (o_.recorder) arrow_from(q, cause);
@@ -73,42 +50,29 @@ void World::doorbell(std::uint32_t queue, std::uint64_t position, std::uint32_t 
 void World::next_packet(std::uint32_t queue) {
   auto& q = programs_[queue];
   q.state = State::idle;
-  if (!q.front->fetch()) {
-    if (q.front->why() == FaultKind::none) return;
-    Fault f;
-    f.kind = q.front->why();
-    f.va = q.front->next().va;
-    return refused(q, f);
-  }
-  Fault why;
-  bool good = false;
-  typed(q.front->next(), memory_->reader(q.gpu), [&](const auto& p) {
-    q.role = is_loop(p) ? Role::release : role(p);
-    good = admit(p, memory_->reader(q.gpu), why);
-    return Outcome::done;
-  });
-  if (!good) return refused(q, why);
-  want_front(queue);
+  if (q.front->load()) return want_front(queue);
+  if (q.front->fault()) refused(q);
 }
 
-void World::consume(std::uint32_t queue) {
+void World::consume(std::uint32_t queue, Outcome outcome) {
   auto& q = programs_[queue];
   ++totals_.packets;
-  q.front->consume();
+  const bool goes_on = q.front->consume(outcome);
   q.rptr = q.front->read();
   if (q.blocked != ~0u) {
     const auto thread = std::exchange(q.blocked, ~0u);
     threads_[thread].node = node(now_, q.node, threads_[thread].where, What::room, Phase::control, queue);
     at(now_, Event::thread, thread);
   }
+  if (!goes_on) return refused(q);
   next_packet(queue);
 }
 
 /// The front end has decoded the next packet.
 void World::act(std::uint32_t queue) {
   auto& q = programs_[queue];
-  const auto& next = q.front->next();
-  switch (q.role) {
+  const auto& next = q.front->current();
+  switch (next.role) {
     case Role::data: return launch(queue);
     case Role::release:
     case Role::stamp:
@@ -117,13 +81,11 @@ void World::act(std::uint32_t queue) {
       return;
     case Role::acquire:
       q.state = State::look;
-      at(now_ + 2 * flight(q.gpu, memory_->home(word_of(next, q.gpu).first)), Event::look, queue, q.node);
+      at(now_ + 2 * flight(q.gpu, memory_->home(next.word)), Event::look, queue, q.node);
       return;
-    case Role::control: {
-      const auto [va, bytes] = word_of(next, q.gpu);
-      at(now_ + (bytes == 0 ? 0 : 2 * flight(q.gpu, memory_->home(va))), Event::decide, queue);
+    case Role::control:
+      at(now_ + (next.word == GpuVa{} ? 0 : 2 * flight(q.gpu, memory_->home(next.word))), Event::decide, queue);
       return;
-    }
     case Role::none:
     case Role::notify: break;
   }
@@ -135,17 +97,16 @@ void World::act(std::uint32_t queue) {
 /// A poll has looked. `cause`: what its word's last change was, or its own beginning.
 void World::look(std::uint32_t queue, std::uint32_t cause) {
   auto& q = programs_[queue];
-  const auto next = q.front->next();
+  const auto& next = q.front->current();
   auto m = machine(q);
-  const auto [va, bytes] = word_of(next, q.gpu);
   if (!met(next, m)) {
     q.state = State::waits;
-    waiters_[va.value / 8].push_back({.id = queue});
+    waiters_[next.word.value / 8].push_back({.id = queue});
     return;
   }
   q.node = node(now_, cause, engines_[q.engine].where, What::polls, Phase::schedule, queue);
   if (o_.recorder) arrow_from(q, cause);
-  if (q.role == Role::release) return drained(queue);  // a looping atomic
+  if (next.role == Role::release) return drained(queue);  // a looping atomic
   if (execute_now(q, next) == Outcome::not_yet) return;
   if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), next.position);
   consume(queue);
@@ -154,55 +115,34 @@ void World::look(std::uint32_t queue, std::uint32_t cause) {
 /// A condition's word, or an indirect buffer, has come.
 void World::decide(std::uint32_t queue) {
   auto& q = programs_[queue];
-  const auto next = q.front->next();
+  const auto& next = q.front->current();
   q.node = node(now_, q.node, engines_[q.engine].where, What::reads, Phase::schedule, queue);
-  std::uint32_t skipped = 0;
-  std::optional<Indirect> call;
-  typed(next, memory_->reader(q.gpu), [&](const auto& p) {
-    using P = std::remove_cvref_t<decltype(p)>;
-    if constexpr (std::is_same_v<P, Indirect>) call = p;
-    if constexpr (std::is_same_v<P, CondExec> || std::is_same_v<P, PreExec>) skipped = p.dwords;
-    return Outcome::done;
-  });
   const auto outcome = execute_now(q, next);
   if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), next.position);
-  ++totals_.packets;
-  q.front->consume();
-  q.rptr = q.front->read();
-  if (outcome == Outcome::skip) q.front->skip(skipped);
-  if (outcome == Outcome::call && call)
-    if (const auto why = q.front->call(*call, next.position); !why.empty()) {
-      Fault f;
-      f.kind = FaultKind::bad_ib;
-      f.rule = why;
-      f.va = call->base;
-      return refused(q, f);
-    }
-  next_packet(queue);
+  consume(queue, outcome);
 }
 
 /// Everything earlier has landed: the release, or the time, leaves.
 void World::drained(std::uint32_t queue) {
   auto& q = programs_[queue];
-  const auto next = q.front->next();
+  const auto& next = q.front->current();
   if (q.landed_node != 0 && nodes_[q.landed_node].t > nodes_[q.node].t) q.node = q.landed_node;
-  if (q.role == Role::stamp) {
+  if (next.role == Role::stamp) {
     execute_now(q, next);
     if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), next.position);
     return consume(queue);
   }
   auto m = machine(q);
-  const auto va = word_of(next, q.gpu).first;
   if (!met(next, m)) {
     q.state = State::waits;
-    waiters_[va.value / 8].push_back({.id = queue});
+    waiters_[next.word.value / 8].push_back({.id = queue});
     return;
   }
-  const auto home = memory_->home(va);
+  const auto home = memory_->home(next.word);
   auto end = std::max(now_ + cost(Cost::engine_release) + flight(q.gpu, home), q.last_release);
   auto last = node(end, q.node, engines_[q.engine].where, What::releases, Phase::sync, queue);
-  if (home.is_host() && next.info->name == layout<Atomic>.name) {
-    auto& free = word_free_[va.value / 8];
+  if (home.is_host() && next.info == &info_of<Atomic>()) {
+    auto& free = word_free_[next.word.value / 8];
     free = std::max(end, free) + cost(Cost::host_atomic);
     end = free;
     last = node(end, last, engines_[q.engine].where, What::atomics, Phase::sync, queue);
@@ -228,7 +168,7 @@ void World::release(std::uint32_t id, std::uint32_t cause) {
   last_ = now_;
   last_node_ = cause;
   execute_now(q, p.packet);
-  const auto va = word_of(p.packet, q.gpu).first;
+  const auto va = p.packet.word;
   if (o_.recorder) {
     o_.recorder->packet_end(q.lane, ns(), p.packet.position);
     std::uint64_t v = 0;
@@ -253,7 +193,7 @@ void World::notify(const Region& r, std::uint32_t cause) {
     for (const auto& w : all) {
       if (!w.thread) {
         const auto& q = programs_[w.id];
-        const auto home = memory_->home(word_of(q.front->next(), q.gpu).first);
+        const auto home = memory_->home(q.front->current().word);
         at(now_ + cost(Cost::engine_poll) + flight(q.gpu, home), Event::look, w.id, cause);
       } else if (auto& t = threads_[w.id]; holds(t)) {
         saw(t, w.id, cause);

@@ -95,9 +95,7 @@ void World::queue(std::size_t i) {
   // What a packet waits for or announces with is watched, wherever it lies: copies to it are executed.
   const auto watch = [this](const PacketView& was, std::span<const std::uint32_t> now) {
     visit(*was.info, now, [&](const auto& p) {
-      const auto kind = role(p);
-      if (kind != Role::none && kind != Role::data && kind != Role::notify)
-        footprint(p, [&](const Region& region) { memory_->watch(region.va, region.bytes); });
+      if (const auto w = word(p); w.bytes != 0) memory_->watch(w.va, w.bytes);
     });
   };
   q.linked = link_queue(
@@ -106,7 +104,8 @@ void World::queue(std::size_t i) {
   q.ring_dwords = {static_cast<std::uint32_t*>(std::aligned_alloc(256, size)), std::free};
   const std::span ring{q.ring_dwords.get(), size / 4};
   q.ring.emplace(RingMemory{.dwords = ring, .rptr = &q.rptr, .wptr = &q.wptr, .caching = Caching::write_back});
-  q.front.emplace(PipelineConfig{.ring = ring, .reader = &memory_->reader(q.gpu), .gpu = GpuId{q.gpu}});
+  q.front.emplace(PipelineConfig{
+      .ring = ring, .reader = &memory_->reader(q.gpu), .gpu = GpuId{q.gpu}, .engine = EngineId{engines_[q.engine].id}});
   if (o_.recorder)
     q.lane =
         o_.recorder->lane(to_string(source.place), fmt::format("engine {} {}", engines_[q.engine].id, source.name));
@@ -213,7 +212,7 @@ void World::stuck() {
   if (findings_.empty()) return;
   for (const auto& q : programs_)
     if (q.state == State::waits)
-      find("queue " + q.name, "its engine stands at a poll of " + name_of(s_, word_of(q.front->next(), q.gpu).first),
+      find("queue " + q.name, "its engine stands at a poll of " + name_of(s_, q.front->current().word),
            "sdma check says why nothing satisfies it");
 }
 

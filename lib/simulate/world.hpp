@@ -105,7 +105,6 @@ class World {
     std::optional<FrontEnd> front{};
     std::uint64_t epoch = 0;
     State state = State::idle;
-    Role role{};
     std::uint32_t in_flight = 0, node = 0, landed_node = 0;
     std::uint32_t blocked = ~0u;  ///< the thread that waits for room in the ring
     double last_release = 0;
@@ -174,10 +173,9 @@ class World {
   void decide(std::uint32_t queue);
   void drained(std::uint32_t queue);
   void release(std::uint32_t index, std::uint32_t node);
-  void consume(std::uint32_t queue);
+  void consume(std::uint32_t queue, Outcome = Outcome::done);
   void notify(const Region&, std::uint32_t node);
-  void refused(const Program&, Fault);
-  std::pair<GpuVa, std::uint64_t> word_of(const Fetched&, std::uint32_t gpu);
+  void refused(const Program&);
   Machine machine(const Program&) noexcept;
   Outcome execute_now(const Program&, const Fetched&);
   void arrow_from(Program&, std::uint32_t node);
@@ -220,7 +218,7 @@ class World {
   std::vector<std::uint32_t> free_flights_, flow_owner_;
   struct Pending {
     std::uint32_t queue{};
-    Fetched packet{};
+    Current packet{};
   };
   std::vector<Pending> pending_;  ///< releases that are on their way
   std::vector<std::uint32_t> free_pending_;
