@@ -130,8 +130,8 @@ std::vector<Program> queue_programs() {
                  .outcomes = {{"stands still", true, true}, {"goes on", true, true}}});
 
   all.push_back({.rule = "Q12",
-                 .name = "cond-exe-behind-fence",
-                 .question = "Does COND_EXE see what a copy before it wrote, if only a FENCE is between them?",
+                 .name = "cond-exec-behind-fence",
+                 .question = "Does COND_EXEC see what a copy before it wrote, if only a FENCE is between them?",
                  .setup =
                      [](World& w) {
                        w.store(kX, 1);
@@ -145,7 +145,7 @@ std::vector<Program> queue_programs() {
                  .outcomes = {{"executed", true, true}, {"skipped", false, false}}});
 
   all.push_back({.rule = "Q12",
-                 .name = "cond-exe-behind-barrier",
+                 .name = "cond-exec-behind-barrier",
                  .question = "And behind a full barrier?",
                  .setup =
                      [](World& w) {

@@ -6,7 +6,7 @@
 //   Trap{.context = event_id}                               interrupts the host, after a Fence to its mailbox
 //
 // Ordering: on a TRAP the kernel reads the event's mailbox word, and ignores the interrupt if that word is not set yet.
-// So a FENCE to the mailbox must come before the TRAP. COND_EXE may read its word before earlier packets have
+// So a FENCE to the mailbox must come before the TRAP. COND_EXEC may read its word before earlier packets have
 // completed. An indirect buffer is prefetched: it must be final before the doorbell is rung, and must not change until
 // a completion that follows the INDIRECT has been seen.
 // Errors: check(packet). SRBM_WRITE is privileged: on a user queue the engine refuses it. Plain values: any thread.
