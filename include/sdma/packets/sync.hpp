@@ -30,44 +30,29 @@ template <> inline constexpr auto layout<Fence> = packet(
     bits  <&Fence::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
     bits  <&Fence::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt());
 
-/// What an Atomic does with the word v, its operand s and its compare value c. Only add_rtn_64 is used in public sDMA code;
-/// the others follow from the caches' operation codes [inferred]. inc: v >= s ? 0 : v + 1; dec: v == 0 || v > s ? s : v - 1.
-enum class AtomicOp : std::uint8_t {
-  fcmpswap_rtn_32 = 0x01, fmin_rtn_32 = 0x02, fmax_rtn_32 = 0x03, swap_rtn_32 = 0x07, cmpswap_rtn_32 = 0x08,
-  fcmpswap_flush_denorm_rtn_32 = 0x09, fmin_flush_denorm_rtn_32 = 0x0a, fmax_flush_denorm_rtn_32 = 0x0b,
-  add_rtn_32 = 0x0f, sub_rtn_32 = 0x10, smin_rtn_32 = 0x11, umin_rtn_32 = 0x12, smax_rtn_32 = 0x13, umax_rtn_32 = 0x14,
-  and_rtn_32 = 0x15, or_rtn_32 = 0x16, xor_rtn_32 = 0x17, inc_rtn_32 = 0x18, dec_rtn_32 = 0x19, fcmpswap_rtn_64 = 0x21,
-  fmin_rtn_64 = 0x22, fmax_rtn_64 = 0x23, swap_rtn_64 = 0x27, cmpswap_rtn_64 = 0x28,
-  fcmpswap_flush_denorm_rtn_64 = 0x29, fmin_flush_denorm_rtn_64 = 0x2a, fmax_flush_denorm_rtn_64 = 0x2b,
-  add_rtn_64 = 0x2f, sub_rtn_64 = 0x30, smin_rtn_64 = 0x31, umin_rtn_64 = 0x32, smax_rtn_64 = 0x33, umax_rtn_64 = 0x34,
-  and_rtn_64 = 0x35, or_rtn_64 = 0x36, xor_rtn_64 = 0x37, inc_rtn_64 = 0x38, dec_rtn_64 = 0x39, fcmpswap_32 = 0x41,
-  fmin_32 = 0x42, fmax_32 = 0x43, swap_32 = 0x47, cmpswap_32 = 0x48, fcmpswap_flush_denorm_32 = 0x49,
-  fmin_flush_denorm_32 = 0x4a, fmax_flush_denorm_32 = 0x4b, add_32 = 0x4f, sub_32 = 0x50, smin_32 = 0x51,
-  umin_32 = 0x52, smax_32 = 0x53, umax_32 = 0x54, and_32 = 0x55, or_32 = 0x56, xor_32 = 0x57, inc_32 = 0x58,
-  dec_32 = 0x59, fcmpswap_64 = 0x61, fmin_64 = 0x62, fmax_64 = 0x63, swap_64 = 0x67, cmpswap_64 = 0x68,
-  fcmpswap_flush_denorm_64 = 0x69, fmin_flush_denorm_64 = 0x6a, fmax_flush_denorm_64 = 0x6b, add_64 = 0x6f,
-  sub_64 = 0x70, smin_64 = 0x71, umin_64 = 0x72, smax_64 = 0x73, umax_64 = 0x74, and_64 = 0x75, or_64 = 0x76,
-  xor_64 = 0x77, inc_64 = 0x78, dec_64 = 0x79,
-};
-template <> inline constexpr auto names<AtomicOp> = std::to_array<Name>({
-    {0x01, "fcmpswap_rtn_32"}, {0x02, "fmin_rtn_32"}, {0x03, "fmax_rtn_32"}, {0x07, "swap_rtn_32"},
-    {0x08, "cmpswap_rtn_32"}, {0x09, "fcmpswap_flush_denorm_rtn_32"}, {0x0a, "fmin_flush_denorm_rtn_32"},
-    {0x0b, "fmax_flush_denorm_rtn_32"}, {0x0f, "add_rtn_32"}, {0x10, "sub_rtn_32"}, {0x11, "smin_rtn_32"},
-    {0x12, "umin_rtn_32"}, {0x13, "smax_rtn_32"}, {0x14, "umax_rtn_32"}, {0x15, "and_rtn_32"}, {0x16, "or_rtn_32"},
-    {0x17, "xor_rtn_32"}, {0x18, "inc_rtn_32"}, {0x19, "dec_rtn_32"}, {0x21, "fcmpswap_rtn_64"}, {0x22, "fmin_rtn_64"},
-    {0x23, "fmax_rtn_64"}, {0x27, "swap_rtn_64"}, {0x28, "cmpswap_rtn_64"}, {0x29, "fcmpswap_flush_denorm_rtn_64"},
-    {0x2a, "fmin_flush_denorm_rtn_64"}, {0x2b, "fmax_flush_denorm_rtn_64"}, {0x2f, "add_rtn_64"}, {0x30, "sub_rtn_64"},
-    {0x31, "smin_rtn_64"}, {0x32, "umin_rtn_64"}, {0x33, "smax_rtn_64"}, {0x34, "umax_rtn_64"}, {0x35, "and_rtn_64"},
-    {0x36, "or_rtn_64"}, {0x37, "xor_rtn_64"}, {0x38, "inc_rtn_64"}, {0x39, "dec_rtn_64"}, {0x41, "fcmpswap_32"},
-    {0x42, "fmin_32"}, {0x43, "fmax_32"}, {0x47, "swap_32"}, {0x48, "cmpswap_32"}, {0x49, "fcmpswap_flush_denorm_32"},
-    {0x4a, "fmin_flush_denorm_32"}, {0x4b, "fmax_flush_denorm_32"}, {0x4f, "add_32"}, {0x50, "sub_32"},
-    {0x51, "smin_32"}, {0x52, "umin_32"}, {0x53, "smax_32"}, {0x54, "umax_32"}, {0x55, "and_32"}, {0x56, "or_32"},
-    {0x57, "xor_32"}, {0x58, "inc_32"}, {0x59, "dec_32"}, {0x61, "fcmpswap_64"}, {0x62, "fmin_64"}, {0x63, "fmax_64"},
-    {0x67, "swap_64"}, {0x68, "cmpswap_64"}, {0x69, "fcmpswap_flush_denorm_64"}, {0x6a, "fmin_flush_denorm_64"},
-    {0x6b, "fmax_flush_denorm_64"}, {0x6f, "add_64"}, {0x70, "sub_64"}, {0x71, "smin_64"}, {0x72, "umin_64"},
-    {0x73, "smax_64"}, {0x74, "umax_64"}, {0x75, "and_64"}, {0x76, "or_64"}, {0x77, "xor_64"}, {0x78, "inc_64"},
-    {0x79, "dec_64"},
-});
+// Every atomic operation, once: its code, and its name in C++ and in text. Each comes in the four forms that follow.
+#define SDMA_ATOMICS(X, form, offset)                                                                                \
+  X(0x01, fcmpswap, form, offset) X(0x02, fmin, form, offset) X(0x03, fmax, form, offset)                            \
+  X(0x07, swap, form, offset) X(0x08, cmpswap, form, offset) X(0x09, fcmpswap_flush_denorm, form, offset)            \
+  X(0x0a, fmin_flush_denorm, form, offset) X(0x0b, fmax_flush_denorm, form, offset)                                  \
+  X(0x0f, add, form, offset) X(0x10, sub, form, offset) X(0x11, smin, form, offset) X(0x12, umin, form, offset)      \
+  X(0x13, smax, form, offset) X(0x14, umax, form, offset) X(0x15, and, form, offset) X(0x16, or, form, offset)       \
+  X(0x17, xor, form, offset) X(0x18, inc, form, offset) X(0x19, dec, form, offset)
+#define SDMA_ATOMICS_IN_ALL_FORMS(X) \
+  SDMA_ATOMICS(X, _rtn_32, 0x00) SDMA_ATOMICS(X, _rtn_64, 0x20) SDMA_ATOMICS(X, _32, 0x40) SDMA_ATOMICS(X, _64, 0x60)
+#define SDMA_ENUMERATOR(code, name, form, offset) name##form = code + offset,
+#define SDMA_NAME(code, name, form, offset) Name{code + offset, #name #form},
+
+/// What an Atomic does with the word v, its operand s and its compare value c: add_rtn_64, cmpswap_32, ... Only add_rtn_64 is
+/// used in public sDMA code; the others follow from the caches' operation codes [inferred].
+/// inc: v >= s ? 0 : v + 1; dec: v == 0 || v > s ? s : v - 1.
+enum class AtomicOp : std::uint8_t { SDMA_ATOMICS_IN_ALL_FORMS(SDMA_ENUMERATOR) };
+template <> inline constexpr auto names<AtomicOp> = std::to_array<Name>({SDMA_ATOMICS_IN_ALL_FORMS(SDMA_NAME)});
+
+#undef SDMA_NAME
+#undef SDMA_ENUMERATOR
+#undef SDMA_ATOMICS_IN_ALL_FORMS
+#undef SDMA_ATOMICS
 
 /// Bytes of memory that the operation changes: 4 or 8.
 constexpr std::uint32_t width(AtomicOp op) noexcept {
