@@ -19,7 +19,7 @@
 //   bad_field         queue stops                       not documented
 //   overlap           queue stops                       not documented: the destination holds anything
 //   unsupported       queue stops                       works: software has no registers, no dirty bits, no endian swap
-//   poll_timeout      recorded; see PipelineOptions     an interrupt that the kernel prints at debug level
+//   poll_timeout      stops or goes on: PollTimeout     an interrupt that the kernel prints at debug level
 //   bad_ib            queue stops                       not documented
 //   bad_doorbell      queue stops                       an interrupt (byte enables), or wptr moves backwards, or nothing
 //   reset             never                             an exception event: all of the process's queues there are gone
