@@ -76,6 +76,21 @@ TEST_CASE("execution begins where rptr stands, and goes round the ring many time
   }
 }
 
+TEST_CASE("a queue whose window is full of what waits is not ready for more") {
+  Rig rig{{.ordering = Ordering::adversarial, .more = {.window = 1}}};
+  rig.at<std::uint64_t>(rig.a(0)) = 1;
+  rig.put(Atomic{.addr = rig.a(0), .op = AtomicOp::cmpswap_64, .value = 9, .compare = 5, .loop = true});
+  rig.put(Fence{.addr = rig.a(8), .value = 1});
+  CHECK(rig.run() == Progress::waiting);
+  CHECK(rig.pipeline->waits_for() == rig.a(0));
+  CHECK(!rig.pipeline->ready());
+  rig.at<std::uint64_t>(rig.a(0)) = 5;
+  CHECK(rig.pipeline->ready());
+  CHECK(rig.drain() == Progress::idle);
+  CHECK(rig.at<std::uint64_t>(rig.a(0)) == 9);
+  CHECK(rig.at(rig.a(8)) == 1);
+}
+
 TEST_CASE("a poll waits, names its word, and holds back all that is later") {
   for (auto ordering : kOrderings) {
     Rig rig{{.ordering = ordering}};
