@@ -3,13 +3,14 @@
 //   build/bench/bench-reproduce              the tables, as Markdown
 //   build/bench/bench-reproduce FOLDER       and all_gather.svg, all_to_all.svg there
 #include "collectives/plan.hpp"
+#include "sdma/core/file.hpp"
 #include "sdma/simulate/report.hpp"
 
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace sdma;
@@ -123,12 +124,6 @@ void shares(const MachineDescription& m) {
   std::printf("\nWorst share: %.1f points off.\n", worst);
 }
 
-bool save(const std::string& path, const std::string& text) {
-  std::ofstream out(path);
-  out << text;
-  return out.flush().good();
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -157,7 +152,8 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (save(folder + "/all_gather.svg", curves_svg(ag)) && save(folder + "/all_to_all.svg", curves_svg(aa))) return 0;
-  std::fprintf(stderr, "%s: %s\n", folder.c_str(), error ? error.message().c_str() : "cannot be written");
-  return 1;
+  for (const auto& [name, curves] : {std::pair{"/all_gather.svg", &ag}, {"/all_to_all.svg", &aa}})
+    if (const auto saved = save_file(folder + name, curves_svg(*curves)); !saved)
+      return std::fprintf(stderr, "%s\n", to_string(saved.error()).c_str()), 1;
+  return 0;
 }

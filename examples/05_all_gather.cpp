@@ -7,9 +7,10 @@
 // back, one atomic behind them, one doorbell for all of it ("b2b"): 7 copies, 1 completion, 1 doorbell a GPU.
 //
 //   05_all_gather [FILE] [--device soft|kfd] [--gpus N] [--order strict|rocr|adversarial] [--seed S] [--trace FILE] [--help]
+#include "sdma/core/number.hpp"
 #include "sdma/stream/text.hpp"
 #include "sdma/sync/recipes.hpp"
-#include "sdma/trace/write.hpp"
+#include "sdma/trace/form.hpp"
 #include "support.hpp"
 
 #include <algorithm>
@@ -37,8 +38,9 @@ constexpr char kUsage[] =
     "  --gpus N        1 to 8, default 8\n"
     "  --order MODE    of soft: strict, rocr or adversarial, how weakly ordered the engines are; default strict\n"
     "  --seed S        of rocr and adversarial, default 0\n"
-    "  --trace FILE    of soft: where the timeline goes, default trace.json (open it in ui.perfetto.dev); none: no "
-    "trace\n"
+    "  --trace FILE    of soft: where the timeline goes: .jsonl, .html, else for ui.perfetto.dev; default trace.json; "
+    "none: no\n"
+    "                  trace\n"
     "  --help          this text\n";
 
 [[noreturn]] void usage_error(const std::string& why) {
@@ -47,10 +49,9 @@ constexpr char kUsage[] =
 }
 
 std::uint64_t number(const std::string& option, const std::string& text) {
-  char* end = nullptr;
-  const auto v = std::strtoull(text.c_str(), &end, 0);
-  if (text.empty() || text[0] == '-' || *end) usage_error(option + ": '" + text + "' is no number");
-  return v;
+  const auto v = parse_count(text);
+  if (!v) usage_error(option + ": '" + text + "' is no number");
+  return *v;
 }
 
 Options parse(int argc, char** argv) {
@@ -179,9 +180,10 @@ int main(int argc, char** argv) {
   std::printf("%.3f ms, algbw %.2f GB/s, busbw %.2f GB/s%s\n", took.count() * 1e3, algbw, algbw * (n - 1) / n,
               soft ? ": of this machine's memory, not of an MI300X" : "");
   if (recorder) {
-    const auto saved = trace::save_perfetto(recorder->snapshot(), options.trace);
+    const auto saved = trace::save(recorder->snapshot(), options.trace);
     if (!saved) example::fail(to_string(saved.error()));
-    std::printf("timeline: %s (open it in ui.perfetto.dev)\n", options.trace.c_str());
+    const bool perfetto = trace::form_of(options.trace) == trace::Form::perfetto;
+    std::printf("timeline: %s%s\n", options.trace.c_str(), perfetto ? " (open it in ui.perfetto.dev)" : "");
   }
   return example::printed();
 }

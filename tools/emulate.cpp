@@ -1,6 +1,7 @@
 // sdma emulate: runs a program on a software KFD node.
 #include "input.hpp"
 #include "recording.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/engine/pipeline.hpp"
 #include "sdma/trace/lines.hpp"
 #include "verb.hpp"
@@ -155,7 +156,7 @@ int draw(const fs::path& picture) {
     if (!t) {
       report(t.error());
       code = kInput;
-    } else if (save_trace(*t, picture.string() + pid) != kOk) {
+    } else if (save_trace(*t, picture.string() + pid, trace::form_of(picture.string())) != kOk) {
       code = kInput;
     }
     fs::remove(file, e);
@@ -191,7 +192,7 @@ int run(const Options& o) {
     auto trace = fs::absolute(o.trace, e);
     if (!std::ofstream(trace))
       return complain("cannot write '" + trace.string() + "': " + std::strerror(errno)), kInput;
-    if (trace.extension() == ".json") {
+    if (trace::form_of(trace.string()) != trace::Form::jsonl) {
       picture = trace;
       trace += kRecorded;
       if (!std::ofstream(trace))
@@ -210,14 +211,10 @@ int run(const Options& o) {
 }
 
 std::string check_bytes(const std::string& text) {
-  const auto digits = text.find_first_not_of("0123456789");
-  const std::string unit = digits == std::string::npos ? "" : text.substr(digits);
-  const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
-  if (digits == 0 || text.empty() || shift < 0) return "'" + text + "' is no size; write 64G, 512M";
+  const auto n = parse_size(text);
+  if (!n) return "'" + text + "' is no size; write 64G, 512M";
   constexpr std::uint64_t kLeast = 1 << 20, kMost = std::uint64_t{1} << 40;
-  errno = 0;
-  const auto n = std::strtoull(text.c_str(), nullptr, 10);
-  return errno != 0 || n > kMost >> shift || n << shift < kLeast ? "'" + text + "' is not between 1M and 1024G" : "";
+  return *n < kLeast || *n > kMost ? "'" + text + "' is not between 1M and 1024G" : "";
 }
 
 /// The parser knows nothing of what it passes on.
@@ -254,10 +251,8 @@ void add_emulate(CLI::App& verb, Action& action) {
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
                        "how weakly engines order what the rules leave open; strict unless given");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "of --order=rocr and adversarial");
-  verb.add_option(
-          "--trace", o->trace,
-          "where to record queues, doorbells and packets: JSON Lines; to FILE.json a picture for ui.perfetto.dev")
-      ->type_name("FILE");
+  verb.add_option("--trace", o->trace, std::string(kTraceDoc) + "; the latter two when the program has ended")
+      ->type_name("PATH");
   verb.add_flag("--watch", o->watch, "show queues, doorbells and packets on stderr as they happen");
   add_choice<Doorbells>(
       verb, "--doorbells", o->doorbells,

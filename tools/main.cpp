@@ -1,13 +1,10 @@
 // The program `sdma`: a verb a file, a line in the table for each.
 #include "output.hpp"
+#include "sdma/core/descriptors.hpp"
 #include "sdma/core/version.hpp"
 #include "verb.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <new>
 
@@ -44,66 +41,41 @@ constexpr Verb kVerbs[] = {
 
 using Words = std::vector<std::string>;
 
-std::vector<std::string> names_of(const CLI::App& app) {
-  std::vector<std::string> all;
-  for (const auto* o : app.get_options()) {
-    for (const auto& name : o->get_lnames()) all.push_back("--" + name);
-    for (const auto& name : o->get_snames()) all.push_back("-" + name);
-  }
-  return all;
-}
-
-/// Is the word behind this one its value?
-bool takes_next(const CLI::App& app, const std::string& word) {
-  const auto* option = word.starts_with('-') && word != "-" ? app.get_option_no_throw(word) : nullptr;
-  return option && option->get_items_expected_min() > 0;
-}
-
-/// Is this word an option of the app, or a value, or a FILE? One that begins like an option and is none has been reported.
-bool known_word(const CLI::App& app, const std::string& program, const std::string& word) {
+/// "'sdma run' has no option '--sed'; did you mean '--seed'?"
+void no_such_option(const std::string& program, const CLI::App& app, const std::string& word) {
+  Words names;
+  for (const auto* o : app.get_options())
+    for (const auto& name : o->get_lnames()) names.push_back("--" + name);
   const bool is_long = word.starts_with("--");
-  if (!is_long && (word.size() < 2 || word[0] != '-' || std::isalpha(static_cast<unsigned char>(word[1])) == 0))
-    return true;
   const auto option = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
-  const auto known = names_of(app);
-  if (std::find(known.begin(), known.end(), option) == known.end()) {
-    complain("'" + program + "' has no option '" + option + "'" +
-                 (is_long ? did_you_mean(option, {known.begin(), known.end()}) : ""),
-             program + " --help lists them");
-    return false;
-  }
-  // The parser would take the next word for it.
-  if (word.ends_with('=') && word.size() == option.size() + 1)
-    return complain("'" + option + "=' has no value", program + " --help"), false;
-  return true;
+  complain("'" + program + "' has no option '" + option + "'" +
+               (is_long ? did_you_mean(option, {names.begin(), names.end()}) : ""),
+           program + " --help lists them");
 }
 
-/// Words that begin like options or verbs and are none, before the parser's less helpful words for them.
-bool known_words(const CLI::App& app, const Words& words) {
-  if (words.empty()) return true;
-  if (words[0].starts_with('-')) return known_word(app, "sdma", words[0]);
-  std::vector<std::string_view> names;
-  for (const auto& v : kVerbs) names.emplace_back(v.name);
-  if (std::find(names.begin(), names.end(), words[0]) == names.end()) {
-    complain("there is no verb '" + words[0] + "'" + did_you_mean(words[0], names), "sdma --help lists them");
-    return false;
+/// Did the parser meet a word that it explains less well? Then it has been reported: an option or a verb that is unknown, and
+/// "--name=", for which it takes the next word.
+bool misunderstood(const CLI::App& app, const Words& words) {
+  const auto is_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
+  if (const auto unknown = app.remaining(); !unknown.empty()) {
+    if (is_option(unknown[0])) return no_such_option("sdma", app, unknown[0]), true;
+    std::vector<std::string_view> names;
+    for (const auto& v : kVerbs) names.emplace_back(v.name);
+    complain("there is no verb '" + unknown[0] + "'" + did_you_mean(unknown[0], names), "sdma --help lists them");
+    return true;
   }
-  const auto& verb = *app.get_subcommand(words[0]);
-  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
-    // Behind its name a program's words are its own.
-    if (verb.get_prefix_command() && !words[i].starts_with('-')) break;
-    if (!known_word(verb, "sdma " + words[0], words[i])) return false;
-    if (takes_next(verb, words[i])) ++i;
+  for (const auto* verb : app.get_subcommands()) {
+    const auto program = "sdma " + verb->get_name();
+    const auto rest = verb->remaining();
+    // From its name on a program's words are its own.
+    const auto own = words.size() - (verb->get_prefix_command() ? rest.size() : 0);
+    for (std::size_t i = 1; i < own && words[i] != "--"; ++i)
+      if (words[i].starts_with("--") && words[i].ends_with('=') &&
+          verb->get_option_no_throw(words[i].substr(0, words[i].size() - 1)))
+        return complain("'" + words[i] + "' has no value", program + " --help"), true;
+    if (!rest.empty() && is_option(rest[0])) return no_such_option(program, *verb, rest[0]), true;
   }
-  return true;
-}
-
-/// A value that is there and empty is no value: nothing has such a name.
-bool no_empty_value(const CLI::App& verb) {
-  for (const auto* o : verb.get_options())
-    for (const auto& value : o->results())
-      if (value.empty()) return complain(o->get_name() + " is empty", "sdma " + verb.get_name() + " --help"), false;
-  return true;
+  return false;
 }
 
 /// The parser's words, but for those that only it understands.
@@ -139,8 +111,9 @@ int run(int argc, char** argv) {
     v.add(*verb, *mine);
     verb->footer("Exit codes: " + std::string(v.codes) + ".\n" + verb->get_footer());
     verb->final_callback([mine, &action] { action = *mine; });
+    for (auto* o : verb->get_options())
+      o->check([](const std::string& value) { return value.empty() ? "its value is empty" : ""; });
   }
-  if (!known_words(app, {argv + (argc > 0), argv + argc})) return kUsage;
   if (argc < 2) return complain("which verb?", "sdma --help lists them"), kUsage;
   std::vector<const char*> words(argv, argv + argc);
   if (words[1] == std::string_view("emulate")) {
@@ -153,21 +126,14 @@ int run(int argc, char** argv) {
     return print(app.version() + "\n");
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return print(app.help());
+    if (misunderstood(app, {words.begin() + 1, words.end()})) return kUsage;
     complain(plainly(e.what()),
              std::string("sdma ") + (argv[1][0] == '-' ? "" : argv[1] + std::string(" ")) + "--help");
     return kUsage;
   }
+  if (misunderstood(app, {words.begin() + 1, words.end()})) return kUsage;
   if (!action) return complain("which verb?", "sdma --help lists them"), kUsage;
-  for (const auto* verb : app.get_subcommands())
-    if (!no_empty_value(*verb)) return kUsage;
   return action();
-}
-
-/// A descriptor of these three that was closed would be given to the next file that is opened, and messages would be written
-/// to it. Now it is one that refuses what it was closed for.
-void keep_three_open() {
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 }  // namespace
@@ -176,7 +142,7 @@ void keep_three_open() {
 int main(int argc, char** argv) {
   // A reader that has gone is an error of write(), so that it ends the program by its own code.
   std::signal(SIGPIPE, SIG_IGN);
-  sdma::tool::keep_three_open();
+  sdma::keep_standard_descriptors();
   try {
     return sdma::tool::run(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -6,9 +6,9 @@
 
 namespace sdma::tool {
 
-int save_trace(const trace::Trace& t, const std::string& path) {
+int save_trace(const trace::Trace& t, const std::string& path, trace::Form form) {
   Output out{path};
-  out.text() = path.ends_with(".jsonl") ? trace::to_json_lines(t) : trace::to_perfetto(t);
+  out.text() = trace::to_string(t, form, path);
   return out.close() ? kOk : out.exit_code();
 }
 

@@ -1,7 +1,5 @@
 #include "report.hpp"
 
-#include "core/nearest.hpp"
-
 #include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
@@ -42,19 +40,6 @@ void report(const Diagnostic& d) {
 
 void complain(const std::string& message, const std::string& hint) {
   report({.where = "sdma", .message = message, .hint = hint});
-}
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
-  detail::Nearest nearest{word};
-  std::string_view longer;
-  std::size_t begin_so = 0;
-  for (const auto k : known) {
-    nearest.offer(k);
-    if (!word.empty() && k.starts_with(word)) longer = k, ++begin_so;
-  }
-  // The beginning of one word, and of no other, means that one, however much of it is missing.
-  const auto meant = begin_so == 1 ? longer : nearest.best();
-  return meant.empty() ? "" : "; did you mean '" + std::string(meant) + "'?";
 }
 
 }  // namespace sdma::tool

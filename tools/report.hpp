@@ -4,15 +4,11 @@
 #include "sdma/core/diagnostic.hpp"
 
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace sdma::tool {
 
 void report(const Diagnostic&);
 /// "sdma: error: message", and the hint.
 void complain(const std::string& message, const std::string& hint = "");
-/// "; did you mean 'x'?" or "".
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
 
 }  // namespace sdma::tool

@@ -10,7 +10,6 @@
 #include "sdma/schedule/timestamps.hpp"
 #include "verb.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 
@@ -20,13 +19,12 @@ namespace {
 using namespace std::chrono_literals;
 
 enum class Kind { soft, kfd };
-constexpr std::uint32_t kMostGpu = 63;
 
 struct Options {
   std::vector<std::string> paths;
   ParseOptions parse;
   Kind device = Kind::soft;
-  std::vector<std::uint32_t> gpus;
+  std::vector<GpuId> gpus;
   std::optional<Ordering> order;
   std::uint64_t seed = 0;
   std::chrono::nanoseconds timeout = 10s;
@@ -56,7 +54,7 @@ class Job {
     const int code = run(order, recorder ? &*recorder : nullptr);
     // What happened is shown of a run that failed, too; not of one that never began.
     if (!recorder || (code != kOk && elapsed_ == elapsed_.zero())) return code;
-    const int saved = save_trace(recorder->snapshot(), options_.trace);
+    const int saved = save_trace(recorder->snapshot(), options_.trace, trace::form_of(options_.trace));
     return code != kOk ? code : saved;
   }
   std::chrono::nanoseconds elapsed() const noexcept { return elapsed_; }
@@ -65,12 +63,10 @@ class Job {
   int run(Ordering order, trace::Recorder* recorder) {
     auto device = open(options_, order, recorder);
     if (!device) return say(device.error()), kInput;
-    BindOptions where;
-    for (const auto g : options_.gpus) where.gpus.push_back(GpuId{g});
     // A driver's engines record nothing by themselves.
     std::optional<TimedSchedule> timed;
     if (recorder && options_.device == Kind::kfd) timed = with_timestamps(schedule_);
-    auto bound = bind(timed ? timed->schedule : schedule_, **device, where);
+    auto bound = bind(timed ? timed->schedule : schedule_, **device, {.gpus = options_.gpus});
     if (!bound) {
       for (const auto& e : bound.error()) say(e);
       return kFindings;
@@ -256,13 +252,9 @@ int run(const Options& o) {
 void add_timeout(CLI::App& verb, std::chrono::nanoseconds& to) {
   const auto parse = [&to](const CLI::results_t& given) {
     const auto& text = given.back();
-    std::int64_t n = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    const std::string_view unit(end, text.data() + text.size());
-    const std::int64_t ns = unit == "s" ? 1'000'000'000 : unit == "ms" ? 1'000'000 : unit == "us" ? 1000 : 0;
-    if (error != std::errc{} || ns == 0 || n < 1 || n > 1'000'000)
-      throw CLI::ValidationError("--timeout", "'" + text + "' is no time: write 10s, 250ms or 50us");
-    to = std::chrono::nanoseconds(n * ns);
+    const auto time = parse_time(text);
+    if (!time) throw CLI::ValidationError("--timeout", "'" + text + "' is no time: write 10s, 250ms or 50us");
+    to = *time;
     return true;
   };
   verb.add_option("--timeout", parse, "how long a run may take, 10s unless given")->type_name("TIME");
@@ -277,19 +269,14 @@ void add_run(CLI::App& verb, Action& action) {
   add_choice<Kind>(verb, "--device", o->device, {{"soft", Kind::soft}, {"kfd", Kind::kfd}},
                    "where: a node in software, the default, or that of the kernel driver");
   const auto gpus = [o](const CLI::results_t& given) {
-    for (const auto& g : given) {
-      const auto n = whole_number(g);
-      if (!n || *n > kMostGpu) throw CLI::ValidationError("--gpus", "'" + g + "' is no number of a GPU: write 2,3");
-      o->gpus.push_back(static_cast<std::uint32_t>(*n));
-    }
-    return true;
+    auto all = parse_gpus(given.back());
+    if (!all)
+      throw CLI::ValidationError(
+          "--gpus", "'" + given.back() + "' is no choice of GPUs: write 8 for the first 8, 2,5 for these two");
+    return o->gpus = std::move(*all), true;
   };
-  verb.add_option("--gpus", gpus, "the node's GPU for each of the schedule's: 2,3; else the same numbers")
-      ->delimiter(',')
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name("N,N..");
+  verb.add_option("--gpus", gpus, "the node's GPU for each of the schedule's: 5,2; or the first N, as unless given")
+      ->type_name("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   add_choice<Ordering>(verb, "--order", *order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
@@ -298,9 +285,7 @@ void add_run(CLI::App& verb, Action& action) {
   add_timeout(verb, o->timeout);
   add_pairs(verb, "--input", "NAME=PATH", o->inputs, "a buffer's first contents: a file's bytes; several times");
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; several times");
-  verb.add_option("--trace", o->trace,
-                  "write what happened when: .jsonl, else for ui.perfetto.dev; of --device=kfd the last round, "
-                  "by TIMESTAMPs")
+  verb.add_option("--trace", o->trace, std::string(kTraceDoc) + "; of --device=kfd the last round, by TIMESTAMPs")
       ->type_name("PATH");
   verb.add_flag("--test", o->test, "run each file in all orderings, a line a file");
   verb.footer(

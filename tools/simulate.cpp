@@ -3,13 +3,13 @@
 #include "output.hpp"
 #include "recording.hpp"
 #include "schedule_file.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/simulate/report.hpp"
 #include "verb.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -39,15 +39,6 @@ struct Sweep {
   std::vector<std::uint64_t> values{};
 };
 
-std::optional<std::uint64_t> size_of(std::string_view text) {
-  std::uint64_t n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  const int shift = unit == "" ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
-  if (error != std::errc{} || shift < 0 || n == 0 || n > (~std::uint64_t{} >> 1 >> shift)) return {};
-  return n << shift;
-}
-
 /// Or what is wrong with it.
 std::variant<Sweep, std::string> sweep_of(const std::string& text) {
   const auto equal = text.find('='), dots = text.find("..");
@@ -58,9 +49,9 @@ std::variant<Sweep, std::string> sweep_of(const std::string& text) {
     last.resize(star);
   }
   const auto first = text.substr(equal + 1, dots - equal - 1);
-  const auto from = size_of(first), to = size_of(last), factor = size_of(step);
+  const auto from = parse_size(first), to = parse_size(last), factor = parse_size(step);
   for (const auto& [size, word] : {std::pair{from, first}, {to, last}, {factor, step}})
-    if (!size) return "'" + word + "' is no size";
+    if (!size || *size == 0) return "'" + word + "' is no size";
   if (*factor < 2) return "'*" + step + "' goes no further";
   if (*from > *to) return first + " is more than " + last;
   Sweep s{.name = text.substr(0, equal)};
@@ -68,13 +59,6 @@ std::variant<Sweep, std::string> sweep_of(const std::string& text) {
     s.values.push_back(v);
     if (v > *to / *factor) return s;
   }
-}
-
-std::string size_text(std::uint64_t v) {
-  const char* const units[] = {"", "K", "M", "G"};
-  std::size_t unit = 0;
-  while (unit < 3 && v >= 1024 && v % 1024 == 0) v /= 1024, ++unit;
-  return std::to_string(v) + units[unit];
 }
 
 std::optional<MachineDescription> machine_of(const Options& o) {
@@ -149,7 +133,7 @@ int one(const Options& o, const MachineDescription& m) {
   if (recorder) {
     const auto t = recorder->snapshot();
     if (!o.trace.empty())
-      if (const auto code = save_trace(t, o.trace); code != kOk) return code;
+      if (const auto code = save_trace(t, o.trace, trace::form_of(o.trace)); code != kOk) return code;
     if (!o.plot.empty())
       if (const auto code = write(o.plot, timeline_svg(t, {.title = title(path, *r)})); code != kOk) return code;
   }
@@ -271,7 +255,7 @@ void add_simulate(CLI::App& verb, Action& action) {
   add_choice<Format>(verb, "--format", o->format, {{"table", Format::table}, {"json", Format::json}},
                      "of the report; table unless given");
   add_json(verb, [o] { o->format = Format::json; });
-  verb.add_option("--trace", o->trace, "write what happened when: .jsonl, else for ui.perfetto.dev")->type_name("PATH");
+  verb.add_option("--trace", o->trace, kTraceDoc)->type_name("PATH");
   verb.add_option("--plot", o->plot, "draw it as SVG: the timeline, or with --sweep the speed-ups")->type_name("PATH");
   verb.add_flag("--contents", o->contents, "move the bytes too, and check the expectations");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "of random contents, with --contents");

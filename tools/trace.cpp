@@ -1,5 +1,6 @@
 // sdma trace: what was recorded, as a picture, as its lines, as text; or what is being recorded, as it happens.
 #include "output.hpp"
+#include "sdma/trace/form.hpp"
 #include "sdma/trace/lines.hpp"
 #include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
@@ -15,21 +16,17 @@
 namespace sdma::tool {
 namespace {
 
-enum class Format { perfetto, html, jsonl, text };
+using trace::Form;
 
 struct Options {
   std::vector<std::string> inputs{};
   std::string output = "-";
-  std::optional<Format> format{};
+  std::optional<Form> format{};
   bool follow = false;
 
   std::string input() const { return inputs.empty() ? "-" : inputs.front(); }
   /// What was asked for, or what the output's name means.
-  Format chosen() const {
-    if (format) return *format;
-    const std::string_view name = output;
-    return name.ends_with(".html") ? Format::html : name.ends_with(".jsonl") ? Format::jsonl : Format::perfetto;
-  }
+  Form chosen() const { return format.value_or(trace::form_of(output)); }
 };
 
 std::string name_of(const std::string& input) { return input == "-" ? "standard input" : input; }
@@ -109,23 +106,21 @@ int run(const Options& o) {
             .hint = "a page shows two side by side"});
     return kUsage;
   }
-  if (o.inputs.size() > 1 && (o.follow || o.chosen() != Format::html)) {
+  if (o.inputs.size() > 1 && (o.follow || o.chosen() != Form::html)) {
     report({.where = o.inputs[1],
             .message = "only a page shows two traces side by side",
             .hint = o.follow ? "give one FILE" : "add --format=html, or give one FILE"});
     return kUsage;
   }
-  if (o.follow && o.format.value_or(Format::text) != Format::text)
+  if (o.follow && o.format.value_or(Form::text) != Form::text)
     return complain("--follow shows text, and nothing else", "leave --format out"), kUsage;
   if (overwrites({{"-o", o.output}}, o.inputs.empty() ? std::vector{o.input()} : o.inputs)) return kUsage;
   if (o.follow) return follow(o);
-  if (o.chosen() == Format::html) return page(o);
+  if (o.chosen() == Form::html) return page(o);
   const auto t = trace::load_json_lines(o.input());
   if (!t) return report(t.error()), kInput;
   Output out{o.output};
-  out.text() = o.chosen() == Format::perfetto ? trace::to_perfetto(*t)
-               : o.chosen() == Format::jsonl  ? trace::to_json_lines(*t)
-                                              : trace::to_text(*t);
+  out.text() = trace::to_string(*t, o.chosen());
   if (!out.close()) return out.exit_code();
   return t->lost == 0 ? kOk : tell_lost(o.input(), t->lost);
 }
@@ -135,9 +130,9 @@ int run(const Options& o) {
 void add_trace(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.add_option("FILE", o->inputs, "a trace as JSON Lines, or two for a page; - is standard input")->type_name("");
-  add_choice<std::optional<Format>>(
+  add_choice<std::optional<Form>>(
       verb, "--format", o->format,
-      {{"perfetto", Format::perfetto}, {"html", Format::html}, {"jsonl", Format::jsonl}, {"text", Format::text}},
+      {{"perfetto", Form::perfetto}, {"html", Form::html}, {"jsonl", Form::jsonl}, {"text", Form::text}},
       "for ui.perfetto.dev, the default; a page, the default for -o NAME.html; its lines, checked and written anew, "
       "the "
       "default for -o NAME.jsonl; text");

@@ -5,10 +5,11 @@
 //
 // Exit codes are one set for all verbs.
 #include "report.hpp"
+#include "sdma/core/nearest.hpp"
+#include "sdma/core/number.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -44,6 +45,9 @@ void add_topology(CLI::App&, Action&);
 void add_trace(CLI::App&, Action&);
 void add_emulate(CLI::App&, Action&);
 
+/// Of --trace, wherever it is: the file's name says the form.
+inline constexpr const char* kTraceDoc = "write what happened when: .jsonl, .html, else for ui.perfetto.dev";
+
 /// What stands for "--" in front of a program's words: the parser keeps that for itself, and would read "[a]" as a list.
 inline constexpr const char* kProgramFollows = "\x01--";
 
@@ -68,20 +72,12 @@ inline void add_json(CLI::App& app, std::function<void()> choose) {
   app.add_flag_callback("--json", std::move(choose), "short for --format=json");
 }
 
-/// A number without a unit, from `least` to `most`, as "20" or "0x14": what is another is an error, and none is cut to fit.
-inline std::optional<std::uint64_t> whole_number(std::string_view text) {
-  const bool hex = text.starts_with("0x");
-  std::uint64_t n = 0;
-  const auto* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data() + (hex ? 2 : 0), last, n, hex ? 16 : 10);
-  if (error != std::errc{} || end != last) return {};
-  return n;
-}
+/// A number without a unit, from `least` to `most`: what is another is an error, and none is cut to fit.
 template <class T>
 CLI::Option* add_count(CLI::App& app, const std::string& name, T& value, std::uint64_t least, std::uint64_t most,
                        const std::string& doc) {
   const auto parse = [&value, name, least, most](const CLI::results_t& given) {
-    const auto n = whole_number(given.back());
+    const auto n = parse_count(given.back());
     if (!n || *n < least || *n > most)
       throw CLI::ValidationError(
           name, "'" + given.back() + "' is no number from " + std::to_string(least) + " to " + std::to_string(most));

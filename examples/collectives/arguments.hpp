@@ -7,7 +7,7 @@
 //   a.done();                                       // what is left over is an error
 //
 // Ends the program: with the usage for --help, with exit code 2 for what it does not understand. One thread.
-#include "options.hpp"
+#include "sdma/core/number.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -41,7 +41,7 @@ class Arguments {
                      std::uint64_t most = std::uint64_t{1} << 40) {
     const auto text = word(name, "");
     if (text.empty()) return otherwise;
-    const auto v = size_of(text);
+    const auto v = sdma::parse_size(text);
     if (!v || *v < least || *v > most)
       fail(name + ": '" + text + "' is no number from " + std::to_string(least) + " to " + std::to_string(most));
     return *v;

@@ -14,7 +14,10 @@
 #include "../support.hpp"
 #include "arguments.hpp"
 #include "median.hpp"
+#include "sdma/core/file.hpp"
 #include "sdma/sync/recipes.hpp"
+
+#include <fmt/format.h>
 
 #include <array>
 
@@ -147,9 +150,12 @@ int main(int argc, char** argv) {
               bench.engine().value, dst.value, bench.overhead_ns());
   std::printf("%12s %10s %9s %9s %9s %9s   %s\n", "bytes", "total us", "control", "schedule", "copy", "sync",
               "in % of the sum");
-  std::FILE* file = csv.empty() ? nullptr : std::fopen(csv.c_str(), "w");
-  if (!csv.empty() && !file) fail(csv + ": cannot be written");
-  if (file) std::fputs("bytes,control_us,schedule_us,copy_us,sync_us\n", file);
+  FileWriter file{csv, FileWriter::Kind::live};
+  const auto write_row = [&](const std::string& row) {
+    if (csv.empty()) return;
+    if (const auto written = file.write(row); !written) fail(to_string(written.error()));
+  };
+  write_row("bytes,control_us,schedule_us,copy_us,sync_us\n");
   for (auto bytes = begin; bytes <= end; bytes *= factor) {
     std::array<std::vector<double>, 4> all;
     for (std::uint64_t i = 0; i < warm + rounds; ++i) {
@@ -162,10 +168,9 @@ int main(int argc, char** argv) {
     std::printf("%12lu %10.2f %9.2f %9.2f %9.2f %9.2f   %3.0f %3.0f %3.0f %3.0f\n", static_cast<unsigned long>(bytes),
                 m.total(), m.control, m.schedule, m.copy, m.sync, part(m.control), part(m.schedule), part(m.copy),
                 part(m.sync));
-    if (file)
-      std::fprintf(file, "%lu,%.3f,%.3f,%.3f,%.3f\n", static_cast<unsigned long>(bytes), m.control, m.schedule, m.copy,
-                   m.sync);
+    write_row(fmt::format("{},{:.3f},{:.3f},{:.3f},{:.3f}\n", bytes, m.control, m.schedule, m.copy, m.sync));
   }
-  if (file && std::fclose(file) != 0) fail(csv + ": cannot be written");
+  if (!csv.empty())
+    if (const auto closed = file.close(); !closed) fail(to_string(closed.error()));
   return example::printed();
 }

@@ -96,13 +96,11 @@ struct Options {
 };
 
 /// Sets the option of this name from text: ("bytes", "64K"), ("engines", "2,3"), ("prelaunch", "per_group"), ("in_place", "yes").
-/// The names are those above. What is wrong with it, "" if nothing is.
-std::string set(Options&, std::string_view name, std::string_view value);
-/// A size: digits, and one of K, M, G (powers of 1024) behind them.
-std::optional<std::uint64_t> size_of(std::string_view) noexcept;
+/// The names are those above, numbers as sdma/core/number.hpp reads them. What is wrong with it, "" if nothing is.
+[[nodiscard]] std::string set(Options&, std::string_view name, std::string_view value);
 
 /// What contradicts itself; nothing if the options can be planned.
-std::optional<sdma::Diagnostic> refusal(const Options&);
+[[nodiscard]] std::optional<sdma::Diagnostic> refusal(const Options&);
 
 /// A range of the collective's bytes.
 struct Part {

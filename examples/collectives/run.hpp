@@ -34,7 +34,7 @@
 namespace collectives {
 
 /// What a check has found.
-struct Check {
+struct [[nodiscard]] Check {
   std::uint64_t wrong{};  ///< bytes
   std::string first{};    ///< the first of them: "gpu3.buf[64K] is 0xdb (poison), not 0x07: part 2 of gpu2's"
   explicit operator bool() const noexcept { return wrong == 0; }

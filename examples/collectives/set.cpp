@@ -1,7 +1,7 @@
 #include "options.hpp"
+#include "sdma/core/number.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 namespace collectives {
@@ -12,7 +12,7 @@ template <class E> bool to(E& field, std::optional<E> v) {
   return v.has_value();
 }
 template <std::integral N> bool to(N& field, std::string_view text) {
-  const auto v = size_of(text);
+  const auto v = sdma::parse_size(text);
   if (!v || *v > std::numeric_limits<N>::max()) return false;
   field = static_cast<N>(*v);
   return true;
@@ -32,18 +32,6 @@ template <class N> bool to(std::vector<N>& field, std::string_view text) {
 }
 
 }  // namespace
-
-std::optional<std::uint64_t> size_of(std::string_view s) noexcept {
-  unsigned shift = 0;
-  if (!s.empty() && s.find_first_of("KMG") == s.size() - 1) {
-    shift = s.back() == 'K' ? 10 : s.back() == 'M' ? 20 : 30;
-    s.remove_suffix(1);
-  }
-  std::uint64_t v = 0;
-  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (error != std::errc{} || end != s.data() + s.size() || v > ~std::uint64_t{} >> shift) return {};
-  return v << shift;
-}
 
 std::string set(Options& o, std::string_view name, std::string_view v) {
   const auto expect = [&](bool good, std::string_view what) {

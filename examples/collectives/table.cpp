@@ -1,5 +1,6 @@
 #include "table.hpp"
 
+#include "sdma/core/number.hpp"
 #include "variants_text.hpp"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ std::vector<std::string_view> words(std::string_view line) {
 }
 
 /// "max" too.
-std::optional<std::uint64_t> number(std::string_view s) { return s == "max" ? ~std::uint64_t{} : size_of(s); }
+std::optional<std::uint64_t> number(std::string_view s) { return s == "max" ? ~std::uint64_t{} : sdma::parse_size(s); }
 
 /// Why this line is no row; "" if it is.
 std::string parse_row(const std::vector<std::string_view>& w, TableRow& row) {

@@ -1,8 +1,9 @@
 #include "options.hpp"
 
+#include "sdma/core/number.hpp"
+
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
@@ -14,13 +15,9 @@ void refuse(const char* variable, std::string_view value) {
 }
 
 bool number(std::string_view text, std::uint64_t& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc()) return false;
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
-  if (shift < 0 || out << shift >> shift != out) return false;
-  out <<= shift;
-  return true;
+  const auto n = parse_size(text);
+  if (n) out = *n;
+  return n.has_value();
 }
 
 /// Calls `take` with the value of a variable that is set; `take` says whether it understood.

@@ -1,8 +1,9 @@
 #include "sdma/queue/dump.hpp"
 
+#include "sdma/core/file.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -66,7 +67,7 @@ Result<Header, Diagnostic> header(std::span<const std::byte> in, std::string_vie
 
 class File {
  public:
-  File(const char* path, int flags) noexcept : fd_(::open(path, flags | O_CLOEXEC, 0666)) {}
+  explicit File(const char* path) noexcept : fd_(::open(path, O_RDONLY | O_CLOEXEC)) {}
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File() {
@@ -74,14 +75,6 @@ class File {
   }
   explicit operator bool() const noexcept { return fd_ >= 0; }
 
-  bool write(std::span<const std::byte> b) noexcept {
-    while (!b.empty()) {
-      const auto n = ::write(fd_, b.data(), b.size());
-      if (n < 0 && errno != EINTR) return false;
-      if (n > 0) b = b.subspan(static_cast<std::size_t>(n));
-    }
-    return true;
-  }
   /// Reads up to `more` bytes; fewer if the file ends. On an error, returns false with errno set.
   bool read(std::vector<std::byte>& out, std::size_t more) {
     constexpr std::size_t kStep = std::size_t{1} << 20;
@@ -96,8 +89,6 @@ class File {
     }
     return true;
   }
-  bool sync() noexcept { return ::fsync(fd_) == 0; }
-  bool close() noexcept { return ::close(std::exchange(fd_, -1)) == 0; }
 
  private:
   int fd_;
@@ -186,28 +177,13 @@ Result<void, Diagnostic> save(const RingDump& d, const std::string& path) {
                       .where = path,
                       .message = fmt::format("a ring of {} dwords; {} at most", d.dwords.size(), kMaxDumpDwords)};
   const auto bytes = to_bytes(d);
-  struct stat there {};
-  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    File f(path.c_str(), O_WRONLY);
-    if (!f) return failed(path, "cannot be opened for writing");
-    if (!f.write(bytes) || !f.close()) return failed(path, "cannot be written");
-    return {};
-  }
-  const auto beside = fmt::format("{}.{}.new", path, ::getpid());
-  File f(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC);
-  if (!f) return failed(beside, "cannot be made");
-  const auto give_up = [&](std::string_view what) {
-    auto error = failed(path, what);
-    ::unlink(beside.c_str());
-    return error;
-  };
-  if (!f.write(bytes) || !f.sync() || !f.close()) return give_up("cannot be written");
-  if (::rename(beside.c_str(), path.c_str()) != 0) return give_up("cannot be replaced");
-  return {};
+  auto saved = save_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!saved) saved.error().rule = "dump";
+  return saved;
 }
 
 Result<RingDump, Diagnostic> load_dump(const std::string& path) {
-  File f(path.c_str(), O_RDONLY);
+  File f(path.c_str());
   if (!f) return failed(path, "cannot be opened");
   std::vector<std::byte> bytes;
   if (!f.read(bytes, Header::kBytes)) return failed(path, "cannot be read");

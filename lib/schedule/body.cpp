@@ -1,8 +1,8 @@
 // What the queues and the host threads of a schedule do.
-#include "../core/nearest.hpp"
 #include "extent.hpp"
 #include "link.hpp"
 #include "parser.hpp"
+#include "sdma/core/nearest.hpp"
 
 namespace sdma {
 inline namespace v0 {

@@ -1,8 +1,8 @@
 // What a schedule declares, and what it expects.
-#include "../core/nearest.hpp"
 #include "extent.hpp"
 #include "link.hpp"
 #include "parser.hpp"
+#include "sdma/core/nearest.hpp"
 
 #include <bit>
 

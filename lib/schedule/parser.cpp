@@ -1,6 +1,6 @@
 #include "parser.hpp"
 
-#include "../core/nearest.hpp"
+#include "sdma/core/nearest.hpp"
 
 #include <algorithm>
 

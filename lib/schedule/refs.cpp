@@ -1,7 +1,7 @@
 // Names with their places, and the numbers behind them.
-#include "../core/nearest.hpp"
 #include "extent.hpp"
 #include "parser.hpp"
+#include "sdma/core/nearest.hpp"
 
 #include <charconv>
 

@@ -1,6 +1,6 @@
 #include "sdma/simulate/machine.hpp"
 
-#include "../core/nearest.hpp"
+#include "sdma/core/nearest.hpp"
 
 #include <fmt/format.h>
 
@@ -117,7 +117,7 @@ class Loader {
     for (const auto& [key, value] : j.items()) {
       const auto i = cost_named(key);
       if (i == kCosts) {
-        detail::Nearest n{key};
+        Nearest n{key};
         for (const auto& e : kEntries) n.offer(e.name);
         return complain("parameters", "\"" + key + "\" is none",
                         n.best().empty() ? "sdma simulate --show-machine lists them"

@@ -1,6 +1,8 @@
 // What a simulation was spent on: the way back along what everything waited for.
 #include "world.hpp"
 
+#include "sdma/core/number.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,15 +17,6 @@ std::string_view name(Phase p) noexcept {
 }
 
 namespace detail {
-
-namespace {
-std::string size_text(std::uint64_t bytes) {
-  constexpr std::string_view kUnits[] = {"", "K", "M", "G"};
-  std::size_t unit = 0;
-  while (unit < 3 && bytes >= 1024 && bytes % 1024 == 0) bytes /= 1024, ++unit;
-  return fmt::format("{}{}", bytes, kUnits[unit]);
-}
-}  // namespace
 
 std::string World::what(const Node& n) const {
   const auto queue = n.queue < programs_.size() ? programs_[n.queue].name : "";

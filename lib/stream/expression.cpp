@@ -1,6 +1,6 @@
 #include "expression.hpp"
 
-#include "../core/nearest.hpp"
+#include "sdma/core/nearest.hpp"
 
 #include <utility>
 

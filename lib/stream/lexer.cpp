@@ -1,6 +1,6 @@
 #include "lexer.hpp"
 
-#include <charconv>
+#include "sdma/core/number.hpp"
 
 namespace sdma {
 inline namespace v0 {
@@ -9,23 +9,6 @@ namespace {
 
 constexpr std::string_view kLongSymbols[] = {"..", "|=", "==", "!=", "<=", ">="};
 constexpr std::string_view kSymbols = "=+-*/%()[].,<>";
-
-/// Parses all of `s` as INT [ K | M | G ] or HEX, in 64 bits.
-bool parse(std::string_view s, std::uint64_t& value) noexcept {
-  int base = 10, shift = 0;
-  if (s.starts_with("0x")) {
-    s.remove_prefix(2);
-    base = 16;
-  } else if (s.ends_with('K') || s.ends_with('M') || s.ends_with('G')) {
-    shift = s.back() == 'K' ? 10 : s.back() == 'M' ? 20 : 30;
-    s.remove_suffix(1);
-  }
-  if (s.empty()) return false;
-  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value, base);
-  if (error != std::errc{} || end != s.data() + s.size() || value > ~std::uint64_t{} >> shift) return false;
-  value <<= shift;
-  return true;
-}
 
 }  // namespace
 
@@ -80,7 +63,8 @@ Token Lexer::scan() noexcept {
 Token Lexer::scan_number(std::size_t begin) noexcept {
   while (at_ < text_.size() && (is_digit(text_[at_]) || is_letter(text_[at_]))) ++at_;
   Token t{.kind = Token::number, .text = text_.substr(begin, at_ - begin)};
-  if (!parse(t.text, t.value)) t.kind = Token::bad_number;
+  if (const auto value = parse_size(t.text)) t.value = *value;
+  else t.kind = Token::bad_number;
   return t;
 }
 

@@ -1,7 +1,7 @@
 #include "packet_line.hpp"
 
-#include "../core/nearest.hpp"
 #include "print.hpp"
+#include "sdma/core/nearest.hpp"
 
 #include <algorithm>
 #include <charconv>

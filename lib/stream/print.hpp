@@ -4,6 +4,7 @@
 //   char buffer[kNumber]; char* end = put_hex(buffer, 0x7f00);        "0x7f00"
 //
 // Each function writes at most kNumber characters at `p` and returns a pointer past the last. No allocation, no error.
+#include "sdma/core/number.hpp"
 #include "sdma/packets/info.hpp"
 
 #include <array>
@@ -65,10 +66,9 @@ inline char* put_hex(char* p, std::uint64_t v) noexcept {
 
 /// With the largest of K, M, G that divides it.
 inline char* put_bytes(char* p, std::uint64_t v) noexcept {
-  const int zeros = v == 0 ? 0 : std::countr_zero(v);
-  const int unit = zeros >= 30 ? 3 : zeros / 10;
-  p = put_decimal(p, v >> (10 * unit));
-  if (unit > 0) *p++ = "?KMG"[unit];
+  const auto s = scaled(v);
+  p = put_decimal(p, s.count);
+  if (s.unit != 0) *p++ = s.unit;
   return p;
 }
 /// Decimal if the value, read as a signed number of `width` bits, is within 4095 of zero; otherwise hexadecimal.

@@ -1,3 +1,4 @@
+#include "sdma/core/file.hpp"
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
 
@@ -28,24 +29,6 @@ void append_string(std::string& out, std::string_view s) {
   out += nlohmann::json(s).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Result<void, Diagnostic> save(std::string_view text, const std::string& path) {
-  const bool standard = path == "-";
-  const std::string where = standard ? "standard output" : path;
-  errno = 0;
-  auto* f = standard ? stdout : std::fopen(path.c_str(), "wb");
-  if (!f) return Diagnostic{.where = where, .message = fmt::format("cannot be written: {}", reason(errno)), .hint = ""};
-  const auto written = std::fwrite(text.data(), 1, text.size(), f);
-  auto error = written == text.size() && std::fflush(f) == 0 ? 0 : errno;
-  if (error == 0 && written != text.size()) error = EIO;
-  // The last bytes of a full or remote disk are refused as late as here.
-  if (!standard && std::fclose(f) != 0 && error == 0) error = errno;
-  if (error == 0) return {};
-  return Diagnostic{
-      .where = where,
-      .message = fmt::format("the trace of {} bytes was not written completely: {}", text.size(), reason(error)),
-      .hint = "what is there is cut off: make room, or name another file"};
-}
-
 Result<std::string, Diagnostic> load(const std::string& path) {
   const bool standard = path == "-";
   const std::string where = standard ? "standard input" : path;
@@ -63,10 +46,10 @@ Result<std::string, Diagnostic> load(const std::string& path) {
 }  // namespace detail
 
 Result<void, Diagnostic> save_json_lines(const Trace& t, const std::string& path) {
-  return detail::save(to_json_lines(t), path);
+  return save_file(path, to_json_lines(t));
 }
 Result<void, Diagnostic> save_perfetto(const Trace& t, const std::string& path) {
-  return detail::save(to_perfetto(t), path);
+  return save_file(path, to_perfetto(t));
 }
 Result<Trace, Diagnostic> load_json_lines(const std::string& path) {
   const auto text = detail::load(path);

@@ -1,5 +1,6 @@
 #include "sdma/trace/page.hpp"
 #include "bars.hpp"
+#include "sdma/core/file.hpp"
 #include "sdma/packets/poll.hpp"
 #include "text.hpp"
 #include "trace/page_parts.hpp"
@@ -121,7 +122,7 @@ Result<void, Diagnostic> save_page(std::span<const PageTrace> traces, const std:
                       .message = fmt::format("a page of {} traces", traces.size()),
                       .hint = fmt::format("it shows one, or {} side by side", kPageTraces)};
   }
-  return detail::save(to_page(traces), path);
+  return save_file(path, to_page(traces));
 }
 
 }  // namespace trace

@@ -31,8 +31,6 @@ inline std::string packet_line(const Event& e) {
 /// Appends `s` as a JSON string. Invalid UTF-8 becomes U+FFFD.
 void append_string(std::string& out, std::string_view s);
 
-/// Writes all of `text` to `path`, or to standard output for "-".
-Result<void, Diagnostic> save(std::string_view text, const std::string& path);
 /// Reads all of the file at `path`, or all of standard input for "-".
 Result<std::string, Diagnostic> load(const std::string& path);
 

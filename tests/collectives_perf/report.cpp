@@ -1,17 +1,9 @@
-#include "perf/files.hpp"
 #include "perf/plot.hpp"
 #include "perf/progress.hpp"
 #include "perf/records.hpp"
 #include "perf/summary.hpp"
 #include "perf/table.hpp"
 #include "support.hpp"
-
-#include <signal.h>
-#include <sys/resource.h>
-#include <unistd.h>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 using namespace collectives;
 using namespace collectives::perf;
@@ -34,18 +26,6 @@ std::size_t count(const std::string& text, const std::string& part) {
   for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
   return n;
 }
-
-std::string content(const std::filesystem::path& p) {
-  std::ifstream file(p);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("collective_perf-" + std::to_string(::getpid()));
-  Folder() { std::filesystem::create_directory(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
 
 }  // namespace
 
@@ -150,41 +130,4 @@ TEST_CASE("a picture has every curve and no number that is none") {
   CHECK(count(one, "<polyline") == 1);
   CHECK(count(one, "nan") + count(one, "inf") == 0);
   CHECK(plot_svg(s, "x", {}).empty());
-}
-
-TEST_CASE("a file is the old one or the new one, and a link stays a link") {
-  const Folder folder;
-  const auto file = folder.path / "a.json", link = folder.path / "link.json";
-  CHECK(save(file, "one\n"));
-  std::filesystem::create_symlink(file, link);
-  CHECK(save(link, "two\n"));
-  CHECK(std::filesystem::is_symlink(link));
-  CHECK(content(file) == "two\n");
-  CHECK(can_save(folder.path / "b.json"));
-  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 2);
-  const auto nowhere = save(folder.path / "no" / "x", "");
-  REQUIRE_FALSE(nowhere);
-  CHECK(nowhere.error().where == folder.path / "no" / "x");
-  CHECK_FALSE(can_save(folder.path));
-  CHECK_FALSE(save("/dev/full", "x"));
-}
-
-TEST_CASE("a row that does not fit is taken back") {
-  const Folder folder;
-  const auto file = folder.path / "a.csv";
-  const auto before = ::signal(SIGXFSZ, SIG_IGN);
-  rlimit old{};
-  ::getrlimit(RLIMIT_FSIZE, &old);
-  auto rows = Rows::open(file);
-  REQUIRE(rows);
-  const std::string line(59, 'x');
-  const rlimit small{100, old.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &small);
-  const auto first = rows->add(line + "\n"), second = rows->add(line + "\n");
-  ::setrlimit(RLIMIT_FSIZE, &old);
-  ::signal(SIGXFSZ, before);
-  CHECK(first);
-  REQUIRE_FALSE(second);
-  CHECK(second.error().where == file);
-  CHECK(content(file) == line + "\n");
 }

@@ -55,11 +55,12 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.most = "1G", .step = "1"}, "--stepbytes: '1' makes more than"},
       {{.gpu_count = "1"}, "--ngpus: '1' is no number from 2"},
       {{.gpu_count = "65"}, "--ngpus: '65'"},
-      {{.gpus = "0"}, "--gpus: a collective is among 2"},
-      {{.gpus = "0,,1"}, "--gpus: '0,,1' is no list"},
-      {{.gpus = "1,x"}, "--gpus: 'x'"},
-      {{.gpus = "1,1"}, "--gpus: GPU 1 is there twice"},
-      {{.gpu_count = "3", .gpus = "0,1"}, "--gpus: 2 GPUs are named, and -g asks for 3"},
+      {{.gpus = "1"}, "--gpus: a collective is among 2"},
+      {{.gpus = "5,"}, "--gpus: a collective is among 2"},
+      {{.gpus = "0,,1"}, "--gpus: '0,,1' is no choice of GPUs"},
+      {{.gpus = "1,x"}, "--gpus: '1,x' is no choice of GPUs"},
+      {{.gpus = "1,1"}, "--gpus: '1,1' is no choice of GPUs"},
+      {{.gpu_count = "3", .gpus = "0,1"}, "--gpus: '0,1' is 2 GPUs, and -g asks for 3"},
       {{.iterations = "0"}, "--iters: '0'"},
       {{.warmups = "-3"}, "--warmup_iters: '-3'"},
       {{.checks = "yes"}, "--check: 'yes'"},
@@ -68,10 +69,11 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.where = "kfd", .order = "rocr"}, "--order: hardware orders as it does"},
       {{.where = "simulate", .seed = "1"}, "--seed: what is simulated is in strict order"},
       {{.gpus = "1,2", .where = "simulate"}, "--gpus: the first GPUs of a simulated machine"},
+      {{.gpus = "1,2", .tune = true}, "--gpus: the first GPUs of a simulated machine"},
       {{.machine = "m.json"}, "--machine: a device is itself"},
       {{.csv = "x", .tune = true}, "--csv: --tune simulates all variants and prints a table"},
       {{.variants = "b2b", .tune = true}, "--variant: --tune simulates"},
-      {{.seed = "0x1"}, "--seed: '0x1'"},
+      {{.seed = "1K"}, "--seed: '1K'"},
       {{.timeout = "5"}, "--timeout: '5' is no time | write 10s"},
       {{.timeout = "0s"}, "--timeout: '0s'"},
       {{.root = "8"}, "all_gather pcpy, 1K: root 8"},
@@ -102,6 +104,16 @@ TEST_CASE("sizes go from the least to the greatest, and not beyond") {
   CHECK(of({.most = "512"}) == std::vector<std::uint64_t>{512});
   CHECK(size_text(1536) == "1536");
   CHECK(size_text(3 << 20) == "3M");
+}
+
+TEST_CASE("GPUs are a count or a list, and one number is a count") {
+  const auto count = settings({.gpus = "3"}), list = settings({.gpus = "5,2"});
+  CHECK(count.options.gpus == 3);
+  CHECK(count.gpus.empty());
+  CHECK(list.options.gpus == 2);
+  CHECK(list.gpus == std::vector<sdma::GpuId>{{5}, {2}});
+  CHECK(settings({.gpu_count = "3", .gpus = "3"}).options.gpus == 3);
+  CHECK(settings({.gpus = "3", .tune = true}).tune->gpus == 3);
 }
 
 TEST_CASE("ways are a list, each once, in its order") {

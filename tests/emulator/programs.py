@@ -111,4 +111,7 @@ with tempfile.TemporaryDirectory() as folder:
         assert how == "kill" or any(e["ph"] == "X" and e["name"] == "copy_linear" for e in events), events
     pictures = [f for f in os.listdir(".") if f.startswith("children.json")]
     assert len(pictures) == 4, pictures  # each child has a node of its own; the parent has none
+    assert emulate("--trace=copy.html", "--", program, "copy").returncode == 0
+    with open("copy.html") as f:
+        assert f.read(15) == "<!doctype html>"
     assert not [f for f in os.listdir(".") if ".lines" in f]

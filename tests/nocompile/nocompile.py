@@ -3,8 +3,9 @@
 
   nocompile.py INCLUDE FILE COMPILER...
 
-A file's first line is `// must not compile: TEXT`: its compilation must fail and TEXT must stand in one of its messages. A
-second line `// with: FLAGS` adds flags. A file without such a first line must compile, without a warning.
+A file's first line is `// must not compile: TEXT`: its compilation must fail and TEXT must stand in one of its messages;
+where lines end with `// refused`, in a message about each of them, and about no other. A second line `// with: FLAGS` adds
+flags. A file without such a first line must compile, without a warning.
 """
 import os
 import re
@@ -19,6 +20,11 @@ def expectation(path):
     refusal = re.fullmatch(r"// must not compile: (.+)\n", first)
     flags = re.fullmatch(r"// with: (.+)\n", second)
     return refusal and refusal[1], flags[1].split() if flags else []
+
+
+def refused_lines(path):
+    with open(path, encoding="utf-8") as source:
+        return {number for number, line in enumerate(source, 1) if line.rstrip().endswith("// refused")}
 
 
 def said(output):
@@ -37,8 +43,14 @@ def complaint(compiler, include, path):
         return "" if done.returncode == 0 else f"does not compile:\n{done.stderr}"
     if done.returncode == 0:
         return f"compiles, and must not: {text}"
-    if not any(text in line for line in said(done.stderr)):
+    told = [line for line in said(done.stderr) if text in line]
+    if not told:
         return f"is refused, but no message says: {text}\n{done.stderr}"
+    marked = refused_lines(path)
+    places = (re.match(rf"{re.escape(path)}:(\d+):", line) for line in told)
+    found = {int(place[1]) for place in places if place}
+    if marked and marked != found:
+        return f"'{text}' is said of lines {sorted(found)}, and must be of {sorted(marked)}\n{done.stderr}"
     return ""
 
 

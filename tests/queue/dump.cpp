@@ -4,15 +4,12 @@
 #include "sdma/packets/sync.hpp"
 #include "sdma/stream/reader.hpp"
 #include "support/catch.hpp"
+#include "support/folder.hpp"
 
-#include <sys/resource.h>
-#include <unistd.h>
-#include <csignal>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 
 using namespace sdma;
+using test::Folder;
 using test::Memory;
 
 namespace {
@@ -34,15 +31,6 @@ bool same(const RingDump& a, const RingDump& b) {
          a.doorbell == b.doorbell && a.gpu == b.gpu && a.engine == b.engine && a.label == b.label &&
          a.dwords == b.dwords;
 }
-
-/// A folder that is gone afterwards.
-struct Folder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("sdma-dump-" + std::to_string(::getpid()));
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string operator/(const char* name) const { return (path / name).string(); }
-  auto files() const { return std::distance(std::filesystem::directory_iterator(path), {}); }
-};
 
 }  // namespace
 
@@ -223,14 +211,10 @@ TEST_CASE("a file is replaced whole or left alone") {
   CHECK(folder.files() == 1);
 
   SECTION("when the file cannot be written whole") {
-    rlimit before{};
-    getrlimit(RLIMIT_FSIZE, &before);
-    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit small{500, before.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &small);
-    const auto r = save(sample(), path);
-    setrlimit(RLIMIT_FSIZE, &before);
-    std::signal(SIGXFSZ, handler);
+    const auto r = [&] {
+      const test::FullAfter full{500};
+      return save(sample(), path);
+    }();
     REQUIRE_FALSE(r);
     CHECK_THAT(to_string(r.error()), Catch::Contains("cannot be written: File too large"));
   }

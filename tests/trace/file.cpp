@@ -1,33 +1,16 @@
 #include "sample.hpp"
+#include "sdma/trace/form.hpp"
+#include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 #include "support/catch.hpp"
+#include "support/folder.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <array>
 
 using namespace sdma;
 
-namespace {
-
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("sdma-trace-" + std::to_string(static_cast<long>(::getpid())));
-  Folder() { std::filesystem::create_directory(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string operator/(const char* name) const { return (path / name).string(); }
-};
-std::string slurp(const std::string& path) {
-  std::ostringstream s;
-  s << std::ifstream(path, std::ios::binary).rdbuf();
-  return s.str();
-}
-
-}  // namespace
+using test::content;
+using test::Folder;
 
 TEST_CASE("files hold what the texts say, and replace what was there") {
   const Folder folder;
@@ -35,40 +18,49 @@ TEST_CASE("files hold what the texts say, and replace what was there") {
   const auto path = folder / "t";
   std::ofstream(path) << std::string(100000, 'x');
   REQUIRE(trace::save_json_lines(t, path));
-  CHECK(slurp(path) == trace::to_json_lines(t));
+  CHECK(content(path) == trace::to_json_lines(t));
   const auto back = trace::load_json_lines(path);
   REQUIRE(back);
   CHECK(*back == t);
   REQUIRE(trace::save_perfetto(t, path));
-  CHECK(slurp(path) == trace::to_perfetto(t));
+  CHECK(content(path) == trace::to_perfetto(t));
 }
 
-TEST_CASE("a full disk is an error, for few bytes and for many") {
-  if (::access("/dev/full", W_OK) != 0) return;
-  trace::Trace t;
-  t.lanes = {{"g", "q"}};
-  for (const std::uint64_t events : {std::uint64_t{0}, std::uint64_t{100000}}) {
-    for (auto i = t.events.size(); i < events; ++i) t.events.push_back({.ns = i});
-    const auto r = trace::save_json_lines(t, "/dev/full");
+TEST_CASE("a disk that becomes full leaves the trace that was there") {
+  const Folder folder;
+  const auto path = folder / "t";
+  const auto t = test::sample();
+  REQUIRE(trace::save_json_lines(t, path));
+  auto longer = t;
+  for (std::uint64_t i = 0; i < 1000; ++i) longer.events.push_back({.ns = longer.events.back().ns});
+  {
+    const test::FullAfter full{4096};
+    const auto r = trace::save_json_lines(longer, path);
     REQUIRE_FALSE(r);
-    CHECK(r.error().where == "/dev/full");
-    CHECK(r.error().message == "the trace of " + std::to_string(trace::to_json_lines(t).size()) +
-                                   " bytes was not written completely: No space left on device");
-    CHECK_FALSE(trace::save_perfetto(t, "/dev/full"));
+    CHECK(r.error().where == path);
+    CHECK(r.error().message == "cannot be written: File too large");
+    CHECK_FALSE(trace::save_perfetto(longer, path));
+    CHECK_FALSE(trace::save_page(std::array{trace::PageTrace{"t", longer}}, path));
   }
+  CHECK(content(path) == trace::to_json_lines(t));
+  CHECK(folder.files() == 1);
 }
 
-TEST_CASE("so is a full standard output, although nobody closes it") {
-  if (::access("/dev/full", W_OK) != 0) return;
-  const auto child = ::fork();
-  if (child == 0) {
-    const bool full = std::freopen("/dev/full", "w", stdout) != nullptr;
-    const auto r = trace::save_json_lines({}, "-");
-    ::_exit(full && !r && r.error().where == "standard output" ? 0 : 1);
-  }
-  int status = -1;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
+TEST_CASE("the name of a file says its form") {
+  using trace::Form;
+  CHECK(trace::form_of("run.jsonl") == Form::jsonl);
+  CHECK(trace::form_of("run.html") == Form::html);
+  for (const auto* name : {"run.json", "run", "-", "", "run.jsonl.gz", "jsonl"})
+    CHECK(trace::form_of(name) == Form::perfetto);
+  const Folder folder;
+  const auto t = test::sample();
+  for (const auto* name : {"t.jsonl", "t.json"}) REQUIRE(trace::save(t, folder / name));
+  CHECK(content(folder / "t.jsonl") == trace::to_json_lines(t));
+  CHECK(content(folder / "t.json") == trace::to_perfetto(t));
+  const auto page = folder / "t.html";
+  REQUIRE(trace::save(t, page));
+  CHECK(content(page) == trace::to_page(std::array{trace::PageTrace{page, t}}));
+  CHECK(trace::to_string(t, Form::text) == trace::to_text(t));
 }
 
 TEST_CASE("what cannot be opened or read is named") {

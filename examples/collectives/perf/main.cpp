@@ -2,25 +2,24 @@
 //
 //   collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1 --csv=ag.csv --json=ag.json --plot=ag.svg
 //
-//   options.hpp  words to Settings       sweep.hpp   one size in one way      files.hpp  whole files
-//   table.hpp    what is printed         summary.hpp what follows             records.hpp, plot.hpp  what is saved
+//   options.hpp  words to Settings       sweep.hpp   one size in one way      records.hpp, plot.hpp  what is saved
+//   table.hpp    what is printed         summary.hpp what follows
 //
 // Standard output has the table, '#' before all that is no row; standard error has errors and, on a terminal, the progress.
 // Ctrl-C, a reader that has gone, a full disk: the sweep ends after the round that runs, and what was measured is written.
 #include "../../open.hpp"
-#include "files.hpp"
 #include "model.hpp"
 #include "options.hpp"
 #include "plot.hpp"
 #include "progress.hpp"
 #include "records.hpp"
+#include "sdma/core/descriptors.hpp"
+#include "sdma/core/file.hpp"
 #include "sdma/core/version.hpp"
 #include "summary.hpp"
 #include "sweep.hpp"
 #include "table.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -29,6 +28,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 
 namespace collectives::perf {
 namespace {
@@ -58,13 +58,6 @@ void listen() {
   }
 }
 
-/// A descriptor of these three that was closed would be given to the next file that is opened, and the table would be written
-/// to it. Now it is one that refuses what it was closed for.
-void keep_three_open() {
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-}
-
 void report(const Diagnostic& d) { std::fputs((to_string(d) + "\n").c_str(), stderr); }
 
 /// Of a row's time: what is the same for all, and what grows.
@@ -78,7 +71,7 @@ class Program {
   int run() {
     if (settings_.tune) return tune();
     if (!open_table() || !open_files() || !open_device()) return code_;
-    if (say(header(settings_, device_text_)) && (!csv_ || tell(csv_->add(csv_header())))) sweep();
+    if (say(header(settings_, device_text_)) && (!csv_ || tell(csv_->write(csv_header())))) sweep();
     finish();
     return interrupted != 0 ? kSignal + interrupted : code_;
   }
@@ -88,11 +81,11 @@ class Program {
   void end_with(int code) { code_ = code_ == kOk ? code : code_; }
   bool tell(const Result<void, Diagnostic>& r) {
     if (r) return true;
-    if (r.error().rule != kGone) report(r.error());
-    end_with(r.error().rule == kGone ? kPipe : kInput);
+    if (!reader_gone(r.error())) report(r.error());
+    end_with(reader_gone(r.error()) ? kPipe : kInput);
     return false;
   }
-  bool say(const std::string& text) { return tell(out_.add(text)); }
+  bool say(const std::string& text) { return tell(out_.write(text)); }
 
   std::optional<std::string> read(const std::string& option, const std::string& path) {
     std::ifstream file(path);
@@ -144,13 +137,15 @@ class Program {
   }
 
   bool open_files() {
-    for (const auto* path : {&settings_.json, &settings_.plot})
-      if (!path->empty() && !tell(can_save(*path))) return false;
-    if (settings_.csv.empty()) return true;
-    auto rows = Rows::open(settings_.csv);
-    if (!rows) return tell(rows.error());
-    csv_ = std::make_unique<Rows>(*std::move(rows));
-    return true;
+    return open(json_, settings_.json) && open(plot_, settings_.plot) &&
+           open(csv_, settings_.csv, FileWriter::Kind::live);
+  }
+  /// At once, so that a folder that is not there is said before the sweep.
+  bool open(std::optional<FileWriter>& file, const std::string& path, FileWriter::Kind kind = FileWriter::Kind::whole) {
+    return path.empty() || tell(file.emplace(path, kind).open());
+  }
+  void save(std::optional<FileWriter>& file, const std::string& text) {
+    if (tell(file->write(text))) tell(file->close());
   }
 
   bool open_device() {
@@ -226,7 +221,7 @@ class Program {
     points_.push_back(p);
     if (p.wrong.value_or(0) != 0) end_with(kWrong);
     const bool told = say(row(p) + notes(p, said_));
-    return (!csv_ || tell(csv_->add(csv_line(settings_, p)))) && told;
+    return (!csv_ || tell(csv_->write(csv_line(settings_, p)))) && told;
   }
 
   void finish() {
@@ -236,14 +231,13 @@ class Program {
       say(footer(points_) + summary(points_));
     }
     if (csv_) tell(csv_->close());
-    if (!settings_.json.empty()) tell(save(settings_.json, to_json(settings_, device_text_, points_, complete)));
-    if (!settings_.plot.empty() && !points_.empty())
-      tell(save(settings_.plot, plot_svg(settings_, device_text_, points_)));
+    if (json_) save(json_, to_json(settings_, device_text_, points_, complete));
+    if (plot_ && !points_.empty()) save(plot_, plot_svg(settings_, device_text_, points_));
   }
 
   const Settings& settings_;
-  Rows out_ = *Rows::open("-");
-  std::unique_ptr<Rows> csv_;
+  FileWriter out_{"-", FileWriter::Kind::live};
+  std::optional<FileWriter> csv_, json_, plot_;
   Table table_ = default_table();
   std::unique_ptr<Device> device_;
   std::optional<MachineDescription> machine_;
@@ -255,14 +249,14 @@ class Program {
 };
 
 int run(int argc, char** argv) {
-  keep_three_open();
+  keep_standard_descriptors();
   listen();
   const auto given = parse(argc, argv);
   if (const auto* wrong = std::get_if<Diagnostic>(&given)) return report(*wrong), kUsage;
   if (const auto* answer = std::get_if<Answer>(&given)) {
-    const auto said = (*Rows::open("-")).add(answer->text);
+    const auto said = save_file("-", answer->text);
     if (said) return kOk;
-    if (said.error().rule == kGone) return kPipe;
+    if (reader_gone(said.error())) return kPipe;
     return report(said.error()), kInput;
   }
   return Program{std::get<Settings>(given)}.run();

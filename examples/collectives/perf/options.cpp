@@ -1,11 +1,11 @@
 #include "options.hpp"
 
-#include "core/nearest.hpp"
+#include "sdma/core/nearest.hpp"
 #include "sdma/core/version.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
+#include <span>
 
 namespace collectives::perf {
 namespace {
@@ -26,26 +26,29 @@ constexpr char kFooter[] =
     "  collective_perf --tune --machine=mine.json -e 1G > mine.txt && collective_perf --variant=auto --table=mine.txt\n"
     "  collective_perf --csv=ag.csv --json=ag.json --plot=ag.svg";
 
-/// Options that begin like ours and are none, before the parser's less helpful words for them.
-std::optional<sdma::Diagnostic> unknown_word(const CLI::App& app, int argc, char** argv) {
+/// What the parser explains less well, or takes for something else.
+std::optional<sdma::Diagnostic> misunderstood(const CLI::App& app, int argc, char** argv) {
+  const auto empty = [](std::string option) {
+    return sdma::Diagnostic{
+        .where = std::move(option), .message = "its value is empty", .hint = "collective_perf --help"};
+  };
+  // For "--name=" it takes the next word.
+  for (const std::string_view word : std::span(argv + 1, argv + argc)) {
+    if (word == "--") break;
+    if (word.starts_with("--") && word.ends_with('=')) return empty(std::string(word.substr(0, word.size() - 1)));
+  }
   std::vector<std::string> known;
-  for (const auto* o : app.get_options())
+  for (const auto* o : app.get_options()) {
     for (const auto& name : o->get_lnames()) known.push_back("--" + name);
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view all = argv[i], word = all.substr(0, all.find('='));
-    if (all == "--") break;
-    if (!word.starts_with("--")) continue;
-    // The parser would take the next word for it.
-    if (all.size() == word.size() + 1)
-      return sdma::Diagnostic{
-          .where = std::string(word), .message = "its value is empty", .hint = "collective_perf --help"};
-    if (std::find(known.begin(), known.end(), word) != known.end()) continue;
-    sdma::detail::Nearest nearest{word};
-    for (const auto& k : known) nearest.offer(k);
+    for (const auto& value : o->results())
+      if (value.empty()) return empty(o->get_name());
+  }
+  for (const auto& all : app.remaining()) {
+    if (!all.starts_with("--")) continue;
+    const auto word = all.substr(0, all.find('='));
     return sdma::Diagnostic{
         .where = "collective_perf",
-        .message = "there is no option '" + std::string(word) + "'" +
-                   (nearest.best().empty() ? "" : "; did you mean '" + std::string(nearest.best()) + "'?"),
+        .message = "there is no option '" + word + "'" + sdma::did_you_mean(word, {known.begin(), known.end()}),
         .hint = "collective_perf --help lists them"};
   }
   return {};
@@ -71,7 +74,7 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("-f,--stepfactor", g.factor, "N", "each size so many times the one before, 2 unless given");
   text("-i,--stepbytes", g.step, "SIZE", "or each so many bytes more");
   text("-g,--ngpus", g.gpu_count, "N", "GPUs that take part, 8 unless given");
-  text("--gpus", g.gpus, "N,N..", "which of the node's they are; else the first ones");
+  text("--gpus", g.gpus, "N|N,N..", "the same, or which of the node's they are: 0,2,5; else the first ones");
   text("-n,--iters", g.iterations, "N", "timed rounds, 20 unless given");
   text("-w,--warmup_iters", g.warmups, "N", "rounds before them, 5 unless given");
   text("-c,--check", g.checks, "N", "rounds after them whose every byte is verified, 1 unless given");
@@ -103,25 +106,20 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("--csv", g.csv, "FILE", "a line for each row, as it is measured");
   text("--json", g.json, "FILE", "everything, at the end");
   text("--plot", g.plot, "FILE.svg", "curves: speed-up over pcpy, and busbw");
-  if (auto unknown = unknown_word(app, argc, argv)) return *std::move(unknown);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForVersion&) {
     return Answer{app.version() + "\n"};
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return Answer{app.help()};
+    if (auto better = misunderstood(app, argc, argv)) return *std::move(better);
     constexpr std::string_view kTwice = ": At Most 1 required but received ";
     std::string said = e.what();
     if (const auto at = said.find(kTwice); at != said.npos)
       said = said.substr(0, at) + " is given " + said.substr(at + kTwice.size()) + " times, and means one thing";
     return sdma::Diagnostic{.where = "collective_perf", .message = said, .hint = "collective_perf --help"};
   }
-  // An empty value is one that was given, and not what "not given" means.
-  for (const auto* o : app.get_options())
-    for (const auto& value : o->results())
-      if (value.empty())
-        return sdma::Diagnostic{
-            .where = o->get_name(), .message = "its value is empty", .hint = "collective_perf --help"};
+  if (auto wrong = misunderstood(app, argc, argv)) return *std::move(wrong);
   auto settings = settings_of(g);
   if (!settings) return std::move(settings.error());
   return *std::move(settings);

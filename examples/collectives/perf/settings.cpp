@@ -1,9 +1,8 @@
 #include "settings.hpp"
 
-#include "core/nearest.hpp"
+#include "sdma/core/nearest.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <span>
@@ -21,7 +20,7 @@ constexpr std::chrono::seconds kTimeout{30};
 std::string in_quotes(std::string_view s) { return "'" + std::string(s) + "'"; }
 
 std::string hint_of(std::string_view word, std::span<const std::string> known) {
-  sdma::detail::Nearest nearest{word};
+  sdma::Nearest nearest{word};
   std::string list;
   for (const auto& k : known) {
     nearest.offer(k);
@@ -43,10 +42,8 @@ class Reader {
   template <class N>
   void number(const char* option, const std::string& text, N& to, std::uint64_t least, std::uint64_t most) {
     if (text.empty()) return;
-    std::uint64_t v = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-    if (error == std::errc{} && end == text.data() + text.size() && v >= least && v <= most)
-      return void(to = static_cast<N>(v));
+    const auto v = sdma::parse_count(text);
+    if (v && *v >= least && *v <= most) return void(to = static_cast<N>(*v));
     refuse(option, in_quotes(text) + " is no number from " + std::to_string(least) + " to " + std::to_string(most), "");
   }
   void size(const char* option, std::string text, std::uint64_t& to) {
@@ -54,7 +51,7 @@ class Reader {
     const auto given = text;
     if (text.ends_with('k') || text.ends_with('m') || text.ends_with('g'))
       text.back() = static_cast<char>(text.back() - 'a' + 'A');
-    const auto v = size_of(text);
+    const auto v = sdma::parse_size(text);
     if (v && *v > 0) to = *v;
     else refuse(option, in_quotes(given) + " is no size", "write bytes from 1 on, or 4K, 16M, 1G: powers of 1024");
   }
@@ -69,11 +66,7 @@ class Reader {
   }
   void time(const char* option, const std::string& text, std::chrono::nanoseconds& to) {
     if (text.empty()) return;
-    std::int64_t n = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    const std::string_view unit(end, text.data() + text.size());
-    const std::int64_t ns = unit == "s" ? 1'000'000'000 : unit == "ms" ? 1'000'000 : unit == "us" ? 1000 : 0;
-    if (error == std::errc{} && ns != 0 && n >= 1 && n <= 1'000'000) to = std::chrono::nanoseconds(n * ns);
+    if (const auto t = sdma::parse_time(text)) to = *t;
     else refuse(option, in_quotes(text) + " is no time", "write 10s, 250ms or 50us");
   }
 
@@ -161,21 +154,18 @@ void read_sizes(Reader& r, const Given& g, Settings& s) {
 
 void read_gpus(Reader& r, const Given& g, Settings& s) {
   r.number("--ngpus", g.gpu_count, s.options.gpus, 2, kMostGpus);
-  if (!g.gpus.empty())
-    for (const auto& word : split(g.gpus)) {
-      sdma::GpuId id{};
-      if (word.empty()) r.refuse("--gpus", in_quotes(g.gpus) + " is no list of GPUs", "write 0,2,5");
-      r.number("--gpus", word, id.value, 0, kMostGpus - 1);
-      if (std::find(s.gpus.begin(), s.gpus.end(), id) != s.gpus.end())
-        r.refuse("--gpus", "GPU " + word + " is there twice", "each takes part once");
-      s.gpus.push_back(id);
-    }
-  if (s.gpus.empty()) return;
-  const auto n = static_cast<std::uint32_t>(s.gpus.size());
-  if (!g.gpu_count.empty() && s.options.gpus != n)
-    r.refuse("--gpus", std::to_string(n) + " GPUs are named, and -g asks for " + g.gpu_count, "leave -g out");
+  if (g.gpus.empty()) return;
+  const auto all = sdma::parse_gpus(g.gpus);
+  if (!all)
+    return r.refuse("--gpus", in_quotes(g.gpus) + " is no choice of GPUs",
+                    "write 4 for the first 4, or 0,2,5 for these; each takes part once");
+  const auto n = static_cast<std::uint32_t>(all->size());
   if (n < 2) r.refuse("--gpus", "a collective is among 2 GPUs at least", "write 0,2,5");
+  if (!g.gpu_count.empty() && s.options.gpus != n)
+    r.refuse("--gpus", in_quotes(g.gpus) + " is " + std::to_string(n) + " GPUs, and -g asks for " + g.gpu_count,
+             "leave -g out");
   s.options.gpus = n;
+  if (g.gpus.find(',') != g.gpus.npos) s.gpus = *all;
 }
 
 void read_files(Reader& r, const Given& g, Settings& s) {
@@ -193,14 +183,13 @@ void read_files(Reader& r, const Given& g, Settings& s) {
 
 void read_simulation(Reader& r, const Given& g, Settings& s) {
   s.machine = g.machine;
-  if (s.where == Where::simulate && !s.gpus.empty())
+  if ((g.tune || s.where == Where::simulate) && !s.gpus.empty())
     r.refuse("--gpus", "the first GPUs of a simulated machine take part",
              "say how many: -g " + std::to_string(s.gpus.size()));
   if (!g.tune && s.where != Where::simulate && !s.machine.empty())
     r.refuse("--machine", "a device is itself", "it is for --device=simulate and --tune");
   if (!g.tune) return;
   for (const auto& [option, text] : {std::pair{"--variant", &g.variants},
-                                     {"--gpus", &g.gpus},
                                      {"--device", &g.where},
                                      {"--table", &g.table},
                                      {"--csv", &g.csv},
@@ -213,7 +202,7 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
   s.tune.emplace();
   if (g.collective.empty()) s.tune->collectives.assign(std::begin(kCollectives), std::end(kCollectives));
   else s.tune->collectives = {s.options.collective};
-  if (!g.gpu_count.empty()) s.tune->gpus = s.options.gpus;
+  if (!g.gpu_count.empty() || !g.gpus.empty()) s.tune->gpus = s.options.gpus;
 }
 
 }  // namespace
@@ -282,13 +271,6 @@ Options options_of(const Settings& s, const Way& way, std::uint64_t bytes) {
 
 std::uint64_t count_of(const Options& o) noexcept {
   return o.collective == Collective::broadcast ? o.bytes : chunk_of(o);
-}
-
-std::string size_text(std::uint64_t bytes) {
-  constexpr std::pair<std::uint64_t, char> kUnits[] = {{1u << 30, 'G'}, {1u << 20, 'M'}, {1u << 10, 'K'}};
-  for (const auto& [unit, letter] : kUnits)
-    if (bytes >= unit && bytes % unit == 0) return std::to_string(bytes / unit) + letter;
-  return std::to_string(bytes);
 }
 
 }  // namespace collectives::perf

@@ -7,6 +7,7 @@
 // A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl". Plain values, any thread. Errors:
 // Diagnostics that name the option, the value, and what it may be.
 #include "collectives/options.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/engine/pipeline.hpp"
@@ -83,7 +84,7 @@ Options options_of(const Settings&, const Way&, std::uint64_t bytes);
 /// As the benchmarks of RCCL count: elements of one GPU's part (its largest); of all for a broadcast.
 std::uint64_t count_of(const Options&) noexcept;
 
-/// "1K", "64M", "1000": what size_of reads.
-std::string size_text(std::uint64_t bytes);
+/// "1K", "64M", "1000".
+using sdma::size_text;
 
 }  // namespace collectives::perf

@@ -74,7 +74,7 @@ struct Profile {
     return p;
   }
   /// "copies=inorder", "poll_yields=no", ...: false if there is no such option or value.
-  bool set(std::string_view option) noexcept;
+  [[nodiscard]] bool set(std::string_view option) noexcept;
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 /// Every "option=value" that Profile::set knows.
@@ -144,7 +144,7 @@ struct CheckFinding {
   std::vector<const OrderingRule*> rests_on{};
 };
 
-struct CheckReport {
+struct [[nodiscard]] CheckReport {
   std::vector<CheckFinding> findings{};  ///< errors first
   std::size_t packets{}, waits{};        ///< how many were checked, in all submits
   std::size_t errors() const noexcept;
@@ -161,7 +161,7 @@ CheckReport check(const Schedule&, const CheckOptions& = {});
 Result<Schedule, Diagnostic> schedule_of(std::span<const RingDump>);
 
 /// Does the report contain every finding that the schedule expects (`expect finding`), and no other error?
-bool as_expected(const Schedule&, const CheckReport&);
+[[nodiscard]] bool as_expected(const Schedule&, const CheckReport&);
 
 }  // namespace v0
 }  // namespace sdma

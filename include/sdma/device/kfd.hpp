@@ -79,7 +79,7 @@ class KfdDevice final : public Device {
   static Result<std::unique_ptr<KfdDevice>, Diagnostic> open(const KfdOptions& = {});
   /// Every reason why `open` would fail, in the order of its checks; empty if a device can be opened. Opens each file
   /// only to test that this is possible, and closes it at once.
-  static std::vector<Diagnostic> missing(const KfdOptions& = {});
+  [[nodiscard]] static std::vector<Diagnostic> missing(const KfdOptions& = {});
   ~KfdDevice() override;
 
   const Topology& topology() const noexcept override;

@@ -52,7 +52,7 @@ class Enumerator final : public Chooser {
  public:
   std::uint32_t choose(Choice, std::uint32_t n) noexcept override;
   /// Ends a run. True: another one follows, with other answers.
-  bool next() noexcept;
+  [[nodiscard]] bool next() noexcept;
   std::uint64_t runs() const noexcept { return runs_; }
 
  private:

@@ -124,7 +124,7 @@ class AddressSpace::Reader {
     return search(va, bytes, a);
   }
   /// Is every byte of `r` mapped? Sets `*missing` to the first that is not.
-  bool covers(const Region& r, GpuVa* missing = nullptr) noexcept;
+  [[nodiscard]] bool covers(const Region& r, GpuVa* missing = nullptr) noexcept;
   GpuId gpu() const noexcept { return gpu_; }
 
  private:

@@ -245,7 +245,7 @@ template <class P> [[gnu::always_inline]] constexpr bool obeys_all(const P& p) n
 }  // namespace detail
 
 /// Is every field in range and aligned, and does the packet obey every rule?
-template <Packet P> [[gnu::always_inline]] constexpr bool fits(const P& p) noexcept {
+template <Packet P> [[nodiscard, gnu::always_inline]] constexpr bool fits(const P& p) noexcept {
   bool ok = detail::obeys_all(p);
   detail::each<P>([&]<std::size_t I>() __attribute__((always_inline)) {
     ok = ok && detail::in_range<P, I>(p) && detail::is_aligned<P, I>(p);
@@ -255,7 +255,7 @@ template <Packet P> [[gnu::always_inline]] constexpr bool fits(const P& p) noexc
 
 /// The first thing that is wrong with a value: the field (empty for a rule over several fields), and "range", "alignment"
 /// or the id of the packet's own rule. Converts to false if nothing is wrong.
-struct Broken {
+struct [[nodiscard]] Broken {
   std::string_view field{}, rule{};
   constexpr explicit operator bool() const noexcept { return !rule.empty(); }
 };

@@ -79,8 +79,7 @@ bool is_dump(std::span<const std::byte>) noexcept;
 /// Reads what to_bytes wrote, and refuses anything else. Allocates no more than the size of its input.
 Result<RingDump, Diagnostic> from_bytes(std::span<const std::byte>, std::string_view name);
 
-/// Writes a file, whole or not at all: an existing file is replaced only once the new one is on disk. A pipe or a device is
-/// written to directly.
+/// Writes a file, whole or not at all: core/file.hpp. "-": standard output.
 Result<void, Diagnostic> save(const RingDump&, const std::string& path);
 Result<RingDump, Diagnostic> load_dump(const std::string& path);
 

@@ -62,7 +62,7 @@ struct RingMemory {
 inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds smaller rings up to this
 
 /// Why this memory cannot be a ring: one sentence, or empty if it can be. Reads rptr and wptr.
-inline std::string_view refusal(const RingMemory& m) noexcept {
+[[nodiscard]] inline std::string_view refusal(const RingMemory& m) noexcept {
   const auto n = m.dwords.size();
   const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
   if (n < kMinRingDwords) return "the ring is smaller than 1 KiB";

@@ -32,7 +32,7 @@ struct RunOptions {
   std::vector<Input> inputs{};
 };
 
-struct RunReport {
+struct [[nodiscard]] RunReport {
   std::vector<Diagnostic> findings{};
   std::chrono::nanoseconds elapsed{};  ///< the duration of step 3
   explicit operator bool() const noexcept { return findings.empty(); }

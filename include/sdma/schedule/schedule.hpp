@@ -284,15 +284,16 @@ std::string name_of(const Schedule&, GpuVa);
 
 /// Stores the epoch values of a queue into `dwords`, a copy of Queue::dwords, relocated or not. If one of the values
 /// does not fit its field, stores nothing and returns that field: nothing is truncated. Returns null on success.
-const Schedule::EpochField* store_epoch(const Schedule::Queue&, std::uint64_t epoch, std::span<std::uint32_t> dwords);
+[[nodiscard]] const Schedule::EpochField* store_epoch(const Schedule::Queue&, std::uint64_t epoch,
+                                                      std::span<std::uint32_t> dwords);
 
 /// What is wrong with a schedule; empty for one that was parsed from text. Reports names, places and GPUs that do not
 /// exist, packets that access bytes outside of their symbol, that are larger than half their ring, or that were refused,
 /// and actions and expectations that make no sense.
-std::vector<Diagnostic> problems(const Schedule&);
+[[nodiscard]] std::vector<Diagnostic> problems(const Schedule&);
 
 /// Does the schedule expect a finding from the checker? Such a schedule must not be run.
-bool expects_finding(const Schedule&);
+[[nodiscard]] bool expects_finding(const Schedule&);
 
 }  // namespace v0
 }  // namespace sdma

@@ -69,7 +69,7 @@ class StreamChecker {
 };
 
 /// The whole stream.
-std::vector<Diagnostic> check_stream(std::span<const std::uint32_t>, const StreamCheckOptions& = {});
+[[nodiscard]] std::vector<Diagnostic> check_stream(std::span<const std::uint32_t>, const StreamCheckOptions& = {});
 
 }  // namespace v0
 }  // namespace sdma

@@ -65,7 +65,7 @@ class Backoff {
   static constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(1);
 
   /// Waits a little, longer each time. If the deadline has passed, returns false at once.
-  bool step(Deadline d) noexcept {
+  [[nodiscard]] bool step(Deadline d) noexcept {
     if (d.passed()) return false;
     if (spinning()) {
       for (unsigned i = 0; i < kPauses; ++i) pause();

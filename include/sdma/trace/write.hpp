@@ -25,9 +25,8 @@
 //
 //            12.345 us  gpu0  engine 14 queue 0    @64 fence addr=0x1000 value=2
 //
-// Errors: a Diagnostic says what could not be written or read, where (file:line), and why. Writing reports a full disk:
-// success means that all bytes were written and the file was closed. A file that is cut off is an error, not a shorter
-// trace. Names are UTF-8; invalid bytes become U+FFFD. A Trace that no Recorder made must have its events sorted by
+// Errors: a Diagnostic says what could not be written or read, where (file:line), and why. A file is written whole or
+// not at all (core/file.hpp). A trace that is cut off is an error, not a shorter trace. Names are UTF-8; invalid bytes become U+FFFD. A Trace that no Recorder made must have its events sorted by
 // time, and every lane and text that they refer to. Allocates. Any thread; a Trace is a value.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
@@ -50,8 +49,7 @@ std::string to_line(const Trace&, const Event&, std::uint64_t first_ns);
 /// The trace that a text holds. `file`: the name of the text in errors.
 Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_view file = "trace.jsonl");
 
-/// Writes to a file, and replaces it if it exists; "-" is standard output. After an error, a partly written file
-/// remains.
+/// Writes to a file, and replaces it if it exists; "-" is standard output. After an error, the old file remains.
 Result<void, Diagnostic> save_json_lines(const Trace&, const std::string& path);
 Result<void, Diagnostic> save_perfetto(const Trace&, const std::string& path);
 /// Reads a file; "-" is standard input.

@@ -1,19 +1,23 @@
 #pragma once
-// "did you mean": finds the candidate that is closest to a mistyped word. Internal to the library and its tools.
+// "did you mean": finds the candidate that is closest to a mistyped word.
 //
 //   Nearest n{"copy_liner"};
 //   for (const auto& p : kPackets) n.offer(p.name);
 //   n.best()   ==   "copy_linear"       // "" when nothing is close: at most a third of the letters, and at most 3, differ
 //
-// Works on words of up to 64 letters; a longer word has no closest candidate. No allocation, no error.
+//   did_you_mean("adv", {"strict", "adversarial"})   ==   "; did you mean 'adversarial'?"
+//
+// Works on words of up to 64 letters; a longer word has no closest candidate. A Nearest belongs to one thread, allocates
+// nothing, and keeps views of the words. No errors.
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace sdma {
 inline namespace v0 {
-namespace detail {
 
 class Nearest {
  public:
@@ -54,6 +58,9 @@ class Nearest {
   std::size_t distance_;
 };
 
-}  // namespace detail
+/// The end of a message: "; did you mean 'x'?", or "". The beginning of one word, and of no other, means that one, however much
+/// of it is missing.
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
+
 }  // namespace v0
 }  // namespace sdma

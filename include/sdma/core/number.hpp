@@ -1,0 +1,50 @@
+#pragma once
+// Numbers as people write them: counts, sizes with a unit, times, and GPUs.
+//
+//   parse_count("0x14")   == 20                    parse_size("64K")   == 65536          parse_time("250ms") == 250ms
+//   parse_gpus("3")       == {0, 1, 2}             parse_gpus("5,2")   == {5, 2}         parse_gpus("5,")    == {5}
+//   size_text(65536)      == "64K"                 size_text(1000)     == "1000"
+//
+// K, M and G are powers of 1024. A text is a number as a whole or not at all: blanks, signs, fractions, and values that do not
+// fit in 64 bits have no number. Every option, environment variable and file of this project reads its numbers here, so that
+// one spelling works everywhere. Pure functions, any thread; only parse_gpus and size_text allocate. No errors: whoever asks
+// knows where the text stands, and says what may stand there.
+#include "sdma/core/units.hpp"
+
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdma {
+inline namespace v0 {
+
+/// "20" or "0x14".
+[[nodiscard]] std::optional<std::uint64_t> parse_count(std::string_view) noexcept;
+/// "4096", "0x1000", "4K", "1M" or "2G". Zero is a size.
+[[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view) noexcept;
+/// "10s", "250ms" or "50us", from 1 to 1,000,000 of the unit.
+[[nodiscard]] std::optional<std::chrono::nanoseconds> parse_time(std::string_view) noexcept;
+
+/// What an option --gpus takes: "3" is the node's first three; "5,2" are these two, in this order; "5," is GPU 5 alone. Nothing
+/// for a count of zero, for more than 64 GPUs, and for a GPU that is named twice.
+[[nodiscard]] std::optional<std::vector<GpuId>> parse_gpus(std::string_view);
+
+/// A size in the largest unit that divides it. `unit` is 'K', 'M', 'G', or 0 for bytes.
+struct ScaledSize {
+  std::uint64_t count{};
+  char unit{};
+};
+constexpr ScaledSize scaled(std::uint64_t bytes) noexcept {
+  const auto unit = bytes == 0 ? 0u : static_cast<unsigned>(std::countr_zero(bytes)) / 10;
+  const auto steps = unit < 3 ? unit : 3;
+  return {bytes >> (10 * steps), "\0KMG"[steps]};
+}
+/// As parse_size reads it.
+std::string size_text(std::uint64_t bytes);
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,17 @@
+#include "sdma/core/descriptors.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <initializer_list>
+
+namespace sdma {
+inline namespace v0 {
+
+void keep_standard_descriptors() noexcept {
+  // open() takes the lowest free one, and those below are taken by now.
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+}  // namespace v0
+}  // namespace sdma

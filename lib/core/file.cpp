@@ -1,0 +1,154 @@
+#include "sdma/core/file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kNames = 1000;  // tried before a folder is taken for full of them
+
+/// Where a program finds its own open files, with or without a name.
+constexpr const char* kOpenFiles = "/proc/self/fd/";
+
+std::string with_number(const std::string& target, int i) {
+  return target + "." + std::to_string(::getpid()) + "-" + std::to_string(i);
+}
+
+/// The one that is written as it is: a new one would begin at the front of a file that others write, too. -1: none is meant.
+int standard_descriptor(std::string_view path) {
+  return path == "-" || path == "/dev/stdout" ? STDOUT_FILENO : path == "/dev/stderr" ? STDERR_FILENO : -1;
+}
+bool is_standard(int fd) { return fd <= STDERR_FILENO; }
+
+/// 0, or why not.
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto n = ::write(fd, bytes.data(), bytes.size());
+    if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+    else if (n < 0 && errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+/// Some file systems cannot be told to, and some say only here that the disk is full.
+int on_disk(int fd) { return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; }
+
+}  // namespace
+
+FileWriter::~FileWriter() {
+  if (!is_standard(fd_)) ::close(fd_);
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+}
+
+Diagnostic FileWriter::failed(int error) {
+  if (kind_ == Kind::whole) error_ = error;
+  return {.rule = error == EPIPE ? std::string(kReaderGone) : "",
+          .where = path_ == "-" ? "stdout" : path_,
+          .message = std::string("cannot be written: ") + std::strerror(error),
+          .hint = error == ENOENT   ? "is there such a folder?"
+                  : error == ENOSPC ? "make room, or name another"
+                                    : ""};
+}
+
+/// A file beside the one that it is to become, without a name where the file system can do that. -1 and errno: there is none.
+int FileWriter::open_beside(bool there) {
+  std::error_code error;
+  target_ = fs::weakly_canonical(fs::absolute(path_, error), error).string();
+  if (error || target_.empty()) return errno = error ? error.value() : ENOENT, -1;
+  const auto folder = fs::path(target_).parent_path().string();
+  int fd = ::access(kOpenFiles, X_OK) == 0 ? ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+  for (int i = 0; fd < 0 && i < kNames; ++i) {
+    beside_ = with_number(target_, i);
+    fd = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) beside_.clear();
+    if (fd < 0 && errno != EEXIST) break;
+  }
+  struct stat is {};
+  if (fd < 0 || !there || ::stat(path_.c_str(), &is) != 0) return fd;
+  // Whoever may not give a file away keeps it.
+  [[maybe_unused]] const int ignored = ::fchown(fd, is.st_uid, is.st_gid);
+  ::fchmod(fd, is.st_mode & 07777);
+  return fd;
+}
+
+Result<void, Diagnostic> FileWriter::open() {
+  if (error_ != 0) return failed(error_);
+  if (fd_ >= 0) return {};
+  fd_ = standard_descriptor(path_);
+  if (fd_ == STDOUT_FILENO) std::fflush(stdout);  // what the program has printed comes first
+  if (fd_ >= 0) return {};
+  struct stat is {};
+  const bool there = ::stat(path_.c_str(), &is) == 0;
+  if (kind_ == Kind::whole && (!there || S_ISREG(is.st_mode))) {
+    if (there && ::access(path_.c_str(), W_OK) != 0) return failed(errno);
+    fd_ = open_beside(there);
+    if (fd_ >= 0) return {};
+    target_.clear();
+    // Only rights are a reason to touch the old file before the new one is whole.
+    if (errno != EACCES && errno != EPERM && errno != EROFS) return failed(errno);
+  }
+  in_place_ = true;
+  const int live = kind_ == Kind::live ? O_APPEND | O_TRUNC : 0;
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | live, 0666);
+  if (fd_ < 0) return failed(errno);
+  return {};
+}
+
+Result<void, Diagnostic> FileWriter::write(std::string_view bytes) {
+  if (auto e = open(); !e) return e;
+  // What is in place and no regular file has no length.
+  if (in_place_ && written_ == 0 && ::ftruncate(fd_, 0) != 0 && errno != EINVAL) return failed(errno);
+  const int error = write_all(fd_, bytes);
+  if (error == 0) {
+    written_ += bytes.size();
+    return {};
+  }
+  if (kind_ == Kind::live && !is_standard(fd_)) [[maybe_unused]]
+    const int ignored = ::ftruncate(fd_, static_cast<off_t>(written_));
+  return failed(error);
+}
+
+/// A file without a name gets one, beside that which it is to have: a link replaces nothing. 0, or why not.
+int FileWriter::link_beside() {
+  const auto open_file = kOpenFiles + std::to_string(fd_);
+  for (int i = 0; beside_.empty(); ++i) {
+    const auto name = with_number(target_, i);
+    if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) beside_ = name;
+    else if (errno != EEXIST || i == kNames) return errno;
+  }
+  return 0;
+}
+
+Result<void, Diagnostic> FileWriter::close() {
+  // Makes an empty file where nothing was written, and empties one in place.
+  if (auto e = write({}); !e) return e;
+  const bool renames = !target_.empty();
+  int error = renames ? on_disk(fd_) : 0;
+  if (error == 0 && renames) error = link_beside();
+  const int fd = std::exchange(fd_, -1);
+  if (!is_standard(fd) && ::close(fd) != 0 && error == 0) error = errno;
+  if (error == 0 && renames && ::rename(beside_.c_str(), target_.c_str()) != 0) error = errno;
+  if (error != 0) return failed(error);
+  beside_.clear();
+  error_ = EBADF;  // of whoever goes on writing
+  return {};
+}
+
+Result<void, Diagnostic> save_file(const std::string& path, std::string_view bytes) {
+  FileWriter out{path};
+  if (auto e = out.write(bytes); !e) return e;
+  return out.close();
+}
+
+}  // namespace v0
+}  // namespace sdma

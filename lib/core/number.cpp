@@ -1,0 +1,71 @@
+#include "sdma/core/number.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+constexpr std::uint64_t kMostGpus = 64;  // sets of GPUs are words of 64 bits
+
+std::optional<std::uint64_t> digits(std::string_view text, int base) noexcept {
+  std::uint64_t n = 0;
+  const auto* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, n, base);
+  if (error != std::errc{} || end != last) return {};
+  return n;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_count(std::string_view text) noexcept {
+  return text.starts_with("0x") ? digits(text.substr(2), 16) : digits(text, 10);
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
+  if (text.empty() || text.starts_with("0x")) return parse_count(text);
+  const auto unit = std::string_view("KMG").find(text.back());
+  if (unit == text.npos) return digits(text, 10);
+  const auto shift = 10 * (unit + 1);
+  const auto n = digits(text.substr(0, text.size() - 1), 10);
+  if (!n || *n > ~std::uint64_t{} >> shift) return {};
+  return *n << shift;
+}
+
+std::optional<std::chrono::nanoseconds> parse_time(std::string_view text) noexcept {
+  const auto at = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto unit = text.substr(at);
+  const std::int64_t ns = unit == "s" ? 1'000'000'000 : unit == "ms" ? 1'000'000 : unit == "us" ? 1000 : 0;
+  const auto n = digits(text.substr(0, at), 10);
+  if (!n || ns == 0 || *n < 1 || *n > 1'000'000) return {};
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(*n) * ns);
+}
+
+std::optional<std::vector<GpuId>> parse_gpus(std::string_view text) {
+  std::vector<GpuId> all;
+  if (text.find(',') == text.npos) {
+    const auto n = parse_count(text);
+    if (!n || *n < 1 || *n > kMostGpus) return {};
+    for (std::uint32_t g = 0; g < *n; ++g) all.push_back({g});
+    return all;
+  }
+  for (; !text.empty(); text.remove_prefix(std::min(text.find(','), text.size() - 1) + 1)) {
+    const auto n = parse_count(text.substr(0, text.find(',')));
+    if (!n || *n >= kMostGpus) return {};
+    const GpuId gpu{static_cast<std::uint32_t>(*n)};
+    if (std::find(all.begin(), all.end(), gpu) != all.end()) return {};
+    all.push_back(gpu);
+  }
+  return all;
+}
+
+std::string size_text(std::uint64_t bytes) {
+  const auto s = scaled(bytes);
+  auto text = std::to_string(s.count);
+  if (s.unit != 0) text += s.unit;
+  return text;
+}
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,34 @@
+#include "sdma/trace/form.hpp"
+
+#include "sdma/core/file.hpp"
+#include "sdma/trace/page.hpp"
+#include "sdma/trace/write.hpp"
+
+namespace sdma {
+inline namespace v0 {
+namespace trace {
+
+Form form_of(std::string_view path) noexcept {
+  return path.ends_with(".jsonl") ? Form::jsonl : path.ends_with(".html") ? Form::html : Form::perfetto;
+}
+
+std::string to_string(const Trace& t, Form form, std::string_view name) {
+  switch (form) {
+    case Form::perfetto: return to_perfetto(t);
+    case Form::html: {
+      const PageTrace one{std::string(name), t};
+      return to_page({&one, 1});
+    }
+    case Form::jsonl: return to_json_lines(t);
+    case Form::text: return to_text(t);
+  }
+  return {};
+}
+
+Result<void, Diagnostic> save(const Trace& t, const std::string& path) {
+  return save_file(path, to_string(t, form_of(path), path));
+}
+
+}  // namespace trace
+}  // namespace v0
+}  // namespace sdma
