@@ -4,7 +4,8 @@
 //   build/bench/bench-reproduce FOLDER       and all_gather.svg, all_to_all.svg there
 #include "collectives/plan.hpp"
 #include "sdma/core/file.hpp"
-#include "sdma/simulate/report.hpp"
+#include "sdma/draw/curves.hpp"
+#include "sdma/simulate/simulate.hpp"
 
 #include <cmath>
 #include <cstdio>

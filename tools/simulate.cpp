@@ -4,6 +4,7 @@
 #include "recording.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
+#include "sdma/draw/curves.hpp"
 #include "sdma/simulate/report.hpp"
 #include "verb.hpp"
 

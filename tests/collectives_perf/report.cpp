@@ -121,13 +121,13 @@ TEST_CASE("a line of CSV has as many fields as the first") {
 TEST_CASE("a picture has every curve and no number that is none") {
   const auto s = settings({});
   const auto svg = plot_svg(s, "a <b> & \"c\"", kSweep);
-  CHECK(count(svg, "<polyline") == 6);
+  CHECK(count(svg, "<path") == 6);
   CHECK(count(svg, ">b2b+pl</text>") == 2);
   CHECK(svg.find("a &lt;b&gt; &amp; &quot;c&quot;") != svg.npos);
   CHECK(count(svg, "nan") + count(svg, "inf") == 0);
   // One size, one way: still a picture, of bandwidth alone.
   const auto one = plot_svg(s, "x", std::vector{point(1000, kPcpy, 1)});
-  CHECK(count(one, "<polyline") == 1);
+  CHECK(count(one, "<path") == 1);
   CHECK(count(one, "nan") + count(one, "inf") == 0);
   CHECK(plot_svg(s, "x", {}).empty());
 }

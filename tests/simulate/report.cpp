@@ -1,5 +1,6 @@
 #include "sdma/simulate/report.hpp"
 
+#include "draw/elements.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/trace/write.hpp"
 #include "support/catch.hpp"
@@ -9,15 +10,10 @@
 #include <string>
 
 using namespace sdma;
+using test::count;
 using Json = nlohmann::json;
 
 namespace {
-
-std::size_t count(const std::string& in, const std::string& what) {
-  std::size_t n = 0;
-  for (auto at = in.find(what); at != in.npos; at = in.find(what, at + 1)) ++n;
-  return n;
-}
 
 const Schedule& schedule() {
   static const auto s = *parse_schedule(
@@ -83,17 +79,6 @@ TEST_CASE("JSON holds what the table says") {
   CHECK(table.find(time_text(t.ns)) != std::string::npos);
   CHECK(table.find(t.bottleneck) != std::string::npos);
   CHECK(table.find("link gpu0->gpu1") != std::string::npos);
-}
-
-TEST_CASE("curves: a path a series, a mark a point, nothing for what is no number") {
-  const auto svg = curves_svg({.title = "speed-up",
-                               .x_label = "bytes",
-                               .y_label = "x",
-                               .series = {{"a", {{1024, 1}, {4096, 2}}}, {"b", {{1024, 0.5}, {0, 1}}, true}}});
-  CHECK(count(svg, "<path") == 2);
-  CHECK(count(svg, "<circle") == 3);
-  CHECK(svg.find(">4K<") != std::string::npos);
-  CHECK(curves_svg({}).ends_with("</svg>\n"));
 }
 
 TEST_CASE("times for people") {

@@ -1,13 +1,13 @@
 #pragma once
-// The curves of a sweep as a picture: SVG 1.1 without scripts or fonts of its own.
+// The curves of a sweep as a picture (sdma/draw/curves.hpp).
 //
 //   speed-up over pcpy          where pcpy was measured, and something else
-//   4x |  .--b2b+pl---.         both axes by logarithm: half as fast is as far from 1 as twice as fast
-//   1x |--pcpy---------
-//      1K   16K   256K
+//   4 |  .--------.    -- b2b+pl      both axes by logarithm: half as fast is as far from 1 as twice as fast
+//   1 |------------    -- pcpy
+//     1K   16K   256K
 //   bus bandwidth, GB/s         always
 //
-// A colour a variant; dashed with prelaunch; each curve has its name at its end. Pure; text is escaped; "" without points.
+// A colour a variant; dashed with prelaunch. Pure; "" without points.
 #include "point.hpp"
 
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
-// A trace as a file: JSON Lines, which can be read back without loss; Perfetto's JSON, for a trace viewer; and plain
-// text.
+// A trace as a file: JSON Lines, which can be read back without loss; Perfetto's JSON, for a trace viewer; a picture; and
+// plain text.
 //
 //   save_json_lines(trace, "run.jsonl");         auto t = load_json_lines("run.jsonl");         // *t == trace
 //   save_perfetto(trace, "run.json");            // open in ui.perfetto.dev or chrome://tracing
@@ -20,6 +20,9 @@
 // begins or ends where no packet runs is attached to a bar of one nanosecond. A packet without an end lasts until the
 // end of the trace and is marked `unfinished`; an end without a beginning becomes an instant called packet_end. Packets
 // of a lane that overlap (an engine runs several at once) go to further threads "NAME (2)", "(3)": nothing is dropped.
+//
+// Picture (SVG): one bar per packet, one or more rows per lane, and arrows from trigger to completion. Times begin at the
+// first event. At most 20000 bars are drawn; the picture says how many are missing.
 //
 // Text: one event per line, with its time since `first_ns`, its lane, and what happened. Packets are decoded.
 //
@@ -45,6 +48,13 @@ std::string to_text(const Trace&);
 /// The line of one event, which may be absent from the trace's own events: only the lanes and texts of the trace are
 /// used. Ends with a newline.
 std::string to_line(const Trace&, const Event&, std::uint64_t first_ns);
+
+struct TimelineOptions {
+  std::string title{};
+  double begin_ns = 0, end_ns = 0;  ///< by the trace's clock; both 0: the whole trace
+};
+/// The picture of a trace.
+std::string timeline_svg(const Trace&, const TimelineOptions& = {});
 
 /// The trace that a text holds. `file`: the name of the text in errors.
 Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_view file = "trace.jsonl");

@@ -1,0 +1,41 @@
+#pragma once
+// Draws curves over sizes: SVG 1.1 without scripts or embedded fonts.
+//
+//   save(curves_svg({.title = "all-gather", .y_label = "speed-up", .series = {{"bcst", {{1024, 1.6}, {4096, 1.5}}}}}), "a.svg");
+//
+//   all-gather
+//      2 |                      --- pcpy
+//   s    | - -*- - -*- - -*     - - bcst
+//   p  1 |----*-----*-----*
+//      0 +----+-----+-----+
+//        1K   4K   16K   64K
+//
+// A point shows its value when the pointer rests on it. Text is escaped. Points that cannot be drawn are left out: those with
+// x <= 0, with a value that is not finite and, if `log_y` is set, with y <= 0. Pure functions that allocate; any thread; no
+// errors.
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sdma {
+inline namespace v0 {
+
+struct Curves {
+  struct Series {
+    std::string name{};
+    std::vector<std::pair<double, double>> points{};  ///< x (on a logarithmic axis), y
+    bool dashed = false;
+    std::string colour{};  ///< "#d55e00"; "": the next of our own
+  };
+  std::string title{}, x_label{}, y_label{};
+  std::vector<Series> series{};
+  bool bytes = true;   ///< x are sizes: 1K, 1M
+  bool log_y = false;  ///< y on a logarithmic axis: 0.5 is as far from 1 as 2 is; otherwise the axis begins at 0
+};
+std::string curves_svg(const Curves&);
+/// Several plots in one picture, from top to bottom.
+std::string stacked_curves_svg(std::span<const Curves>);
+
+}  // namespace v0
+}  // namespace sdma

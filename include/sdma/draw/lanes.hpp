@@ -1,0 +1,53 @@
+#pragma once
+// Draws lanes of bars over time: SVG 1.1 without scripts or embedded fonts.
+//
+//   Lanes l{.title = "run", .end = 12, .lanes = {{"engine 0", {{.begin = 2, .end = 9, .colour = "#3b78b5"}}}}};
+//   save(lanes_svg(l), "run.svg");
+//
+//   run
+//          us 0    2    4    6    8    10   12
+//    engine 0      [==================]
+//    engine 1                [====]
+//                       [=======]               the caller puts bars that overlap into different rows
+//
+// A bar shows its title when the pointer rests on it. Text is escaped. Bars are cut at the limits of the time axis; arrows that
+// cross a limit are left out. A lane without bars is not drawn, and neither are its arrows. Pure function that allocates; any
+// thread; no errors.
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace sdma {
+inline namespace v0 {
+
+struct Lanes {
+  struct Bar {
+    double begin{}, end{};  ///< in microseconds
+    std::size_t row = 0;    ///< of its lane; 0 is the top row
+    std::string colour{}, title{};
+  };
+  struct Lane {
+    std::string name{};
+    std::vector<Bar> bars{};
+  };
+  struct Arrow {
+    std::size_t from{};  ///< an index of `lanes`
+    double begin{};      ///< in microseconds
+    std::size_t to{};
+    double end{};
+  };
+  struct Key {
+    std::string name{}, colour{};
+  };
+  std::string title{};
+  double begin = 0, end = 0;  ///< limits of the time axis, in microseconds
+  std::vector<Lane> lanes{};
+  std::vector<Arrow> arrows{};
+  std::vector<Key> keys{};   ///< the meaning of the colours
+  std::string arrows_are{};  ///< the meaning of the arrows
+  std::string note{};        ///< a line at the bottom
+};
+std::string lanes_svg(const Lanes&);
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,115 @@
+#include "sdma/draw/curves.hpp"
+
+#include "axis.hpp"
+#include "svg.hpp"
+
+#include <iterator>
+#include <set>
+
+namespace sdma {
+inline namespace v0 {
+namespace {
+
+using namespace detail;
+
+constexpr std::string_view kColours[] = {"#3b78b5", "#4e9f50", "#d9782d", "#8064a2", "#c03028", "#8c564b", "#2a9d9d"};
+// In pixels.
+constexpr double kPlot = 550, kHeight = 430, kLeft = 60, kRight = 150, kTop = 44, kBottom = 56, kNames = 40, kName = 18;
+
+std::string x_text(const Curves& c, double x) {
+  constexpr std::string_view kUnits[] = {"", "K", "M", "G", "T"};
+  std::size_t unit = 0;
+  while (c.bytes && unit + 1 < std::size(kUnits) && x >= 1024) x /= 1024, ++unit;
+  return fmt::format("{:.4g}{}", x, kUnits[unit]);
+}
+std::string y_text(double y) { return fmt::format("{:.4g}", y); }
+
+/// One plot, its numbers at the left and the names of its curves at the right; both margins grow with their texts.
+struct Plot {
+  explicit Plot(const Curves& curves) : c(curves), y(y_axis()) {
+    for (const auto v : y.ticks()) left = std::max(left, text_width(y_text(v)) + 30);
+    for (const auto& s : c.series) right = std::max(right, kNames + text_width(s.name) + 12);
+  }
+
+  void draw(Svg& svg, double from, double top) const {
+    const auto to = from + kPlot, bottom = top + kHeight - kBottom, middle = (top + kTop + bottom) / 2;
+    svg.title(top + 22, c.title);
+    for (const auto v : y.ticks()) {
+      svg.line(from, top + y.at(v), to, top + y.at(v), Svg::kGrid);
+      svg.text(from - 6, top + y.at(v) + 4, y_text(v), "end");
+    }
+    const Axis x(Axis::Scale::log, sizes.empty() ? 1 : *sizes.begin(), sizes.empty() ? 2 : *sizes.rbegin(), from, to);
+    double before = -HUGE_VAL, free = -HUGE_VAL;
+    for (const auto size : sizes) {
+      const auto at = x.at(size), half = text_width(x_text(c, size)) / 2;
+      svg.line(at, bottom, at, bottom + 4, "stroke=\"#555555\"");
+      if (at - before < 30 || at - half < free) continue;
+      svg.text(at, bottom + 16, x_text(c, size), "middle");
+      before = at, free = at + half + 4;
+    }
+    svg.line(from, bottom, to, bottom, "stroke=\"#555555\"");
+    svg.text(from + kPlot / 2, bottom + kBottom - 16, c.x_label, "middle");
+    svg.text(16, middle, c.y_label, "middle", fmt::format("transform=\"rotate(-90 16 {:.0f})\"", middle));
+    for (std::size_t i = 0; i < c.series.size(); ++i) curve(svg, x, i, to, top);
+  }
+
+  const Curves& c;
+  std::set<double> sizes{};
+  Axis y;
+  double left = kLeft, right = kRight;
+  double height = std::max(kHeight, kTop + kName * static_cast<double>(c.series.size() + 1));
+
+ private:
+  bool shown(double size, double v) const {
+    return size > 0 && std::isfinite(size) && std::isfinite(v) && (!c.log_y || v > 0);
+  }
+
+  Axis y_axis() {
+    double least = HUGE_VAL, most = 0;
+    for (const auto& s : c.series)
+      for (const auto& [size, v] : s.points)
+        if (shown(size, v)) sizes.insert(size), least = std::min(least, v), most = std::max(most, v);
+    if (!c.log_y) return {Axis::Scale::linear, 0, most > 0 ? most * 1.08 : 1, kHeight - kBottom, kTop};
+    if (sizes.empty()) least = most = 1;
+    least = std::exp2(std::floor(std::log2(least))), most = std::exp2(std::ceil(std::log2(most)));
+    return {Axis::Scale::log, least, most, kHeight - kBottom, kTop};
+  }
+
+  void curve(Svg& svg, const Axis& x, std::size_t i, double to, double top) const {
+    const auto& s = c.series[i];
+    const auto colour = s.colour.empty() ? kColours[i % std::size(kColours)] : std::string_view(s.colour);
+    const auto style = [&](double width) {
+      return fmt::format("stroke=\"{}\" stroke-width=\"{}\"{}", escaped(colour), width,
+                         s.dashed ? " stroke-dasharray=\"5 3\"" : "");
+    };
+    std::string path;
+    for (const auto& [size, v] : s.points)
+      if (shown(size, v)) path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x.at(size), top + y.at(v));
+    if (!path.empty()) svg.path(path, style(1.8));
+    for (const auto& [size, v] : s.points)
+      if (shown(size, v))
+        svg.circle(x.at(size), top + y.at(v), 2.4, colour,
+                   fmt::format("{} {}: {}", s.name, x_text(c, size), y_text(v)));
+    const auto at = top + kTop + 10 + kName * static_cast<double>(i);
+    svg.line(to + 12, at, to + 34, at, style(2));
+    svg.text(to + kNames, at + 4, s.name);
+  }
+};
+
+}  // namespace
+
+std::string curves_svg(const Curves& c) { return stacked_curves_svg({&c, 1}); }
+
+std::string stacked_curves_svg(std::span<const Curves> all) {
+  const std::vector<Plot> plots(all.begin(), all.end());
+  double left = kLeft, width = 0, height = 0, top = 0;
+  for (const auto& p : plots) left = std::max(left, p.left);
+  for (const auto& p : plots)
+    width = std::max({width, left + kPlot + p.right, title_width(p.c.title) + 24}), height += p.height;
+  Svg svg(width, height);
+  for (const auto& p : plots) p.draw(svg, left, top), top += p.height;
+  return svg.close();
+}
+
+}  // namespace v0
+}  // namespace sdma

@@ -1,0 +1,74 @@
+#include "sdma/draw/lanes.hpp"
+
+#include "draw/elements.hpp"
+#include "support/catch.hpp"
+
+using namespace sdma;
+using test::count;
+using test::elements;
+using test::number;
+
+namespace {
+
+const Lanes kTwo{.title = "a < b",
+                 .end = 10,
+                 .lanes = {{"upper", {{0, 5, 0, "#111111", "<first>"}, {2, 10, 1, "#222222", ""}}},
+                           {"empty", {}},
+                           {"lower", {{5, 10, 0, "#333333", ""}}}},
+                 .arrows = {{.from = 0, .begin = 5, .to = 2, .end = 6}}};
+
+/// The bar of this colour.
+std::string bar(const std::string& svg, const std::string& colour) {
+  for (const auto& e : elements(svg, "rect"))
+    if (e.find(colour) != e.npos) return e;
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("lanes: bars stand in their lane and row, and are as wide as they last") {
+  const auto svg = lanes_svg(kTwo);
+  const auto a = bar(svg, "#111111"), b = bar(svg, "#222222"), c = bar(svg, "#333333");
+  CHECK(number(a, "x") == 190);
+  CHECK(number(b, "width") == Approx(1.6 * number(a, "width")).margin(0.02));
+  CHECK(number(c, "x") == Approx(number(a, "x") + number(a, "width")).margin(0.02));
+  CHECK(number(b, "y") > number(a, "y") + number(a, "height"));
+  CHECK(number(c, "y") > number(b, "y") + number(b, "height"));
+  CHECK(count(svg, "<title>&lt;first&gt;</title>") == 1);
+  CHECK(count(svg, ">a &lt; b</text>") == 1);
+  CHECK(count(svg, ">empty</text>") == 0);
+  CHECK(count(svg, "<path") == 1);
+}
+
+TEST_CASE("lanes: what lies outside the times shown is cut off") {
+  auto l = kTwo;
+  l.begin = 6, l.end = 8;
+  const auto svg = lanes_svg(l);
+  CHECK(bar(svg, "#111111").empty());
+  CHECK(number(bar(svg, "#222222"), "x") == 190);
+  CHECK(number(bar(svg, "#222222"), "width") == 1190);
+  CHECK(count(svg, "<path") == 0);  // begins before
+}
+
+TEST_CASE("lanes: arrows of lanes that are not there, and no time at all, draw nothing") {
+  auto l = kTwo;
+  l.arrows = {{.from = 1, .begin = 1, .to = 2, .end = 6}, {.from = 0, .begin = 1, .to = 9, .end = 6}};
+  CHECK(count(lanes_svg(l), "<path") == 0);
+  const auto none = lanes_svg({});
+  CHECK(none.ends_with("</svg>\n"));
+  CHECK(count(none, "nan") + count(none, "inf") == 0);
+}
+
+TEST_CASE("lanes: long names and keys have room") {
+  auto l = kTwo;
+  l.title = std::string(400, 't');
+  l.lanes[0].name = std::string(80, 'n');
+  l.keys = {{std::string(40, 'k'), "#444444"}, {"next", "#555555"}};
+  const auto svg = lanes_svg(l);
+  for (const auto& e : elements(svg, "text")) {
+    const auto wide = static_cast<double>(test::content(e).size());
+    if (e.find("\"end\"") != e.npos) CHECK(number(e, "x") > 4.5 * wide);
+    if (e.find("\"start\"") != e.npos) CHECK(number(e, "x") + 5.5 * wide < number(svg, "width"));
+  }
+  CHECK(number(bar(svg, "#555555"), "x") - number(bar(svg, "#444444"), "x") > 220);
+}

@@ -1,0 +1,60 @@
+// Pictures of traces: what they contain. tests/draw tests how they are drawn.
+#include "draw/elements.hpp"
+#include "sdma/trace/write.hpp"
+#include "support/catch.hpp"
+
+using namespace sdma::trace;
+using Happens = sdma::trace::Kind;
+using test::count;
+
+namespace {
+
+/// A packet that nobody knows, of `lane`.
+void packet(Trace& t, std::uint32_t lane, std::uint64_t from, std::uint64_t to) {
+  const auto position = t.events.size();
+  t.events.push_back({.ns = from, .lane = {lane}, .kind = Happens::packet_begin, .position = position});
+  t.events.push_back({.ns = to, .lane = {lane}, .kind = Happens::packet_end, .position = position});
+}
+
+constexpr std::uint64_t kStart = 86'400'000'000'000;  // a day after the machine started
+
+}  // namespace
+
+TEST_CASE("a picture's times count from the first event, whatever the clock") {
+  Trace t{.lanes = {{"gpu0", "engine 0"}, {"host", "main"}}};
+  packet(t, 0, kStart, kStart + 1000);
+  packet(t, 1, kStart + 1000, kStart + 3000);
+  const auto svg = timeline_svg(t);
+  CHECK(count(svg, "<title>packet engine 0 0.000 to 1.000 us</title>") == 1);
+  CHECK(count(svg, "<title>host main 1.000 to 3.000 us</title>") == 1);
+  CHECK(count(svg, ">2.5</text>") == 1);
+  CHECK(svg.find(">host main<") < svg.find(">gpu0 engine 0<"));
+  const auto part = timeline_svg(t, {.begin_ns = kStart + 1500, .end_ns = kStart + 2500});
+  CHECK(count(part, ">1.6</text>") == 1);
+  CHECK(count(part, "<title>") == 1);
+  CHECK(timeline_svg({}).ends_with("</svg>\n"));
+}
+
+TEST_CASE("an arrow needs both its ends, in either order of one time") {
+  Trace t{.lanes = {{"gpu0", "a"}, {"gpu0", "b"}}};
+  packet(t, 0, 0, 10);
+  packet(t, 1, 0, 10);
+  t.events.push_back({.ns = 10, .lane = {0}, .kind = Happens::flow_end, .value = 1});
+  t.events.push_back({.ns = 10, .lane = {0}, .kind = Happens::flow_end, .value = 2});
+  t.events.push_back({.ns = 10, .lane = {1}, .kind = Happens::flow_begin, .value = 1});
+  t.events.push_back({.ns = 10, .lane = {1}, .kind = Happens::flow_begin, .value = 3});
+  CHECK(count(timeline_svg(t), "<path") == 1);
+}
+
+TEST_CASE("a picture says what it leaves out, and a part shows that") {
+  Trace t{.lanes = {{"gpu0", "a"}, {"gpu0", "b"}}, .lost = 7};
+  for (std::uint32_t i = 0; i < 20010; ++i) packet(t, i % 2, kStart + 10 * i, kStart + 10 * i + 10);
+  const auto svg = timeline_svg(t);
+  CHECK(count(svg, "<title>") == 20000);
+  CHECK(count(svg, ">7 events were lost, 10 bars are not drawn</text>") == 1);
+  CHECK(svg.find("200.090 to") == svg.npos);
+  CHECK(svg.find(" 199.990 to") != svg.npos);
+  const auto part = timeline_svg(t, {.begin_ns = kStart + 200'055.0, .end_ns = kStart + 200'100.0});
+  CHECK(count(part, "<title>") == 5);
+  CHECK(count(part, ">7 events were lost, 0 bars are not drawn</text>") == 1);
+}
