@@ -1,4 +1,4 @@
-// How programs end, and what they leave: lifetime copy|fork|exit|kill|wait|children. Run by lifetime.py and programs.py under `sdma emulate`.
+// How programs end, and what they leave: lifetime copy|fork|exit|kill|wait|children. cases/ runs it under `sdma emulate`.
 #include "raw.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"
@@ -80,6 +80,10 @@ int main(int argc, char** argv) {
   busy();
   if (how == "exit") return 0;
   if (how == "kill") ::raise(SIGKILL);
-  if (how == "wait") ::pause();
+  if (how == "wait") {
+    std::puts("waits");  // a signal that comes from here on finds engines at work
+    std::fflush(stdout);
+    ::pause();
+  }
   return 1;
 }

@@ -16,7 +16,7 @@ namespace {
 using namespace sdma;
 
 constexpr std::string_view kMarker =
-    "<!-- Generated from include/sdma/packets from here on: ninja -C build docs-packets -->\n";
+    "<!-- Generated from include/sdma/packets from here on: ninja -C build bless -->\n";
 
 std::string hex(std::uint64_t v) {
   std::ostringstream out;
@@ -155,6 +155,6 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (text == wanted) return 0;
-  std::cerr << path << ": not what include/sdma/packets says; run: ninja -C build docs-packets\n";
+  std::cerr << path << ": not what include/sdma/packets says; run: ninja -C build bless\n";
   return 1;
 }

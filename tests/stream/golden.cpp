@@ -1,4 +1,4 @@
-// Golden files: NAME.hex are dwords, NAME.sdma their text, NAME.json their JSON Lines. `ninja bless` writes the latter two.
+// Golden files: NAME.hex are dwords, NAME.sdma their text, NAME.json their JSON Lines. `ninja -C build bless` writes the latter two.
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/text.hpp"
 #include "support/catch.hpp"

@@ -1,30 +1,108 @@
 #!/usr/bin/env python3
-"""Writes every golden file anew from what the program says now: bless.py SOURCE BUILD. Look at the difference afterwards.
+"""Writes all golden files anew from what the code does now: `ninja -C build bless`. Look at the difference before you commit it.
 
-tests/collectives/golden/NAME.sdma are the plans of the options that golden.txt lists.
-tests/stream/golden/NAME.hex holds dwords (sdma dis reads it), NAME.sdma their text, NAME.json their JSON Lines.
+  bless.py SOURCE NAME=PROGRAM... [--cases PROGRAM... FOLDER]...
+
+| golden                       | written from                           | by                                   |
+| ---------------------------- | -------------------------------------- | ------------------------------------ |
+| tests/stream/golden          | its *.hex                              | sdma dis: text, JSON Lines           |
+| tests/schedule/golden        | examples/schedules, or the file itself | sdma fmt --flat                      |
+| tests/collectives/golden     | the options in golden.txt beside it    | collective_plan                      |
+| tests/trace/golden           | tests/trace/sample.hpp                 | the test in tests/trace/perfetto.cpp |
+| docs/packets.md: tables      | include/sdma/packets                   | tests/packets/document.cpp           |
+| docs/reproduction.md: tables | the simulator                          | bench/reproduce.cpp                  |
+| docs/figures                 | the simulator                          | bench/reproduce.cpp                  |
+| *.test (--cases)             | the command that each begins with      | tests/support/cases.py               |
+
+It says which of these it leaves, because the build lacks the program.
 """
+import os
 import pathlib
+import re
 import subprocess
 import sys
 
 
-def main(source, build):
-    tool = pathlib.Path(build) / "tools" / "sdma"
-    for given in sorted((pathlib.Path(source) / "tests/stream/golden").glob("*.hex")):
-        for suffix, options in ((".sdma", ["--offsets", "--raw"]), (".json", ["--format=json"])):
-            done = subprocess.run([tool, "dis", "--input=hex", *options, given], check=True, capture_output=True)
-            given.with_suffix(suffix).write_bytes(done.stdout)
-    collectives = pathlib.Path(source) / "tests/collectives"
-    for line in (collectives / "golden.txt").read_text().splitlines():
+def output(*command):
+    done = subprocess.run(command, capture_output=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr.decode()}")
+    return done.stdout
+
+
+def stream(source, sdma):
+    for given in sorted((source / "tests/stream/golden").glob("*.hex")):
+        given.with_suffix(".sdma").write_bytes(output(sdma, "dis", "--input=hex", "--offsets", "--raw", given))
+        given.with_suffix(".json").write_bytes(output(sdma, "dis", "--input=hex", "--format=json", given))
+
+
+def schedule(source, sdma):
+    golden = source / "tests/schedule/golden"
+    examples = {path.name: path for path in (source / "examples/schedules").glob("*.sdma")}
+    for name in sorted({path.name for path in golden.glob("*.sdma")} | examples.keys()):
+        (golden / name).write_bytes(output(sdma, "fmt", "--flat", examples.get(name, golden / name)))
+
+
+def collectives(source, collective_plan):
+    folder = source / "tests/collectives"
+    for line in (folder / "golden.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             name, collective, *options = line.split()
-            plan = pathlib.Path(build) / "examples/collectives/collective_plan"
-            done = subprocess.run([plan, collective.removeprefix("collective="), *("--" + o for o in options)],
-                                  check=True, capture_output=True)
-            (collectives / "golden" / (name + ".sdma")).write_bytes(done.stdout)
-    subprocess.run([sys.executable, pathlib.Path(source) / "tests/tools/run.py", "--bless", tool,
-                    pathlib.Path(source) / "tests/tools/cases"], check=True)
+            text = output(collective_plan, collective.removeprefix("collective="), *("--" + o for o in options))
+            (folder / "golden" / (name + ".sdma")).write_bytes(text)
 
 
-main(*sys.argv[1:])
+def trace(source, trace):
+    subprocess.run([trace, "the golden files"], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "SDMA_BLESS": "1"})
+
+
+def packets(source, document):
+    subprocess.run([document, "--write", source / "docs/packets.md"], check=True)
+
+
+def reproduction(source, reproduce):
+    page = source / "docs/reproduction.md"
+    text = page.read_text(encoding="utf-8")
+    tables = re.findall(r"^#+ (.+)\n+((?:\|.*\n)+)", output(reproduce, source / "docs/figures").decode(), re.M)
+    for title, table in tables:
+        place = re.compile(rf"(^#+ {re.escape(title)}\n+)(?:\|.*\n)+", re.M)
+        text, count = place.subn(lambda match: match[1] + table, text)
+        if count != 1:
+            sys.exit(f"{page}: has {count} tables under '{title}', and not one")
+    page.write_text(text, encoding="utf-8")
+
+
+KINDS = [
+    ("tests/stream/golden", "sdma", stream),
+    ("tests/schedule/golden", "sdma", schedule),
+    ("tests/collectives/golden", "collective_plan", collectives),
+    ("tests/trace/golden", "trace", trace),
+    ("docs/packets.md", "document", packets),
+    ("docs/reproduction.md, docs/figures", "reproduce", reproduction),
+]
+OPTION = {"sdma": "tools", "collective_plan": "examples", "reproduce": "bench"}
+
+
+def main(source, *arguments):
+    runs = [[]]
+    for argument in arguments:
+        if argument == "--cases":
+            runs.append([])
+        else:
+            runs[-1].append(argument)
+    programs = dict(pair.split("=", 1) for pair in runs[0])
+    for what, program, write in KINDS:
+        if program in programs:
+            write(pathlib.Path(source), programs[program])
+            print(what)
+        else:
+            print(f"{what}: NOT WRITTEN, for lack of {program}: meson configure -D{OPTION.get(program, program)}=enabled")
+    failed = False
+    for run in runs[1:]:
+        print(os.path.relpath(run[-1], source), end=": ", flush=True)
+        driver = pathlib.Path(source, "tests/support/cases.py")
+        failed |= subprocess.run([sys.executable, driver, "--bless", *run]).returncode != 0
+    return failed
+
+
+sys.exit(main(*sys.argv[1:]))

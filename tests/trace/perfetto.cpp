@@ -191,7 +191,7 @@ TEST_CASE("what was lost is in the picture") {
   CHECK(trace::to_perfetto(t).find("were lost") == std::string::npos);
 }
 
-// SDMA_BLESS=1 writes the golden files anew: look at the difference afterwards.
+// `ninja -C build bless` sets SDMA_BLESS=1, which writes the golden files anew.
 TEST_CASE("the golden files") {
   const std::string golden = std::string(SDMA_SOURCE_ROOT) + "/tests/trace/golden/sample";
   const std::map<std::string, std::string> files{{".jsonl", trace::to_json_lines(test::sample())},
