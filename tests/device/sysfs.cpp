@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 
+#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 
@@ -91,7 +92,8 @@ TEST_CASE("a tree that is none says which file") {
 
 TEST_CASE("a directory is read as the map is") {
   namespace fs = std::filesystem;
-  const auto root = fs::temp_directory_path() / "sdma-sysfs-test";
+  const auto root =
+      fs::temp_directory_path() / ("sdma-sysfs-test-" + std::to_string(::getpid()));  // two builds may be under test
   fs::remove_all(root);
   CHECK_FALSE(read_sysfs(root.string()));
   auto files = to_sysfs(numbered(*mi300x(2)));

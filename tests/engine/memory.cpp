@@ -167,12 +167,17 @@ TEST_CASE("engines look up while memory comes and goes; freed memory is never to
     engines.emplace_back([&, g] {
       AddressSpace::Reader r{space, GpuId{g}};
       while (!stop.load(std::memory_order_relaxed)) {
-        const AddressSpace::Reader::Section s{r};
-        for (int i = 0; i < 8; ++i)
-          if (auto* p = r.at(GpuVa{0x1000}, 8, Access::write)) {
-            std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).fetch_add(1, std::memory_order_relaxed);
-            found.fetch_add(1, std::memory_order_relaxed);
-          }
+        std::uint64_t here = 0;
+        {
+          const AddressSpace::Reader::Section s{r};
+          for (int i = 0; i < 8; ++i)
+            if (auto* p = r.at(GpuVa{0x1000}, 8, Access::write)) {
+              std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).fetch_add(1, std::memory_order_relaxed);
+              ++here;
+            }
+        }
+        found.fetch_add(here, std::memory_order_relaxed);
+        if (here == 0) std::this_thread::yield();  // on few cores only this lets the next mapping come soon
       }
     });
   for (int i = 0; i < 300 || found == 0; ++i) {
