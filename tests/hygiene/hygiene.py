@@ -329,7 +329,36 @@ def paragraph(root):
     return bad
 
 
-CHECKS = {check.__name__: check for check in (includes, alone, wire, length, words, overlay, paragraph)}
+DRIVER_LINES = ("- Tests: ", "- Driver: ", "- Run: ")
+
+
+def drivers(root):
+    """each folder of tests/ says in three lines of its README.md what it tests, what drives it and how to run it"""
+    bad = []
+    for folder in sorted(path for path in (root / "tests").iterdir() if path.is_dir()):
+        if not any(files(root, folder, suffixes=(".cpp", ".py", ".test"))):
+            continue
+        path = folder / "README.md"
+        where = path.relative_to(root)
+        if not path.exists():
+            bad.append(f"{where}: missing: three lines, {', '.join(DRIVER_LINES)}")
+            continue
+        lines = path.read_text(encoding="utf-8").splitlines()
+        if len(lines) != 3 or not all(map(str.startswith, lines, DRIVER_LINES)):
+            bad.append(f"{where}:1: has other lines than {', '.join(DRIVER_LINES)}")
+            continue
+        for name in re.findall(r"`([\w/.*]+\.\w+)`", lines[0] + lines[1]):
+            if not any(root.glob(name)) and not any(folder.glob(name)):
+                bad.append(f"{where}: `{name}` is gone")
+        built = folder / "meson.build"
+        suites = {folder.name} | set(re.findall(r"'(\w+)'", built.read_text(encoding="utf-8") if built.exists() else ""))
+        for suite in re.findall(r"--suite (\w+)", lines[2]):
+            if suite not in suites:
+                bad.append(f"{where}:3: there is no suite {suite}")
+    return bad
+
+
+CHECKS = {check.__name__: check for check in (includes, alone, wire, length, words, overlay, paragraph, drivers)}
 
 
 def main(arguments):

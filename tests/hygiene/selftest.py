@@ -275,6 +275,36 @@ class Paragraph(Tree):
                 self.bad(self.check, {"include/sdma/core/a.hpp": text}, "no paragraph")
 
 
+class Drivers(Tree):
+    check = staticmethod(hygiene.drivers)
+    SAID = "- Tests: the ring.\n- Driver: `tests/support/cases.py` and `one.py`.\n- Run: `meson test --suite ring`\n"
+    TREE = {"tests/support/cases.py": "", "tests/support/README.md": SAID.replace("ring`", "support`"),
+            "tests/ring/one.py": "", "tests/support/one.py": ""}  # fmt: skip
+
+    def test_said(self):
+        self.good(self.check, self.TREE | {"tests/ring/README.md": self.SAID})
+
+    def test_suite_of_another_name(self):
+        said = {"tests/ring/README.md": self.SAID.replace("--suite ring", "--suite queue")}
+        self.good(self.check, self.TREE | said | {"tests/ring/meson.build": "test('a', suite: 'queue')"})
+        self.bad(self.check, self.TREE | said, "no suite queue")
+
+    def test_nothing_said(self):
+        self.bad(self.check, self.TREE, "tests/ring/README.md: missing")
+
+    def test_more_or_less(self):
+        for text in (self.SAID + "And more.\n", "- Tests: the ring.\n", self.SAID.replace("Run", "Start")):
+            with self.subTest(text):
+                self.bad(self.check, self.TREE | {"tests/ring/README.md": text}, "other lines")
+
+    def test_a_driver_that_is_gone(self):
+        said = {"tests/ring/README.md": self.SAID.replace("one.py", "two.py")}
+        self.bad(self.check, self.TREE | said, "`two.py` is gone")
+
+    def test_no_tests_there(self):
+        self.good(self.check, self.TREE | {"tests/ring/README.md": self.SAID, "tests/pch/tests.hpp": ""})
+
+
 if __name__ == "__main__":
     COMPILERS = sys.argv[1:]
     if not COMPILERS:
