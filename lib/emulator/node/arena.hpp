@@ -8,7 +8,7 @@
 //           64 << 32 ...               memory objects, one behind another; an offset is never used twice
 //
 // Memory of another process's arena, imported here, has an offset of ours that stands for pages of theirs: the only mapping
-// calls that are looked at (interpose_map.cpp).
+// calls that are looked at (preload/interpose_map.cpp).
 //
 // A descriptor is known by the memfd's inode, so it may be dup'ed and passed on. What it stands for is its file position, a
 // tag that all dups share: /dev/kfd, a DRM node, or a DMABUF.

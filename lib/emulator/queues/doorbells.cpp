@@ -4,6 +4,8 @@
 #include "../options.hpp"
 #include "../real.hpp"
 
+#include "sdma/trace/trace.hpp"
+
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -27,12 +29,6 @@ namespace sdma::emulator {
 namespace {
 
 constexpr std::uint64_t kSlow = 100'000'000, kGrace = 20'000'000;  // ns
-
-std::uint64_t now() noexcept {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
-}
 
 }  // namespace
 
@@ -111,7 +107,7 @@ void Doorbells::take_faults() noexcept {
 
 bool Doorbells::sleep(std::uint64_t nap, bool short_nap) noexcept {
   const bool watched = armed_;
-  if (!armed_ && now() >= open_until_ && open()) {
+  if (!armed_ && trace::now() >= open_until_ && open()) {
     const bool look = stale_.exchange(false, std::memory_order_acq_rel) || ranges_.empty();
     if (look ? find() : true) {
       if (protect(true)) return false;  // what was stored before the protection is found by one more look
@@ -133,7 +129,7 @@ bool Doorbells::sleep(std::uint64_t nap, bool short_nap) noexcept {
     if (fault_ >= 0 && (fds[1].revents & POLLIN) != 0) {
       take_faults();
       // Protected again too soon, the program's thread would fault again before it has had a processor.
-      open_until_ = now() + kGrace;
+      open_until_ = trace::now() + kGrace;
     }
     protect(false);
   }
