@@ -25,8 +25,8 @@ void draw_bars(Svg& svg, const Lanes& l, const Lanes::Lane& lane, const Axis& x,
   }
 }
 
-void draw_arrow(Svg& svg, double x1, const Place& from, double x2, const Place& to) {
-  const auto y1 = from.top + from.height - 2, y2 = to.top + to.height / 2, middle = (y1 + y2) / 2;
+void draw_arrow(Svg& svg, double x1, double y1, double x2, double y2) {
+  const auto middle = (y1 + y2) / 2;
   svg.path(
       fmt::format("M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", x1, y1, x1, middle, x2, middle, x2, y2),
       "stroke=\"#c03028\" stroke-opacity=\"0.35\" stroke-width=\"0.8\"");
@@ -75,7 +75,8 @@ std::string lanes_svg(const Lanes& l) {
   const auto drawn = [&](std::size_t lane) { return lane < places.size() && places[lane].height != 0; };
   for (const auto& a : l.arrows)
     if (drawn(a.from) && drawn(a.to) && a.begin >= l.begin && a.end <= l.end)
-      draw_arrow(svg, x.at(a.begin), places[a.from], x.at(a.end), places[a.to]);
+      draw_arrow(svg, x.at(a.begin), places[a.from].top + places[a.from].height - 2, x.at(a.end),
+                 places[a.to].top + (static_cast<double>(a.row) + 0.5) * kRow);
   draw_keys(svg, l, left, bottom + 16);
   return svg.close();
 }

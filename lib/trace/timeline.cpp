@@ -93,7 +93,8 @@ std::string timeline_svg(const Trace& t, const TimelineOptions& o) {
     else if (e.kind == Kind::flow_end) flows[e.value].second = &e;
   for (const auto& [number, flow] : flows)
     if (const auto [from, to] = flow; from && to)
-      picture.arrows.push_back({place[from->lane.value], us(from->ns), place[to->lane.value], us(to->ns)});
+      picture.arrows.push_back({place[from->lane.value], us(from->ns), place[to->lane.value], us(to->ns),
+                                packets.lanes[to->lane.value].row_at(to->ns).value_or(0)});
   if (t.lost != 0 || left_out != 0)
     picture.note = fmt::format("{} events were lost, {} bars are not drawn", t.lost, left_out);
   return lanes_svg(picture);

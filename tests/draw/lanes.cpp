@@ -15,7 +15,7 @@ const Lanes kTwo{.title = "a < b",
                  .lanes = {{"upper", {{0, 5, 0, "#111111", "<first>"}, {2, 10, 1, "#222222", ""}}},
                            {"empty", {}},
                            {"lower", {{5, 10, 0, "#333333", ""}}}},
-                 .arrows = {{.from = 0, .begin = 5, .to = 2, .end = 6}}};
+                 .arrows = {{.from = 2, .begin = 5, .to = 0, .end = 10, .row = 1}}};
 
 /// The bar of this colour.
 std::string bar(const std::string& svg, const std::string& colour) {
@@ -38,6 +38,10 @@ TEST_CASE("lanes: bars stand in their lane and row, and are as wide as they last
   CHECK(count(svg, ">a &lt; b</text>") == 1);
   CHECK(count(svg, ">empty</text>") == 0);
   CHECK(count(svg, "<path") == 1);
+  const auto end = elements(svg, "circle").at(0);  // of the arrow, beside the second bar
+  CHECK(number(end, "cx") == 1380);
+  CHECK(number(end, "cy") > number(b, "y"));
+  CHECK(number(end, "cy") < number(b, "y") + number(b, "height"));
 }
 
 TEST_CASE("lanes: what lies outside the times shown is cut off") {

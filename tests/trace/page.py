@@ -122,7 +122,7 @@ def main(sdma, chromium, chromedriver, screenshots=None):
         (work / "late.jsonl").write_text(text.replace('"engine 0 queue 0"', '"engine 0 push"').replace('"ns":1000,', '"ns":100,'))
         subprocess.run([sdma, "trace", "model.jsonl", "-o", "one.html"], check=True, cwd=work)
         subprocess.run([sdma, "trace", "model.jsonl", "real.jsonl", "-o", "both.html"], check=True, cwd=work)
-        subprocess.run([sdma, "trace", "model.jsonl", "late.jsonl", "-o", "late.html"], check=True, cwd=work)
+        subprocess.run([sdma, "trace", work / "model.jsonl", work / "late.jsonl", "-o", "late.html"], check=True, cwd=work)
         page = (work / "one.html").read_text()
         expect("the page asks for nothing else", not re.search(r"(src|href)\s*=|https?://|@import|url\(", page.split('id="data"')[0]))
 
@@ -188,6 +188,8 @@ def main(sdma, chromium, chromedriver, screenshots=None):
             browser.click_packet("0.1.0")
             expect("an engine's queue is the same queue by another name", browser.run(
                 "return model.places.every(p => p.lanes.length === 2)"))
+            expect("names by the lanes leave out the folder that both are in", browser.run(
+                "return model.traces.map(t => t.shortName)") == ["model.jsonl", "late.jsonl"])
             expect("both begin with their first packets", "+1.000 us" in browser.text("#packet")
                    and browser.run("return [model.first, state.from]") == [-1900, 0])
             browser.click_on("#all")

@@ -35,6 +35,7 @@ struct Lanes {
     double begin{};      ///< in microseconds
     std::size_t to{};
     double end{};
+    std::size_t row = 0;  ///< of `to`, where the arrow ends
   };
   struct Key {
     std::string name{}, colour{};

@@ -58,6 +58,11 @@ const model = (() => {
       places.get(place).lanes.push({trace, lane});
     }
   }
+  // Lanes have little room for the name of a trace: folders that all traces share are left out there.
+  const name = traces[0].name;
+  let shared = 0;
+  for (let i = 0; i < name.length && traces.every(t => t.name[i] === name[i]); ++i) if (name[i] === '/') shared = i + 1;
+  for (const trace of traces) trace.shortName = trace.name.slice(shared);
   const groups = new Map();
   for (const place of places.values()) {
     if (!groups.has(place.group)) groups.set(place.group, []);

@@ -30,7 +30,8 @@ const view = (() => {
   };
   const fitting = (text, width) => {
     if (pen.measureText(text).width <= width) return text;
-    let n = Math.floor(text.length * width / pen.measureText(text).width) - 1;
+    let n = Math.floor(text.length * width / pen.measureText(text).width);
+    while (n > 0 && pen.measureText(text.slice(0, n) + '\u2026').width > width) --n;
     return n > 0 ? text.slice(0, n) + '\u2026' : '';
   };
 
@@ -150,7 +151,7 @@ const view = (() => {
       pen.fillStyle = css.text;
       pen.fillText(fitting(row.title, several ? 128 : LABEL - 24), 16, row.y + 13);
       pen.fillStyle = css.dim;
-      if (several) pen.fillText(fitting(row.trace.name, 78), 150, row.y + 13);
+      if (several) pen.fillText(fitting(row.trace.shortName, LABEL - 154), 150, row.y + 13);
     }
   };
   const draw = () => {
