@@ -60,11 +60,11 @@ std::string lanes_svg(const Lanes& l) {
   const Axis x(Axis::Scale::linear, l.begin, l.end, left, right);
   Svg svg(std::max(right + kRight, title_width(l.title) + 24), std::max(bottom + 50, 120.0));
   svg.title(20, l.title);
-  svg.text(left - 36, kTop - 4, "us", "end", kGrey);
   for (const auto us : x.ticks()) {
     svg.line(x.at(us), kTop, x.at(us), bottom, Svg::kGrid);
     svg.text(x.at(us), kTop - 4, fmt::format("{:.6g}", us), "middle", kGrey);
   }
+  svg.text(left - 36, kTop - 4, "us", "end", kGrey);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto [top, height] = places[i];
     if (height == 0) continue;
