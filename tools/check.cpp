@@ -270,7 +270,7 @@ void add_check(CLI::App& verb, Action& action) {
       "  sdma check --ring-bytes=1M --base=0x3ff00 --input=hex dmesg.txt\n"
       "  sdma check --format=json ring.bin | jq -r .rule | sort | uniq -c");
   action = [o, assumed] {
-    // The parser has let nothing else through.
+    // The parser has already refused every other value.
     for (const auto& a : *assumed) (void)o->profile.set(a);
     return run(*o);
   };

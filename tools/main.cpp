@@ -53,8 +53,8 @@ void no_such_option(const std::string& program, const CLI::App& app, const std::
            program + " --help lists them");
 }
 
-/// Did the parser meet a word that it explains less well? Then it has been reported: an option or a verb that is unknown, and
-/// "--name=", for which it takes the next word.
+/// Reports the words for which the parser's own message is less helpful, and returns true if there was one: an unknown option or
+/// verb, and "--name=", after which the parser takes the next word as the value.
 bool misunderstood(const CLI::App& app, const Words& words) {
   const auto is_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
   if (const auto unknown = app.remaining(); !unknown.empty()) {
@@ -67,7 +67,7 @@ bool misunderstood(const CLI::App& app, const Words& words) {
   for (const auto* verb : app.get_subcommands()) {
     const auto program = "sdma " + verb->get_name();
     const auto rest = verb->remaining();
-    // From its name on a program's words are its own.
+    // The words of a program belong to the program.
     const auto own = words.size() - (verb->get_prefix_command() ? rest.size() : 0);
     for (std::size_t i = 1; i < own && words[i] != "--"; ++i)
       if (words[i].starts_with("--") && words[i].ends_with('=') &&
@@ -104,6 +104,7 @@ int run(int argc, char** argv) {
       "  sdma dis ring.bin\n"
       "  sdma check --ring-bytes=1M ring.bin\n"
       "  sdma VERB --help");
+  app.require_subcommand(0, 1);  // a FILE may have the name of another verb
   Action action;
   for (const auto& v : kVerbs) {
     auto* verb = app.add_subcommand(v.name, v.summary);

@@ -5,8 +5,8 @@
 //   out.text() += line; if (!out.drain()) return out.exit_code();
 //   return out.close() ? kOk : out.exit_code();
 //
-// A file is there whole or not at all: sdma/core/file.hpp. A full disk is an error with its reason; a reader that has gone is
-// none: the program ends quietly, as `yes | head` does.
+// A file is written whole or not at all: sdma/core/file.hpp. A full disk is an error with its reason. If the reader of a pipe has
+// gone, the program ends without a message, as `yes | head` does.
 #include "sdma/core/file.hpp"
 
 #include <string>

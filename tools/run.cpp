@@ -272,10 +272,11 @@ void add_run(CLI::App& verb, Action& action) {
     auto all = parse_gpus(given.back());
     if (!all)
       throw CLI::ValidationError(
-          "--gpus", "'" + given.back() + "' is no choice of GPUs: write 8 for the first 8, 2,5 for these two");
+          "--gpus", "'" + given.back() + "' is not a choice of GPUs: write 8 for the first 8, 2,5 for these two");
     return o->gpus = std::move(*all), true;
   };
-  verb.add_option("--gpus", gpus, "the node's GPU for each of the schedule's: 5,2; or the first N, as unless given")
+  verb.add_option("--gpus", gpus,
+                  "the node's GPUs that run gpu0, gpu1..: 5,2; one number is the first N, which is the default")
       ->type_name("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   add_choice<Ordering>(verb, "--order", *order,

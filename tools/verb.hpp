@@ -45,7 +45,7 @@ void add_topology(CLI::App&, Action&);
 void add_trace(CLI::App&, Action&);
 void add_emulate(CLI::App&, Action&);
 
-/// Of --trace, wherever it is: the file's name says the form.
+/// The help of every option --trace.
 inline constexpr const char* kTraceDoc = "write what happened when: .jsonl, .html, else for ui.perfetto.dev";
 
 /// What stands for "--" in front of a program's words: the parser keeps that for itself, and would read "[a]" as a list.

@@ -8,7 +8,7 @@ namespace sdma {
 inline namespace v0 {
 
 void keep_standard_descriptors() noexcept {
-  // open() takes the lowest free one, and those below are taken by now.
+  // open() returns the lowest free number, and the lower ones are taken by now.
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }

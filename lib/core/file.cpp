@@ -15,22 +15,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kNames = 1000;  // tried before a folder is taken for full of them
+constexpr int kNames = 1000;  // after so many taken names the folder counts as full
 
-/// Where a program finds its own open files, with or without a name.
+/// The folder with a process's own open files, with or without a name.
 constexpr const char* kOpenFiles = "/proc/self/fd/";
 
 std::string with_number(const std::string& target, int i) {
   return target + "." + std::to_string(::getpid()) + "-" + std::to_string(i);
 }
 
-/// The one that is written as it is: a new one would begin at the front of a file that others write, too. -1: none is meant.
+/// The descriptor that a path means, or -1. It is used as it is: opening the path again would start at offset 0 of a file that
+/// others append to.
 int standard_descriptor(std::string_view path) {
   return path == "-" || path == "/dev/stdout" ? STDOUT_FILENO : path == "/dev/stderr" ? STDERR_FILENO : -1;
 }
 bool is_standard(int fd) { return fd <= STDERR_FILENO; }
 
-/// 0, or why not.
+/// Returns 0 or an errno.
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const auto n = ::write(fd, bytes.data(), bytes.size());
@@ -40,7 +41,7 @@ int write_all(int fd, std::string_view bytes) {
   return 0;
 }
 
-/// Some file systems cannot be told to, and some say only here that the disk is full.
+/// Returns 0 or an errno. Some file systems report a full disk only here, and some do not support it.
 int on_disk(int fd) { return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; }
 
 }  // namespace
@@ -60,7 +61,8 @@ Diagnostic FileWriter::failed(int error) {
                                     : ""};
 }
 
-/// A file beside the one that it is to become, without a name where the file system can do that. -1 and errno: there is none.
+/// Opens a new file in the folder of the old one, without a name if the file system supports that. Returns -1 and sets errno if
+/// it cannot.
 int FileWriter::open_beside(bool there) {
   std::error_code error;
   target_ = fs::weakly_canonical(fs::absolute(path_, error), error).string();
@@ -75,7 +77,7 @@ int FileWriter::open_beside(bool there) {
   }
   struct stat is {};
   if (fd < 0 || !there || ::stat(path_.c_str(), &is) != 0) return fd;
-  // Whoever may not give a file away keeps it.
+  // Only root may give a file away; without that right the new file belongs to this process.
   [[maybe_unused]] const int ignored = ::fchown(fd, is.st_uid, is.st_gid);
   ::fchmod(fd, is.st_mode & 07777);
   return fd;
@@ -85,7 +87,7 @@ Result<void, Diagnostic> FileWriter::open() {
   if (error_ != 0) return failed(error_);
   if (fd_ >= 0) return {};
   fd_ = standard_descriptor(path_);
-  if (fd_ == STDOUT_FILENO) std::fflush(stdout);  // what the program has printed comes first
+  if (fd_ == STDOUT_FILENO) std::fflush(stdout);  // what the program printed earlier comes first
   if (fd_ >= 0) return {};
   struct stat is {};
   const bool there = ::stat(path_.c_str(), &is) == 0;
@@ -94,7 +96,7 @@ Result<void, Diagnostic> FileWriter::open() {
     fd_ = open_beside(there);
     if (fd_ >= 0) return {};
     target_.clear();
-    // Only rights are a reason to touch the old file before the new one is whole.
+    // Missing rights to the folder are the only reason to write over the old file.
     if (errno != EACCES && errno != EPERM && errno != EROFS) return failed(errno);
   }
   in_place_ = true;
@@ -106,7 +108,7 @@ Result<void, Diagnostic> FileWriter::open() {
 
 Result<void, Diagnostic> FileWriter::write(std::string_view bytes) {
   if (auto e = open(); !e) return e;
-  // What is in place and no regular file has no length.
+  // A pipe or a device has no length and answers EINVAL.
   if (in_place_ && written_ == 0 && ::ftruncate(fd_, 0) != 0 && errno != EINVAL) return failed(errno);
   const int error = write_all(fd_, bytes);
   if (error == 0) {
@@ -118,7 +120,7 @@ Result<void, Diagnostic> FileWriter::write(std::string_view bytes) {
   return failed(error);
 }
 
-/// A file without a name gets one, beside that which it is to have: a link replaces nothing. 0, or why not.
+/// Gives the file without a name a temporary one, because a link cannot replace a file. Returns 0 or an errno.
 int FileWriter::link_beside() {
   const auto open_file = kOpenFiles + std::to_string(fd_);
   for (int i = 0; beside_.empty(); ++i) {
@@ -130,7 +132,7 @@ int FileWriter::link_beside() {
 }
 
 Result<void, Diagnostic> FileWriter::close() {
-  // Makes an empty file where nothing was written, and empties one in place.
+  // Opens the file if nothing was written, and cuts one in place.
   if (auto e = write({}); !e) return e;
   const bool renames = !target_.empty();
   int error = renames ? on_disk(fd_) : 0;
@@ -140,7 +142,7 @@ Result<void, Diagnostic> FileWriter::close() {
   if (error == 0 && renames && ::rename(beside_.c_str(), target_.c_str()) != 0) error = errno;
   if (error != 0) return failed(error);
   beside_.clear();
-  error_ = EBADF;  // of whoever goes on writing
+  error_ = EBADF;  // for a write after this
   return {};
 }
 

@@ -7,7 +7,7 @@ namespace sdma {
 inline namespace v0 {
 namespace {
 
-constexpr std::uint64_t kMostGpus = 64;  // sets of GPUs are words of 64 bits
+constexpr std::uint64_t kMostGpus = 64;  // a set of GPUs is a word of 64 bits
 
 std::optional<std::uint64_t> digits(std::string_view text, int base) noexcept {
   std::uint64_t n = 0;

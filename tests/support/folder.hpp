@@ -1,5 +1,5 @@
 #pragma once
-// An empty folder that is gone afterwards, and what tests of files do in it.
+// A temporary folder, and what tests of files need in it.
 //
 //   const test::Folder folder;
 //   save(text, folder / "a");   CHECK(test::content(folder / "a") == text);   CHECK(folder.files() == 1);
@@ -33,7 +33,7 @@ inline std::string content(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// While it lives, no file of this process may grow beyond so many bytes: a disk that becomes full.
+/// Simulates a full disk: while this object exists, no file of the process can grow beyond `bytes`.
 class FullAfter {
  public:
   explicit FullAfter(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
@@ -53,9 +53,9 @@ class FullAfter {
   rlimit before_{};
 };
 
-/// What `f` says in a process of its own, which has nobody's rights, and may close what it likes.
+/// Runs `f` in a child process, on request without the rights of root, and returns its result.
 template <class F> bool elsewhere(F f, bool as_nobody = false) {
-  std::fflush(nullptr);  // or both write what was printed so far
+  std::fflush(nullptr);  // otherwise the child prints the buffered text again
   const auto child = ::fork();
   if (child == 0) {
     constexpr uid_t kNobody = 65534;

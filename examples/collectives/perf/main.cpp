@@ -140,7 +140,7 @@ class Program {
     return open(json_, settings_.json) && open(plot_, settings_.plot) &&
            open(csv_, settings_.csv, FileWriter::Kind::live);
   }
-  /// At once, so that a folder that is not there is said before the sweep.
+  /// Opens the files at once, so that a missing folder is reported before the sweep.
   bool open(std::optional<FileWriter>& file, const std::string& path, FileWriter::Kind kind = FileWriter::Kind::whole) {
     return path.empty() || tell(file.emplace(path, kind).open());
   }

@@ -26,13 +26,13 @@ constexpr char kFooter[] =
     "  collective_perf --tune --machine=mine.json -e 1G > mine.txt && collective_perf --variant=auto --table=mine.txt\n"
     "  collective_perf --csv=ag.csv --json=ag.json --plot=ag.svg";
 
-/// What the parser explains less well, or takes for something else.
+/// The words for which the parser's own message is less helpful.
 std::optional<sdma::Diagnostic> misunderstood(const CLI::App& app, int argc, char** argv) {
   const auto empty = [](std::string option) {
     return sdma::Diagnostic{
         .where = std::move(option), .message = "its value is empty", .hint = "collective_perf --help"};
   };
-  // For "--name=" it takes the next word.
+  // After "--name=" the parser takes the next word as the value.
   for (const std::string_view word : std::span(argv + 1, argv + argc)) {
     if (word == "--") break;
     if (word.starts_with("--") && word.ends_with('=')) return empty(std::string(word.substr(0, word.size() - 1)));
@@ -74,7 +74,7 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("-f,--stepfactor", g.factor, "N", "each size so many times the one before, 2 unless given");
   text("-i,--stepbytes", g.step, "SIZE", "or each so many bytes more");
   text("-g,--ngpus", g.gpu_count, "N", "GPUs that take part, 8 unless given");
-  text("--gpus", g.gpus, "N|N,N..", "the same, or which of the node's they are: 0,2,5; else the first ones");
+  text("--gpus", g.gpus, "N|N,N..", "the same; or a list of the GPUs: 0,2,5");
   text("-n,--iters", g.iterations, "N", "timed rounds, 20 unless given");
   text("-w,--warmup_iters", g.warmups, "N", "rounds before them, 5 unless given");
   text("-c,--check", g.checks, "N", "rounds after them whose every byte is verified, 1 unless given");

@@ -157,7 +157,7 @@ void read_gpus(Reader& r, const Given& g, Settings& s) {
   if (g.gpus.empty()) return;
   const auto all = sdma::parse_gpus(g.gpus);
   if (!all)
-    return r.refuse("--gpus", in_quotes(g.gpus) + " is no choice of GPUs",
+    return r.refuse("--gpus", in_quotes(g.gpus) + " is not a choice of GPUs",
                     "write 4 for the first 4, or 0,2,5 for these; each takes part once");
   const auto n = static_cast<std::uint32_t>(all->size());
   if (n < 2) r.refuse("--gpus", "a collective is among 2 GPUs at least", "write 0,2,5");

@@ -5,9 +5,10 @@
 //     sdma::keep_standard_descriptors();         // before anything is opened
 //     ...
 //
-// A descriptor from 0 to 2 that was closed goes to the next file that the program opens, and then messages land in that file.
-// This function puts a descriptor in its place that refuses what it was closed for: reads of input and writes of output fail
-// with EBADF. Call it before other threads run. No errors: without /dev/null everything stays as it is.
+// If a descriptor from 0 to 2 is closed, the next file that the program opens gets its number, and messages go to that file.
+// This function opens a substitute that refuses what the descriptor was closed for: reads of standard input and writes of
+// standard output and error fail with EBADF. Call it before other threads start. No errors: without /dev/null it changes
+// nothing.
 
 namespace sdma {
 inline namespace v0 {

@@ -1,27 +1,27 @@
 #pragma once
-// Files that are there whole or not at all.
+// Files that are written whole or not at all.
 //
 //   if (auto e = save_file("run.json", text); !e) puts(to_string(e.error()).c_str());
 //
 //   FileWriter out{"ring.bin"};                      // nothing happens before the first write
 //   while (more()) if (auto e = out.write(bytes); !e) return e;
-//   return out.close();                              // now ring.bin is there; without this call, what was there before stays
+//   return out.close();                              // now ring.bin exists; without this call, the old file remains
 //
-//   kind    name                 what is written
-//   whole   a regular file       goes to a file without a name, which takes the place of the old one when it is closed and on disk
-//   whole   "-", /dev/stdout,    is written as it comes
+//   kind    path                 bytes
+//   whole   a regular file       go to a file without a name, which replaces the old file after `close` has synced it to disk
+//   whole   "-", /dev/stdout,    are written at once
 //           a pipe, a terminal
-//   live    any                  is seen at once: a log that others follow. A write that fails is taken back, so that no part
-//                                of a line stays
+//   live    any                  are visible at once, for a log that others follow. A write that fails is taken back, so the
+//                                file never ends with a part of a line
 //
-// Neither an error nor a signal leaves half of a `whole` file. Names that are links stay links, and a file that is replaced
-// keeps its permissions, and its owner where that is allowed. Where its folder takes no other file, a file that may be written
-// is written in place.
+// Neither an error nor a signal leaves half of a `whole` file. A symbolic link stays a link. A file that is replaced keeps its
+// permissions, and its owner if the process may set it. If the process may write the file but not its folder, the file is
+// written in place.
 //
-// Errors: Diagnostics with the file's name ("stdout" for "-"), the reason, and a hint. Success of `close` means that all bytes
-// were taken: a full disk is never silent. A pipe's reader that has gone is an error that `reader_gone` recognises; the program
-// has to ignore SIGPIPE for that. After a failed write a `whole` file is lost, and each further call gives the same error.
-// Requires: one thread at a time. Two writers of one file do not meet: the last to close wins.
+// Errors: Diagnostics with the path ("stdout" for "-"), the reason, and a hint. If `close` succeeds, all bytes were written: a
+// full disk is always reported. If the reader of a pipe has gone, the error satisfies `reader_gone`; the program must ignore
+// SIGPIPE to see it. After a failed write a `whole` file is lost, and each further call returns the same error.
+// Threads: one at a time. If two writers replace the same file, the last one to close wins.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -43,10 +43,10 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
   ~FileWriter();
 
-  /// For an early error: could it be written? Changes nothing that is there; of kind `live`, it creates the file.
+  /// Optional; reports early that a file cannot be written. A `whole` file does not change yet; a `live` file is created.
   Result<void, Diagnostic> open();
   Result<void, Diagnostic> write(std::string_view bytes);
-  /// A file to which nothing was written is there too, and empty.
+  /// Creates the file, or replaces it. If nothing was written, the file is empty.
   Result<void, Diagnostic> close();
 
  private:
@@ -55,19 +55,19 @@ class FileWriter {
   int link_beside();
 
   std::string path_;
-  std::string target_{}, beside_{};  // of a file that has not its name yet: what it becomes; its name so far, or none
+  std::string target_{}, beside_{};  // the file to replace; the name of the new file until then, or ""
   std::uint64_t written_ = 0;
   Kind kind_;
-  bool in_place_ = false;  // and empty before the first byte
+  bool in_place_ = false;  // cut to nothing before the first byte
   int fd_ = -1, error_ = 0;
 };
 
-/// All of it, in one call.
+/// Opens, writes and closes in one call.
 Result<void, Diagnostic> save_file(const std::string& path, std::string_view bytes);
 
-/// The rule of such an error.
+/// Diagnostic::rule of the error below.
 inline constexpr std::string_view kReaderGone = "reader-gone";
-/// Was this a pipe whose reader has gone? There is nobody to tell.
+/// Was this a pipe whose reader has gone? Then a program ends without a message.
 [[nodiscard]] inline bool reader_gone(const Diagnostic& d) noexcept { return d.rule == kReaderGone; }
 
 }  // namespace v0

@@ -5,10 +5,10 @@
 //   parse_gpus("3")       == {0, 1, 2}             parse_gpus("5,2")   == {5, 2}         parse_gpus("5,")    == {5}
 //   size_text(65536)      == "64K"                 size_text(1000)     == "1000"
 //
-// K, M and G are powers of 1024. A text is a number as a whole or not at all: blanks, signs, fractions, and values that do not
-// fit in 64 bits have no number. Every option, environment variable and file of this project reads its numbers here, so that
-// one spelling works everywhere. Pure functions, any thread; only parse_gpus and size_text allocate. No errors: whoever asks
-// knows where the text stands, and says what may stand there.
+// K, M and G are powers of 1024. The whole text must be a number: blanks, signs, fractions, and values above 64 bits are
+// refused. Every option, environment variable and file of this project reads its numbers with these functions, so one spelling
+// works everywhere. Pure functions, any thread; only parse_gpus and size_text allocate. They return no message: the caller
+// knows where the text came from, and which values make sense there.
 #include "sdma/core/units.hpp"
 
 #include <bit>
@@ -29,11 +29,11 @@ inline namespace v0 {
 /// "10s", "250ms" or "50us", from 1 to 1,000,000 of the unit.
 [[nodiscard]] std::optional<std::chrono::nanoseconds> parse_time(std::string_view) noexcept;
 
-/// What an option --gpus takes: "3" is the node's first three; "5,2" are these two, in this order; "5," is GPU 5 alone. Nothing
-/// for a count of zero, for more than 64 GPUs, and for a GPU that is named twice.
+/// The value of an option --gpus: "3" selects the first three GPUs of the node; "5,2" selects these two, in this order; "5,"
+/// selects GPU 5 alone. Refuses a count of zero, more than 64 GPUs, and a GPU that is named twice.
 [[nodiscard]] std::optional<std::vector<GpuId>> parse_gpus(std::string_view);
 
-/// A size in the largest unit that divides it. `unit` is 'K', 'M', 'G', or 0 for bytes.
+/// A size in the largest unit that divides it. `unit` is 'K', 'M' or 'G', or 0 for bytes.
 struct ScaledSize {
   std::uint64_t count{};
   char unit{};
@@ -43,7 +43,7 @@ constexpr ScaledSize scaled(std::uint64_t bytes) noexcept {
   const auto steps = unit < 3 ? unit : 3;
   return {bytes >> (10 * steps), "\0KMG"[steps]};
 }
-/// As parse_size reads it.
+/// The shortest text that parse_size reads back.
 std::string size_text(std::uint64_t bytes);
 
 }  // namespace v0

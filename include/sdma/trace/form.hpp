@@ -1,15 +1,15 @@
 #pragma once
-// Which form a trace has in a file: the file's name says it. Every option --trace of this project follows this rule.
+// The form of a trace file, which its name selects. Every option --trace of this project follows this rule.
 //
-//   name          form        for
+//   name          form        opened by
 //   run.jsonl     jsonl       programs: JSON Lines, which `sdma trace` and load_json_lines read back
-//   run.html      html        a browser: one page, with nothing else needed
+//   run.html      html        a browser: one page that needs nothing else
 //   any other     perfetto    ui.perfetto.dev and chrome://tracing
 //
 //   save(recorder.snapshot(), "run.html");
 //   form_of("run.json")   ==   Form::perfetto
 //
-// Errors: of writing, as in write.hpp. Allocates. Any thread; a Trace is a value.
+// Errors: as in write.hpp. Allocates. Any thread; a Trace is a value.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"
@@ -26,14 +26,14 @@ enum class Form : std::uint8_t {
   perfetto,
   html,
   jsonl,
-  text  ///< for a terminal: no name of a file means it
+  text  ///< for a terminal; no file name selects it
 };
 
 Form form_of(std::string_view path) noexcept;
 
-/// `name` is what a page calls the trace.
+/// `name`: the title of the trace on a page.
 std::string to_string(const Trace&, Form, std::string_view name = "trace");
-/// In the form that the name means; "-": standard output, for Perfetto.
+/// Writes a file in the form that its name selects; "-" is standard output, in Perfetto's form.
 Result<void, Diagnostic> save(const Trace&, const std::string& path);
 
 }  // namespace trace
