@@ -6,6 +6,7 @@
 #include "sdma/core/number.hpp"
 #include "sdma/draw/curves.hpp"
 #include "sdma/simulate/report.hpp"
+#include "sdma/trace/write.hpp"
 #include "verb.hpp"
 
 #include <nlohmann/json.hpp>
@@ -136,7 +137,7 @@ int one(const Options& o, const MachineDescription& m) {
     if (!o.trace.empty())
       if (const auto code = save_trace(t, o.trace, trace::form_of(o.trace)); code != kOk) return code;
     if (!o.plot.empty())
-      if (const auto code = write(o.plot, timeline_svg(t, {.title = title(path, *r)})); code != kOk) return code;
+      if (const auto code = write(o.plot, trace::timeline_svg(t, {.title = title(path, *r)})); code != kOk) return code;
   }
   if (const auto code = write("-", o.format == Format::json ? to_json(*r, why) : to_table(*r, why)); code != kOk)
     return code;

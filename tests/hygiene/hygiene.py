@@ -358,7 +358,63 @@ def drivers(root):
     return bad
 
 
-CHECKS = {check.__name__: check for check in (includes, alone, wire, length, words, overlay, paragraph, drivers)}
+# Where pages that name files lie. CHANGELOG.md tells the past, and may name what is gone.
+PAGES = ["README.md", "CONTRIBUTING.md"]
+PATH = re.compile(r"(?:bench|docs|examples|include|lib|scripts|share|tests|tools)/[\w./{},*-]*")
+
+
+def spellings(path):
+    """`a/{b,c}.hpp` is two paths; an upper-case word is a placeholder (tools/VERB.cpp) where no file has that name."""
+    if match := re.match(r"(.*?)\{([^{}]*)\}(.*)", path):
+        return [p for word in match[2].split(",") for p in spellings(match[1] + word + match[3])]
+    return [path.rstrip("/.,")]
+
+
+def exists(root, path):
+    if (root / path).exists():
+        return True
+    pattern = re.sub(r"(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])", "*", path)
+    return "*" in pattern and any(True for _ in root.glob(pattern))
+
+
+def paths(root):
+    """every file that a page names in a code span or links to exists"""
+    bad = []
+    for page in [pathlib.PurePath(p) for p in PAGES if (root / p).is_file()] + files(root, "docs", suffixes=(".md",)):
+        text = re.sub(r"(?ms)^```.*?^```", lambda match: re.sub(r"[^\n]", " ", match.group()), read(root, page))
+        for number, line in enumerate(text.split("\n"), 1):
+            named = [p for span in re.findall(r"`([^`]+)`", line) if (m := PATH.match(span)) for p in spellings(m.group())]
+            linked = re.findall(r"\]\(([^)\s#:]+)(?:#[^)]*)?\)", line)
+            wrong = [p for p in named if not exists(root, p)]
+            wrong += [p for p in linked if not (root / page.parent / p).exists()]
+            bad += [f"{page}:{number}: {p}: there is no such file" for p in wrong]
+    return bad
+
+
+# Clients that tests/consume/consume.py builds outside of this tree.
+BUILT_ELSEWHERE = pathlib.PurePath("tests/consume")
+
+
+def sources(root):
+    """every source is named in a meson.build of its folder or of one above"""
+    builds = {}
+    bad = []
+    for path in files(root, "lib", "tools", "examples", "tests", "bench", suffixes=(".cpp",)):
+        if BUILT_ELSEWHERE in path.parents:
+            continue
+        for folder in path.parents:
+            if folder not in builds:
+                build = root / folder / "meson.build"
+                builds[folder] = build.read_text(encoding="utf-8") if build.is_file() else ""
+        if not any(re.search(rf"['/]{re.escape(path.stem)}(\.cpp)?'", builds[folder]) for folder in path.parents):
+            bad.append(f"{path}:1: no meson.build names it, so nothing compiles it")
+    return bad
+
+
+CHECKS = {
+    check.__name__: check
+    for check in (includes, alone, wire, length, words, overlay, paragraph, drivers, paths, sources)
+}
 
 
 def main(arguments):

@@ -305,6 +305,49 @@ class Drivers(Tree):
         self.good(self.check, self.TREE | {"tests/ring/README.md": self.SAID, "tests/pch/tests.hpp": ""})
 
 
+class Paths(Tree):
+    check = staticmethod(hygiene.paths)
+    TREE = {"lib/core/a.cpp": "", "lib/core/b.cpp": "", "tests/README.md": "", "docs/b.md": "", "lib/core/gen.hpp.in": ""}
+
+    def test_there(self):
+        for line in (
+            "`lib/core/a.cpp`", "`lib/core/`", "`lib/core/{a,b}.cpp`", "`lib/core/*.cpp`", "`tests/README.md`", "[b](b.md#x)",
+            "`lib/ROOM/FILE.cpp`", "[x](https://example.org/a) `core/a.cpp` lib/gone", "```\nlib/gone `lib/gone`\n```",
+            "`meson test lib/gone`", "`lib/core/a.cpp --all`", "[top](#words)",
+        ):
+            with self.subTest(line):
+                self.good(self.check, self.TREE | {"docs/a.md": f"{line}\n"})
+
+    def test_gone(self):
+        for line in (
+            "`lib/core/c.cpp`", "see `lib/gone`.", "`lib/core/{a,c}.cpp`", "`lib/core/*.hpp`", "`tests/ROOM/x.py`", "[c](c.md)",
+            "`scripts/gone --all`", "[b](../b.md)",
+        ):
+            for page in ("README.md", "CONTRIBUTING.md", "docs/a.md"):
+                with self.subTest(line):
+                    self.bad(self.check, self.TREE | {page: f"one\n{line}\n"}, f"{page}:2: ")
+
+    def test_elsewhere(self):
+        self.good(self.check, {"CHANGELOG.md": "`lib/gone.cpp`\n", "tests/README.md": "`lib/gone.cpp`\n"})
+
+
+class Sources(Tree):
+    check = staticmethod(hygiene.sources)
+
+    def test_named(self):
+        for name, build in (
+            ("lib/core/a.cpp", {"lib/core/meson.build": "files('a.cpp')"}), ("tests/x/a.cpp", {"tests/meson.build": "'x': ['a']"}),
+            ("lib/device/kfd/a.cpp", {"lib/device/meson.build": "files('kfd/a.cpp')"}),
+        ):
+            with self.subTest(name):
+                self.good(self.check, {name: ""} | build)
+
+    def test_forgotten(self):
+        for build in ({}, {"lib/core/meson.build": "files('ba.cpp', 'a.hpp')"}, {"lib/sync/meson.build": "files('a.cpp')"}):
+            with self.subTest(build):
+                self.bad(self.check, {"lib/core/a.cpp": ""} | build, "lib/core/a.cpp:1: no meson.build")
+
+
 if __name__ == "__main__":
     COMPILERS = sys.argv[1:]
     if not COMPILERS:
