@@ -168,7 +168,7 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> assemble(std::string
   if (source.count() > Source::kMost)
     source.errors().push_back(
         {.where = source.errors().back().where,
-         .message = std::to_string(source.count() - Source::kMost) + " more errors behind this one are not shown"});
+         .message = std::to_string(source.count() - Source::kMost) + " more errors after this one are not shown"});
   return std::move(source.errors());
 }
 

@@ -99,8 +99,9 @@ class Parser {
     if (!full) return {};
     if (names_.epoch_reserved() && *full == "epoch") {
       if (epoch_) return Linear{0, 1};
-      return fail(word, "'epoch' cannot stand here",
-                  "it stands in values of packets (reference, value, compare), and in set and wait inside of a repeat");
+      return fail(
+          word, "'epoch' is not allowed here",
+          "it is allowed in values of packets (reference, value, compare), and in set and wait inside a repeat");
     }
     if (const auto* v = names_.find(*full)) return Linear{*v};
     const auto close = names_.nearest(*full);

@@ -76,7 +76,7 @@ std::string read_line(std::string_view line, std::vector<std::uint32_t>& out) {
     const char* const end = s ? s->data() + s->size() : nullptr;
     if (!s || s->size() < 3 || !s->starts_with("0x")) return "a dword is a string \"0x...\"";
     const auto [stop, error] = std::from_chars(s->data() + 2, end, value, 16);
-    if (stop != end || error != std::errc{}) return "'" + *s + "' is no dword";
+    if (stop != end || error != std::errc{}) return "'" + *s + "' is not a dword";
     out.push_back(value);
   }
   return {};
@@ -134,13 +134,13 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std:
     const auto line = text.substr(begin, end - begin);
     if (line.find_first_not_of(" \t\r") != std::string_view::npos)
       if (auto wrong = read_line(line, out); !wrong.empty())
-        source.error(begin, std::move(wrong), "one object a line, as `sdma dis --format=json` writes it");
+        source.error(begin, std::move(wrong), "one object per line, as `sdma dis --format=json` writes it");
     begin = end + 1;
   }
   if (source.count() > Source::kMost)
     source.errors().push_back(
         {.where = source.errors().back().where,
-         .message = std::to_string(source.count() - Source::kMost) + " more errors behind this one are not shown"});
+         .message = std::to_string(source.count() - Source::kMost) + " more errors after this one are not shown"});
   if (source.count() > 0) return std::move(source.errors());
   return out;
 }

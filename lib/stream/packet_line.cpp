@@ -46,7 +46,7 @@ std::string owner(const PacketInfo& info, std::size_t dword, unsigned b) {
     const auto first = f.dword * 32u + f.lo, last = f.dword * 32u + f.hi, at = static_cast<unsigned>(dword) * 32 + b;
     if (first <= at && at <= last) return "it belongs to " + tick(f.name);
   }
-  return "it makes the packet a " + std::string(info.name);
+  return "it identifies the packet as " + std::string(info.name);
 }
 
 }  // namespace
@@ -241,7 +241,7 @@ std::optional<Linear> PacketLines::value(Lexer& lex, const FieldInfo& f) {
   if (f.enumerants.size() > 8) hint += " ...";
   hint = f.enumerants.size() > 1 ? "one of " + hint + ", or a number" : "a number, or " + hint;
   if (!nearest.best().empty()) hint = "did you mean " + tick(nearest.best()) + "? " + hint;
-  fail(t.at, quote(t) + " is no value of " + tick(f.name), hint);
+  fail(t.at, quote(t) + " is not a value of " + tick(f.name), hint);
   return {};
 }
 
@@ -255,7 +255,7 @@ std::optional<Number> PacketLines::address(Lexer& lex) {
     lex.take();
     const Token member = lex.take();
     const auto name = member.kind == Token::word && member.glued ? expand(member, names_, source_) : std::nullopt;
-    if (!name) return fail(t.at, "expected a name behind " + tick(*ref + "."), ""), std::nullopt;
+    if (!name) return fail(t.at, "expected a name after " + tick(*ref + "."), ""), std::nullopt;
     *ref += "." + *name;
     std::optional<Number> offset = Number{0};
     if (lex.peek().is("[")) {
@@ -270,10 +270,10 @@ std::optional<Number> PacketLines::address(Lexer& lex) {
       return at ? std::optional<Number>(*at) : std::nullopt;
     }
     fail(t.at, "expected an address, got " + tick(*ref),
-         "a stream has no symbols, only a schedule has: write a number");
+         "a stream has no symbols: write a number (only schedules have symbols)");
     return {};
   }
-  std::string hint = "names carry their place: gpu0.buf or host.buf";
+  std::string hint = "a name includes its place: gpu0.buf or host.buf";
   if (!symbols_) hint += "; in a stream, which has no symbols, write a number";
   auto message = "expected an address, got " + tick(*ref);
   fail(t.at, std::move(message), std::move(hint));
@@ -341,7 +341,7 @@ bool PacketLines::list(Lexer& lex, std::string_view name, std::size_t most, Line
       if (!n) return false;
     }
     if (*n < 0 || *n > Number{most} - Number{line.payload.size()})
-      return fail(t.at, tick(name) + " holds " + std::to_string(most) + " dwords at most");
+      return fail(t.at, tick(name) + " holds at most " + std::to_string(most) + " dwords");
     line.payload.insert(line.payload.end(), static_cast<std::size_t>(*n), static_cast<std::uint32_t>(*v));
   }
 }
@@ -353,7 +353,7 @@ bool PacketLines::payload_counts(const Token& t, const FieldInfo& f, Line& line)
   if (n % stride != 0)
     return fail(t.at,
                 tick(f.name) + " is a multiple of " + std::to_string(stride) + " dwords, got " + std::to_string(n));
-  if (n / stride < f.bias) return fail(t.at, tick(f.name) + " holds 1 dword at least");
+  if (n / stride < f.bias) return fail(t.at, tick(f.name) + " holds at least 1 dword");
   store(f, n / stride - f.bias, line.head.data());
   return true;
 }
@@ -369,16 +369,16 @@ bool PacketLines::complete(Lexer& lex, Line& line) {
   const auto n = line.payload.size() + info.head;
   if ((line.given & bit(info, counted)) && value_of(counted, line.head.data()) != n)
     return fail(lex.behind(),
-                tick(kSkipped) + " makes " + std::to_string(n) + " dwords, and " + tick(counted.name) + " says " +
+                tick(kSkipped) + " gives " + std::to_string(n) + " dwords, but " + tick(counted.name) + " is " +
                     std::to_string(value_of(counted, line.head.data())),
-                "leave " + tick(counted.name) + " out");
+                "omit " + tick(counted.name));
   store(counted, n - counted.bias, line.head.data());
   return true;
 }
 
 bool PacketLines::too_many(std::size_t at, std::size_t room) {
-  return fail(at, "the text makes more dwords than are allowed",
-              "its limit leaves room for " + std::to_string(room) + " of them here");
+  return fail(at, "the text produces more dwords than allowed",
+              "only " + std::to_string(room) + " more are allowed here");
 }
 
 bool PacketLines::append(Lexer& lex, const Line& line, std::vector<std::uint32_t>& out, std::size_t room) {

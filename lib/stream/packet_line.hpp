@@ -42,7 +42,7 @@ class PacketLines {
       : source_(source), names_(names), symbols_(symbols) {}
 
   /// Parses a line up to its end, without taking the newline, and appends its dwords, at most `room`. `expected`: what
-  /// an error message asks for if the line does not begin with a packet. Returns false if there was an error.
+  /// an error message names if the line does not begin with a packet. Returns false if there was an error.
   bool parse(Lexer&, std::string_view expected, std::vector<std::uint32_t>& out, std::size_t room);
 
  private:

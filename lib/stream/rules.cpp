@@ -16,37 +16,37 @@ using namespace detail;
 constexpr auto error = Severity::error, warning = Severity::warning, note = Severity::note;
 
 constexpr std::array kRules{
-    StreamRule{"alignment", error, "an address or offset is a multiple of what its packet asks for",
+    StreamRule{"alignment", error, "an address or offset has the alignment that its packet requires",
                "move it to a multiple of the alignment"},
     StreamRule{"cache-policy-set", warning, "cache policy bits are 0, as in all public code",
-               "leave the policy out, unless its effect was measured"},
-    StreamRule{"cond-exec-unordered", warning, "a poll on the word of a conditional execution stands in front of it",
-               "put a fence or atomic on the word and a poll_mem of it in front: the word may be read ahead"},
+               "omit the policy, unless its effect was measured"},
+    StreamRule{"cond-exec-unordered", warning, "a poll on the word of a conditional execution comes before it",
+               "put a fence or atomic to the word and a poll_mem on it before it: the word may be read early"},
     StreamRule{"copy-chunk-misaligned", warning, "a long copy is split at a multiple of 64 bytes",
                "use chunks of 0x3fffffc0 bytes (or 0x3fffc0): the next chunk then begins as aligned as the first"},
     StreamRule{"data-as-flag", warning, "what a poll waits for is written by a fence or an atomic",
-               "store the flag with fence or atomic: other stores may overtake the data they announce"},
-    StreamRule{"endian-swap-set", warning, "endian swap bits are 0 on a little-endian host", "leave the swap out"},
+               "store the flag with fence or atomic: other stores may overtake the data that they announce"},
+    StreamRule{"endian-swap-set", warning, "endian swap bits are 0 on a little-endian host", "omit the swap"},
     StreamRule{"fill-data-cut", warning, "the data of a fill has no bits beyond its unit",
                "use unit=dword for a pattern of 32 bits"},
-    StreamRule{"finite-poll", warning, "a poll retries for ever",
-               "use retry=forever and give the host's wait a deadline: user space is not told of an expired poll"},
-    StreamRule{"ib-alignment", error,
-               "an indirect packet ends on a multiple of 8 dwords, and its buffer is such a multiple",
-               "put nop packets in front of the packet, or behind the packets of the buffer"},
-    StreamRule{"no-completion", warning, "a fence or an atomic follows everything that stores",
+    StreamRule{"finite-poll", warning, "a poll retries forever",
+               "use retry=forever and give the host's wait a deadline: user space does not learn that a poll expired"},
+    StreamRule{
+        "ib-alignment", error,
+        "an indirect packet ends on a multiple of 8 dwords, and the length of its buffer is a multiple of 8 dwords",
+        "put nop packets before the packet, or after the packets in the buffer"},
+    StreamRule{"no-completion", warning, "a fence or an atomic follows every packet that stores",
                "end the stream with a fence or an atomic: nothing else says when the stores are done"},
     StreamRule{"overlap", error, "the ranges of one packet do not overlap",
                "copy through a third buffer, or in pieces with a fence and a poll between them"},
     StreamRule{"privileged", error, "packets of a user queue need no privilege",
-               "a user queue stops at it, without a word to user space: leave it to the kernel"},
-    StreamRule{"range", error, "a value is one that is documented", "choose a documented value"},
+               "a user queue stops at it, and user space is not notified: leave it to the kernel"},
+    StreamRule{"range", error, "every value is documented", "choose a documented value"},
     StreamRule{"reserved-bits", warning, "bits that nothing describes are 0", "clear them"},
     StreamRule{"swap-length", warning, "an exchange is a multiple of 64 bytes long",
                "round the length up to 64, or copy the rest: other lengths are not documented"},
-    StreamRule{"trap-without-mailbox-fence", error,
-               "a fence that stores the context of a trap stands in front of the trap",
-               "put fence addr=MAILBOX value=CONTEXT in front: an interrupt whose mailbox is empty is dropped"},
+    StreamRule{"trap-without-mailbox-fence", error, "a fence that stores the context of a trap comes before the trap",
+               "put fence addr=MAILBOX value=CONTEXT before it: an interrupt whose mailbox is empty is dropped"},
     StreamRule{"truncated", error, "the stream ends where a packet ends",
                "give the whole stream, or cut it between packets"},
     StreamRule{"unchecked-packet", note, "the fields of every packet are known", "read its dwords by hand"},
@@ -83,7 +83,7 @@ template <class P, class... Runs> inline constexpr bool kOneOf = (std::is_same_v
 template <class P>
 inline constexpr bool kRuns = kOneOf<P, CopyLinear, CopyBroadcast, CopyDirtyPage, CopySwap, Write, Fill>;
 
-/// What a packet does to memory, as far as these rules look at it.
+/// What a packet does to memory, as far as these rules check it.
 struct Effects {
   std::array<Range, 3> ranges{};
   std::size_t count = 0;
@@ -135,7 +135,7 @@ class StreamChecker::State {
                      .hint = std::string(hint),
                      .excerpt = std::move(excerpt)});
   }
-  /// Reports a break of a rule in the table.
+  /// Reports a violation of a rule in the table.
   void say(std::string_view id, std::string message) {
     const auto& rule = rule_of(id);
     say(rule.id, rule.severity, rule.hint, std::move(message));
@@ -162,7 +162,7 @@ class StreamChecker::State {
                  name() + " takes more dwords than the " + std::to_string(view_.dwords.size()) + " that are left");
     if (view_.info->recognised_only) return say("unchecked-packet", name() + " is recognised by its header only");
     if (view_.info->privilege == Privilege::kernel && options_.user_queue)
-      say("privileged", name() + " needs the kernel's rights");
+      say("privileged", name() + " needs kernel privileges");
     fields();
     for (const auto& r : view_.info->rules)
       if (!r.holds(view_.dwords))
@@ -180,9 +180,9 @@ class StreamChecker::State {
   void flush_unknown() {
     if (unknown_count_ == 0) return;
     const auto& rule = rule_of("unknown-packet");
-    auto message = hex(unknown_dword_) + " begins no packet";
-    if (unknown_count_ == 2) message += ", nor does the dword behind it";
-    if (unknown_count_ > 2) message += ", nor do the " + std::to_string(unknown_count_ - 1) + " dwords behind it";
+    auto message = hex(unknown_dword_) + " does not begin a packet";
+    if (unknown_count_ == 2) message += ", nor does the next dword";
+    if (unknown_count_ > 2) message += ", nor do the next " + std::to_string(unknown_count_ - 1) + " dwords";
     say_at(unknown_at_, rule.id, rule.severity, rule.hint, std::move(message), {});
     unknown_count_ = 0;
   }
@@ -191,7 +191,7 @@ class StreamChecker::State {
     const auto ring = options_.ring_bytes, bytes = std::uint64_t{4} * view_.dwords.size();
     if (ring > 0 && at_ % ring + bytes > ring)
       say("wraps-ring",
-          name() + " has " + std::to_string((at_ % ring + bytes - ring) / 4) + " dwords behind the ring's end");
+          name() + " has " + std::to_string((at_ % ring + bytes - ring) / 4) + " dwords beyond the end of the ring");
   }
 
   void fields() {
@@ -203,7 +203,7 @@ class StreamChecker::State {
         return name() + " " + std::string(f.name) + " " + (f.kind == Kind::count ? std::to_string(v) : hex(v));
       };
       if (v > f.limit) say("range", what() + " is more than " + std::to_string(f.limit));
-      if (v % f.alignment != 0) say("alignment", what() + " is no multiple of " + std::to_string(f.alignment));
+      if (v % f.alignment != 0) say("alignment", what() + " is not a multiple of " + std::to_string(f.alignment));
       // A single name is a special value; all other codes are plain numbers.
       if (f.enumerants.size() > 1 && name_of(f.enumerants, v).empty()) say("unknown-code", what() + " has no meaning");
       if (v != 0 && f.name.ends_with("policy")) say("cache-policy-set", what() + " is not 0");
@@ -217,12 +217,13 @@ class StreamChecker::State {
   void lengths() {
     if (view_.is<CopySwap>())
       if (const auto p = decode<CopySwap>(view_.dwords); p.bytes % 64 != 0)
-        say("swap-length", name() + " bytes " + std::to_string(p.bytes) + " is no multiple of 64");
+        say("swap-length", name() + " bytes " + std::to_string(p.bytes) + " is not a multiple of 64");
     if (view_.is<Fill>()) {
       const auto p = decode<Fill>(view_.dwords);
       const unsigned unit_bits = 8u << static_cast<unsigned>(p.unit);
       if (p.unit < FillUnit::dword && p.data >> unit_bits != 0)
-        say("fill-data-cut", name() + " data " + hex(p.data) + " has more bits than its unit, which is what is stored");
+        say("fill-data-cut",
+            name() + " data " + hex(p.data) + " has bits beyond its unit, and only the unit is stored");
     }
     if (view_.is<PollMem>()) finite(decode<PollMem>(view_.dwords));
     if (view_.is<PollReg>()) finite(decode<PollReg>(view_.dwords));
@@ -232,22 +233,23 @@ class StreamChecker::State {
   }
   template <class Poll> void finite(const Poll& p) {
     if (p.retry == Poll{}.retry || p.func == Compare::always) return;  // the default is to retry forever
-    say("finite-poll", name() + " gives up after " + std::to_string(p.retry) + " looks");
+    say("finite-poll", name() + " expires after " + std::to_string(p.retry) + " reads");
   }
 
   void indirect(const Indirect& p) {
-    if (p.dwords % 8 != 0) say("ib-alignment", name() + " dwords " + std::to_string(p.dwords) + " is no multiple of 8");
+    if (p.dwords % 8 != 0)
+      say("ib-alignment", name() + " dwords " + std::to_string(p.dwords) + " is not a multiple of 8");
     if (const auto end = at_ / 4 + view_.dwords.size(); end % 8 != 0)
-      say("ib-alignment", name() + " ends " + std::to_string(end % 8) + " dwords behind a multiple of 8");
+      say("ib-alignment", name() + " ends " + std::to_string(end % 8) + " dwords after a multiple of 8");
   }
 
-  /// The next piece of the copy in front of it?
+  /// Is it the next piece of the previous copy?
   void chunk(const CopyLinear& p) {
     const auto& l = last_copy_;
     const bool goes_on = l.bytes > 0 && p.src == l.src + l.bytes && p.dst == l.dst + l.bytes;
     if (goes_on && (l.src.value | l.dst.value) % 64 == 0 && l.bytes % 64 != 0)
-      say("copy-chunk-misaligned", name() + " goes on " + std::to_string(l.bytes) +
-                                       " bytes behind the copy before it, which is no multiple of 64");
+      say("copy-chunk-misaligned", name() + " continues the previous copy at an offset of " + std::to_string(l.bytes) +
+                                       " bytes, which is not a multiple of 64");
     last_copy_ = p;
   }
 
@@ -279,9 +281,9 @@ class StreamChecker::State {
     if (view_.is<PollMem>()) poll(decode<PollMem>(view_.dwords));
     if (view_.is<CondExec>())
       if (const auto p = decode<CondExec>(view_.dwords); !polled_ || polled_word_ != p.addr)
-        say("cond-exec-unordered", name() + " addr " + hex(p.addr.value) + " may be read ahead of what writes it");
+        say("cond-exec-unordered", name() + " addr " + hex(p.addr.value) + " may be read before it is written");
     if (view_.is<Trap>()) trap(decode<Trap>(view_.dwords));
-    // Its packets may be the completion; nobody here knows them.
+    // Its packets are not known here, and may contain the completion.
     if (view_.is<Indirect>()) pending_ = 0;
   }
 
@@ -298,14 +300,14 @@ class StreamChecker::State {
     polled_ = true;
     polled_word_ = p.addr;
   }
-  /// The kernel's own traps have context 0 and no mailbox of their own: any fence in front of them will do.
+  /// The kernel's own traps have context 0 and no mailbox of their own: any fence before them will do.
   void trap(const Trap& p) {
     const bool announced = p.context == 0
                                ? !mailboxes_.empty()
                                : std::find(mailboxes_.begin(), mailboxes_.end(), p.context) != mailboxes_.end();
     if (!announced)
       say("trap-without-mailbox-fence",
-          "no fence since the trap before stores " + std::to_string(p.context) + ", the context of this one");
+          "no fence since the previous trap stores " + std::to_string(p.context) + ", the context of this trap");
     mailboxes_.clear();
   }
 

@@ -45,7 +45,7 @@ TEST_CASE("the twelve errors of the language, each with its place and its hint")
   CHECK(all(in_queue("  copy_linear bytes=4K src=gpu0.buf")) ==
         "6:36: copy_linear needs 'dst=' | required: bytes src dst");
   CHECK(all(in_queue("  copy_linear bytes=4K src=buf dst=gpu1.buf")) ==
-        "6:28: expected an address, got 'buf' | names carry their place: gpu0.buf or host.buf");
+        "6:28: expected an address, got 'buf' | a name includes its place: gpu0.buf or host.buf");
   CHECK(all(in_queue("  copy_linear bytes=4K src=gpu0.buf dst=gpu1.bfu")) ==
         "6:41: 'gpu1.bfu' is not declared | did you mean 'gpu1.buf'?");
   CHECK(all(in_queue("  copy_linear bytes=4K src=gpu0.buf[62K] dst=gpu1.buf")) ==
@@ -106,7 +106,7 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nbuffer host.x bytes\n") == "2:15: 'bytes' needs a value | a buffer has: bytes align at map init");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 align=3\n") == "2:29: 'align' is a power of two, got 3");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 init=one\n") ==
-        "2:28: 'one' is no value of 'init' | one of random zero poison");
+        "2:28: 'one' is not a value of 'init' | one of random zero poison");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 map=cpu\n") == "2:27: expected a place, got 'cpu' | host, gpu0, gpu1, ...");
   CHECK(all("sdma 1\nbuffer x bytes=1\n") ==
         "2:8: expected a name with its place, got 'x' | names carry their place: gpu0.x "
@@ -161,8 +161,8 @@ TEST_CASE("packets of a schedule: numbers that are names, names that are queues,
   CHECK(
       all(in_queue("  fence addr=gpu0.buf[64K] value=1")).starts_with("6:14: fence touches 4 bytes at gpu0.buf[64K]"));
   CHECK(all(in_queue("  copy_linear bytes=epoch src=gpu0.buf dst=gpu1.buf"))
-            .starts_with("6:21: 'epoch' cannot stand here"));
-  CHECK(all(in_queue("  fence addr=gpu0.buf[epoch] value=1")).starts_with("6:23: 'epoch' cannot stand here"));
+            .starts_with("6:21: 'epoch' is not allowed here"));
+  CHECK(all(in_queue("  fence addr=gpu0.buf[epoch] value=1")).starts_with("6:23: 'epoch' is not allowed here"));
   CHECK(
       all(in_queue("  fence addr=host.done value=epoch*epoch")).starts_with("6:35: this value is not linear in epoch"));
   CHECK(all(in_queue("  fence addr=host.done value=epoch%2")).starts_with("6:35: this value is not linear in epoch"));
@@ -181,7 +181,7 @@ TEST_CASE("hosts and expectations") {
   CHECK(all(in_host("  set gpu0.buf = 1")) == "8:7: 'gpu0.buf' is no signal | it is declared on line 3");
   CHECK(all(in_host("  set host.done == 1")) == "8:17: expected '=', got '==' | set host.go = 1");
   CHECK(all(in_host("  set host.done = 4G")) == "8:19: this value does not fit in 32 bits: 4294967296");
-  CHECK(all(in_host("  set host.done = epoch")).starts_with("8:19: 'epoch' cannot stand here"));
+  CHECK(all(in_host("  set host.done = epoch")).starts_with("8:19: 'epoch' is not allowed here"));
   CHECK(all(in_host("  repeat 2\n    set host.done = epoch\n  end")).empty());
   CHECK(all(in_host("  repeat -1\n  end")).starts_with("8:10: 'repeat' is 0 to"));
   CHECK(all(in_host("  repeat 2\n")) == "7:1: 'host' on line 7 has no 'end'");

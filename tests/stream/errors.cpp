@@ -68,11 +68,11 @@ TEST_CASE("the errors of the language") {
   CHECK(one("copy_linear bytes=4K src=0x1000") == "1:32: copy_linear needs 'dst='");
   CHECK(hint("copy_linear bytes=4K src=0x1000") == "required: bytes src dst");
   CHECK(one("copy_linear bytes=4K src=buf dst=0") == "1:26: expected an address, got 'buf'");
-  CHECK(hint("copy_linear src=buf").starts_with("names carry their place: gpu0.buf or host.buf"));
+  CHECK(hint("copy_linear src=buf").starts_with("a name includes its place: gpu0.buf or host.buf"));
   CHECK(one("copy_linear bytes=4K src=gpu0.buf[4K] dst=0") == "1:26: expected an address, got 'gpu0.buf'");
   CHECK(one("copy_linear bytes=4K src=0 dst=0 dw1|=0x80") == "1:39: bit 7 of dword 1 is not reserved in copy_linear");
   CHECK(hint("copy_linear bytes=4K src=0 dst=0 dw1|=0x80") == "it belongs to 'bytes'");
-  CHECK(hint("copy_linear bytes=4K src=0 dst=0 dw0|=0x8000000") == "it makes the packet a copy_linear");
+  CHECK(hint("copy_linear bytes=4K src=0 dst=0 dw0|=0x8000000") == "it identifies the packet as copy_linear");
 }
 
 TEST_CASE("values that do not fit") {
@@ -92,7 +92,7 @@ TEST_CASE("values that do not fit") {
 }
 
 TEST_CASE("fields, flags and lists") {
-  CHECK(one("poll_mem addr=0 func=gee reference=1") == "1:22: 'gee' is no value of 'func'");
+  CHECK(one("poll_mem addr=0 func=gee reference=1") == "1:22: 'gee' is not a value of 'func'");
   CHECK(hint("poll_mem addr=0 func=gee reference=1") ==
         "did you mean 'ge'? one of always lt le eq ne ge gt, or a number");
   CHECK(hint("poll_mem addr=0 func=eq reference=1 retry=never") == "a number, or forever");
@@ -103,13 +103,13 @@ TEST_CASE("fields, flags and lists") {
   CHECK(one("copy_linear bytes=1 src=0 dst=0 dw7|=1") == "1:33: dword 7 of copy_linear has no reserved bits");
   CHECK(one("copy_linear bytes=1 src=0 dst=0 dst|=1") == "1:33: expected dwN|=..., got 'dst'");
   CHECK(one("write dst=0 data=1") == "1:18: expected '[', got '1'");
-  CHECK(one("write dst=0 data=[]") == "1:18: 'data' holds 1 dword at least");
+  CHECK(one("write dst=0 data=[]") == "1:18: 'data' holds at least 1 dword");
   CHECK(one("write dst=0 data=[1 2") == "1:18: this list has no ']'");
-  CHECK(one("write dst=0 data=[1*1048577]") == "1:19: 'data' holds 1048576 dwords at most");
+  CHECK(one("write dst=0 data=[1*1048577]") == "1:19: 'data' holds at most 1048576 dwords");
   CHECK(one("write dst=0 data=[x]") == "1:19: 'x' is not defined");
   CHECK(one("copy_physical bytes=1 src=0 dst=0 more=[1*6]") == "1:40: 'more' is a multiple of 4 dwords, got 6");
-  CHECK(one("nop dwords=3 payload=[1]") == "1:25: 'payload' makes 2 dwords, and 'dwords' says 3");
-  CHECK(one("nop payload=[1*16384]") == "1:14: 'payload' holds 16383 dwords at most");
+  CHECK(one("nop dwords=3 payload=[1]") == "1:25: 'payload' gives 2 dwords, but 'dwords' is 3");
+  CHECK(one("nop payload=[1*16384]") == "1:14: 'payload' holds at most 16383 dwords");
   CHECK(one("hdp_flush 5") == "1:11: expected a field or the end of the line, got '5'");
   CHECK(one("copy_tiled x=1") == "1:1: copy_tiled is recognised and has no fields");
   CHECK(one(".dword") == "1:7: expected a dword");
@@ -141,9 +141,9 @@ TEST_CASE("a small text cannot become unbounded") {
   CHECK(one("for i in 0..2000000\nend") == "1:1: this loop has more than 1048576 rounds");
   CHECK(one("for i in 0..2000\nfor k in 0..2000\nend\nend").find("this loop has more than 1048576 rounds") !=
         std::string::npos);
-  CHECK(one("nop dwords=16384 times=4294967295") == "1:34: the text makes more dwords than are allowed");
-  CHECK(one(".dword 1 times=4294967295") == "1:26: the text makes more dwords than are allowed");
-  CHECK(one("nop times=11", {.max_dwords = 10}) == "1:13: the text makes more dwords than are allowed");
+  CHECK(one("nop dwords=16384 times=4294967295") == "1:34: the text produces more dwords than allowed");
+  CHECK(one(".dword 1 times=4294967295") == "1:26: the text produces more dwords than allowed");
+  CHECK(one("nop times=11", {.max_dwords = 10}) == "1:13: the text produces more dwords than allowed");
   CHECK(errors("let x = " + std::string(100000, '(')).find("nested too deeply") != std::string::npos);
   CHECK(errors("let x = " + std::string(100000, '-') + "1").find("nested too deeply") != std::string::npos);
   std::string loops;
@@ -160,7 +160,7 @@ TEST_CASE("all errors of a text are reported, those of a loop once, and not with
   const auto m = assemble(many, "a");
   REQUIRE(!m);
   REQUIRE(m.error().size() == 101);
-  CHECK(m.error()[100].message == "200 more errors behind this one are not shown");
+  CHECK(m.error()[100].message == "200 more errors after this one are not shown");
 }
 
 TEST_CASE("a long line is shown around its error only") {

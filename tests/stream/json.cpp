@@ -78,7 +78,7 @@ TEST_CASE("every line that is no packet is reported with its place") {
   CHECK(r.error()[0].where == "a.json:3:1");
   CHECK(r.error()[0].message == "this line has no list 'dwords'");
   CHECK(r.error()[1].message == "a dword is a string \"0x...\"");
-  CHECK(r.error()[2].message == "'0x123456789' is no dword");
+  CHECK(r.error()[2].message == "'0x123456789' is not a dword");
   CHECK(r.error()[3].message == "this line is not JSON");
 }
 
@@ -88,5 +88,5 @@ TEST_CASE("errors that are not shown are counted") {
   const auto r = from_json_lines(text);
   REQUIRE(!r);
   REQUIRE(r.error().size() == 101);
-  CHECK(r.error().back().message == "20 more errors behind this one are not shown");
+  CHECK(r.error().back().message == "20 more errors after this one are not shown");
 }

@@ -174,7 +174,7 @@ TEST_CASE("a finding says where, what, which packet, and what to do") {
   const auto d = check_stream(words("nop times=16\nfence addr=0x1002 value=1"), {.file = "ring.bin"});
   REQUIRE(d.size() == 1);
   CHECK(to_string(d[0]) ==
-        "ring.bin:0x0040: error[alignment]: fence addr 0x1002 is no multiple of 4\n"
+        "ring.bin:0x0040: error[alignment]: fence addr 0x1002 is not a multiple of 4\n"
         "  fence addr=0x1002 value=1\n"
         "  hint: move it to a multiple of the alignment");
 }
@@ -189,8 +189,8 @@ TEST_CASE("positions are those of the ring") {
 TEST_CASE("garbage is reported once, and many findings of a rule are counted") {
   const auto garbage = check_stream(Words(1000, 3));
   REQUIRE(garbage.size() == 1);
-  CHECK(garbage[0].message == "0x3 begins no packet, nor do the 999 dwords behind it");
-  CHECK(check_stream(Words(2, 3))[0].message == "0x3 begins no packet, nor does the dword behind it");
+  CHECK(garbage[0].message == "0x3 does not begin a packet, nor do the next 999 dwords");
+  CHECK(check_stream(Words(2, 3))[0].message == "0x3 does not begin a packet, nor does the next dword");
   std::string many;
   for (int i = 0; i < 50; ++i) many += "fence addr=2 value=1\n";
   const auto d = check_stream(words(many), {.most = 7});

@@ -2,9 +2,9 @@
 // What is wrong, where, and what to do about it. The same form serves a packet, a stream, a schedule, and a device that
 // cannot be opened.
 //
-//   Diagnostic d{.rule = "alignment", .where = "ring.bin:0x0040", .message = "fence addr 0x1002 is no multiple of 4",
+//   Diagnostic d{.rule = "alignment", .where = "ring.bin:0x0040", .message = "fence addr 0x1002 is not a multiple of 4",
 //                .hint = "a fence stores a dword: align its address to 4 bytes"};
-//   to_string(d)   ==   "ring.bin:0x0040: error[alignment]: fence addr 0x1002 is no multiple of 4\n  hint: a fence ..."
+//   to_string(d)   ==   "ring.bin:0x0040: error[alignment]: fence addr 0x1002 is not a multiple of 4\n  hint: a fence ..."
 //
 // Holds strings, so it allocates and is never used on a hot path: there an Errc or a StallReport carries numbers. A
 // plain value with no shared state. Nothing here throws, except what the allocator may throw.

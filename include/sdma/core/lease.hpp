@@ -1,8 +1,8 @@
 #pragma once
-// Something that goes back to its owner exactly once. Every handle holds one: Memory, SignalMemory, Event, Queue.
+// A resource that is returned to its owner exactly once. Every handle holds one: Memory, SignalMemory, Event, Queue.
 //
 //   Lease l{[](void* pool, std::uint64_t id) noexcept { static_cast<Pool*>(pool)->free(id); }, &pool, 7};
-//   Lease m = std::move(l);                  // now m holds it, and l holds nothing
+//   Lease m = std::move(l);                  // now m holds it, and l is empty
 //   m.reset();                               // or the destructor: pool.free(7)
 //
 // Move-only; allocates nothing. One thread at a time. No errors.

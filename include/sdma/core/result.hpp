@@ -1,5 +1,5 @@
 #pragma once
-// A value, or the reason why there is none: a subset of std::expected, with the same names, for C++20 without
+// A value, or the reason why there is no value: a subset of std::expected, with the same names, for C++20 without
 // exceptions.
 //
 //   Result<Slot> slot = ring.reserve(7);
@@ -26,8 +26,8 @@ enum class [[nodiscard]] Errc : std::uint8_t {
   no_space,        ///< no room at the moment: try again when the engine has read further
   too_large,       ///< a slot that no ring state could grant: more than half the ring, or no dwords at all
   bad_packet,      ///< a field is out of range, or the packet breaks one of its rules: check(packet) says which
-  bad_ring,        ///< the memory cannot be a ring: refusal(memory) says why
-  bad_argument,    ///< the request contradicts itself, or names what does not exist
+  bad_ring,        ///< the memory cannot be a ring: validate(memory) says why
+  bad_argument,    ///< the request contradicts itself, or names something that does not exist
   timed_out,       ///< the deadline passed
   unmapped,        ///< no memory is mapped at this address for this GPU
   stopped,         ///< the queue has stopped after a fault, or was destroyed
@@ -39,11 +39,11 @@ enum class [[nodiscard]] Errc : std::uint8_t {
 constexpr std::string_view message(Errc e) noexcept {
   switch (e) {
     case Errc::ok: return "no error";
-    case Errc::no_space: return "no room at the moment; try again when the engine has read further";
+    case Errc::no_space: return "no room right now; retry after the engine has read more";
     case Errc::too_large: return "a slot is at least one dword and at most half the ring";
     case Errc::bad_packet: return "a field is out of range or a rule of the packet is broken";
     case Errc::bad_ring: return "this memory cannot be a ring";
-    case Errc::bad_argument: return "the request contradicts itself, or names what does not exist";
+    case Errc::bad_argument: return "the request contradicts itself, or names something that does not exist";
     case Errc::timed_out: return "the deadline passed";
     case Errc::unmapped: return "no memory is mapped at this address for this GPU";
     case Errc::stopped: return "the queue has stopped";

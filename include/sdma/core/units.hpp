@@ -1,5 +1,5 @@
 #pragma once
-// Strong types for what must not be confused: an address as the GPU sees it, a GPU, an engine.
+// Strong types for values that must not be confused: an address as the GPU sees it, a GPU, an engine.
 //
 //   GpuVa src{0x7f1122334000};
 //   GpuVa second = src + 4096;                 // arithmetic is in bytes

@@ -1,8 +1,8 @@
 #pragma once
 // Packets that move no data: padding, indirect buffers, interrupts, conditional execution, registers.
 //
-//   Nop{.dwords = 16}                                       16 dwords in all, skipped
-//   Indirect{.base = GpuVa{0x7f1122334000}, .dwords = 64}   executes the 64 dwords at `base`, then goes on
+//   Nop{.dwords = 16}                                       16 dwords in total, skipped
+//   Indirect{.base = GpuVa{0x7f1122334000}, .dwords = 64}   executes the 64 dwords at `base`, then continues
 //   Trap{.context = event_id}                               interrupts the host, after a Fence to its mailbox
 //
 // Ordering: on a TRAP the kernel reads the event's mailbox word, and ignores the interrupt if that word is not set yet.
@@ -20,7 +20,7 @@ inline namespace v0 {
 struct Nop { std::uint32_t dwords = 1; };
 template <> inline constexpr auto layout<Nop> = packet(
     "nop", op(0, 0), dwords("dwords"), "skip dwords",
-    bits<&Nop::dwords>("dwords", 0, 16, 29, "of the whole packet", minus_one).opt());
+    bits<&Nop::dwords>("dwords", 0, 16, 29, "length of the whole packet", minus_one).opt());
 
 /// Executes the `dwords` dwords at `base` (an indirect buffer), then continues after this packet. The packet must end
 /// on a multiple of 8 dwords in the ring, and the buffer must be a multiple of 8 dwords long: stream/rules.hpp checks
@@ -33,24 +33,24 @@ struct Indirect {
   GpuVa csa{};                           ///< context save area, 0 for none
 };
 template <> inline constexpr auto layout<Indirect> = packet(
-    "indirect", op(4, 0), dwords(6), "run the packets of another buffer",
+    "indirect", op(4, 0), dwords(6), "execute the packets in another buffer",
     addr64<&Indirect::base>  ("base",   1,         "the buffer").aligned(32),
     bits  <&Indirect::dwords>("dwords", 3,  0, 19, "its length"),
-    bits  <&Indirect::vmid>  ("vmid",   0, 16, 19, "address space it lies in").opt(),
-    bits  <&Indirect::priv>  ("priv",   0, 31, 31, "with the kernel's rights").opt(),
+    bits  <&Indirect::vmid>  ("vmid",   0, 16, 19, "its address space").opt(),
+    bits  <&Indirect::priv>  ("priv",   0, 31, 31, "with kernel privileges").opt(),
     addr64<&Indirect::csa>   ("csa",    4,         "context save area").opt());
 
 /// Interrupts the host with `context`. For KFD that is the id of an event whose mailbox an earlier Fence has filled.
 struct Trap { std::uint32_t context{}; };
 template <> inline constexpr auto layout<Trap> = packet(
     "trap", op(6, 0), dwords(2), "interrupt the host",
-    bits<&Trap::context>("context", 1, 0, 27, "what the handler is told"));
+    bits<&Trap::context>("context", 1, 0, 27, "passed to the handler"));
 
-/// A trap that no handler takes. Opcode 16 is this packet on 4.x only: later engines use 16 for another packet.
+/// A trap without a handler. Opcode 16 is this packet on 4.x only: later engines use 16 for another packet.
 struct DummyTrap { std::uint32_t context{}; };
 template <> inline constexpr auto layout<DummyTrap> = packet(
-    "dummy_trap", op(16, 0), dwords(2), "interrupt that no handler takes",
-    bits<&DummyTrap::context>("context", 1, 0, 27, "what the handler is told"));
+    "dummy_trap", op(16, 0), dwords(2), "interrupt without a handler",
+    bits<&DummyTrap::context>("context", 1, 0, 27, "passed to the handler"));
 
 /// Skips the next `dwords` dwords unless the dword at `addr` equals `reference` [inferred from newer engines].
 struct CondExec {
@@ -60,18 +60,18 @@ struct CondExec {
   std::uint8_t policy{};
 };
 template <> inline constexpr auto layout<CondExec> = packet(
-    "cond_exec", op(9, 0), dwords(5), "skip what follows unless a dword has a value",
+    "cond_exec", op(9, 0), dwords(5), "skip the next packets unless a dword has a value",
     addr64<&CondExec::addr>     ("addr",      1,         "the dword").aligned(4),
-    bits  <&CondExec::reference>("reference", 3,  0, 31, "value that lets the packets run").value(),
-    bits  <&CondExec::dwords>   ("dwords",    4,  0, 13, "skipped otherwise"),
+    bits  <&CondExec::reference>("reference", 3,  0, 31, "value for which they execute").value(),
+    bits  <&CondExec::dwords>   ("dwords",    4,  0, 13, "how many dwords to skip"),
     bits  <&CondExec::policy>   ("policy",    0, 24, 26, "cache policy [inferred]").opt());
 
 /// Runs the next `dwords` dwords only on the engines that `devices` selects.
 struct PreExec { std::uint16_t dwords{}; std::uint8_t devices{}; };
 template <> inline constexpr auto layout<PreExec> = packet(
-    "pre_exec", op(15, 0), dwords(2), "run what follows on selected engines only",
-    bits<&PreExec::dwords> ("dwords",  1,  0, 13, "that depend on the selection"),
-    bits<&PreExec::devices>("devices", 0, 16, 23, "a bit an engine").hex());
+    "pre_exec", op(15, 0), dwords(2), "execute the next packets on selected engines only",
+    bits<&PreExec::dwords> ("dwords",  1,  0, 13, "dwords that depend on the selection"),
+    bits<&PreExec::devices>("devices", 0, 16, 23, "one bit per engine").hex());
 
 /// Writes a register. Kernel only: on a user queue it is blocked, and raises an interrupt that user space never sees.
 struct SrbmWrite { std::uint32_t reg{}, value{}; std::uint8_t byte_en = 0xf; };

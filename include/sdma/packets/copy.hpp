@@ -10,7 +10,7 @@
 // fields 0; what is known about the policies comes from a debugger's tables.
 //
 // Ordering: consecutive copies of a queue overlap and complete in any order, and the bytes of one copy land in any
-// order. Only a later FENCE or ATOMIC tells that they are complete. Source and destination must not overlap.
+// order. Only a later FENCE or ATOMIC signals that they are complete. Source and destination must not overlap.
 // Errors: check(packet) names the field and the rule ("broadcast-modulo-32", ...). Plain values: any thread.
 #include "sdma/packets/layout.hpp"
 
@@ -116,18 +116,18 @@ template <> inline constexpr auto layout<CopySubwindow> = packet(
     "copy_subwindow", op(1, 4), dwords(13), "copy a box between two pitched volumes",
     bits  <&CopySubwindow::element_log2>("element_log2", 0, 29, 31, "log2 of the bytes of an element").up_to(4),
     addr64<&CopySubwindow::src>         ("src",          1,         "source volume").aligned(4),
-    bits  <&CopySubwindow::src_pitch>   ("src_pitch",    4, 13, 31, "elements a row of the source", minus_one),
+    bits  <&CopySubwindow::src_pitch>   ("src_pitch",    4, 13, 31, "elements per row of the source", minus_one),
     addr64<&CopySubwindow::dst>         ("dst",          6,         "destination volume").aligned(4),
-    bits  <&CopySubwindow::dst_pitch>   ("dst_pitch",    9, 13, 31, "elements a row of the destination", minus_one),
+    bits  <&CopySubwindow::dst_pitch>   ("dst_pitch",    9, 13, 31, "elements per row of the destination", minus_one),
     bits  <&CopySubwindow::x>           ("x",           11,  0, 13, "elements of the box in x", minus_one),
-    bits  <&CopySubwindow::src_x>       ("src_x",        3,  0, 13, "where it begins in the source").opt(),
-    bits  <&CopySubwindow::src_y>       ("src_y",        3, 16, 29, "row where it begins in the source").opt(),
-    bits  <&CopySubwindow::src_z>       ("src_z",        4,  0, 10, "slice where it begins in the source").opt(),
-    bits  <&CopySubwindow::src_slice>   ("src_slice",    5,  0, 27, "elements a slice of the source", minus_one).opt(),
-    bits  <&CopySubwindow::dst_x>       ("dst_x",        8,  0, 13, "where it begins in the destination").opt(),
-    bits  <&CopySubwindow::dst_y>       ("dst_y",        8, 16, 29, "row where it begins in the destination").opt(),
-    bits  <&CopySubwindow::dst_z>       ("dst_z",        9,  0, 10, "slice where it begins in the destination").opt(),
-    bits  <&CopySubwindow::dst_slice>   ("dst_slice",   10,  0, 27, "elements a slice of the destination", minus_one).opt(),
+    bits  <&CopySubwindow::src_x>       ("src_x",        3,  0, 13, "start in the source").opt(),
+    bits  <&CopySubwindow::src_y>       ("src_y",        3, 16, 29, "first row in the source").opt(),
+    bits  <&CopySubwindow::src_z>       ("src_z",        4,  0, 10, "first slice in the source").opt(),
+    bits  <&CopySubwindow::src_slice>   ("src_slice",    5,  0, 27, "elements per slice of the source", minus_one).opt(),
+    bits  <&CopySubwindow::dst_x>       ("dst_x",        8,  0, 13, "start in the destination").opt(),
+    bits  <&CopySubwindow::dst_y>       ("dst_y",        8, 16, 29, "first row in the destination").opt(),
+    bits  <&CopySubwindow::dst_z>       ("dst_z",        9,  0, 10, "first slice in the destination").opt(),
+    bits  <&CopySubwindow::dst_slice>   ("dst_slice",   10,  0, 27, "elements per slice of the destination", minus_one).opt(),
     bits  <&CopySubwindow::y>           ("y",           11, 16, 29, "rows of the box", minus_one).opt(),
     bits  <&CopySubwindow::z>           ("z",           12,  0, 10, "slices of the box", minus_one).opt(),
     bits  <&CopySubwindow::tmz>         ("tmz",          0, 18, 18, "trusted memory").opt(),

@@ -112,7 +112,7 @@ consteval bool fields_inside(std::span<const FieldInfo> fields, const Pattern& p
   // A field begins in its dword and ends no later than the next one: `stored` and `store` use only these two.
   for (const auto& f : fields)
     if (f.lo > f.hi || f.lo > 31 || f.hi > 63 || f.dword + f.hi / 32u >= head) return false;
-  return pattern.reach() <= head;
+  return pattern.dwords() <= head;
 }
 consteval bool one_owner_a_bit(std::span<const FieldInfo> fields, const Pattern& pattern) {
   std::array<std::uint32_t, 64> used{};
@@ -126,7 +126,7 @@ consteval bool one_owner_a_bit(std::span<const FieldInfo> fields, const Pattern&
   return true;
 }
 template <class P, std::size_t N, auto... M> consteval bool members_hold_fields(const Layout<P, N, M...>& l) {
-  // Bits that each member holds; none for a payload, which is no number.
+  // Bits that each member holds; none for a payload, which is not a number.
   constexpr std::array<std::size_t, sizeof...(M)> bits{
       (std::is_same_v<typename Field<M>::Type, bool> ? 1 : 8 * sizeof(typename Field<M>::Type))...};
   for (std::size_t i = 0; i < sizeof...(M); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a packet does to memory and to its queue, before anything is done: the bytes that it touches, how it takes part in
+// What a packet will do to memory and to its queue: the bytes that it touches, how it takes part in
 // ordering, the word that it waits for or posts, and the dwords that it may skip.
 //
 //   footprint(CopyLinear{.src = a, .dst = b, .bytes = 64}, [](const Region& r) { ... });
@@ -17,8 +17,8 @@
 // simulator counts their bytes.
 //
 // The footprint of an INDIRECT is its buffer; what the packets in the buffer touch belongs to those packets. The footprint of
-// a poll is its word. Registers are not memory. Kernel packets have a footprint, too: whether they may run is not asked here.
-// Constant expressions: no state, no errors. A region may run past the last address: whoever maps it finds out.
+// a poll is its word. Registers are not memory. Privileged packets also have a footprint; privilege is not checked here.
+// Constant expressions: no state, no errors. A region may run past the last address: the lookup of its mapping fails then.
 #include "sdma/packets/region.hpp"
 #include "sdma/packets/registry.hpp"
 
@@ -29,10 +29,10 @@ inline namespace v0 {
 enum class Role : std::uint8_t {
   none,     ///< touches nothing that others see: NOP, a flush, a clock that is set
   data,     ///< loads and stores that land late and in any order: copies, fills, writes
-  stamp,    ///< stores a time, when what is earlier has landed
-  release,  ///< announces: lands when all that is earlier has, and in order with other releases
+  stamp,    ///< stores a time once all earlier packets have landed
+  release,  ///< signals: lands after all earlier packets, and in order with other releases
   notify,   ///< an interrupt: after earlier releases
-  acquire,  ///< holds back what is later until a word has a value
+  acquire,  ///< holds back later packets until a word has a value
   control,  ///< decides which dwords come next: conditions, indirect buffers
 };
 
@@ -73,7 +73,7 @@ constexpr Role role(const DummyTrap&) noexcept { return Role::none; }
 // clang-format on
 
 namespace detail {
-/// Tells `fn` of a region, and of the field that holds its address if `fn` takes a name.
+/// Passes a region to `fn`, with the field that holds its address if `fn` takes a name.
 template <auto Member, class Fn> constexpr void touches(const Region& r, Fn& fn) {
   if constexpr (std::is_invocable_v<Fn&, const Region&, std::string_view>) fn(r, field_of<Member>().name);
   else fn(r);
@@ -150,7 +150,7 @@ template <class Fn> constexpr void footprint(const CopySubwindow& p, Fn&& fn) {
   detail::touches<&CopySubwindow::dst>(destination(p), fn);
 }
 
-/// Every page counts as dirty: what may be written.
+/// Every page counts as dirty: the footprint is all that may be written.
 template <class Fn> constexpr void footprint(const CopyDirtyPage& p, Fn&& fn) {
   detail::reads<&CopyDirtyPage::src>(p, p.bytes, fn);
   detail::writes<&CopyDirtyPage::dst>(p, p.bytes, fn);
@@ -180,7 +180,7 @@ template <class Fn> constexpr void footprint(const Fence& p, Fn&& fn) { detail::
 
 template <class Fn> constexpr void footprint(const Trap&, Fn&&) {}
 
-/// 64 bits. Signalling with `write_one` stores; otherwise one is added, or taken away.
+/// 64 bits. Signalling with `write_one` stores; otherwise one is added or subtracted.
 template <class Fn> constexpr void footprint(const Semaphore& p, Fn&& fn) {
   if (p.signal && p.write_one) detail::writes<&Semaphore::addr>(p, 8, fn);
   else detail::changes<&Semaphore::addr>(p, 8, fn);
@@ -195,7 +195,7 @@ template <class Fn> constexpr void footprint(const PollRegToMem& p, Fn&& fn) {
   detail::writes<&PollRegToMem::dst>(p, 4, fn);
 }
 
-/// A bit a page, in whole dwords [inferred].
+/// One bit per page, in whole dwords [inferred].
 template <class Fn> constexpr void footprint(const PollDirtyBits& p, Fn&& fn) {
   if (p.pages) detail::writes<&PollDirtyBits::dst>(p, (std::uint64_t{p.pages} + 31) / 32 * 4, fn);
 }
@@ -262,7 +262,7 @@ template <class Fn> constexpr void footprint(const SrbmWrite&, Fn&&) {}
 template <class Fn> constexpr void footprint(const PreExec&, Fn&&) {}
 template <class Fn> constexpr void footprint(const DummyTrap&, Fn&&) {}
 
-/// The word that a packet waits for, decides by or posts; the buffer of an INDIRECT. No bytes: it has none.
+/// The word that a packet waits for, tests or posts; the buffer of an INDIRECT. 0 bytes: none.
 template <Packet P> constexpr Region word(const P& p) noexcept {
   Region last{};
   if (const auto r = role(p); r != Role::none && r != Role::data && r != Role::notify)
@@ -292,7 +292,7 @@ template <class... P> consteval bool all_have_footprints(PacketList<P...>) { ret
 static_assert(all_have_footprints(Packets{}), "a packet of the registry has no footprint, or no role");
 }  // namespace detail
 
-// The same of a packet by its dwords. Require all of them; a packet that is only recognised has nothing of this.
+// The same for a packet given as dwords. Require all its dwords; a packet that is only recognised has none of these.
 template <class Fn> void footprint(const PacketInfo& info, std::span<const std::uint32_t> dwords, Fn&& fn) {
   visit(info, dwords, [&](const auto& p) { footprint(p, fn); });
 }

@@ -36,9 +36,9 @@ struct PacketInfo {
     return counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed;
   }
   constexpr bool matches(std::span<const std::uint32_t> d) const noexcept {
-    const auto reach = pattern.reach();
-    if (d.size() < reach) return false;
-    for (std::size_t i = 0; i < reach; ++i)
+    const auto n = pattern.dwords();
+    if (d.size() < n) return false;
+    for (std::size_t i = 0; i < n; ++i)
       if ((d[i] & pattern.mask[i]) != pattern.value[i]) return false;
     return true;
   }

@@ -4,7 +4,7 @@
 //
 //   struct Fence { GpuVa addr{}; std::uint32_t value{}; };
 //   template <> inline constexpr auto layout<Fence> = packet(
-//       "fence", op(5, 0), dwords(4), "store a dword when all earlier packets are done",
+//       "fence", op(5, 0), dwords(4), "store a dword once all earlier packets are complete",
 //       //     member           name     dword  bits     meaning
 //       addr64<&Fence::addr> ("addr",    1,              "the dword").aligned(4),
 //       bits  <&Fence::value>("value",   3,    0, 31,    "stored").value());
@@ -59,7 +59,7 @@ enum class Bias : std::uint8_t { none = 0, minus_one = 1 };
 /// The field stores its value minus one.
 inline constexpr auto minus_one = Bias::minus_one;
 
-/// Names for the retry count of a poll: a poll with 4095 never gives up.
+/// Names for the retry count of a poll: a poll with 4095 never expires.
 inline constexpr std::array kRetryNames{Name{0xfff, "forever"}};
 
 /// A field as plain data. `limit`: the largest documented value, where the width could hold more.
@@ -97,7 +97,7 @@ struct Pattern {
     return p;
   }
   /// How many leading dwords it takes to match this pattern.
-  constexpr std::size_t reach() const noexcept {
+  constexpr std::size_t dwords() const noexcept {
     std::size_t n = kDwords;
     while (n > 0 && mask[n - 1] == 0) --n;
     return n;
@@ -185,7 +185,7 @@ constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)
 enum class Privilege : std::uint8_t { user, kernel };
 inline constexpr auto kernel_only = Privilege::kernel;
 
-/// Fields are one array, so that whatever asks about all of them is a loop and not a template instantiated for each. Their
+/// Fields are one array, so that code over all of them is a loop and not a template instantiated for each. Their
 /// members are `Member...`, in the same order.
 template <class P, std::size_t Rules, auto... Member> struct Layout {
   std::string_view name, doc;

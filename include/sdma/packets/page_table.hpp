@@ -1,12 +1,12 @@
 #pragma once
-// Packets that write page tables. Only the kernel submits them; on a user queue the engine refuses them [inferred].
+// Packets that write page tables. Only the kernel submits them; in a user queue the engine rejects them [inferred].
 //
 //   PteGenerate{.dst = pte, .flags = 0x73, .init = 0x1000, .increment = 0x1000, .entries = 512}
 //       entry i = flags | (init + i * increment)
 //
 // They are described so that a dump of a kernel ring can be read like any other. PteGenerate stores `entries` minus
 // one; the other packets store their counts as they are, because no source says otherwise.
-// Ordering: as for copies, only a later FENCE or ATOMIC tells that they are complete.
+// Ordering: as for copies, only a later FENCE or ATOMIC signals that they are complete.
 // Errors: check(packet). Plain values: any thread.
 #include "sdma/packets/layout.hpp"
 
@@ -20,8 +20,8 @@ template <> inline constexpr auto layout<PteGenerate> = packet(
     "pte_generate", op(12, 0), dwords(10), "write page table entries in a progression",
     addr64<&PteGenerate::dst>      ("dst",       1,        "first entry").aligned(8),
     bits  <&PteGenerate::flags>    ("flags",     3, 0, 63, "ORed into each entry").hex(),
-    bits  <&PteGenerate::init>     ("init",      5, 0, 63, "first value").hex(),
-    bits  <&PteGenerate::increment>("increment", 7, 0, 63, "from one value to the next").hex(),
+    bits  <&PteGenerate::init>     ("init",      5, 0, 63, "initial value").hex(),
+    bits  <&PteGenerate::increment>("increment", 7, 0, 63, "difference between consecutive values").hex(),
     bits  <&PteGenerate::entries>  ("entries",   9, 0, 18, "how many", minus_one))
   | kernel_only;
 
@@ -50,7 +50,7 @@ template <> inline constexpr auto layout<PteModify> = packet(
     "pte_modify", op(12, 2), dwords(7), "change bits of a page table entry",
     addr64<&PteModify::addr> ("addr",  1,         "the entry").aligned(8),
     bits  <&PteModify::mask> ("mask",  3,  0, 63, "bits that change").hex(),
-    bits  <&PteModify::value>("value", 5,  0, 63, "what they become").hex(),
+    bits  <&PteModify::value>("value", 5,  0, 63, "their new values").hex(),
     bits  <&PteModify::gcc>  ("gcc",   0, 19, 19, "coherent").opt(),
     bits  <&PteModify::sys>  ("sys",   0, 20, 20, "in system memory").opt(),
     bits  <&PteModify::snoop>("snoop", 0, 22, 22, "snooped").opt(),
@@ -73,7 +73,7 @@ template <> inline constexpr auto layout<PteCopyBackwards> = packet(
     bits  <&PteCopyBackwards::mask_last> ("mask_last",  5,  8, 15, "bytes of the last block").hex(),
     bits  <&PteCopyBackwards::blocks>    ("blocks",     6,  0, 16, "blocks of 32 bytes"),
     bits  <&PteCopyBackwards::pte_size>  ("pte_size",   0, 28, 29, "size of an entry").opt(),
-    bits  <&PteCopyBackwards::forwards>  ("forwards",   0, 30, 30, "from the beginning on").opt(),
+    bits  <&PteCopyBackwards::forwards>  ("forwards",   0, 30, 30, "from first to last").opt(),
     bits  <&PteCopyBackwards::pde>       ("pde",        0, 31, 31, "directory entries").opt())
   | kernel_only;
 

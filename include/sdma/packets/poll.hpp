@@ -7,10 +7,10 @@
 // A poll compares 32 bits, unsigned. A 64-bit word takes two polls, high half first, which is sound only if the word is
 // monotone.
 //
-// Ordering: a poll holds back everything later in its queue until it is satisfied, and waits for nothing earlier. The
+// Ordering: a poll holds back all later packets of its queue until it is satisfied, and does not wait for earlier ones. The
 // full barrier within one queue is Fence(w, n) followed by PollMem(w == n), with a fresh n each time.
-// Errors: check(packet). User space is not told when a finite poll expires: let polls retry forever, and give the
-// host's wait the deadline. Plain values: any thread.
+// Errors: check(packet). User space is not notified when a finite poll expires: let polls retry forever, and give
+// the host's wait the deadline. Plain values: any thread.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
@@ -50,8 +50,8 @@ template <> inline constexpr auto layout<PollMem> = packet(
     bits  <&PollMem::func>     ("func",      0, 28, 30, "comparison"),
     bits  <&PollMem::reference>("reference", 3,  0, 31, "right-hand side").value(),
     bits  <&PollMem::mask>     ("mask",      4,  0, 31, "bits that count").hex().opt(),
-    bits  <&PollMem::interval> ("interval",  5,  0, 15, "between two looks").opt(),
-    bits  <&PollMem::retry>    ("retry",     5, 16, 27, "looks before it gives up").named(kRetryNames).opt(),
+    bits  <&PollMem::interval> ("interval",  5,  0, 15, "clocks between two reads").opt(),
+    bits  <&PollMem::retry>    ("retry",     5, 16, 27, "reads before it expires").named(kRetryNames).opt(),
     bits  <&PollMem::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt());
 
 /// Flushes the host data path (HDP) from a user queue. A fixed literal of 6 dwords: a PollReg with particular values,
@@ -78,8 +78,8 @@ template <> inline constexpr auto layout<PollReg> = packet(
     bits<&PollReg::reference>("reference", 3,  0, 31, "right-hand side").value(),
     bits<&PollReg::request>  ("request",   2,  0, 31, "the flush request register, in bytes").hex().opt(),
     bits<&PollReg::mask>     ("mask",      4,  0, 31, "bits that count").hex().opt(),
-    bits<&PollReg::interval> ("interval",  5,  0, 15, "between two looks").opt(),
-    bits<&PollReg::retry>    ("retry",     5, 16, 27, "looks before it gives up").named(kRetryNames).opt(),
+    bits<&PollReg::interval> ("interval",  5,  0, 15, "clocks between two reads").opt(),
+    bits<&PollReg::retry>    ("retry",     5, 16, 27, "reads before it expires").named(kRetryNames).opt(),
     bits<&PollReg::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt());
 
 /// Stores the value of a register to memory.

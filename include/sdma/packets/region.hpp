@@ -12,14 +12,14 @@
 namespace sdma {
 inline namespace v0 {
 
-/// What is done to memory, and what a mapping allows.
+/// How memory is accessed, and which accesses a mapping allows.
 enum class Access : std::uint8_t { read = 1, write = 2, read_write = 3 };
 constexpr bool allows(Access mapping, Access wanted) noexcept {
   const auto have = static_cast<unsigned>(mapping), want = static_cast<unsigned>(wanted);
   return (have & want) == want;
 }
 
-/// Bytes that a packet touches: `rows` runs of `bytes`, `pitch` apart, and that `slices` times, `slice_pitch` apart.
+/// Bytes that a packet touches: `rows` runs of `bytes`, `pitch` apart, repeated `slices` times, `slice_pitch` apart.
 struct Region {
   GpuVa va{};
   std::uint64_t bytes{};

@@ -1,10 +1,10 @@
 #pragma once
 // Packets that signal completion: FENCE, ATOMIC, SEMAPHORE.
 //
-//   Fence{.addr = done, .value = 1}             stores a dword once all earlier packets of the queue are done
+//   Fence{.addr = done, .value = 1}             stores a dword once all earlier packets of the queue are complete
 //   Atomic{.addr = left, .value = ~0ull}        adds -1 to a 64-bit word: a counter that many engines may share
 //
-// Ordering: FENCE and ATOMIC execute once every earlier copy, fill and write of their queue has been performed,
+// Ordering: FENCE and ATOMIC execute once every earlier copy, fill and write of their queue is complete,
 // wherever their own word lies, and in order among themselves. They do not hold back later packets.
 //
 // A fence stores 32 bits. A 64-bit value takes two fences, and a reader may see one without the other: use a 32-bit
@@ -16,7 +16,7 @@ namespace sdma {
 inline namespace v0 {
 // clang-format off
 
-/// Stores a dword when everything earlier in the queue is done.
+/// Stores a dword once all earlier packets of the queue are complete.
 struct Fence {
   GpuVa addr{};                          ///< dword aligned
   std::uint32_t value{};
@@ -24,7 +24,7 @@ struct Fence {
   bool llc_policy{};
 };
 template <> inline constexpr auto layout<Fence> = packet(
-    "fence", op(5, 0), dwords(4), "store a dword when all earlier packets are done",
+    "fence", op(5, 0), dwords(4), "store a dword once all earlier packets are complete",
     addr64<&Fence::addr>      ("addr",       1,         "the dword").aligned(4),
     bits  <&Fence::value>     ("value",      3,  0, 31, "stored").value(),
     bits  <&Fence::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
@@ -59,7 +59,7 @@ constexpr std::uint32_t width(AtomicOp op) noexcept {
   return op >= AtomicOp::fcmpswap_64 || (op >= AtomicOp::fcmpswap_rtn_64 && op < AtomicOp::fcmpswap_32) ? 8 : 4;
 }
 
-/// One atomic read-modify-write of a word in memory, executed once everything earlier in the queue is done.
+/// One atomic read-modify-write of a word in memory, executed once all earlier packets of the queue are complete.
 struct Atomic {
   GpuVa addr{};                          ///< aligned to the width of the operation
   AtomicOp op = AtomicOp::add_rtn_64;
@@ -75,8 +75,8 @@ template <> inline constexpr auto layout<Atomic> = packet(
     addr64<&Atomic::addr>    ("addr",     1,         "the word"),
     bits  <&Atomic::value>   ("value",    3,  0, 63, "operand").value(),
     bits  <&Atomic::compare> ("compare",  5,  0, 63, "compared by cmpswap").value().opt(),
-    bits  <&Atomic::loop>    ("loop",     0, 16, 16, "again until the compare succeeds").opt(),
-    bits  <&Atomic::interval>("interval", 7,  0, 12, "between two tries").opt(),
+    bits  <&Atomic::loop>    ("loop",     0, 16, 16, "retry until the compare succeeds").opt(),
+    bits  <&Atomic::interval>("interval", 7,  0, 12, "clocks between two attempts").opt(),
     bits  <&Atomic::tmz>     ("tmz",      0, 18, 18, "trusted memory").opt(),
     bits  <&Atomic::policy>  ("policy",   0, 20, 22, "cache policy [inferred]").opt())
   | rule<Atomic>("atomic-alignment", "addr must be aligned to the width of the operation",
@@ -90,9 +90,9 @@ struct Semaphore {
 template <> inline constexpr auto layout<Semaphore> = packet(
     "semaphore", op(7, 0), dwords(3), "signal a semaphore, or wait for one",
     addr64<&Semaphore::addr>     ("addr",      1,         "the semaphore").aligned(8),
-    bits  <&Semaphore::write_one>("write_one", 0, 29, 29, "store 1 where it signals").opt(),
+    bits  <&Semaphore::write_one>("write_one", 0, 29, 29, "signal by storing 1").opt(),
     bits  <&Semaphore::signal>   ("signal",    0, 30, 30, "signal, do not wait").opt(),
-    bits  <&Semaphore::mailbox>  ("mailbox",   0, 31, 31, "by way of the mailbox").opt());
+    bits  <&Semaphore::mailbox>  ("mailbox",   0, 31, 31, "through the mailbox").opt());
 
 // clang-format on
 }  // namespace v0

@@ -48,7 +48,7 @@ template <> inline constexpr auto layout<Fill> = packet(
     addr64<&Fill::dst>   ("dst",    1,         "destination"),
     bits  <&Fill::data>  ("data",   3,  0, 31, "the value").hex(),
     bits  <&Fill::bytes> ("bytes",  4,  0, 29, "how many", minus_one).size(),
-    bits  <&Fill::unit>  ("unit",   0, 30, 31, "what is repeated"),
+    bits  <&Fill::unit>  ("unit",   0, 30, 31, "the unit that is repeated"),
     bits  <&Fill::swap>  ("swap",   0, 16, 17, "endian swap").opt(),
     bits  <&Fill::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt())
   | rule<Fill>("fill-alignment", "dst must be aligned to the unit",
@@ -68,11 +68,11 @@ struct FillMulti {
   bool memlog_clear{};
 };
 template <> inline constexpr auto layout<FillMulti> = packet(
-    "fill_multi", op(11, 1), dwords(6), "clear equal runs at equal distances",
+    "fill_multi", op(11, 1), dwords(6), "clear runs of equal length at equal distances",
     addr64<&FillMulti::dst>         ("dst",          3,         "first run"),
     bits  <&FillMulti::stride>      ("stride",       1,  0, 31, "bytes from one run to the next").size(),
     bits  <&FillMulti::count>       ("count",        2,  0, 31, "runs"),
-    bits  <&FillMulti::bytes>       ("bytes",        5,  0, 25, "bytes a run").size(),
+    bits  <&FillMulti::bytes>       ("bytes",        5,  0, 25, "bytes per run").size(),
     bits  <&FillMulti::memlog_clear>("memlog_clear", 0, 31, 31, "clear the memory log").opt());
 
 /// Stores the node's global clock, 64 bits at `addr`: 100 MHz, the same for all engines.

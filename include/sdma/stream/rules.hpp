@@ -1,9 +1,9 @@
 #pragma once
-// Checks a stream of packets for what an engine would not do as intended, and for what nobody intends.
+// Checks a stream of packets for mistakes: packets that an engine would not execute as intended, and unusual ones.
 //
 //   for (const Diagnostic& d : check_stream(dwords, {.file = "ring.bin", .ring_bytes = 1 << 20})) print(to_string(d));
 //
-//   ring.bin:0x0040: error[alignment]: fence addr 0x1002 is no multiple of 4
+//   ring.bin:0x0040: error[alignment]: fence addr 0x1002 is not a multiple of 4
 //     fence addr=0x1002 value=1
 //     hint: move it to a multiple of the alignment
 //
@@ -15,7 +15,7 @@
 //   note       for the reader's information
 //
 // "Earlier" and "later" mean the order of the stream. The ordering model is that of a single queue: fences and atomics
-// release what is earlier, a poll holds back what is later, and nothing else orders. The checker knows nothing about
+// release earlier packets, a poll holds back later packets, and nothing else orders. The checker knows nothing about
 // other queues or the host, so it gives them the benefit of the doubt: a poll after a fence may have waited for an
 // agent that saw that fence.
 //

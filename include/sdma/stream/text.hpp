@@ -9,7 +9,7 @@
 //   fields     by name, in a fixed order, each showing what it means: `bytes=4K`, `value=-1`, `retry=forever`, `tmz`
 //   defaults   optional fields that hold their default are left out
 //   reserved   set bits that no field describes: `dw2|=0x400000`
-//   unknown    `.dword 0x00000003`; a packet that the end of the stream cuts off becomes its dwords, one a line
+//   unknown    `.dword 0x00000003`; a packet that the end of the stream cuts off becomes its dwords, one per line
 //   repeated   `nop times=64`: four or more equal packets of one dword
 // Text written by hand may also use comments, `let`, `for` ... `end`, expressions and `{splices}`, and may give fields
 // in any order.
