@@ -191,9 +191,9 @@ int main() {
   row("warm", pong_warm, ring_warm);
   row("parked", pong_parked, ring_parked);
   fmt::print("{:<8}{:>33.0f}{:>8.0f}\n", "raw", quantile(raw, 0.1), quantile(raw, 0.5));
-  for (const int patrol : {50, 0}) {
-    auto device = *SoftDevice::open({.gpus = 8, .patrol = std::chrono::milliseconds(patrol)});
-    fmt::print("idle: 128 engines, patrol {:>2} ms: {:.4f} % of a core\n", patrol, 100 * idle_share(*device, 8));
+  for (const int interval : {50, 0}) {
+    auto device = *SoftDevice::open({.gpus = 8, .scan_interval = std::chrono::milliseconds(interval)});
+    fmt::print("idle: 128 engines, scan {:>2} ms: {:.4f} % of a core\n", interval, 100 * idle_share(*device, 8));
   }
   return good ? 0 : 1;
 }

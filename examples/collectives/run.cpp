@@ -234,7 +234,7 @@ Diagnostic Run::standing(std::size_t completion, std::uint64_t wanted) const {
       .where = name_of(plan_.schedule, Located{true, signal, 0}),
       .message = "it is " + std::to_string(bound_.value(signal)) + " at the deadline, not " + std::to_string(wanted)};
   for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q) {
-    const auto report = look(bound_.ring(q));
+    const auto report = inspect(bound_.ring(q));
     if (report.read == report.committed) continue;
     const auto peek = [&](GpuVa va, std::span<std::byte> to) { return bound_.device().peek(va, to); };
     const auto names = [&](GpuVa va) { return bound_.name(va); };

@@ -45,19 +45,18 @@ std::optional<Diagnostic> refuse(const QueueRequest& r, const Topology& t) {
     return Diagnostic{
         .where = where,
         .message = fmt::format("gpu{} has no engine {}", r.gpu.value, r.engine.value),
-        .hint = fmt::format("it has {}: {} that face the host, then {} for xGMI; topology().engine_for names "
-                            "the one for a peer",
-                            g.engines(), g.host_engines, g.xgmi_engines)};
+        .hint = fmt::format(
+            "it has {}: {} for the host, then {} for xGMI; topology().engine_for returns the one for a peer",
+            g.engines(), g.host_engines, g.xgmi_engines)};
   if ((r.pick == EnginePick::any_host && g.host_engines == 0) ||
       (r.pick == EnginePick::any_xgmi && g.xgmi_engines == 0))
-    return Diagnostic{
-        .where = where,
-        .message = fmt::format("gpu{} has no engine of that kind", r.gpu.value),
-        .hint = fmt::format("it has {} that face the host and {} for xGMI", g.host_engines, g.xgmi_engines)};
+    return Diagnostic{.where = where,
+                      .message = fmt::format("gpu{} has no engine of that kind", r.gpu.value),
+                      .hint = fmt::format("it has {} for the host and {} for xGMI", g.host_engines, g.xgmi_engines)};
   if (!std::has_single_bit(r.ring_bytes) || r.ring_bytes < kMinRing || r.ring_bytes > kMaxRing)
     return Diagnostic{.where = where,
                       .message = fmt::format("a ring of {} bytes is not possible", r.ring_bytes),
-                      .hint = fmt::format("a power of two from {} to {}", kMinRing, kMaxRing)};
+                      .hint = fmt::format("use a power of two from {} to {}", kMinRing, kMaxRing)};
   if (r.priority < -3 || r.priority > 3)
     return Diagnostic{.where = where, .message = fmt::format("there is no priority {}", r.priority), .hint = "-3 to 3"};
   return {};
@@ -67,16 +66,16 @@ std::optional<Diagnostic> refuse(const MemoryRequest& r, const Topology& t) {
   const auto where = place_of(r);
   if (r.where && r.where->value >= t.gpus.size()) return no_gpu(where, *r.where, t);
   if (r.bytes == 0)
-    return Diagnostic{.where = where, .message = "no bytes are asked for", .hint = "ask for one at least"};
+    return Diagnostic{.where = where, .message = "the request is for 0 bytes", .hint = "request at least one"};
   if (!std::has_single_bit(r.alignment) || r.alignment > std::uint64_t{1} << 40)
     return Diagnostic{.where = where,
-                      .message = fmt::format("the alignment {} is no power of two up to 2^40", r.alignment),
-                      .hint = "leave it out for pages of 4096 bytes"};
+                      .message = fmt::format("the alignment {} is not a power of two up to 2^40", r.alignment),
+                      .hint = "omit it for pages of 4096 bytes"};
   const auto most = r.where ? t.gpus[r.where->value].memory_bytes : machine_bytes();
   if (most != 0 && r.bytes > most)
     return Diagnostic{.where = where,
-                      .message = fmt::format("out of memory: there are {} bytes in all", most),
-                      .hint = "free memory, or ask for less"};
+                      .message = fmt::format("out of memory: there are {} bytes in total", most),
+                      .hint = "free memory, or request less"};
   return {};
 }
 

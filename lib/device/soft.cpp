@@ -20,19 +20,19 @@ Result<std::unique_ptr<SoftDevice>, Diagnostic> SoftDevice::open(const SoftOptio
     t = std::move(*preset);
   }
   if (t.gpus.empty() || t.gpus.size() > 64)
-    return refused(fmt::format("a node of {} GPUs", t.gpus.size()), "1 to 64: a mapping's mask has a bit for each");
+    return refused(fmt::format("a node cannot have {} GPUs", t.gpus.size()), "1 to 64");
   for (std::size_t i = 0; i < t.gpus.size(); ++i)
     if (t.gpus[i].engines() > 64)
-      return refused(fmt::format("gpu{} has {} engines", i, t.gpus[i].engines()), "64 at most");
+      return refused(fmt::format("gpu{} has {} engines", i, t.gpus[i].engines()), "at most 64");
   if (o.va_base.value % 4096 != 0)
-    return refused(fmt::format("va_base {:#x} is in the middle of a page", o.va_base.value), "a multiple of 4096");
-  if (o.patrol.count() < 0) return refused("a negative time of patrol", "0: never");
+    return refused(fmt::format("va_base {:#x} is not page-aligned", o.va_base.value), "use a multiple of 4096");
+  if (o.scan_interval.count() < 0) return refused("scan_interval is negative", "use 0 to turn the scan off");
   return std::unique_ptr<SoftDevice>(new SoftDevice(new detail::SoftNode(o, std::move(t))));
 }
 
 SoftDevice::~SoftDevice() {
   // In the child of a fork the threads that would have to end do not exist, and locks that they held stay held.
-  if (!node_->at_home()) return;
+  if (!node_->in_opening_process()) return;
   node_->stop();
   detail::SoftNode::drop(node_);
 }

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Rest = Worker::Rest;
 
-constexpr std::uint32_t kBudget = 64;  // actions of a queue before the next one has its turn
+constexpr std::uint32_t kBudget = 64;  // actions of a queue before the next one's turn
 constexpr Worker::Pace kPace{
     .spin = 30us /* a little more than a host's wait spins for */, .first_nap = 50us, .pauses = 4};
 constexpr auto kRawFor = 100ms;
@@ -27,7 +27,7 @@ SoftEngine::SoftEngine(SoftNode& node, GpuId gpu, EngineId engine)
       engine_(engine),
       reader_(node.space(), gpu),
       worker_(*this, kPace),
-      gone_{.gpu = gpu, .engine = engine} {}
+      destroyed_counters_{.gpu = gpu, .engine = engine} {}
 
 SoftEngine::~SoftEngine() { stop(); }
 
@@ -45,7 +45,7 @@ bool SoftEngine::add(std::unique_ptr<SoftQueue> q) {
       return false;
     }
   }
-  knock();
+  wake();
   return true;
 }
 
@@ -58,13 +58,13 @@ std::unique_ptr<SoftQueue> SoftEngine::remove(std::uint64_t id) {
     out = std::move(*at);
     queues_.erase(at);
     next_ = 0;
-    if (holder_ == out.get()) holder_ = nullptr;
+    if (engine_owner_ == out.get()) engine_owner_ = nullptr;
     const auto& c = out->pipeline->counters();
-    gone_.packets += c.packets;
-    gone_.bytes += c.bytes;
-    gone_.doorbells += c.doorbells;
+    destroyed_counters_.packets += c.packets;
+    destroyed_counters_.bytes += c.bytes;
+    destroyed_counters_.doorbells += c.doorbells;
   }
-  knock();
+  wake();
   return out;
 }
 
@@ -73,7 +73,7 @@ void SoftEngine::map_all() {
     const std::lock_guard lock(worker_);
     for (auto& q : queues_) q->map();
   }
-  knock();
+  wake();
 }
 
 std::uint32_t SoftEngine::free_slot() const {
@@ -88,7 +88,7 @@ std::uint32_t SoftEngine::free_slot() const {
 
 EngineCounters SoftEngine::counters() const {
   const std::lock_guard lock(worker_);
-  auto sum = gone_;
+  auto sum = destroyed_counters_;
   for (const auto& q : queues_) {
     const auto& c = q->pipeline->counters();
     sum.packets += c.packets;
@@ -105,20 +105,20 @@ void SoftEngine::stop() noexcept {
   set_awake(false);
 }
 
-bool SoftEngine::look_around() noexcept {
-  if (!parking_.somebody_sleeps()) return false;
+bool SoftEngine::scan_doorbells() noexcept {
+  if (!parking_.has_sleepers()) return false;
   {
     const std::unique_lock lock(worker_, std::try_to_lock);
     if (!lock) return false;
     bool found = false;
     for (auto& q : queues_) {
-      if (q->published() == q->told || q->pipeline->fault()) continue;
-      q->raw_until = Deadline::Clock::now() + kRawFor;
+      if (q->published() == q->last_doorbell || q->pipeline->fault()) continue;
+      q->poll_doorbell_until = Deadline::Clock::now() + kRawFor;
       found = true;
     }
     if (!found) return false;
   }
-  knock();
+  wake();
   return true;
 }
 
@@ -129,44 +129,45 @@ void SoftEngine::set_awake(bool on) noexcept {
 void SoftEngine::sleep(Deadline d) noexcept {
   set_awake(false);
   parking_.sleep(ticket_, d);
-  set_awake(true);  // also where a knock just before was forgotten, or nobody knocked
+  set_awake(true);  // the call above may have undone that of a `wake`, and a sleep may end without a `wake`
 }
 
 Progress SoftEngine::round() noexcept {
   ticket_ = parking_.ticket();
-  raw_ = served_raw();
+  raw_ = polls_doorbells();
   auto result = Progress::idle;
-  if (holder_) {
-    result = serve(*holder_);
-    if (!holder_->pipeline->holds_engine()) holder_ = nullptr;
+  if (engine_owner_) {
+    result = serve(*engine_owner_);
+    if (!engine_owner_->pipeline->holds_engine()) engine_owner_ = nullptr;
   } else {
     const auto n = queues_.size();
-    for (std::size_t i = 0; i < n && !holder_; ++i) {
+    for (std::size_t i = 0; i < n && !engine_owner_; ++i) {
       auto& q = *queues_[(next_ + i) % n];
       result = busier(result, serve(q));
-      if (!q.at_rest && q.pipeline->holds_engine()) holder_ = &q;
+      if (!q.at_rest && q.pipeline->holds_engine()) engine_owner_ = &q;
     }
     if (n != 0) next_ = (next_ + 1) % n;
   }
   if (result == Progress::progressed) {
     set_waiting(0);
-    node_.announce();
+    node_.wake_after_store();
   }
   polls_ = 0;
   if (result == Progress::waiting)
     for (const auto& q : queues_)
       if (const auto word = q->at_rest ? GpuVa{} : q->pipeline->waits_for(); word != GpuVa{}) polls_ |= bit_of(word);
-  if (result == Progress::waiting && polls_ == 0) polls_ = ~std::uint64_t{0};  // met just now, or by whatever is stored
+  if (result == Progress::waiting && polls_ == 0)
+    polls_ = ~std::uint64_t{0};  // satisfied just now, or any store may satisfy it
   return result;
 }
 
 Progress SoftEngine::serve(SoftQueue& q) noexcept {
-  if (const auto published = q.published(); published != q.told) {
-    q.told = published;
+  if (const auto published = q.published(); published != q.last_doorbell) {
+    q.last_doorbell = published;
     q.pipeline->doorbell(published);
     if (q.trace) q.trace->doorbell(q.lane, trace::now(), published);
     q.at_rest = false;
-    if (raw_) q.raw_until = Deadline::Clock::now() + kRawFor;
+    if (raw_) q.poll_doorbell_until = Deadline::Clock::now() + kRawFor;
   }
   if (q.at_rest) return Progress::idle;
   AddressSpace::Reader::Section section(reader_);
@@ -176,9 +177,10 @@ Progress SoftEngine::serve(SoftQueue& q) noexcept {
   return Progress::progressed;
 }
 
-bool SoftEngine::served_raw() const noexcept {
+bool SoftEngine::polls_doorbells() const noexcept {
   for (const auto& q : queues_)
-    if (q->raw_until != Deadline::Clock::time_point{} && q->raw_until > Deadline::Clock::now()) return true;
+    if (q->poll_doorbell_until != Deadline::Clock::time_point{} && q->poll_doorbell_until > Deadline::Clock::now())
+      return true;
   return false;
 }
 
@@ -190,8 +192,8 @@ bool SoftEngine::spin(bool fresh) noexcept {
 }
 
 Rest SoftEngine::rest(Progress p, std::chrono::nanoseconds nap) noexcept {
-  if (p == Progress::waiting && polls_ != told_polls_) {
-    set_waiting(polls_);  // one more look after it, or a wake-up is lost
+  if (p == Progress::waiting && polls_ != published_polls_) {
+    set_waiting(polls_);  // check once more after it, or a wake-up is lost
     return Rest::again;
   }
   if (p == Progress::idle && !raw_) {
@@ -203,11 +205,11 @@ Rest SoftEngine::rest(Progress p, std::chrono::nanoseconds nap) noexcept {
 }
 
 void SoftEngine::set_waiting(std::uint64_t polled) noexcept {
-  const auto before = std::exchange(told_polls_, polled);
+  const auto before = std::exchange(published_polls_, polled);
   if (before == polled) return;
   polled_.store(polled, std::memory_order_seq_cst);
   if ((before != 0) != (polled != 0)) node_.set_waiting(gpu_, engine_, polled != 0);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // before the look that follows: see SoftNode::stored
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // before the next check: see SoftNode::on_host_store
 }
 
 }  // namespace detail

@@ -3,7 +3,7 @@
 //
 //   SoftEngine e{node, GpuId{0}, EngineId{14}};
 //   e.add(std::move(queue));           // the first call starts the thread
-//   e.knock();                         // after a doorbell
+//   e.wake();                          // after a doorbell
 //   auto q = e.remove(id);             // the engine no longer touches anything of the queue
 //
 // A round checks the doorbell of each queue once and steps its pipeline. Changes are made under the worker's lock, between
@@ -39,19 +39,19 @@ struct SoftQueue {
     const auto load = [](const std::uint64_t* w) { return order::Native::load(w, std::memory_order_acquire); };
     if (!ring.doorbell) return load(ring.wptr);
     const auto bell = load(ring.doorbell);
-    return bell == forgotten ? mapped_at : bell;
+    return bell == stale_doorbell ? mapped_at : bell;
   }
   /// Maps the queue again: the doorbell's value no longer counts, and the position comes from wptr. Loads the doorbell
-  /// first: if a producer stores both between the two loads, its doorbell value differs from `forgotten` and counts.
+  /// first: if a producer stores both between the two loads, its doorbell value differs from `stale_doorbell` and counts.
   void map() noexcept {
-    if (ring.doorbell) forgotten = order::Native::load(ring.doorbell, std::memory_order_acquire);
+    if (ring.doorbell) stale_doorbell = order::Native::load(ring.doorbell, std::memory_order_acquire);
     mapped_at = order::Native::load(ring.wptr, std::memory_order_acquire);
   }
 
-  std::uint64_t told{};                     ///< the last doorbell value that the pipeline was given
-  std::uint64_t forgotten{}, mapped_at{};   ///< see map
-  bool at_rest = true;                      ///< idle or stopped: nothing to do before the next doorbell
-  Deadline::Clock::time_point raw_until{};  ///< its doorbell is stored without a knock: poll it until then
+  std::uint64_t last_doorbell{};                      ///< the last doorbell value that the pipeline was given
+  std::uint64_t stale_doorbell{}, mapped_at{};        ///< see map
+  bool at_rest = true;                                ///< idle or stopped: nothing to do before the next doorbell
+  Deadline::Clock::time_point poll_doorbell_until{};  ///< its doorbell is stored without `wake`: poll it until then
 };
 
 class SoftEngine final : private Worker::Served {
@@ -71,12 +71,12 @@ class SoftEngine final : private Worker::Served {
   EngineCounters counters() const;
 
   /// Call it after a doorbell was rung, or after a change of a word that a poll may wait for.
-  void knock() noexcept {
+  void wake() noexcept override {
     if (!awake_.load(std::memory_order_relaxed)) set_awake(true);
-    parking_.knock();
+    parking_.wake();
   }
-  /// For the patrol: if a doorbell was rung without a knock, wakes the engine and returns true.
-  bool look_around() noexcept;
+  /// For the scan thread: if a doorbell was rung without `wake`, wakes the engine and returns true.
+  bool scan_doorbells() noexcept;
   /// Ends the thread; queues stay, but nothing serves them.
   void stop() noexcept;
 
@@ -92,15 +92,14 @@ class SoftEngine final : private Worker::Served {
   Progress round() noexcept override;
   bool spin(bool fresh) noexcept override;
   Worker::Rest rest(Progress, std::chrono::nanoseconds nap) noexcept override;
-  void wake() noexcept override { knock(); }
   Progress serve(SoftQueue&) noexcept;
   void set_waiting(std::uint64_t polled) noexcept;
-  /// The node counts the engine as awake from the knock on, not from the moment when the thread gets a core.
+  /// The node counts the engine as awake from the call of `wake`, not from the moment when its thread gets a core.
   void set_awake(bool) noexcept;
   void sleep(Deadline) noexcept;
   /// The bit of a word in a set of 64; both halves of a word have the same bit.
   static std::uint64_t bit_of(GpuVa va) noexcept { return std::uint64_t{1} << ((va.value >> 3 ^ va.value >> 6) & 63); }
-  bool served_raw() const noexcept;
+  bool polls_doorbells() const noexcept;
 
   SoftNode& node_;
   const GpuId gpu_;
@@ -108,20 +107,20 @@ class SoftEngine final : private Worker::Served {
   EngineState state_;
   AddressSpace::Reader reader_;
 
-  mutable Worker worker_;  // its lock guards everything from here to `gone_`
+  mutable Worker worker_;  // its lock guards everything from here to `destroyed_counters_`
   std::vector<std::unique_ptr<SoftQueue>> queues_;
-  std::size_t next_ = 0;         // the queue to serve first
-  SoftQueue* holder_ = nullptr;  // the queue whose poll keeps the engine
-  EngineCounters gone_;          // the counters of destroyed queues
+  std::size_t next_ = 0;               // the queue to serve first
+  SoftQueue* engine_owner_ = nullptr;  // the queue whose poll keeps the engine
+  EngineCounters destroyed_counters_;  // the counters of destroyed queues
 
   Parking parking_;
   std::atomic<bool> awake_{false};
   std::atomic<std::uint64_t> polled_{0};  // bits of the words that polls wait for, as other threads see them
 
   // Used only by the thread.
-  std::uint32_t ticket_ = 0;  // taken before the round's first look
+  std::uint32_t ticket_ = 0;  // taken before the round's first check
   bool spinning_ = false, raw_ = false;
-  std::uint64_t polls_ = 0, told_polls_ = 0;  // bits of the words that the last round waits for; as last published
+  std::uint64_t polls_ = 0, published_polls_ = 0;  // bits of the words that the last round waits for; as last published
 };
 
 }  // namespace detail

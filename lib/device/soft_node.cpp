@@ -21,21 +21,20 @@ constexpr std::size_t kMaxFaults = 4096;
 
 }  // namespace
 
-Diagnostic SoftNode::away(const char* where) {
-  return {.where = where,
-          .message = "this device was opened by the parent process, and its engines stayed there",
-          .hint = "open a device of its own in the child"};
+Diagnostic SoftNode::forked_error(const char* where) {
+  return {
+      .where = where, .message = "this device belongs to the parent process", .hint = "open a new device in the child"};
 }
 
 SoftNode::SoftNode(const SoftOptions& o, Topology t)
     : options_(o),
       topology_(std::move(t)),
-      home_(getpid()),
+      opener_pid_(getpid()),
       gpu_bytes_(topology_.gpus.size()),
       next_va_(o.va_base.value),
       engines_(topology_.gpus.size() * 64),
       waiting_(topology_.gpus.size()),
-      known_(engines_.size()),
+      engine_of_(engines_.size()),
       may_spin_(std::max(std::thread::hardware_concurrency(), 1u) - 1) {}
 
 SoftNode::~SoftNode() {
@@ -49,33 +48,33 @@ void SoftNode::drop(SoftNode* n) noexcept {
   if (n->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete n;
 }
 
-bool SoftNode::at_home() const noexcept { return getpid() == home_; }
+bool SoftNode::in_opening_process() const noexcept { return getpid() == opener_pid_; }
 
 void SoftNode::stop() noexcept {
   {
     std::lock_guard lock(creation_);
     if (std::exchange(stopped_, true)) return;
   }
-  patrol_ends_.store(true, std::memory_order_release);
-  patrol_parking_.knock();
-  if (patrol_.joinable()) patrol_.join();
+  scan_ends_.store(true, std::memory_order_release);
+  scan_parking_.wake();
+  if (scan_thread_.joinable()) scan_thread_.join();
   for (auto& e : engines_)
     if (e) e->stop();
 }
 
 // --- Memory -----------------------------------------------------------------------------------------------------------
 
-Result<SoftNode::Made, Diagnostic> SoftNode::make(const MemoryRequest& r) {
-  if (!at_home()) return away("allocate");
+Result<SoftNode::NewBlock, Diagnostic> SoftNode::allocate_block(const MemoryRequest& r) {
+  if (!in_opening_process()) return forked_error("allocate");
   if (auto d = refuse(r, topology_)) return *d;
   const auto where = place_of(r);
   const auto out_of_memory = [&](const std::string& why) {
-    return Diagnostic{.where = where, .message = "out of memory: " + why, .hint = "free memory, or ask for less"};
+    return Diagnostic{.where = where, .message = "out of memory: " + why, .hint = "free memory, or request less"};
   };
 
   std::lock_guard lock(memory_);
   if (r.where && gpu_bytes_[r.where->value] + r.bytes > topology_.gpus[r.where->value].memory_bytes)
-    return out_of_memory(fmt::format("the GPU has {} bytes, {} are taken", topology_.gpus[r.where->value].memory_bytes,
+    return out_of_memory(fmt::format("the GPU has {} bytes, {} are in use", topology_.gpus[r.where->value].memory_bytes,
                                      gpu_bytes_[r.where->value]));
   // The requested memory in whole pages, followed by a page that nothing maps.
   const auto alignment = std::max(r.alignment, kPage), bytes = round_up(r.bytes, 8), used = round_up(bytes, kPage),
@@ -86,7 +85,7 @@ Result<SoftNode::Made, Diagnostic> SoftNode::make(const MemoryRequest& r) {
   if (raw == MAP_FAILED) return out_of_memory(std::strerror(errno));
   auto* at = raw + (round_up(reinterpret_cast<std::uintptr_t>(raw), alignment) - reinterpret_cast<std::uintptr_t>(raw));
   if (at != raw) munmap(raw, static_cast<std::size_t>(at - raw));
-  if (const auto behind = static_cast<std::size_t>(raw + all - (at + span)); behind != 0) munmap(at + span, behind);
+  if (const auto tail = static_cast<std::size_t>(raw + all - (at + span)); tail != 0) munmap(at + span, tail);
   if (mprotect(at, used, PROT_READ | PROT_WRITE) != 0) {
     const std::string why = std::strerror(errno);
     munmap(at, span);
@@ -112,10 +111,10 @@ Result<SoftNode::Made, Diagnostic> SoftNode::make(const MemoryRequest& r) {
   const auto id = next_id_++;
   blocks_.emplace(id, Block{.pages = at, .mapped = span, .va = va, .bytes = r.bytes, .owner = r.where});
   if (r.where) gpu_bytes_[r.where->value] += r.bytes;
-  return Made{.id = id, .va = va, .host = at};
+  return NewBlock{.id = id, .va = va, .host = at};
 }
 
-void SoftNode::unmake(std::uint64_t id) noexcept {
+void SoftNode::free_block(std::uint64_t id) noexcept {
   std::lock_guard lock(memory_);
   const auto at = blocks_.find(id);
   if (at == blocks_.end()) return;
@@ -130,15 +129,15 @@ void SoftNode::unmake(std::uint64_t id) noexcept {
 }
 
 Result<Memory, Diagnostic> SoftNode::allocate(const MemoryRequest& r) {
-  auto m = make(r);
+  auto m = allocate_block(r);
   if (!m) return m.error();
   hold();
   const bool visible = !r.where || r.host_access;
-  return Memory(Lease(give_back<&SoftNode::unmake>, this, m->id), m->va, r.bytes, visible ? m->host : nullptr);
+  return Memory(Lease(give_back<&SoftNode::free_block>, this, m->id), m->va, r.bytes, visible ? m->host : nullptr);
 }
 
 Errc SoftNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
-  if (!at_home()) return Errc::stopped;
+  if (!in_opening_process()) return Errc::stopped;
   std::lock_guard lock(memory_);  // nothing is unmapped meanwhile
   for (std::size_t done = 0; done < out.size();) {
     const auto m = space_.find(va + done);
@@ -154,7 +153,7 @@ Errc SoftNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
 // --- Signals and events -----------------------------------------------------------------------------------------------
 
 Result<SignalMemory, Diagnostic> SoftNode::create_signal(const SignalRequest& r) {
-  if (!at_home()) return away("create_signal");
+  if (!in_opening_process()) return forked_error("create_signal");
   std::optional<std::uint64_t> id;
   SignalSlots::Slot s;
   for (;;) {
@@ -165,12 +164,12 @@ Result<SignalMemory, Diagnostic> SoftNode::create_signal(const SignalRequest& r)
         break;
       }
     }
-    const auto page = make({.where = r.where, .bytes = SignalSlots::kPageBytes, .purpose = Purpose::words});
+    const auto page = allocate_block({.where = r.where, .bytes = SignalSlots::kPageBytes, .purpose = Purpose::words});
     if (!page) return page.error();
     const std::lock_guard lock(memory_);
     signals_.add_page(page->host, page->va, r.where);
   }
-  const Signal signal{.word = s.word, .va = s.va, .sleep = sleep_for_signal, .context = this, .wake = stored};
+  const Signal signal{.word = s.word, .va = s.va, .sleep = sleep_for_signal, .context = this, .wake = on_host_store};
   signal.set(r.value, Caching::write_back);
   hold();
   return SignalMemory(Lease(give_back<&SoftNode::free_signal>, this, *id), signal);
@@ -224,7 +223,7 @@ void SoftNode::trap(std::uint32_t id) noexcept {
 }
 
 Errc SoftNode::wait_event(std::uint32_t id, Deadline d) noexcept {
-  if (!at_home()) return Errc::stopped;
+  if (!in_opening_process()) return Errc::stopped;
   std::unique_lock lock(events_mutex_);
   for (;;) {
     const auto at = events_.find(id);
@@ -252,7 +251,7 @@ void SoftNode::report(const Fault& f) noexcept {
 }
 
 Result<Fault> SoftNode::wait_fault(Deadline d) noexcept {
-  if (!at_home()) return Errc::stopped;
+  if (!in_opening_process()) return Errc::stopped;
   std::unique_lock lock(faults_mutex_);
   while (faults_.empty()) {
     if (d.passed()) return Errc::timed_out;
@@ -264,7 +263,7 @@ Result<Fault> SoftNode::wait_fault(Deadline d) noexcept {
 }
 
 std::optional<Fault> SoftNode::fault(std::uint64_t queue) const noexcept {
-  if (!at_home()) return {};
+  if (!in_opening_process()) return {};
   const std::lock_guard lock(faults_mutex_);
   const auto at = stopped_queues_.find(queue);
   if (at == stopped_queues_.end()) return {};
@@ -272,29 +271,29 @@ std::optional<Fault> SoftNode::fault(std::uint64_t queue) const noexcept {
 }
 
 std::uint64_t SoftNode::lost_faults() const noexcept {
-  if (!at_home()) return 0;
+  if (!in_opening_process()) return 0;
   const std::lock_guard lock(faults_mutex_);
   return lost_faults_;
 }
 
 /// Wakes sleeping hosts, and those waiting engines for which `which` is true.
 template <class F> void SoftNode::wake_waiters(F which) noexcept {
-  // Orders the store before the loads that look for sleepers. Sleepers register first and then load the word.
+  // Orders the store before the loads that check for sleepers. Sleepers register first and then load the word.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (signal_sleepers_.somebody_sleeps()) signal_sleepers_.knock();
+  if (signal_sleepers_.has_sleepers()) signal_sleepers_.wake();
   if (waiting_engines_.load(std::memory_order_seq_cst) == 0) return;
   for (std::size_t g = 0; g < waiting_.size(); ++g)
     for (auto mask = waiting_[g].load(std::memory_order_seq_cst); mask != 0; mask &= mask - 1) {
       const auto n = static_cast<std::size_t>(std::countr_zero(mask));
-      if (auto* e = known_[g * 64 + n].load(std::memory_order_acquire); e && which(*e)) e->knock();
+      if (auto* e = engine_of_[g * 64 + n].load(std::memory_order_acquire); e && which(*e)) e->wake();
     }
 }
 
-void SoftNode::announce() noexcept {
+void SoftNode::wake_after_store() noexcept {
   wake_waiters([](const SoftEngine&) { return true; });
 }
 
-void SoftNode::stored(void* node, GpuVa va) noexcept {
+void SoftNode::on_host_store(void* node, GpuVa va) noexcept {
   static_cast<SoftNode*>(node)->wake_waiters([va](const SoftEngine& e) { return e.polls(va); });
 }
 

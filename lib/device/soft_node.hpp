@@ -52,14 +52,14 @@ class SoftNode {
   const SoftOptions& options() const noexcept { return options_; }
   AddressSpace& space() noexcept { return space_; }
   /// False in the child of a fork: the threads exist only in the parent, and locks may be held forever.
-  bool at_home() const noexcept;
-  static Diagnostic away(const char* where);
+  bool in_opening_process() const noexcept;
+  static Diagnostic forked_error(const char* where);
 
   // Called by engine threads.
   void trap(std::uint32_t id) noexcept;
   void report(const Fault&) noexcept;
   /// Call it after a store: wakes sleeping hosts, and engines with pending polls.
-  void announce() noexcept;
+  void wake_after_store() noexcept;
   void set_waiting(GpuId, EngineId, bool) noexcept;
   /// Counts engines that are awake: an engine must not spin if others need its core.
   void count_awake(bool more) noexcept { awake_.fetch_add(more ? 1 : ~0u, std::memory_order_relaxed); }
@@ -82,28 +82,28 @@ class SoftNode {
     SignalMemory word{};
     std::uint32_t pending{};
   };
-  struct Made {  // memory that does not have a handle yet
+  struct NewBlock {  // memory that does not have a handle yet
     std::uint64_t id{};
     GpuVa va{};
     std::byte* host{};
   };
 
-  Result<Made, Diagnostic> make(const MemoryRequest&);
-  void unmake(std::uint64_t id) noexcept;
+  Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest&);
+  void free_block(std::uint64_t id) noexcept;
   Result<RingMemory, Diagnostic> make_ring(const QueueRequest&, SoftQueue&);
   SoftEngine& engine(GpuId, EngineId);
   EngineId choose(const QueueRequest&);
   void map_queues(GpuId) noexcept;
   void destroy_queue(std::uint64_t id) noexcept;
-  void patrol() noexcept;
+  void scan() noexcept;
   template <class F> void wake_waiters(F which) noexcept;
   static void sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
   /// The Signal::wake hook: a host has stored this word.
-  static void stored(void* node, GpuVa) noexcept;
+  static void on_host_store(void* node, GpuVa) noexcept;
   /// The function with which a handle gives back its lease.
   template <void (SoftNode::*F)(std::uint64_t) noexcept> static void give_back(void* node, std::uint64_t id) noexcept {
     auto* n = static_cast<SoftNode*>(node);
-    if (!n->at_home()) return;  // the parent frees it; here its locks may be held forever
+    if (!n->in_opening_process()) return;  // the parent frees it; here its locks may be held forever
     (n->*F)(id);
     drop(n);
   }
@@ -112,7 +112,7 @@ class SoftNode {
 
   const SoftOptions options_;
   const Topology topology_;
-  const int home_;  ///< the process that opened the device
+  const int opener_pid_;  ///< the process that opened the device
   std::atomic<std::uint64_t> holders_{1};
   AddressSpace space_;
 
@@ -138,12 +138,12 @@ class SoftNode {
   std::unordered_map<std::uint64_t, SoftEngine*> queues_;
   bool stopped_ = false;
 
-  Parking signal_sleepers_, patrol_parking_;
-  std::atomic<bool> patrol_ends_{false};
-  std::thread patrol_;
+  Parking signal_sleepers_, scan_parking_;
+  std::atomic<bool> scan_ends_{false};
+  std::thread scan_thread_;
   std::atomic<std::uint32_t> waiting_engines_{0}, spinning_{0}, awake_{0};
   std::vector<std::atomic<std::uint64_t>> waiting_;  ///< one word per GPU; bit n: engine n has pending polls
-  std::vector<std::atomic<SoftEngine*>> known_;      ///< the same as engines_, for engine threads
+  std::vector<std::atomic<SoftEngine*>> engine_of_;  ///< the same as engines_, for engine threads
   const std::uint32_t may_spin_;
 };
 

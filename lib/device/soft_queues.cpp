@@ -1,4 +1,4 @@
-// The queues of a software node: creation, destruction, and the patrol that finds doorbells rung without a knock.
+// The queues of a software node: creation, destruction, and the thread that finds doorbells rung without `wake`.
 #include "soft_node.hpp"
 
 #include <fmt/format.h>
@@ -67,9 +67,10 @@ Result<RingMemory, Diagnostic> SoftNode::make_ring(const QueueRequest& r, SoftQu
   std::array<std::byte*, 4> at{};
   const std::uint64_t bytes[] = {r.ring_bytes, kPage, kPage, kPage};
   for (std::size_t i = 0; i < at.size() - (r.watch_wptr ? 1 : 0); ++i) {
-    const auto m = make({.bytes = bytes[i], .gpus = std::uint64_t{1} << r.gpu.value, .purpose = Purpose::packets});
+    const auto m =
+        allocate_block({.bytes = bytes[i], .gpus = std::uint64_t{1} << r.gpu.value, .purpose = Purpose::packets});
     if (!m) {
-      for (const auto id : q.blocks) unmake(id);
+      for (const auto id : q.blocks) free_block(id);
       return m.error();
     }
     q.blocks.push_back(m->id);
@@ -81,7 +82,7 @@ Result<RingMemory, Diagnostic> SoftNode::make_ring(const QueueRequest& r, SoftQu
                     .wptr = word(at[2]),
                     .doorbell = word(at[3]),
                     .caching = Caching::write_back,
-                    .wake = [](void* engine) noexcept { static_cast<SoftEngine*>(engine)->knock(); }};
+                    .wake = [](void* engine) noexcept { static_cast<SoftEngine*>(engine)->wake(); }};
 }
 
 SoftEngine& SoftNode::engine(GpuId g, EngineId e) {
@@ -89,7 +90,7 @@ SoftEngine& SoftNode::engine(GpuId g, EngineId e) {
   auto& at = engines_[index];
   if (!at) {
     at = std::make_unique<SoftEngine>(*this, g, e);
-    known_[index].store(at.get(), std::memory_order_release);
+    engine_of_[index].store(at.get(), std::memory_order_release);
   }
   return *at;
 }
@@ -113,7 +114,7 @@ EngineId SoftNode::choose(const QueueRequest& r) {
 }
 
 Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
-  if (!at_home()) return away("create_queue");
+  if (!in_opening_process()) return forked_error("create_queue");
   if (auto d = refuse(r, topology_)) return *d;
   const auto where = place_of(r);
   std::lock_guard lock(creation_);
@@ -156,21 +157,21 @@ Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
   queues_.emplace(id, &e);
   const auto no_thread = [&](const char* what) {
     queues_.erase(id);
-    for (const auto b : blocks) unmake(b);
+    for (const auto b : blocks) free_block(b);
     return Diagnostic{.where = where,
-                      .message = fmt::format("no thread for {}", what),
-                      .hint = "raise the limit of threads (ulimit -u)"};
+                      .message = fmt::format("cannot start the thread of {}", what),
+                      .hint = "raise the thread limit (ulimit -u)"};
   };
-  if (options_.patrol.count() > 0 && !patrol_.joinable()) {
+  if (options_.scan_interval.count() > 0 && !scan_thread_.joinable()) {
     try {
-      patrol_ = std::thread([this] { patrol(); });
+      scan_thread_ = std::thread([this] { scan(); });
     } catch (const std::system_error&) {
-      return no_thread("the patrol");
+      return no_thread("the doorbell scan");
     }
   }
   if (!e.add(std::move(q))) return no_thread("the engine");
   map_queues(r.gpu);
-  patrol_parking_.knock();
+  scan_parking_.wake();
   hold();
   return Queue(Lease(give_back<&SoftNode::destroy_queue>, this, id), *ring, r.gpu, chosen);
 }
@@ -193,32 +194,32 @@ void SoftNode::destroy_queue(std::uint64_t id) noexcept {
     const std::lock_guard lock(faults_mutex_);
     stopped_queues_.erase(id);
   }
-  for (const auto b : q->blocks) unmake(b);
+  for (const auto b : q->blocks) free_block(b);
 }
 
-/// Checks for doorbells that were rung without a knock: often after it has found one, otherwise at growing intervals,
+/// Checks for doorbells that were rung without `wake`: often after it has found one, otherwise at growing intervals,
 /// and not at all while there are no queues.
-void SoftNode::patrol() noexcept {
+void SoftNode::scan() noexcept {
   constexpr std::chrono::nanoseconds kOften = 1ms;
-  const std::chrono::nanoseconds longest = options_.patrol;
+  const std::chrono::nanoseconds longest = options_.scan_interval;
   auto interval = std::min(kOften, longest);
-  while (!patrol_ends_.load(std::memory_order_acquire)) {
-    const auto ticket = patrol_parking_.ticket();
+  while (!scan_ends_.load(std::memory_order_acquire)) {
+    const auto ticket = scan_parking_.ticket();
     bool any = false, found = false;
     {
       std::lock_guard lock(creation_);
       any = !queues_.empty();
       for (auto& e : engines_)
-        if (e) found = e->look_around() || found;
+        if (e) found = e->scan_doorbells() || found;
     }
     interval = found ? std::min(kOften, longest) : std::min(interval * 2, longest);
-    patrol_parking_.sleep(ticket, any ? Deadline::in(interval) : Deadline::in(1h));
+    scan_parking_.sleep(ticket, any ? Deadline::in(interval) : Deadline::in(1h));
   }
 }
 
 std::vector<EngineCounters> SoftNode::counters() const {
   std::vector<EngineCounters> out;
-  if (!at_home()) return out;
+  if (!in_opening_process()) return out;
   std::lock_guard lock(creation_);
   for (const auto& e : engines_)
     if (e) out.push_back(e->counters());

@@ -246,7 +246,7 @@ class TreeReader {
     const auto id_text = trimmed(*id);
     std::uint32_t gpu_id = 0;
     if (std::from_chars(id_text.data(), id_text.data() + id_text.size(), gpu_id).ptr != id_text.data() + id_text.size())
-      return Diagnostic{.where = at + "/gpu_id", .message = fmt::format("'{}' is no number", id_text)};
+      return Diagnostic{.where = at + "/gpu_id", .message = fmt::format("'{}' is not a number", id_text)};
     auto& t = node_.topology;
     if (gpu_id != 0 && p["simd_count"] != 0) {
       ends_.emplace_back(n, End::gpu(static_cast<std::uint32_t>(t.gpus.size())));

@@ -17,7 +17,7 @@ using Ordered = nlohmann::ordered_json;
 
 std::string name_of(End e) { return fmt::format("{}{}", e.kind == End::Kind::cpu ? "cpu" : "gpu", e.index); }
 
-/// One line. Replaces invalid UTF-8, because the name of a GPU is whatever its firmware says.
+/// One line. Replaces invalid UTF-8, because the firmware supplies the name of a GPU.
 std::string line(const Ordered& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Ordered json_of(const Link& l) {
@@ -51,7 +51,7 @@ class Loader {
   /// Is `j` an object that has no keys other than these?
   bool object(const Json& j, const std::string& where, std::initializer_list<std::string_view> keys) {
     if (!j.is_object()) {
-      complain(where, "is no JSON object");
+      complain(where, "is not a JSON object");
       return false;
     }
     for (const auto& [key, value] : j.items()) {
@@ -68,13 +68,13 @@ class Loader {
     const auto at = j.find(key);
     if (at == j.end()) return complain(where, fmt::format("has no \"{}\"", key));
     if (!at->is_number_unsigned() || at->get<std::uint64_t>() > std::numeric_limits<T>::max())
-      return complain(where, fmt::format("\"{}\" is no whole number from 0 to {}", key, std::numeric_limits<T>::max()));
+      return complain(where, fmt::format("\"{}\" is not an integer from 0 to {}", key, std::numeric_limits<T>::max()));
     to = at->get<T>();
   }
   void string(const Json& j, const char* key, const std::string& where, std::string& to) {
     const auto at = j.find(key);
     if (at == j.end()) return;  // optional: names are for people
-    if (!at->is_string()) return complain(where, fmt::format("\"{}\" is no string", key));
+    if (!at->is_string()) return complain(where, fmt::format("\"{}\" is not a string", key));
     to = at->get<std::string>();
   }
   template <class F> void each(const Json& j, const char* key, F f) {
@@ -105,7 +105,7 @@ class Loader {
     for (const auto& e : *at) {
       if (!e.is_number_unsigned() || e.get<std::uint64_t>() >= count)
         return complain(where,
-                        fmt::format("engine {} is none of the {} engines of {}", e.dump(), count, name_of(owner)));
+                        fmt::format("engine {} is not one of the {} engines of {}", e.dump(), count, name_of(owner)));
       l.engine_mask |= std::uint64_t{1} << e.get<unsigned>();
     }
   }
@@ -126,7 +126,7 @@ void load_gpu(Loader& in, const Json& j, const std::string& where, Gpu& g) {
   in.number(j, "xgmi_engines", where, g.xgmi_engines);
   in.number(j, "queues_per_engine", where, g.queues_per_engine);
   if (std::uint64_t{g.host_engines} + g.xgmi_engines > 64) in.complain(where, "has more than 64 engines");
-  if (g.queues_per_engine > 1024) in.complain(where, "has more than 1024 queues an engine");
+  if (g.queues_per_engine > 1024) in.complain(where, "has more than 1024 queues per engine");
 }
 
 void load_link(Loader& in, const Json& j, const std::string& where, const Topology& t, Link& l) {

@@ -1,8 +1,8 @@
 #pragma once
-// May this packet be executed? Rights, fields, what software has, every byte that it touches, and no overlap: asked before
+// May this packet be executed? Checks privilege, fields, support in software, every byte of the footprint, and overlap before
 // the packet's first store, so that a refused packet has written nothing.
 //
-//   if (!admit(copy, reader, why)) ...     // why: kind, va, access, field, rule; untouched where all is well
+//   if (!admit(copy, reader, why)) ...     // why: kind, va, access, field, rule; unchanged if the packet is admitted
 //
 // One thread, inside a Section of the reader. No allocation.
 #include "sdma/engine/execute.hpp"
@@ -12,13 +12,13 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
-/// Do two rows of bytes meet?
+/// Do two runs of bytes overlap?
 constexpr bool meet(GpuVa a, std::uint64_t a_bytes, GpuVa b, std::uint64_t b_bytes) noexcept {
   return a_bytes != 0 && b_bytes != 0 && (b - a < a_bytes || a - b < b_bytes);
 }
 
-/// Does a box write a byte twice? Said of some interlaced boxes that do not: those with neither rows within slices nor slices
-/// within rows.
+/// Does a box write a byte twice? Also true for some interlaced boxes that do not: those with neither rows within slices nor
+/// slices within rows.
 bool meets_itself(const Region&) noexcept;
 /// Do two boxes have a byte in common? Exact.
 bool boxes_meet(const Region&, const Region&) noexcept;
@@ -30,7 +30,7 @@ inline bool meet(const Region& a, const Region& b) noexcept {
 constexpr bool ends_with(std::string_view s, std::string_view end) noexcept {
   return s.size() >= end.size() && s.substr(s.size() - end.size()) == end;
 }
-/// Fields that ask for what software memory does not have. Cache policies and coherence hints change nothing that is seen.
+/// Fields that request features that software memory does not have. Cache policies and coherence hints have no visible effect.
 constexpr bool asks_too_much(std::string_view field) noexcept {
   return ends_with(field, "swap") || ends_with(field, "_gpa") || field == "tmz" || field == "encrypt" ||
          field == "mailbox" || field == "memlog_clear";
@@ -63,7 +63,7 @@ template <class P> std::string_view unsupported_field(const P& p) noexcept {
   return bad;
 }
 
-/// What only this packet can be refused for.
+/// Reasons to refuse that apply only to this packet.
 template <class P> FaultKind own_rule(const P&, Fault&) noexcept { return FaultKind::none; }
 inline FaultKind own_rule(const Indirect& p, Fault& why) noexcept {
   if (!p.priv && p.vmid == 0) return FaultKind::none;
@@ -101,7 +101,7 @@ template <class P> bool mapped(const P& p, AddressSpace::Reader& reader) noexcep
   footprint(p, [&](const Region& r) { all = all && reader.covers(r); });
   return all;
 }
-/// The first part of the footprint that is not mapped; none where all is.
+/// Why the first unmapped part of the footprint is a fault; none if all of it is mapped.
 template <class P> FaultKind unmapped(const P& p, AddressSpace::Reader& reader, Fault& why) noexcept {
   auto kind = FaultKind::none;
   footprint(p, [&](const Region& r) {
@@ -114,7 +114,7 @@ template <class P> FaultKind unmapped(const P& p, AddressSpace::Reader& reader, 
   return kind;
 }
 
-/// Says why a packet is refused, or finds that it is not. Kept out of the way of those that are not.
+/// Says why a packet is refused, or finds that it is not. Not inlined into the path of packets that pass.
 template <class P>
 [[gnu::noinline, gnu::cold]] bool refuse(const P& p, AddressSpace::Reader& reader, Fault& why) noexcept {
   if (why.field = nameless(p); !why.field.empty()) {
@@ -128,7 +128,7 @@ template <class P>
   } else if (why.field = unsupported_field(p); !why.field.empty()) {
     why.kind = FaultKind::unsupported;
   } else if (why.kind = own_rule(p, why); why.kind == FaultKind::none) {
-    // Mapped since this Section began, perhaps: whoever mapped it may only now have let this packet go.
+    // It may have been mapped since this Section began, and this packet published only after that.
     reader.refresh();
     why.kind = unmapped(p, reader, why);
     if (why.kind == FaultKind::none && overlaps(p, why.va)) why.kind = FaultKind::overlap;
@@ -138,7 +138,7 @@ template <class P>
 
 }  // namespace detail
 
-/// Requires a `why` without a fault. Refreshes the reader's Section where something is not mapped at first sight.
+/// Requires a `why` without a fault. Refreshes the reader's Section if the first lookup finds an address unmapped.
 template <Packet P> bool admit(const P& p, AddressSpace::Reader& reader, Fault& why) noexcept {
   if constexpr (layout<P>.privilege == Privilege::kernel || kRefused<P>) {
     why.kind = layout<P>.privilege == Privilege::kernel ? FaultKind::privileged : FaultKind::unsupported;

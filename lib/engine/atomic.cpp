@@ -10,7 +10,7 @@ inline namespace v0 {
 
 namespace {
 
-/// The codes of one operation differ by 32: 32 and 64 bits, with and without a value returned, which nobody takes.
+/// The codes of one operation differ by 32: 32 and 64 bits, with and without a returned value, which is discarded.
 AtomicOp base(AtomicOp op) noexcept { return static_cast<AtomicOp>(static_cast<unsigned>(op) % 32); }
 
 bool flushes(AtomicOp b) noexcept {
@@ -18,13 +18,13 @@ bool flushes(AtomicOp b) noexcept {
          b == AtomicOp::fmax_flush_denorm_rtn_32;
 }
 
-/// Bits as a number; a denormal as a zero of its sign, where the operation flushes.
+/// Bits as a number. If the operation flushes, a denormal becomes a zero of the same sign.
 template <class F, class U> F number(U bits, bool flush) noexcept {
   const auto f = std::bit_cast<F>(bits);
   return flush && std::fpclassify(f) == FP_SUBNORMAL ? std::copysign(F{0}, f) : f;
 }
 
-/// minimumNumber of IEEE 754: a number beats a NaN, and -0 is less than +0.
+/// minimumNumber of IEEE 754: of a number and a NaN the number, and -0 is less than +0.
 template <class F> F lesser(F a, F b) noexcept {
   if (std::isnan(a)) return std::isnan(b) ? std::numeric_limits<F>::quiet_NaN() : b;
   if (std::isnan(b)) return a;

@@ -4,7 +4,7 @@ namespace sdma {
 inline namespace v0 {
 
 std::uint32_t Enumerator::choose(Choice, std::uint32_t n) noexcept {
-  if (n == 1) return 0;  // nothing to come back for
+  if (n == 1) return 0;  // no alternative to try later
   if (at_ == path_.size()) path_.push_back({0, n});
   return path_[at_++].taken;
 }

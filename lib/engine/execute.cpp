@@ -17,7 +17,7 @@ namespace {
 
 using Reader = AddressSpace::Reader;
 
-/// Calls fn(pointer, bytes) for each piece of host memory behind [va, va + bytes).
+/// Calls fn(pointer, bytes) for each piece of host memory that backs [va, va + bytes).
 template <class Fn> Outcome each_piece(Reader& r, GpuVa va, std::uint64_t bytes, Access a, Fn fn) noexcept {
   for (std::uint64_t done = 0; done < bytes;) {
     const auto s = r.run(va + done, bytes - done, a);
@@ -28,7 +28,7 @@ template <class Fn> Outcome each_piece(Reader& r, GpuVa va, std::uint64_t bytes,
   return Outcome::done;
 }
 
-/// memmove, because two VAs may be one piece of host memory: overlap as the host sees it is not known here.
+/// memmove, because two VAs may map the same host memory, and overlap on the host is not known here.
 Outcome copy(Reader& r, GpuVa dst, GpuVa src, std::uint64_t bytes) noexcept {
   while (bytes != 0) {
     const auto from = r.run(src, bytes, Access::read);
@@ -52,7 +52,7 @@ Outcome give(Reader& r, GpuVa dst, const std::byte* from, std::uint64_t bytes) n
                     [&](std::byte* to, std::uint64_t at, std::uint64_t n) { std::memcpy(to, from + at, n); });
 }
 
-/// Repeats a 32-bit pattern; byte i of the whole gets byte i mod 4 of it, and `phase` says where this part begins.
+/// Repeats a 32-bit pattern; byte i of the whole gets its byte i mod 4, and `phase` is where this part begins.
 Outcome repeat(Reader& r, GpuVa dst, std::uint32_t pattern, std::uint64_t phase, std::uint64_t bytes) noexcept {
   std::array<std::byte, 4> unit{};
   std::memcpy(unit.data(), &pattern, sizeof pattern);
@@ -109,7 +109,7 @@ Outcome store(const CopyLinear& p, Machine& m, Part part, const Stage& s, unsign
   return give(m.memory, p.dst + part.begin, s.first.data(), part.end - part.begin);
 }
 
-// Read once: what a second reader changes meanwhile goes to both destinations, or to none.
+// Loads once, so that a concurrent change goes to both destinations or to neither.
 Outcome execute(const CopyBroadcast& p, Machine& m, Part part) noexcept {
   std::array<std::byte, 4096> block;
   while (part.begin < part.end) {

@@ -33,19 +33,18 @@ std::string_view on_hardware(FaultKind k) noexcept {
     case FaultKind::unmapped:
     case FaultKind::read_only:
       return "a VM fault: all queues of the process on this GPU are evicted and a memory event is raised";
-    case FaultKind::unknown_packet: return "no event: a queue that stands still";
+    case FaultKind::unknown_packet: return "no event: the queue stalls";
     case FaultKind::truncated_packet: return "no event: the engine waits for the missing dwords";
-    case FaultKind::privileged:
-      return "at most a line in the kernel's log: a queue that stands still, or goes on without it";
+    case FaultKind::privileged: return "at most a line in the kernel's log: the queue stalls, or continues without it";
     case FaultKind::misaligned: return "not documented: low bits of the address may be ignored";
     case FaultKind::bad_field: return "not documented";
     case FaultKind::overlap: return "not documented: the destination may hold anything";
-    case FaultKind::unsupported: return "nothing: an engine can do it";
+    case FaultKind::unsupported: return "nothing: hardware supports it";
     case FaultKind::poll_timeout:
-      return "an interrupt that the kernel prints at debug level; whether the queue goes on is not known";
+      return "an interrupt that the kernel prints at debug level; whether the queue continues is not known";
     case FaultKind::bad_ib: return "not documented";
     case FaultKind::bad_doorbell: return "an interrupt, or a write pointer that moves backwards, or nothing";
-    case FaultKind::reset: return "an exception event: all queues of the process on this GPU are gone";
+    case FaultKind::reset: return "an exception event: all queues of the process on this GPU are lost";
   }
   return "not documented";
 }
@@ -59,10 +58,10 @@ std::string what(const Fault& f) {
   switch (f.kind) {
     case FaultKind::unmapped: return fmt::format("cannot {} {:#x}: not mapped for this GPU", verb, f.va.value);
     case FaultKind::read_only: return fmt::format("cannot {} {:#x}: mapped for reading only", verb, f.va.value);
-    case FaultKind::unknown_packet: return "begins no packet that this engine executes";
+    case FaultKind::unknown_packet: return "does not begin a packet that this engine executes";
     case FaultKind::truncated_packet:
       return f.depth ? "the indirect buffer ends inside this packet" : "the doorbell lies inside this packet";
-    case FaultKind::privileged: return fmt::format("is the kernel's alone{}", field);
+    case FaultKind::privileged: return fmt::format("is reserved for the kernel{}", field);
     case FaultKind::misaligned: return fmt::format("has a misaligned address{}", field);
     case FaultKind::bad_field:
       return fmt::format("has a field out of range or breaks a rule{}",
@@ -78,11 +77,11 @@ std::string what(const Fault& f) {
                          : f.rule == "one-mapping" ? "does not lie in one mapping of this GPU"
                                                    : "cannot be followed");
     case FaultKind::bad_doorbell:
-      return f.rule == "alignment"     ? "is no multiple of 4"
-             : f.rule == "backwards"   ? "is less than the one before it: positions never go backwards"
-             : f.rule == "beyond-ring" ? "is more than the size of the ring ahead of rptr"
+      return f.rule == "alignment"     ? "is not a multiple of 4"
+             : f.rule == "backwards"   ? "is less than the previous one: positions never go backwards"
+             : f.rule == "beyond-ring" ? "is ahead of rptr by more than the size of the ring"
                                        : "is not a position of this ring";
-    case FaultKind::reset: return "the engine or the GPU was reset, and queues are gone";
+    case FaultKind::reset: return "the engine or the GPU was reset, and its queues are lost";
     case FaultKind::none: break;
   }
   return "no fault";
@@ -92,7 +91,7 @@ std::string what(const Fault& f) {
 
 std::string describe(const Fault& f) {
   if (!f) return "no fault";
-  if (f.queue == 0 && f.dword_count == 0)  // from a kernel driver, which names neither queue nor packet
+  if (f.queue == 0 && f.dword_count == 0)  // from a kernel driver, which reports neither queue nor packet
     return fmt::format(
         "gpu {}: {}", f.gpu.value,
         f.kind == FaultKind::unmapped    ? fmt::format("an access to {:#x}, which is not mapped", f.va.value)

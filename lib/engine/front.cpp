@@ -163,7 +163,7 @@ bool FrontEnd::fail(FaultKind kind, GpuVa va, std::string_view rule) noexcept {
   return false;
 }
 
-/// The dwords that any decision is made from. Gives how many there are; 0: the indirect buffer is no longer mapped.
+/// Loads the dwords that all decisions use. Returns their number; 0: the indirect buffer is no longer mapped.
 std::uint32_t FrontEnd::copy_head(std::uint64_t left) noexcept {
   const auto n = std::min<std::uint64_t>(left, current_.head.size());
   const std::uint32_t* from = nullptr;
@@ -192,7 +192,7 @@ std::uint32_t FrontEnd::copy_head(std::uint64_t left) noexcept {
   return static_cast<std::uint32_t>(n);
 }
 
-/// Where the dwords behind the fixed part are, until the packet has landed.
+/// Where the dwords after the fixed part are, until the packet has landed.
 void FrontEnd::take_payload() noexcept {
   current_.payload = Fetched::Payload::none;
   current_.payload_dwords = 0;
@@ -233,7 +233,7 @@ bool FrontEnd::consume(Outcome outcome) noexcept {
   return branch(outcome);
 }
 
-/// After a control packet. Dwords to skip that are not there yet are skipped when they come.
+/// After a control packet. Dwords to skip that are not published yet are skipped when they are.
 bool FrontEnd::branch(Outcome outcome) noexcept {
   bool good = true;
   typed(current_, reader_, [&](const auto& p) {

@@ -1,15 +1,15 @@
 #pragma once
-// The front end of a queue: from the doorbell's dwords to the packet that it stands at, through prefetch and indirect buffers.
-// The pipeline and the simulator drive it.
+// The front end of a queue: it fetches packets up to the doorbell, through prefetch and indirect buffers, and holds the current
+// one. The pipeline and the simulator drive it.
 //
 //   FrontEnd front{config};
 //   front.doorbell(position, chooser);
 //   while (front.load()) { ... front.current() ...; front.consume(outcome); }
-//   if (front.fault()) ...                                 // the queue stops; else there is no packet left
+//   if (front.fault()) ...                                 // the queue stops; otherwise no packet is left
 //
 // Never reads a dword past the doorbell, nor past an indirect buffer's end. The head of each packet is copied when it is
-// fetched: it cannot change between the check and the use. A packet that was loaded is admitted, too (admit.hpp).
-// What returns false for another reason than a lack of packets has left it in fault(): which packet, where, why.
+// fetched: it cannot change between the check and the use. A loaded packet has also been admitted (admit.hpp).
+// If a function returns false and fault() is empty, there is no packet; otherwise fault() says which packet, where and why.
 // One thread; load and consume run inside a Section of the reader. Allocates at construction only.
 #include "sdma/engine/pipeline.hpp"
 #include "window.hpp"
@@ -18,25 +18,25 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
-/// The packet that the front end stands at, and how it waits.
+/// The current packet of the front end, and how it waits.
 struct Current : Fetched {
   static constexpr std::uint32_t kForever = kRetryNames[0].value;
 
-  GpuVa word{};                    ///< what it waits for, decides by or posts; an indirect buffer; zero: nothing
+  GpuVa word{};                    ///< the word that it waits for, tests or posts; an indirect buffer; zero: none
   bool may_wait = false;           ///< its word may hold up the queue
-  bool waits = false;              ///< a look has found the word without its value
+  bool waits = false;              ///< a read has found the word without its value
   bool passed = false;             ///< while it waits: rptr is already past it
   bool holds = false;              ///< while it waits: the engine serves no other queue
-  std::uint32_t looks = kForever;  ///< while it waits: how many it has left
+  std::uint32_t looks = kForever;  ///< while it waits: how many reads are left
 };
 
 class FrontEnd {
  public:
   explicit FrontEnd(const PipelineConfig&);
 
-  /// False: a bad_doorbell. `model`: null, or who decides about prefetch and full rings.
+  /// False: a bad_doorbell. `model`: null, or makes the choices about prefetch and full rings.
   bool doorbell(std::uint64_t position, Chooser* model) noexcept;
-  /// Fetches and admits the next packet, unless that is done already. False: none is there, or a fault.
+  /// Fetches and admits the next packet, unless that has been done. False: there is none, or a fault.
   bool load() noexcept;
   bool loaded() const noexcept { return have_; }
   /// Is there anything that `load` could fetch?
@@ -44,13 +44,13 @@ class FrontEnd {
   Current& current() noexcept { return current_; }
   const Current& current() const noexcept { return current_; }
 
-  /// Steps over the packet, and does what its outcome asks: skips dwords, or goes on in an indirect buffer. False: a bad_ib.
+  /// Moves past the packet and acts on its outcome: skips dwords, or continues in an indirect buffer. False: a bad_ib.
   /// Requires loaded().
   bool consume(Outcome = Outcome::done) noexcept;
 
   /// Why doorbell, load or consume returned false; no fault if there was just no packet.
   const Fault& fault() const noexcept { return fault_; }
-  /// A fault that a packet of this queue causes: all but its reason is filled in.
+  /// A fault caused by a packet of this queue, complete except for its reason.
   Fault fault_of(const Fetched&, FaultKind) const noexcept;
 
   std::uint64_t read() const noexcept { return read_; }
@@ -86,7 +86,8 @@ class FrontEnd {
   std::unique_ptr<std::uint32_t[]> ib_copy_;
   std::uint64_t ib_position_ = ~std::uint64_t{};  ///< of the INDIRECT whose buffer is in ib_copy_
   std::uint64_t read_ = 0, limit_ = 0, rung_ = 0, skip_ = 0;
-  std::uint64_t copied_from_ = 0, copied_to_ = 0;  ///< what copy_ holds of the ring: read instead of it
+  std::uint64_t copied_from_ = 0,
+                copied_to_ = 0;  ///< the part of the ring that copy_ holds, and that is read from there
   std::array<Frame, Pipeline::kMaxDepth> frames_{};
   std::uint32_t depth_ = 0;
   Current current_{};

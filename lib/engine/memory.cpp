@@ -7,13 +7,13 @@
 namespace sdma {
 inline namespace v0 {
 
-// How a reader and a writer find out about each other, all in the one order of seq_cst operations:
+// How a reader and a writer detect each other, in the single order of seq_cst operations:
 //
 //   reader                                   writer
 //   1 inside = serial (an old one will do)   3 current = new snapshot, then serial
-//   2 use current                            4 look at inside
+//   2 use current                            4 load inside
 //
-// If 4 comes before 1, then 3 comes before 2: the reader uses the new snapshot. Else 4 sees the reader and waits.
+// If 4 comes before 1, then 3 comes before 2: the reader uses the new snapshot. Otherwise, 4 sees the reader and waits.
 
 namespace {
 
@@ -36,7 +36,7 @@ bool well_formed(const Mapping& m) noexcept {
          m.bytes <= ~std::uint64_t{} - m.va.value;
 }
 
-/// Bytes from the first to behind the last of `n` runs, or 0 where that does not fit in 64 bits.
+/// Bytes from the start of the first run to the end of the last of `n`, or 0 if that does not fit in 64 bits.
 std::uint64_t hull(std::uint64_t bytes, std::uint64_t n, std::uint64_t pitch) noexcept {
   std::uint64_t between = 0, all = 0;
   if (__builtin_mul_overflow(n - 1, pitch, &between) || __builtin_add_overflow(between, bytes, &all)) return 0;
@@ -52,7 +52,7 @@ AddressSpace::AddressSpace() : current_(nullptr), serial_(1) {
 
 AddressSpace::~AddressSpace() = default;
 
-/// Replaces the mappings by what `change` makes of a copy. Requires the lock.
+/// Replaces the mappings with a copy that `change` has modified. Requires the lock.
 template <class Change> Errc AddressSpace::change(Change change) noexcept {
   try {
     auto next = std::make_unique<Snapshot>(*alive_.back());
@@ -69,7 +69,7 @@ template <class Change> Errc AddressSpace::change(Change change) noexcept {
   return Errc::ok;
 }
 
-/// Frees what nobody uses. Has everybody left what is older than `serial`? Requires the lock.
+/// Frees snapshots that no reader uses. Have all readers left those older than `serial`? Requires the lock.
 bool AddressSpace::oldest_left(std::uint64_t serial) noexcept {
   auto oldest = alive_.back()->serial;
   for (const auto* r : readers_)
@@ -86,7 +86,7 @@ Errc AddressSpace::wait_for(std::uint64_t serial, Deadline deadline) noexcept {
       if (oldest_left(serial)) return Errc::ok;
     }
     if (deadline.passed()) return Errc::timed_out;
-    // Engines leave after a batch of packets, so a few yields mostly do; a long copy takes as long as it takes.
+    // Engines leave after a batch of packets, so a few yields usually suffice; a long copy takes longer.
     if (tries < 64) std::this_thread::yield();
     else
       std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(deadline.left(), std::chrono::microseconds(50)));
@@ -196,7 +196,7 @@ bool AddressSpace::Reader::covers_run(GpuVa va, std::uint64_t bytes, Access a, G
 bool AddressSpace::Reader::covers(const Region& r, GpuVa* missing) noexcept {
   if (r.rows == 1 && r.slices == 1) [[likely]]
     return covers_run(r.va, r.bytes, r.access, missing);
-  // Boxes mostly lie in one mapping: ask for their hull first, then for a slice's, and for single rows in the end.
+  // Boxes usually lie in one mapping: try the hull of the box first, then those of its slices, then single rows.
   const auto slice = hull(r.bytes, r.rows, r.pitch), all = slice ? hull(slice, r.slices, r.slice_pitch) : 0;
   if (all && covers_run(r.va, all, r.access, nullptr)) return true;
   const auto slices = r.slice_pitch ? r.slices : 1u, rows = r.pitch ? r.rows : 1u;

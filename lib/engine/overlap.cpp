@@ -12,7 +12,7 @@ struct Steps {
   std::uint64_t n, pitch;
 };
 
-/// Bytes from a box's first to behind its last; all ones where that does not fit.
+/// Bytes from the start to the end of a box; all ones if that does not fit.
 std::uint64_t hull(const Region& r) noexcept {
   std::uint64_t rows = 0, slices = 0, all = 0;
   if (__builtin_mul_overflow(r.rows - std::uint64_t{1}, r.pitch, &rows) ||
@@ -22,14 +22,14 @@ std::uint64_t hull(const Region& r) noexcept {
   return all;
 }
 
-/// Does [va, va + bytes) meet one of `n` runs of `run` bytes, `pitch` apart, from `first` on?
+/// Does [va, va + bytes) overlap one of `n` runs of `run` bytes, `pitch` apart, starting at `first`?
 bool meets_rows(GpuVa va, std::uint64_t bytes, GpuVa first, std::uint64_t run, std::uint64_t n,
                 std::uint64_t pitch) noexcept {
   if (pitch == 0 || n == 1) return meet(va, bytes, first, run);
-  if (va < first) return first - va < bytes;  // every other run lies further on
+  if (va < first) return first - va < bytes;  // all other runs lie at higher addresses
   const auto last = std::min(n - 1, (va - first) / pitch);
-  // The last run that begins at or before `va`, and the one behind it. A row that is longer than its pitch reaches further:
-  // then an earlier one adds nothing, for it ends earlier.
+  // The last run that begins at or before `va`, and the next one. A row may be longer than its pitch, but earlier runs end
+  // earlier, so they need no check.
   if (meet(va, bytes, first + last * pitch, run)) return true;
   return last + 1 < n && meet(va, bytes, first + (last + 1) * pitch, run);
 }

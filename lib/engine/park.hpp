@@ -1,16 +1,16 @@
 #pragma once
-// A place where one or more threads sleep until a knock wakes them. It is a futex that also records whether any thread
-// sleeps, so a knock costs no system call if no thread sleeps, nor if the woken thread has not run yet.
+// A place where one or more threads sleep until another thread calls `wake`. It is a futex that also records whether any
+// thread sleeps, so `wake` makes no system call if no thread sleeps, nor if the woken thread has not run yet.
 //
 //   sleeper                                   waker
 //   auto t = place.ticket();                  store what the sleeper waits for
-//   check: nothing to do?                     place.knock()
+//   check: nothing to do?                     place.wake()
 //   place.sleep(t, deadline)
 //
-//   word   [ number of knocks | a thread went to sleep since the last knock ]
+//   word   [ number of wake calls | a thread went to sleep since the last one ]
 //
-// No wake-up is lost: a knock between `ticket` and `sleep` changes the ticket, and sleep returns at once. A thread that
-// a knock wakes sees everything that came before the knock. Any thread. No errors; early returns are normal.
+// No wake-up is lost: a `wake` between `ticket` and `sleep` changes the ticket, and sleep returns at once. A thread that
+// is woken sees everything that came before the `wake`. Any thread. No errors; early returns are normal.
 #include "sdma/core/deadline.hpp"
 
 #include <linux/futex.h>
@@ -28,34 +28,34 @@ namespace detail {
 
 class Parking {
  public:
-  std::uint32_t ticket() const noexcept { return word_.load(std::memory_order_seq_cst) & ~kAsleep; }
+  std::uint32_t ticket() const noexcept { return word_.load(std::memory_order_seq_cst) & ~kSleeper; }
 
-  /// Sleeps until a knock that comes after `ticket` was taken, or until the deadline.
+  /// Sleeps until a `wake` that comes after `ticket` was taken, or until the deadline.
   void sleep(std::uint32_t ticket, Deadline d) noexcept {
     auto now = ticket;
-    if (word_.compare_exchange_strong(now, ticket | kAsleep, std::memory_order_seq_cst) || now == (ticket | kAsleep))
-      wait(ticket | kAsleep, d);
+    if (word_.compare_exchange_strong(now, ticket | kSleeper, std::memory_order_seq_cst) || now == (ticket | kSleeper))
+      wait(ticket | kSleeper, d);
   }
-  /// Sleeps until a knock or the deadline, unless `changed()` is already true. For wakers that knock only if a thread
-  /// sleeps.
+  /// Sleeps until a `wake` or the deadline, unless `changed()` is already true. For wakers that call `wake` only if a
+  /// thread sleeps.
   template <class F> void sleep_unless(Deadline d, F changed) noexcept {
-    const auto now = word_.fetch_or(kAsleep, std::memory_order_seq_cst) | kAsleep;
+    const auto now = word_.fetch_or(kSleeper, std::memory_order_seq_cst) | kSleeper;
     if (!changed()) wait(now, d);
   }
 
-  void knock() noexcept {
+  void wake() noexcept {
     auto now = word_.load(std::memory_order_seq_cst);
-    while (!word_.compare_exchange_weak(now, (now & ~kAsleep) + kKnock, std::memory_order_seq_cst)) {}
-    if ((now & kAsleep) != 0) syscall(SYS_futex, address(), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+    while (!word_.compare_exchange_weak(now, (now & ~kSleeper) + kWake, std::memory_order_seq_cst)) {}
+    if ((now & kSleeper) != 0) syscall(SYS_futex, address(), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
   }
 
-  /// Did a thread go to sleep since the last knock? It may have woken up by itself since.
-  bool somebody_sleeps() const noexcept { return (word_.load(std::memory_order_seq_cst) & kAsleep) != 0; }
+  /// Did a thread go to sleep since the last `wake`? It may have woken up by itself since.
+  bool has_sleepers() const noexcept { return (word_.load(std::memory_order_seq_cst) & kSleeper) != 0; }
 
  private:
   static_assert(sizeof(std::atomic<std::uint32_t>) == 4 && std::atomic<std::uint32_t>::is_always_lock_free);
   void* address() noexcept { return &word_; }
-  static constexpr std::uint32_t kAsleep = 1, kKnock = 2;
+  static constexpr std::uint32_t kSleeper = 1, kWake = 2;
   /// Sleeps while the word is `now`, at most until the deadline.
   void wait(std::uint32_t now, Deadline d) noexcept {
     const auto left = d.left().count();

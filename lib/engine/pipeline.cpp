@@ -34,7 +34,7 @@ class Pipeline::Impl {
                  .engine = c.engine,
                  .context = this,
                  .trap = &Impl::trap},
-        told_(front_.read()) {}
+        published_(front_.read()) {}
 
   void doorbell(std::uint64_t position) noexcept {
     if (fault_) return;
@@ -47,7 +47,8 @@ class Pipeline::Impl {
     if (fault_) return Progress::stopped;
     const AddressSpace::Reader::Section section{*c_.reader};
     const bool worked = c_.ordering == Ordering::strict ? step_strict(budget) : step_weak(budget);
-    if (!fault_ || !weak()) tell(worked);  // a fault also: rptr then says which packet the queue stopped at
+    if (!fault_ || !weak())
+      publish(worked);  // also after a fault: rptr then gives the packet at which the queue stopped
     if (fault_) return Progress::stopped;
     if (worked) return Progress::progressed;
     return at().waits || !window_.empty() ? Progress::waiting : Progress::idle;
@@ -57,7 +58,7 @@ class Pipeline::Impl {
     if (fault_) return false;
     const AddressSpace::Reader::Section section{*c_.reader};
     if (window_.effects(machine_) != 0) return true;
-    if (rptr_target() != told_ && c_.rptr) return true;
+    if (rptr_target() != published_ && c_.rptr) return true;
     if (!front_.available()) return false;
     if (!front_.loaded()) return true;
     if (at().waits) return at().looks != Current::kForever || detail::met(at(), machine_);
@@ -77,7 +78,7 @@ class Pipeline::Impl {
 
  private:
   bool weak() const noexcept { return c_.ordering == Ordering::adversarial; }
-  /// The packet that the front end stands at.
+  /// The current packet of the front end.
   Current& at() noexcept { return front_.current(); }
   const Current& at() const noexcept { return front_.current(); }
 
@@ -91,21 +92,21 @@ class Pipeline::Impl {
     return false;
   }
 
-  /// Packets that land later. The rest happens when the front end comes to it.
+  /// Packets that land later. All others execute when the front end reaches them.
   bool goes_to_window(Role r) const noexcept {
     if (c_.ordering == Ordering::strict) return false;
     return r == Role::data || (weak() && (r == Role::release || r == Role::stamp || r == Role::notify));
   }
-  /// In rocr, releases and times come after all that is earlier, and before all that is later.
+  /// In rocr, releases and timestamps come after all earlier packets and before all later ones.
   bool needs_drain(Role r) const noexcept { return !weak() && (r == Role::release || r == Role::stamp); }
 
-  /// May the front end go on with the packet that was loaded? Looks at its word if it waits for one.
+  /// May the front end start the loaded packet? Reads its word if it waits for one.
   bool may_start() noexcept {
     auto& next = at();
     if (goes_to_window(next.role)) return !window_.full();
     if (needs_drain(next.role) && !window_.empty()) return false;
     if (!next.may_wait) return true;
-    if (next.waits && next.looks != Current::kForever) return true;  // a look that counts is an action
+    if (next.waits && next.looks != Current::kForever) return true;  // a read that counts towards expiry is an action
     if (detail::met(next, machine_)) return true;
     if (!next.waits) {
       begin_wait();
@@ -122,7 +123,7 @@ class Pipeline::Impl {
     next.holds = weak() && c_.holding_polls && chooser_.choose(Choice::poll_holds, 2) == 1;
   }
 
-  /// Starts, and mostly finishes, the packet that was loaded. Requires may_start().
+  /// Starts, and usually finishes, the loaded packet. Requires may_start().
   void start() noexcept {
     const auto& next = at();
     if (!next.waits) event(c_.hooks.begin, next);
@@ -135,7 +136,7 @@ class Pipeline::Impl {
       else return execute(p, machine_);
     });
     if (outcome == Outcome::lost) return lose(next);
-    if (outcome == Outcome::not_yet) return look_again();
+    if (outcome == Outcome::not_yet) return retry();
     counters_.bytes += bytes;
     finish(outcome);
   }
@@ -164,8 +165,8 @@ class Pipeline::Impl {
     lingered_ = 0;
   }
 
-  /// A look at a word that was not there. The last one of a finite poll decides what becomes of its queue.
-  void look_again() noexcept {
+  /// A read that found another value. After the last one, a finite poll expires: its queue stops, or continues.
+  void retry() noexcept {
     if (!at().waits) begin_wait();
     if (at().looks == Current::kForever) return;
     if (at().looks > 1) {
@@ -181,7 +182,7 @@ class Pipeline::Impl {
     finish();
   }
 
-  // --- The window's side: what is in flight lands.
+  // --- The window's side: effects in flight land.
 
   void land(std::uint32_t k) noexcept {
     const auto landed = window_.land(k, machine_);
@@ -192,7 +193,7 @@ class Pipeline::Impl {
     window_.drop(landed.index);
   }
 
-  /// What is earlier than a fault: in rocr it lands, in adversarial some of it may.
+  /// Effects of packets before a fault: in rocr all of them land, in adversarial any part of them.
   void land_some() noexcept {
     while (!fault_) {
       const auto n = window_.effects(machine_);
@@ -221,7 +222,7 @@ class Pipeline::Impl {
       worked = true;
       if (!can_start && lingered_ < c_.linger && weak() && !window_.full()) {
         ++lingered_;
-        break;  // a long step would be no lingering
+        break;  // a long step would end the lingering at once
       }
       if (can_start && (effects == 0 || chooser_.choose(Choice::front, 2) == 1)) start();
       else land(chooser_.choose(Choice::action, effects));
@@ -230,18 +231,18 @@ class Pipeline::Impl {
     return worked;
   }
 
-  // --- Telling the host.
+  // --- Publishing to the host.
 
   std::uint64_t rptr_target() const noexcept {
     const bool passed = at().waits && at().passed && at().depth == 0;
     return window_.oldest_in_ring(front_.read() + (passed ? std::uint64_t{4} * at().length : 0));
   }
-  void tell(bool worked) noexcept {
+  void publish(bool worked) noexcept {
     const auto target = rptr_target();
-    if (!c_.rptr || target == told_) return;
+    if (!c_.rptr || target == published_) return;
     if (weak() && c_.late_rptr && worked && chooser_.choose(Choice::write_rptr, 2) == 0) return;
     std::atomic_ref(*c_.rptr).store(target, std::memory_order_release);
-    told_ = target;
+    published_ = target;
   }
 
   void event(void (*hook)(void*, const PacketEvent&) noexcept, const Fetched& f) noexcept {
@@ -260,7 +261,7 @@ class Pipeline::Impl {
     if (c.hooks.trap) c.hooks.trap(c.hooks.context, c.queue, context);
   }
 
-  /// Memory that was there when the packet was admitted is no longer mapped.
+  /// Memory that was mapped when the packet was admitted is no longer mapped.
   void lose(const Fetched& f) noexcept {
     auto why = front_.fault_of(f, FaultKind::none);
     detail::typed(f, *c_.reader, [&](const auto& p) {
@@ -270,7 +271,7 @@ class Pipeline::Impl {
     if (!why) why.kind = FaultKind::unmapped, why.va = f.va;
     stop(why);
   }
-  /// The queue stops at the packet that the front end stands at.
+  /// The queue stops at the current packet of the front end.
   void fail(const Fault& f) noexcept {
     land_some();
     stop(f);
@@ -290,7 +291,7 @@ class Pipeline::Impl {
   FrontEnd front_;
   Window window_;
   Machine machine_;
-  std::uint64_t told_;  ///< what rptr holds
+  std::uint64_t published_;  ///< the value of rptr
   std::uint32_t lingered_ = 0;
   Fault fault_{};
   Counters counters_{};

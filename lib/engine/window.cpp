@@ -23,7 +23,7 @@ std::uint64_t peek(Machine& m, GpuVa va, std::uint32_t bytes) noexcept {
   return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).load(std::memory_order_acquire);
 }
 
-// Unmapped memory counts as met: the packet then runs into it, and stops the queue with a fault.
+// Unmapped memory counts as satisfied: the packet then starts, and stops the queue with a fault.
 template <class P> bool met(const P&, Machine&) noexcept { return true; }
 bool met(const PollMem& p, Machine& m) noexcept { return execute(p, m) != Outcome::not_yet; }
 bool met(const Semaphore& p, Machine& m) noexcept {
@@ -105,7 +105,7 @@ Landed Window::land(std::uint32_t k, Machine& m) noexcept {
         if constexpr (requires { execute(p, m); }) return execute(p, m);
         else return Outcome::lost;
       });
-      // The word of a looping atomic may have changed since it was looked at.
+      // The word of a looping atomic may have changed since it was read.
       if (l.outcome != Outcome::not_yet) f.todo = 0;
     }
     l.flight = &f;

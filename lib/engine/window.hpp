@@ -1,13 +1,13 @@
 #pragma once
-// Packets in flight: what has started and has not landed, and which effect of which of them may land next.
+// Packets in flight: those that have started and have not landed, and which of their effects may land next.
 //
 //   Window w{size};
 //   Flight& f = w.push();  ...             // Requires !full()
-//   n = w.effects(machine);                // what may land now: any one of 0 to n - 1
-//   landed = w.land(k, machine);           // Landed::flight is set when that was the last of a packet
+//   n = w.effects(machine);                // how many effects may land now: any of 0 to n - 1
+//   landed = w.land(k, machine);           // Landed::last: it was the packet's last effect
 //
-// The ordering model's rules about effects are `effects` alone: data lands whenever it likes; a release, and a time, when
-// every earlier effect has landed; an interrupt when every earlier release has. One thread; no allocation.
+// `effects` holds all rules of the ordering model about effects: data lands at any time; a release or a timestamp after every
+// earlier effect; an interrupt after every earlier release. One thread; no allocation.
 #include "sdma/engine/execute.hpp"
 
 #include <array>
@@ -16,7 +16,7 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
-/// A packet as it was fetched: its first dwords are a copy, so that nobody changes them between check and use.
+/// A packet as it was fetched: its first dwords are a copy, so that they cannot change between check and use.
 struct Fetched {
   enum class Payload : std::uint8_t { none, head, pointer, va };
 
@@ -33,14 +33,14 @@ struct Fetched {
   std::uint64_t position{}, offset{};
 };
 
-/// fn(packet) with the typed value; Outcome::lost where its payload is gone.
+/// fn(packet) with the typed value; Outcome::lost if its payload is no longer mapped.
 template <class Fn> Outcome typed(const Fetched& f, AddressSpace::Reader& reader, Fn fn) noexcept {
   auto outcome = Outcome::lost;
   if (f.payload == Fetched::Payload::none) [[likely]] {
     visit(*f.info, f.head, [&](const auto& p) { outcome = fn(p); });
     return outcome;
   }
-  // Decoded without its payload, which is put in by hand: it need not lie behind the copied dwords.
+  // Decoded without its payload, which is filled in here: it need not follow the copied dwords.
   auto head = f.head;
   store(*f.info->counted, 0, head.data());
   visit(*f.info, head, [&](const auto& p) {
@@ -59,20 +59,20 @@ template <class Fn> Outcome typed(const Fetched& f, AddressSpace::Reader& reader
   return outcome;
 }
 
-/// Would `f` do something now, or is it a poll, a semaphore or a looping atomic whose word is not there yet? Changes nothing.
+/// Would `f` do anything now, or is it a poll, a semaphore or a looping atomic whose word has no such value yet? Changes nothing.
 bool met(const Fetched& f, Machine&) noexcept;
 
 struct Flight : Fetched {
   std::uint64_t work{};  ///< bytes
-  std::uint64_t todo{};  ///< bit i: piece i is not loaded yet; of what is not divisible: bit 0
+  std::uint64_t todo{};  ///< bit i: piece i is not loaded yet; bit 0 if the packet is not divisible
   std::uint32_t pieces = 1;
   std::uint32_t staged{};  ///< the piece that is loaded, while `stores` is not 0
   std::uint32_t stores{};  ///< bit i: its store i is left
-  std::uint32_t places{};  ///< how many stores a piece has apart from its load; 0: they are not apart
+  std::uint32_t places{};  ///< how many separate stores follow the load of a piece; 0: load and store are one step
   Stage stage;
 
   Part piece(std::uint32_t i) const noexcept {
-    // Without the product overflowing: 64 pieces of at most 2^44 bytes.
+    // The product does not overflow: 64 pieces of at most 2^44 bytes.
     return {work * i / pieces, work * (i + 1) / pieces};
   }
   bool landed() const noexcept { return todo == 0 && stores == 0; }
@@ -81,7 +81,7 @@ struct Flight : Fetched {
 struct Landed {
   Outcome outcome = Outcome::done;
   const Flight* flight{};  ///< whose effect it was
-  bool last{};             ///< all of it has landed: drop it
+  bool last{};             ///< all of its effects have landed: drop it
   std::uint32_t index{};   ///< for drop
 };
 

@@ -62,7 +62,7 @@ void Worker::run() noexcept {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     if (asked_.load(std::memory_order_relaxed) != 0) {
-      // The other thread holds the mutex for a moment only. The ticket comes first, so that no knock is missed.
+      // The other thread holds the mutex for a moment only. The ticket comes first, so that no wake-up is missed.
       const auto ticket = granted_.ticket();
       lock.unlock();
       if (asked_.load(std::memory_order_relaxed) != 0) granted_.sleep(ticket, Deadline::in(1ms));
@@ -81,7 +81,7 @@ void Worker::run() noexcept {
 }
 
 void Worker::rest(Progress p) noexcept {
-  // A round that did something does not read the clock; the first one after it that finds nothing does.
+  // A round that made progress does not read the clock; the first round without progress after it does.
   const auto now = Clock::now();
   if (last_work_ == Clock::time_point{}) {
     last_work_ = now;

@@ -1,11 +1,11 @@
 #pragma once
-// A thread that serves queues: it makes rounds while there is work, spins for a moment when there is none, and then sleeps. The
-// owner of the queues implements Served, which says what a round is and how to sleep. Internal.
+// A thread that serves queues: it runs rounds while there is work, spins briefly when there is none, and then sleeps. The owner
+// of the queues implements Served: what a round does, and how to sleep. Internal.
 //
 //   class Engine : Worker::Served { ... };
 //   Worker worker{*this, {.spin = 30us, .first_nap = 50us}};
 //   worker.start("sdma 0.14");                      // the thread blocks all signals
-//   { const std::lock_guard lock(worker); ... }     // between two rounds, however busy the worker is
+//   { const std::lock_guard lock(worker); ... }     // between two rounds, even if the worker is busy
 //   worker.stop();
 //
 //     +---- another thread asks for the lock: the worker lets it go first
@@ -22,8 +22,8 @@
 // its round began: a Served that sleeps in a Parking takes the ticket in round(). Releasing the lock does not end a rest: wake
 // the worker after a change.
 //
-// Any thread but the worker's may lock. Call `stop` before what the rounds use is destroyed. The child of a fork has no such
-// thread, and the lock may stay taken in it. Errors: `start` throws what std::thread throws.
+// Any thread but the worker's may lock. Call `stop` before what the rounds use is destroyed. The child of a fork does not have
+// this thread, and the lock may be held in it forever. Errors: `start` throws what std::thread throws.
 #include "park.hpp"
 #include "sdma/engine/pipeline.hpp"
 
@@ -44,11 +44,11 @@ class Worker {
  public:
   enum class Rest : std::uint8_t { again, woken, napped };
 
-  /// The worker's thread calls all of it except `wake`.
+  /// Only the worker's thread calls these, except `wake`.
   class Served {
    public:
     virtual Progress round() noexcept = 0;
-    /// True: look again at once. False: rest.
+    /// True: run the next round at once. False: rest.
     virtual bool spin(bool fresh) noexcept { return fresh; }
     virtual Rest rest(Progress, std::chrono::nanoseconds nap) noexcept = 0;
     /// Ends the current rest, or the next one. Any thread.
@@ -60,7 +60,7 @@ class Worker {
 
   struct Pace {
     std::chrono::nanoseconds spin{}, first_nap{}, longest_nap = std::chrono::milliseconds(1);
-    int pauses{};  ///< pause instructions between two looks while it spins
+    int pauses{};  ///< pause instructions between two rounds while it spins
   };
 
   Worker(Served& s, const Pace& p) noexcept : served_(s), pace_(p) {}
@@ -86,7 +86,7 @@ class Worker {
   void unlock() noexcept {
     asked_.fetch_sub(1, std::memory_order_relaxed);
     mutex_.unlock();
-    granted_.knock();
+    granted_.wake();
   }
 
  private:
@@ -103,7 +103,7 @@ class Worker {
   std::thread thread_;
 
   // Used only by the thread.
-  Clock::time_point last_work_{};  ///< zero: since the last look at the clock
+  Clock::time_point last_work_{};  ///< zero: there was work since the clock was last read
   std::chrono::nanoseconds nap_{};
 };
 

@@ -1,17 +1,17 @@
 #pragma once
-// The kernel driver's ioctl interface as bytes: numbers, structs and flags. Whoever asks the driver includes this, and so does
-// the software node, which answers in its place.
+// The kernel driver's ioctl interface as bytes: numbers, structs and flags. Code that calls the driver includes this, and so does
+// the software node, which implements it.
 //
 //   CreateQueue args{.ring = ..., .type = kQueueSdmaByEngine, .sdma_engine_id = 3};
 //   ioctl(fd, request<CreateQueue>(Nr::create_queue), &args)
 //
-// <linux/kfd_ioctl.h> would not do: the header of a distribution lags behind this interface (Debian 12 stops at 1.11, without
-// an engine id in CREATE_QUEUE, without EXPORT_DMABUF and RUNTIME_ENABLE).
+// <linux/kfd_ioctl.h> cannot be used: the header of a distribution may be older than this interface (Debian 12 stops at
+// 1.11, without an engine id in CREATE_QUEUE, without EXPORT_DMABUF and RUNTIME_ENABLE).
 //
-//   CREATE_QUEUE   88 bytes until 1.16, 96 with `sdma_engine_id`. The ioctl's number carries the caller's size; the driver
-//                  takes what the caller leaves out as zero, and does not write back what the caller does not know.
+//   CREATE_QUEUE   88 bytes until 1.16, 96 with `sdma_engine_id`. The ioctl's number contains the caller's size; the driver
+//                  reads members that the caller lacks as zero, and does not write them back.
 //
-// Sizes are asserted: they are the interface. Plain data; members are zero unless they are set.
+// Sizes are asserted, because they are part of the interface. Plain data; members are zero unless they are set.
 #include <linux/ioctl.h>
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace sdma {
 inline namespace v0 {
 namespace kfd {
 
-/// The version that is described here.
+/// The version of the interface described here.
 inline constexpr std::uint32_t kMajor = 1, kMinor = 17;
 inline constexpr std::uint32_t kByEngineMinor = 17;  ///< the first minor version with kQueueSdmaByEngine
 

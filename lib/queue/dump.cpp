@@ -47,21 +47,23 @@ Diagnostic failed(const std::string& path, std::string_view what) {
 }
 
 Result<Header, Diagnostic> header(std::span<const std::byte> in, std::string_view name) {
-  if (!is_dump(in)) return wrong(name, 0, "this is no dump of a ring", "a dump begins with SDMARING");
+  if (!is_dump(in)) return wrong(name, 0, "this is not a ring dump", "a dump begins with SDMARING");
   if (in.size() < Header::kBytes)
     return wrong(name, in.size(), fmt::format("the header ends after {} of {} bytes", in.size(), +Header::kBytes));
   const auto version = read_at<std::uint32_t>(in, Header::kVersion);
   if (version != kVersion1)
-    return wrong(name, Header::kVersion, fmt::format("version {} of the format is not known", version),
+    return wrong(name, Header::kVersion, fmt::format("unknown format version {}", version),
                  "this library reads version 1");
   if (const auto size = read_at<std::uint32_t>(in, Header::kSize); size != Header::kBytes)
     return wrong(name, Header::kSize,
-                 fmt::format("the header says that it has {} bytes and not {}", size, +Header::kBytes));
+                 fmt::format("the header gives its size as {} bytes instead of {}", size, +Header::kBytes));
   const Header h{read_at<std::uint32_t>(in, Header::kLabel), read_at<std::uint32_t>(in, Header::kDwords)};
   if (h.label > kMaxDumpLabel)
-    return wrong(name, Header::kLabel, fmt::format("a label of {} bytes; {} at most", h.label, kMaxDumpLabel));
+    return wrong(name, Header::kLabel,
+                 fmt::format("a label of {} bytes, at most {} are allowed", h.label, kMaxDumpLabel));
   if (h.dwords > kMaxDumpDwords)
-    return wrong(name, Header::kDwords, fmt::format("a ring of {} dwords; {} at most", h.dwords, kMaxDumpDwords));
+    return wrong(name, Header::kDwords,
+                 fmt::format("a ring of {} dwords, at most {} are allowed", h.dwords, kMaxDumpDwords));
   return h;
 }
 
@@ -109,15 +111,15 @@ RingDump snapshot(const RingMemory& m, std::uint64_t read, std::uint64_t committ
 }  // namespace detail
 
 Result<Pending, Diagnostic> pending(const RingDump& d, std::string_view name) {
-  if (d.read % 4 != 0) return wrong(name, Header::kRead, fmt::format("read is {:#x}, no multiple of 4", d.read));
-  if (d.wptr % 4 != 0) return wrong(name, Header::kWptr, fmt::format("wptr is {:#x}, no multiple of 4", d.wptr));
+  if (d.read % 4 != 0) return wrong(name, Header::kRead, fmt::format("read is {:#x}, not a multiple of 4", d.read));
+  if (d.wptr % 4 != 0) return wrong(name, Header::kWptr, fmt::format("wptr is {:#x}, not a multiple of 4", d.wptr));
   if (d.read > d.wptr)
     return wrong(name, Header::kRead, fmt::format("read is {:#x}, ahead of wptr {:#x}", d.read, d.wptr));
   const auto n = (d.wptr - d.read) / 4;
   if (n != 0 && n >= d.dwords.size())
-    return wrong(
-        name, Header::kRead,
-        fmt::format("read {:#x} is a whole ring of {} dwords behind wptr {:#x}", d.read, d.dwords.size(), d.wptr));
+    return wrong(name, Header::kRead,
+                 fmt::format("read {:#x} lags wptr {:#x} by a whole ring of {} dwords or more", d.read, d.wptr,
+                             d.dwords.size()));
   Pending p{{}, d.read, d.dwords.size()};
   if (n == 0) return p;
   const auto first = static_cast<std::ptrdiff_t>(d.read / 4 % d.dwords.size());
@@ -152,9 +154,9 @@ Result<RingDump, Diagnostic> from_bytes(std::span<const std::byte> in, std::stri
   if (!h) return h.error();
   if (in.size() < h->total())
     return wrong(name, in.size(), fmt::format("the dump ends after {} of {} bytes", in.size(), h->total()),
-                 "was it written or copied whole?");
+                 "was it written and copied completely?");
   if (in.size() > h->total())
-    return wrong(name, h->total(), fmt::format("{} bytes behind the dump's last dword", in.size() - h->total()));
+    return wrong(name, h->total(), fmt::format("{} extra bytes after the dump's last dword", in.size() - h->total()));
   for (auto at = Header::kBytes + h->label; at < h->dwords_at(); ++at)
     if (in[at] != std::byte{}) return wrong(name, at, "the label is not filled with zeros");
   const auto word = [&](std::size_t at) { return read_at<std::uint64_t>(in, at); };
@@ -173,9 +175,10 @@ Result<RingDump, Diagnostic> from_bytes(std::span<const std::byte> in, std::stri
 
 Result<void, Diagnostic> save(const RingDump& d, const std::string& path) {
   if (d.dwords.size() > kMaxDumpDwords)
-    return Diagnostic{.rule = "dump",
-                      .where = path,
-                      .message = fmt::format("a ring of {} dwords; {} at most", d.dwords.size(), kMaxDumpDwords)};
+    return Diagnostic{
+        .rule = "dump",
+        .where = path,
+        .message = fmt::format("a ring of {} dwords, at most {} are allowed", d.dwords.size(), kMaxDumpDwords)};
   const auto bytes = to_bytes(d);
   auto saved = save_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!saved) saved.error().rule = "dump";
@@ -189,7 +192,7 @@ Result<RingDump, Diagnostic> load_dump(const std::string& path) {
   if (!f.read(bytes, Header::kBytes)) return failed(path, "cannot be read");
   const auto h = header(bytes, path);
   if (!h) return h.error();
-  // Asks for one byte more than there should be, to detect trailing bytes.
+  // Requests one byte more than there should be, to detect trailing bytes.
   if (!f.read(bytes, h->total() - Header::kBytes + 1)) return failed(path, "cannot be read");
   return from_bytes(bytes, path);
 }

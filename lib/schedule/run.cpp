@@ -236,7 +236,7 @@ class Runner {
     std::string out;
     std::size_t standing = 0;
     for (std::size_t q = 0; q < s_.queues.size(); ++q) {
-      const auto report = look(bound_.ring(q));
+      const auto report = inspect(bound_.ring(q));
       if (report.read == report.committed) continue;
       if (++standing > kShown) continue;
       const auto text = describe(

@@ -14,9 +14,10 @@ namespace {
 
 constexpr std::size_t kPollDwords = layout<PollMem>.length.fixed;
 constexpr std::string_view kNoPacketHint =
-    "an engine stops at such a dword and tells nobody: was a packet written beyond its slot, or data run as packets?";
-constexpr std::string_view kPrivilegedHint = "an engine refuses it in a user queue, and tells nobody";
-constexpr std::size_t kIndirectLooked = 1024;  // how many dwords of an indirect buffer are searched for polls
+    "an engine stops at such a dword and does not report it: was a packet written past its slot, or data executed as "
+    "packets?";
+constexpr std::string_view kPrivilegedHint = "an engine refuses it in a user queue and does not report it";
+constexpr std::size_t kIndirectSearched = 1024;  // how many dwords of an indirect buffer are searched for polls
 
 /// Like values in the text form: decimal near zero, otherwise hexadecimal.
 std::string number(std::uint64_t v) { return v < 4096 ? fmt::format("{}", v) : fmt::format("{:#x}", v); }
@@ -30,8 +31,9 @@ std::string name_of(Compare f) {
 /// One line, even for a packet that the report cuts off.
 std::string line(const PacketView& v) {
   if (!v.info || v.whole()) return to_text(v);
-  if (v.dwords.size() < v.info->head) return fmt::format("{}, {} dwords of it kept", v.info->name, v.dwords.size());
-  return fmt::format("{} of {} dwords, {} of them kept", v.info->name, v.info->length(v.dwords.data()),
+  if (v.dwords.size() < v.info->head)
+    return fmt::format("{}, of which {} dwords are available", v.info->name, v.dwords.size());
+  return fmt::format("{} of {} dwords, of which {} are available", v.info->name, v.info->length(v.dwords.data()),
                      v.dwords.size());
 }
 
@@ -47,7 +49,7 @@ struct Candidate {
   PacketView packet{};
   std::uint64_t position{};
   Verdict verdict = Verdict::passes;
-  std::string there{};  ///< printed in parentheses after the packet
+  std::string value_text{};  ///< printed in parentheses after the packet
 };
 
 class Explainer {
@@ -55,10 +57,10 @@ class Explainer {
   Explainer(const StallReport& r, const Peek& peek, const NameOf& name) : r_(r), peek_(peek), name_(name) {}
 
   std::string text() {
-    if (r_.signals == 0) return "waited for one of no signals: nothing can arrive";
-    judge();
-    // A report that comes from `look` describes a ring only: it has no signal that was waited for.
-    if (r_.signal.value != 0) add("waited for", fmt::format("{}{}", several(), waited()));
+    if (r_.signals == 0) return "waited for any of zero signals: nothing can arrive";
+    conclude();
+    // A report that comes from `inspect` describes a ring only: it has no signal that was waited for.
+    if (r_.signal.value != 0) add("waited for", fmt::format("{}{}", signal_index_text(), signal_text()));
     if (before_) add("before", at(*before_));
     if (head_) add("at", at(*head_));
     if (!hint_.empty()) add("hint", hint_);
@@ -74,26 +76,30 @@ class Explainer {
     auto name = name_ ? name_(va) : std::string();
     return name.empty() ? name : name + ", ";
   }
-  std::string several() const {
+  std::string signal_index_text() const {
     return r_.signals > 1 ? fmt::format("{} of {} signals: ", r_.index + 1, r_.signals) : std::string();
   }
-  std::string waited() const {
-    auto s = fmt::format("signal {:#x} {} {} ({}there: {}", r_.signal.value, name_of(r_.func), number(r_.reference),
+  std::string signal_text() const {
+    auto s = fmt::format("signal {:#x} {} {} ({}value: {}", r_.signal.value, name_of(r_.func), number(r_.reference),
                          named(r_.signal), number(r_.seen));
     std::uint64_t now = 0;
     if (peek_ && peek_(r_.signal, std::as_writable_bytes(std::span(&now, 1))) == Errc::ok && now != r_.seen)
       s += fmt::format("; now {}{}", number(now),
-                       holds(now, r_.func, r_.reference) ? ", so it came after the deadline" : "");
+                       holds(now, r_.func, r_.reference) ? ", so it arrived after the deadline" : "");
     return s + ")";
   }
-  static std::string at(const Candidate& c) { return fmt::format("{:#x} {}{}", c.position, line(c.packet), c.there); }
+  static std::string at(const Candidate& c) {
+    return fmt::format("{:#x} {}{}", c.position, line(c.packet), c.value_text);
+  }
 
-  std::string stands() const { return fmt::format("queue stands at position {:#x} of {:#x}", r_.read, r_.committed); }
+  std::string position_text() const {
+    return fmt::format("queue is at position {:#x} of {:#x}", r_.read, r_.committed);
+  }
 
   /// Writes the first line and the hint.
-  void judge() {
+  void conclude() {
     if (r_.ring_bytes == 0) {
-      out_ = "nothing is known of the queue: no ring was given, or its memory cannot be a ring";
+      out_ = "nothing is known about the queue: no ring was given, or its memory cannot be a ring";
       return;
     }
     if (const auto what = contradiction(); !what.empty()) {
@@ -105,11 +111,11 @@ class Explainer {
     }
     find();
     if (waiting_) {
-      out_ =
-          fmt::format("{}; {} waiting in {}{}", stands(), waiting_->verdict == Verdict::waits ? "probably" : "perhaps",
-                      line(waiting_->packet), waiting_->there);
+      out_ = fmt::format("{}; {} waiting in {}{}", position_text(),
+                         waiting_->verdict == Verdict::waits ? "probably" : "perhaps", line(waiting_->packet),
+                         waiting_->value_text);
       if (waiting_->position > r_.read)
-        hint_ = fmt::format("that is at {:#x}: the position lags behind the engine", waiting_->position);
+        hint_ = fmt::format("that packet is at {:#x}: rptr lags the engine", waiting_->position);
       return;
     }
     if (r_.committed == 0) {
@@ -117,56 +123,57 @@ class Explainer {
       hint_ = r_.reserved != 0
                   ? fmt::format("{} bytes are reserved: publish the slot, or give it back with publish(slot, 0)",
                                 r_.reserved)
-                  : "is this the ring that the packets went to?";
+                  : "is this the right ring?";
     } else if (r_.read == r_.committed) {
-      out_ = fmt::format("queue is empty: all up to position {:#x} was consumed, and the completion did not arrive",
-                         r_.committed);
+      out_ =
+          fmt::format("queue is empty: everything up to position {:#x} was consumed, but the completion did not arrive",
+                      r_.committed);
       hint_ =
           r_.reserved != r_.committed
-              ? fmt::format("{} bytes are reserved and not published: a slot holds back all behind it",
+              ? fmt::format("{} bytes are reserved and not published: an unpublished slot holds back all later ones",
                             r_.reserved - r_.committed)
               : "is the completion in this queue, for this signal, and can the link do its atomics? Was there a fault? "
                 "A long copy may still run";
     } else if (r_.read == 0) {
-      out_ = fmt::format("queue was never read: it stands at position 0 of {:#x}", r_.committed);
+      out_ = fmt::format("queue was never read: it is at position 0 of {:#x}", r_.committed);
       if (head_ && !head_->packet.info) hint_ = kNoPacketHint;
       else if (head_ && head_->packet.info->privilege == Privilege::kernel) hint_ = kPrivilegedHint;
       else if (r_.has_doorbell)
         hint_ = "was the doorbell lost, or is it not this queue's? Is the queue mapped, and its engine free?";
-      else hint_ = "the engine watches wptr: does it run, and does it look at this queue?";
+      else hint_ = "the engine watches wptr: is it running, and does it serve this queue?";
     } else if (r_.moved || r_.read != r_.read_first) {
-      out_ = fmt::format("queue is slow, not stuck: it went from position {:#x} to {:#x} of {:#x} meanwhile",
+      out_ = fmt::format("queue is slow, not stuck: it moved from position {:#x} to {:#x} of {:#x} during the wait",
                          r_.read_first, r_.read, r_.committed);
       hint_ = "give the wait more time";
     } else if (head_ && !head_->packet.info) {
-      out_ = stands() + ", before a dword that begins no known packet";
+      out_ = position_text() + ", before a dword that does not begin a known packet";
       hint_ = kNoPacketHint;
     } else if (head_ && head_->packet.info->privilege == Privilege::kernel) {
-      out_ = stands() + ", before a packet that needs the kernel's rights";
+      out_ = position_text() + ", before a packet that needs kernel privileges";
       hint_ = kPrivilegedHint;
     } else {
-      out_ = stands() + " and has not moved; no poll near it waits";
-      hint_ = "a long copy, a fault (ask the device), or another queue of the engine that does not let go";
+      out_ = position_text() + " and has not moved; no poll near it waits";
+      hint_ = "a long copy, a fault (ask the device), or another queue that keeps the engine";
     }
   }
 
   /// Says which position is impossible; empty if all are possible.
   std::string contradiction() const {
-    if (r_.read % 4 != 0) return fmt::format("rptr {:#x} is no multiple of 4", r_.read);
+    if (r_.read % 4 != 0) return fmt::format("rptr {:#x} is not a multiple of 4", r_.read);
     if (r_.read > r_.reserved)
-      return fmt::format("rptr {:#x} is ahead of all that was reserved, {:#x}", r_.read, r_.reserved);
+      return fmt::format("rptr {:#x} is ahead of everything reserved, {:#x}", r_.read, r_.reserved);
     if (r_.read > r_.wptr) return fmt::format("rptr {:#x} is ahead of wptr in memory, {:#x}", r_.read, r_.wptr);
     if (r_.reserved - r_.read >= r_.ring_bytes)
-      return fmt::format("rptr {:#x} is {:#x} bytes behind, in a ring of {:#x}", r_.read, r_.reserved - r_.read,
+      return fmt::format("rptr {:#x} lags by {:#x} bytes, but the ring has {:#x}", r_.read, r_.reserved - r_.read,
                          r_.ring_bytes);
     if (r_.wptr != r_.committed && !r_.moved && !(r_.wptr > r_.committed && r_.wptr <= r_.reserved))
-      return fmt::format("wptr in memory is {:#x}, and {:#x} was published", r_.wptr, r_.committed);
+      return fmt::format("wptr in memory is {:#x}, but {:#x} was published", r_.wptr, r_.committed);
     return {};
   }
 
   /// Finds the packets around rptr, and the one that probably waits.
   void find() {
-    if (r_.before_dwords != 0) look_before();
+    if (r_.before_dwords != 0) examine_before();
     std::optional<Candidate> further;
     for (Reader reader{r_.head_span()}; reader;) {
       const auto position = r_.read + reader.position() * 4;
@@ -184,7 +191,7 @@ class Explainer {
     else if (before_ && before_->verdict == Verdict::unknown) waiting_ = before_;
   }
 
-  void look_before() {
+  void examine_before() {
     const auto before = r_.before_span();
     if (r_.before_known) {
       before_ = test(Reader{before}.next(), r_.read - last_length(before) * 4);
@@ -204,7 +211,7 @@ class Explainer {
       test_poll(decode<PollMem>(v.dwords), c);
     } else if (v.whole() && role(*v.info, v.dwords) == Role::acquire) {
       c.verdict = Verdict::unknown;
-      c.there = " (what it looks at cannot be read from here)";
+      c.value_text = " (what it polls cannot be read from here)";
     } else if (v.is<Indirect>()) {
       test_indirect(decode<Indirect>(v.dwords), c);
     }
@@ -212,28 +219,28 @@ class Explainer {
   }
 
   void test_poll(const PollMem& p, Candidate& c) const {
-    std::uint32_t there = 0;
-    const auto e = peek_ ? peek_(p.addr, std::as_writable_bytes(std::span(&there, 1))) : Errc::ok;
+    std::uint32_t value = 0;
+    const auto e = peek_ ? peek_(p.addr, std::as_writable_bytes(std::span(&value, 1))) : Errc::ok;
     const auto name = named(p.addr);
     if (!peek_) {
       c.verdict = Verdict::unknown;
-      c.there = fmt::format(" ({}memory was not looked at)", name);
+      c.value_text = fmt::format(" ({}memory was not read)", name);
     } else if (e != Errc::ok) {
       c.verdict = Verdict::waits;
-      c.there = fmt::format(" ({}there: {})", name, message(e));
+      c.value_text = fmt::format(" ({}value: {})", name, message(e));
     } else {
-      c.verdict = holds(there & p.mask, p.func, p.reference) ? Verdict::holds : Verdict::waits;
-      c.there = fmt::format(" ({}there: {})", name, number(there));
+      c.verdict = holds(value & p.mask, p.func, p.reference) ? Verdict::holds : Verdict::waits;
+      c.value_text = fmt::format(" ({}value: {})", name, number(value));
     }
   }
 
-  /// The engine may be waiting at a poll inside the buffer while rptr stands at the INDIRECT packet.
+  /// The engine may be waiting at a poll inside the buffer while rptr is at the INDIRECT packet.
   void test_indirect(const Indirect& i, Candidate& c) const {
-    std::array<std::uint32_t, kIndirectLooked> buffer;
+    std::array<std::uint32_t, kIndirectSearched> buffer;
     const auto all = std::span(buffer).first(i.dwords < buffer.size() ? i.dwords : buffer.size());
     if (!peek_ || peek_(i.base, std::as_writable_bytes(all)) != Errc::ok) {
       c.verdict = Verdict::unknown;
-      c.there = " (its buffer was not looked at)";
+      c.value_text = " (its buffer was not read)";
       return;
     }
     for (Reader reader{all}; reader;) {
@@ -244,7 +251,7 @@ class Explainer {
       test_poll(decode<PollMem>(v.dwords), inner);
       if (inner.verdict != Verdict::waits) continue;
       c.verdict = Verdict::waits;
-      c.there = fmt::format(", there at {:#x} in {}{}", offset, line(v), inner.there);
+      c.value_text = fmt::format(", at {:#x} in its buffer: {}{}", offset, line(v), inner.value_text);
       return;
     }
   }

@@ -75,7 +75,7 @@ TEST_CASE("what is missing is said, and what to do", "[kfd]") {
   o.libhsakmt = "libnothing.so.1";
   CHECK(contains(refused(o), "libnothing.so.1"));
   o.libhsakmt = "libc.so.6";
-  CHECK(contains(refused(o), "it has no hsaKmt"));
+  CHECK(contains(refused(o), "it does not export hsaKmt"));
   o = options();
   o.kfd = "/dev/no-kfd";
   CHECK(contains(refused(o), "/dev/no-kfd: error: it is not there"));
@@ -90,7 +90,7 @@ TEST_CASE("what is missing is said, and what to do", "[kfd]") {
   CHECK(KfdDevice::missing(o).size() == 2);
 }
 
-TEST_CASE("no rights: whose group it is", "[kfd]") {
+TEST_CASE("permission denied: whose group it is", "[kfd]") {
   const Folder folder;
   const auto file = folder.path / "kfd";
   std::ofstream(file) << "";
@@ -101,7 +101,7 @@ TEST_CASE("no rights: whose group it is", "[kfd]") {
     auto o = options();
     o.kfd = file.string();
     const auto missing = KfdDevice::missing(o);
-    _exit(!missing.empty() && to_string(missing.front()).find("no rights") != std::string::npos &&
+    _exit(!missing.empty() && to_string(missing.front()).find("permission denied") != std::string::npos &&
                   missing.front().hint.find("group") != std::string::npos
               ? 0
               : 1);
@@ -111,7 +111,7 @@ TEST_CASE("no rights: whose group it is", "[kfd]") {
   CHECK(WEXITSTATUS(status) == 0);
 }
 
-TEST_CASE("GPUs that are no gfx94x are left out; a node without one does not open", "[kfd]") {
+TEST_CASE("GPUs that are not gfx94x are left out; a node without one does not open", "[kfd]") {
   auto files = *read_sysfs();
   const auto all = *from_sysfs(files);
   const auto of = [&](std::size_t g) -> std::string& {
@@ -136,7 +136,7 @@ TEST_CASE("GPUs that are no gfx94x are left out; a node without one does not ope
   for (std::size_t g = 0; g < all.gpus.size(); ++g)
     if (g != 1) replace(of(g), "gfx_target_version 90402", "gfx_target_version 90010");
   folder.write(files);
-  CHECK(contains(refused(o), "no gfx94x: this node has gfx90a"));
+  CHECK(contains(refused(o), "no gfx94x GPU: this node has gfx90a"));
 }
 
 TEST_CASE("each GPU says who it is", "[kfd]") {
@@ -170,7 +170,7 @@ TEST_CASE("ring and pointers lie as the engine and its firmware need them", "[kf
   auto d = *KfdDevice::open(options());
   auto q = *d->create_queue({.ring_bytes = 8192});
   const auto& m = q.memory();
-  CHECK(refusal(m).empty());
+  CHECK(validate(m).empty());
   CHECK(reinterpret_cast<std::uintptr_t>(m.dwords.data()) % 4096 == 0);
   CHECK(m.doorbell);
   CHECK(*m.rptr == 0);

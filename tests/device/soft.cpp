@@ -79,7 +79,7 @@ TEST_CASE("options that make no node are refused") {
   refused({.gpus = 9});
   refused({.topology = Topology{}});
   refused({.va_base = GpuVa{100}});
-  refused({.patrol = std::chrono::milliseconds(-1)});
+  refused({.scan_interval = std::chrono::milliseconds(-1)});
   auto odd = *mi300x(1);
   odd.gpus[0].queues_per_engine = 1;
   odd.gpus[0].xgmi_engines = 0;
@@ -113,8 +113,8 @@ TEST_CASE("VAs differ from host addresses where they are asked to") {
   CHECK(a.va().value != reinterpret_cast<std::uintptr_t>(a.host().data()));
 }
 
-TEST_CASE("without a patrol a queue is served by its wake-ups alone") {
-  auto d = *SoftDevice::open({.gpus = 1, .patrol = std::chrono::milliseconds(0)});
+TEST_CASE("without the scan a queue is served by its wake-ups alone") {
+  auto d = *SoftDevice::open({.gpus = 1, .scan_interval = std::chrono::milliseconds(0)});
   Lane lane(*d);
   for (std::uint32_t i = 1; i <= 3; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the engine parks

@@ -129,29 +129,29 @@ TEST_CASE("JSON and back is the same node") {
   const auto back = topology_from_json(to_json(odd));
   REQUIRE(back);
   CHECK(*back == odd);
-  // A name that is no UTF-8 must not throw; it cannot come back as it was.
+  // A name that is not UTF-8 must not throw; it cannot come back unchanged.
   odd.gpus[0].name = "\xff\xfe";
   CHECK(topology_from_json(to_json(odd)));
 }
 
-TEST_CASE("JSON that is no node says where and why") {
+TEST_CASE("JSON that does not describe a node says where and why") {
   const auto good = to_json(*mi300x(2));
   struct {
     std::string text, where, message;
   } const cases[] = {
       {"", "f", "not JSON"},
       {"[1, 2", "f", "not JSON"},
-      {"3", "f", "no JSON object"},
+      {"3", "f", "not a JSON object"},
       {"{}", "f", "\"cpus\""},
       {replaced(good, "\"gfx\":90402,", ""), "f: gpus[0]", "has no \"gfx\""},
-      {replaced(good, "\"gfx\":90402", "\"gfx\":-1"), "f: gpus[0]", "whole number"},
-      {replaced(good, "\"gfx\":90402", "\"gfx\":4294967296"), "f: gpus[0]", "whole number"},
+      {replaced(good, "\"gfx\":90402", "\"gfx\":-1"), "f: gpus[0]", "not an integer"},
+      {replaced(good, "\"gfx\":90402", "\"gfx\":4294967296"), "f: gpus[0]", "not an integer"},
       {replaced(good, "\"gfx\":90402", "\"gfx\":90402,\"gfy\":1"), "f: gpus[0]", "unknown key \"gfy\""},
       {replaced(good, "\"xgmi_engines\":14", "\"xgmi_engines\":63"), "f: gpus[0]", "more than 64 engines"},
       {replaced(good, "\"from\":\"gpu0\"", "\"from\":\"gpu2\""), "f: links[0]", "neither a CPU nor a GPU"},
       {replaced(good, "\"from\":\"gpu0\"", "\"from\":\"gpu\""), "f: links[0]", "neither a CPU nor a GPU"},
       {replaced(good, "\"from\":\"gpu0\"", "\"from\":\"gpu0x\""), "f: links[0]", "neither a CPU nor a GPU"},
-      {replaced(good, "\"from\":\"gpu0\"", "\"from\":7"), "f: links[0]", "no string"},
+      {replaced(good, "\"from\":\"gpu0\"", "\"from\":7"), "f: links[0]", "not a string"},
       {replaced(good, "\"type\":\"pcie\"", "\"type\":\"isa\""), "f: links[0]", "\"isa\""},
       {replaced(good, "\"atomics_64\":true", "\"atomics_64\":1"), "f: links[0]", "true nor false"},
       {replaced(good, "\"engines\":[0,1]", "\"engines\":[16]"), "f: links[0]", "engine 16"},

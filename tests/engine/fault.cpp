@@ -225,10 +225,10 @@ TEST_CASE("bad_ib: nested too deep, or in two mappings") {
 
 TEST_CASE("bad_doorbell: backwards, in the middle of a dword, more than a ring ahead, each in its own words") {
   const std::pair<std::uint64_t, std::string> causes[] = {
-      {12, "is less than the one before it: positions never go backwards"},
-      {18, "is no multiple of 4"},
-      {14, "is no multiple of 4"},
-      {16 + 4096 * 4 + 4, "is more than the size of the ring ahead of rptr"}};
+      {12, "is less than the previous one: positions never go backwards"},
+      {18, "is not a multiple of 4"},
+      {14, "is not a multiple of 4"},
+      {16 + 4096 * 4 + 4, "is ahead of rptr by more than the size of the ring"}};
   for (const auto& [position, words] : causes) {
     Rig rig;
     for (int i = 0; i < 4; ++i) rig.put(Nop{});

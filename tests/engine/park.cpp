@@ -17,27 +17,27 @@ Deadline soon() { return Deadline::in(60s); }
 
 }  // namespace
 
-TEST_CASE("a knock between ticket and sleep is not lost, and an old ticket never sleeps") {
+TEST_CASE("a wake between ticket and sleep is not lost, and an old ticket never sleeps") {
   Parking place;
   const auto ticket = place.ticket();
-  CHECK_FALSE(place.somebody_sleeps());
-  place.knock();
+  CHECK_FALSE(place.has_sleepers());
+  place.wake();
   CHECK(place.ticket() != ticket);
   const auto end = soon();
   place.sleep(ticket, end);
   CHECK_FALSE(end.passed());
-  CHECK_FALSE(place.somebody_sleeps());
+  CHECK_FALSE(place.has_sleepers());
 }
 
-TEST_CASE("a sleep ends at its deadline, and until the next knock nobody knows") {
+TEST_CASE("a sleep ends at its deadline, and until the next wake the place counts it as asleep") {
   Parking place;
   const auto ticket = place.ticket();
   const auto end = Deadline::in(1ms);
   while (!end.passed()) place.sleep(ticket, end);
-  CHECK(place.somebody_sleeps());
-  CHECK(place.ticket() == ticket);  // lying down is no knock
-  place.knock();
-  CHECK_FALSE(place.somebody_sleeps());
+  CHECK(place.has_sleepers());
+  CHECK(place.ticket() == ticket);  // going to sleep is not a wake
+  place.wake();
+  CHECK_FALSE(place.has_sleepers());
   const auto later = soon();
   place.sleep_unless(later, [] { return true; });
   CHECK_FALSE(later.passed());
@@ -59,7 +59,7 @@ TEST_CASE("two threads wake each other 20,000 times") {
         if (late) break;
       }
       turn.store(i + 1);
-      places[static_cast<std::size_t>(1 - me)].knock();
+      places[static_cast<std::size_t>(1 - me)].wake();
     }
   };
   std::thread other(play, 1);
@@ -68,7 +68,7 @@ TEST_CASE("two threads wake each other 20,000 times") {
   CHECK_FALSE(late);
 }
 
-TEST_CASE("several sleep in one place for words of their own, and a waker knocks only where somebody sleeps") {
+TEST_CASE("several threads sleep in one place for words of their own, and a waker calls wake only if a thread sleeps") {
   constexpr int kSleepers = 3, kRounds = 3000;
   Parking place;
   std::array<std::atomic<int>, kSleepers> words{};
@@ -90,7 +90,7 @@ TEST_CASE("several sleep in one place for words of their own, and a waker knocks
     for (auto& word : words) {
       word.store(i);
       std::atomic_thread_fence(std::memory_order_seq_cst);
-      if (place.somebody_sleeps()) place.knock();
+      if (place.has_sleepers()) place.wake();
     }
     while (seen < i * kSleepers && !late) std::this_thread::yield();
   }

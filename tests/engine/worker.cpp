@@ -44,7 +44,7 @@ struct Counter final : Worker::Served {
     parking.sleep(ticket, Deadline::in(1h));
     return after_sleep;
   }
-  void wake() noexcept override { parking.knock(); }
+  void wake() noexcept override { parking.wake(); }
 
   static constexpr std::uint64_t kEndless = ~std::uint64_t{0};
   // Guarded by the worker's lock.

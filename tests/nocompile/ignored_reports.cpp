@@ -23,7 +23,7 @@ void wrong(const Schedule& s, const Bound& b, const RingMemory& ring, AddressSpa
   check_stream(dwords);                 // refused
   check(Nop{});                         // refused
   fits(Nop{});                          // refused
-  refusal(ring);                        // refused
+  validate(ring);                       // refused
   reader.covers({});                    // refused
   e.next();                             // refused
   backoff.step({});                     // refused

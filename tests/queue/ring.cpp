@@ -224,7 +224,7 @@ TEST_CASE("memory that cannot be a ring is refused with a reason, and every rese
   std::string_view part;
   const auto refuses = [&](std::string_view why) {
     part = why;
-    CHECK_THAT(std::string(refusal(memory)), Catch::Contains(std::string(part)));
+    CHECK_THAT(std::string(validate(memory)), Catch::Contains(std::string(part)));
     Ring<> one(memory);
     Ring<Producers::many> many(memory);
     CHECK(one.reserve(4).error() == Errc::bad_ring);
@@ -233,7 +233,7 @@ TEST_CASE("memory that cannot be a ring is refused with a reason, and every rese
     CHECK(one.submit(Nop{1}) == Errc::bad_ring);
     CHECK((one.positions().reserved == 0 && many.positions().read == 0));
   };
-  CHECK(refusal(memory).empty());
+  CHECK(validate(memory).empty());
   SECTION("none") {
     memory = {};
     refuses("smaller than 1 KiB");
@@ -288,7 +288,7 @@ TEST_CASE("memory that cannot be a ring is refused with a reason, and every rese
   }
   SECTION("a ring behind") {
     m.wptr = 2048;
-    refuses("a whole ring or more behind");
+    refuses("by a whole ring or more");
   }
 }
 

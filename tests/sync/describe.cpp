@@ -47,7 +47,7 @@ struct Stand {
   }
 };
 
-const std::string kWaited = "\n  waited for: signal 0x7f0000002000 ge 5 (there: 4)";
+const std::string kWaited = "\n  waited for: signal 0x7f0000002000 ge 5 (value: 4)";
 const std::string kPollText = "poll_mem addr=0x7f0000001000 func=ge reference=5";
 const std::string kCopyText = "copy_linear bytes=4K src=0x7f1122334000 dst=0x7f5566778000";
 
@@ -57,18 +57,16 @@ TEST_CASE("rptr at the poll that waits") {
   Stand s;
   s.submit(kCopy, kPoll, kFence);
   s.bytes.read_to(28);
-  CHECK(s.text() == "queue stands at position 0x1c of 0x44; probably waiting in " + kPollText + " (there: 3)" +
-                        kWaited + "\n  before:     0x0 " + kCopyText + "\n  at:         0x1c " + kPollText +
-                        " (there: 3)");
+  CHECK(s.text() == "queue is at position 0x1c of 0x44; probably waiting in " + kPollText + " (value: 3)" + kWaited +
+                        "\n  before:     0x0 " + kCopyText + "\n  at:         0x1c " + kPollText + " (value: 3)");
 }
 
 TEST_CASE("rptr behind the poll that waits") {
   Stand s;
   s.submit(kPoll, kCopy, kFence);
   s.bytes.read_to(24);
-  CHECK(s.text() == "queue stands at position 0x18 of 0x44; probably waiting in " + kPollText + " (there: 3)" +
-                        kWaited + "\n  before:     0x0 " + kPollText + " (there: 3)" + "\n  at:         0x18 " +
-                        kCopyText);
+  CHECK(s.text() == "queue is at position 0x18 of 0x44; probably waiting in " + kPollText + " (value: 3)" + kWaited +
+                        "\n  before:     0x0 " + kPollText + " (value: 3)" + "\n  at:         0x18 " + kCopyText);
 }
 
 TEST_CASE("of two polls around rptr the one that memory does not satisfy waits") {
@@ -79,7 +77,7 @@ TEST_CASE("of two polls around rptr the one that memory does not satisfy waits")
   s.bytes.read_to(24);
   CHECK(s.text().find("probably waiting in " + kPollText) != std::string::npos);
   s.memory = {{kFlag.value, 5}, {0x7f0000001100, 0}};
-  CHECK(s.text().find("probably waiting in poll_mem addr=0x7f0000001100 func=eq reference=1 (there: 0)") !=
+  CHECK(s.text().find("probably waiting in poll_mem addr=0x7f0000001100 func=eq reference=1 (value: 0)") !=
         std::string::npos);
   // Both wait: the first is the one that the engine met.
   s.memory[kFlag.value] = 0;
@@ -87,13 +85,12 @@ TEST_CASE("of two polls around rptr the one that memory does not satisfy waits")
   // Neither does.
   s.memory = {{kFlag.value, 5}, {0x7f0000001100, 1}};
   CHECK(s.text() ==
-        "queue stands at position 0x18 of 0x40 and has not moved; no poll near it waits" + kWaited +
-            "\n  before:     0x0 poll_mem addr=0x7f0000001100 func=eq reference=1 (there: 1)"
+        "queue is at position 0x18 of 0x40 and has not moved; no poll near it waits" + kWaited +
+            "\n  before:     0x0 poll_mem addr=0x7f0000001100 func=eq reference=1 (value: 1)"
             "\n  at:         0x18 " +
             kPollText +
-            " (there: 5)"
-            "\n  hint:       a long copy, a fault (ask the device), or another queue of the engine that does not"
-            " let go");
+            " (value: 5)"
+            "\n  hint:       a long copy, a fault (ask the device), or another queue that keeps the engine");
 }
 
 TEST_CASE("the mask of a poll counts") {
@@ -102,7 +99,7 @@ TEST_CASE("the mask of a poll counts") {
   s.memory[kFlag.value] = 0x101;
   CHECK(s.text().find("never read") != std::string::npos);
   s.memory[kFlag.value] = 0x100;
-  CHECK(s.text().find("probably waiting in poll_mem addr=0x7f0000001000 func=eq reference=1 mask=0x1 (there: 256)") !=
+  CHECK(s.text().find("probably waiting in poll_mem addr=0x7f0000001000 func=eq reference=1 mask=0x1 (value: 256)") !=
         std::string::npos);
 }
 
@@ -110,25 +107,25 @@ TEST_CASE("a poll further on: rptr lags") {
   Stand s;
   s.submit(kCopy, kCopy, kCopy, kPoll, kFence);
   s.bytes.read_to(28);
-  CHECK(s.text() == "queue stands at position 0x1c of 0x7c; probably waiting in " + kPollText + " (there: 3)" +
-                        kWaited + "\n  before:     0x0 " + kCopyText + "\n  at:         0x1c " + kCopyText +
-                        "\n  hint:       that is at 0x54: the position lags behind the engine");
+  CHECK(s.text() == "queue is at position 0x1c of 0x7c; probably waiting in " + kPollText + " (value: 3)" + kWaited +
+                        "\n  before:     0x0 " + kCopyText + "\n  at:         0x1c " + kCopyText +
+                        "\n  hint:       that packet is at 0x54: rptr lags the engine");
 }
 
 TEST_CASE("a poll of memory that nobody mapped") {
   Stand s;
   s.memory.clear();
   s.submit(kPoll);
-  CHECK(s.text().find("(there: no memory is mapped at this address for this GPU)") != std::string::npos);
+  CHECK(s.text().find("(value: no memory is mapped at this address for this GPU)") != std::string::npos);
 }
 
-TEST_CASE("without a look at memory a poll waits perhaps") {
+TEST_CASE("without reading memory, a poll may be waiting") {
   Stand s;
   s.submit(kCopy, kPoll, kFence);
   s.bytes.read_to(28);
-  CHECK(describe(s.stall()) == "queue stands at position 0x1c of 0x44; perhaps waiting in " + kPollText +
-                                   " (memory was not looked at)" + kWaited + "\n  before:     0x0 " + kCopyText +
-                                   "\n  at:         0x1c " + kPollText + " (memory was not looked at)");
+  CHECK(describe(s.stall()) == "queue is at position 0x1c of 0x44; perhaps waiting in " + kPollText +
+                                   " (memory was not read)" + kWaited + "\n  before:     0x0 " + kCopyText +
+                                   "\n  at:         0x1c " + kPollText + " (memory was not read)");
 }
 
 TEST_CASE("addresses have the names that the caller gives them") {
@@ -137,12 +134,12 @@ TEST_CASE("addresses have the names that the caller gives them") {
   const auto names = [](GpuVa a) { return a == kFlag ? "host.go" : a == kDone ? "host.done" : ""; };
   CHECK(describe(
             s.stall(), [&](GpuVa a, std::span<std::byte> out) { return s.peek(a, out); }, names) ==
-        "queue stands at position 0x0 of 0x18; probably waiting in " + kPollText + " (host.go, there: 3)" +
-            "\n  waited for: signal 0x7f0000002000 ge 5 (host.done, there: 4)" + "\n  at:         0x0 " + kPollText +
-            " (host.go, there: 3)");
+        "queue is at position 0x0 of 0x18; probably waiting in " + kPollText + " (host.go, value: 3)" +
+            "\n  waited for: signal 0x7f0000002000 ge 5 (host.done, value: 4)" + "\n  at:         0x0 " + kPollText +
+            " (host.go, value: 3)");
 }
 
-TEST_CASE("a look at a ring without a wait names no signal") {
+TEST_CASE("a report of a ring without a wait names no signal") {
   Stand s;
   s.submit(kPoll);
   auto r = s.stall();
@@ -159,12 +156,12 @@ TEST_CASE("a poll inside an indirect buffer") {
   Writer w{ib};
   REQUIRE(put_all(w, kFence, kPoll) == Errc::ok);
   for (std::size_t i = 0; i < 16; ++i) s.memory[base.value + i * 4] = ib[i];
-  CHECK(s.text().find("probably waiting in indirect base=0x7f0000004000 dwords=16, there at 0x10 in " + kPollText +
-                      " (there: 3)") != std::string::npos);
+  CHECK(s.text().find("probably waiting in indirect base=0x7f0000004000 dwords=16, at 0x10 in its buffer: " +
+                      kPollText + " (value: 3)") != std::string::npos);
   s.memory[kFlag.value] = 5;
   CHECK(s.text().find("never read") != std::string::npos);
   s.memory.erase(base.value + 60);
-  CHECK(s.text().find("perhaps waiting in indirect base=0x7f0000004000 dwords=16 (its buffer was not looked at)") !=
+  CHECK(s.text().find("perhaps waiting in indirect base=0x7f0000004000 dwords=16 (its buffer was not read)") !=
         std::string::npos);
 }
 
@@ -172,7 +169,7 @@ TEST_CASE("an engine that never read") {
   Stand s;
   s.submit(kCopy, kFence);
   CHECK(s.text() ==
-        "queue was never read: it stands at position 0 of 0x2c" + kWaited + "\n  at:         0x0 " + kCopyText +
+        "queue was never read: it is at position 0 of 0x2c" + kWaited + "\n  at:         0x0 " + kCopyText +
             "\n  hint:       was the doorbell lost, or is it not this queue's? Is the queue mapped, and its engine"
             " free?");
 }
@@ -182,7 +179,7 @@ TEST_CASE("an empty queue whose completion did not come") {
   s.submit(kCopy, kFence);
   s.bytes.read_to(44);
   CHECK(s.text() ==
-        "queue is empty: all up to position 0x2c was consumed, and the completion did not arrive" + kWaited +
+        "queue is empty: everything up to position 0x2c was consumed, but the completion did not arrive" + kWaited +
             "\n  before:     0x1c fence addr=0x7f0000002000 value=5"
             "\n  hint:       is the completion in this queue, for this signal, and can the link do its atomics? Was"
             " there a fault? A long copy may still run");
@@ -192,13 +189,12 @@ TEST_CASE("an empty queue whose last packet is the poll that waits") {
   Stand s;
   s.submit(kFence, kPoll);
   s.bytes.read_to(40);
-  CHECK(s.text().find("queue stands at position 0x28 of 0x28; probably waiting in " + kPollText) == 0);
+  CHECK(s.text().find("queue is at position 0x28 of 0x28; probably waiting in " + kPollText) == 0);
 }
 
-TEST_CASE("nothing was published, or a slot holds back all behind it") {
+TEST_CASE("nothing was published, or a slot holds back all later ones") {
   Stand s;
-  CHECK(s.text() ==
-        "nothing was published to the queue" + kWaited + "\n  hint:       is this the ring that the packets went to?");
+  CHECK(s.text() == "nothing was published to the queue" + kWaited + "\n  hint:       is this the right ring?");
   const auto slot = s.ring.reserve(8);
   REQUIRE(slot);
   CHECK(s.text() ==
@@ -207,7 +203,8 @@ TEST_CASE("nothing was published, or a slot holds back all behind it") {
   s.ring.publish(*slot, 0);
   s.bytes.read_to(32);
   REQUIRE(s.ring.reserve(8));
-  CHECK(s.text().find("hint:       32 bytes are reserved and not published: a slot holds back all behind it") !=
+  CHECK(s.text().find(
+            "hint:       32 bytes are reserved and not published: an unpublished slot holds back all later ones") !=
         std::string::npos);
 }
 
@@ -218,7 +215,8 @@ TEST_CASE("a queue that moves is slow") {
   auto r = s.stall();
   r.read_first = 0;
   const auto peek = [&](GpuVa a, std::span<std::byte> out) { return s.peek(a, out); };
-  CHECK(describe(r, peek).find("queue is slow, not stuck: it went from position 0x0 to 0x1c of 0x48 meanwhile\n") == 0);
+  CHECK(describe(r, peek).find(
+            "queue is slow, not stuck: it moved from position 0x0 to 0x1c of 0x48 during the wait\n") == 0);
 }
 
 TEST_CASE("dwords that are no packet") {
@@ -229,21 +227,21 @@ TEST_CASE("dwords that are no packet") {
   s.ring.publish(*slot);
   auto r = s.stall();
   CHECK(describe(r).find("queue was never read") == 0);
-  CHECK(describe(r).find("hint:       an engine stops at such a dword and tells nobody") != std::string::npos);
+  CHECK(describe(r).find("hint:       an engine stops at such a dword and does not report it") != std::string::npos);
   s.submit(kFence);
   s.bytes.read_to(4);
   s.bytes.dwords[1] = 0x78;
   CHECK(s.text().find(
-            "queue stands at position 0x4 of 0x14, before a dword that begins no known packet" + kWaited +
+            "queue is at position 0x4 of 0x14, before a dword that does not begin a known packet" + kWaited +
             "\n  before:     0x0 .dword 0x00000077\n  at:         0x4 .dword 0x00000078\n  hint:       an engine "
-            "stops at such a dword and tells nobody") == 0);
+            "stops at such a dword and does not report it") == 0);
 }
 
-TEST_CASE("a packet that needs the kernel's rights") {
+TEST_CASE("a packet that needs kernel privileges") {
   Stand s;
   s.submit(kFence, SrbmWrite{.reg = 1, .value = 2});
   s.bytes.read_to(16);
-  CHECK(s.text().find("queue stands at position 0x10 of 0x1c, before a packet that needs the kernel's rights\n") == 0);
+  CHECK(s.text().find("queue is at position 0x10 of 0x1c, before a packet that needs kernel privileges\n") == 0);
 }
 
 TEST_CASE("a packet that is longer than what is kept") {
@@ -251,9 +249,9 @@ TEST_CASE("a packet that is longer than what is kept") {
   const std::vector<std::uint32_t> data(100, 1);
   s.submit(kFence, Write{.dst = kFlag, .data = data});
   s.bytes.read_to(16);
-  CHECK(s.text().find("\n  at:         0x10 write of 104 dwords, 64 of them kept\n") != std::string::npos);
+  CHECK(s.text().find("\n  at:         0x10 write of 104 dwords, of which 64 are available\n") != std::string::npos);
   s.bytes.read_to(s.bytes.published());
-  CHECK(s.text().find("\n  before:     0x10 write of 104 dwords, 16 of them kept\n") != std::string::npos);
+  CHECK(s.text().find("\n  before:     0x10 write of 104 dwords, of which 16 are available\n") != std::string::npos);
 }
 
 TEST_CASE("positions that contradict each other") {
@@ -265,12 +263,12 @@ TEST_CASE("positions that contradict each other") {
   Stand s;
   s.submit(kFence);
   s.bytes.read_to(20);
-  CHECK(s.text() == start + "rptr 0x14 is ahead of all that was reserved, 0x10" + kWaited + hint);
+  CHECK(s.text() == start + "rptr 0x14 is ahead of everything reserved, 0x10" + kWaited + hint);
   s.bytes.read_to(6);
-  CHECK(s.text() == start + "rptr 0x6 is no multiple of 4" + kWaited + hint);
+  CHECK(s.text() == start + "rptr 0x6 is not a multiple of 4" + kWaited + hint);
   s.bytes.read_to(0);
   s.bytes.wptr = 0x100;
-  CHECK(s.text() == start + "wptr in memory is 0x100, and 0x10 was published" + kWaited + hint);
+  CHECK(s.text() == start + "wptr in memory is 0x100, but 0x10 was published" + kWaited + hint);
   s.bytes.read_to(16);
   s.bytes.wptr = 8;
   CHECK(s.text() == start + "rptr 0x10 is ahead of wptr in memory, 0x8" + kWaited + hint);
@@ -281,27 +279,28 @@ TEST_CASE("positions that contradict each other") {
   }
   s.submit(Nop{120});
   s.bytes.read_to(4);
-  CHECK(s.text().find(start + "rptr 0x4 is 0x5dc bytes behind, in a ring of 0x400") == 0);
+  CHECK(s.text().find(start + "rptr 0x4 lags by 0x5dc bytes, but the ring has 0x400") == 0);
 }
 
 TEST_CASE("no ring, no signals, one of several") {
   Stand s;
   const Signal signal{.word = &s.word, .va = kDone};
   CHECK(describe(wait(signal, Compare::ge, 5, test::past()).error()) ==
-        "nothing is known of the queue: no ring was given, or its memory cannot be a ring" + kWaited);
-  CHECK(describe(wait_any({}, test::past()).error()) == "waited for one of no signals: nothing can arrive");
+        "nothing is known about the queue: no ring was given, or its memory cannot be a ring" + kWaited);
+  CHECK(describe(wait_any({}, test::past()).error()) == "waited for any of zero signals: nothing can arrive");
   const Until all[] = {{signal, Compare::lt, 5, {}}, {signal, Compare::eq, ~std::uint64_t{0}, s.ring}};
   CHECK(describe(wait_all(all, test::past()).error()) ==
         "nothing was published to the queue\n  waited for: 2 of 2 signals: signal 0x7f0000002000 eq 0xffffffffffffffff "
-        "(there: 4)\n  hint:       is this the ring that the packets went to?");
+        "(value: 4)\n  hint:       is this the right ring?");
 }
 
 TEST_CASE("a signal that arrived after the deadline") {
   Stand s;
   s.memory[kDone.value] = 5;
   s.memory[kDone.value + 4] = 0;
-  CHECK(s.text().find("\n  waited for: signal 0x7f0000002000 ge 5 (there: 4; now 5, so it came after the deadline)") !=
-        std::string::npos);
+  CHECK(
+      s.text().find("\n  waited for: signal 0x7f0000002000 ge 5 (value: 4; now 5, so it arrived after the deadline)") !=
+      std::string::npos);
 }
 
 TEST_CASE("where no start of a packet is known, only a poll that waits is taken for one") {
@@ -313,7 +312,7 @@ TEST_CASE("where no start of a packet is known, only a poll that waits is taken 
   s.submit(kFence, Nop{2});
   s.submit(kFence);  // overwrites this lap's first packet
   CHECK_FALSE(s.stall().before_known);
-  CHECK(s.text().find("probably waiting in " + kPollText + " (there: 3)" + kWaited +
+  CHECK(s.text().find("probably waiting in " + kPollText + " (value: 3)" + kWaited +
                       "\n  before:     0x3d0 poll_mem") != std::string::npos);
   s.memory[kFlag.value] = 5;
   CHECK(s.text().find("before:") == std::string::npos);

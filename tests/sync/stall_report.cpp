@@ -36,7 +36,7 @@ TEST_CASE("a report has the positions, and the packets on both sides of rptr") {
   bytes.read_to(44);  // behind fence and copy
   const auto slot = ring.reserve(4);
   REQUIRE(slot);
-  const auto r = look(ring);
+  const auto r = inspect(ring);
   CHECK(r.ring_bytes == 1024);
   CHECK(r.read == 44);
   CHECK(r.read_first == 44);
@@ -57,7 +57,7 @@ TEST_CASE("before the first packet there is none") {
   test::RingBytes bytes;
   Ring<> ring{bytes.memory()};
   REQUIRE(ring.submit(kPoll) == Errc::ok);
-  const auto r = look(ring);
+  const auto r = inspect(ring);
   CHECK(r.before_dwords == 0);
   CHECK_FALSE(r.before_known);
   CHECK(r.head_dwords == 6);
@@ -69,7 +69,7 @@ TEST_CASE("of a long packet before rptr the beginning is kept") {
   const std::vector<std::uint32_t> data(40, 0x77);
   REQUIRE(ring.submit(kFence, Write{.dst = GpuVa{0x1000}, .data = data}) == Errc::ok);
   bytes.read_to(bytes.published());
-  const auto r = look(ring);
+  const auto r = inspect(ring);
   CHECK(r.before_known);
   REQUIRE(r.before_dwords == StallReport::kBefore);
   const auto v = Reader{r.before_span()}.next();
@@ -82,7 +82,7 @@ TEST_CASE("no more of the head is kept than there is room for") {
   test::RingBytes bytes;
   Ring<> ring{bytes.memory()};
   REQUIRE(ring.submit(Nop{100}) == Errc::ok);
-  CHECK(look(ring).head_dwords == StallReport::kHead);
+  CHECK(inspect(ring).head_dwords == StallReport::kHead);
 }
 
 TEST_CASE("dwords are followed around the ring's end") {
@@ -94,7 +94,7 @@ TEST_CASE("dwords are followed around the ring's end") {
   bytes.read_to(1000);
   REQUIRE(ring.submit(kPoll) == Errc::ok);  // the last 6
   REQUIRE(ring.submit(kFence) == Errc::ok);
-  const auto overwritten = look(ring);
+  const auto overwritten = inspect(ring);
   CHECK(overwritten.head_dwords == 10);
   CHECK(decode<Fence>(overwritten.head_span().subspan(6)).value == 1);
   // The fence lies where this lap's first packet did: what precedes rptr has no known start any more.
@@ -102,7 +102,7 @@ TEST_CASE("dwords are followed around the ring's end") {
   CHECK(overwritten.before_dwords == StallReport::kBefore);
 
   bytes.read_to(1024);
-  const auto raw = look(ring);
+  const auto raw = inspect(ring);
   CHECK_FALSE(raw.before_known);
   REQUIRE(raw.before_dwords == StallReport::kBefore);
   CHECK(decode<PollMem>(raw.before_span().last(6)).reference == 5);
@@ -116,7 +116,7 @@ TEST_CASE("behind the last packet of a lap that is whole, the packet is known") 
   REQUIRE(ring.submit(Nop{124}) == Errc::ok);
   REQUIRE(ring.submit(kPoll) == Errc::ok);
   bytes.read_to(1024);
-  const auto r = look(ring);
+  const auto r = inspect(ring);
   CHECK(r.head_dwords == 0);
   CHECK(r.before_known);
   REQUIRE(r.before_dwords == 6);
@@ -134,7 +134,7 @@ TEST_CASE("dwords that are no longer this lap's are left out") {
   const auto next = ring.reserve(128), last = ring.reserve(119);
   REQUIRE((slot && next && last));
   // A dword is free, and 4 bytes before rptr are not overwritten yet.
-  const auto r = look(ring);
+  const auto r = inspect(ring);
   CHECK(r.reserved - r.read < r.ring_bytes);
   CHECK_FALSE(r.before_known);
   CHECK(r.before_dwords == (r.read - (r.reserved - r.ring_bytes)) / 4);
@@ -146,24 +146,24 @@ TEST_CASE("positions that cannot be are reported, and no dword is taken by them"
   Ring<> ring{bytes.memory()};
   REQUIRE(ring.submit(kPoll) == Errc::ok);
   bytes.read_to(28);
-  auto r = look(ring);
+  auto r = inspect(ring);
   CHECK(r.read == 28);
   CHECK(r.reserved == 24);
   CHECK((r.head_dwords == 0 && r.before_dwords == 0));
   bytes.read_to(6);
-  r = look(ring);
+  r = inspect(ring);
   CHECK(r.read == 6);
   CHECK(r.head_dwords == 0);
 }
 
 TEST_CASE("memory that is no ring has an empty report") {
   Ring<> ring{RingMemory{}};
-  CHECK(look(ring).ring_bytes == 0);
+  CHECK(inspect(ring).ring_bytes == 0);
   test::RingBytes bytes;
   auto m = bytes.memory();
   m.dwords = m.dwords.first(100);
-  CHECK(look(Ring<>{m}).ring_bytes == 0);
-  CHECK_FALSE(look(Ring<>{[&] {
+  CHECK(inspect(Ring<>{m}).ring_bytes == 0);
+  CHECK_FALSE(inspect(Ring<>{[&] {
                 auto watched = bytes.memory();
                 watched.doorbell = nullptr;
                 return watched;
@@ -178,7 +178,7 @@ TEST_CASE("any ring is a view of the same report") {
   bytes.read_to(24);
   const RingView view = ring;
   CHECK(view.read(view.ring) == 24);
-  CHECK(view.look(view.ring).committed == 40);
+  CHECK(view.inspect(view.ring).committed == 40);
   CHECK(RingView{}.ring == nullptr);
 }
 
@@ -188,12 +188,12 @@ TEST_CASE("a queue in motion is looked at again, and dwords that do not belong t
   REQUIRE(ring.submit(Nop{100}) == Errc::ok);
   Moving::rptr = bytes.rptr;
   Moving::looks = 3;  // it stops between the two looks of the second attempt
-  auto r = look(ring);
+  auto r = inspect(ring);
   CHECK(r.read == 12);
   CHECK_FALSE(r.moved);
   CHECK(r.head_dwords == StallReport::kHead);
   Moving::looks = 90;
-  r = look(ring);
+  r = inspect(ring);
   CHECK(r.moved);
   CHECK((r.head_dwords == 0 && r.before_dwords == 0));
   Moving::looks = 0;
@@ -218,7 +218,7 @@ TEST_CASE("a report of a ring in motion is whole or says that it is not") {
     });
   bool sound = true;
   for (int i = 0; i < 2000; ++i) {
-    const auto r = look(ring);
+    const auto r = inspect(ring);
     if (r.moved) {
       sound = sound && r.head_dwords == 0 && r.before_dwords == 0;
       continue;

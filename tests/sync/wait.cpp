@@ -88,7 +88,7 @@ TEST_CASE("with a ring the report is of that ring, and knows where it stood when
   int ring = 0;
   Until u{Signal{.word = &word}, Compare::eq, 1, {}};
   u.ring.ring = &ring;
-  u.ring.look = one_report;
+  u.ring.inspect = one_report;
   u.ring.read = one_read;
   reads = 41;
   const auto v = wait(u, test::past());

@@ -60,7 +60,7 @@ class EngineQueues {
   Result<Lane*, Diagnostic> on(GpuId g, const Result<EngineId>& e) {
     if (e) return on(g, *e);
     return Diagnostic{.where = "EngineQueues",
-                      .message = "there is no such GPU, or it has no engine for that",
+                      .message = "there is no such GPU, or it has no suitable engine",
                       .hint = "topology() lists GPUs and engines"};
   }
 

@@ -13,8 +13,8 @@
 // Each engine that has a queue has one thread, which serves the engine's queues in turn. In adversarial mode a pending
 // poll may keep the engine from its other queues. After its last packet an engine spins for some microseconds, then
 // parks. RingMemory::wake wakes it. A program that stores the doorbell itself and does not call `wake` (a raw protocol)
-// is served too: a patrol checks all doorbells, at least every `patrol`, and an engine for which it finds work checks
-// its own more often for a while. An engine sees a polled word at once if an engine or Signal::set stored it, and
+// is served too: one thread checks all doorbells, at least every `scan_interval`, and an engine for which it finds work
+// checks its own more often for a while. An engine sees a polled word at once if an engine or Signal::set stored it, and
 // within a millisecond if a program stored it by its address.
 //
 // Memory is real: GPU memory and host memory are pages of this process, and a VA is the host's address unless `va_base`
@@ -53,7 +53,7 @@ struct SoftOptions {
   std::uint64_t seed = 0;    ///< for rocr and adversarial: makes choices repeatable, but not the timing of threads
   GpuVa va_base{};           ///< VAs count up from here and differ from host addresses; 0: they are the same
   trace::Recorder* trace{};  ///< not owned; must outlive the device and its queues. Null: no trace
-  std::chrono::milliseconds patrol{50};  ///< the longest time until a doorbell without `wake` is seen; 0: never seen
+  std::chrono::milliseconds scan_interval{50};  ///< the longest time until a doorbell without `wake` is seen; 0: never
 };
 
 /// What one engine has done since the device was opened, including queues that no longer exist.

@@ -1,12 +1,12 @@
 #pragma once
-// Who decides what the ordering model leaves open: a seed, or a search through everything.
+// Makes the decisions that the ordering model leaves open: from a seed, or in a search through all of them.
 //
 //   Seeded random{42};                       // the software device: one run, repeatable
 //   Enumerator all;                          // litmus tests, explorers: every run
 //   do { outcome(run(all)); } while (all.next());
 //
-// A Pipeline asks `choose(what, n)` wherever it may do one of n things and takes the answer for what happens. Two runs with
-// the same answers are the same run. Not shared between threads. No errors.
+// A Pipeline calls `choose(what, n)` wherever it may do one of n things, and does what the answer says. Two runs with the
+// same answers are the same run. A Chooser is not shared between threads. No errors.
 #include <cstdint>
 #include <vector>
 
@@ -15,16 +15,16 @@ inline namespace v0 {
 
 /// What a choice is about, so that a chooser can prefer, count or fix some of them.
 enum class Choice : std::uint8_t {
-  front,         ///< 1: the next packet, 0: something that is in flight
+  front,         ///< 1: start the next packet, 0: land an effect in flight
   action,        ///< which of the effects in flight lands next
-  prefetch,      ///< 1: fetch what the doorbell has published, now
-  write_rptr,    ///< 1: tell the host how far the engine has read
-  rptr_at_poll,  ///< 1: rptr stands behind the poll that waits, 0: before it
-  poll_holds,    ///< 1: this waiting poll keeps the engine from its other queues
-  full_ring,     ///< 1: a ring that is full to the last byte is taken for empty
+  prefetch,      ///< 1: fetch the published packets now
+  write_rptr,    ///< 1: publish to the host how far the engine has read
+  rptr_at_poll,  ///< 1: rptr is after the waiting poll, 0: before it
+  poll_holds,    ///< 1: this waiting poll keeps its engine from serving other queues
+  full_ring,     ///< 1: a ring that is full to the last byte is mistaken for an empty one
   at_fault,      ///< 1: one more effect lands before the fault stops the queue
-  poll_expired,  ///< 1: the queue goes on behind a poll that has expired
-  schedule,      ///< which queue, or host thread, makes the next step: asked by schedulers, not by a Pipeline
+  poll_expired,  ///< 1: the queue continues after an expired poll
+  schedule,      ///< which queue or host thread makes the next step: for schedulers, a Pipeline does not use it
 };
 
 class Chooser {
@@ -47,11 +47,11 @@ class Seeded final : public Chooser {
   std::uint64_t state_;
 };
 
-/// Every sequence of answers, one a run, depth first. Runs must be finite and depend on the answers alone.
+/// Every sequence of answers, one per run, depth first. Runs must be finite and depend only on the answers.
 class Enumerator final : public Chooser {
  public:
   std::uint32_t choose(Choice, std::uint32_t n) noexcept override;
-  /// Ends a run. True: another one follows, with other answers.
+  /// Ends a run. True: another run follows, with other answers.
   [[nodiscard]] bool next() noexcept;
   std::uint64_t runs() const noexcept { return runs_; }
 

@@ -1,25 +1,25 @@
 #pragma once
-// What GPUs see at their addresses: mappings, made by the control side, looked up by engines without a lock.
+// The memory that GPUs see at their addresses: the control side makes mappings, and engines look them up without a lock.
 //
 //   AddressSpace space;
 //   space.map({.va = GpuVa{0x7f0000000000}, .bytes = 1 << 20, .host = memory, .owner = 3, .gpus = 0xff});
 //
-//   AddressSpace::Reader reader{space, GpuId{0}};     // one an engine thread, or one a pipeline
+//   AddressSpace::Reader reader{space, GpuId{0}};     // one per engine thread, or one per pipeline
 //   {
-//     AddressSpace::Reader::Section section{reader};  // a few ns: once a batch of packets, not once an access
-//     std::byte* p = reader.at(va, 64, Access::write);  // null: not mapped, for this GPU, in one piece
+//     AddressSpace::Reader::Section section{reader};  // a few ns: once per batch of packets, not per access
+//     std::byte* p = reader.at(va, 64, Access::write);  // null: not mapped for this GPU in one piece
 //   }
-//   space.unmap(va, Deadline::in(1s));                // back when no engine can still touch `memory`
+//   space.unmap(va, Deadline::in(1s));                // returns once no engine can touch `memory`
 //
 //   va      0x7f0000000000       0x7f0000100000                     a region may cross from one mapping into the next;
 //           |  host A, owner 3   |  host B, owner host   |   hole   an access to the hole is a fault, never a store
 //
-// A VA may equal the host's address and need not. Mappings do not overlap; va, bytes and host are multiples of 8, so that an
-// aligned word lies in one mapping and is as aligned for the host as for the engine.
+// A VA may equal the host's address, but need not. Mappings do not overlap. va, bytes and host are multiples of 8, so that
+// an aligned word lies in one mapping and is also aligned for the host.
 //
-// Threads: map, unmap and drain lock and allocate: control side, any thread. A Reader belongs to one thread; its lookups
-// neither lock nor allocate. Between the ends of a Section the mappings that it saw stay as they were: an unmapped one may
-// still be seen, and `unmap` waits for it; a new one is seen by the next Section or after `refresh`.
+// Threads: map, unmap and drain lock and allocate; any thread of the control side may call them. A Reader belongs to one
+// thread; its lookups neither lock nor allocate. A Section sees the mappings as they were when it began. It may still use a
+// mapping that is being unmapped, and `unmap` waits for it. The next Section, or the same after `refresh`, sees a new mapping.
 // Errors: Errc::bad_argument, unmapped, timed_out.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
@@ -37,14 +37,14 @@
 namespace sdma {
 inline namespace v0 {
 
-/// One piece of memory under its GPU address.
+/// One piece of memory and its GPU address.
 struct Mapping {
   static constexpr std::uint32_t kHost = ~0u;  ///< owner: the host's memory
   GpuVa va{};
   std::uint64_t bytes{};
-  std::byte* host{};            ///< where the bytes are; the caller keeps them until unmap has returned
+  std::byte* host{};            ///< where the bytes are; the caller keeps them until unmap returns
   std::uint32_t owner = kHost;  ///< the GPU in whose memory they lie, or kHost
-  std::uint64_t gpus = ~0ull;   ///< bit g: GPU g may touch it
+  std::uint64_t gpus = ~0ull;   ///< bit g: GPU g may access it
   Access access = Access::read_write;
 };
 
@@ -57,22 +57,22 @@ class AddressSpace {
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
 
-  /// bad_argument: empty, not in multiples of 8, no host memory, beyond the end of the addresses, or over another mapping.
+  /// bad_argument: empty, not in multiples of 8, without host memory, past the last address, or overlapping another mapping.
   Errc map(const Mapping&);
-  /// Takes away the mapping that begins at `va` (unmapped: none does) and waits for every engine that may still use it.
-  /// timed_out: it is gone for all who begin now, and somebody may still be inside: keep the memory and `drain` again.
+  /// Removes the mapping that begins at `va` (unmapped: none does) and waits for every engine that may still use it.
+  /// timed_out: new Sections do not see it, but an engine may still be using it: keep the memory, and call `drain` again.
   Errc unmap(GpuVa va, Deadline);
-  /// Lets another set of GPUs touch the mapping that begins at `va`; waits as unmap does.
+  /// Lets another set of GPUs access the mapping that begins at `va`; waits as unmap does.
   Errc share(GpuVa va, std::uint64_t gpus, Deadline);
-  /// Waits until no engine uses anything that was unmapped before.
+  /// Waits until no engine uses a mapping that was removed before.
   Errc drain(Deadline);
 
-  /// The mapping that holds `va`. A copy: for the control side, for reports, for tests.
+  /// A copy of the mapping that holds `va`: for the control side, reports and tests.
   Result<Mapping> find(GpuVa va) const;
   std::vector<Mapping> mappings() const;
 
  private:
-  /// Never changed once it can be seen. `serial` counts up, so that a cache knows the one it was filled from.
+  /// Never changed once engines can see it. `serial` counts up, so that a cache knows which snapshot filled it.
   struct Snapshot {
     std::uint64_t serial{};
     std::vector<Mapping> sorted{};
@@ -83,12 +83,12 @@ class AddressSpace {
 
   mutable std::mutex mutex_;
   std::atomic<const Snapshot*> current_;
-  std::atomic<std::uint64_t> serial_;                   ///< of current_, stored after it
-  std::vector<std::unique_ptr<const Snapshot>> alive_;  ///< the current one last, before it those that may be in use
+  std::atomic<std::uint64_t> serial_;                   ///< of current_; stored after it
+  std::vector<std::unique_ptr<const Snapshot>> alive_;  ///< the current one last, after those that may still be in use
   std::vector<Reader*> readers_;
 };
 
-/// An engine's way in. See Section: no lookup outside of one.
+/// How an engine looks up memory, only inside a Section.
 class AddressSpace::Reader {
  public:
   Reader(AddressSpace&, GpuId);
@@ -107,7 +107,7 @@ class AddressSpace::Reader {
     Reader& r_;
   };
 
-  /// Leaves and enters again: what was mapped meanwhile is seen from here on, and nothing found before may be used.
+  /// Ends the Section and begins another: sees mappings made meanwhile; pointers found before must not be used any more.
   void refresh() noexcept {
     leave();
     enter();
@@ -140,10 +140,11 @@ class AddressSpace::Reader {
 
   AddressSpace& space_;
   GpuId gpu_;
-  alignas(64) std::atomic<std::uint64_t> inside_{0};  ///< serial of a snapshot no newer than what is used; 0: none is
+  alignas(64) std::atomic<std::uint64_t> inside_{
+      0};  ///< serial of a snapshot that is not newer than the one in use; 0: none is in use
   const Snapshot* seen_{};
   std::uint64_t serial_{};         ///< of the snapshot that `hits_` comes from
-  std::array<Mapping, 4> hits_{};  ///< the last mappings found, this GPU's only
+  std::array<Mapping, 4> hits_{};  ///< the last mappings found, of this GPU only
   std::uint32_t oldest_{};
 };
 

@@ -70,7 +70,7 @@ struct Pending {
   std::size_t ring_offset(std::size_t index) const noexcept { return (read / 4 + index) % ring_dwords * 4; }
 };
 /// What the engine has not read yet. A Diagnostic if the positions are impossible for this ring: one is not a multiple
-/// of 4, or `read` is ahead of wptr, or a whole ring or more behind it.
+/// of 4, or `read` is ahead of wptr, or lags it by a whole ring or more.
 Result<Pending, Diagnostic> pending(const RingDump&, std::string_view name = "ring");
 
 std::vector<std::byte> to_bytes(const RingDump&);

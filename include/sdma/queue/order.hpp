@@ -14,9 +14,9 @@
 //   write_combining   stores leave the core in any order until an sfence, which a C++ release does not emit. One sfence
 //                     before wptr; another before the doorbell, because wptr may lie in such memory too. An sfence
 //                     drains only the buffers of its own core, so the producer that wrote the dwords executes it before
-//                     it tells another producer.
+//                     it notifies another producer.
 //   vram              a ring in VRAM that the CPU writes through the PCIe BAR. Even after the sfence the bytes may still
-//                     be in flight when the engine fetches; reading one back pushes them out. Refused unless asked for.
+//                     be in flight when the engine fetches; reading one back pushes them out. Refused by default.
 //
 // wptr in memory is always stored, and always before the doorbell: when a queue is mapped again (creation or
 // destruction of any queue of the GPU, eviction, reset), the doorbell value is lost and the engine starts from wptr.
@@ -49,9 +49,9 @@ struct Native {
   static constexpr auto kSeenRead = std::memory_order_acquire;  ///< 7, when another producer has loaded rptr
   static constexpr auto kTellRead = std::memory_order_release;  ///< the other producer's side of kSeenRead
   static constexpr auto kDone = std::memory_order_release;      ///< dwords before "this slot is complete"
-  static constexpr auto kFront = std::memory_order_acquire;     ///< whoever rings for a slot has seen its dwords
+  static constexpr auto kFront = std::memory_order_acquire;  ///< the producer that rings for a slot has seen its dwords
   static constexpr auto kTakeBell =
-      std::memory_order_acq_rel;  ///< a producer that finds the bell taken has told its holder about the slot
+      std::memory_order_acq_rel;  ///< a producer that finds the bell taken has published the slot to its holder
   static constexpr auto kGiveBell = std::memory_order_acq_rel;  ///< the releasing holder sees all who found it taken
   static constexpr auto kCommit =
       std::memory_order_release;  ///< a ticket is free once its slot's doorbell has been rung

@@ -32,7 +32,7 @@
 // would wait for a slot that cannot proceed.
 //
 // Errors: Errc::no_space and Errc::too_large from reserve and submit; Errc::bad_packet from submit; Errc::bad_ring for
-// memory that `refusal` refuses.
+// memory that `validate` rejects.
 #include "sdma/core/result.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/encode.hpp"
@@ -46,10 +46,10 @@
 namespace sdma {
 inline namespace v0 {
 
-/// The memory that makes up a queue, as hardware sees it. Whoever created it (KFD, ROCr, a software device, a test)
-/// keeps it alive.
+/// The memory that makes up a queue, as hardware sees it. The creator (KFD, ROCr, a software device, a test) keeps it
+/// alive.
 struct RingMemory {
-  std::span<std::uint32_t> dwords{};             ///< 256-byte aligned; a power of two, 256 dwords at least
+  std::span<std::uint32_t> dwords{};             ///< 256-byte aligned; a power of two, at least 256 dwords
   std::uint64_t* rptr{};                         ///< in bytes; written by the engine, which owns 16 bytes from here
   std::uint64_t* wptr{};                         ///< in bytes
   std::uint64_t* doorbell{};                     ///< null if the engine watches wptr
@@ -62,7 +62,7 @@ struct RingMemory {
 inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds smaller rings up to this
 
 /// Why this memory cannot be a ring: one sentence, or empty if it can be. Reads rptr and wptr.
-[[nodiscard]] inline std::string_view refusal(const RingMemory& m) noexcept {
+[[nodiscard]] inline std::string_view validate(const RingMemory& m) noexcept {
   const auto n = m.dwords.size();
   const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
   if (n < kMinRingDwords) return "the ring is smaller than 1 KiB";
@@ -80,7 +80,7 @@ inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds small
   const auto r = order::Native::load(m.rptr, std::memory_order_relaxed);
   if (w % 4 != 0) return "wptr is not a multiple of 4";
   if (w >> 57 != 0) return "wptr is 2^57 or more, which no ring can have reached";
-  if (w - r >= n * 4) return w < r ? "rptr is ahead of wptr" : "rptr is a whole ring or more behind wptr";
+  if (w - r >= n * 4) return w < r ? "rptr is ahead of wptr" : "rptr lags wptr by a whole ring or more";
   return {};
 }
 
@@ -110,8 +110,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   static constexpr std::uint32_t kOpenSlots = 64;  ///< at once, with many producers
 
   /// Continues at the current wptr, so the ring must be fresh, or its previous producer must have stopped. If
-  /// refusal(m) refuses the memory, every reserve returns bad_ring.
-  explicit Ring(const RingMemory& m) noexcept : m_(m), bytes_(refusal(m).empty() ? m.dwords.size_bytes() : 0) {
+  /// validate(m) refuses the memory, every reserve returns bad_ring.
+  explicit Ring(const RingMemory& m) noexcept : m_(m), bytes_(validate(m).empty() ? m.dwords.size_bytes() : 0) {
     if (bytes_ == 0) return;
     const auto at = Order::load(m.wptr, std::memory_order_relaxed);
     init(reserved_, pack(at, 0));

@@ -4,10 +4,10 @@
 //   auto r = wait(done, Compare::ge, 5, Deadline::in(200ms), ring);
 //   if (!r) log(describe(r.error(), [&](GpuVa a, std::span<std::byte> out) { return device.peek(a, out); }));
 //
-//   queue stands at position 0x1c0 of 0x240; probably waiting in poll_mem addr=0x7f0000001000 func=ge reference=5 (there: 3)
-//     waited for: signal 0x7f0000002000 ge 5 (there: 4)
+//   queue is at position 0x1c0 of 0x240; probably waiting in poll_mem addr=0x7f0000001000 func=ge reference=5 (value: 3)
+//     waited for: signal 0x7f0000002000 ge 5 (value: 4)
 //     before:     0x1a4 copy_linear bytes=4K src=0x7f1122334000 dst=0x7f5566778000
-//     at:         0x1c0 poll_mem addr=0x7f0000001000 func=ge reference=5 (there: 3)
+//     at:         0x1c0 poll_mem addr=0x7f0000001000 func=ge reference=5 (value: 3)
 //
 // Why "probably": rptr lags, and nothing documents whether hardware leaves it before or after the poll that waits. So
 // both the packet before rptr and the one at rptr are candidates, and each is tested against the current contents of
@@ -18,7 +18,7 @@
 //
 // Other first sentences: everything was consumed but the completion did not arrive; nothing was published; the engine
 // has never read the ring (a lost doorbell?); the engine was still moving (slow, not stuck); the positions contradict
-// each other; rptr stands at something that is not a packet. docs/sync.md lists each, with what to do.
+// each other; rptr is at a dword that does not begin a packet. docs/sync.md lists each, with what to do.
 //
 // `peek` reads memory as engines see it, and returns an error if nothing is mapped at the address; it must not fault.
 // Without it, values are not shown and no candidate can be ruled out. Allocates, and throws only what the allocator and

@@ -42,34 +42,34 @@ template <class S> GpuVa value_va(const S& s) noexcept { return GpuVa{reinterpre
 /// counts down and stays at 0.
 template <class S> Errc depend(Writer& w, const S& s) noexcept { return acquire_zero(w, value_va(s)); }
 
-/// Stores the node's clock to the 64-bit `word`, 32-byte aligned, once all earlier copies are done (Q10).
+/// Stores the node's clock to the 64-bit `word`, 32-byte aligned, once all earlier copies are complete (Q10).
 inline Errc stamp(Writer& w, GpuVa word) noexcept { return w.put(Timestamp{.addr = word}); }
 
-struct How {
+struct CompleteOptions {
   /// Does the link from this engine to the signal complete 64-bit atomics? If not, two FENCEs store the current `value`
   /// minus one, which is correct only if no other queue and no host changes the value before they land.
   bool atomics = true;
   GpuVa end_stamp{};  ///< 0: none
 };
 
-/// Decrements `value` once all earlier packets are done (Q3). Then, if a host thread may be asleep on the signal, fills
+/// Decrements `value` once all earlier packets are complete (Q3). Then, if a host thread may be asleep on the signal, fills
 /// its mailbox and interrupts the host (Q4, Q11).
-template <class S> Errc complete(Writer& w, const S& s, const How& how = {}) noexcept {
+template <class S> Errc complete(Writer& w, const S& s, const CompleteOptions& options = {}) noexcept {
   const auto woken = [&](const auto&... packets) noexcept {
     if (s.event_mailbox_ptr == 0) return put_all(w, packets...);
     return put_all(w, packets..., Fence{.addr = GpuVa{s.event_mailbox_ptr}, .value = s.event_id}, Trap{s.event_id});
   };
   const auto stamped = [&](const auto&... packets) noexcept {
-    if (how.end_stamp.value == 0) return woken(packets...);
-    return woken(Timestamp{.addr = how.end_stamp}, packets...);
+    if (options.end_stamp.value == 0) return woken(packets...);
+    return woken(Timestamp{.addr = options.end_stamp}, packets...);
   };
   const auto va = value_va(s);
-  if (how.atomics) return stamped(Atomic{.addr = va, .op = AtomicOp::add_rtn_64, .value = ~std::uint64_t{0}});
+  if (options.atomics) return stamped(Atomic{.addr = va, .op = AtomicOp::add_rtn_64, .value = ~std::uint64_t{0}});
   const auto less = static_cast<std::uint64_t>(s.value) - 1;
   return stamped(Fence{.addr = va + 4, .value = high_half(less)}, Fence{.addr = va, .value = low_half(less)});
 }
 
-/// Copies the stamps into the signal, for whoever asks the signal for its times. The host calls it after it has seen
+/// Copies the stamps into the signal, for callers that read its times. The host calls it after it has seen
 /// the completion and before the signal is used again.
 template <class S> void record(S& s, const std::uint64_t& start, const std::uint64_t& end) noexcept {
   s.start_ts = start;

@@ -1,18 +1,18 @@
 #pragma once
-// How a queue announces that it is done, and how it waits for another queue: each idiom is one call on a Writer.
+// How a queue signals completion, and how it waits for another queue: each idiom is one call on a Writer.
 //
 //   Writer w{slot->dwords};
 //   acquire(w, go.low(), epoch);                     // wait: nothing below starts before *go >= epoch
 //   w.copy({.src = a, .dst = b, .bytes = n});
-//   complete_with_atomic(w, left.va);                // release: *left -= 1 once the copy has been performed
+//   complete_with_atomic(w, left.va);                // release: *left -= 1 once the copy is complete
 //   interrupt(w, {.slot = mailbox, .event = id});    // and wake the host
 //
-//   release (what is earlier is done)     complete_with_atomic   complete_with_fence   complete_with_two_fences
-//   acquire (what is later waits)         acquire   acquire_equal   acquire_zero
+//   release (earlier packets complete)    complete_with_atomic   complete_with_fence   complete_with_two_fences
+//   acquire (later packets wait)          acquire   acquire_equal   acquire_zero
 //   both, within one queue                full_barrier
 //   wake the host                         interrupt, after a release
 //
-// A release holds back nothing later, and an acquire waits for nothing earlier (docs/sync.md): `copy A to B; complete;
+// A release does not hold back later packets, and an acquire does not wait for earlier ones (docs/sync.md): `copy A to B; complete;
 // copy C to A` is a race, and a full_barrier between the two copies removes it. A completion announces only its own
 // queue's packets. Ids such as Q3 and X6 are rules of docs/ordering.md.
 //
@@ -91,7 +91,7 @@ constexpr Errc acquire(Writer& w, GpuVa word, std::uint32_t epoch) noexcept {
 constexpr Errc acquire_equal(Writer& w, GpuVa word, std::uint32_t value) noexcept {
   return w.put(PollMem{.addr = word, .func = Compare::eq, .reference = value});
 }
-/// Holds back everything later until the 64-bit `word` is zero: polls its high half, then its low half (Q6, Q8). The
+/// Holds back all later packets until the 64-bit `word` is zero: polls its high half, then its low half (Q6, Q8). The
 /// two halves are read separately, which is sound only if the word falls to zero and stays there (a count of what is
 /// left, a ROCr signal). `word`: 8-byte aligned.
 constexpr Errc acquire_zero(Writer& w, GpuVa word) noexcept {
@@ -99,8 +99,8 @@ constexpr Errc acquire_zero(Writer& w, GpuVa word) noexcept {
   return put_all(w, PollMem{.addr = word + 4}, PollMem{.addr = word});
 }
 
-/// Nothing later in this queue starts before everything earlier has been performed: FENCE(word, fresh), then POLL(word
-/// == fresh) (Q3, Q6, Q7). Each time, `fresh` must differ from what the word holds: otherwise the stale value satisfies
+/// No later packet of this queue starts before all earlier ones are complete: FENCE(word, fresh), then POLL(word
+/// == fresh) (Q3, Q6, Q7). Each time, `fresh` must differ from the word's current value: otherwise the stale value satisfies
 /// the poll before the fence has landed. No other queue may change the word. `word`: 4-byte aligned.
 constexpr Errc full_barrier(Writer& w, GpuVa word, std::uint32_t fresh) noexcept {
   return put_all(w, Fence{.addr = word, .value = fresh},

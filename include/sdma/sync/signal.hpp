@@ -10,13 +10,13 @@
 //            va                va + 4
 //     word = [ low dword       | high dword ]      a poll compares one of the two, a fence stores one of the two
 //
-// A Signal does not own its word. Whoever allocated the word keeps it until every queue that polls or changes it has
+// A Signal does not own its word. The allocator of the word keeps it until every queue that polls or changes it has
 // been destroyed, or has executed the last packet that does. A signal shared by several queues must outlive all of
 // them.
 //
 // Ordering. `load` acquires: whatever was released before the value was stored is visible to what follows. For system
-// memory nothing more is needed, because engines snoop the CPU caches. `set` releases: whoever sees the value sees what
-// this thread wrote before. A C++ release does not order non-temporal stores or stores to write-combining memory, so
+// memory nothing more is needed, because engines snoop the CPU caches. `set` releases: a reader that sees the value also
+// sees what this thread wrote before. A C++ release does not order non-temporal stores or stores to write-combining memory, so
 // `set` issues an sfence unless the caller says that everything it releases was written through caches. Data in VRAM
 // that the CPU wrote through the PCIe BAR also needs an HdpFlush packet after the poll: no store to a signal replaces
 // it.

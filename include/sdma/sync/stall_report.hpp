@@ -9,7 +9,7 @@
 //   ... [ one packet ][ packets ...               ) ...
 //                     read                        committed        reserved
 //
-// rptr tells, with a delay, what the engine has consumed. Nothing documents whether hardware leaves it before or after
+// rptr shows, with a delay, what the engine has consumed. Nothing documents whether hardware leaves it before or after
 // the poll that waits, so a report keeps the packet before rptr as well as those from rptr on. Packet boundaries are
 // found by walking from the start of the ring, where a packet always begins, provided that this lap has not been
 // overwritten. Otherwise `before_known` is false, and `before` holds raw dwords.
@@ -45,7 +45,7 @@ struct StallReport {
   // The queue, in bytes as Ring::positions has them. All zero without a ring.
   std::uint64_t ring_bytes{};  ///< its size; 0: no ring was given, or its memory was refused
   std::uint64_t read{}, committed{}, reserved{};
-  std::uint64_t wptr{};        ///< its value in memory; if it is not `committed`, somebody else stores to it
+  std::uint64_t wptr{};        ///< its value in memory; if it is not `committed`, something else stores to it
   std::uint64_t read_first{};  ///< `read` when the wait began; equal to `read` if the engine has not moved
   bool has_doorbell{};         ///< false: the engine watches wptr
   bool moved{};                ///< positions changed while the dwords were copied
@@ -67,7 +67,7 @@ namespace detail {
 /// Loads a dword that others may be overwriting. The caller then loads the positions again and discards what may be
 /// torn, as the reader of a seqlock does; the acquire makes this second load of the positions the later one. The load
 /// is volatile and not atomic: the producers' stores are plain, and ThreadSanitizer reports an atomic load against them
-/// even in a function that it was told to leave alone.
+/// even in a function with that attribute.
 __attribute__((no_sanitize("thread"))) inline std::uint32_t shared_dword(const std::uint32_t& d) noexcept {
   const std::uint32_t value = static_cast<const volatile std::uint32_t&>(d);
 #if defined(__x86_64__)
@@ -120,7 +120,7 @@ inline void keep_dwords(StallReport& r, std::span<const std::uint32_t> ring) noe
 }  // namespace detail
 
 /// The current state of `ring`: positions and dwords. The fields about what was waited for stay empty.
-template <Producers K, class Order> StallReport look(const Ring<K, Order>& ring) noexcept {
+template <Producers K, class Order> StallReport inspect(const Ring<K, Order>& ring) noexcept {
   const auto& m = ring.memory();
   // A report is meant to show positions that contradict each other, but it cannot read memory that cannot be a ring.
   const auto size = m.dwords.size();
@@ -151,14 +151,14 @@ template <Producers K, class Order> StallReport look(const Ring<K, Order>& ring)
 /// Any ring, or none, with its type erased, so that a report can be taken of it. Refers to the ring.
 struct RingView {
   const void* ring{};
-  StallReport (*look)(const void*) noexcept = nullptr;
+  StallReport (*inspect)(const void*) noexcept = nullptr;
   std::uint64_t (*read)(const void*) noexcept = nullptr;
 
   RingView() = default;
   template <Producers K, class Order>
   RingView(const Ring<K, Order>& r) noexcept
       : ring(&r),
-        look([](const void* p) noexcept { return sdma::look(*static_cast<const Ring<K, Order>*>(p)); }),
+        inspect([](const void* p) noexcept { return sdma::inspect(*static_cast<const Ring<K, Order>*>(p)); }),
         read([](const void* p) noexcept { return static_cast<const Ring<K, Order>*>(p)->positions().read; }) {}
 };
 

@@ -13,7 +13,7 @@
 // Polls compare 32 bits, unsigned, and do not wrap: past 2^32 - 1, a poll for a small epoch would be satisfied at once,
 // and a poll for a large epoch never. So a timeline is finite: `next` returns Errc::epoch_overflow rather than an epoch
 // above kLastEpoch, and the word never passes it. A million rounds a second, of one completion each, last 71 minutes;
-// `remaining` tells how many are left. `restart` begins again at zero. Call it only when no queue can poll an old epoch
+// `remaining` returns how many are left. `restart` begins again at zero. Call it only when no queue can poll an old epoch
 // any more, that is, when the completion of every queue that waits on this timeline has been seen.
 //
 // With one completion per round, complete_with_fence(w, signal.low(), epoch) works as well as an atomic +1, provided
@@ -83,7 +83,7 @@ class Timeline {
   }
 
   /// Begins again at zero, and resets the word. bad_argument while the last epoch is not complete. The caller must know
-  /// that no queue still waits on this timeline: the word does not tell.
+  /// that no queue still waits on this timeline: the word does not show it.
   Errc restart() noexcept {
     if (!reached(last())) return Errc::bad_argument;
     signal_.set(0);

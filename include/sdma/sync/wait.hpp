@@ -9,7 +9,7 @@
 //
 // How it waits:
 //   1  loads the word at once: a wait whose condition already holds costs one load
-//   2  spins for kSpins rounds of kPauses pauses, a few microseconds: no system call for what is nearly done
+//   2  spins for kSpins rounds of kPauses pauses, a few microseconds: no system call for work that is nearly complete
 //   3  calls the signal's `sleep` hook, if it has one. Otherwise yields kYields times, so that on a machine with few
 //      cores the thread that will signal can run, then naps: kFirstNap, doubling up to kLongestNap
 // The deadline is checked between all of these steps, and no nap goes past it. Even if the deadline has already passed,
@@ -97,7 +97,7 @@ class Backoff {
 namespace detail {
 
 inline StallReport stalled(const Until& u, std::uint64_t seen, std::uint64_t read_first) noexcept {
-  auto r = u.ring.ring ? u.ring.look(u.ring.ring) : StallReport{};
+  auto r = u.ring.ring ? u.ring.inspect(u.ring.ring) : StallReport{};
   r.signal = u.signal.va;
   r.func = u.func;
   r.reference = u.reference;

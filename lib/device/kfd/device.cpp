@@ -22,7 +22,7 @@ std::vector<Diagnostic> KfdDevice::missing(const KfdOptions& o) {
 }
 
 KfdDevice::~KfdDevice() {
-  if (!node_->at_home()) return;  // it belongs to the parent
+  if (!node_->in_opening_process()) return;  // it belongs to the parent
   node_->stop();
   detail::KfdNode::drop(node_);
 }

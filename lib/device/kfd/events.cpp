@@ -68,7 +68,7 @@ Errc wait_for(int fd, std::span<kfd::EventData> events, std::uint32_t ms) noexce
 // --- Signals ----------------------------------------------------------------------------------------------------------
 
 Result<SignalMemory, Diagnostic> KfdNode::create_signal(const SignalRequest& r) {
-  if (!at_home()) return away("create_signal");
+  if (!in_opening_process()) return forked_error("create_signal");
   std::optional<std::uint64_t> id;
   SignalSlots::Slot slot;
   for (;;) {
@@ -79,7 +79,7 @@ Result<SignalMemory, Diagnostic> KfdNode::create_signal(const SignalRequest& r) 
         break;
       }
     }
-    const auto page = make({.where = r.where, .bytes = SignalSlots::kPageBytes, .purpose = Purpose::words});
+    const auto page = allocate_block({.where = r.where, .bytes = SignalSlots::kPageBytes, .purpose = Purpose::words});
     if (!page) return page.error();
     const auto b = *block(*page);
     const std::lock_guard lock(memory_);
@@ -101,14 +101,14 @@ void KfdNode::free_signal(std::uint64_t id) noexcept {
 // --- Events -----------------------------------------------------------------------------------------------------------
 
 Result<Event, Diagnostic> KfdNode::create_event() {
-  if (!at_home()) return away("create_event");
+  if (!in_opening_process()) return forked_error("create_event");
   thunk::EventDescriptor d{.type = thunk::kEventSignal, .node = gpus_.front().thunk_node};
   thunk::Event* e = nullptr;
   const std::lock_guard lock(memory_);
   if (const auto s = thunk_.create_event(&d, false, false, &e); s != thunk::kSuccess)
     return Diagnostic{.where = "create_event",
-                      .message = std::string("the driver made no event: ") + thunk::message(s),
-                      .hint = "a process has some 4000: give back those that nobody waits for"};
+                      .message = std::string("the driver could not create an event: ") + thunk::message(s),
+                      .hint = "a process can have about 4000: free unused ones"};
   events_.emplace(e->id, e);
   hold();
   return Event(Lease(give_back<&KfdNode::free_event>, this, e->id), GpuVa{e->mailbox}, e->id);
@@ -123,7 +123,7 @@ void KfdNode::free_event(std::uint64_t id) noexcept {
 }
 
 Errc KfdNode::wait_event(std::uint32_t id, Deadline d) noexcept {
-  if (!at_home()) return Errc::stopped;
+  if (!in_opening_process()) return Errc::stopped;
   kfd::EventData event;
   event.event_id = id;
   for (;;) {
@@ -142,7 +142,7 @@ std::optional<Diagnostic> KfdNode::watch_faults() {
     if (const auto s = thunk_.create_event(&d, false, false, event); s != thunk::kSuccess)
       return Diagnostic{.where = "hsaKmtCreateEvent",
                         .message = std::string("faults cannot be watched: ") + thunk::message(s),
-                        .hint = "HSAKMT_DEBUG_LEVEL=7 makes libhsakmt say more"};
+                        .hint = "HSAKMT_DEBUG_LEVEL=7 makes libhsakmt print more"};
   }
   return {};
 }
@@ -184,7 +184,7 @@ Errc KfdNode::look_for_faults(Deadline d) noexcept {
 }
 
 Result<Fault> KfdNode::wait_fault(Deadline d) noexcept {
-  if (!at_home()) return Errc::stopped;
+  if (!in_opening_process()) return Errc::stopped;
   std::unique_lock lock(faults_mutex_);
   for (bool looked = false;;) {
     if (!faults_.empty()) {
@@ -194,23 +194,23 @@ Result<Fault> KfdNode::wait_fault(Deadline d) noexcept {
     }
     if (looked && d.passed()) return Errc::timed_out;
     looked = true;
-    if (somebody_waits_) {
+    if (waiter_in_driver_) {
       // One thread waits in the driver for all threads, and wakes the others.
       fault_came_.wait_until(lock, std::min(d.at, Deadline::in(1h).at));
       continue;
     }
-    somebody_waits_ = true;
+    waiter_in_driver_ = true;
     lock.unlock();
     const auto e = look_for_faults(d);
     lock.lock();
-    somebody_waits_ = false;
+    waiter_in_driver_ = false;
     fault_came_.notify_all();  // one of the others takes over
     if (e == Errc::stopped) return e;
   }
 }
 
 std::optional<Fault> KfdNode::fault(GpuId g) noexcept {
-  if (!at_home()) return {};
+  if (!in_opening_process()) return {};
   (void)look_for_faults(Deadline{});
   if (!faulted_.load(std::memory_order_acquire)) return {};
   const std::lock_guard lock(faults_mutex_);

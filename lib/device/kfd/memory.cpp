@@ -23,8 +23,8 @@ std::uint32_t flags_of(const MemoryRequest& r) noexcept {
 
 }  // namespace
 
-Result<std::uint64_t, Diagnostic> KfdNode::make(const MemoryRequest& r) {
-  if (!at_home()) return away("allocate");
+Result<std::uint64_t, Diagnostic> KfdNode::allocate_block(const MemoryRequest& r) {
+  if (!in_opening_process()) return forked_error("allocate");
   if (auto d = refuse(r, node_.topology)) return *d;
   const auto node = r.where ? gpus_[r.where->value].thunk_node : cpu_node_;
   const auto bytes = round_up(r.bytes, kPage), all = r.alignment > kPage ? bytes + r.alignment : bytes;
@@ -40,9 +40,9 @@ Result<std::uint64_t, Diagnostic> KfdNode::make(const MemoryRequest& r) {
   if (status != thunk::kSuccess)
     return Diagnostic{.where = place_of(r),
                       .message = fmt::format("out of memory: {}", thunk::message(status)),
-                      .hint = r.where && r.host_access ? "free memory, ask for less, or do without host_access where "
-                                                         "the BAR is small"
-                                                       : "free memory, ask for less, or raise ulimit -l"};
+                      .hint = r.where && r.host_access ? "free memory, request less, or set host_access = false if the "
+                                                         "BAR is small"
+                                                       : "free memory, request less, or raise ulimit -l"};
   std::vector<std::uint32_t> nodes;
   for (std::size_t g = 0; g < gpus_.size(); ++g)
     if ((r.gpus >> g & 1) != 0) nodes.push_back(gpus_[g].thunk_node);
@@ -51,7 +51,7 @@ Result<std::uint64_t, Diagnostic> KfdNode::make(const MemoryRequest& r) {
   if (status != thunk::kSuccess) {
     (void)thunk_.free(base, all);
     return Diagnostic{.where = place_of(r),
-                      .message = fmt::format("it cannot be mapped for GPUs {:#x}: {}", r.gpus, thunk::message(status)),
+                      .message = fmt::format("cannot be mapped for GPUs {:#x}: {}", r.gpus, thunk::message(status)),
                       .hint = "GPUs that no link connects cannot reach each other's memory"};
   }
   const auto at = round_up(reinterpret_cast<std::uint64_t>(base), r.alignment);
@@ -75,7 +75,7 @@ std::optional<KfdNode::Block> KfdNode::block(std::uint64_t id) const {
   return by_va_.at(it->second).second;
 }
 
-void KfdNode::unmake(std::uint64_t id) noexcept {
+void KfdNode::free_block(std::uint64_t id) noexcept {
   const std::lock_guard lock(memory_);
   const auto it = va_of_.find(id);
   if (it == va_of_.end()) return;
@@ -87,17 +87,17 @@ void KfdNode::unmake(std::uint64_t id) noexcept {
 }
 
 Result<Memory, Diagnostic> KfdNode::allocate(const MemoryRequest& r) {
-  const auto id = make(r);
+  const auto id = allocate_block(r);
   if (!id) return id.error();
   const auto b = *block(*id);
   hold();
   const bool visible = !r.where || r.host_access;
-  return Memory(Lease(give_back<&KfdNode::unmake>, this, *id), b.va, r.bytes, visible ? b.host : nullptr);
+  return Memory(Lease(give_back<&KfdNode::free_block>, this, *id), b.va, r.bytes, visible ? b.host : nullptr);
 }
 
 Errc KfdNode::flush_host_writes(GpuId g) const noexcept {
   if (g.value >= gpus_.size()) return Errc::bad_argument;
-  if (!at_home()) return Errc::stopped;
+  if (!in_opening_process()) return Errc::stopped;
   order::Native::before_doorbell(Caching::write_combining);
   if (auto* flush = gpus_[g.value].hdp_flush) {
     // Flushes writes to memory and discards data that was read ahead. The load proves that the store has arrived.
@@ -109,7 +109,7 @@ Errc KfdNode::flush_host_writes(GpuId g) const noexcept {
 }
 
 Errc KfdNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
-  if (!at_home()) return Errc::stopped;
+  if (!in_opening_process()) return Errc::stopped;
   const std::lock_guard lock(memory_);  // nothing is freed meanwhile
   for (std::size_t done = 0; done < out.size();) {
     auto it = by_va_.upper_bound(va.value + done);

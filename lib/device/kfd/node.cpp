@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace detail {
 
 KfdNode::KfdNode(const KfdOptions& o, Probe&& p)
-    : node_(std::move(p.node)), thunk_(*p.thunk), cpu_node_(p.thunk_cpu), home_(getpid()) {
+    : node_(std::move(p.node)), thunk_(*p.thunk), cpu_node_(p.thunk_cpu), opener_pid_(getpid()) {
   for (std::size_t i = 0; i < node_.gpus.size(); ++i)
     gpus_.push_back({.thunk_node = p.thunk_nodes[i], .gpu_id = node_.gpus[i].gpu_id});
   fd_ = ::open(o.kfd.c_str(), O_RDWR | O_CLOEXEC);
@@ -22,7 +22,7 @@ KfdNode::KfdNode(const KfdOptions& o, Probe&& p)
 KfdNode::~KfdNode() {
   for (auto* e : {memory_event_, exception_event_})
     if (e) (void)thunk_.destroy_event(e);
-  for (const auto page : signal_pages_) unmake(page);
+  for (const auto page : signal_pages_) free_block(page);
   for (auto& g : gpus_)
     if (g.doorbells) ::munmap(g.doorbells, kfd::kDoorbellBytes);
   if (opened_) (void)thunk_.close();
@@ -33,12 +33,11 @@ void KfdNode::drop(KfdNode* n) noexcept {
   if (n->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete n;
 }
 
-bool KfdNode::at_home() const noexcept { return getpid() == home_; }
+bool KfdNode::in_opening_process() const noexcept { return getpid() == opener_pid_; }
 
-Diagnostic KfdNode::away(const char* where) const {
-  return {.where = where,
-          .message = "this device was opened by the parent process, to which its memory and queues belong",
-          .hint = "open a device of its own in the child"};
+Diagnostic KfdNode::forked_error(const char* where) const {
+  return {
+      .where = where, .message = "this device belongs to the parent process", .hint = "open a new device in the child"};
 }
 
 Result<KfdNode*, Diagnostic> KfdNode::open(const KfdOptions& o) {
@@ -46,8 +45,8 @@ Result<KfdNode*, Diagnostic> KfdNode::open(const KfdOptions& o) {
   if (!p.missing.empty()) return p.missing.front();
   if (p.node.gpus.size() > 64)
     return Diagnostic{.where = o.topology,
-                      .message = fmt::format("a node of {} GPUs", p.node.gpus.size()),
-                      .hint = "64 at most: a mapping's mask has a bit for each"};
+                      .message = fmt::format("a node cannot have {} GPUs", p.node.gpus.size()),
+                      .hint = "1 to 64"};
   auto* n = new KfdNode(o, std::move(p));
   if (auto d = n->begin(o)) {
     drop(n);
@@ -61,8 +60,8 @@ std::optional<Diagnostic> KfdNode::begin(const KfdOptions& o) {
     return Diagnostic{.where = where,
                       .message = thunk::message(s),
                       .hint =
-                          "another library of this process may have the driver open in a way that does not fit; "
-                          "HSAKMT_DEBUG_LEVEL=7 makes libhsakmt say more"};
+                          "another library of this process may have opened the driver in an incompatible way; "
+                          "HSAKMT_DEBUG_LEVEL=7 makes libhsakmt print more"};
   };
   if (fd_ < 0) return cannot_open(o.kfd, errno);
   if (const auto s = thunk_.open(); s != thunk::kSuccess && s != thunk::kAlreadyOpened)
@@ -88,7 +87,7 @@ std::optional<Diagnostic> KfdNode::look_at_gpus(const KfdOptions& o) {
       return Diagnostic{
           .where = fmt::format("gpu{}", i),
           .message = fmt::format("libhsakmt's node {} is not the kernel's node {}", g.thunk_node, kernel.kfd_node),
-          .hint = "topology and libhsakmt do not fit: is ROCR_VISIBLE_DEVICES or a cgroup in the way?"};
+          .hint = "the topology and libhsakmt disagree: check ROCR_VISIBLE_DEVICES and cgroups"};
     std::vector<thunk::MemoryProperties> banks(p.known.memory_banks + 1);
     if (thunk_.memory(g.thunk_node, p.known.memory_banks, banks.data()) == thunk::kSuccess)
       for (const auto& b : banks)
@@ -103,7 +102,7 @@ std::optional<Diagnostic> KfdNode::look_at_gpus(const KfdOptions& o) {
     ::close(render);
     if (error != 0)
       return Diagnostic{.where = path,
-                        .message = fmt::format("it does not say which GPU it is: {}", std::strerror(error)),
+                        .message = fmt::format("it cannot be identified: {}", std::strerror(error)),
                         .hint = "is it a render node of amdgpu?"};
     g.clock_hz = who.clock_hz != 0 ? who.clock_hz : 100'000'000;
     identities_.push_back({.kernel = kernel,
@@ -135,7 +134,7 @@ void KfdNode::stop() noexcept {
 
 Result<Clock> KfdNode::clock(GpuId g) const noexcept {
   if (g.value >= gpus_.size()) return Errc::bad_argument;
-  if (!at_home()) return Errc::stopped;
+  if (!in_opening_process()) return Errc::stopped;
   const auto& gpu = gpus_[g.value];
   // Reads the GPU's clock between two reads of the host's, several times, and takes the narrowest interval.
   constexpr int kLooks = 5;

@@ -52,7 +52,7 @@ class KfdNode {
   const std::vector<KfdGpu>& gpus() const noexcept { return identities_; }
   thunk::Version version() const noexcept { return version_; }
   /// False in the child of a fork: to the driver, everything belongs to the parent.
-  bool at_home() const noexcept;
+  bool in_opening_process() const noexcept;
 
  private:
   struct Block {
@@ -84,11 +84,11 @@ class KfdNode {
   std::optional<Diagnostic> begin(const KfdOptions&);
   std::optional<Diagnostic> look_at_gpus(const KfdOptions&);
   std::optional<Diagnostic> watch_faults();
-  Diagnostic away(const char* where) const;
+  Diagnostic forked_error(const char* where) const;
 
-  Result<std::uint64_t, Diagnostic> make(const MemoryRequest&);
+  Result<std::uint64_t, Diagnostic> allocate_block(const MemoryRequest&);
   std::optional<Block> block(std::uint64_t id) const;
-  void unmake(std::uint64_t id) noexcept;
+  void free_block(std::uint64_t id) noexcept;
   void free_signal(std::uint64_t id) noexcept;
   void free_event(std::uint64_t id) noexcept;
 
@@ -98,7 +98,7 @@ class KfdNode {
   void destroy(const QueueState&) noexcept;
   void destroy_queue(std::uint64_t id) noexcept;
 
-  /// Asks the driver for faults and stores them. Errc::ok if there was one.
+  /// Reads the driver's new faults and stores them. Errc::ok if there was one.
   Errc look_for_faults(Deadline) noexcept;
   void keep(const Fault&) noexcept;
   std::optional<GpuId> gpu_of(std::uint32_t gpu_id) const noexcept;
@@ -106,7 +106,7 @@ class KfdNode {
   /// The function with which a handle gives back its lease.
   template <void (KfdNode::*F)(std::uint64_t) noexcept> static void give_back(void* node, std::uint64_t id) noexcept {
     auto* n = static_cast<KfdNode*>(node);
-    if (!n->at_home()) return;  // the parent frees it
+    if (!n->in_opening_process()) return;  // the parent frees it
     (n->*F)(id);
     drop(n);
   }
@@ -114,7 +114,7 @@ class KfdNode {
   const SysfsNode node_;
   const thunk::Thunk& thunk_;
   const std::uint32_t cpu_node_;
-  const int home_;  ///< the process that opened the device
+  const int opener_pid_;  ///< the process that opened the device
   int fd_ = -1;
   bool opened_ = false;
   thunk::Version version_{};
@@ -137,7 +137,7 @@ class KfdNode {
   std::mutex faults_mutex_;
   std::condition_variable fault_came_;
   std::deque<Fault> faults_;
-  bool somebody_waits_ = false;  ///< a thread waits in the driver for a fault
+  bool waiter_in_driver_ = false;  ///< a thread waits in the driver for a fault
   std::atomic<bool> faulted_{false};
   std::optional<Fault> first_fault_;
   thunk::Event* memory_event_ = nullptr;

@@ -87,10 +87,11 @@ void read_node(const KfdOptions& o, Probe& p) {
     return p.missing.push_back(
         {.where = o.topology,
          .message = others.empty() ? "this node has no GPU, or none that this user may see"
-                                   : fmt::format("there is no gfx94x: this node has {}", others),
-         .hint = "packets here are those of MI300X and MI300A; without one: SoftDevice, or sdma emulate -- PROGRAM"});
+                                   : fmt::format("no gfx94x GPU: this node has {}", others),
+         .hint = "this library drives MI300X and MI300A; without one: SoftDevice, or sdma emulate -- PROGRAM"});
   if (p.node.cpu_nodes.empty())
-    return p.missing.push_back({.where = o.topology, .message = "this node has no processor", .hint = "a broken tree"});
+    return p.missing.push_back(
+        {.where = o.topology, .message = "this node has no processor", .hint = "its topology is incomplete"});
   for (const auto& g : p.node.gpus) p.thunk_nodes.push_back(readable_before(*files, g.kfd_node));
   p.thunk_cpu = readable_before(*files, p.node.cpu_nodes.front());
 }
@@ -106,14 +107,14 @@ Diagnostic cannot_open(const std::string& path, int error) {
       return {.where = path,
               .message = "it is not there: the amdgpu driver is not loaded, or this container does not have it",
               .hint =
-                  "modprobe amdgpu; a container wants --device=/dev/kfd --device=/dev/dri; without a GPU: "
+                  "modprobe amdgpu; a container needs --device=/dev/kfd --device=/dev/dri; without a GPU: "
                   "SoftDevice, or sdma emulate -- PROGRAM"};
     case EACCES:
     case EPERM:
       return {.where = path,
-              .message = fmt::format("no rights on {}", render ? "the render node" : "the driver"),
+              .message = fmt::format("permission denied on {}", render ? "the render node" : "the driver"),
               .hint = fmt::format("it belongs to {}: usermod -aG GROUP USER as root, then log in again; a container "
-                                  "wants --group-add",
+                                  "needs --group-add",
                                   group_of(path))};
   }
   return {.where = path,
@@ -125,9 +126,9 @@ std::vector<Diagnostic> refuse_version(std::uint32_t major, std::uint32_t minor)
   if (major == kKfdMajor && minor >= kKfdMinor) return {};
   const bool old = major < kKfdMajor || (major == kKfdMajor && minor < kKfdMinor);
   return {{.where = "KFD",
-           .message = fmt::format("its interface is {}.{}, {}", major, minor,
-                                  old ? "too old to know a gfx942" : "newer than what is known here"),
-           .hint = fmt::format("{}.{} or a later {}.x is needed: a newer kernel, or ROCm's amdgpu-dkms", kKfdMajor,
+           .message = fmt::format("its interface version {}.{} is {}", major, minor,
+                                  old ? "too old for gfx942" : "newer than this library supports"),
+           .hint = fmt::format("use a kernel or ROCm's amdgpu-dkms with version {}.{} or a later {}.x", kKfdMajor,
                                kKfdMinor, kKfdMajor)}};
 }
 

@@ -35,8 +35,8 @@ std::optional<Diagnostic> KfdNode::by_library(const QueueRequest& r, QueueState&
   if (s == thunk::kNoMemory) return nothing_free(r, node_.topology);
   if (s != thunk::kSuccess)
     return Diagnostic{.where = place_of(r),
-                      .message = fmt::format("libhsakmt made no queue: {}", thunk::message(s)),
-                      .hint = "HSAKMT_DEBUG_LEVEL=7 makes it say more"};
+                      .message = fmt::format("libhsakmt could not create the queue: {}", thunk::message(s)),
+                      .hint = "HSAKMT_DEBUG_LEVEL=7 makes it print more"};
   q.handle = made.known.queue;
   q.memory.rptr = made.known.rptr;
   q.memory.wptr = made.known.wptr;
@@ -48,7 +48,8 @@ std::optional<Diagnostic> KfdNode::by_driver(const QueueRequest& r, QueueState& 
   constexpr std::uint32_t kPriorities[] = {0, 3, 5, 7, 9, 11, 15};  // for -3 to 3
   // The engine writes 16 bytes from rptr on, the upper 8 for the firmware's own use, so wptr is on another cache line.
   constexpr std::uint64_t kWptr = 64;
-  auto pointers = make({.bytes = kPage, .gpus = std::uint64_t{1} << r.gpu.value, .purpose = Purpose::packets});
+  auto pointers =
+      allocate_block({.bytes = kPage, .gpus = std::uint64_t{1} << r.gpu.value, .purpose = Purpose::packets});
   if (!pointers) return pointers.error();
   q.pointers = *pointers;
   const auto page = *block(*pointers);
@@ -67,7 +68,7 @@ std::optional<Diagnostic> KfdNode::by_driver(const QueueRequest& r, QueueState& 
   if (const int error = kfd::call(fd_, kfd::Nr::create_queue, a)) {
     if (error == ENOMEM) return nothing_free(r, node_.topology);
     return Diagnostic{.where = place_of(r),
-                      .message = fmt::format("the driver made no queue: {}", std::strerror(error)),
+                      .message = fmt::format("the driver could not create the queue: {}", std::strerror(error)),
                       .hint = "the kernel's log (dmesg) may say more"};
   }
   q.handle = a.queue_id;
@@ -90,33 +91,34 @@ std::optional<Diagnostic> KfdNode::by_driver(const QueueRequest& r, QueueState& 
 }
 
 void KfdNode::give_back_memory(const QueueState& q) noexcept {
-  unmake(q.ring);
-  if (q.pointers != 0) unmake(q.pointers);
+  free_block(q.ring);
+  if (q.pointers != 0) free_block(q.pointers);
 }
 
 Result<Queue, Diagnostic> KfdNode::create_queue(const QueueRequest& r) {
-  if (!at_home()) return away("create_queue");
+  if (!in_opening_process()) return forked_error("create_queue");
   if (auto d = refuse(r, node_.topology)) return *d;
   const auto where = place_of(r);
   if (r.watch_wptr)
     return Diagnostic{.where = where,
                       .message = "an engine of this device does not watch wptr",
-                      .hint = "leave out watch_wptr: every queue has a doorbell"};
+                      .hint = "do not set watch_wptr: every queue has a doorbell"};
   if (r.pick == EnginePick::exact && version_.minor < kfd::kByEngineMinor)
     return Diagnostic{.where = where,
                       .message = fmt::format("KFD {}.{} cannot place a queue on one engine: 1.{} can", version_.major,
                                              version_.minor, kfd::kByEngineMinor),
-                      .hint = "ask for EnginePick::any_host or any_xgmi, or take a newer kernel or amdgpu-dkms"};
+                      .hint = "use EnginePick::any_host or any_xgmi, or a newer kernel or amdgpu-dkms"};
   if (fault(r.gpu)) {
     const std::lock_guard lock(faults_mutex_);
     if (const auto& f = gpus_[r.gpu.value].fault)
       return Diagnostic{.where = where,
                         .message = "the driver has stopped this process's queues on the GPU: " + describe(*f),
-                        .hint = "nothing brings them back: end the process"};
+                        .hint = "they cannot be recovered: restart the process"};
   }
   const std::lock_guard lock(queues_mutex_);
   QueueState q{.gpu = r.gpu, .ring_bytes = r.ring_bytes};
-  auto ring = make({.bytes = r.ring_bytes, .gpus = std::uint64_t{1} << r.gpu.value, .purpose = Purpose::packets});
+  auto ring =
+      allocate_block({.bytes = r.ring_bytes, .gpus = std::uint64_t{1} << r.gpu.value, .purpose = Purpose::packets});
   if (!ring) return ring.error();
   q.ring = *ring;
   const auto at = *block(*ring);

@@ -15,7 +15,7 @@ const char* message(Status s) noexcept {
   switch (s) {
     case kSuccess: return "no error";
     case 1: return "the driver refused";
-    case 2: return "library and driver do not fit";
+    case 2: return "library and driver are incompatible";
     case 3: return "a parameter is invalid";
     case 4: return "a handle is invalid";
     case 5: return "there is no such node";
@@ -23,11 +23,11 @@ const char* message(Status s) noexcept {
     case 7: return "a buffer is too small";
     case 10: return "not implemented";
     case 11: return "not supported on this node";
-    case 12: return "not available at the moment";
+    case 12: return "not available right now";
     case 13: return "out of resources";
-    case 20: return "the driver is not opened";
+    case 20: return "the driver is not open";
     case 21: return "the driver does not answer";
-    case kAlreadyOpened: return "the driver is open already";
+    case kAlreadyOpened: return "the driver is already open";
     case 30: return "the wait failed";
     case 31: return "the wait timed out";
     case 37: return "an address is not aligned";
@@ -42,7 +42,7 @@ Result<const Thunk*, Diagnostic> load_thunk(const std::string& name) {
   if (const auto it = loaded->find(name); it != loaded->end()) return it->second.get();
 
   constexpr const char* kHint =
-      "install it (Debian: libhsakmt1; ROCm: hsakmt or rocr-runtime), or name it: KfdOptions::libhsakmt";
+      "install it (Debian: libhsakmt1; ROCm: hsakmt or rocr-runtime), or give its path in KfdOptions::libhsakmt";
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) {
     const char* why = dlerror();
@@ -74,7 +74,8 @@ Result<const Thunk*, Diagnostic> load_thunk(const std::string& name) {
   take(t->update_queue, "hsaKmtUpdateQueue");
   if (lacking) {
     dlclose(library);
-    return Diagnostic{.where = name, .message = fmt::format("it has no {}: is it libhsakmt?", lacking), .hint = kHint};
+    return Diagnostic{
+        .where = name, .message = fmt::format("it does not export {}: is it libhsakmt?", lacking), .hint = kHint};
   }
   return loaded->emplace(name, std::move(t)).first->second.get();
 }

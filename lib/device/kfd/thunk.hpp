@@ -4,7 +4,7 @@
 //   auto t = load_thunk("libhsakmt.so.1");      // a Diagnostic says what to install
 //   (*t)->open();                               // calls hsaKmtOpenKFD
 //
-// The ABI is stated here and not taken from <hsakmt.h>: so a build needs no header, and one binary works both with a
+// The ABI is stated here and not taken from <hsakmt.h>. A build therefore needs no header, and one binary works both with a
 // library that has hsaKmtCreateQueueExt and with an older one. Structures that grow from version to version get extra
 // room (Grown), and only their first members are read. tests/device/kfd_abi.cpp compares all of this with the headers.
 //
@@ -78,7 +78,7 @@ struct ClockCounters {
 };
 #pragma pack(pop)
 
-/// A struct with extra room, because newer libraries write more members than are known here.
+/// A struct with extra room, because newer libraries write more members than are declared here.
 template <class T> struct alignas(8) Grown {
   T known{};
   std::byte more[1024]{};

@@ -49,7 +49,7 @@ class Model final : private sdma::detail::Worker::Served {
   using Worker = sdma::detail::Worker;
   Progress round() noexcept override;
   Worker::Rest rest(Progress, std::chrono::nanoseconds nap) noexcept override;
-  void wake() noexcept override { parking_.knock(); }
+  void wake() noexcept override { parking_.wake(); }
 
   AddressSpace space_{};
   Worker worker_;  // its lock guards the queues
