@@ -68,7 +68,7 @@ nlohmann::ordered_json to_json(const CheckFinding& f) {
                            {"message", d.message},
                            {"hint", d.hint}};
   auto& places = j["places"] = nlohmann::ordered_json::array();
-  for (const auto& s : f.spots) {
+  for (const auto& s : f.locations) {
     nlohmann::ordered_json p{{"agent", s.agent}, {"offset", s.offset}, {"text", s.text}};
     if (s.line != 0) p["line"] = s.line;
     if (s.epoch != 0) p["epoch"] = s.epoch;

@@ -93,9 +93,10 @@ class Job {
               .message = "not every queue has stored all its timestamps: what is there is recorded"});
     for (auto f : result.findings) {
       f.message += context(order);
-      if (const auto spot = timed ? SourceMap::Spot{} : stopped_at(f.where, **device, *bound); spot.line != 0) {
-        f.where = std::to_string(spot.line) + ":" + std::to_string(spot.column) + map_.contexts[spot.context] + ": " +
-                  f.where;
+      if (const auto location = timed ? SourceMap::Location{} : stopped_at(f.where, **device, *bound);
+          location.line != 0) {
+        f.where = std::to_string(location.line) + ":" + std::to_string(location.column) +
+                  map_.contexts[location.context] + ": " + f.where;
       }
       say(f);
     }
@@ -113,7 +114,7 @@ class Job {
     report(d);
   }
   /// The line of the packet at which this queue has stopped: of its first round, behind which the ring may have been padded.
-  SourceMap::Spot stopped_at(const std::string& name, const Device& device, const Bound& bound) const {
+  SourceMap::Location stopped_at(const std::string& name, const Device& device, const Bound& bound) const {
     for (std::size_t q = 0; q < schedule_.queues.size(); ++q) {
       const auto& queue = schedule_.queues[q];
       if (to_string(queue.place) + "." + queue.name != name) continue;

@@ -29,7 +29,7 @@ struct Segment {
 std::vector<Segment> contents(const Plan& p, std::size_t buffer, bool after) {
   std::vector<Segment> all;
   const auto add = [&](GpuVa to, GpuVa from, std::uint64_t bytes) {
-    const auto t = *locate(p.schedule, to), f = *locate(p.schedule, from);
+    const auto t = *find_symbol(p.schedule, to), f = *find_symbol(p.schedule, from);
     if (t.index != buffer) return;
     const Segment s{t.offset, bytes, f.index, f.offset};
     // A part that arrives replaces what was there, and may be shorter.
@@ -73,8 +73,8 @@ Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, cons
   if (!bound) return std::move(bound.error());
   Run run{p, std::move(*bound)};
   for (std::uint32_t g = 0; g < p.schedule.gpus; ++g) run.gpus_.push_back(o.gpus.empty() ? GpuId{g} : o.gpus[g]);
-  for (const auto t : p.triggers) run.triggers_.push_back(locate(p.schedule, t)->index);
-  for (const auto c : p.completions) run.completions_.push_back(locate(p.schedule, c)->index);
+  for (const auto t : p.triggers) run.triggers_.push_back(find_symbol(p.schedule, t)->index);
+  for (const auto c : p.completions) run.completions_.push_back(find_symbol(p.schedule, c)->index);
   if (p.options.prelaunch == Prelaunch::off) return run;
   for (std::size_t q = 0; q < p.schedule.queues.size(); ++q) {
     // What waits at its first poll makes no room for the rest of itself.
@@ -231,7 +231,7 @@ void Run::flush() const noexcept {
 Diagnostic Run::standing(std::size_t completion, std::uint64_t wanted) const {
   const auto signal = completions_[completion];
   Diagnostic d{
-      .where = name_of(plan_.schedule, Located{true, signal, 0}),
+      .where = name_of(plan_.schedule, SymbolOffset{true, signal, 0}),
       .message = "it is " + std::to_string(bound_.value(signal)) + " at the deadline, not " + std::to_string(wanted)};
   for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q) {
     const auto report = inspect(bound_.ring(q));

@@ -23,8 +23,8 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
   if (m.cut)
     r.add({.rule = "not-all-rounds",
            .message = "only the first " + std::to_string(m.packets) +
-                      " packets and rounds are looked at, and what is left at the end is not",
-           .hint = "check it with fewer rounds: a hazard between rounds shows in the first three"});
+                      " packets and rounds are checked, and the end of the schedule is not",
+           .hint = "check it with fewer rounds: a hazard between rounds appears within three rounds"});
   return r.finish();
 }
 

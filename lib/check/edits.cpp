@@ -28,8 +28,8 @@ class Edge {
   std::string text() const {
     if (a_.agent == b_.agent)
       return before() +
-             "fence addr=SIGNAL value=N and poll_mem addr=SIGNAL func=eq reference=N, with an N that is fresh "
-             "each time";
+             "fence addr=SIGNAL value=N and poll_mem addr=SIGNAL func=eq reference=N, with a new N each "
+             "time";
     const auto* post = queue(a_) ? m_.post_behind(a_.agent, a_.position) : nullptr;
     const auto* early = queue(a_) && !post ? m_.post_before(a_.agent, a_.position) : nullptr;
     if (early && announces(*early)) early = nullptr;
@@ -37,12 +37,12 @@ class Edge {
     const auto& used = post ? *post : *early;
     const auto where = r_.place({a_.agent, used.position});
     const auto from = post ? where + " announces it; " + before()
-                           : "move " + where + " behind " + r_.place(a_) + "; " + before(" must stand: ");
+                           : "move " + where + " after " + r_.place(a_) + "; " + before(" there must be: ");
     const auto& w = m_.words[used.sync->word];
     if (used.sync->op == Op::store) {
       if (const auto v = flag(used, w)) return from + wait(r_.word(w), *v);
     } else if (const auto v = count(w)) {
-      return from + wait(r_.word(w), *v) + ", the count when all are done";
+      return from + wait(r_.word(w), *v) + ", the count once all are complete";
     }
     return own_signal();
   }
@@ -123,7 +123,7 @@ class Edge {
     const Wanted value{rounds ? Compare::ge : Compare::eq, rounds ? EpochValue{1, -behind()} : EpochValue{1}};
     const auto stored = rounds ? std::string("epoch") : std::string("1");
     const auto kind = m_.agents[a_.agent].kind;
-    return "behind " + r_.place(a_) + " add: " +
+    return "after " + r_.place(a_) + " add: " +
            (kind == Agent::Kind::queue  ? "fence addr=SIGNAL value=" + stored
             : kind == Agent::Kind::host ? "set SIGNAL = " + stored
                                         : "a store of " + stored + " to SIGNAL, released at system scope") +

@@ -45,22 +45,22 @@ class Ends {
     const auto data = r_.place(here);
     if (behind) {
       f.places.push_back({q, behind->position});
-      f.message = "nobody waits for " + r_.place({q, behind->position}) + ", which says that " + data + " is done";
+      f.message = "nothing waits for " + r_.place({q, behind->position}) + ", which announces " + data;
       const auto& w = m_.words[behind->sync->word];
       f.hint = "let the host wait for it: " + wait_for(m_, r_, w).value_or("wait " + r_.word(w) + " == VALUE");
       if (const auto less = short_count()) f.hint = *less + ", or " + f.hint;
     } else if (before) {
       f.rule = "early-completion";
       f.places.insert(f.places.begin(), {q, before->position});
-      f.message = r_.place({q, before->position}) + " stands in front of " + data + " and says nothing of it";
-      f.hint = "put the fence or atomic behind the last packet that it announces";
+      f.message = r_.place({q, before->position}) + " comes before " + data + " and does not announce it";
+      f.hint = "move the fence or atomic after the last packet that it announces";
     } else if (host_waits()) {
       f.rule = "foreign-completion";
-      f.message = "no signal of its own queue says that " + data + " is done: what the host waits for is on another";
+      f.message = "no signal of its own queue announces " + data + ": the host waits for a signal of another queue";
       f.hint = "end " + r_.agent(q) + " with a fence or an atomic, and let the host wait for it";
       f.rests_on = {"X5", "Q3"};
     } else {
-      f.message = "nobody can know when " + data + " is done";
+      f.message = "nothing announces that " + data + " is complete";
       f.hint = "end " + r_.agent(q) + " with a fence or an atomic, and let the host wait for it";
     }
     r_.add(std::move(f));
@@ -76,8 +76,8 @@ class Ends {
       const auto& w = m_.words[last->sync->word];
       const auto all = last_count(w);
       if (!w.adds || !all || last->value == *all) continue;
-      return r_.place({a, last->position}) + " waits for " + std::to_string(last->value) + ", and " + r_.word(w) +
-             " ends at " + std::to_string(*all) + ": wait for that";
+      return r_.place({a, last->position}) + " waits for " + std::to_string(last->value) + ", but " + r_.word(w) +
+             " ends at " + std::to_string(*all) + ": wait for " + std::to_string(*all);
     }
     return {};
   }
@@ -94,8 +94,9 @@ class Ends {
       r_.add({.rule = "freed-while-polled",
               .places = {{q, s.position}},
               .message = r_.agent(q) + " may still " + (poll ? "poll " : "store to ") +
-                         r_.word(m_.words[s.sync->word]) + " when the last host thread has ended, and it is freed",
-              .hint = "let the host wait for a fence or an atomic behind it",
+                         r_.word(m_.words[s.sync->word]) +
+                         " after the last host thread has ended and the signal is freed",
+              .hint = "let the host wait for a later fence or atomic",
               .rests_on = {"E4"}});
       return;
     }

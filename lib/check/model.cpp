@@ -113,7 +113,7 @@ Model::Model(const Schedule& s, const CheckOptions& o)
 std::uint64_t Model::canonical(GpuVa va) const noexcept {
   // A chain of aliases without a cycle ends after at most as many steps as there are symbols.
   for (std::size_t i = 0; i <= schedule.buffers.size() + schedule.signals.size(); ++i) {
-    const auto l = locate(schedule, va);
+    const auto l = find_symbol(schedule, va);
     if (!l) break;
     const auto& at = l->signal ? schedule.signals[l->index].at : schedule.buffers[l->index].at;
     if (!at) break;
@@ -276,7 +276,7 @@ void Model::unroll() {
     const auto collect = [&](const auto& self, const std::vector<Schedule::Action>& actions) -> void {
       for (const auto& a : actions) {
         Sync y{.func = a.func, .address = canonical(a.signal), .value = a.value};
-        if (const auto l = locate(schedule, a.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
+        if (const auto l = find_symbol(schedule, a.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
         if (a.kind == Schedule::Action::Kind::set || a.kind == Schedule::Action::Kind::wait) y.word = 0;
         syncs.push_back(y);
         self(self, a.body);
@@ -303,7 +303,7 @@ void Model::kernels() {
              .func = s.func,
              .address = canonical(s.signal),
              .value = s.value};
-      if (const auto l = locate(schedule, s.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
+      if (const auto l = find_symbol(schedule, s.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
       if (s.kind < Kind::read) y.word = 0;
       syncs.push_back(y);
     }

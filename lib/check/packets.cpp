@@ -29,7 +29,7 @@ class Packets {
         r_.add({.rule = "never-submitted",
                 .places = {{q, 1}},
                 .message = r_.agent(q) + " is never submitted",
-                .hint = "submit it in a host block, or leave it out"});
+                .hint = "submit it in a host block, or remove it"});
     }
     hosts();
     signals();
@@ -65,8 +65,8 @@ class Packets {
     if (item.what == What::indirect)
       r_.add({.rule = "indirect-unknown",
               .places = {here},
-              .message = "the packets in this indirect buffer are not looked at",
-              .hint = "sdma check its bytes alone, or write its packets into the queue",
+              .message = "the packets in this indirect buffer are not checked",
+              .hint = "check its bytes separately with sdma check, or write its packets into the queue",
               .rests_on = {"Q13"}});
     bool outside = false;
     detail::outside(s_, view, [&](const detail::Outside& o) {
@@ -80,13 +80,13 @@ class Packets {
         (item.sync.op == Op::unknown || (item.sync.high && item.what == What::post && m_.words[item.sync.word].messy)))
       r_.add({.rule = "unknown-value",
               .places = {here},
-              .message = "what this leaves in " + r_.word(m_.words[item.sync.word]) +
-                         " is not modelled: waits for it order nothing",
+              .message = "the value that this leaves in " + r_.word(m_.words[item.sync.word]) +
+                         " is not modelled, so waits for it order nothing",
               .hint = "count with add, announce with fence or swap"});
   }
 
   /// The buffer or signal whose bytes lie at a canonical address.
-  std::optional<Located> home(std::uint64_t address) const { return locate(s_, GpuVa{address}); }
+  std::optional<SymbolOffset> home(std::uint64_t address) const { return find_symbol(s_, GpuVa{address}); }
 
   void mapped(std::uint32_t q, At here, const Item& item) {
     const auto& touches = m_.programs[q].touches;
@@ -97,16 +97,16 @@ class Packets {
         if (m_.options.open || named(touches[t].begin)) continue;
         return r_.add({.rule = "unmapped",
                        .places = {here},
-                       .message = r_.range(touches[t].begin, touches[t].end) + " is in no buffer and no signal",
-                       .hint = "write a name: an address of a number is mapped nowhere"});
+                       .message = r_.range(touches[t].begin, touches[t].end) + " is in neither a buffer nor a signal",
+                       .hint = "use a name: a numeric address is not mapped"});
       }
       if (l->signal) continue;
       const auto& map = s_.buffers[l->index].map;
       if (map.empty() || std::find(map.begin(), map.end(), place) != map.end()) continue;
       return r_.add({.rule = "unmapped",
                      .places = {here},
-                     .message = to_string(place) + " has not mapped " + name_of(s_, Located{false, l->index, 0}),
-                     .hint = "add " + to_string(place) + " to its map=, or leave map= out: then all GPUs have it"});
+                     .message = to_string(place) + " has not mapped " + name_of(s_, SymbolOffset{false, l->index, 0}),
+                     .hint = "add " + to_string(place) + " to its map=, or omit map=, which maps it for all GPUs"});
     }
   }
   /// Does a declaration give this address a name?
@@ -124,12 +124,12 @@ class Packets {
     if (!l) return;
     const auto place = l->signal ? s_.signals[l->index].place : s_.buffers[l->index].place;
     if (!place.is_host() || host_takes_atomics(s_.queues[q].place.index)) return;
-    r_.add(
-        {.rule = "no-pcie-atomics",
-         .places = {here},
-         .message = to_string(s_.queues[q].place) + " cannot add to the host's memory: its link completes no atomics",
-         .hint = "announce with a fence to a signal of its own, or count in the memory of a GPU",
-         .rests_on = {"X6"}});
+    r_.add({.rule = "no-pcie-atomics",
+            .places = {here},
+            .message =
+                to_string(s_.queues[q].place) + " cannot use atomics on host memory: its link does not complete them",
+            .hint = "announce with a fence to a signal of its own, or count in the memory of a GPU",
+            .rests_on = {"X6"}});
   }
   bool host_takes_atomics(std::uint32_t gpu) const {
     if (!m_.profile.pcie_atomics) return false;
@@ -153,7 +153,7 @@ class Packets {
     r_.add({.rule = "epoch-overflow",
             .places = {{q, static_cast<std::uint32_t>(at - items.begin()) + 1}},
             .message = "'" + std::string(bad->field) + "' does not fit its field in epoch " + std::to_string(last),
-            .hint = "begin again before that, when all is over; nothing negative may be compared"});
+            .hint = "restart the schedule before that epoch; negative values cannot be compared"});
   }
 
   void hosts() {
@@ -172,7 +172,7 @@ class Packets {
                 .places = {{a, s.position}},
                 .message = r_.agent(a) + (wait ? " reads " : " stores to ") + r_.word(m_.words[s.sync->word]) +
                            " in the memory of " + to_string(place) + " without a flush",
-                .hint = "put the signal into the host's memory: engines poll and store there as well",
+                .hint = "put the signal into the host's memory: engines can poll and store there too",
                 .rests_on = {wait ? "C9" : "C8"}});
       }
     }
@@ -191,10 +191,10 @@ class Packets {
       const auto& post = m_.agents[agent].steps[w.chains.front().steps.front()];
       Found f{.rule = "unused-signal",
               .message = r_.word(w) + " is written (" + r_.place({agent, post.position}) + ") and never waited for",
-              .hint = "wait for it, or leave it out"};
+              .hint = "wait for it, or remove it"};
       if (m_.options.map && l->index < m_.options.map->signals.size()) {
-        const auto& spot = m_.options.map->signals[l->index];
-        f.where = m_.options.map->file + ":" + std::to_string(spot.line) + ":" + std::to_string(spot.column);
+        const auto& location = m_.options.map->signals[l->index];
+        f.where = m_.options.map->file + ":" + std::to_string(location.line) + ":" + std::to_string(location.column);
       } else {
         f.where = m_.options.file + ": signal " + r_.word(w);
       }
@@ -242,8 +242,8 @@ void find_in_kernels(const Model& m, Reporter& r) {
         if (!s.system_scope)
           r.add({.rule = "kernel-scope",
                  .places = {here},
-                 .message =
-                     r.agent(a) + " announces what it wrote without a release of system scope: it may stand in an L2",
+                 .message = r.agent(a) +
+                            " announces what it wrote without a release at system scope: it may still be in an L2",
                  .hint = "buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store, or end the kernel",
                  .rests_on = {"C3"}});
         else written = nullptr;
@@ -252,8 +252,8 @@ void find_in_kernels(const Model& m, Reporter& r) {
         r.add(
             {.rule = "kernel-scope",
              .places = {{a, wait_at}, here},
-             .message = r.agent(a) + " reads what it waited for without an acquire of system scope: an L2 may be stale",
-             .hint = "buffer_inv sc0 sc1 behind the wait, or launch the kernel after it",
+             .message = r.agent(a) + " reads what it waited for without an acquire at system scope: an L2 may be stale",
+             .hint = "buffer_inv sc0 sc1 after the wait, or launch the kernel after it",
              .rests_on = {"C4"}});
         awaited = nullptr;
       }

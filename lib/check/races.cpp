@@ -221,7 +221,7 @@ class Sweep {
       case Mode::look: return "waits for ";
       case Mode::store: return "stores ";
       case Mode::modify: return "modifies ";
-      case Mode::condition: return "looks at ";
+      case Mode::condition: return "tests ";
     }
     return {};
   }
@@ -252,7 +252,7 @@ class Sweep {
   }
   /// Does the byte have defined contents before anything runs?
   bool filled(std::uint64_t at) const {
-    const auto l = locate(m_.schedule, GpuVa{at});
+    const auto l = find_symbol(m_.schedule, GpuVa{at});
     return l && !l->signal && m_.schedule.buffers[l->index].init != Init::poison;
   }
 
@@ -274,21 +274,22 @@ class Sweep {
       const auto& data = a.mode == Mode::look ? b : a;
       const auto& poll = a.mode == Mode::look ? a : b;
       f.message = r_.agent(poll.agent) + " waits for " + bytes + ", which " + r_.agent(data.agent) + " stores as data";
-      f.hint = "store the flag with fence or atomic: they wait for what is earlier in their queue, and data does not";
+      f.hint =
+          "store the flag with fence or atomic, which wait for everything earlier in their queue; data stores do not";
     } else if (race.rule == "fence-race") {
       f.message = one + " and " + two + " store to " + bytes + ", and either may be last";
       f.hint = "give each its own signal, or count: atomic op=add_rtn_64 by all of them";
     } else {
-      f.message = r_.agent(b.agent) + " may look at " + bytes + " before or after it is written";
-      f.hint = "put a fence on the word and a poll_mem of it in front of the cond_exec: it may be read ahead";
+      f.message = r_.agent(b.agent) + " may read " + bytes + " before or after it is written";
+      f.hint = "put a fence to the word and a poll_mem on it before the cond_exec, which may read early";
     }
     f.more.push_back("overlap " + bytes + "; nothing orders " + r_.place(first) + " before " + r_.place(second));
     if (race.more > 0)
-      f.more.push_back("and " + std::to_string(race.more) + " more of the same two, in other ranges or rounds");
+      f.more.push_back("and " + std::to_string(race.more) + " more between the same two, in other ranges or rounds");
     f.rests_on = rests_on(a, b);
     if (f.hint.empty()) f.hint = edge(m_, r_, first, second);
     if (race.rule == "race" && a.agent != b.agent && !writes(b.mode) && filled(race.begin))
-      f.hint += " (if " + r_.place(second) + " is to read what was there before, it is the other way round)";
+      f.hint += " (if " + r_.place(second) + " is meant to read the old contents, order them the other way round)";
     r_.keep(std::move(f));
   }
 

@@ -38,7 +38,7 @@ std::string Reporter::agent(std::uint32_t a) const {
   return to_string(q.place) + "." + q.name;
 }
 
-SourceMap::Spot Reporter::spot(At p) const {
+SourceMap::Location Reporter::location(At p) const {
   const auto* map = m_.options.map;
   if (!map) return {};
   if (const auto* item = m_.item_at(p.agent, p.position)) return map->packet(p.agent, item->dword);
@@ -49,7 +49,7 @@ SourceMap::Spot Reporter::spot(At p) const {
 }
 
 std::string Reporter::label(At p) const {
-  const auto s = spot(p);
+  const auto s = location(p);
   std::string out;
   if (s.line != 0) {
     out = std::to_string(s.line) + m_.options.map->contexts[s.context];
@@ -67,7 +67,7 @@ std::string Reporter::label(At p) const {
   return out;
 }
 
-std::string Reporter::place(At p) const { return spot(p).line != 0 ? "line " + label(p) : unlined(p); }
+std::string Reporter::place(At p) const { return location(p).line != 0 ? "line " + label(p) : unlined(p); }
 
 std::string Reporter::unlined(At p) const {
   const bool packet = m_.item_at(p.agent, p.position) != nullptr;
@@ -75,7 +75,7 @@ std::string Reporter::unlined(At p) const {
 }
 
 std::string Reporter::where(At p) const {
-  const auto s = spot(p);
+  const auto s = location(p);
   if (s.line != 0) return m_.options.map->file + ":" + std::to_string(s.line) + ":" + std::to_string(s.column);
   return m_.options.file + ": " + unlined(p);
 }
@@ -105,9 +105,9 @@ std::string Reporter::text(At p) const {
 }
 
 std::string Reporter::range(std::uint64_t begin, std::uint64_t end) const {
-  const auto l = locate(m_.schedule, GpuVa{begin});
+  const auto l = find_symbol(m_.schedule, GpuVa{begin});
   if (!l) return hex(begin) + "..+" + bytes_text(end - begin);
-  const auto name = name_of(m_.schedule, Located{l->signal, l->index, 0});
+  const auto name = name_of(m_.schedule, SymbolOffset{l->signal, l->index, 0});
   if (l->offset == 0 && end - begin == bytes_of(m_.schedule, *l)) return name;
   return name + "[" + bytes_text(l->offset) + "..+" + bytes_text(end - begin) + "]";
 }
@@ -141,14 +141,15 @@ void Reporter::keep(Found f) {
   constexpr std::size_t kWidest = 100;
   for (std::size_t i = 0; i < f.places.size(); ++i) {
     const auto p = f.places[i];
-    const auto s = spot(p);
+    const auto s = location(p);
     if (out.diagnostic.severity == Severity::error) blamed_.insert(p.agent);
     auto t = text(p);
-    out.spots.push_back({.agent = agent(p.agent),
-                         .line = s.line,
-                         .offset = m_.item_at(p.agent, p.position) ? m_.item_at(p.agent, p.position)->dword * 4ull : 0,
-                         .epoch = m_.epoch_at(p.agent, p.position),
-                         .text = t});
+    out.locations.push_back(
+        {.agent = agent(p.agent),
+         .line = s.line,
+         .offset = m_.item_at(p.agent, p.position) ? m_.item_at(p.agent, p.position)->dword * 4ull : 0,
+         .epoch = m_.epoch_at(p.agent, p.position),
+         .text = t});
     if (t.size() > kWidest) t.replace(kWidest, std::string::npos, "..");
     auto l = label(p) + ":";
     l.resize(std::max(l.size(), labels), ' ');

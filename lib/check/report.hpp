@@ -57,7 +57,7 @@ class Reporter {
   bool has_lines() const noexcept { return m_.options.map != nullptr; }
 
  private:
-  SourceMap::Spot spot(At) const;
+  SourceMap::Location location(At) const;
   std::string where(At) const;
   /// "gpu0.push+0x1c", "kernel gemm step 2".
   std::string unlined(At) const;

@@ -97,8 +97,8 @@ class Stillness {
         if (from.empty() || !std::all_of(from.begin(), from.end(), [&](At p) { return said_[p.agent]; })) continue;
         said_[s.agent] = more = true;
         f.more.push_back(step(s.agent).kind == Step::Kind::begin
-                             ? r_.agent(s.agent) + " is then not submitted"
-                             : r_.place(here(s.agent)) + ": " + r_.agent(s.agent) + " then waits for ever");
+                             ? r_.agent(s.agent) + " is therefore never submitted"
+                             : r_.place(here(s.agent)) + ": " + r_.agent(s.agent) + " therefore waits forever");
       }
     }
   }
@@ -128,8 +128,8 @@ class Stillness {
     const auto value = holds_now(w, s);
     if (passed) {
       f.rule = "missed-value";
-      f.message = r_.agent(a) + " may come too late: " + name + " had the value that it waits for, and holds " + value +
-                  " for ever after";
+      f.message = r_.agent(a) + " may be too late: " + name + " had the value that it waits for, but now holds " +
+                  value + " forever";
       if (last && m_.agents[last_agent].kind == Agent::Kind::host && last->sync->op == Op::store) {
         f.rule = "reset-while-polled";
         f.message = r_.agent(last_agent) + " may reset " + name + " before " + r_.agent(a) + " has seen its value";
@@ -143,10 +143,10 @@ class Stillness {
       f.rule = "unreachable-count";
       f.message = r_.agent(a) + " waits for a count that is never reached: " + name + " ends at " + value;
       f.hint = "count the fences and atomics that reach this signal: " + std::to_string(posts) +
-               " post to it in all, its first value is " + std::to_string(w.init);
+               " posts reach it in total, and its initial value is " + std::to_string(w.init);
     } else {
-      f.message = r_.agent(a) + " waits for what nobody writes: " + name + " holds " + value +
-                  (posts == 0 ? ", and nothing stores to it" : ", and nothing stores what it waits for");
+      f.message = r_.agent(a) + " waits for a value that nothing writes: " + name + " holds " + value +
+                  (posts == 0 ? ", and nothing stores to it" : ", and nothing stores that value");
       f.hint =
           posts == 0 ? "a fence, an atomic or a set of " + name + " is missing" : "compare with a value that is stored";
     }
@@ -174,7 +174,7 @@ class Stillness {
     std::string names;
     for (std::size_t i = 0; i < path.size(); ++i)
       names += (i == 0 ? "" : i + 1 == path.size() ? " and " : ", ") + r_.agent(path[i]);
-    f.message = alone ? names + " waits for what it does afterwards" : names + " wait for each other for ever";
+    f.message = alone ? names + " waits for something that it does only later" : names + " wait for each other forever";
     for (const auto p : path) {
       f.places.push_back(here(p));
       const auto& s = step(p);
@@ -186,15 +186,16 @@ class Stillness {
       }
       const auto& w = m_.words[s.sync->word];
       f.notes.push_back(
-          (w.known ? r_.word(w) + " holds " + holds_now(w, s) : "what " + r_.word(w) + " holds is not known") + "; " +
-          (from.size() == 1 ? "only " : "") + place + ", in " + r_.agent(from.front().agent) + ", helps");
+          (w.known ? r_.word(w) + " holds " + holds_now(w, s) : "the value of " + r_.word(w) + " is not known") + "; " +
+          (from.size() == 1 ? "only " : "") + place + ", in " + r_.agent(from.front().agent) + ", can satisfy it");
     }
     const auto& first = step(path.front());
-    f.hint = alone ? "put the fence or atomic in front of the poll, or into another queue"
-                   : "let one of them go first: another first value of a signal, or its wait behind its post";
+    f.hint = alone ? "move the fence or atomic before the poll, or to another queue"
+                   : "let one of them go first: change the initial value of a signal, or move a wait after its post";
     if (first.kind == Step::Kind::poll && !alone && m_.words[first.sync->word].known)
       f.hint = "let one of them go first: signal " + r_.word(m_.words[first.sync->word]) +
-               " value=" + std::to_string(static_cast<std::uint32_t>(first.value)) + ", or its poll behind its fence";
+               " value=" + std::to_string(static_cast<std::uint32_t>(first.value)) +
+               ", or move its poll after its fence";
     f.rests_on = {"Q6"};
     followers(f);
     r_.add(std::move(f));

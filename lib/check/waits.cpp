@@ -45,16 +45,16 @@ class Waits {
     r_.add({.rule = "data-as-flag",
             .places = {{a, s.position}},
             .message = r_.agent(a) + " waits for " + r_.word(w) + ", to which a copy, a fill or a write stores",
-            .hint = "let fences, atomics and the host alone store to what is waited for",
+            .hint = "only fences, atomics and the host should store to a word that is waited for",
             .rests_on = {"Q16"}});
   }
   void unknown(std::uint32_t a, const Step& s, const Word& w) {
     if (!first("unknown-value", a, s)) return;
     r_.add({.rule = "unknown-value",
             .places = {{a, s.position}},
-            .message = "what " + r_.word(w) + " holds when " + r_.agent(a) +
-                       " waits for it is not known, so that nothing is proved",
-            .hint = "give it a first value (a signal, or init=zero), and store or add to it"});
+            .message = "the value of " + r_.word(w) + " when " + r_.agent(a) +
+                       " waits for it is not known, so nothing can be proved",
+            .hint = "give it an initial value (a signal, or init=zero), and store or add to it"});
   }
 
   /// X2: the wait depends on another queue of the engine that it may hold.
@@ -66,8 +66,8 @@ class Waits {
       if (!first("engine-wait", a, s)) return;
       r_.add({.rule = "engine-wait",
               .places = {{q, row[q]}, {a, s.position}},
-              .message = r_.agent(a) + " waits for what " + r_.agent(q) + " does, on the same engine",
-              .hint = "put the two queues on different engines, or both into one queue",
+              .message = r_.agent(a) + " waits for " + r_.agent(q) + ", which is on the same engine",
+              .hint = "put the two queues on different engines, or merge them",
               .rests_on = {"X2"}});
       return;
     }
@@ -98,11 +98,11 @@ class Waits {
         Found f2{
             .rule = "stale-wait",
             .places = {{w.chains[c].agent, post.position}, {a, s.position}},
-            .message =
-                r_.agent(a) + " may go on before " + r_.place({w.chains[c].agent, post.position}) + ": " + r_.word(w) +
-                (old ? " still holds what it waits for, from before" : " holds what it waits for from the beginning"),
+            .message = r_.agent(a) + " may continue before " + r_.place({w.chains[c].agent, post.position}) + ": " +
+                       r_.word(w) +
+                       (old ? " still holds the value from before" : " already holds that value initially"),
             .hint =
-                "wait for a value that is new each time: value=epoch, and func=ge reference=epoch (of N values a "
+                "wait for a value that is new each time: value=epoch, and func=ge reference=epoch (with N values per "
                 "round: N*epoch-N+1 to N*epoch)",
             .rests_on = {old ? "E8" : "E7"}};
         if (old) f2.places.insert(f2.places.begin(), *old);
@@ -128,9 +128,9 @@ class Waits {
     if (first("stale-wait", a, s))
       r_.add({.rule = "stale-wait",
               .places = {{by, next->position}, {a, s.position}},
-              .message = r_.agent(a) + " may go on before " + r_.place({by, next->position}) + ": " + r_.word(w) +
-                         " still holds the count of the round before",
-              .hint = "count on: wait for a number that grows with each round, as N*epoch does",
+              .message = r_.agent(a) + " may continue before " + r_.place({by, next->position}) + ": " + r_.word(w) +
+                         " still holds the count of the previous round",
+              .hint = "keep counting: wait for a number that grows with each round, as N*epoch does",
               .rests_on = {"E8"}});
     return true;
   }
@@ -207,21 +207,21 @@ class Waits {
     if (by.position != 0) f.places.insert(f.places.begin(), by);
     if (reset) {
       f.message = r_.agent(by.agent) + " may reset " + r_.word(w) + " while " + r_.agent(a) + " still polls it";
-      f.hint = "reset it when everybody's completion is seen, or never: values that only grow need no reset";
+      f.hint = "reset it after all completions have been seen, or never: values that only grow need no reset";
     } else if (w.adds) {
       f.message =
-          r_.agent(a) + " may miss the value of " + r_.word(w) + ": the count may go on before the wait has seen it";
+          r_.agent(a) + " may miss the value of " + r_.word(w) + ": the count may change again before the wait sees it";
       const bool queue = m_.agents[a].kind == Agent::Kind::queue;
       const auto all = last_count(w);
-      f.hint = s.sync->func != Compare::eq ? "nothing that counts further may run before the wait is met"
-               : queue                     ? "compare with func=ge (or le, where it counts down)"
-                                           : "compare with >= (or <=, where it counts down)";
+      f.hint = s.sync->func != Compare::eq ? "nothing that adds to it may run before the wait is satisfied"
+               : queue                     ? "compare with func=ge (or le, if it counts down)"
+                                           : "compare with >= (or <=, if it counts down)";
       if (!queue && s.sync->func == Compare::eq && all)
-        f.hint = "it ends at " + std::to_string(*all) + ": wait for that, or " + f.hint;
+        f.hint = "it ends at " + std::to_string(*all) + ": wait for that value, or " + f.hint;
     } else {
-      f.message =
-          r_.agent(a) + " may miss the value of " + r_.word(w) + ": another may be stored before the wait has seen it";
-      f.hint = "let values only grow, and wait with func=ge; or store the next one when the wait is met";
+      f.message = r_.agent(a) + " may miss the value of " + r_.word(w) +
+                  ": another value may be stored before the wait sees it";
+      f.hint = "let values only grow, and wait with func=ge; or store the next value after the wait is satisfied";
     }
     r_.add(std::move(f));
   }
@@ -251,7 +251,7 @@ class Waits {
       if (up || down || (low >= 0 && low / window == high / window) || !first("wide-poll", a, s)) continue;
       r_.add({.rule = "wide-poll",
               .places = {{a, s.position}},
-              .message = r_.agent(a) + " polls the halves of " + r_.word(w) + ", which does not only grow",
+              .message = r_.agent(a) + " polls the halves of " + r_.word(w) + ", which is not monotone",
               .hint = "let the word only grow (or only shrink), or keep it in 32 bits",
               .rests_on = {"Q8"}});
     }

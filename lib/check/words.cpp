@@ -46,7 +46,7 @@ void Model::first_values() {
   }
   for (auto& w : words) {
     if (std::exchange(w.polled, false)) continue;
-    const auto l = locate(schedule, GpuVa{w.address});
+    const auto l = find_symbol(schedule, GpuVa{w.address});
     w.known = l && !l->signal && schedule.buffers[l->index].init != Init::random;
     if (w.known && schedule.buffers[l->index].init == Init::poison)
       w.init = kept(w.bytes, std::uint64_t{0x0101010101010101} * kPoison);

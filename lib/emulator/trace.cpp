@@ -119,8 +119,8 @@ void trace_packet(GpuId g, EngineId e, const PacketEvent& p, bool begins) noexce
   trace::Event v{.kind = begins ? trace::Kind::packet_begin : trace::Kind::packet_end, .position = p.position};
   if (begins) {
     v.length = static_cast<std::uint32_t>(p.view.dwords.size());
-    v.kept = static_cast<std::uint8_t>(std::min(p.view.dwords.size(), trace::Event::kDwords));
-    std::copy_n(p.view.dwords.begin(), v.kept, v.dwords.begin());
+    v.dword_count = static_cast<std::uint8_t>(std::min(p.view.dwords.size(), trace::Event::kDwords));
+    std::copy_n(p.view.dwords.begin(), v.dword_count, v.dwords.begin());
   }
   put(g, e, p.queue, v);
 }

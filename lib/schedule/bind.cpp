@@ -46,16 +46,16 @@ class Linker {
     else gpus_ = options_.gpus;
     if (gpus_.size() != s_.gpus)
       return add("gpus",
-                 "the schedule has " + std::to_string(s_.gpus) + " GPUs, and " + std::to_string(gpus_.size()) +
-                     " are given for them",
-                 "one for each");
+                 "the schedule has " + std::to_string(s_.gpus) + " GPUs, but BindOptions::gpus has " +
+                     std::to_string(gpus_.size()),
+                 "give one for each, or none");
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       if (gpus_[i].value >= have)
         return add("gpu" + std::to_string(i), "this node has no GPU " + std::to_string(gpus_[i].value),
                    "it has " + std::to_string(have) + ", from 0");
       if (std::count(gpus_.begin(), gpus_.end(), gpus_[i]) > 1)
         return add("gpu" + std::to_string(i),
-                   "GPU " + std::to_string(gpus_[i].value) + " stands for two of the schedule's");
+                   "GPU " + std::to_string(gpus_[i].value) + " is used for two GPUs of the schedule");
     }
   }
 
@@ -72,16 +72,17 @@ class Linker {
       const auto& b = s_.buffers[i];
       const auto va = out_->buffers[i].va.value;
       if (va % b.alignment != 0)
-        add("buffer " + name_of(s_, Located{false, i, 0}),
-            "it is aligned to " + plain_bytes(b.alignment) + " bytes, and lies at " + hex(va),
-            "move what it is an alias of");
+        add("buffer " + name_of(s_, SymbolOffset{false, i, 0}),
+            "it must be aligned to " + plain_bytes(b.alignment) + " bytes, but its address is " + hex(va),
+            "move the bytes that it is an alias of");
     }
     for (std::size_t i = 0; i < s_.signals.size(); ++i) {
       const auto& home = out_->signals[i];
       const auto bytes = s_.signals[i].bits / 8;
       if (home.va.value % bytes != 0)
-        add("signal " + name_of(s_, Located{true, i, 0}),
-            "a word of " + std::to_string(bytes) + " bytes lies at " + hex(home.va.value), "align it to its size");
+        add("signal " + name_of(s_, SymbolOffset{true, i, 0}),
+            "a word of " + std::to_string(bytes) + " bytes has the unaligned address " + hex(home.va.value),
+            "align it to its size");
     }
   }
 
@@ -93,13 +94,13 @@ class Linker {
     for (const auto p : b.map)
       if (!p.is_host()) request.gpus |= std::uint64_t{1} << gpu(p).value;
     auto m = device_.allocate(request);
-    const auto where = "buffer " + name_of(s_, Located{false, i, 0});
+    const auto where = "buffer " + name_of(s_, SymbolOffset{false, i, 0});
     if (!m) {
       m.error().where = where + ": " + m.error().where;
       errors_.push_back(std::move(m.error()));
       return;
     }
-    if (m->host().empty()) return add(where, "the host cannot reach this memory, and has to fill and to compare it");
+    if (m->host().empty()) return add(where, "the host cannot access this memory, but has to fill and compare it");
     out_->buffers[i] = {m->va(), m->host().data()};
     out_->memory.push_back(std::move(*m));
   }
@@ -108,7 +109,7 @@ class Linker {
     const auto& g = s_.signals[i];
     auto m = device_.create_signal({.where = owner(g.place), .value = g.value});
     if (!m) {
-      m.error().where = "signal " + name_of(s_, Located{true, i, 0}) + ": " + m.error().where;
+      m.error().where = "signal " + name_of(s_, SymbolOffset{true, i, 0}) + ": " + m.error().where;
       errors_.push_back(std::move(m.error()));
       return;
     }
@@ -116,17 +117,17 @@ class Linker {
     out_->words.push_back(std::move(*m));
   }
 
-  /// A fixed address, in memory that the caller has given.
-  std::optional<Bound::Impl::Home> given(GpuVa at, std::uint64_t bytes) const {
-    for (const auto& m : options_.given)
+  /// A fixed address, in memory that the caller provides.
+  std::optional<Bound::Impl::Home> external(GpuVa at, std::uint64_t bytes) const {
+    for (const auto& m : options_.external)
       if (at >= m.va && at - m.va <= m.host.size() && bytes <= m.host.size() - (at - m.va))
         return Bound::Impl::Home{at, m.host.data() + (at - m.va)};
     return {};
   }
-  /// problems() has excluded circles.
+  /// problems() has excluded cycles.
   std::optional<Bound::Impl::Home> resolve(GpuVa at, std::uint64_t bytes) const {
-    const auto l = locate(s_, at);
-    if (!l) return given(at, bytes);
+    const auto l = find_symbol(s_, at);
+    if (!l) return external(at, bytes);
     auto home = out_->home(*l);
     if (home.host == nullptr) {
       const auto further = resolve(l->signal ? *s_.signals[l->index].at : *s_.buffers[l->index].at, bytes_of(s_, *l));
@@ -136,16 +137,18 @@ class Linker {
     return Bound::Impl::Home{home.va + l->offset, home.host + l->offset};
   }
   void aliases() {
-    const auto one = [&](std::optional<GpuVa> at, Bound::Impl::Home& home, const Located& l) {
+    const auto one = [&](std::optional<GpuVa> at, Bound::Impl::Home& home, const SymbolOffset& l) {
       if (!at) return;
       const auto found = resolve(*at, bytes_of(s_, l));
       if (found) home = *found;
       else
-        add(name_of(s_, l), "it stands at the fixed address " + hex(at->value) + ", where no device can put it",
-            "give the memory there (BindOptions::given), or leave at= out and let the device choose");
+        add(name_of(s_, l), "it has the fixed address " + hex(at->value) + ", which no device can provide",
+            "provide the memory (BindOptions::external), or omit at= and let the device choose");
     };
-    for (std::size_t i = 0; i < s_.buffers.size(); ++i) one(s_.buffers[i].at, out_->buffers[i], Located{false, i, 0});
-    for (std::size_t i = 0; i < s_.signals.size(); ++i) one(s_.signals[i].at, out_->signals[i], Located{true, i, 0});
+    for (std::size_t i = 0; i < s_.buffers.size(); ++i)
+      one(s_.buffers[i].at, out_->buffers[i], SymbolOffset{false, i, 0});
+    for (std::size_t i = 0; i < s_.signals.size(); ++i)
+      one(s_.signals[i].at, out_->signals[i], SymbolOffset{true, i, 0});
     if (!errors_.empty()) return;
     out_->waits.resize(s_.signals.size());
     auto word = out_->words.begin();
@@ -160,7 +163,7 @@ class Linker {
     const auto& q = s_.queues[i];
     const auto where = "queue " + to_string(q.place) + "." + q.name;
     const auto engine = engine_of(q, device_.topology(), gpus_);
-    if (!engine) return add(where, "the node recommends no engine for " + to_string(*q.peer), "name one: engine=0");
+    if (!engine) return add(where, "the node recommends no engine for " + to_string(*q.peer), "choose one: engine=0");
     auto made = device_.create_queue({.gpu = gpu(q.place), .engine = *engine, .ring_bytes = ring_bytes(q)});
     if (!made) {
       made.error().where = where + ": " + made.error().where;
@@ -173,7 +176,7 @@ class Linker {
     p->linked = link_queue(
         q,
         [this](GpuVa link) {
-          const auto l = locate(s_, link);
+          const auto l = find_symbol(s_, link);
           return l ? out_->home(*l).va + l->offset : link;
         },
         [&](const PacketView& was, std::span<const std::uint32_t> now) {
@@ -182,7 +185,7 @@ class Linker {
     out_->programs.push_back(std::move(p));
   }
 
-  /// What held in link space, where every symbol is as aligned as can be, has to hold here.
+  /// Rules that held in link space, where every symbol has the largest alignment, must also hold at the real addresses.
   void check_rules(const std::string& where, const PacketView& v, std::span<const std::uint32_t> moved,
                    std::size_t at) {
     const auto broken = [&](std::span<const std::uint32_t> d) {
@@ -194,8 +197,8 @@ class Linker {
     if (!now || broken(v.dwords)) return;
     add(where + " at dword " + std::to_string(at),
         std::string(v.info->name) + (now.field.empty() ? "" : " " + std::string(now.field)) + ": the rule '" +
-            std::string(now.rule) + "' does not hold where its buffers lie",
-        "declare what it relies on: align= of each buffer");
+            std::string(now.rule) + "' does not hold at the addresses of its buffers",
+        "declare the alignment that it needs: align= of each buffer");
   }
 
   std::unique_ptr<Bound::Impl> out_;

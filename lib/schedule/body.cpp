@@ -1,4 +1,4 @@
-// What the queues and the host threads of a schedule do.
+// Parses the bodies of queues and host blocks.
 #include "extent.hpp"
 #include "link.hpp"
 #include "parser.hpp"
@@ -21,12 +21,12 @@ bool ScheduleParser::packet() {
   line_addresses_.clear();
   if (!lines_.parse(lex_, "a packet or 'end'", out, options_.max_dwords - dwords_)) return false;
   dwords_ += out.size() - begin;
-  map_.packets[next_queue_ - 1].push_back({begin, spot(at)});
+  map_.packets[next_queue_ - 1].push_back({begin, location(at)});
   bool ok = true;
   for (Reader r{std::span(out).subspan(begin)}; r && ok;) {
     const auto position = begin + r.position();
     const auto v = r.next();
-    // One line: all its packets are equal, and the first says all that is wrong.
+    // All packets of one line are equal, so the first one shows every error.
     if (position == begin) ok = check_packet(v, at);
     for (const auto& e : line_epochs_)
       queue_->epochs.push_back(
@@ -38,11 +38,11 @@ bool ScheduleParser::packet() {
   return ok;
 }
 
-/// Does the packet stay inside of what it names, and are its numbers no names?
+/// Does the packet stay inside the symbols that it names, and is none of its numbers the address of a symbol?
 bool ScheduleParser::check_packet(const PacketView& v, std::size_t at) {
   if (!v.whole() || v.info->recognised_only) return true;
   const auto errors = source_.count();
-  const auto place = [&](const Located& l) {
+  const auto place = [&](const SymbolOffset& l) {
     for (const auto& a : line_addresses_)
       if (a.symbol.signal == l.signal && a.symbol.index == l.index) return std::optional(a.at);
     return std::optional<std::size_t>();
@@ -50,8 +50,8 @@ bool ScheduleParser::check_packet(const PacketView& v, std::size_t at) {
   for (const auto& f : v.info->fields) {
     if (f.kind != Kind::address) continue;
     const GpuVa va{value_of(f, v.dwords.data())};
-    if (const auto l = locate(s_, va); l && !place(*l))
-      fail(at, tick(f.name) + " is a number, and it is where " + name_of(s_, va) + " is linked", "write the name");
+    if (const auto l = find_symbol(s_, va); l && !place(*l))
+      fail(at, tick(f.name) + " is a number, but " + name_of(s_, va) + " is linked at that address", "write the name");
   }
   outside(s_, v, [&](const Outside& o) {
     if (source_.count() != errors) return;
@@ -63,7 +63,7 @@ bool ScheduleParser::check_packet(const PacketView& v, std::size_t at) {
   return source_.count() == errors;
 }
 
-/// A raw .dword can be the head of a packet that swallows the lines behind it: what depends on the epoch must not be there.
+/// A raw .dword can be the head of a packet that swallows the lines after it. None of those may depend on the epoch.
 /// For the same reason the size of each packet is known only at the end of the queue.
 void ScheduleParser::check_boundaries(const Token& begin) {
   if (auto d = too_large(*queue_)) fail(begin.at, std::move(d->message), std::move(d->hint));
@@ -117,7 +117,7 @@ bool ScheduleParser::host() {
 bool ScheduleParser::action(int depth) {
   const Token t = lex_.peek();
   if (!room(t.at)) return false;
-  map_.actions.back().push_back(spot(t.at));
+  map_.actions.back().push_back(location(t.at));
   if (at("submit")) return submit();
   if (at("set") || at("wait")) return set_or_wait(t.text == "wait");
   if (at("repeat")) return repeat(depth);
@@ -126,7 +126,7 @@ bool ScheduleParser::action(int depth) {
   lex_.skip_line();
   std::string hint = "submit, set, wait or repeat";
   if (!nearest.best().empty()) hint = "did you mean " + tick(nearest.best()) + "?";
-  else if (find_packet(t.text)) hint = "packets stand in a queue";
+  else if (find_packet(t.text)) hint = "packets belong in a queue";
   return fail(t.at, "expected an action or 'end', got " + quote(t), std::move(hint));
 }
 
@@ -143,7 +143,7 @@ bool ScheduleParser::submit() {
       const auto* symbol = r ? find(r->text(), r->at) : nullptr;
       if (!symbol) return false;
       if (symbol->kind != Symbol::Kind::queue)
-        return fail(r->at, tick(r->text()) + " is no queue", "it is declared " + declared(*symbol));
+        return fail(r->at, tick(r->text()) + " is not a queue", "it is declared " + declared(*symbol));
       a.queues.push_back(symbol->index);
     }
     if (a.queues.empty()) return fail(lex_.behind(), "expected queues", "submit gpu0.push gpu1.echo, or submit *");

@@ -18,7 +18,7 @@ const Schedule& Bound::schedule() const noexcept { return impl_->schedule; }
 Device& Bound::device() const noexcept { return impl_->device; }
 
 GpuVa Bound::address(GpuVa link) const noexcept {
-  const auto l = locate(impl_->schedule, link);
+  const auto l = find_symbol(impl_->schedule, link);
   return l ? impl_->home(*l).va + l->offset : link;
 }
 
@@ -35,7 +35,7 @@ std::string Bound::name(GpuVa va) const {
 }
 
 std::span<std::byte> Bound::bytes(const Schedule::Range& r) const noexcept {
-  const auto l = locate(impl_->schedule, r.va);
+  const auto l = find_symbol(impl_->schedule, r.va);
   return {impl_->home(*l).host + l->offset, static_cast<std::size_t>(r.bytes)};
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a Bound consists of. Internal: bind.cpp makes it, bound.cpp works with it.
+// The members of a Bound. Internal: bind.cpp creates them, bound.cpp uses them.
 #include "link.hpp"
 #include "sdma/schedule/bind.hpp"
 
@@ -10,7 +10,7 @@ namespace sdma {
 inline namespace v0 {
 
 struct Bound::Impl {
-  /// Where a buffer or a signal lies.
+  /// The location of a buffer or a signal.
   struct Home {
     GpuVa va{};
     std::byte* host{};
@@ -30,10 +30,10 @@ struct Bound::Impl {
   std::vector<Memory> memory;
   std::vector<SignalMemory> words;
   std::vector<Home> buffers, signals;
-  std::vector<Signal> waits;                       // of signals, for sync/wait.hpp
-  std::vector<std::unique_ptr<Program>> programs;  // behind what their packets name
+  std::vector<Signal> waits;                       // for sync/wait.hpp, one per signal
+  std::vector<std::unique_ptr<Program>> programs;  // destroyed before the memory that their packets name
 
-  Home home(const Located& l) const noexcept { return l.signal ? signals[l.index] : buffers[l.index]; }
+  Home home(const SymbolOffset& l) const noexcept { return l.signal ? signals[l.index] : buffers[l.index]; }
 };
 
 }  // namespace v0

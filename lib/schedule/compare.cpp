@@ -12,7 +12,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// splitmix64: one step a word.
+/// splitmix64: one step per word.
 std::uint64_t next(std::uint64_t& state) noexcept {
   auto z = state += 0x9e3779b97f4a7c15;
   z = (z ^ z >> 33) * 0xff51afd7ed558ccd;
@@ -39,8 +39,8 @@ std::string difference(const Schedule& s, const Schedule::Range& left, std::span
                        std::span<const std::byte> should) {
   if (is.empty() || std::memcmp(is.data(), should.data(), is.size()) == 0) return {};
   constexpr std::size_t kShown = 4;
-  const auto l = *locate(s, left.va);
-  const auto name = name_of(s, Located{l.signal, l.index, 0});
+  const auto l = *find_symbol(s, left.va);
+  const auto name = name_of(s, SymbolOffset{l.signal, l.index, 0});
   std::string runs;
   std::size_t count = 0, shown = 0, bytes = 0, first = is.size();
   for (std::size_t at = 0; at < is.size();) {
@@ -59,8 +59,8 @@ std::string difference(const Schedule& s, const Schedule::Range& left, std::span
     bytes += end - at;
     at = end;
   }
-  if (count > shown) runs += fmt::format(" and {} runs more", count - shown);
-  const auto poison = static_cast<unsigned>(is[first]) == kPoison ? " (poison: perhaps nobody wrote it)" : "";
+  if (count > shown) runs += fmt::format(" and {} more runs", count - shown);
+  const auto poison = static_cast<unsigned>(is[first]) == kPoison ? " (poison: possibly never written)" : "";
   return fmt::format("{} of {} bytes differ: {}; {}[{}] is {:#04x}{}, not {:#04x}", bytes, plain_bytes(is.size()), runs,
                      name, plain_bytes(l.offset + first), static_cast<unsigned>(is[first]), poison,
                      static_cast<unsigned>(should[first]));

@@ -1,5 +1,5 @@
 #pragma once
-// First contents of buffers, and what differs between what is there and what should be. Internal to run.cpp.
+// Fills buffers with their initial contents, and describes how bytes differ from what is expected. Internal.
 #include "sdma/schedule/schedule.hpp"
 
 #include <cstddef>
@@ -11,10 +11,10 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
-/// `number`: of the buffer, so that no two hold the same.
+/// `number`: that of the buffer, so that no two buffers hold the same bytes.
 void fill(std::span<std::byte>, Init, std::uint64_t seed, std::uint64_t number) noexcept;
 
-/// "" if they are equal. Else how many bytes of `left` differ, which, and the first: of gpu1.out, at an offset,
+/// "" if they are equal. Otherwise how many bytes of `left` differ, where they are, and the first of them:
 /// "12 of 4K bytes differ: gpu1.out[16..+8], gpu1.out[64..+4]; gpu1.out[16] is 0xdb, not 0x07".
 std::string difference(const Schedule&, const Schedule::Range& left, std::span<const std::byte> is,
                        std::span<const std::byte> should);

@@ -1,4 +1,4 @@
-// What a schedule declares, and what it expects.
+// Parses declarations and expectations.
 #include "extent.hpp"
 #include "link.hpp"
 #include "parser.hpp"
@@ -23,7 +23,7 @@ bool ScheduleParser::item(int depth) {
     lex_.skip_line();
     return true;
   };
-  if (at("param")) return depth == 0 ? let(true) : (skip(), fail(t.at, "a param stands outside of loops", "use let"));
+  if (at("param")) return depth == 0 ? let(true) : (skip(), fail(t.at, "a param must be outside loops", "use let"));
   if (at("gpus")) return pass_ == Pass::define ? skip() : gpus();
   if (at("buffer")) return pass_ == Pass::define ? skip() : buffer();
   if (at("signal")) return pass_ == Pass::define ? skip() : signal();
@@ -31,15 +31,15 @@ bool ScheduleParser::item(int depth) {
   if (at("host")) return host();
   if (at("expect")) return pass_ == Pass::declare ? skip() : expect();
   lex_.skip_line();
-  if (pass_ == Pass::define) return false;  // said
+  if (pass_ == Pass::define) return false;  // already reported
   incomplete_ = true;
   if (t.kind == Token::word && t.text == "end") return fail(t.at, "'end' without 'for', 'queue' or 'host'");
-  if (t.kind == Token::word && t.text == "sdma") return fail(t.at, "the version stands once, in the first line");
+  if (t.kind == Token::word && t.text == "sdma") return fail(t.at, "the version appears only once, on the first line");
   std::string hint;
   Nearest nearest{t.text};
   for (const auto word : {"param", "let", "gpus", "buffer", "signal", "queue", "host", "expect", "for"})
     nearest.offer(word);
-  if (find_packet(t.text)) hint = "packets stand in a queue: queue gpu0.name peer=gpu1 ... end";
+  if (find_packet(t.text)) hint = "packets belong in a queue: queue gpu0.name peer=gpu1 ... end";
   else if (!nearest.best().empty()) hint = "did you mean " + tick(nearest.best()) + "?";
   return fail(t.at, "expected a declaration or 'end', got " + quote(t), std::move(hint));
 }
@@ -47,7 +47,7 @@ bool ScheduleParser::item(int depth) {
 bool ScheduleParser::gpus() {
   const Token t = lex_.take();
   if (gpus_given_)
-    return fail(t.at, "'gpus' is given twice", "the first stands on line " + std::to_string(source_.line(gpus_at_)));
+    return fail(t.at, "'gpus' is given twice", "the first is on line " + std::to_string(source_.line(gpus_at_)));
   gpus_given_ = true;
   gpus_at_ = t.at;
   const auto n = number("gpus", 0, kMostGpus);
@@ -55,7 +55,7 @@ bool ScheduleParser::gpus() {
   return n.has_value();
 }
 
-/// NAME=... until the line ends. `fn(name, token)` reads what stands behind the `=`.
+/// NAME=... until the line ends. `fn(name, token)` reads what comes after the `=`.
 template <class Fn>
 bool ScheduleParser::fields(std::string_view what, std::string_view names, std::string_view required, Fn fn) {
   std::vector<std::string> given;
@@ -82,7 +82,7 @@ bool ScheduleParser::fields(std::string_view what, std::string_view names, std::
               "its fields: " + std::string(names));
 }
 
-/// The ref itself, or, of gpu*, one for each GPU.
+/// The ref itself, or, for gpu*, one per GPU.
 template <class Fn> bool ScheduleParser::each_gpu(const Ref& r, Fn fn) {
   if (!r.all_gpus) return fn(r);
   bool ok = true;
@@ -97,7 +97,7 @@ bool ScheduleParser::declare(const Ref& r, Symbol::Kind kind, std::size_t index)
   return fail(r.at, tick(r.text()) + " is already declared", "it is declared " + declared(there->second));
 }
 
-/// Reads what stands behind `at=`.
+/// Reads what comes after `at=`.
 bool ScheduleParser::alias(Alias& a) {
   a.at = lex_.peek().at;
   a.context = context_;
@@ -123,12 +123,12 @@ void ScheduleParser::resolve_aliases() {
     resolve(a);
   }
   source_.set_context("");
-  // An alias of an alias is one; in a circle nothing is anything.
+  // An alias may name another alias, but a cycle of aliases has no bytes.
   for (const auto& a : aliases_) {
-    auto next = Located{a.signal, a.index, 0};
+    auto next = SymbolOffset{a.signal, a.index, 0};
     for (std::size_t steps = 0;; ++steps) {
       const auto& at = next.signal ? s_.signals[next.index].at : s_.buffers[next.index].at;
-      const auto l = at ? locate(s_, *at) : std::nullopt;
+      const auto l = at ? find_symbol(s_, *at) : std::nullopt;
       if (!l) break;
       next = *l;
       if (steps <= aliases_.size()) continue;
@@ -143,17 +143,17 @@ void ScheduleParser::resolve(const Alias& a) {
   if (!a.ref) {
     to = GpuVa{static_cast<std::uint64_t>(a.offset)};
     if (const auto name = name_of(s_, *to); !name.empty())
-      fail(a.at, "this number is where " + name + " is linked", "write the name");
+      fail(a.at, name + " is linked at this address", "write the name");
     return;
   }
   const auto va = address(a.ref->text(), a.offset, a.at, source_);
   if (!va) return;
   to = GpuVa{*va};
-  const auto l = locate(s_, *to);
-  const auto bytes = bytes_of(s_, Located{a.signal, a.index, 0});
+  const auto l = find_symbol(s_, *to);
+  const auto bytes = bytes_of(s_, SymbolOffset{a.signal, a.index, 0});
   const auto* target = symbol_of(*l);
   if (bytes > bytes_of(s_, *l) - l->offset)
-    fail(a.at, plain_bytes(bytes) + " bytes at " + name_of(s_, *to) + " are more than " + a.ref->text() + " has",
+    fail(a.at, plain_bytes(bytes) + " bytes at " + name_of(s_, *to) + " end beyond " + a.ref->text(),
          a.ref->text() + " has " + plain_bytes(bytes_of(s_, *l)) + " bytes and is declared " +
              (target ? declared(*target) : ""));
 }
@@ -175,7 +175,7 @@ bool ScheduleParser::buffer() {
     if (t.text == "align") {
       const auto n = number("align", 1, Number{std::uint64_t{1} << 30});
       if (n && !std::has_single_bit(*n))
-        return taken(fail(first.at, "'align' is a power of two, got " + to_string(*n)));
+        return taken(fail(first.at, "'align' must be a power of two, got " + to_string(*n)));
       b.alignment = n.value_or(1);
       return taken(n.has_value());
     }
@@ -194,12 +194,12 @@ bool ScheduleParser::buffer() {
       if (first.text == "random") b.init = Init::random;
       else if (first.text == "zero") b.init = Init::zero;
       else if (first.text != "poison")
-        return taken(fail(first.at, quote(first) + " is no value of 'init'", "one of random zero poison"));
+        return taken(fail(first.at, quote(first) + " is not a value of 'init'", "one of: random zero poison"));
       return Field::taken;
     }
     return Field::unknown;
   });
-  // One that is not right is known by its name all the same, and large, so that its uses are no errors.
+  // A declaration with an error still declares its name, with a large size, so that its uses are not errors too.
   if (!ok) {
     b.bytes = kLinkStride;
     also.reset();
@@ -208,7 +208,7 @@ bool ScheduleParser::buffer() {
     b.place = one.place;
     b.name = one.name;
     s_.buffers.push_back(b);
-    map_.buffers.push_back(spot(one.at));
+    map_.buffers.push_back(location(one.at));
     if (also) {
       aliases_.push_back(*also);
       aliases_.back().index = s_.buffers.size() - 1;
@@ -237,7 +237,7 @@ bool ScheduleParser::signal() {
     }
     if (t.text == "bits") {
       const auto n = number("bits", 32, 64);
-      if (n && *n != 32 && *n != 64) return taken(fail(first.at, "'bits' is 32 or 64, got " + to_string(*n)));
+      if (n && *n != 32 && *n != 64) return taken(fail(first.at, "'bits' must be 32 or 64, got " + to_string(*n)));
       g.bits = static_cast<std::uint32_t>(n.value_or(64));
       return taken(n.has_value());
     }
@@ -252,7 +252,7 @@ bool ScheduleParser::signal() {
     g.place = one.place;
     g.name = one.name;
     s_.signals.push_back(g);
-    map_.signals.push_back(spot(one.at));
+    map_.signals.push_back(location(one.at));
     if (also) {
       aliases_.push_back(*also);
       aliases_.back().signal = true;
@@ -298,7 +298,7 @@ bool ScheduleParser::queue() {
       if (t.text == "ring") {
         const auto n = number("ring", kMinRing, kMaxRing);
         if (n && !std::has_single_bit(*n))
-          return taken(fail(first.at, "'ring' is a power of two, got " + to_string(*n)));
+          return taken(fail(first.at, "'ring' must be a power of two, got " + to_string(*n)));
         q.ring_bytes = n.value_or(0);
         return taken(n.has_value());
       }
@@ -320,7 +320,7 @@ bool ScheduleParser::queue() {
   lex_.skip_line();
   skip_body(Block::queue);
   if (at("end")) lex_.take();
-  else broken_ = true;  // the second pass says so
+  else broken_ = true;  // the second pass reports it
   return ok;
 }
 
@@ -371,9 +371,9 @@ bool ScheduleParser::expectation(const Ref& left) {
     return from && to && add_expectation(*from, *to, old, t.at);
   }
   if (!from) return false;
-  const auto l = locate(s_, from->va);
+  const auto l = find_symbol(s_, from->va);
   if (!l->signal || left_part->given)
-    return fail(left.at, "a number is compared with a signal, and " + tick(left.text()) + " is bytes of a buffer",
+    return fail(left.at, "a number is compared with a signal, but " + tick(left.text()) + " names bytes of a buffer",
                 "compare with other bytes: == old gpu0.in");
   const auto v = word_value(from->va, false);
   if (!v) return false;

@@ -1,9 +1,10 @@
 #pragma once
-// What a packet touches, against what its symbols have. Internal: the parser says it with a column, problems() without.
+// Finds accesses of a packet beyond the end of its symbols. Internal: the parser reports them with a column, problems()
+// without one.
 //
-//   outside(s, view, [&](const Outside& o) { ... });      copy_linear touches 4K bytes at gpu0.buf[62K], and it has 64K
+//   outside(s, view, [&](const Outside& o) { ... });      // 4K bytes at gpu0.buf[62K], which has 64K
 //
-// Looks at symbols of which the packet's address fields are: a number that is no link address is anybody's.
+// Checks only symbols that an address field of the packet names. Other addresses may belong to anything.
 #include "sdma/packets/footprint.hpp"
 #include "sdma/schedule/schedule.hpp"
 
@@ -12,18 +13,18 @@ inline namespace v0 {
 namespace detail {
 
 struct Outside {
-  Located symbol{};        ///< offset: where the bytes begin
-  std::uint64_t bytes{};   ///< from the first to the last that is touched
-  std::uint64_t extent{};  ///< what the symbol has
+  SymbolOffset symbol{};   ///< offset: where the bytes begin
+  std::uint64_t bytes{};   ///< from the first to the last that is accessed
+  std::uint64_t extent{};  ///< the size of the symbol
 };
 
-/// The symbol whose stride `va` lies in, however far from its bytes.
-inline std::optional<Located> stride_of(const Schedule& s, GpuVa va) noexcept {
+/// The symbol whose part of link space contains `va`, which may be far beyond its bytes.
+inline std::optional<SymbolOffset> stride_of(const Schedule& s, GpuVa va) noexcept {
   const bool signal = va.value >= kLinkSignals;
   const auto at = va.value - (signal ? kLinkSignals : 0);
   const auto k = at / kLinkStride;
   if (k == 0 || k > (signal ? s.signals.size() : s.buffers.size())) return {};
-  return Located{signal, static_cast<std::size_t>(k - 1), at % kLinkStride};
+  return SymbolOffset{signal, static_cast<std::size_t>(k - 1), at % kLinkStride};
 }
 
 template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn) {
@@ -35,7 +36,7 @@ template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn
     bool named = false;
     for (const auto& f : v.info->fields) {
       if (f.kind != Kind::address) continue;
-      const auto base = locate(s, GpuVa{value_of(f, v.dwords.data())});
+      const auto base = find_symbol(s, GpuVa{value_of(f, v.dwords.data())});
       named = named || (base && base->signal == symbol->signal && base->index == symbol->index);
     }
     if (!named) return;
@@ -50,7 +51,7 @@ template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn
 
 /// "64K", "1025".
 std::string plain_bytes(std::uint64_t);
-/// The two sentences about it: message and hint; `declared` tells where the symbol stands ("on line 3", or "").
+/// The message and the hint; `declared` is where the symbol is declared ("on line 3", or "").
 Diagnostic describe(const Schedule&, const PacketView&, const Outside&, std::string_view declared);
 
 }  // namespace detail

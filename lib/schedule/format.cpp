@@ -1,4 +1,4 @@
-// A source, laid out: line by line, by its words, and nothing else of it is understood.
+// Formats a source line by line. Needs only its words, so it also formats text with errors.
 #include "../stream/lexer.hpp"
 #include "sdma/schedule/text.hpp"
 
@@ -28,7 +28,7 @@ class Formatter {
       line(text_.substr(at, end - at));
       at = end + 1;
     }
-    // An empty line at the end says nothing.
+    // Remove empty lines at the end.
     while (out_.ends_with("\n\n")) out_.pop_back();
     return std::move(out_);
   }
@@ -56,7 +56,7 @@ class Formatter {
     }
     std::string laid(2 * depth_ + (continued ? 4 : 0), ' ');
     if (code.empty()) {
-      // A comment alone keeps its place if it stands behind statements, as the comments of a table do.
+      // A comment alone on its line keeps its column if it continues comments after statements, as in a table.
       if (first_word >= kColumn) laid.assign(first_word, ' ');
       laid += comment;
     } else {
@@ -70,7 +70,7 @@ class Formatter {
     if (!continued && opens(keyword)) ++depth_;
   }
 
-  /// The words of a line with the blanks that belong between them.
+  /// The words of a line, with blanks between them where they belong.
   std::string words(Lexer& lex, std::string_view keyword) {
     std::string out;
     Token before;
@@ -91,7 +91,7 @@ class Formatter {
     return out;
   }
 
-  /// A word without the blanks of its splices.
+  /// A word without blanks inside its splices.
   static std::string squeezed(std::string_view word) {
     std::string out;
     for (const char c : word)
@@ -105,7 +105,7 @@ class Formatter {
       return !before.is("[") && !t.is("]") && !before.is("*") && !t.is("*") && !before.is("-");
     if (keyword == "submit" && t.is("*")) return true;
     const auto symbol = [](const Token& x) { return x.kind == Token::symbol; };
-    // `old (x)`, `in -1`: a word of the language and what it belongs to. `)` and `]` end a value, and a word begins the next.
+    // `old (x)`, `in -1`: a blank follows a word of the language. `)` and `]` end a value, and a word begins the next one.
     if (symbol(before)) return (before.is(")") || before.is("]")) && !symbol(t);
     if (!symbol(t)) return true;
     const bool word_of_language = before.kind == Token::word && (before.text == "in" || before.text == "old" ||
@@ -113,7 +113,7 @@ class Formatter {
     return word_of_language && (t.is("-") || t.is("("));
   }
 
-  static constexpr std::size_t kColumn = 24;  // behind which a comment that stands alone is taken for part of a table
+  static constexpr std::size_t kColumn = 24;  // a comment alone on its line, from this column on, belongs to a table
 
   std::string_view text_;
   std::string out_;

@@ -27,9 +27,9 @@ std::optional<Diagnostic> too_large(const Schedule::Queue& q) {
   if (q.dwords.size() <= most) return {};
   for (Reader r{q.dwords}; r;)
     if (const auto n = r.next().dwords.size(); n > most)
-      return Diagnostic{
-          .message = "a packet of " + std::to_string(n) + " dwords is more than half the ring",
-          .hint = "give it a larger one: ring=" + plain_bytes(std::max(kMinRing, std::bit_ceil(std::uint64_t{n} * 8)))};
+      return Diagnostic{.message = "a packet of " + std::to_string(n) + " dwords is more than half the ring",
+                        .hint = "give the queue a larger ring: ring=" +
+                                plain_bytes(std::max(kMinRing, std::bit_ceil(std::uint64_t{n} * 8)))};
   return {};
 }
 

@@ -1,10 +1,10 @@
 #pragma once
-// What a queue of a schedule becomes on a machine, real or simulated: its engine, the size of its ring, the packets that go
-// into one slot, and the addresses in them. Internal.
+// Links a queue of a schedule to a machine, real or simulated: chooses its engine and the size of its ring, cuts its
+// packets into slots, and relocates their addresses. Internal.
 //
 //   if (auto d = too_large(queue)) ...                  a packet that no slot of the queue's ring can hold
 //   const auto engine = engine_of(queue, topology);     the engine that it names, or the one recommended for its peer
-//   const auto linked = link_queue(queue, home, then);  home(address): where a link address lies on the machine
+//   const auto linked = link_queue(queue, home, then);  home(address): the machine's address for a link address
 //
 //   packets   | a | b |  c  | d | e |
 //   pieces    |-----------| |-------|    cut between packets, each at most half the ring: one slot, one doorbell
@@ -41,12 +41,12 @@ struct Linked {
     std::size_t begin{}, end{}, packets{};
   };
   std::uint64_t ring_bytes{};
-  std::vector<std::uint32_t> dwords{};  ///< the queue's packets, with addresses of the machine
+  std::vector<std::uint32_t> dwords{};  ///< the queue's packets, with the machine's addresses
   std::vector<Piece> pieces{};
 };
 
 /// Requires that no packet is too large. `home` maps the value of each address field, and returns any other address
-/// unchanged. `then` gets each whole packet, before and after.
+/// unchanged. `then` gets each whole packet, before and after relocation.
 Linked link_queue(const Schedule::Queue&, const std::function<GpuVa(GpuVa)>& home,
                   const std::function<void(const PacketView& was, std::span<const std::uint32_t> now)>& then);
 

@@ -1,4 +1,4 @@
-// Where a text says what its schedule holds.
+// Maps the parts of a schedule to lines and columns of its text.
 #include "parser.hpp"
 
 #include <algorithm>
@@ -6,17 +6,17 @@
 namespace sdma {
 inline namespace v0 {
 
-SourceMap::Spot SourceMap::packet(std::size_t queue, std::size_t dword) const noexcept {
+SourceMap::Location SourceMap::packet(std::size_t queue, std::size_t dword) const noexcept {
   if (queue >= packets.size()) return {};
   const auto& all = packets[queue];
-  const auto behind =
-      std::upper_bound(all.begin(), all.end(), dword, [](std::size_t d, const PacketSpot& p) { return d < p.dword; });
-  return behind == all.begin() ? Spot{} : std::prev(behind)->spot;
+  const auto behind = std::upper_bound(all.begin(), all.end(), dword,
+                                       [](std::size_t d, const PacketLocation& p) { return d < p.dword; });
+  return behind == all.begin() ? Location{} : std::prev(behind)->location;
 }
 
 namespace detail {
 
-SourceMap::Spot ScheduleParser::spot(std::size_t at) {
+SourceMap::Location ScheduleParser::location(std::size_t at) {
   if (!options_.map) return {};
   if (const auto context = context_.empty() ? "" : context_ + "]"; context != map_.contexts.back())
     map_.contexts.push_back(context);
@@ -28,7 +28,7 @@ void ScheduleParser::finish_map() {
   std::vector<std::size_t> begins{0};
   for (std::size_t i = 0; i < text.size(); ++i)
     if (text[i] == '\n') begins.push_back(i + 1);
-  const auto count = [&](SourceMap::Spot& s) {
+  const auto count = [&](SourceMap::Location& s) {
     const auto at = s.line;
     const auto line = std::upper_bound(begins.begin(), begins.end(), at) - begins.begin();
     s.line = static_cast<std::uint32_t>(line);
@@ -37,7 +37,7 @@ void ScheduleParser::finish_map() {
   for (auto* all : {&map_.buffers, &map_.signals}) std::for_each(all->begin(), all->end(), count);
   for (auto& host : map_.actions) std::for_each(host.begin(), host.end(), count);
   for (auto& queue : map_.packets)
-    for (auto& p : queue) count(p.spot);
+    for (auto& p : queue) count(p.location);
   map_.file = source_.file();
   *options_.map = std::move(map_);
 }

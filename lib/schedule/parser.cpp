@@ -59,8 +59,8 @@ bool ScheduleParser::version() {
   const Token v = lex_.take();
   if (v.kind == Token::number && v.value == 1 && at_line_end()) return true;
   if (v.kind == Token::number && v.value != 1)
-    return fail(v.at, "this is version " + std::string(v.text) + " of the language, and this program reads version 1",
-                "a later release of sdma reads it: sdma --version");
+    return fail(v.at, "this is version " + std::string(v.text) + " of the language, but this program reads version 1",
+                "a later release of sdma can read it: sdma --version");
   return fail(v.kind == Token::number ? lex_.peek().at : v.at, "expected 'sdma 1' and the end of the line");
 }
 
@@ -87,7 +87,7 @@ void ScheduleParser::block(Block b, int depth) {
     if (broken_) {
       if (b != Block::file) return;
       broken_ = false;
-      continue;  // at what ended the block
+      continue;  // at the token that ended the block
     }
     if (good && !at_line_end()) fail(lex_.peek().at, "expected the end of the line, got " + quote(lex_.peek()));
     lex_.skip_line();
@@ -124,17 +124,17 @@ std::optional<std::string> ScheduleParser::new_name() {
   lex_.take();
   auto name = expand(t, names_, source_);
   if (name && *name == "epoch") {
-    fail(t.at, "'epoch' is what the language calls the round of a queue", "choose another name");
+    fail(t.at, "'epoch' is reserved for the round of a queue", "choose another name");
     return {};
   }
   if (name && names_.find(*name)) {
-    fail(t.at, "'" + *name + "' is already defined", "nothing hides another name: choose a new one");
+    fail(t.at, "'" + *name + "' is already defined", "a name cannot hide another: choose a new one");
     return {};
   }
   return name;
 }
 
-/// The value that was given from outside for this `param`.
+/// The value from ParseOptions::set for this `param`.
 std::optional<Number> ScheduleParser::setting(std::string_view name) {
   std::optional<Number> value;
   for (std::size_t i = 0; i < options_.set.size(); ++i) {
@@ -229,8 +229,8 @@ void ScheduleParser::rounds(const std::string& variable, Number first, Number la
   }
 }
 
-/// To the `end` of this block, or, in a queue or host, to what cannot stand there. A list may span lines, and a line inside it
-/// begins no statement.
+/// Skips to the `end` of this block, or, in a queue or host, to a word that is not allowed there. A list may span lines,
+/// and a line inside a list does not begin a statement.
 void ScheduleParser::skip_body(Block b) {
   int blocks = 0, brackets = 0;
   bool first = true;
@@ -249,7 +249,7 @@ void ScheduleParser::skip_body(Block b) {
 
 namespace {
 
-/// Both passes read loops and numbers: what is wrong there has been said twice.
+/// Both passes read loops and numbers, so each error in them is there twice.
 void tidy(std::vector<Diagnostic>& errors) {
   const auto line_of = [](const Diagnostic& d) {
     const auto column = d.where.rfind(':');

@@ -1,10 +1,10 @@
 #pragma once
-// The text of a schedule, read twice: what is declared, then what is done. Internal.
+// Parses the text of a schedule in two passes: declarations first, then bodies. Internal.
 //
 //   ScheduleParser p{source, options};
 //   p.run();                         // source.count() == 0: p.schedule() is it
 //
-// A name may be used before the line that declares it, and that line may stand in a loop. So the first pass evaluates loops
+// A name may be used before the line that declares it, and that line may be in a loop. So the first pass evaluates loops
 // and declarations and skips the bodies of queues and hosts; the second evaluates loops again, skips declarations, and
 // reads bodies, aliases and expectations with all names known. Queues and hosts come in the same order in both.
 #include "../stream/packet_line.hpp"
@@ -32,7 +32,7 @@ class ScheduleParser final : private Symbols {
   static constexpr int kDeepest = 32;
   static constexpr std::uint32_t kMostGpus = 64;
 
-  /// What a name stands for.
+  /// What a name refers to.
   struct Symbol {
     enum class Kind { buffer, signal, queue };
     Kind kind{};
@@ -53,7 +53,7 @@ class ScheduleParser final : private Symbols {
     bool signal{};
     std::size_t index{};
     std::optional<Ref> ref{};
-    Number offset{};  ///< or the address, where there is no ref
+    Number offset{};  ///< or the address, if there is no ref
     std::size_t at{};
     std::string context{};
   };
@@ -74,7 +74,7 @@ class ScheduleParser final : private Symbols {
   std::optional<Number> setting(std::string_view name);
   void unused_settings();
 
-  // declare.cpp: what is declared, and what is expected
+  // declare.cpp: declarations and expectations
   bool item(int depth);
   bool gpus();
   bool buffer();
@@ -90,7 +90,7 @@ class ScheduleParser final : private Symbols {
   void resolve_aliases();
   void resolve(const Alias&);
 
-  // body.cpp: what queues and hosts do
+  // body.cpp: bodies of queues and hosts
   bool packet();
   bool check_packet(const PacketView&, std::size_t at);
   void check_boundaries(const Token& begin);
@@ -106,7 +106,7 @@ class ScheduleParser final : private Symbols {
   std::optional<Ref> ref(bool all_allowed);
   const Symbol* find(std::string_view ref, std::size_t at);
   std::optional<GpuVa> signal_of(const Ref&);
-  /// What stands in the brackets behind a ref, if anything does.
+  /// The brackets after a ref, if there are any.
   struct Part {
     Number from{};
     std::optional<Number> to{};
@@ -119,15 +119,15 @@ class ScheduleParser final : private Symbols {
   std::optional<EpochValue> word_value(GpuVa signal, bool epoch);
   bool in_schedule(Place, std::size_t at);
   std::string declared(const Symbol&) const;
-  const Symbol* symbol_of(const Located&) const;
+  const Symbol* symbol_of(const SymbolOffset&) const;
   std::optional<std::uint64_t> address(std::string_view ref, Number offset, std::size_t at, Source&) override;
   void epoch(const FieldInfo& f, Linear v) override { line_epochs_.push_back({&f, v}); }
 
-  // map.cpp: where everything stands. Until the end a spot's line is an offset in the text: lines are counted once
-  SourceMap::Spot spot(std::size_t at);
+  // map.cpp: locations. Until the end, a location's line is an offset in the text: lines are counted once
+  SourceMap::Location location(std::size_t at);
   void finish_map();
 
-  // what all of them use
+  // used by all of them
   bool at_line_end() const noexcept { return lex_.peek().kind == Token::line || lex_.peek().kind == Token::end; }
   bool at(std::string_view word) const noexcept { return lex_.peek().kind == Token::word && lex_.peek().text == word; }
   bool fail(std::size_t at, std::string message, std::string hint = "") {
@@ -142,8 +142,8 @@ class ScheduleParser final : private Symbols {
   const ParseOptions& options_;
   Schedule s_;
   Pass pass_ = Pass::declare;
-  bool incomplete_ = false;  // the first pass may have missed declarations: what is not there is no error then
-  bool broken_ = false;      // a block has ended without its `end`, and that has been said
+  bool incomplete_ = false;  // the first pass may have missed declarations, so an unknown name is not an error
+  bool broken_ = false;      // a block has ended without its `end`, which has been reported
   Names names_;
   Lexer lex_;
   PacketLines lines_;
@@ -158,18 +158,18 @@ class ScheduleParser final : private Symbols {
 
   SourceMap map_;
 
-  // Of the block that is open.
+  // The open block.
   Schedule::Queue* queue_ = nullptr;
   std::vector<Schedule::Action>* actions_ = nullptr;
   int repeats_ = 0;
 
-  // Of the packet line that is read.
+  // The current packet line.
   struct LineEpoch {
     const FieldInfo* field;
     Linear value;
   };
   struct LineAddress {
-    Located symbol;
+    SymbolOffset symbol;
     std::size_t at;
   };
   std::vector<LineEpoch> line_epochs_;

@@ -1,4 +1,4 @@
-// Schedules to FLAT.
+// Prints schedules as FLAT.
 #include "../stream/print.hpp"
 #include "extent.hpp"
 #include "sdma/schedule/text.hpp"
@@ -144,7 +144,7 @@ class Printer {
   bool has_symbol(const PacketView& v) const {
     if (!v.whole() || v.info->recognised_only) return false;
     for (const auto& f : v.info->fields)
-      if (f.kind == Kind::address && locate(s_, GpuVa{value_of(f, v.dwords.data())})) return true;
+      if (f.kind == Kind::address && find_symbol(s_, GpuVa{value_of(f, v.dwords.data())})) return true;
     return false;
   }
 
@@ -193,9 +193,9 @@ class Printer {
 };
 
 std::string range_text(const Schedule& s, const Schedule::Range& r) {
-  const auto l = locate(s, r.va);
+  const auto l = find_symbol(s, r.va);
   if (!l) return hex_text(r.va.value);
-  const auto name = name_of(s, Located{l->signal, l->index, 0});
+  const auto name = name_of(s, SymbolOffset{l->signal, l->index, 0});
   if (l->offset == 0 && r.bytes == bytes_of(s, *l)) return name;
   return name + "[" + plain_bytes(l->offset) + "..+" + plain_bytes(r.bytes) + "]";
 }

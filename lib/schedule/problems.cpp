@@ -1,4 +1,4 @@
-// What a schedule that was built by hand can get wrong, and a text cannot.
+// Errors that a schedule built in C++ can have, and one parsed from text cannot.
 #include "extent.hpp"
 #include "link.hpp"
 #include "sdma/schedule/text.hpp"
@@ -30,8 +30,9 @@ class Check {
     for (const auto& q : s_.queues) queue(q);
     std::set<std::string> hosts;
     for (const auto& h : s_.hosts) {
-      if (!is_name(h.name)) add("host " + h.name, "this is no name", "letters, digits and _, no digit first");
-      if (!hosts.insert(h.name).second) add("host " + h.name, "another has the same name");
+      if (!is_name(h.name))
+        add("host " + h.name, "this is not a valid name", "letters, digits and _, not beginning with a digit");
+      if (!hosts.insert(h.name).second) add("host " + h.name, "the name is already used");
       for (const auto& a : h.actions) action("host " + h.name, a, 1);
     }
     for (const auto& e : s_.expectations) expectation(e);
@@ -46,17 +47,18 @@ class Check {
   void symbol(const std::string& where, Place p, const std::string& name) {
     if (!p.is_host() && p.index >= s_.gpus)
       add(where, to_string(p) + " is not in this schedule: gpus " + std::to_string(s_.gpus));
-    if (!is_name(name)) add(where, "'" + name + "' is no name", "letters, digits and _, no digit first");
-    else if (!names_.insert(to_string(p) + "." + name).second) add(where, "another has the same name");
+    if (!is_name(name))
+      add(where, "'" + name + "' is not a valid name", "letters, digits and _, not beginning with a digit");
+    else if (!names_.insert(to_string(p) + "." + name).second) add(where, "the name is already used");
   }
 
   void alias(const std::string& where, std::optional<GpuVa> at, std::uint64_t bytes) {
-    // As many steps as there are symbols lead out of every chain that is no circle.
+    // A chain without a cycle ends after at most as many steps as there are symbols.
     for (std::size_t steps = 0; at; ++steps) {
-      const auto l = locate(s_, *at);
+      const auto l = find_symbol(s_, *at);
       if (!l) return;
       if (bytes > bytes_of(s_, *l) - l->offset)
-        return add(where, plain_bytes(bytes) + " bytes at " + name_of(s_, *at) + " are more than it has");
+        return add(where, plain_bytes(bytes) + " bytes at " + name_of(s_, *at) + " end beyond it");
       if (steps > s_.buffers.size() + s_.signals.size()) return add(where, "this alias is an alias of itself");
       at = l->signal ? s_.signals[l->index].at : s_.buffers[l->index].at;
     }
@@ -64,21 +66,21 @@ class Check {
 
   void buffer(std::size_t i) {
     const auto& b = s_.buffers[i];
-    const auto where = "buffer " + name_of(s_, Located{false, i, 0});
+    const auto where = "buffer " + name_of(s_, SymbolOffset{false, i, 0});
     symbol(where, b.place, b.name);
     if (b.bytes == 0 || b.bytes > kLinkStride)
-      add(where, "a buffer has 1 to 2^40 bytes, not " + std::to_string(b.bytes));
+      add(where, "a buffer must have 1 to 2^40 bytes, not " + std::to_string(b.bytes));
     if (!std::has_single_bit(b.alignment) || b.alignment > std::uint64_t{1} << 30)
-      add(where, "an alignment is a power of two up to 1G, not " + std::to_string(b.alignment));
+      add(where, "an alignment must be a power of two up to 1G, not " + std::to_string(b.alignment));
     for (const auto p : b.map)
       if (!p.is_host() && p.index >= s_.gpus) add(where, "map: " + to_string(p) + " is not in this schedule");
     alias(where, b.at, b.bytes);
   }
   void signal(std::size_t i) {
     const auto& g = s_.signals[i];
-    const auto where = "signal " + name_of(s_, Located{true, i, 0});
+    const auto where = "signal " + name_of(s_, SymbolOffset{true, i, 0});
     symbol(where, g.place, g.name);
-    if (g.bits != 32 && g.bits != 64) add(where, "a signal has 32 or 64 bits, not " + std::to_string(g.bits));
+    if (g.bits != 32 && g.bits != 64) add(where, "a signal must have 32 or 64 bits, not " + std::to_string(g.bits));
     else if (g.bits == 32 && g.value > 0xffffffff) add(where, "its value does not fit in 32 bits");
     alias(where, g.at, g.bits / 8);
   }
@@ -89,12 +91,12 @@ class Check {
     if (q.place.is_host()) add(where, "a queue belongs to a GPU");
     if (q.peer && !q.peer->is_host() && q.peer->index >= s_.gpus)
       add(where, "peer: " + to_string(*q.peer) + " is not in this schedule");
-    if (q.peer && q.engine != 0) add(where, "it has a peer and an engine: one of them says which engine it is");
+    if (q.peer && q.engine != 0) add(where, "it has both a peer and an engine: give only one");
     if (q.engine > 63) add(where, "there is no engine " + std::to_string(q.engine));
     if (q.ring_bytes != 0 && !is_ring_size(q.ring_bytes))
-      add(where, "a ring is a power of two from 1K to 1G, not " + std::to_string(q.ring_bytes));
+      add(where, "a ring must be a power of two from 1K to 1G, not " + std::to_string(q.ring_bytes));
     else if (auto d = too_large(q)) add(where, std::move(d->message), std::move(d->hint));
-    if (!q.refused.empty()) add(where, "a packet was refused: " + q.refused, "check(packet) says which field it is");
+    if (!q.refused.empty()) add(where, "a packet was refused: " + q.refused, "check(packet) says which field is wrong");
     packets(where, q);
   }
 
@@ -120,8 +122,9 @@ class Check {
       }
     }
     if (epoch != q.epochs.end())
-      add(where, "'" + std::string(epoch->field) + "' at dword " + std::to_string(epoch->packet) + " is in no packet",
-          "epochs stand in the order of their packets");
+      add(where,
+          "'" + std::string(epoch->field) + "' at dword " + std::to_string(epoch->packet) + " is not in a packet",
+          "epochs must be in the order of their packets");
   }
 
   void action(const std::string& where, const Schedule::Action& a, int depth) {
@@ -131,12 +134,12 @@ class Check {
       if (q >= s_.queues.size()) add(where, "submits a queue that is not in this schedule");
     if (a.kind == What::submit && a.queues.empty()) add(where, "submits no queue");
     if (a.kind == What::set || a.kind == What::wait) {
-      const auto l = locate(s_, a.signal);
-      if (!l || !l->signal || l->offset != 0) add(where, "sets or waits for what is no signal");
-      else if (depth == 1 && a.value.factor != 0) add(where, "'epoch' stands in a repeat only");
+      const auto l = find_symbol(s_, a.signal);
+      if (!l || !l->signal || l->offset != 0) add(where, "sets or waits for something that is not a signal");
+      else if (depth == 1 && a.value.factor != 0) add(where, "'epoch' is allowed only in a repeat");
     }
     if (a.kind == What::wait && (a.func == Compare::always || a.func > Compare::gt))
-      add(where, "waits with a comparison that is none");
+      add(where, "waits without a valid comparison");
     for (const auto& inner : a.body) action(where, inner, depth + 1);
   }
 
@@ -144,19 +147,19 @@ class Check {
     using What = Schedule::Expectation::Kind;
     const std::string where = "expect";
     if (e.kind == What::finding) {
-      if (e.rule.empty()) add(where, "a finding has the id of a rule");
+      if (e.rule.empty()) add(where, "a finding needs the id of a rule");
       return;
     }
     const auto inside = [&](const Schedule::Range& r) {
-      const auto l = locate(s_, r.va);
+      const auto l = find_symbol(s_, r.va);
       return l && r.bytes != 0 && r.bytes <= bytes_of(s_, *l) - l->offset;
     };
-    const auto l = locate(s_, e.left.va);
+    const auto l = find_symbol(s_, e.left.va);
     if (e.kind == What::value) {
       if (!l || !l->signal || e.left.bytes != bytes_of(s_, *l) || l->offset != 0)
-        add(where, "a number is compared with what is no signal");
+        add(where, "a number is compared with something that is not a signal");
     } else if (!inside(e.left) || !inside(e.right)) {
-      add(where, "compares bytes that are in no buffer and no signal");
+      add(where, "compares bytes that are in neither a buffer nor a signal");
     } else if (e.left.bytes != e.right.bytes) {
       add(where, plain_bytes(e.left.bytes) + " bytes are compared with " + plain_bytes(e.right.bytes));
     }

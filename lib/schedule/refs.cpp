@@ -1,4 +1,4 @@
-// Names with their places, and the numbers behind them.
+// Parses names with their places, and the offsets after them.
 #include "extent.hpp"
 #include "parser.hpp"
 #include "sdma/core/nearest.hpp"
@@ -28,7 +28,7 @@ bool ScheduleParser::in_schedule(Place p, std::size_t at) {
   if (p.is_host() || p.index < s_.gpus) return true;
   const auto name = to_string(p);
   if (!gpus_given_)
-    return fail(at, name + " is not in this schedule, which has no GPUs so far", "declare them first: gpus 2");
+    return fail(at, name + " is not in this schedule, which has no GPUs yet", "declare them first: gpus 2");
   return fail(at, name + " is not in this schedule: gpus " + std::to_string(s_.gpus),
               s_.gpus == 0   ? "there are no GPUs"
               : s_.gpus == 1 ? "gpu0 is the only one"
@@ -44,7 +44,7 @@ std::optional<Place> ScheduleParser::place(bool* all) {
   if (t.kind == Token::word && *word == "gpu" && lex_.peek().is("*") && lex_.peek().glued) {
     lex_.take();
     if (all) return *all = true, Place::gpu(0);
-    fail(t.at, "'gpu*' stands in buffer, signal and expect only", "use a loop: for i in 0..N ... gpu{i}");
+    fail(t.at, "'gpu*' is allowed only in buffer, signal and expect", "use a loop: for i in 0..N ... gpu{i}");
     return {};
   }
   const auto n = t.kind == Token::word ? gpu_of(*word) : std::nullopt;
@@ -60,7 +60,7 @@ std::optional<ScheduleParser::Ref> ScheduleParser::ref(bool all_allowed) {
   const auto at = lex_.peek().at;
   Ref r{.at = at};
   const Token t = lex_.peek();
-  // A word without a place is the commonest mistake, and has its own sentence.
+  // A word without a place is the most common mistake, so it has its own message.
   if (t.kind == Token::word) {
     const auto behind = lex_.position();
     lex_.take();
@@ -70,7 +70,7 @@ std::optional<ScheduleParser::Ref> ScheduleParser::ref(bool all_allowed) {
     if (!place_follows) {
       if (word)
         fail(at, "expected a name with its place, got " + tick(*word),
-             "names carry their place: gpu0." + *word + " or host." + *word);
+             "a name includes its place: gpu0." + *word + " or host." + *word);
       return {};
     }
   }
@@ -82,7 +82,7 @@ std::optional<ScheduleParser::Ref> ScheduleParser::ref(bool all_allowed) {
   lex_.take();
   const Token name = lex_.peek();
   if (name.kind != Token::word || !name.glued)
-    return fail(name.at, "expected a name behind '" + to_string(*p) + ".', got " + quote(name)), std::nullopt;
+    return fail(name.at, "expected a name after '" + to_string(*p) + ".', got " + quote(name)), std::nullopt;
   lex_.take();
   const auto full = expand(name, names_, source_);
   if (!full) return {};
@@ -92,12 +92,12 @@ std::optional<ScheduleParser::Ref> ScheduleParser::ref(bool all_allowed) {
 
 std::string ScheduleParser::declared(const Symbol& s) const { return "on line " + std::to_string(source_.line(s.at)); }
 
-const ScheduleParser::Symbol* ScheduleParser::symbol_of(const Located& l) const {
-  const auto found = symbols_.find(name_of(s_, Located{l.signal, l.index, 0}));
+const ScheduleParser::Symbol* ScheduleParser::symbol_of(const SymbolOffset& l) const {
+  const auto found = symbols_.find(name_of(s_, SymbolOffset{l.signal, l.index, 0}));
   return found == symbols_.end() ? nullptr : &found->second;
 }
 
-/// Reports what is not there, unless the first pass may have missed it.
+/// Reports a name that is not declared, unless the first pass may have missed it.
 const ScheduleParser::Symbol* ScheduleParser::find(std::string_view ref, std::size_t at) {
   const auto found = symbols_.find(ref);
   if (found != symbols_.end()) return &found->second;
@@ -125,11 +125,11 @@ std::optional<std::uint64_t> ScheduleParser::address(std::string_view ref, Numbe
     fail(at, tick(ref) + " is a queue, which has no address", "it is declared " + declared(*symbol));
     return {};
   }
-  const Located l{symbol->kind == Symbol::Kind::signal, symbol->index, 0};
+  const SymbolOffset l{symbol->kind == Symbol::Kind::signal, symbol->index, 0};
   const auto bytes = bytes_of(s_, l);
   if (offset < 0 || offset > bytes) {
     const auto shown = offset < 0 ? to_string(offset) : plain_bytes(static_cast<std::uint64_t>(offset));
-    fail(at, std::string(ref) + "[" + shown + "] lies outside: " + std::string(ref) + " has " + plain_bytes(bytes),
+    fail(at, std::string(ref) + "[" + shown + "] is out of bounds: " + std::string(ref) + " has " + plain_bytes(bytes),
          std::string(ref) + " is declared " + declared(*symbol));
     return {};
   }
@@ -142,7 +142,7 @@ std::optional<GpuVa> ScheduleParser::signal_of(const Ref& r) {
   const auto* symbol = find(r.text(), r.at);
   if (!symbol) return {};
   if (symbol->kind == Symbol::Kind::signal) return link_signal(symbol->index);
-  fail(r.at, tick(r.text()) + " is no signal", "it is declared " + declared(*symbol));
+  fail(r.at, tick(r.text()) + " is not a signal", "it is declared " + declared(*symbol));
   return {};
 }
 
@@ -173,7 +173,7 @@ std::optional<Schedule::Range> ScheduleParser::range(const Ref& r, const Part& p
     fail(r.at, tick(r.text()) + " is a queue, which has no bytes", "it is declared " + declared(*symbol));
     return {};
   }
-  const Located l{symbol->kind == Symbol::Kind::signal, symbol->index, 0};
+  const SymbolOffset l{symbol->kind == Symbol::Kind::signal, symbol->index, 0};
   const auto base = l.signal ? link_signal(l.index) : link_buffer(l.index);
   const auto bytes = bytes_of(s_, l);
   if (!p.given) return Schedule::Range{base, bytes};
@@ -184,7 +184,7 @@ std::optional<Schedule::Range> ScheduleParser::range(const Ref& r, const Part& p
   const auto end = p.length ? p.from + *p.to : *p.to;
   if (p.from < 0 || end <= p.from || end > bytes) {
     fail(p.at,
-         "[" + to_string(p.from) + ".." + to_string(end) + "] is no range of " + r.text() + ", which has " +
+         "[" + to_string(p.from) + ".." + to_string(end) + "] is not a range of " + r.text() + ", which has " +
              plain_bytes(bytes),
          r.text() + " is declared " + declared(*symbol));
     return {};
@@ -209,7 +209,7 @@ std::optional<EpochValue> ScheduleParser::word_value(GpuVa signal, bool epoch) {
                  : constant ? std::optional<Linear>(Linear{*constant})
                             : std::nullopt;
   if (!v) return {};
-  const auto bits = s_.signals[locate(s_, signal)->index].bits;
+  const auto bits = s_.signals[find_symbol(s_, signal)->index].bits;
   const auto most = bits == 64 ? kMost : (Number{1} << 32) - 1;
   constexpr auto kWidest = Number{1} << 62;
   const auto first = v->constant + v->factor;
@@ -220,10 +220,10 @@ std::optional<EpochValue> ScheduleParser::word_value(GpuVa signal, bool epoch) {
   if (v->factor != 0)
     for (const auto part : {v->constant, v->factor})
       if (part < -kWidest || part > kWidest) {
-        fail(t.at, "a value that changes with the epoch has less than 63 bits, got " + to_string(part));
+        fail(t.at, "a value that depends on the epoch must have less than 63 bits, got " + to_string(part));
         return {};
       }
-  // What is constant is kept as the bits that the word has.
+  // A constant is stored as the bits that the word has.
   const auto kept = v->factor == 0 ? static_cast<std::uint64_t>(v->constant) & static_cast<std::uint64_t>(most)
                                    : static_cast<std::uint64_t>(v->constant);
   return EpochValue{static_cast<std::int64_t>(v->factor), static_cast<std::int64_t>(kept)};

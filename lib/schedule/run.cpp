@@ -31,7 +31,7 @@ class Runner {
   RunReport run() {
     if (expects_finding(s_)) add("expect finding", "this schedule is wrong on purpose, for a checker: it is not run");
     else if (bound_.restart(deadline_) != Errc::ok)
-      add("run", "queues of an earlier run have not come to their end", "bind the schedule anew");
+      add("run", "queues of an earlier run have not finished", "bind the schedule again");
     else go();
     return std::move(report_);
   }
@@ -60,7 +60,7 @@ class Runner {
       for (const auto& e : s_.expectations) check(e);
   }
 
-  /// What the host has stored into GPUs' memory is there for engines, and the other way round.
+  /// Makes the host's stores to GPU memory visible to engines, and engines' stores visible to the host.
   void flush_host_path() const {
     for (std::uint32_t g = 0; g < bound_.device().topology().gpus.size(); ++g)
       static_cast<void>(bound_.device().flush_host_writes(GpuId{g}));
@@ -69,7 +69,7 @@ class Runner {
   Schedule::Range whole(std::size_t buffer) const { return {link_buffer(buffer), s_.buffers[buffer].bytes}; }
 
   void first_contents() {
-    // What is an alias shows what it is an alias of, unless it says otherwise.
+    // An alias has the contents of the bytes that it is an alias of, unless its own `init` says otherwise.
     for (const bool alias : {false, true})
       for (std::size_t i = 0; i < s_.buffers.size(); ++i) {
         const auto& b = s_.buffers[i];
@@ -82,21 +82,22 @@ class Runner {
 
   void input(const RunOptions::Input& in) {
     for (std::size_t i = 0; i < s_.buffers.size(); ++i) {
-      if (name_of(s_, Located{false, i, 0}) != in.name) continue;
+      if (name_of(s_, SymbolOffset{false, i, 0}) != in.name) continue;
       const auto to = bound_.bytes(whole(i));
       if (in.bytes.size() > to.size())
-        return add("input " + in.name, fmt::format("{} bytes do not fit: it has {}", in.bytes.size(), to.size()));
+        return add("input " + in.name,
+                   fmt::format("{} bytes do not fit: the buffer has {}", in.bytes.size(), to.size()));
       std::copy(in.bytes.begin(), in.bytes.end(), to.begin());
       return;
     }
     add("input " + in.name, "there is no such buffer", "sdma fmt --flat lists them");
   }
 
-  /// Whole buffers, each once, however many expectations look at it.
+  /// Saves each whole buffer once, however many expectations compare it.
   void remember() {
     for (const auto& e : s_.expectations) {
       if (!e.old) continue;
-      const auto l = *locate(s_, e.right.va);
+      const auto l = *find_symbol(s_, e.right.va);
       auto& kept = old_[{l.signal, l.index}];
       if (!kept.empty()) continue;
       const auto now = bound_.bytes({l.signal ? link_signal(l.index) : link_buffer(l.index), bytes_of(s_, l)});
@@ -112,7 +113,7 @@ class Runner {
         threads.emplace_back([this, &h] { host(h); });
       } catch (const std::system_error& e) {
         stop_ = true;
-        add("host " + h.name, std::string("its thread cannot be made: ") + e.what());
+        add("host " + h.name, std::string("its thread cannot be created: ") + e.what());
       }
     }
     for (auto& t : threads) t.join();
@@ -142,7 +143,7 @@ class Runner {
 
   bool submit(const Schedule::Host& h, const Schedule::Action& a) {
     for (const auto q : a.queues) {
-      // Of several pieces a part may be in the ring when time is up: only one piece can be tried again.
+      // If there are several pieces, some may be in the ring at the deadline: only a single piece can be retried.
       const bool one = bound_.packets(q).size_bytes() <= bound_.ring(q).memory().dwords.size_bytes() / 2;
       for (;;) {
         const auto done = bound_.submit(q, one ? slice() : deadline_);
@@ -151,7 +152,7 @@ class Runner {
         if (done.error() == Errc::epoch_overflow) {
           const auto epoch = bound_.epoch(q) + 1;
           add(where, fmt::format("a value of epoch {} does not fit in its field", epoch),
-              "polls and fences hold 32 bits: begin again before they are full");
+              "polls and fences hold 32 bits: restart the schedule before that epoch");
           return false;
         }
         if (done.error() != Errc::timed_out) return add(where, std::string(message(done.error()))), false;
@@ -167,7 +168,7 @@ class Runner {
 
   /// The value of an action in this round; nothing, and a finding, if the signal does not hold it.
   std::optional<std::uint64_t> value(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
-    const auto bits = s_.signals[locate(s_, a.signal)->index].bits;
+    const auto bits = s_.signals[find_symbol(s_, a.signal)->index].bits;
     const auto v = a.value.at(round);
     constexpr std::uint64_t kMost = ~std::uint32_t{};
     if (bits == 64 || v <= kMost) return v;
@@ -178,14 +179,14 @@ class Runner {
 
   bool set(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
     const auto v = value(h, a, round);
-    if (v) bound_.set(locate(s_, a.signal)->index, *v);
+    if (v) bound_.set(find_symbol(s_, a.signal)->index, *v);
     return v.has_value();
   }
 
   bool wait_for(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
     const auto v = value(h, a, round);
     if (!v) return false;
-    const auto i = locate(s_, a.signal)->index;
+    const auto i = find_symbol(s_, a.signal)->index;
     for (;;) {
       if (reached(i, a.func, *v, slice())) return true;
       if (stop_ || fault()) return false;
@@ -206,14 +207,14 @@ class Runner {
   }
   bool reached(std::size_t i, Compare func, std::uint64_t reference, Deadline d) const noexcept {
     if (!s_.signals[i].at) return wait(bound_.signal(i), func, reference, d).has_value();
-    // A word inside of a buffer may have neighbours: nothing but its own bits is looked at, and nobody wakes us.
+    // A word inside a buffer may have neighbours, so only its own bits are read; nothing wakes this thread.
     for (Backoff backoff;;) {
       if (holds(bound_.value(i), func, reference)) return true;
       if (!backoff.step(d)) return false;
     }
   }
 
-  /// Reports what the device says, if it says anything.
+  /// Reports the device's faults, if there are any.
   bool fault() {
     bool any = false;
     for (auto f = bound_.device().wait_fault(Deadline{}); f; f = bound_.device().wait_fault(Deadline{})) {
@@ -230,36 +231,36 @@ class Runner {
 
   std::string queue_name(std::size_t q) const { return to_string(s_.queues[q].place) + "." + s_.queues[q].name; }
 
-  /// Every queue that has not read all that was published, as people read it.
+  /// Describes every queue that has not read everything that was published.
   std::string queues() const {
     constexpr std::size_t kShown = 8;
     std::string out;
-    std::size_t standing = 0;
+    std::size_t stalled = 0;
     for (std::size_t q = 0; q < s_.queues.size(); ++q) {
       const auto report = inspect(bound_.ring(q));
       if (report.read == report.committed) continue;
-      if (++standing > kShown) continue;
+      if (++stalled > kShown) continue;
       const auto text = describe(
           report, [&](GpuVa va, std::span<std::byte> to) { return bound_.device().peek(va, to); },
           [&](GpuVa va) { return bound_.name(va); });
       out += fmt::format("{}  {}, gpu {} engine {}: {}", out.empty() ? "" : "\n", queue_name(q),
                          bound_.queue(q).gpu().value, bound_.queue(q).engine().value, text);
     }
-    if (standing > kShown) out += fmt::format("\n  and {} queues more", standing - kShown);
+    if (stalled > kShown) out += fmt::format("\n  and {} more queues", stalled - kShown);
     return out.empty() ? "  every queue has read all its packets" : out;
   }
 
   void check(const Schedule::Expectation& e) {
     using What = Schedule::Expectation::Kind;
     const auto where = to_text(s_, e);
-    const auto l = *locate(s_, e.left.va);
+    const auto l = *find_symbol(s_, e.left.va);
     if (e.kind == What::value) {
       if (const auto v = bound_.value(l.index); v != e.value)
         add(where, fmt::format("{} is {}", name_of(s_, e.left.va), v));
       return;
     }
     std::span<const std::byte> should = bound_.bytes(e.right);
-    const auto r = *locate(s_, e.right.va);
+    const auto r = *find_symbol(s_, e.right.va);
     if (e.old) should = std::span<const std::byte>(old_.at({r.signal, r.index})).subspan(r.offset, e.right.bytes);
     if (auto text = difference(s_, e.left, bound_.bytes(e.left), should); !text.empty()) add(where, std::move(text));
   }

@@ -18,9 +18,9 @@ std::string plain_bytes(std::uint64_t v) {
 }
 
 Diagnostic describe(const Schedule& s, const PacketView& v, const Outside& o, std::string_view declared) {
-  const auto name = name_of(s, Located{o.symbol.signal, o.symbol.index, 0});
+  const auto name = name_of(s, SymbolOffset{o.symbol.signal, o.symbol.index, 0});
   const auto at = o.symbol.offset == 0 ? name : name + "[" + plain_bytes(o.symbol.offset) + "]";
-  Diagnostic d{.message = std::string(v.info->name) + " touches " + plain_bytes(o.bytes) + " bytes at " + at +
+  Diagnostic d{.message = std::string(v.info->name) + " accesses " + plain_bytes(o.bytes) + " bytes at " + at +
                           ", but " + name + " has " + plain_bytes(o.extent)};
   const std::string where = declared.empty() ? "" : " " + std::string(declared);
   if (o.symbol.signal && o.extent == 4 && o.bytes == 8) d.hint = "a 64-bit operation needs bits=64" + where;
@@ -82,26 +82,26 @@ Schedule::Script Schedule::add_host(std::string name) {
   return {*this, hosts.back().actions};
 }
 void Schedule::expect_value(GpuVa signal, std::uint64_t value) {
-  const auto at = locate(*this, signal);
+  const auto at = find_symbol(*this, signal);
   const auto bytes = at && at->signal ? bytes_of(*this, *at) : 0;
   expectations.push_back({.kind = Expectation::Kind::value, .left = {signal, bytes}, .value = value});
 }
 
-std::uint64_t bytes_of(const Schedule& s, const Located& l) {
+std::uint64_t bytes_of(const Schedule& s, const SymbolOffset& l) {
   return l.signal ? s.signals[l.index].bits / 8 : s.buffers[l.index].bytes;
 }
 
-std::optional<Located> locate(const Schedule& s, GpuVa va) {
+std::optional<SymbolOffset> find_symbol(const Schedule& s, GpuVa va) {
   const auto l = stride_of(s, va);
   return l && l->offset <= bytes_of(s, *l) ? l : std::nullopt;
 }
 
-std::string name_of(const Schedule& s, const Located& l) {
+std::string name_of(const Schedule& s, const SymbolOffset& l) {
   const auto& place = l.signal ? s.signals[l.index].place : s.buffers[l.index].place;
   return to_string(place) + "." + (l.signal ? s.signals[l.index].name : s.buffers[l.index].name);
 }
 std::string name_of(const Schedule& s, GpuVa va) {
-  const auto l = locate(s, va);
+  const auto l = find_symbol(s, va);
   if (!l) return {};
   return l->offset == 0 ? name_of(s, *l) : name_of(s, *l) + "[" + plain_bytes(l->offset) + "]";
 }
@@ -109,7 +109,7 @@ std::string name_of(const Schedule& s, GpuVa va) {
 const Schedule::EpochField* store_epoch(const Schedule::Queue& q, std::uint64_t epoch,
                                         std::span<std::uint32_t> dwords) {
   __extension__ typedef __int128 Wide;
-  // Two passes: what does not fit leaves all as it is.
+  // Two passes, so that a value that does not fit leaves everything unchanged.
   for (const bool check : {true, false})
     for (const auto& e : q.epochs) {
       const auto* info = identify(dwords.subspan(e.packet));

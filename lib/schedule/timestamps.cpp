@@ -13,7 +13,7 @@ namespace {
 
 std::vector<TimedSchedule::Bar> bars_of(std::span<const std::uint32_t> dwords) {
   std::vector<TimedSchedule::Bar> out;
-  std::size_t until = 0;  // what may be skipped, in this packet's bar
+  std::size_t until = 0;  // the end of the packets that an earlier packet may skip: they belong to its bar
   for (Reader r{dwords}; r;) {
     const auto begin = r.position();
     const auto v = r.next();
@@ -28,9 +28,9 @@ std::uint64_t nanoseconds(Deadline::Clock::time_point t) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(t.time_since_epoch()).count());
 }
 
-/// The word of a stamp: 0 where none was stored.
+/// The word of a timestamp; 0 if none was stored.
 std::uint64_t stamp(std::span<std::byte> words, std::size_t i) {
-  auto* word = reinterpret_cast<std::uint64_t*>(words.data() + i * TimedSchedule::kApart);
+  auto* word = reinterpret_cast<std::uint64_t*>(words.data() + i * TimedSchedule::kStampStride);
   return std::atomic_ref(*word).load(std::memory_order_relaxed);
 }
 
@@ -46,8 +46,8 @@ TimedSchedule with_timestamps(const Schedule& s) {
     const auto number = std::to_string(i);
     const auto words = t.add_buffer({.place = Place::host(),
                                      .name = "timestamps_" + number,
-                                     .bytes = (q.bars.size() + 1) * TimedSchedule::kApart,
-                                     .alignment = TimedSchedule::kApart,
+                                     .bytes = (q.bars.size() + 1) * TimedSchedule::kStampStride,
+                                     .alignment = TimedSchedule::kStampStride,
                                      .init = Init::zero});
     const auto done = t.add_signal({.place = Place::host(), .name = "timestamps_done_" + number, .bits = 32});
 
@@ -56,16 +56,16 @@ TimedSchedule with_timestamps(const Schedule& s) {
     auto epoch = from.epochs.begin();
     for (std::size_t n = 0; n < q.bars.size(); ++n) {
       auto& bar = q.bars[n];
-      to.put(Timestamp{.addr = words + n * TimedSchedule::kApart});
-      bar.moved = to.dwords.size();
+      to.put(Timestamp{.addr = words + n * TimedSchedule::kStampStride});
+      bar.timed_begin = to.dwords.size();
       const auto at = from.dwords.begin() + static_cast<std::ptrdiff_t>(bar.begin);
       to.dwords.insert(to.dwords.end(), at, at + static_cast<std::ptrdiff_t>(bar.dwords));
       for (; epoch != from.epochs.end() && epoch->packet < bar.begin + bar.dwords; ++epoch) {
         to.epochs.push_back(*epoch);
-        to.epochs.back().packet += bar.moved - bar.begin;
+        to.epochs.back().packet += bar.timed_begin - bar.begin;
       }
     }
-    to.put(Timestamp{.addr = words + q.bars.size() * TimedSchedule::kApart});
+    to.put(Timestamp{.addr = words + q.bars.size() * TimedSchedule::kStampStride});
     to.put<&Fence::value>({.addr = done}, kEpoch);
     out.queues.push_back(std::move(q));
   }
@@ -74,7 +74,7 @@ TimedSchedule with_timestamps(const Schedule& s) {
 
 Errc record_timestamps(const TimedSchedule& t, const Bound& bound, trace::Recorder& recorder, Deadline deadline) {
   auto result = Errc::ok;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> seen;  // queues of each engine
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> seen;  // queues per engine
   for (std::size_t i = 0; i < t.queues.size(); ++i) {
     const auto& q = t.queues[i];
     const auto& queue = bound.queue(i);
@@ -91,15 +91,15 @@ Errc record_timestamps(const TimedSchedule& t, const Bound& bound, trace::Record
     const auto lane =
         recorder.lane("gpu" + std::to_string(queue.gpu().value),
                       "engine " + std::to_string(queue.engine().value) + " queue " + std::to_string(slot));
-    const auto words = bound.bytes({link_buffer(q.stamps), (q.bars.size() + 1) * TimedSchedule::kApart});
+    const auto words = bound.bytes({link_buffer(q.stamps), (q.bars.size() + 1) * TimedSchedule::kStampStride});
     const auto moved = bound.packets(i);
     for (std::size_t n = 0; n < q.bars.size(); ++n) {
       const auto begin = stamp(words, n), end = stamp(words, n + 1);
-      // What a round before has left behind is older than what stands in front of it.
+      // A timestamp left by an earlier round is less than the one before it.
       if (begin == 0 || (n > 0 && begin < stamp(words, n - 1))) break;
       const auto& bar = q.bars[n];
       const auto position = std::uint64_t{bar.begin} * 4;
-      const auto packet = moved.subspan(bar.moved, bar.dwords);
+      const auto packet = moved.subspan(bar.timed_begin, bar.dwords);
       recorder.packet_begin(lane, nanoseconds(clock->at(begin)), position, Reader{packet}.next().dwords);
       if (end >= begin) recorder.packet_end(lane, nanoseconds(clock->at(end)), position);
     }

@@ -1,4 +1,4 @@
-// Engines: one front end, a window of bytes in flight, and requests in order. And the flows that they become.
+// Engines: one front end each, a window of bytes in flight, requests in order, and the flows that carry their bytes.
 #include "world.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ void World::closed(Engine& e) noexcept {
   if (--e.open == 0) e.busy_ns += now_ - e.since;
 }
 
-/// Requires a packet that was fetched.
+/// Requires a fetched packet.
 void World::want_front(std::uint32_t queue) {
   auto& e = engines_[programs_[queue].engine];
   programs_[queue].state = State::front;
@@ -50,7 +50,7 @@ void World::front_done(std::uint32_t queue) {
   if (!e.front_busy) next_front(e);
 }
 
-/// A data packet is decoded: it wants room.
+/// A data packet has been decoded: it requests room in the window.
 void World::launch(std::uint32_t queue) {
   auto& q = programs_[queue];
   std::uint32_t id;
@@ -79,7 +79,7 @@ void World::launch(std::uint32_t queue) {
   e.room.push_back(id);
 }
 
-/// What it crosses, how much of that a byte is, and whether anybody looks at what it stores.
+/// Finds the resources that a packet uses, their load per byte, and whether anything waits for what it stores.
 void World::describe_flight(const Program& q, Flight& f) {
   const auto place = Place::gpu(q.gpu);
   typed(q.front->current(), memory_->reader(q.gpu), [&](const auto& p) {
@@ -138,7 +138,7 @@ void World::describe_flight(const Program& q, Flight& f) {
   });
 }
 
-/// It has room: it gets its turn when those before it have asked for all their bytes.
+/// The flight has room: its turn comes when the flights before it have requested all their bytes.
 void World::enter(std::uint32_t id) {
   auto& f = flights_[id];
   auto& e = engines_[programs_[f.queue].engine];

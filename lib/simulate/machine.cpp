@@ -49,13 +49,13 @@ constexpr std::array<Entry, kCosts> kEntries{{
 static_assert(static_cast<std::size_t>(Cost::kernel_look) + 1 == kCosts);
 static_assert(kEntries.back().name == "kernel.look_ns");
 
-/// Nothing if the parameter may have it. Rates, parts and the window divide: they are not zero.
+/// "" if the parameter may have this value. Rates, fractions and the window are divisors, so they cannot be zero.
 std::string refuse(std::size_t i, double v) {
   const auto unit = kEntries[i].unit;
   if (!std::isfinite(v) || v < 0) return "is negative";
   if (unit != "ns" && v <= 0) return "is not above zero";
   if (unit == "part" && v > 1) return "is more than 1";
-  return v > 1e12 ? "is beyond all measure" : "";
+  return v > 1e12 ? "is more than 1e12" : "";
 }
 
 class Loader {
@@ -66,7 +66,7 @@ class Loader {
     const auto j = Json::parse(text, nullptr, false);
     MachineDescription m;
     if (j.is_discarded() || !j.is_object())
-      complain("", "is no JSON object", "sdma simulate --show-machine --json prints an example");
+      complain("", "is not a JSON object", "sdma simulate --show-machine --json prints an example");
     else load(j, m);
     if (failed_) return std::move(error_);
     return m;
@@ -82,11 +82,11 @@ class Loader {
 
   void load(const Json& j, MachineDescription& m) {
     if (j.value("sdma_machine", Json()) != 1)
-      return complain("", "is no machine description of version 1", "it begins with \"sdma_machine\": 1");
+      return complain("", "is not a machine description of version 1", "it begins with \"sdma_machine\": 1");
     for (const auto& [key, value] : j.items()) {
       if (key == "sdma_machine") continue;
       if (key == "name" || key == "notes") {
-        if (!value.is_string()) return complain(key, "is no string");
+        if (!value.is_string()) return complain(key, "is not a string");
         (key == "name" ? m.name : m.notes) = value.get<std::string>();
       } else if (key == "topology") {
         topology(value, m.topology);
@@ -112,14 +112,14 @@ class Loader {
   }
 
   void parameters(const Json& j, MachineDescription& m) {
-    if (!j.is_object()) return complain("parameters", "is no JSON object");
+    if (!j.is_object()) return complain("parameters", "is not a JSON object");
     std::array<bool, kCosts> seen{};
     for (const auto& [key, value] : j.items()) {
       const auto i = cost_named(key);
       if (i == kCosts) {
         Nearest n{key};
         for (const auto& e : kEntries) n.offer(e.name);
-        return complain("parameters", "\"" + key + "\" is none",
+        return complain("parameters", "\"" + key + "\" is not a parameter",
                         n.best().empty() ? "sdma simulate --show-machine lists them"
                                          : "did you mean '" + std::string(n.best()) + "'?");
       }
@@ -133,13 +133,14 @@ class Loader {
   void one(const std::string& key, std::size_t i, const Json& j, Parameter& to) {
     const auto where = "parameters: " + key;
     if (!j.is_object())
-      return complain(where, "is no JSON object", R"({"value": 1, "uncertainty": 0, "source": "..."})");
+      return complain(where, "is not a JSON object", R"({"value": 1, "uncertainty": 0, "source": "..."})");
     for (const auto& [member, value] : j.items()) {
       if (member == "source") {
-        if (!value.is_string() || value.get<std::string>().empty()) return complain(where, "\"source\" says nothing");
+        if (!value.is_string() || value.get<std::string>().empty())
+          return complain(where, "\"source\" is empty or not a string");
         to.source = value.get<std::string>();
       } else if (member == "value" || member == "uncertainty") {
-        if (!value.is_number()) return complain(where, "\"" + member + "\" is no number");
+        if (!value.is_number()) return complain(where, "\"" + member + "\" is not a number");
         (member == "value" ? to.value : to.uncertainty) = value.get<double>();
       } else {
         return complain(where, "has the unknown key \"" + member + "\"", "known keys: value, uncertainty, source");
@@ -148,7 +149,7 @@ class Loader {
     if (!j.contains("value")) return complain(where, "has no \"value\"");
     if (to.source.empty()) return complain(where, "has no \"source\"", "where the number comes from, or \"assumed\"");
     if (const auto why = refuse(i, to.value); !why.empty()) return complain(where, "\"value\" " + why);
-    if (!(to.uncertainty >= 0 && to.uncertainty <= 1e12)) complain(where, "\"uncertainty\" is no size");
+    if (!(to.uncertainty >= 0 && to.uncertainty <= 1e12)) complain(where, "\"uncertainty\" is not from 0 to 1e12");
   }
 
   std::string file_;

@@ -13,16 +13,17 @@ LinkMemory::LinkMemory(const Schedule& s)
   for (std::size_t i = 0; i < s.buffers.size(); ++i) {
     const auto& b = s.buffers[i];
     if (b.at) {
-      if (!locate(s, resolve(link_buffer(i))))
-        findings_.push_back({.where = name_of(s, Located{false, i, 0}),
-                             .message = "it stands at a fixed address, where no machine can put it",
-                             .hint = "at=0x... names addresses of a dump; leave it out to simulate"});
+      if (!find_symbol(s, resolve(link_buffer(i))))
+        findings_.push_back({.where = name_of(s, SymbolOffset{false, i, 0}),
+                             .message = "it has a fixed address, which a simulation cannot provide",
+                             .hint = "at=0x... is for the addresses of a dump; omit it to simulate"});
       continue;
     }
     const auto bytes = (b.bytes + 7) / 8 * 8;
     auto* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
-      findings_.push_back({.where = name_of(s, Located{false, i, 0}), .message = "there is no address space for it"});
+      findings_.push_back(
+          {.where = name_of(s, SymbolOffset{false, i, 0}), .message = "there is no address space for it"});
       continue;
     }
     buffers_[i] = {static_cast<std::byte*>(at), bytes};
@@ -30,10 +31,10 @@ LinkMemory::LinkMemory(const Schedule& s)
   }
   for (std::size_t i = 0; i < s.signals.size(); ++i) {
     if (s.signals[i].at) {
-      const auto to = locate(s, resolve(link_signal(i)));
+      const auto to = find_symbol(s, resolve(link_signal(i)));
       if (!to)
-        findings_.push_back({.where = name_of(s, Located{true, i, 0}),
-                             .message = "it stands at a fixed address, where no machine can put it"});
+        findings_.push_back({.where = name_of(s, SymbolOffset{true, i, 0}),
+                             .message = "it has a fixed address, which a simulation cannot provide"});
       else if (!to->signal) watch(resolve(link_signal(i)), 8);
       continue;
     }
@@ -62,8 +63,8 @@ void LinkMemory::map(GpuVa va, std::uint64_t bytes, Place owner, const std::vect
 }
 
 GpuVa LinkMemory::resolve(GpuVa va) const noexcept {
-  // problems() has excluded circles.
-  for (auto l = locate(s_, va); l; l = locate(s_, va)) {
+  // problems() has excluded cycles.
+  for (auto l = find_symbol(s_, va); l; l = find_symbol(s_, va)) {
     const auto& at = l->signal ? s_.signals[l->index].at : s_.buffers[l->index].at;
     if (!at) break;
     va = *at + l->offset;
@@ -72,13 +73,13 @@ GpuVa LinkMemory::resolve(GpuVa va) const noexcept {
 }
 
 Place LinkMemory::home(GpuVa va) const noexcept {
-  const auto l = locate(s_, va);
+  const auto l = find_symbol(s_, va);
   if (!l) return Place::host();
   return l->signal ? s_.signals[l->index].place : s_.buffers[l->index].place;
 }
 
 std::byte* LinkMemory::at(GpuVa va) noexcept {
-  const auto l = locate(s_, va);
+  const auto l = find_symbol(s_, va);
   if (!l) return nullptr;
   const auto& p = l->signal ? signals_[l->index] : buffers_[l->index];
   return p.host ? p.host + l->offset : nullptr;

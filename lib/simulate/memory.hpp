@@ -1,13 +1,13 @@
 #pragma once
-// The memory of a schedule that is simulated: every buffer and signal at its link address, backed by pages that nobody pays for
-// until they are touched. Internal.
+// The memory of a simulated schedule: every buffer and signal at its link address, in pages that take no memory until
+// they are accessed. Internal.
 //
 //   LinkMemory memory{schedule};
-//   auto& reader = memory.reader(gpu);                  // what that GPU may touch
-//   memory.watched(region)                              // does anybody wait for, or decide by, a word in there?
-//   memory.home(va)                                     // whose memory it is
+//   auto& reader = memory.reader(gpu);                  // what that GPU may access
+//   memory.watched(region)                              // does any poll, wait or condition read a word in it?
+//   memory.home(va)                                     // the place that the memory belongs to
 //
-// Aliases are gone: `resolve` gives the address of what they are aliases of. Errors: `findings`.
+// `resolve` replaces an alias by the address of the bytes that it is an alias of. Errors: `findings`.
 #include "sdma/engine/memory.hpp"
 #include "sdma/schedule/schedule.hpp"
 
@@ -29,16 +29,16 @@ class LinkMemory {
   std::vector<Diagnostic>& findings() noexcept { return findings_; }
   AddressSpace::Reader& reader(std::uint32_t gpu) noexcept { return readers_[gpu]; }
 
-  /// The address without aliases; any other stays as it is.
+  /// The address without aliases; any other address is returned unchanged.
   GpuVa resolve(GpuVa) const noexcept;
-  /// Of a resolved address.
+  /// Requires a resolved address.
   Place home(GpuVa) const noexcept;
-  /// Of a resolved address: where its byte is. Null: nowhere.
+  /// The byte at a resolved address; null if there is none.
   std::byte* at(GpuVa) noexcept;
   std::uint64_t value(std::size_t signal) noexcept;
   void set(std::size_t signal, std::uint64_t) noexcept;
 
-  /// Of a resolved address.
+  /// Requires a resolved address.
   void watch(GpuVa va, std::uint64_t bytes);
   bool watched(const Region&) const noexcept;
 

@@ -51,7 +51,7 @@ void Network::end(double now, std::uint32_t id) {
   const auto own = std::move(f.uses);
   f.uses.clear();
   free_.push_back(id);
-  // A resource that was full is looked at even if it no longer could be: its flows are faster now.
+  // Include a resource that was full, even if it no longer can be: its flows are faster now.
   fill(now, own);
 }
 
@@ -75,7 +75,7 @@ void Network::fill(double now, std::span<const Use> from) {
     }
   for (const auto r : crossed_) resources_[r].left = resources_[r].rate;
   for (std::size_t open = joined_.size(); open > 0;) {
-    // The least rate at which something is full, or a flow as fast as it is alone.
+    // The least rate at which a resource is full, or a flow reaches the rate that it would have alone.
     double least = std::numeric_limits<double>::infinity();
     std::uint32_t full = ~0u;
     for (const auto r : crossed_) {

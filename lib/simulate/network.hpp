@@ -1,14 +1,14 @@
 #pragma once
-// What bytes cross, and how fast: flows that share resources max-min fair. Internal.
+// Flows of bytes that share resources by max-min fairness. Internal.
 //
 //   Network net;
 //   auto link = net.add({.kind = Busy::Kind::link, .name = "link gpu0->gpu1", .rate = 48});
 //   auto f = net.start(now, 65536, {{link, 1.0}, {engine, 2.0}});        // each byte of the flow is two bytes of the engine
-//   for (auto c : net.changed()) push(net.finish(c), c);                 // whose end has moved: `finish` may have, too
+//   for (auto c : net.changed()) push(net.finish(c), c);                 // flows whose end has changed
 //   net.end(now, f);
 //
-// Progressive filling: all rates grow together; who crosses a resource that is full stops growing. Only flows that are joined
-// by resources that could be full are looked at, so unrelated copies cost each other nothing.
+// Progressive filling: all rates grow together, and a flow stops growing when one of its resources is full. Only flows
+// that are connected by resources that could be full are recomputed, so unrelated copies cost each other nothing.
 // Times in ns, rates in bytes/ns. No errors.
 #include "sdma/simulate/simulate.hpp"
 
@@ -26,18 +26,18 @@ struct Resource {
   Busy::Kind kind{};
   std::string name{};
   double rate{};
-  // What it has done since `reset`.
+  // Since `reset`.
   double busy_ns{}, bytes{}, since{};
-  double demand{};                     ///< of its flows, each as if it were alone
-  std::vector<std::uint32_t> flows{};  ///< that cross it now
-  double left{};                       ///< scratch of a filling
+  double demand{};                     ///< the sum of its flows' rates, each as if it were alone
+  std::vector<std::uint32_t> flows{};  ///< flows that use it now
+  double left{};                       ///< temporary: used by fill
 };
 
 class Network {
  public:
   struct Use {
     std::uint32_t resource{};
-    double weight{};  ///< its bytes for each byte of the flow
+    double weight{};  ///< bytes of the resource per byte of the flow
   };
 
   std::uint32_t add(Resource r) {
@@ -51,13 +51,13 @@ class Network {
   double finish(std::uint32_t flow) const noexcept {
     return flows_[flow].updated + flows_[flow].left / flows_[flow].rate;
   }
-  /// The resource that sets its rate.
+  /// The resource that limits the flow's rate.
   std::uint32_t bound(std::uint32_t flow) const noexcept { return flows_[flow].bound; }
-  /// Flows whose rate the last start or end has changed.
+  /// Flows whose rate was changed by the last start or end.
   const std::vector<std::uint32_t>& changed() const noexcept { return changed_; }
 
   std::vector<Resource>& resources() noexcept { return resources_; }
-  /// Brings `bytes` and `busy_ns` of everything to `now`; `reset` forgets them afterwards.
+  /// Brings `bytes` and `busy_ns` of everything to `now`; `reset` then sets them to zero.
   void account(double now, bool reset) noexcept;
 
  private:
@@ -65,7 +65,7 @@ class Network {
     double left{}, rate{}, alone{}, updated{};
     std::vector<Use> uses{};
     std::uint32_t bound{};
-    std::uint32_t mark{};  ///< of the filling that it is in
+    std::uint32_t mark{};  ///< the last fill that included this flow
     bool fixed{};
   };
   static constexpr double kSlack = 1 + 1e-9;

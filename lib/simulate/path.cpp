@@ -1,4 +1,4 @@
-// What a simulation was spent on: the way back along what everything waited for.
+// The critical path: from the end of a round backwards, always to what was waited for.
 #include "world.hpp"
 
 #include "sdma/core/number.hpp"
@@ -25,7 +25,7 @@ std::string World::what(const Node& n) const {
     case What::builds: return fmt::format("builds {} packets of {}", n.count, queue);
     case What::rings: return "rings the doorbell of " + queue;
     case What::sets: return "stores a trigger";
-    case What::looks: return "looks at a word";
+    case What::looks: return "checks a word";
     case What::computes: return "computes";
     case What::releases_kernel: return "releases its stores";
     case What::fetches: return "doorbell seen, ring fetched: " + queue;
@@ -35,7 +35,7 @@ std::string World::what(const Node& n) const {
     case What::room: return "waits for room: " + queue;
     case What::turn: return "waits for its turn: " + queue;
     case What::moves: return fmt::format("moves {} of {}", size_text(n.count), queue);
-    case What::lands: return fmt::format("{} of {} on their way", size_text(n.count), queue);
+    case What::lands: return fmt::format("{} of {} in flight", size_text(n.count), queue);
     case What::releases: return "completion leaves and arrives: " + queue;
     case What::atomics: return "completions on one word take turns: " + queue;
   }
@@ -45,7 +45,7 @@ std::string World::what(const Node& n) const {
 void World::path(Simulation& r) const {
   const auto begin = r.rounds.back().begin_ns;
   auto end = r.rounds.back().end_ns;
-  // What the longest time goes to, by what is done rather than by where.
+  // The bottleneck is named after the kind of work that takes most of the time.
   std::map<std::string, double> spent;
   for (auto at = end_node_; end > begin; at = nodes_[at].cause) {
     const auto& n = nodes_[at];
@@ -58,20 +58,20 @@ void World::path(Simulation& r) const {
         case What::builds:
         case What::rings: spent["the host thread, which builds packets and rings doorbells"] += t; break;
         case What::sets:
-        case What::polls: spent["engines that look again at a word they poll"] += t; break;
+        case What::polls: spent["engines that re-read a polled word"] += t; break;
         case What::looks:
         case What::atomics: spent["the host's side of completions, one after another"] += t; break;
         case What::computes:
         case What::releases_kernel: spent["compute"] += t; break;
         case What::fetches:
-        case What::reads: spent["doorbells and fetches on their way"] += t; break;
+        case What::reads: spent["doorbells and fetches in flight"] += t; break;
         case What::front_end: spent["the front end of " + names_[n.where]] += t; break;
         case What::moves: spent["the rate of " + names_[n.where]] += t; break;
         case What::room:
         case What::turn:
         case What::begin:
         case What::lands: spent["the latency of copies"] += t; break;
-        case What::releases: spent["completions on their way"] += t; break;
+        case What::releases: spent["completions in flight"] += t; break;
       }
       end = from;
     }
@@ -88,7 +88,7 @@ Simulation World::result() {
   auto r = std::move(totals_);
   r.total_ns = now_;
   for (const auto& t : threads_)
-    if (t.agent) waited_ = false;  // kernels go on behind the last wait: it is all one round
+    if (t.agent) waited_ = false;  // kernels continue after the last wait, so everything is one round
   if (waited_) {
     rounds_.push_back({begin_, end_});
   } else if (open_) {

@@ -1,4 +1,4 @@
-// Packets of a queue, in ring order: what each waits for, and what it does to words.
+// Packets of a queue, in ring order: what each waits for, and the words that it changes.
 #include "world.hpp"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ Outcome World::execute_now(const Program& q, const Fetched& f) {
   return done;
 }
 
-/// The queue stops: its front end says why.
+/// The queue has stopped: its front end knows the fault.
 void World::refused(const Program& q) {
   const auto& f = q.front->fault();
   const auto name = name_of(s_, f.va);
@@ -94,7 +94,7 @@ void World::act(std::uint32_t queue) {
   consume(queue);
 }
 
-/// A poll has looked. `cause`: what its word's last change was, or its own beginning.
+/// A poll has read its word. `cause`: the last change of the word, or the start of the poll.
 void World::look(std::uint32_t queue, std::uint32_t cause) {
   auto& q = programs_[queue];
   const auto& next = q.front->current();
@@ -112,7 +112,7 @@ void World::look(std::uint32_t queue, std::uint32_t cause) {
   consume(queue);
 }
 
-/// A condition's word, or an indirect buffer, has come.
+/// The word of a condition, or an indirect buffer, has been read.
 void World::decide(std::uint32_t queue) {
   auto& q = programs_[queue];
   const auto& next = q.front->current();
@@ -122,7 +122,7 @@ void World::decide(std::uint32_t queue) {
   consume(queue, outcome);
 }
 
-/// Everything earlier has landed: the release, or the time, leaves.
+/// Everything earlier has landed: the release or the timestamp is sent.
 void World::drained(std::uint32_t queue) {
   auto& q = programs_[queue];
   const auto& next = q.front->current();
@@ -172,21 +172,21 @@ void World::release(std::uint32_t id, std::uint32_t cause) {
   if (o_.recorder) {
     o_.recorder->packet_end(q.lane, ns(), p.packet.position);
     std::uint64_t v = 0;
-    if (const auto l = locate(s_, va); l && l->signal) v = memory_->value(l->index);
+    if (const auto l = find_symbol(s_, va); l && l->signal) v = memory_->value(l->index);
     o_.recorder->signal(q.lane, ns(), va, v);
     if (q.arrow != 0) o_.recorder->flow_end(q.lane, ns(), std::exchange(q.arrow, 0));
   }
   notify({.va = va, .bytes = 8}, cause);
 }
 
-/// An arrow from the trigger to what it will complete.
+/// Begins an arrow from a trigger to the completion that it leads to.
 void World::arrow_from(Program& q, std::uint32_t cause) {
   if (q.arrow != 0) return;
   q.arrow = o_.recorder->new_flow();
   o_.recorder->flow_begin(lane(nodes_[cause]), static_cast<std::uint64_t>(nodes_[cause].t + 0.5), q.arrow);
 }
 
-/// Bytes have changed: who waits for a word in there looks.
+/// Bytes have changed: each waiter for a word in them reads it again.
 void World::notify(const Region& r, std::uint32_t cause) {
   const auto first = r.va.value / 8, last = (r.va.value + std::max<std::uint64_t>(r.bytes, 1) - 1) / 8;
   const auto wake = [&](std::uint64_t key, std::vector<Waiter> all) {

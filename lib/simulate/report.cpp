@@ -14,7 +14,7 @@ constexpr std::string_view kKinds[] = {"host", "engine", "link", "memory", "agen
 
 double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
-/// Things of a kind that are used alike are one line: "gpu0 engine 14, and 55 more like it".
+/// Groups resources of one kind with equal use into one line: "gpu0 engine 14, and 55 like it".
 struct Row {
   const Busy* first{};
   std::size_t more{};
@@ -53,8 +53,8 @@ std::string to_table(const Simulation& s, const Sensitivity* hangs) {
   std::string out = "time        " + time_text(s.ns);
   if (hangs) out += " +- " + time_text(hangs->uncertainty_ns);
   if (s.rounds.size() > 1) out += fmt::format("  (the last of {} rounds)", s.rounds.size());
-  out += fmt::format("\nbottleneck  {}\ndid         {} packets, {} bytes moved, {} doorbells; all of it took {}\n",
-                     s.bottleneck.empty() ? "nothing was done" : s.bottleneck, s.packets, s.bytes, s.doorbells,
+  out += fmt::format("\nbottleneck  {}\nwork        {} packets, {} bytes moved, {} doorbells; {} in total\n",
+                     s.bottleneck.empty() ? "none: nothing ran" : s.bottleneck, s.packets, s.bytes, s.doorbells,
                      time_text(s.total_ns));
   out += "\nphase       on the critical path\n";
   for (std::size_t i = 0; i < kPhases; ++i) {
@@ -77,7 +77,7 @@ std::string to_table(const Simulation& s, const Sensitivity* hangs) {
     out += '\n';
   }
   if (hangs) {
-    out += fmt::format("\n{:<29} {:>12} {:>26}\n", "the time hangs on", "+1 % gives", "within its uncertainty");
+    out += fmt::format("\n{:<29} {:>12} {:>26}\n", "time depends on", "+1 % gives", "within its uncertainty");
     for (std::size_t i = 0; i < std::min<std::size_t>(hangs->rows.size(), 12); ++i) {
       const auto& r = hangs->rows[i];
       out += fmt::format("{:<29} {:>+10.2f} % {:>26}\n", name(r.cost), r.per_percent,

@@ -24,7 +24,8 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
       const auto r = simulate(s, changed, quiet);
       return r ? r->ns : base->ns;
     };
-    // A tenth, so that what rounds to packets and turns does not hide it; down where up is not possible.
+    // A step of a tenth is large enough that rounding to packets and turns does not hide the effect. It goes down if the
+    // value cannot go up.
     const auto step = part && p.value * 1.1 > 1 ? 0.9 : 1.1;
     const auto stepped = time(p.value * step);
     const auto least = unit(static_cast<Cost>(i)) == "ns" ? 0.0 : p.value / 100;

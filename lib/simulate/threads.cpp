@@ -1,4 +1,4 @@
-// What host threads and compute kernels do, and what a round is.
+// Host threads, compute kernels, and the rounds that they begin and end.
 #include "world.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ void World::step(std::uint32_t id) {
     if (!(t.agent ? agent_step(t, id) : host_action(t, id))) return;
 }
 
-/// True: it took no time, go on.
+/// True if the action took no time, so that the next one can follow.
 bool World::host_action(Thread& t, std::uint32_t id) {
   using Kind = Schedule::Action::Kind;
   if (t.frames.empty()) {
@@ -35,7 +35,7 @@ bool World::host_action(Thread& t, std::uint32_t id) {
     if (a.rounds > 0) t.frames.push_back({.actions = &a.body, .round = 1, .rounds = a.rounds});
     return true;
   }
-  const auto signal = locate(s_, a.signal)->index;
+  const auto signal = find_symbol(s_, a.signal)->index;
   const auto value = a.value.at(f.round);
   if (s_.signals[signal].bits == 32 && value > ~std::uint32_t{}) {
     find(t.name, fmt::format("the value of round {} does not fit in 32 bits", f.round));
@@ -57,7 +57,7 @@ bool World::host_action(Thread& t, std::uint32_t id) {
   return false;
 }
 
-/// One piece of one queue at a time: build, publish, ring.
+/// Builds and publishes one piece of one queue at a time, and rings its doorbell.
 bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   if (t.queue == a.queues.size()) {
     t.queue = 0;
@@ -103,7 +103,7 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
     o_.recorder->packet_end(t.lane, to, slot->begin);
     o_.recorder->doorbell(t.lane, static_cast<std::uint64_t>(rung + 0.5), slot->end);
   }
-  // Seen by the engine a flight later; then the ring's first lines come back over the same way.
+  // The engine sees the doorbell one flight later. Reading the ring's first lines takes a round trip.
   at(rung + 3 * cost(Cost::pcie_flight) + cost(Cost::engine_fetch), Event::doorbell, number, t.node, slot->end);
   if (++t.piece == pieces.size()) t.piece = 0, ++t.queue;
   at(rung, Event::thread, id);
@@ -123,7 +123,7 @@ bool World::agent_step(Thread& t, std::uint32_t id) {
     at(now_ + a.ns, Event::thread, id);
     return false;
   }
-  const auto signal = locate(s_, a.signal)->index;
+  const auto signal = find_symbol(s_, a.signal)->index;
   if (a.kind == AgentStep::Kind::wait) {
     wait(t, id, signal, a.func, a.value);
     return false;
@@ -149,7 +149,7 @@ void World::wait(Thread& t, std::uint32_t id, std::size_t signal, Compare func, 
   waiters_[memory_->resolve(link_signal(signal)).value / 8].push_back({.thread = true, .id = id});
 }
 
-/// Its word has the value since `cause`: it sees that a look later.
+/// The thread's word has its value since `cause`; the thread sees that later.
 void World::saw(Thread& t, std::uint32_t id, std::uint32_t cause) {
   t.waits = false;
   const auto home = memory_->home(memory_->resolve(link_signal(t.signal)));
@@ -168,7 +168,7 @@ void World::store_signal(std::uint32_t index, std::uint32_t cause) {
   notify({.va = memory_->resolve(link_signal(st.signal)), .bytes = 8}, cause);
 }
 
-/// Something is submitted or let go. What a wait has ended is over by now.
+/// A submit or a set begins a round. A round that a wait has ended is complete now.
 void World::round_begins(bool by_set) {
   if (waited_) {
     rounds_.push_back({begin_, end_});
@@ -183,7 +183,7 @@ void World::round_begins(bool by_set) {
   for (auto& t : threads_) t.busy_ns = 0;
 }
 
-/// A wait of the first thread has ended; whether another follows will be seen.
+/// A wait of the first thread has ended, and with it the round, if no other wait follows.
 void World::round_ends(const Thread& t) {
   if (&t != &threads_.front() || !open_) return;
   waited_ = true;

@@ -43,7 +43,7 @@ trace::LaneId World::lane(const Node& n) const noexcept {
   return n.queue < programs_.size() ? programs_[n.queue].lane : threads_.front().lane;
 }
 
-/// Every link that the schedule's GPUs could use, by both its ends.
+/// Every link that the schedule's GPUs could use, by both of its ends.
 void World::links() {
   places_ = s_.gpus + std::size_t{1};
   links_.assign(places_ * places_, ~0u);
@@ -92,7 +92,7 @@ void World::queue(std::size_t i) {
   const auto engine = engine_of(source, "queue " + q.name);
   if (!engine) return;
   q.engine = *engine;
-  // What a packet waits for or announces with is watched, wherever it lies: copies to it are executed.
+  // Watch every word that a packet polls or posts to, in any memory: copies to it must really be executed.
   const auto watch = [this](const PacketView& was, std::span<const std::uint32_t> now) {
     visit(*was.info, now, [&](const auto& p) {
       if (const auto w = word(p); w.bytes != 0) memory_->watch(w.va, w.bytes);
@@ -136,10 +136,10 @@ void World::prepare() {
     t.agent = &a;
     t.place = a.place;
     for (const auto& step : a.steps)
-      if (const auto l = locate(s_, step.signal);
+      if (const auto l = find_symbol(s_, step.signal);
           step.kind != AgentStep::Kind::compute && (!l || !l->signal || l->offset != 0))
-        find(t.name, "waits for, or sets, what is no signal");
-    if (a.place.is_host() || a.place.index >= s_.gpus) find(t.name, "an agent runs on a GPU of the schedule");
+        find(t.name, "waits for or sets something that is not a signal");
+    if (a.place.is_host() || a.place.index >= s_.gpus) find(t.name, "the agent's place is not a GPU of the schedule");
   }
   for (std::size_t i = 0; i < s_.queues.size() && findings_.empty(); ++i) queue(i);
   for (const auto& r : net_.resources()) {
@@ -173,7 +173,7 @@ void World::handle(const Scheduled& e) {
 Result<Simulation, std::vector<Diagnostic>> World::run() {
   prepare();
   if (!findings_.empty()) return std::move(findings_);
-  // One section of all readers: nothing is mapped or unmapped while it runs.
+  // One section per reader for the whole run: nothing is mapped or unmapped meanwhile.
   std::deque<AddressSpace::Reader::Section> sections;
   for (std::uint32_t g = 0; g < s_.gpus; ++g) sections.emplace_back(memory_->reader(g));
   if (o_.contents)
@@ -186,8 +186,9 @@ Result<Simulation, std::vector<Diagnostic>> World::run() {
   while (!events_.empty() && findings_.empty()) {
     const auto e = events_.top();
     events_.pop();
-    if (e.t > o_.longest_ns) {
-      find("simulate", fmt::format("it is not over after {:.3g} s", o_.longest_ns / 1e9));
+    if (e.t > o_.time_limit_ns) {
+      find("simulate",
+           fmt::format("the simulation has not ended after {:.3g} s of virtual time", o_.time_limit_ns / 1e9));
       break;
     }
     now_ = e.t;
@@ -198,21 +199,21 @@ Result<Simulation, std::vector<Diagnostic>> World::run() {
   return result();
 }
 
-/// Who still waits, when nothing can happen any more.
+/// Reports everything that still waits when no event is left.
 void World::stuck() {
   if (!findings_.empty()) return;
   for (const auto& t : threads_) {
     if (t.done) continue;
     if (t.waits)
       find(t.name,
-           fmt::format("waits for ever: {} is {}, not {} {}", name_of(s_, link_signal(t.signal)),
+           fmt::format("waits forever: {} is {}, not {} {}", name_of(s_, link_signal(t.signal)),
                        memory_->value(t.signal), names<Compare>[static_cast<std::size_t>(t.func)].text, t.reference));
-    else find(t.name, "waits for ever for room in a ring");
+    else find(t.name, "waits forever for room in a ring");
   }
   if (findings_.empty()) return;
   for (const auto& q : programs_)
     if (q.state == State::waits)
-      find("queue " + q.name, "its engine stands at a poll of " + name_of(s_, q.front->current().word),
+      find("queue " + q.name, "its engine is stalled at a poll of " + name_of(s_, q.front->current().word),
            "sdma check says why nothing satisfies it");
 }
 
@@ -221,7 +222,7 @@ void World::expectations(Simulation& r) {
   for (const auto& e : s_.expectations) {
     if (e.kind == Schedule::Expectation::Kind::finding) continue;
     if (e.kind == Schedule::Expectation::Kind::value) {
-      const auto signal = locate(s_, e.left.va)->index;
+      const auto signal = find_symbol(s_, e.left.va)->index;
       if (memory_->value(signal) != e.value)
         r.findings.push_back(
             {.where = "expect",

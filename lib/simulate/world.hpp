@@ -1,12 +1,12 @@
 #pragma once
-// A simulation while it runs: events, host threads and agents, engines and their queues, and why each thing happened when it did.
-// Internal; the model is told in simulate.hpp.
+// A running simulation: events, host threads and agents, engines and their queues, and the cause of each step.
+// Internal; simulate.hpp describes the model.
 //
 //   World world{schedule, machine, options};
 //   auto result = world.run();
 //
-// Events are handled in order of time, and of one time in the order in which they were made. Each thing that takes time leaves a
-// Node: when it ended, and the Node that it waited for; the critical path is the way back from the last one (path.cpp).
+// Events are handled in order of time, and at the same time in the order in which they were created. Each step that takes
+// time adds a Node with its end and the Node that it waited for; the critical path leads back from the last Node (path.cpp).
 //   threads.cpp  host threads and agents        engines.cpp  front ends, windows, flows        queues.cpp  packets and words
 #include "../engine/front.hpp"
 #include "../schedule/link.hpp"
@@ -23,7 +23,7 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
-/// What time was spent on.
+/// The kind of a step.
 enum class What : std::uint8_t {
   begin,
   builds,
@@ -44,11 +44,11 @@ enum class What : std::uint8_t {
   atomics,
 };
 
-/// Something is over at `t`; it began when `cause` was.
+/// A step that ended at `t`, and began at the end of `cause`.
 struct Node {
   double t{};
   std::uint32_t cause{}, where{};  ///< where: into World::names_
-  std::uint32_t queue = ~0u;       ///< whose, where it is one's
+  std::uint32_t queue = ~0u;       ///< its queue, if it has one
   What what{};
   Phase phase{};
   std::uint64_t count{};  ///< packets, bytes
@@ -84,9 +84,9 @@ class World {
     std::vector<Frame> frames{};
     const Agent* agent{};
     std::size_t step{};
-    std::size_t queue{}, piece{};  ///< of the submit that goes on
+    std::size_t queue{}, piece{};  ///< position in the current submit
     bool waits{}, done{}, blocked{};
-    std::size_t signal{};  ///< that it waits for
+    std::size_t signal{};  ///< the signal that it waits for
     Compare func{};
     std::uint64_t reference{};
     double busy_ns{};
@@ -124,10 +124,10 @@ class World {
   struct Engine {
     std::uint32_t gpu{}, id{}, resource{}, where{};
     bool front_busy = false;
-    std::deque<std::uint32_t> wants{};  ///< queues that want the front end
-    std::deque<std::uint32_t> room{};   ///< flights that want room in the window
-    std::deque<std::uint32_t> turn{};   ///< flights that may ask for their bytes; the first does
-    double used = 0;                    ///< of the window
+    std::deque<std::uint32_t> wants{};  ///< queues that wait for the front end
+    std::deque<std::uint32_t> room{};   ///< flights that wait for room in the window
+    std::deque<std::uint32_t> turn{};   ///< flights that have room; the first one requests its bytes
+    double used = 0;                    ///< bytes of the window
     EngineState state{};
     std::uint32_t open = 0;
     double since = 0, busy_ns = 0;
@@ -220,7 +220,7 @@ class World {
     std::uint32_t queue{};
     Current packet{};
   };
-  std::vector<Pending> pending_;  ///< releases that are on their way
+  std::vector<Pending> pending_;  ///< releases in flight
   std::vector<std::uint32_t> free_pending_;
   struct Store {
     std::size_t signal{};
@@ -234,7 +234,7 @@ class World {
   };
   std::unordered_map<std::uint64_t, std::vector<Waiter>> waiters_;
   std::unordered_map<std::uint64_t, double> word_free_;
-  // Resources by what they are: GPU g's memory, the host's; links from place to place (kHostPlace: the host).
+  // Indices of resources: the memory of each GPU, then the host's; links from place to place.
   std::vector<std::uint32_t> memories_, links_, resource_names_;
   std::size_t places_ = 0;
   std::size_t place_index(Place p) const noexcept { return p.is_host() ? places_ - 1 : p.index; }

@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t kVersion = 1;
 
-// Which members of an event its kind uses, in the order in which they are written.
+// The members of an event that its kind uses, in the order in which they are written.
 enum class Member : std::uint8_t { position, value, number, address, text, dwords };
 std::span<const Member> members(Kind k) {
   using enum Member;
@@ -52,9 +52,9 @@ void append_member(std::string& out, const Event& e, Member m) {
     case Member::dwords:
       fmt::format_to(to, ",\"length\":{},\"dwords\":[", e.length);
       for (const auto d : e.packet()) fmt::format_to(to, "\"{:#010x}\",", d);
-      if (e.kept != 0) out.pop_back();
+      if (e.dword_count != 0) out.pop_back();
       out += ']';
-      if (e.kept != 0) {
+      if (e.dword_count != 0) {
         out += ",\"packet\":";
         detail::append_string(out, detail::packet_line(e));
       }
@@ -63,7 +63,7 @@ void append_member(std::string& out, const Event& e, Member m) {
 
 }  // namespace
 
-/// Reads one file: holds the trace so far, the current line, and what is wrong with it.
+/// Reads one file: the trace so far, the current line, and its error.
 class LinesReader::State {
  public:
   explicit State(std::string_view file) : file_(file) {}
@@ -78,16 +78,16 @@ class LinesReader::State {
       text.remove_prefix(end + 1);
     }
   }
-  /// Nothing more comes.
+  /// The text has ended.
   void finish() {
     if (!rest_.empty()) line(rest_);
-    if (error_.empty() && !begun_) fail("has no trace in it", kForm);
+    if (error_.empty() && !begun_) fail("does not contain a trace", kForm);
     if (error_.empty() && trace_.events.size() < expected_)
       fail(fmt::format("the trace is cut off: {} events of {}", trace_.events.size(), expected_));
   }
   bool failed() const noexcept { return !error_.empty(); }
   Diagnostic error() const { return {.where = fmt::format("{}:{}", file_, number_), .message = error_, .hint = hint_}; }
-  /// Lanes and texts stay.
+  /// Removes the events; lanes and texts stay.
   Trace take() {
     Trace t{.clock = trace_.clock,
             .lanes = trace_.lanes,
@@ -103,16 +103,17 @@ class LinesReader::State {
     ++number_;
     if (text.empty()) return;
     json_ = Json::parse(text, nullptr, false);
-    if (!json_.is_object()) fail("is no JSON object", begun_ ? kCut : kForm);
+    if (!json_.is_object()) fail("is not a JSON object", begun_ ? kCut : kForm);
     else if (!begun_) header();
     else if (json_.contains("event")) event();
     else if (json_.contains("lane")) lane();
     else if (json_.contains("text")) this->text();
-    else fail("is no event, no lane and no text");
+    else fail("is neither an event, a lane nor a text");
   }
 
   static constexpr const char* kForm = "sdma trace reads JSON Lines: what --trace=NAME.jsonl writes";
-  static constexpr const char* kCut = "is it still being written, or cut off? sdma trace --follow shows what is whole";
+  static constexpr const char* kCut =
+      "is it still being written, or cut off? sdma trace --follow shows the complete events";
 
   bool fail(std::string what, const char* hint = "") {
     if (error_.empty()) error_ = std::move(what), hint_ = hint;
@@ -124,24 +125,24 @@ class LinesReader::State {
     for (const auto& [key, value] : json_.items()) {
       bool known = key == "packet";
       for (const auto k : keys) known = known || key == k;
-      if (!known) return fail(fmt::format("has a member \"{}\" that is not of its kind", key));
+      if (!known) return fail(fmt::format("has the member \"{}\", which its kind does not have", key));
     }
     return true;
   }
   std::uint64_t number(const char* key, std::uint64_t most = ~std::uint64_t{}) {
     const auto found = json_.find(key);
     if (found == json_.end() || !found->is_number_unsigned()) {
-      fail(fmt::format("\"{}\" is no number, or not there", key));
+      fail(fmt::format("\"{}\" is missing or not a number", key));
       return 0;
     }
     const auto v = found->get<std::uint64_t>();
-    if (v > most) fail(fmt::format("\"{}\" is {}, and {} at most", key, v, most));
+    if (v > most) fail(fmt::format("\"{}\" is {}, more than {}", key, v, most));
     return v;
   }
   std::string string(const char* key) {
     const auto found = json_.find(key);
     if (found != json_.end() && found->is_string()) return found->get<std::string>();
-    fail(fmt::format("\"{}\" is no string, or not there", key));
+    fail(fmt::format("\"{}\" is missing or not a string", key));
     return {};
   }
   std::optional<std::uint64_t> hex(const Json& j) {
@@ -156,7 +157,7 @@ class LinesReader::State {
   std::uint64_t hex(const char* key) {
     const auto found = json_.find(key);
     const auto v = found == json_.end() ? std::nullopt : hex(*found);
-    if (!v) fail(fmt::format("\"{}\" is no \"0x...\", or not there", key));
+    if (!v) fail(fmt::format("\"{}\" is missing or not \"0x...\"", key));
     return v.value_or(0);
   }
 
@@ -197,11 +198,11 @@ class LinesReader::State {
         found = true;
       }
     if (!found) {
-      fail(fmt::format("\"{}\" is no kind of event", what));
+      fail(fmt::format("\"{}\" is not a kind of event", what));
       return;
     }
     e.ns = number("ns");
-    if (e.ns < last_ns_) fail("is earlier than the event before it");
+    if (e.ns < last_ns_) fail("is earlier than the previous event");
     last_ns_ = e.ns;
     e.lane.value = index("lane", trace_.lanes.size());
     std::size_t used = 3;
@@ -211,7 +212,7 @@ class LinesReader::State {
   }
   std::uint32_t index(const char* key, std::size_t count) {
     const auto v = number(key);
-    if (v >= count) fail(fmt::format("\"{}\" {} was not introduced", key, v));
+    if (v >= count) fail(fmt::format("\"{}\" {} was not declared", key, v));
     return static_cast<std::uint32_t>(v);
   }
   /// Reads a member into `e`, and returns how many members of the line it used.
@@ -227,21 +228,21 @@ class LinesReader::State {
     e.length = static_cast<std::uint32_t>(number("length", ~std::uint32_t{}));
     const auto found = json_.find("dwords");
     if (found == json_.end() || !found->is_array() || found->size() > Event::kDwords || found->size() > e.length) {
-      fail(fmt::format("\"dwords\" is no list of at most {} dwords and \"length\"", Event::kDwords));
+      fail(fmt::format("\"dwords\" is not a list of at most {} dwords and \"length\"", Event::kDwords));
       return 2;
     }
     for (const auto& j : *found) {
       const auto d = hex(j);
       if (!d || *d > ~std::uint32_t{}) {
-        fail("\"dwords\" has what is no \"0x...\" of 32 bits");
+        fail("\"dwords\" has an item that is not \"0x...\" of 32 bits");
         break;
       }
-      e.dwords[e.kept++] = static_cast<std::uint32_t>(*d);
+      e.dwords[e.dword_count++] = static_cast<std::uint32_t>(*d);
     }
     return 2;
   }
 
-  std::string rest_{}, file_;  ///< of a line that has no end yet
+  std::string rest_{}, file_;  ///< rest_: a line that has no end yet
   std::size_t number_ = 0;
   Json json_{};
   Trace trace_{};

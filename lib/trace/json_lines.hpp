@@ -1,5 +1,5 @@
 #pragma once
-// The lines of a trace, each ending with a newline: what writers of whole traces and of growing ones share. Internal.
+// The lines of a trace, each ending with a newline, for writers of whole traces and of growing ones. Internal.
 #include "sdma/trace/trace.hpp"
 
 #include <string>
@@ -9,7 +9,7 @@ inline namespace v0 {
 namespace trace {
 namespace detail {
 
-/// Both numbers take at least `width` characters, so that others can replace them in place.
+/// Both numbers take at least `width` characters, so that larger numbers can replace them in place.
 void append_header(std::string& out, std::string_view clock, std::uint64_t events, std::uint64_t lost, int width = 0);
 void append_lane(std::string& out, std::size_t number, const Lane&);
 void append_text(std::string& out, std::size_t number, std::string_view);

@@ -11,7 +11,7 @@ std::string what(const Trace& t, const Event& e) {
   switch (e.kind) {
     case Kind::doorbell: return fmt::format("doorbell {}", e.position);
     case Kind::packet_begin:
-      return fmt::format("@{} {}", e.position, e.kept == 0 ? std::string("packet") : detail::packet_line(e));
+      return fmt::format("@{} {}", e.position, e.dword_count == 0 ? std::string("packet") : detail::packet_line(e));
     case Kind::packet_end: return fmt::format("@{} done", e.position);
     case Kind::signal: return fmt::format("signal {:#x} = {:#x}", e.address.value, e.value);
     case Kind::fault: return fmt::format("@{} fault: {}", e.position, text());

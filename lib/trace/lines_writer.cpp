@@ -10,9 +10,9 @@ inline namespace v0 {
 namespace trace {
 namespace {
 
-constexpr int kDigits = 20;  // of the largest number of 64 bits
+constexpr int kDigits = 20;  // digits of the largest 64-bit number
 
-/// All of it, or false; some of it may be in the file then.
+/// Writes all bytes, or returns false; then some of them may be in the file.
 bool put(int fd, std::string_view text, std::uint64_t at) {
   while (!text.empty()) {
     const auto n = ::pwrite(fd, text.data(), text.size(), static_cast<off_t>(at));
@@ -42,7 +42,7 @@ bool LinesWriter::append(std::string_view text) {
     end_ += text.size();
     return true;
   }
-  // The file stays whole: no half of a line.
+  // Remove the part of the line that was written.
   [[maybe_unused]] const int cut = ::ftruncate(fd_, static_cast<off_t>(end_));
   return false;
 }

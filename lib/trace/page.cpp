@@ -79,7 +79,7 @@ class Data {
     const bool has_text = e.kind == Kind::fault || e.kind == Kind::counter;
     if (has_text) string(t.texts[e.text.value]);
     else out_ += "\"\"";
-    // Positions and counts are numbers, to be compared; addresses and signal values are strings, as they may exceed
+    // Positions and counts are numbers, which can be compared; addresses and signal values are strings: they may exceed
     // 2^53.
     add(",{},\"{:#x}\",\"{:#x}\",{}]", e.position, e.address.value, e.value,
         e.kind == Kind::counter || e.kind == Kind::queue_created ? e.value : 0);
@@ -119,8 +119,8 @@ std::string to_page(std::span<const PageTrace> traces) {
 Result<void, Diagnostic> save_page(std::span<const PageTrace> traces, const std::string& path) {
   if (traces.empty() || traces.size() > kPageTraces) {
     return Diagnostic{.where = path,
-                      .message = fmt::format("a page of {} traces", traces.size()),
-                      .hint = fmt::format("it shows one, or {} side by side", kPageTraces)};
+                      .message = fmt::format("cannot make a page of {} traces", traces.size()),
+                      .hint = fmt::format("a page shows one trace, or {} for comparison", kPageTraces)};
   }
   return save_file(path, to_page(traces));
 }

@@ -85,7 +85,7 @@ class Picture {
     add(",\"dur\":{},\"cat\":\"packet\",\"name\":", micro(b.to - b.from));
     detail::append_string(out_, detail::packet_name(e));
     add(",\"args\":{{\"position\":\"{:#x}\",\"dwords\":{}", e.position, e.length);
-    if (e.kept != 0) {
+    if (e.dword_count != 0) {
       out_ += ",\"packet\":";
       detail::append_string(out_, detail::packet_line(e));
     }

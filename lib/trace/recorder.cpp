@@ -54,7 +54,7 @@ struct Recorder::Slots {
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
 
-  std::size_t each = 0;  // slots of one stripe
+  std::size_t each = 0;  // slots per stripe
   Slot* all = nullptr;
   std::array<Cursor, kStripes> cursors{};
 };
@@ -117,7 +117,7 @@ void Recorder::packet_begin(LaneId l, std::uint64_t ns, std::uint64_t position,
                             std::span<const std::uint32_t> dwords) noexcept {
   Event e{.ns = ns, .lane = l, .kind = Kind::packet_begin, .position = position};
   const auto kept = dwords.first(std::min(dwords.size(), Event::kDwords));
-  e.kept = static_cast<std::uint8_t>(kept.size());
+  e.dword_count = static_cast<std::uint8_t>(kept.size());
   e.length = static_cast<std::uint32_t>(dwords.size());
   std::copy(kept.begin(), kept.end(), e.dwords.begin());
   record(e);
@@ -152,7 +152,7 @@ Trace Recorder::snapshot() const {
 
   Trace t;
   {
-    // Copied after the events: whoever recorded an event had created its lane and its text before.
+    // Copy these after the events: the lane and the text of an event were created before it was recorded.
     const std::lock_guard lock(names_->mutex);
     t.clock = names_->clock;
     t.lanes = names_->lanes;
@@ -162,7 +162,7 @@ Trace Recorder::snapshot() const {
     const auto& e = f.event;
     const bool has_text = e.kind == Kind::fault || e.kind == Kind::counter;
     const bool known = e.lane.value < t.lanes.size() && static_cast<std::size_t>(e.kind) < kKinds &&
-                       (!has_text || e.text.value < t.texts.size()) && e.kept <= Event::kDwords;
+                       (!has_text || e.text.value < t.texts.size()) && e.dword_count <= Event::kDwords;
     if (known) t.events.push_back(e);
     else ++missing;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What all writers of traces share: the name and the line of a packet, JSON strings, and files. Internal.
+// Used by all writers of traces: the name and the line of a packet, JSON strings, and files. Internal.
 #include "sdma/stream/text.hpp"
 #include "sdma/trace/trace.hpp"
 
@@ -15,16 +15,17 @@ namespace trace {
 namespace detail {
 
 /// The packet that an event holds, cut off if it was too long to keep.
-inline PacketView view(const Event& e) { return e.kept == 0 ? PacketView{} : Reader{e.packet()}.next(); }
+inline PacketView view(const Event& e) { return e.dword_count == 0 ? PacketView{} : Reader{e.packet()}.next(); }
 /// "copy_linear"; "packet" if no dword is known.
 inline std::string_view packet_name(const Event& e) {
-  if (e.kept == 0) return "packet";
+  if (e.dword_count == 0) return "packet";
   const auto v = view(e);
   return v.info ? v.info->name : std::string_view(".dword");
 }
 inline std::string packet_line(const Event& e) {
-  if (e.kept == 0) return {};
-  if (e.length > e.kept) return fmt::format("{} of {} dwords, {} of them kept", packet_name(e), e.length, e.kept);
+  if (e.dword_count == 0) return {};
+  if (e.length > e.dword_count)
+    return fmt::format("{} of {} dwords, of which {} are available", packet_name(e), e.length, e.dword_count);
   return to_text(view(e));
 }
 

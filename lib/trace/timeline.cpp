@@ -16,7 +16,7 @@ namespace trace {
 namespace {
 
 constexpr std::size_t kMostBars = 20000;
-/// The legend: each colour's meaning, and a packet that has this colour.
+/// The legend: the meaning of each colour, and a packet that has this colour.
 constexpr std::pair<const char*, const char*> kKeys[] = {{"host builds", "host"},
                                                          {"poll", "poll_mem"},
                                                          {"copy", "copy_linear"},

@@ -24,16 +24,17 @@ CheckReport checked(const std::string& text, CheckOptions o = {}) {
 /// The finding of the rule that is between two agents, or any, where the rule has one place.
 const CheckFinding* found(const CheckReport& r, std::string_view rule) {
   for (const auto& f : r.findings)
-    if (f.diagnostic.rule == rule && (f.spots.size() < 2 || f.spots.front().agent != f.spots.back().agent)) return &f;
+    if (f.diagnostic.rule == rule && (f.locations.size() < 2 || f.locations.front().agent != f.locations.back().agent))
+      return &f;
   return nullptr;
 }
 
-/// The text with every "before line N add: X" and "behind line N add: X" of the hint done. SIGNAL is a new word of the host.
+/// The text with every "before line N add: X" and "after line N add: X" of the hint done. SIGNAL is a new word of the host.
 std::string applied(const std::string& text, const std::string& hint) {
   std::vector<std::string> lines;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
-  static const std::regex kAdd(R"((before|behind) line (\d+).*? add: (.*?)(, and before|, the count| \(if|$))");
+  static const std::regex kAdd(R"((before|after) line (\d+).*? add: (.*?)(, and before|, the count| \(if|$))");
   std::map<std::size_t, std::string, std::greater<>> inserts;
   std::string rest = hint;
   for (std::smatch m; std::regex_search(rest, m, kAdd);) {
@@ -119,7 +120,7 @@ host main
   end
   wait host.done >= 3
 end)"},
-{"a count that the one who waits takes part in", "behind line 7 add: fence addr=SIGNAL value=1", R"(sdma 1
+{"a count that the one who waits takes part in", "after line 7 add: fence addr=SIGNAL value=1", R"(sdma 1
 gpus 3
 buffer gpu*.a bytes=4K
 signal host.done value=0
@@ -136,7 +137,7 @@ host main
   submit *
   wait host.done == 2
 end)"},
-{"a copy behind the fence of another", "behind line 9 add: fence addr=SIGNAL value=1", R"(sdma 1
+{"a copy behind the fence of another", "after line 9 add: fence addr=SIGNAL value=1", R"(sdma 1
 gpus 3
 buffer gpu*.a bytes=8K
 signal gpu1.have value=0
@@ -229,21 +230,21 @@ host main
   const auto* f = found(early, "race");
   REQUIRE(f);
   CHECK(f->diagnostic.hint ==
-        "move line 7 behind line 8; before line 12 must stand: poll_mem addr=gpu1.have func=eq "
+        "move line 7 after line 8; before line 12 there must be: poll_mem addr=gpu1.have func=eq "
         "reference=1");
   CHECK(checked(head + copy + fence + tail + "== 2" + end).findings.empty());
 
   const auto low = checked(head + copy + fence + tail + "== 1" + end);
   const auto* m = found(low, "missed-value");
   REQUIRE(m);
-  CHECK(m->diagnostic.hint == "it ends at 2: wait for that, or compare with >= (or <=, where it counts down)");
+  CHECK(m->diagnostic.hint == "it ends at 2: wait for that value, or compare with >= (or <=, if it counts down)");
   const auto none = checked(head + copy + fence + tail + ">= 0" + end);
   const auto* u = found(none, "unawaited");
   if (!u)
     for (const auto& x : none.findings)
       if (x.diagnostic.rule == "unawaited") u = &x;
   REQUIRE(u);
-  CHECK(u->diagnostic.hint.find("waits for 0, and host.done ends at 2: wait for that") != std::string::npos);
+  CHECK(u->diagnostic.hint.find("waits for 0, but host.done ends at 2: wait for 2") != std::string::npos);
 }
 
 TEST_CASE("a kernel that reads what nobody has written waits for it") {

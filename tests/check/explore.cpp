@@ -129,7 +129,7 @@ class World {
             Errc::ok);
   }
   std::uint32_t& word(GpuVa va) {
-    return reinterpret_cast<std::uint32_t&>(memory_[(s_.buffers.size() + locate(s_, va)->index) * kBytes / 8]);
+    return reinterpret_cast<std::uint32_t&>(memory_[(s_.buffers.size() + find_symbol(s_, va)->index) * kBytes / 8]);
   }
 
   const Schedule& s_;

@@ -45,11 +45,11 @@ TEST_CASE("a finding names both packets, the bytes, the rules and what is missin
   const auto r = checked(kCases[0].text);
   REQUIRE(r.findings.size() == 1);
   const auto& f = r.findings[0];
-  REQUIRE(f.spots.size() == 2);
-  CHECK(f.spots[0].agent == "gpu0.p");
-  CHECK(f.spots[0].line == 7);
-  CHECK(f.spots[1].agent == "gpu1.q");
-  CHECK(f.spots[1].line == 11);
+  REQUIRE(f.locations.size() == 2);
+  CHECK(f.locations[0].agent == "gpu0.p");
+  CHECK(f.locations[0].line == 7);
+  CHECK(f.locations[1].agent == "gpu1.q");
+  CHECK(f.locations[1].line == 11);
   CHECK(f.overlap == "gpu1.a[2K..+2K]");
   REQUIRE(f.rests_on.size() == 1);
   CHECK(f.rests_on[0]->id == "X3");

@@ -72,10 +72,10 @@ TEST_CASE("after a fault no group runs that was not released") {
     for (std::size_t q = 0; q < p.schedule.queues.size(); ++q)
       if (p.schedule.queues[q].place == Place::gpu(1)) r.trigger(q);
     for (const auto* name : {"gpu1.pcpy0", "gpu1.pcpy2"}) {
-      const auto word = locate(p.schedule, p.completions[queue_of(p, name)])->index;
+      const auto word = find_symbol(p.schedule, p.completions[queue_of(p, name)])->index;
       CHECK(wait(r.bound().signal(word), Compare::eq, 1, soon(), r.bound().ring(queue_of(p, name))));
     }
-    CHECK(r.bound().value(locate(p.schedule, p.completions[broken])->index) == 0);
+    CHECK(r.bound().value(find_symbol(p.schedule, p.completions[broken])->index) == 0);
     // Everybody's slots but that of gpu1, whose groups were let go.
     for (std::uint32_t g = 0; g < 4; ++g)
       for (std::uint32_t part = 0; part < 4; ++part)

@@ -28,7 +28,7 @@ TEST_CASE("10,000 triggers, with rounds published ahead") {
     r.fill(static_cast<std::uint64_t>(i));
   }
   CHECK(r.round() == 10000);
-  CHECK(r.bound().value(locate(r.plan().schedule, r.plan().completions[0])->index) == 20000);
+  CHECK(r.bound().value(find_symbol(r.plan().schedule, r.plan().completions[0])->index) == 20000);
 }
 
 TEST_CASE("many rounds through the smallest ring wrap it, in every ordering") {
@@ -76,7 +76,7 @@ TEST_CASE("an epoch that polls cannot hold is refused, and a restart begins agai
   CHECK(e.error().hint == "restart");
   // What stands at its poll keeps a restart waiting.
   CHECK_FALSE(r.restart(Deadline::in(5ms)));
-  r.bound().set(locate(r.plan().schedule, r.plan().triggers[0])->index, 0xffffffff);
+  r.bound().set(find_symbol(r.plan().schedule, r.plan().triggers[0])->index, 0xffffffff);
   REQUIRE(r.restart(soon()));
   CHECK(r.round() == 0);
   CHECK(rounds(r, 3) == "");

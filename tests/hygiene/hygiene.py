@@ -207,6 +207,7 @@ OWN_MACHINE = re.compile(r"(?<![\w./$}])/(home/[a-z]|Users/[A-Za-z]|root/|work/|
 PROSE = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs"]
 PROSE += [f"include/sdma/{room}" for room in ("core", "packets", "stream", "queue", "sync", "engine", "device")]
 PROSE += [f"lib/{room}" for room in ("core", "stream", "queue", "sync", "engine", "device", "kfd")]
+PROSE += [f"{root}/{room}" for root in ("include/sdma", "lib") for room in ("check", "draw", "schedule", "simulate", "trace")]
 PROSE_NOT_YET = {"docs/packets.md"}
 # Quotations of program output that are not in a code span: (file, part of the line).
 PROSE_QUOTED = [

@@ -70,13 +70,13 @@ TEST_CASE("engines are those that the node recommends, for the GPUs that were gi
 TEST_CASE("what cannot be bound says why") {
   const auto d = node(2);
   auto s = parse(kPair);
-  CHECK(refused(s, *d, {.gpus = {GpuId{0}}}) == "gpus: the schedule has 2 GPUs, and 1 are given for them");
+  CHECK(refused(s, *d, {.gpus = {GpuId{0}}}) == "gpus: the schedule has 2 GPUs, but BindOptions::gpus has 1");
   CHECK(refused(s, *d, {.gpus = {GpuId{0}, GpuId{7}}}) == "gpu1: this node has no GPU 7");
-  CHECK(refused(s, *d, {.gpus = {GpuId{1}, GpuId{1}}}).find("GPU 1 stands for two") != std::string::npos);
+  CHECK(refused(s, *d, {.gpus = {GpuId{1}, GpuId{1}}}).find("GPU 1 is used for two") != std::string::npos);
   s.buffers[2].alignment = 8192;
-  CHECK(refused(s, *d).starts_with("buffer gpu1.tail: it is aligned to 8K bytes, and lies at 0x"));
+  CHECK(refused(s, *d).starts_with("buffer gpu1.tail: it must be aligned to 8K bytes, but its address is 0x"));
   CHECK(refused(parse("sdma 1\nbuffer host.x bytes=4K at=0x7f0000000000\n"), *d) ==
-        "host.x: it stands at the fixed address 0x7f0000000000, where no device can put it");
+        "host.x: it has the fixed address 0x7f0000000000, which no device can provide");
   CHECK(refused(parse("sdma 1\ngpus 1\nqueue gpu0.q engine=40\n  nop\nend\n"), *d).find("has no engine 40") !=
         std::string::npos);
   auto large = parse("sdma 1\ngpus 1\nqueue gpu0.q engine=0 ring=2K\n  nop payload=[0*200]\nend\n");
@@ -84,7 +84,8 @@ TEST_CASE("what cannot be bound says why") {
   CHECK(refused(large, *d) == "queue gpu0.q: a packet of 201 dwords is more than half the ring");
   CHECK(refused(parse("sdma 1\nbuffer host.b bytes=64\nbuffer host.odd bytes=8 at=host.b[2]\ngpus 1\n"
                       "queue gpu0.q engine=0\n  fence addr=host.odd value=1\nend\n"),
-                *d) == "queue gpu0.q at dword 0: fence addr: the rule 'alignment' does not hold where its buffers lie");
+                *d) ==
+        "queue gpu0.q at dword 0: fence addr: the rule 'alignment' does not hold at the addresses of its buffers");
   Schedule bad{.gpus = 1};
   bad.add_buffer({.name = "x"});
   CHECK(refused(bad, *d).find("1 to 2^40 bytes") != std::string::npos);
@@ -188,9 +189,9 @@ TEST_CASE("a fixed address is memory that the caller gives") {
       "host main\n  submit *\n  wait host.done == 1\nend\nexpect gpu1.end == gpu0.in[0..96]\n"
       "expect gpu1.mine[0..4000] == old gpu1.mine[0..4000]\n");
   s.buffers[1].at = mine->va() + 4096;
-  CHECK(refused(s, *d).find("stands at the fixed address 0x") != std::string::npos);
-  CHECK(refused(s, *d, {.given = {{mine->va(), mine->host().first(8191)}}}).find("gpu1.mine") != std::string::npos);
-  const auto b = link(s, *d, {.given = {{mine->va(), mine->host()}}});
+  CHECK(refused(s, *d).find("has the fixed address 0x") != std::string::npos);
+  CHECK(refused(s, *d, {.external = {{mine->va(), mine->host().first(8191)}}}).find("gpu1.mine") != std::string::npos);
+  const auto b = link(s, *d, {.external = {{mine->va(), mine->host()}}});
   CHECK(b.address(link_buffer(2)) == mine->va() + 4096 + 4000);
   CHECK(b.bytes({link_buffer(1), 4096}).data() == mine->host().data() + 4096);
   CHECK(lines(run(b, {.timeout = 60s}).findings) == "");

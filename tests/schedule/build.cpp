@@ -110,13 +110,13 @@ TEST_CASE("problems name what contradicts itself") {
   };
   CHECK(with([](auto& s) { s.gpus = 65; }) == "gpus: 65 GPUs are more than 64");
   CHECK(with([](auto& s) { s.gpus = 1; }) == "buffer gpu1.out: gpu1 is not in this schedule: gpus 1");
-  CHECK(with([](auto& s) { s.buffers[0].name = "1st"; }) == "buffer gpu0.1st: '1st' is no name");
+  CHECK(with([](auto& s) { s.buffers[0].name = "1st"; }) == "buffer gpu0.1st: '1st' is not a valid name");
   CHECK(with([](auto& s) { s.signals[0] = {.place = Place::gpu(0), .name = "in"}; }) ==
-        "signal gpu0.in: another has the same name");
-  CHECK(with([](auto& s) { s.buffers[0].bytes = 0; }) == "buffer gpu0.in: a buffer has 1 to 2^40 bytes, not 0");
+        "signal gpu0.in: the name is already used");
+  CHECK(with([](auto& s) { s.buffers[0].bytes = 0; }) == "buffer gpu0.in: a buffer must have 1 to 2^40 bytes, not 0");
   CHECK(with([](auto& s) { s.buffers[0].alignment = 3; }).ends_with("power of two up to 1G, not 3"));
   CHECK(with([](auto& s) { s.buffers[0].at = link_buffer(0); }) == "buffer gpu0.in: this alias is an alias of itself");
-  CHECK(with([](auto& s) { s.buffers[0].at = link_buffer(1) + 1; }).ends_with("are more than it has"));
+  CHECK(with([](auto& s) { s.buffers[0].at = link_buffer(1) + 1; }).ends_with("end beyond it"));
   CHECK(with([](auto& s) { s.buffers[0].map = {Place::gpu(9)}; }).ends_with("gpu9 is not in this schedule"));
   CHECK(with([](auto& s) { s.signals[0].bits = 16; }).ends_with("32 or 64 bits, not 16"));
   CHECK(with([](auto& s) { s.queues[0].place = {}; }) == "queue host.push: a queue belongs to a GPU");
@@ -127,16 +127,18 @@ TEST_CASE("problems name what contradicts itself") {
           s.queues[0].put(Nop{.dwords = 200});
         }) == "queue gpu0.push: a packet of 200 dwords is more than half the ring");
   CHECK(with([](auto& s) { s.buffers[1].bytes = 4096; }) ==
-        "queue gpu0.push at dword 6: copy_linear touches 64K bytes at gpu1.out, but gpu1.out has 4K");
-  CHECK(with([](auto& s) { s.queues[0].epochs[0].packet = 1; }).ends_with("'reference' at dword 1 is in no packet"));
+        "queue gpu0.push at dword 6: copy_linear accesses 64K bytes at gpu1.out, but gpu1.out has 4K");
+  CHECK(with([](auto& s) { s.queues[0].epochs[0].packet = 1; }).ends_with("'reference' at dword 1 is not in a packet"));
   CHECK(with([](auto& s) { s.queues[0].epochs[0].field = "mask"; }).ends_with("'mask' cannot depend on the epoch"));
   CHECK(with([](auto& s) {
           s.hosts[0].actions[0].queues = {7};
         }).ends_with("submits a queue that is not in this schedule"));
   CHECK(with([](auto& s) {
           s.hosts[0].actions[2].signal = link_buffer(0);
-        }).ends_with("sets or waits for what is no signal"));
-  CHECK(with([](auto& s) { s.hosts[0].actions[2].value = kEpoch; }).ends_with("'epoch' stands in a repeat only"));
+        }).ends_with("sets or waits for something that is not a signal"));
+  CHECK(with([](auto& s) { s.hosts[0].actions[2].value = kEpoch; }).ends_with("'epoch' is allowed only in a repeat"));
   CHECK(with([](auto& s) { s.expectations[0].right.bytes = 4; }) == "expect: 64K bytes are compared with 4");
-  CHECK(with([](auto& s) { s.expectations[2].left.va = link_buffer(0); }).ends_with("compared with what is no signal"));
+  CHECK(with([](auto& s) {
+          s.expectations[2].left.va = link_buffer(0);
+        }).ends_with("compared with something that is not a signal"));
 }

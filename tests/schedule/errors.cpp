@@ -49,9 +49,9 @@ TEST_CASE("the twelve errors of the language, each with its place and its hint")
   CHECK(all(in_queue("  copy_linear bytes=4K src=gpu0.buf dst=gpu1.bfu")) ==
         "6:41: 'gpu1.bfu' is not declared | did you mean 'gpu1.buf'?");
   CHECK(all(in_queue("  copy_linear bytes=4K src=gpu0.buf[62K] dst=gpu1.buf")) ==
-        "6:28: copy_linear touches 4K bytes at gpu0.buf[62K], but gpu0.buf has 64K | gpu0.buf is declared on line 3");
+        "6:28: copy_linear accesses 4K bytes at gpu0.buf[62K], but gpu0.buf has 64K | gpu0.buf is declared on line 3");
   CHECK(all(in_queue("  atomic op=add_rtn_64 addr=host.done value=1")) ==
-        "6:29: atomic touches 8 bytes at host.done, but host.done has 4 | a 64-bit operation needs bits=64 on line 4");
+        "6:29: atomic accesses 8 bytes at host.done, but host.done has 4 | a 64-bit operation needs bits=64 on line 4");
   CHECK(all(in_queue("  copy_linear bytes=4K src=gpu0.buf dst=gpu1.buf dw1|=0x80"))
             .ends_with(": bit 7 of dword 1 is not reserved in copy_linear | it belongs to 'bytes'"));
   CHECK(all(kHead + "  fence addr=host.done value=1\nhost main\n  submit *\nend\n") ==
@@ -66,7 +66,7 @@ TEST_CASE("an error shows its line, a caret below the place, and where a loop st
       "    copy_linear bytes=4K src=gpu{i}.buf[i] dst=gpu{1-i}.buf\n  end\nend\n");
   REQUIRE(found.size() == 1);
   CHECK(to_string(found[0]) ==
-        "a.sdma:6:30: error: copy_linear touches 4K bytes at gpu1.buf[1], but gpu1.buf has 4K [i=1]\n"
+        "a.sdma:6:30: error: copy_linear accesses 4K bytes at gpu1.buf[1], but gpu1.buf has 4K [i=1]\n"
         "  6 |     copy_linear bytes=4K src=gpu{i}.buf[i] dst=gpu{1-i}.buf\n"
         "    |                              ^\n"
         "  hint: gpu1.buf is declared on line 3");
@@ -78,11 +78,11 @@ TEST_CASE("versions, and texts that are no schedules") {
         "packets is read by sdma as");
   CHECK(all("fence addr=0 value=1\n").starts_with("1:1: expected 'sdma 1', got 'fence'"));
   CHECK(all("# old\n\nsdma 2\n") ==
-        "3:6: this is version 2 of the language, and this program reads version 1 | a later "
-        "release of sdma reads it: sdma --version");
+        "3:6: this is version 2 of the language, but this program reads version 1 | a later "
+        "release of sdma can read it: sdma --version");
   CHECK(all("sdma\n") == "1:5: expected 'sdma 1' and the end of the line");
   CHECK(all("sdma 1 2\n") == "1:8: expected 'sdma 1' and the end of the line");
-  CHECK(all("sdma 1\nsdma 1\n") == "2:1: the version stands once, in the first line");
+  CHECK(all("sdma 1\nsdma 1\n") == "2:1: the version appears only once, on the first line");
   CHECK_FALSE(is_schedule("# a comment\nnop\n"));
   CHECK(is_schedule("# a comment\n\n  sdma 1\n"));
 }
@@ -91,12 +91,12 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nbufer gpu0.x bytes=1\n") ==
         "2:1: expected a declaration or 'end', got 'bufer' | did you mean 'buffer'?");
   CHECK(all("sdma 1\nfence addr=0 value=0\n") ==
-        "2:1: expected a declaration or 'end', got 'fence' | packets stand in a "
+        "2:1: expected a declaration or 'end', got 'fence' | packets belong in a "
         "queue: queue gpu0.name peer=gpu1 ... end");
   CHECK(all("sdma 1\nend\n") == "2:1: 'end' without 'for', 'queue' or 'host'");
   CHECK(all("sdma 1\nbuffer gpu0.x bytes=1\n") ==
-        "2:8: gpu0 is not in this schedule, which has no GPUs so far | declare them first: gpus 2");
-  CHECK(all("sdma 1\ngpus 2\ngpus 2\n") == "3:1: 'gpus' is given twice | the first stands on line 2");
+        "2:8: gpu0 is not in this schedule, which has no GPUs yet | declare them first: gpus 2");
+  CHECK(all("sdma 1\ngpus 2\ngpus 2\n") == "3:1: 'gpus' is given twice | the first is on line 2");
   CHECK(all("sdma 1\ngpus 65\n") == "2:6: 'gpus' is 0 to 64, got 65");
   CHECK(all("sdma 1\nbuffer host.x\n") == "2:14: a buffer needs 'bytes=' | its fields: bytes align at map init");
   CHECK(all("sdma 1\nbuffer host.x bytes=0\n") == "2:21: 'bytes' is 1 to 1099511627776, got 0");
@@ -104,45 +104,45 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nbuffer host.x size=1\n") ==
         "2:15: a buffer has no field 'size' | its fields: bytes align at map init");
   CHECK(all("sdma 1\nbuffer host.x bytes\n") == "2:15: 'bytes' needs a value | a buffer has: bytes align at map init");
-  CHECK(all("sdma 1\nbuffer host.x bytes=1 align=3\n") == "2:29: 'align' is a power of two, got 3");
+  CHECK(all("sdma 1\nbuffer host.x bytes=1 align=3\n") == "2:29: 'align' must be a power of two, got 3");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 init=one\n") ==
-        "2:28: 'one' is not a value of 'init' | one of random zero poison");
+        "2:28: 'one' is not a value of 'init' | one of: random zero poison");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 map=cpu\n") == "2:27: expected a place, got 'cpu' | host, gpu0, gpu1, ...");
   CHECK(all("sdma 1\nbuffer x bytes=1\n") ==
-        "2:8: expected a name with its place, got 'x' | names carry their place: gpu0.x "
+        "2:8: expected a name with its place, got 'x' | a name includes its place: gpu0.x "
         "or host.x");
   CHECK(all("sdma 1\nbuffer host.x bytes=1\nsignal host.x value=0\n") ==
         "3:8: 'host.x' is already declared | it is declared on line 2");
   CHECK(all("sdma 1\nsignal host.x\n") == "2:14: a signal needs 'value=' | its fields: value bits at");
   CHECK(all("sdma 1\nsignal host.x value=0 bits=16\n") == "2:28: 'bits' is 32 to 64, got 16");
-  CHECK(all("sdma 1\nsignal host.x value=0 bits=33\n") == "2:28: 'bits' is 32 or 64, got 33");
+  CHECK(all("sdma 1\nsignal host.x value=0 bits=33\n") == "2:28: 'bits' must be 32 or 64, got 33");
   CHECK(all("sdma 1\nsignal host.x value=4G bits=32\n") == "2:21: this value does not fit in 32 bits: 4294967296");
   CHECK(all("sdma 1\ngpus 1\nqueue host.q engine=0\nend\n") == "3:7: a queue belongs to a GPU, got 'host.q' | gpu0.q");
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q\nend\n").starts_with("3:13: a queue needs 'peer=' or 'engine='"));
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0 peer=host\nend\n")
             .starts_with("3:32: a queue has a peer or an engine"));
-  CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0 ring=3K\nend\n") == "3:28: 'ring' is a power of two, got 3072");
+  CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0 ring=3K\nend\n") == "3:28: 'ring' must be a power of two, got 3072");
   const std::string small = "sdma 1\ngpus 1\nqueue gpu0.q engine=0 ring=1K\n";
   CHECK(all(small + "  nop payload=[0*127]\nend\n").empty());
   CHECK(all(small + "  nop\n  nop payload=[0*200]\nend\n") ==
-        "3:1: a packet of 201 dwords is more than half the ring | give it a larger one: ring=2K");
+        "3:1: a packet of 201 dwords is more than half the ring | give the queue a larger ring: ring=2K");
   CHECK(all(small + "  .dword 0x00810000\n  nop payload=[0*127]\n  nop\nend\n")
             .starts_with("3:1: a packet of 130 dwords"));
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0\n") == "3:1: 'queue' on line 3 has no 'end'");
   CHECK(all("sdma 1\ngpus 2\nqueue gpu*.q engine=0\nend\n")
-            .starts_with("3:7: 'gpu*' stands in buffer, signal and expect"));
+            .starts_with("3:7: 'gpu*' is allowed only in buffer, signal and expect"));
 }
 
 TEST_CASE("aliases stay inside of what they name") {
   const std::string b = "sdma 1\nbuffer host.b bytes=4K\n";
   CHECK(all(b + "buffer host.x bytes=1K at=host.b[3K]\n").empty());
   CHECK(all(b + "buffer host.x bytes=1K at=host.b[3K+1]\n") ==
-        "3:27: 1K bytes at host.b[3073] are more than host.b has | host.b has 4K bytes and is declared on line 2");
+        "3:27: 1K bytes at host.b[3073] end beyond host.b | host.b has 4K bytes and is declared on line 2");
   CHECK(all(b + "buffer host.x bytes=1 at=host.b[5K]\n") ==
-        "3:26: host.b[5K] lies outside: host.b has 4K | host.b is declared on line 2");
+        "3:26: host.b[5K] is out of bounds: host.b has 4K | host.b is declared on line 2");
   CHECK(all(b + "buffer host.x bytes=1 at=host.c\n") == "3:26: 'host.c' is not declared | did you mean 'host.b'?");
   CHECK(all(b + "buffer host.x bytes=1 at=0x10000000008\n") ==
-        "3:26: this number is where host.b[8] is linked | write the name");
+        "3:26: host.b[8] is linked at this address | write the name");
   CHECK(all(b + "buffer host.x bytes=1 at=host.b[0..1]\n") == "3:32: expected one offset, got a range");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 at=host.y\nbuffer host.y bytes=1 at=host.x\n") ==
         "2:26: this alias is an alias of itself");
@@ -150,16 +150,16 @@ TEST_CASE("aliases stay inside of what they name") {
 
 TEST_CASE("packets of a schedule: numbers that are names, names that are queues, epochs in the wrong place") {
   CHECK(all(in_queue("  fence addr=0x10000000000 value=1")) ==
-        "6:3: 'addr' is a number, and it is where gpu0.buf is linked | write the name");
+        "6:3: 'addr' is a number, but gpu0.buf is linked at that address | write the name");
   CHECK(all(in_queue("  fence addr=gpu0.q value=1")) ==
         "6:14: 'gpu0.q' is a queue, which has no address | it is declared on line 5");
   CHECK(all(in_queue("  fence addr=gpu7.buf value=1")) == "6:14: gpu7 is not in this schedule: gpus 2 | gpu0 to gpu1");
   CHECK(all(in_queue("  fence addr=gpu0.buf[64K+4] value=1")) ==
-        "6:14: gpu0.buf[65540] lies outside: gpu0.buf has 64K | gpu0.buf is declared on line 3");
+        "6:14: gpu0.buf[65540] is out of bounds: gpu0.buf has 64K | gpu0.buf is declared on line 3");
   CHECK(all(in_queue("  fence addr=gpu0.buf[-4] value=1")) ==
-        "6:14: gpu0.buf[-4] lies outside: gpu0.buf has 64K | gpu0.buf is declared on line 3");
+        "6:14: gpu0.buf[-4] is out of bounds: gpu0.buf has 64K | gpu0.buf is declared on line 3");
   CHECK(
-      all(in_queue("  fence addr=gpu0.buf[64K] value=1")).starts_with("6:14: fence touches 4 bytes at gpu0.buf[64K]"));
+      all(in_queue("  fence addr=gpu0.buf[64K] value=1")).starts_with("6:14: fence accesses 4 bytes at gpu0.buf[64K]"));
   CHECK(all(in_queue("  copy_linear bytes=epoch src=gpu0.buf dst=gpu1.buf"))
             .starts_with("6:21: 'epoch' is not allowed here"));
   CHECK(all(in_queue("  fence addr=gpu0.buf[epoch] value=1")).starts_with("6:23: 'epoch' is not allowed here"));
@@ -167,7 +167,7 @@ TEST_CASE("packets of a schedule: numbers that are names, names that are queues,
       all(in_queue("  fence addr=host.done value=epoch*epoch")).starts_with("6:35: this value is not linear in epoch"));
   CHECK(all(in_queue("  fence addr=host.done value=epoch%2")).starts_with("6:35: this value is not linear in epoch"));
   CHECK(all(in_queue("  fence addr=host.done value=4G*epoch")).starts_with("6:30: 'value' is 0 to 4294967295"));
-  CHECK(all(in_queue("  let epoch = 1")).starts_with("6:7: 'epoch' is what the language calls"));
+  CHECK(all(in_queue("  let epoch = 1")).starts_with("6:7: 'epoch' is reserved for"));
   CHECK(all(in_queue("  .dword 1\n  fence addr=host.done value=epoch"))
             .starts_with("5:1: a raw .dword of this queue swallows the packet whose 'value' depends on the epoch"));
   CHECK(all(in_queue("  wait host.done == 1")).starts_with("6:3: expected a packet or 'end', got 'wait'"));
@@ -175,10 +175,10 @@ TEST_CASE("packets of a schedule: numbers that are names, names that are queues,
 
 TEST_CASE("hosts and expectations") {
   CHECK(all(in_host("  sumbit *")) == "8:3: expected an action or 'end', got 'sumbit' | did you mean 'submit'?");
-  CHECK(all(in_host("  fence addr=0 value=0")).ends_with("| packets stand in a queue"));
+  CHECK(all(in_host("  fence addr=0 value=0")).ends_with("| packets belong in a queue"));
   CHECK(all(in_host("  submit")) == "8:9: expected queues | submit gpu0.push gpu1.echo, or submit *");
-  CHECK(all(in_host("  submit host.done")) == "8:10: 'host.done' is no queue | it is declared on line 4");
-  CHECK(all(in_host("  set gpu0.buf = 1")) == "8:7: 'gpu0.buf' is no signal | it is declared on line 3");
+  CHECK(all(in_host("  submit host.done")) == "8:10: 'host.done' is not a queue | it is declared on line 4");
+  CHECK(all(in_host("  set gpu0.buf = 1")) == "8:7: 'gpu0.buf' is not a signal | it is declared on line 3");
   CHECK(all(in_host("  set host.done == 1")) == "8:17: expected '=', got '==' | set host.go = 1");
   CHECK(all(in_host("  set host.done = 4G")) == "8:19: this value does not fit in 32 bits: 4294967296");
   CHECK(all(in_host("  set host.done = epoch")).starts_with("8:19: 'epoch' is not allowed here"));
@@ -193,7 +193,7 @@ TEST_CASE("hosts and expectations") {
   CHECK(all(kHead + "end\nexpect gpu0.buf[0..4K] == old gpu0.buf[0..+2K]\n") ==
         "7:31: 4K bytes are compared with 2K | write the same length on both sides: [0..+4K]");
   CHECK(all(kHead + "end\nexpect gpu0.buf[4K..2K] == gpu0.buf\n")
-            .starts_with("7:16: [4096..2048] is no range of gpu0.buf"));
+            .starts_with("7:16: [4096..2048] is not a range of gpu0.buf"));
   CHECK(all(kHead + "end\nexpect gpu0.buf[4K] == gpu0.buf\n").starts_with("7:16: expected a range, got one offset"));
   CHECK(all(kHead + "end\nexpect finding 3\n") == "7:16: expected the id of a rule, got '3' | race, deadlock");
 }
@@ -210,7 +210,7 @@ TEST_CASE("parameters from outside are used, or refused") {
   CHECK(all("sdma 1\nlet N = 1\n", {.set = {{"N", "3"}}}) == "set N: there is no param 'N' | this schedule has none");
   CHECK(all(text, {.set = {{"N", "3KB"}}}).starts_with("set N:1:1: '3KB' is not a number"));
   CHECK(all(text, {.set = {{"N", "3 4"}}}) == "set N:1:3: expected the end of the value, got '4'");
-  CHECK(all("sdma 1\nfor i in 0..1\n  param N = 1\nend\n").starts_with("3:3: a param stands outside of loops [i=0]"));
+  CHECK(all("sdma 1\nfor i in 0..1\n  param N = 1\nend\n").starts_with("3:3: a param must be outside loops [i=0]"));
 }
 
 TEST_CASE("what is wrong twice is said once, in the order of the lines") {

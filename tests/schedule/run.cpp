@@ -78,7 +78,7 @@ TEST_CASE("inputs replace first contents, and must fit") {
   const std::vector<std::byte> two{std::byte{1}, std::byte{2}};
   CHECK(run_once(text, {.inputs = {{"host.a", two}}}).find("2 of 4 bytes differ: host.a[0..+2]") != std::string::npos);
   CHECK(run_once(text, {.inputs = {{"host.a", std::vector<std::byte>(5)}}}) ==
-        "input host.a: 5 bytes do not fit: it has 4");
+        "input host.a: 5 bytes do not fit: the buffer has 4");
   CHECK(run_once(text, {.inputs = {{"host.c", two}}}) == "input host.c: there is no such buffer");
 }
 

@@ -110,7 +110,7 @@ TEST_CASE("what a packet may skip stays behind it") {
   const auto& bars = timed.queues[0].bars;
   REQUIRE(bars.size() == 2);
   CHECK(bars[0].dwords == kDwordsOf<CondExec> + 11);
-  CHECK(bars[1].moved == bars[1].begin + 2 * kDwordsOf<Timestamp>);
+  CHECK(bars[1].timed_begin == bars[1].begin + 2 * kDwordsOf<Timestamp>);
   const auto d = node();
   const auto b = link(timed.schedule, *d);
   CHECK(lines(run(b).findings) == "");

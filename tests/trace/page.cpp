@@ -64,7 +64,7 @@ TEST_CASE("a page shows one trace or two") {
   CHECK(trace::to_page(three).empty());
   const auto saved = trace::save_page(three, "three.html");
   REQUIRE(!saved);
-  CHECK(saved.error().message == "a page of 3 traces");
+  CHECK(saved.error().message == "cannot make a page of 3 traces");
   const std::vector<trace::PageTrace> empty(2);
   CHECK(data(trace::to_page(empty))["traces"].size() == 2);
 }

@@ -62,7 +62,7 @@ TEST_CASE("what is recorded comes back, in the order of time") {
       {.ns = 30,
        .lane = lane,
        .kind = trace::Kind::packet_begin,
-       .kept = 4,
+       .dword_count = 4,
        .length = 4,
        .position = 64,
        .dwords = {fence[0], fence[1], fence[2], fence[3]}},
@@ -84,7 +84,7 @@ TEST_CASE("of a long packet the beginning is kept, and its length") {
   const auto t = r.snapshot();
   REQUIRE(t.events.size() == 1);
   CHECK(t.events[0].length == 100);
-  CHECK(t.events[0].kept == trace::Event::kDwords);
+  CHECK(t.events[0].dword_count == trace::Event::kDwords);
   CHECK(t.events[0].packet().back() == trace::Event::kDwords - 1);
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("threads record at once, and nothing is torn or lost unsaid") {
     });
   bool whole = true;
   const auto check = [&](const trace::Trace& t) {
-    for (const auto& e : t.events) whole = whole && e.kept == 2 && e.position == e.dwords.front() * kEach + e.ns;
+    for (const auto& e : t.events) whole = whole && e.dword_count == 2 && e.position == e.dwords.front() * kEach + e.ns;
   };
   for (int i = 0; i < 5; ++i) check(r.snapshot());
   for (auto& t : threads) t.join();

@@ -15,7 +15,7 @@
 //     hint: line 8 announces it; before line 11 add: poll_mem addr=gpu1.arrived func=eq reference=1
 //
 // The ordering rules are those of docs/ordering.md, and nothing stronger. A Profile says which rules to assume:
-// `conservative` is that page itself, `rocr` adds what shipping runtimes rely on (a fence holds back what is later),
+// `conservative` is that page itself, `rocr` adds what shipping runtimes rely on (a fence holds back later packets),
 // and `strict` assumes that each queue executes in order. Every finding names the rules that it rests on, how well
 // established they are, and the option that relaxes them.
 //
@@ -53,9 +53,9 @@ struct Profile {
   bool fence_covers_writes = true;  ///< Q3: fence_covers=copies makes it false: a fence says nothing about writes
   bool fences_ordered = true;       ///< Q4: fences=unordered  makes it false
   bool fence_full = false;          ///< Q5: fence=full        nothing later starts before a fence or atomic has landed
-  bool poll_full = false;           ///< Q7: poll=full         a poll also waits for what is earlier
+  bool poll_full = false;           ///< Q7: poll=full         a poll also waits for earlier packets
   bool finite_poll_edge = false;    ///< Q9: finite_poll=edge  a poll that may expire orders like one that cannot
-  bool cond_exec_ordered = false;   ///< Q12: cond_exec=ordered COND_EXEC reads its word after what is earlier
+  bool cond_exec_ordered = false;   ///< Q12: cond_exec=ordered COND_EXEC reads its word after earlier packets
   bool poll_yields = false;         ///< X2: poll_yields=yes   a waiting poll lets other queues use its engine
   bool pcie_atomics = true;         ///< X6: pcie_atomics=no   makes it false: atomics to host memory do not work
   bool l2_probed = false;           ///< C2: l2_probe=yes      stores of engines invalidate lines of an L2
@@ -131,7 +131,7 @@ std::span<const OrderingRule> ordering_rules() noexcept;
 
 struct CheckFinding {
   /// The location of a packet, an action or a step.
-  struct Spot {
+  struct Location {
     std::string agent{};     ///< "gpu0.push", "host main", "kernel gemm"
     std::uint32_t line{};    ///< 0: not known
     std::uint64_t offset{};  ///< of a packet: bytes from the start of its queue's packets
@@ -139,7 +139,7 @@ struct CheckFinding {
     std::string text{};      ///< the packet or the action
   };
   Diagnostic diagnostic{};
-  std::vector<Spot> spots{};
+  std::vector<Location> locations{};
   std::string overlap{};  ///< "gpu1.buf[2K..+2K]", "" if no bytes are meant
   std::vector<const OrderingRule*> rests_on{};
 };

@@ -26,7 +26,7 @@ struct Curves {
     std::string name{};
     std::vector<std::pair<double, double>> points{};  ///< x (on a logarithmic axis), y
     bool dashed = false;
-    std::string colour{};  ///< "#d55e00"; "": the next of our own
+    std::string colour{};  ///< "#d55e00"; "": the next default colour
   };
   std::string title{}, x_label{}, y_label{};
   std::vector<Series> series{};

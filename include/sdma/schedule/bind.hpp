@@ -11,7 +11,7 @@
 //   link space                                   device
 //   buffer k  (k + 1) << 40         ------->     allocated, aligned as declared, for the GPUs of `map`
 //   signal k                        ------->     a word of its own, in the memory of its place
-//   at=0x...  a fixed address       ------->     memory that the caller provides at this address: BindOptions::given
+//   at=0x...  a fixed address       ------->     memory that the caller provides at this address: BindOptions::external
 //   queue     peer=gpu3 | engine=2  ------->     a ring on the engine that the topology recommends | on engine 2
 //   packets   address fields        ------->     relocated once
 //             values with an epoch  ------->     stored at each submit; a queue without them is copied unchanged
@@ -40,13 +40,13 @@ inline namespace v0 {
 
 struct BindOptions {
   /// Memory that the caller keeps until the Bound is destroyed.
-  struct Given {
+  struct ExternalMemory {
     GpuVa va{};
     std::span<std::byte> host{};  ///< the same bytes, as the host sees them
   };
   std::vector<GpuId> gpus{};  ///< the device's GPU for each GPU of the schedule; empty: the same numbers
   /// The memory of buffers and signals with a fixed `at`. A run fills such a buffer only if its `init` says so.
-  std::vector<Given> given{};
+  std::vector<ExternalMemory> external{};
 };
 
 class Bound {

@@ -18,7 +18,7 @@
 //   signal k    1 << 63 | (k + 1) << 40
 //
 // So `out + 4096` is a GpuVa like any other, and binding the schedule to a device relocates the packets that hold it.
-// An address outside of link space stays as it is.
+// An address outside link space stays as it is.
 //
 // Epochs. A queue may be submitted any number of times; its epoch is the number of the submit, from 1. A value in a
 // packet may be a * epoch + b: q.put<&PollMem::reference>(PollMem{.addr = go, .func = Compare::ge}, kEpoch). In
@@ -138,7 +138,7 @@ struct Schedule {
     /// Atomic::value.
     template <auto Member> Queue& put(typename Field<Member>::Owner p, EpochValue v) {
       constexpr auto field = detail::field_of<Member>();
-      static_assert(field.kind == Kind::value, "an epoch may stand in a value only");
+      static_assert(field.kind == Kind::value, "an epoch is allowed only in a value");
       p.*Member = {};
       const auto before = dwords.size();
       put(p);
@@ -269,17 +269,17 @@ constexpr GpuVa link_buffer(std::size_t k) noexcept { return GpuVa{(k + 1) * kLi
 constexpr GpuVa link_signal(std::size_t k) noexcept { return GpuVa{kLinkSignals + (k + 1) * kLinkStride}; }
 
 /// A buffer or a signal, and an offset in it.
-struct Located {
+struct SymbolOffset {
   bool signal{};
   std::size_t index{};
   std::uint64_t offset{};  ///< in bytes; may be the end of the symbol
 };
 /// The symbol at a link address; nullopt if the address belongs to no buffer and no signal.
-std::optional<Located> locate(const Schedule&, GpuVa);
+std::optional<SymbolOffset> find_symbol(const Schedule&, GpuVa);
 /// "gpu1.buf", "host.done".
-std::string name_of(const Schedule&, const Located&);
-std::uint64_t bytes_of(const Schedule&, const Located&);
-/// "gpu1.buf[64K]"; "" if locate finds nothing.
+std::string name_of(const Schedule&, const SymbolOffset&);
+std::uint64_t bytes_of(const Schedule&, const SymbolOffset&);
+/// "gpu1.buf[64K]"; "" if find_symbol finds nothing.
 std::string name_of(const Schedule&, GpuVa);
 
 /// Stores the epoch values of a queue into `dwords`, a copy of Queue::dwords, relocated or not. If one of the values
@@ -288,7 +288,7 @@ std::string name_of(const Schedule&, GpuVa);
                                                       std::span<std::uint32_t> dwords);
 
 /// What is wrong with a schedule; empty for one that was parsed from text. Reports names, places and GPUs that do not
-/// exist, packets that access bytes outside of their symbol, that are larger than half their ring, or that were refused,
+/// exist, packets that access bytes outside their symbol, that are larger than half their ring, or that were refused,
 /// and actions and expectations that make no sense.
 [[nodiscard]] std::vector<Diagnostic> problems(const Schedule&);
 

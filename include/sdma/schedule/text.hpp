@@ -27,21 +27,21 @@ inline namespace v0 {
 
 /// Maps the parts of a schedule to their places in the text, for later reports.
 struct SourceMap {
-  struct Spot {
+  struct Location {
     std::uint32_t line{}, column{};  ///< from 1; 0: not known
     std::uint32_t context{};         ///< index into `contexts`: the values of the loops' variables
   };
-  struct PacketSpot {
+  struct PacketLocation {
     std::size_t dword{};  ///< index of the queue's dword at which the packets of this line begin
-    Spot spot{};
+    Location location{};
   };
   std::string file{};
-  std::vector<std::string> contexts{""};           ///< " [i=1]"
-  std::vector<Spot> buffers{}, signals{};          ///< in the order of Schedule::buffers and Schedule::signals
-  std::vector<std::vector<PacketSpot>> packets{};  ///< for each queue, in order
-  std::vector<std::vector<Spot>> actions{};        ///< for each host: each action before those in its body
+  std::vector<std::string> contexts{""};               ///< " [i=1]"
+  std::vector<Location> buffers{}, signals{};          ///< in the order of Schedule::buffers and Schedule::signals
+  std::vector<std::vector<PacketLocation>> packets{};  ///< for each queue, in order
+  std::vector<std::vector<Location>> actions{};        ///< for each host: each action before those in its body
   /// The line of the packet at `dword`.
-  Spot packet(std::size_t queue, std::size_t dword) const noexcept;
+  Location packet(std::size_t queue, std::size_t dword) const noexcept;
 };
 
 struct ParseOptions {

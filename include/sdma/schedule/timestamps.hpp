@@ -14,7 +14,7 @@
 //            '--- one bar ---'--- one bar -----'
 //
 // Each bar ends where the next one begins, so packets that an engine overlaps appear one after another. Each packet
-// costs one more store, which makes the run slower. The fence tells when the words may be read; each round overwrites
+// costs one more store, which makes the run slower. After the fence, the words may be read; each round overwrites
 // them, and only the last round is recorded. A conditional packet and the packets that it may skip make one bar, under
 // the first packet's name.
 //
@@ -33,14 +33,14 @@ inline namespace v0 {
 struct TimedSchedule {
   /// Dwords [begin, begin + dwords) of the original queue, and where they begin in the timed queue.
   struct Bar {
-    std::size_t begin{}, dwords{}, moved{};
+    std::size_t begin{}, dwords{}, timed_begin{};
   };
   struct Queue {
-    std::size_t stamps{};  ///< index of its buffer of timestamps: one more word than bars, kApart bytes each
+    std::size_t stamps{};  ///< index of its buffer of timestamps: one more word than bars, kStampStride bytes each
     std::size_t done{};    ///< index of its signal
     std::vector<Bar> bars{};
   };
-  static constexpr std::size_t kApart = 32;  ///< bytes: the alignment that TIMESTAMP requires
+  static constexpr std::size_t kStampStride = 32;  ///< bytes: the alignment that TIMESTAMP requires
 
   Schedule schedule{};  ///< the original's buffers, signals, queues, actions and expectations keep their numbers
   std::vector<Queue> queues{};

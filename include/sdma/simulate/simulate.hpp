@@ -37,7 +37,7 @@
 //
 // Agents are compute kernels: they wait (acquire), compute, and set (release), beside the host threads.
 // Deterministic: the same schedule and machine give the same times. Any thread; nothing is shared. Allocates. Absolute
-// times are only as certain as the machine's parameters: `sensitivity` tells how certain.
+// times are only as certain as the machine's parameters: `sensitivity` computes how certain.
 // Errors: Diagnostics for the schedule's own problems; for a GPU, engine or link that the machine does not have; for a
 // packet that the engine refuses; and for waits that never end, each with who waits and for what.
 #include "sdma/schedule/schedule.hpp"
@@ -73,7 +73,7 @@ struct SimulateOptions {
   trace::Recorder* recorder{};  ///< clock "virtual"; null: no trace
   bool contents = false;        ///< also move the bytes, and check the schedule's expectations
   std::uint64_t seed = 0;       ///< seed of the contents
-  double longest_ns = 1e12;     ///< whatever is still pending at this time counts as never ending
+  double time_limit_ns = 1e12;  ///< a simulation that has not ended at this time is an error
 };
 
 /// One step of the critical path.

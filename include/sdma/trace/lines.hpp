@@ -19,7 +19,7 @@
 //   {"ns":1300,"lane":0,"event":"doorbell","position":128}
 //
 // A process that is killed leaves at most one event more than its header counts, which readers accept. An event that finds no
-// room on the disk leaves nothing behind: the header counts it as lost, and later events are written once there is room again.
+// room on the disk leaves nothing in the file: the header counts it as lost, and later events are written once there is room again.
 //
 // Threads: one at a time per object. Two writers of one file overwrite each other, so a forked child takes a file of its own.
 // Errors: the writer's `write` says whether the event is in the file; the reader returns a Diagnostic with the line, and returns

@@ -83,15 +83,15 @@ struct Event {
   std::uint64_t ns{};
   LaneId lane{};
   Kind kind{};
-  std::uint8_t kept{};  ///< how many of `dwords` are valid
+  std::uint8_t dword_count{};  ///< how many of `dwords` are valid
   TextId text{};
-  std::uint32_t length{};  ///< dwords of the whole packet; greater than `kept` if it was too long to keep
+  std::uint32_t length{};  ///< dwords of the whole packet; greater than `dword_count` if it was too long to keep
   std::uint64_t position{};
   std::uint64_t value{};
   GpuVa address{};
   std::array<std::uint32_t, kDwords> dwords{};
 
-  std::span<const std::uint32_t> packet() const noexcept { return {dwords.data(), kept}; }
+  std::span<const std::uint32_t> packet() const noexcept { return {dwords.data(), dword_count}; }
   friend bool operator==(const Event&, const Event&) = default;
 };
 

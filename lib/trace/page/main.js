@@ -1,4 +1,4 @@
-// What people do with it: zoom, move, select, find; and the address that says what is shown.
+// The controls: zoom, move, select, find; and the address, which records what is shown.
 const byId = id => document.getElementById(id);
 const {state, canvas} = view;
 
@@ -36,10 +36,10 @@ const showPacket = bar => {
   ]);
   const other = twin(bar);
   if (other) element('p', `${other.trace.name}: took ${time(other.to - other.from)}, began ${time(other.from)}, `
-    + `ended ${other.finished ? time(other.to) : 'not'}; the difference of its end is ${signed(other.to - bar.to)}`, box);
+    + `${other.finished ? `ended ${time(other.to)}` : 'did not end'}; the difference of the ends is ${signed(other.to - bar.to)}`, box);
 };
 const signed = ns => (ns < 0 ? '-' : '+') + time(Math.abs(ns));
-/// The same packet of the other trace: the same place in the lane of the same name.
+/// The same packet in the other trace: the same index in the lane of the same name.
 const twin = bar => {
   const place = model.places.find(p => p.lanes.some(l => l.lane === bar.lane));
   const lane = place.lanes.find(l => l.lane !== bar.lane)?.lane, b = lane?.bars[bar.index];
@@ -115,7 +115,7 @@ document.addEventListener('keydown', e => {
   e.preventDefault();
 });
 canvas.addEventListener('wheel', e => {
-  if (e.shiftKey) return;  // lanes up and down
+  if (e.shiftKey) return;  // scrolls the lanes
   zoom(Math.exp(Math.sign(e.deltaY) * 0.2), view.nsAt(e.offsetX));
   e.preventDefault();
 }, {passive: false});

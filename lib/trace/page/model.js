@@ -1,6 +1,6 @@
 'use strict';
-// The data as the page uses it: traces of lanes of bars and marks. Times are ns from the beginning of the trace; of two, from
-// the first packet of each, so that a run which took its time to make queues begins where its model does.
+// The data as the page uses it: traces have lanes, which have bars and marks. Times are ns from the beginning of the trace.
+// With two traces they count from each one's first packet, so that a slow creation of queues does not shift a run against its model.
 const KIND = {copy: /^(copy|write|fill|pte|indirect)/, wait: /^(poll|semaphore|cond)/, sync: /^(fence|atomic|trap|timestamp)/};
 
 const model = (() => {
@@ -39,8 +39,8 @@ const model = (() => {
       for (const m of lane.marks) m.ns -= trace.before;
     }
   });
-  // Lanes of one group and name stand together, in the order in which they first appear. A queue may have a name in one trace
-  // and a number in the other: of two traces, the first queue of an engine is the first queue of that engine.
+  // Lanes of the same group and name are drawn together, in the order in which they first appear. A queue may have a name in
+  // one trace and a number in the other: then the n-th queue of an engine in one trace belongs to the n-th in the other.
   const places = new Map();
   const placeOf = (lane, queues) => {
     const engine = traces.length > 1 && /^engine \d+(?= )/.exec(lane.name);
@@ -72,7 +72,7 @@ const model = (() => {
           last: Math.max(1, ...traces.map(t => t.last))};
 })();
 
-/// The first index of `list` for which `late` holds; it holds for all that follow.
+/// The first index of `list` for which `late` holds; it must hold for all later ones.
 const firstOf = (list, late) => {
   let low = 0, high = list.length;
   while (low < high) {
@@ -82,7 +82,7 @@ const firstOf = (list, late) => {
   }
   return low;
 };
-/// The packet that runs in this lane at this time, the one begun last.
+/// The packet that runs in this lane at this time; if several do, the one that began last.
 const barAt = (lane, ns) => {
   for (let i = firstOf(lane.bars, b => b.from > ns) - 1; i >= 0 && lane.bars[i].from >= ns - lane.width; --i)
     if (lane.bars[i].to >= ns) return lane.bars[i];
@@ -92,6 +92,6 @@ const barOf = key => {
   const [t, l, i] = key.split('.').map(Number);
   return model.traces[t]?.lanes[l]?.bars[i] ?? null;
 };
-/// "1.234 us": ns with the unit that suits it.
+/// "1.234 us": a time in ns, with a suitable unit.
 const time = ns => ns < 0 ? '-' + time(-ns) : ns < 1000 ? `${ns} ns` : ns < 1e6 ? `${(ns / 1e3).toFixed(3)} us` : ns < 1e9 ? `${(ns / 1e6).toFixed(3)} ms`
   : `${(ns / 1e9).toFixed(3)} s`;

@@ -1,8 +1,8 @@
-// What a packet waited for, back to the trigger. Each step's cause is what came last of all that it had to wait for.
+// The path to a packet, back to the trigger. The cause of a step is the last of everything that the step had to wait for.
 //
-// Causes of a packet: the packet of its lane that ended last before it began; its doorbell, the first one behind its position;
-// and of a poll, the last write to its word before it was satisfied. Polls of half a word: the word's address. An arrow of the trace
-// leads from a trigger to what it set off, over all that lies between: it is where a path begins, and no step of it.
+// A packet waits for the packet of its lane that ended last before it began; for its doorbell, the first one after its position;
+// and, if it is a poll, for the last write to its word before it was satisfied (also if it polls the upper half of the word).
+// An arrow of the trace leads from a trigger to a completion and skips the steps between, so it can only begin a path.
 const causes = bar => {
   const {trace, lane} = bar, found = [];
   const before = firstOf(lane.byEnd, b => b.to > bar.from) - 1;
@@ -21,12 +21,12 @@ const causes = bar => {
   return found.filter(c => c.ns <= bar.to);
 };
 
-/// From the packet back: [{bar | mark, ns, how}], the trigger last.
+/// The path backwards: [{bar | mark, ns, how}], from the packet to the trigger.
 const pathTo = bar => {
   const steps = [{bar, ns: bar.to, how: bar.finished ? 'ended' : 'has no end in the trace'}], seen = new Set([bar]);
   for (let at = bar; at;) {
     const cause = causes(at).reduce((a, b) => (!a || b.ns > a.ns ? b : a), null);
-    if (!cause || (cause.bar && seen.has(cause.bar))) break;  // a poll of what its own lane writes goes in circles
+    if (!cause || (cause.bar && seen.has(cause.bar))) break;  // a poll of a word that its own lane writes is a cycle
     steps.push(cause);
     if (cause.bar) seen.add(cause.bar);
     at = cause.bar || null;
@@ -39,7 +39,7 @@ const pathTo = bar => {
   return steps;
 };
 
-/// The packet whose completion came last: the last write to a signal, or what ended last where none was written.
+/// The packet that completed last: the one with the last write to a signal, or, without such writes, the one that ended last.
 const lastCompletion = trace => {
   for (let i = trace.signals.length - 1; i >= 0; --i) {
     const bar = barAt(trace.signals[i].lane, trace.signals[i].ns);

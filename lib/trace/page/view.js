@@ -1,4 +1,4 @@
-// The chart: lanes of two traces in turns, drawn anew for each change; only what is in sight costs anything.
+// The chart: lanes of the two traces alternate. Every change redraws it, and only visible packets cost time.
 const LABEL = 230, ROW = 18, AXIS = 22;
 
 const view = (() => {
@@ -55,7 +55,7 @@ const view = (() => {
       if (b.to < state.from) continue;
       const left = Math.max(LABEL, x(b.from)), right = Math.max(left + 1, Math.min(canvas.clientWidth, x(b.to)));
       const marked = b === state.selected || (state.matches && state.matches.has(b));
-      // A thousand packets within one pixel are one pixel.
+      // Packets within one pixel are drawn as one.
       if (right <= occupied[b.row] && !marked) continue;
       occupied[b.row] = right;
       const y = row.y + b.row * ROW;

@@ -61,7 +61,7 @@ class World {
   /// What a state consists of beyond memory and threads: the scenario's own bookkeeping.
   std::function<std::uint64_t()> ghost{};
 
-  /// Of these atomics each is stored once (or it is a failure): nobody waits for a second store.
+  /// Of these atomics each is stored once (or it is a failure): nothing waits for a second store.
   void stored_once(std::uint32_t from, std::uint32_t to) { single_from_ = from, single_to_ = to; }
 
   // --- for threads ---
