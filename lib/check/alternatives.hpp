@@ -98,7 +98,7 @@ class Alternatives {
     }
     if (!last) return w_.known ? std::optional(b) : std::nullopt;
     const auto owner = w_.chains[last_chain].agent;
-    b.value = Wide{posted(*last, w_, w_.init)};
+    b.value = Wide{value_after(*last, w_, w_.init)};
     for (std::size_t c = 0; c < w_.chains.size(); ++c) {
       const auto agent = w_.chains[c].agent;
       b.from[c] = reached(w_.chains[c], agent == owner ? last->position : m_.row(last->row)[agent]);

@@ -20,7 +20,7 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
   find_races(m, r);
   find_bad_waits(m, r);
   find_unawaited(m, r);
-  if (m.cut)
+  if (m.truncated)
     r.add({.rule = "not-all-rounds",
            .message = "only the first " + std::to_string(m.packets) +
                       " packets and rounds are checked, and the end of the schedule is not",

@@ -23,15 +23,15 @@ struct Wanted {
 
 class Edge {
  public:
-  Edge(const Model& m, const Reporter& r, At a, At b) : m_(m), r_(r), a_(a), b_(b) {}
+  Edge(const Model& m, const Reporter& r, Position a, Position b) : m_(m), r_(r), a_(a), b_(b) {}
 
   std::string text() const {
     if (a_.agent == b_.agent)
       return before() +
              "fence addr=SIGNAL value=N and poll_mem addr=SIGNAL func=eq reference=N, with a new N each "
              "time";
-    const auto* post = queue(a_) ? m_.post_behind(a_.agent, a_.position) : nullptr;
-    const auto* early = queue(a_) && !post ? m_.post_before(a_.agent, a_.position) : nullptr;
+    const auto* post = queue(a_) ? m_.next_post(a_.agent, a_.position) : nullptr;
+    const auto* early = queue(a_) && !post ? m_.previous_post(a_.agent, a_.position) : nullptr;
     if (early && announces(*early)) early = nullptr;
     if (!post && !early) return own_signal();
     const auto& used = post ? *post : *early;
@@ -48,7 +48,7 @@ class Edge {
   }
 
  private:
-  bool queue(At x) const { return m_.agents[x.agent].kind == Agent::Kind::queue; }
+  bool queue(Position x) const { return m_.agents[x.agent].kind == Agent::Kind::queue; }
   /// Is there data between this post and the one before it? Then the post announces that data and must not be moved.
   bool announces(const Step& post) const {
     const auto epoch = m_.epoch_at(a_.agent, post.position);
@@ -71,7 +71,7 @@ class Edge {
   }
 
   /// The round that a position belongs to; 0 if there are no rounds.
-  std::uint32_t round(At x) const {
+  std::uint32_t round(Position x) const {
     const auto& agent = m_.agents[x.agent];
     if (agent.kind == Agent::Kind::queue) return agent.submits > 1 ? m_.epoch_at(x.agent, x.position) : 0;
     const auto step = m_.step_at(x.agent, x.position);
@@ -132,25 +132,25 @@ class Edge {
 
   const Model& m_;
   const Reporter& r_;
-  At a_, b_;
+  Position a_, b_;
 };
 
 }  // namespace
 
-std::string edge(const Model& m, const Reporter& r, At a, At b) { return Edge{m, r, a, b}.text(); }
+std::string edge(const Model& m, const Reporter& r, Position a, Position b) { return Edge{m, r, a, b}.text(); }
 
 std::optional<std::uint64_t> last_count(const Word& w) {
-  if (w.stores || w.messy || w.copied || !w.known) return {};
+  if (w.stores || w.unmodelled || w.copied || !w.known) return {};
   Wide all = static_cast<Wide>(w.init);
   for (const auto& c : w.chains) all += c.sums.back();
-  return kept(w.bytes, static_cast<std::uint64_t>(all));
+  return truncate(w.bytes, static_cast<std::uint64_t>(all));
 }
 
 std::optional<std::string> wait_for(const Model& m, const Reporter& r, const Word& w) {
   if (const auto all = last_count(w)) return "wait " + r.word(w) + " == " + std::to_string(*all);
-  if (w.adds || w.messy || w.copied || w.chains.size() != 1 || !w.chains[0].rising) return {};
+  if (w.adds || w.unmodelled || w.copied || w.chains.size() != 1 || !w.chains[0].rising) return {};
   const auto& c = w.chains[0];
-  const auto last = kept(w.bytes, m.agents[c.agent].steps[c.steps.back()].value);
+  const auto last = truncate(w.bytes, m.agents[c.agent].steps[c.steps.back()].value);
   return "wait " + r.word(w) + (c.steps.size() == 1 ? " == " : " >= ") + std::to_string(last);
 }
 

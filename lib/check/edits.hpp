@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace check_detail {
 
 /// A change that orders `b` after `a`; they belong to two agents, or to one queue.
-std::string edge(const Model&, const Reporter&, At a, At b);
+std::string edge(const Model&, const Reporter&, Position a, Position b);
 /// The wait that tells a host that all posts to the word are done; nullopt if the posts are unordered.
 std::optional<std::string> wait_for(const Model&, const Reporter&, const Word&);
 /// The final value of a counter; nullopt if anything also stores to it.

@@ -9,9 +9,9 @@ inline namespace v0 {
 namespace check_detail {
 namespace {
 
-class Ends {
+class PendingAtEnd {
  public:
-  Ends(const Model& m, Reporter& r) : m_(m), r_(r), end_(m.width(), 0) {}
+  PendingAtEnd(const Model& m, Reporter& r) : m_(m), r_(r), end_(m.width(), 0) {}
 
   void run() {
     for (std::uint32_t a = m_.queue_count(); a < m_.agents.size(); ++a) {
@@ -22,37 +22,37 @@ class Ends {
     }
     for (std::uint32_t q = 0; q < m_.queue_count(); ++q)
       // A queue with an error is likely to be pending at the end because of it, and the error has been reported.
-      if (!r_.blamed(q) && !data(q)) signals(q);
+      if (!r_.has_error(q) && !report_data(q)) report_signals(q);
   }
 
  private:
-  bool data(std::uint32_t q) {
+  bool report_data(std::uint32_t q) {
     const auto last = m_.agents[q].submits * static_cast<std::uint32_t>(m_.programs[q].items.size());
     for (auto p = end_[q] + 1; p <= last; ++p) {
       const auto what = m_.item_at(q, p)->what;
       if (what != What::copy && what != What::write && what != What::stamp) continue;
-      say(q, p);
+      report(q, p);
       return true;
     }
     return false;
   }
 
-  void say(std::uint32_t q, std::uint32_t p) {
-    const At here{q, p};
-    Found f{.rule = "unawaited", .places = {here}, .rests_on = {"Q3"}};
-    const auto* behind = m_.post_behind(q, p);
-    const auto* before = m_.post_before(q, p);
+  void report(std::uint32_t q, std::uint32_t p) {
+    const Position here{q, p};
+    Finding f{.rule = "unawaited", .places = {here}, .rests_on = {"Q3"}};
+    const auto* next = m_.next_post(q, p);
+    const auto* previous = m_.previous_post(q, p);
     const auto data = r_.place(here);
-    if (behind) {
-      f.places.push_back({q, behind->position});
-      f.message = "nothing waits for " + r_.place({q, behind->position}) + ", which announces " + data;
-      const auto& w = m_.words[behind->sync->word];
+    if (next) {
+      f.places.push_back({q, next->position});
+      f.message = "nothing waits for " + r_.place({q, next->position}) + ", which announces " + data;
+      const auto& w = m_.words[next->sync->word];
       f.hint = "let the host wait for it: " + wait_for(m_, r_, w).value_or("wait " + r_.word(w) + " == VALUE");
       if (const auto less = short_count()) f.hint = *less + ", or " + f.hint;
-    } else if (before) {
+    } else if (previous) {
       f.rule = "early-completion";
-      f.places.insert(f.places.begin(), {q, before->position});
-      f.message = r_.place({q, before->position}) + " comes before " + data + " and does not announce it";
+      f.places.insert(f.places.begin(), {q, previous->position});
+      f.message = r_.place({q, previous->position}) + " comes before " + data + " and does not announce it";
       f.hint = "move the fence or atomic after the last packet that it announces";
     } else if (host_waits()) {
       f.rule = "foreign-completion";
@@ -87,7 +87,7 @@ class Ends {
     });
   }
 
-  void signals(std::uint32_t q) {
+  void report_signals(std::uint32_t q) {
     for (const auto& s : m_.agents[q].steps) {
       if (!s.sync || s.position <= end_[q]) continue;
       const bool poll = s.kind == Step::Kind::poll;
@@ -110,7 +110,7 @@ class Ends {
 }  // namespace
 
 void find_unawaited(const Model& m, Reporter& r) {
-  if (m.stuck.empty() && !m.cut && !m.schedule.hosts.empty()) Ends{m, r}.run();
+  if (m.stuck.empty() && !m.truncated && !m.schedule.hosts.empty()) PendingAtEnd{m, r}.run();
 }
 
 }  // namespace check_detail

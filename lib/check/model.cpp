@@ -39,7 +39,7 @@ What what_of(Role r, const PacketInfo& info) noexcept {
 
 Mode mode_of(What w, Access a) noexcept {
   if (w == What::post) return a == Access::write ? Mode::store : Mode::modify;
-  if (w == What::poll) return Mode::look;
+  if (w == What::poll) return Mode::poll;
   if (w == What::condition) return Mode::condition;
   return a == Access::read ? Mode::read : Mode::write;
 }
@@ -63,30 +63,30 @@ template <class Fn> void each_row(const Region& r, std::uint64_t va, Fn fn) {
 
 }  // namespace
 
-bool met(const Step& s, const Word& w, std::uint64_t value) noexcept {
+bool satisfied(const Step& s, const Word& w, std::uint64_t value) noexcept {
   const auto& y = *s.sync;
   auto seen = y.high ? value >> 32 : value;
-  if (y.bytes == 4 || w.bytes == 4) seen = kept(4, seen);
+  if (y.bytes == 4 || w.bytes == 4) seen = truncate(4, seen);
   if (y.bytes == 4) seen &= y.mask;
-  return holds(seen, y.func, kept(y.bytes, s.value));
+  return holds(seen, y.func, truncate(y.bytes, s.value));
 }
 
 Wide addend(const Step& s) noexcept {
   return s.sync->bytes == 4 ? Wide{static_cast<std::int32_t>(s.value)} : Wide{static_cast<std::int64_t>(s.value)};
 }
 
-std::uint64_t posted(const Step& s, const Word& w, std::uint64_t value) noexcept {
+std::uint64_t value_after(const Step& s, const Word& w, std::uint64_t value) noexcept {
   const auto& y = *s.sync;
   const unsigned shift = y.high ? 32 : 0;
-  const auto part = kept(y.bytes, ~std::uint64_t{0}) << shift;
+  const auto part = truncate(y.bytes, ~std::uint64_t{0}) << shift;
   auto v = s.value << shift;
   if (y.op == Op::add) v = value + static_cast<std::uint64_t>(addend(s)) * (std::uint64_t{1} << shift);
   v = (value & ~part) | (v & part);
-  return kept(w.bytes, v);
+  return truncate(w.bytes, v);
 }
 
-bool helps(const Step& poll, const Word& w, const Step& post) noexcept {
-  if (post.sync->op == Op::store) return met(poll, w, posted(post, w, w.init));
+bool contributes(const Step& poll, const Word& w, const Step& post) noexcept {
+  if (post.sync->op == Op::store) return satisfied(poll, w, value_after(post, w, w.init));
   const auto n = addend(post);
   switch (poll.sync->func) {
     case Compare::ge:
@@ -202,7 +202,7 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
   auto& q = agents[queue];
   const auto& items = programs[queue].items;
   if (packets + items.size() > options.max_packets) {
-    cut = true;
+    truncated = true;
     return;
   }
   packets += items.size();
@@ -239,16 +239,16 @@ void Model::host(std::uint32_t agent, const std::vector<Schedule::Action>& actio
   auto& syncs = host_syncs_[agents[agent].index];
   for (const auto& a : actions) {
     const auto number = action++;
-    if (cut) continue;
+    if (truncated) continue;
     if (a.kind == Kind::submit) {
       for (const auto q : a.queues)
-        if (!cut) submit(agent, static_cast<std::uint32_t>(q), number, epoch);
+        if (!truncated) submit(agent, static_cast<std::uint32_t>(q), number, epoch);
     } else if (a.kind == Kind::repeat) {
       const auto body = action;
-      for (std::uint64_t n = 1; n <= a.rounds && !cut; ++n) {
+      for (std::uint64_t n = 1; n <= a.rounds && !truncated; ++n) {
         action = body;
         // A round without packets counts too.
-        if (packets++ > options.max_packets) cut = true;
+        if (packets++ > options.max_packets) truncated = true;
         host(agent, a.body, action, static_cast<std::uint32_t>(n));
       }
     } else {
@@ -332,11 +332,11 @@ std::uint32_t Model::epoch_at(std::uint32_t agent, std::uint32_t position) const
 
 std::uint32_t Model::step_at(std::uint32_t agent, std::uint32_t position) const noexcept {
   const auto& steps = agents[agent].steps;
-  const auto behind = std::upper_bound(steps.begin(), steps.end(), position,
-                                       [](std::uint32_t p, const Step& s) { return p < s.position; });
-  return behind == steps.begin() ? kNone : static_cast<std::uint32_t>(behind - steps.begin()) - 1;
+  const auto next = std::upper_bound(steps.begin(), steps.end(), position,
+                                     [](std::uint32_t p, const Step& s) { return p < s.position; });
+  return next == steps.begin() ? kNone : static_cast<std::uint32_t>(next - steps.begin()) - 1;
 }
-const Step* Model::post_behind(std::uint32_t agent, std::uint32_t position) const noexcept {
+const Step* Model::next_post(std::uint32_t agent, std::uint32_t position) const noexcept {
   const auto epoch = epoch_at(agent, position);
   const auto& steps = agents[agent].steps;
   auto i = std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.position < position; });
@@ -345,7 +345,7 @@ const Step* Model::post_behind(std::uint32_t agent, std::uint32_t position) cons
   return nullptr;
 }
 
-const Step* Model::post_before(std::uint32_t agent, std::uint32_t position) const noexcept {
+const Step* Model::previous_post(std::uint32_t agent, std::uint32_t position) const noexcept {
   const auto epoch = epoch_at(agent, position);
   const auto& steps = agents[agent].steps;
   for (auto i = step_at(agent, position); i != kNone && steps[i].epoch == epoch; i = i == 0 ? kNone : i - 1)

@@ -23,14 +23,14 @@ __extension__ typedef __int128 Wide;
 inline constexpr std::uint32_t kNone = ~0u;
 
 /// The part of a value that a word of 4 or 8 bytes holds.
-constexpr std::uint64_t kept(std::uint32_t bytes, std::uint64_t value) noexcept {
+constexpr std::uint64_t truncate(std::uint32_t bytes, std::uint64_t value) noexcept {
   return bytes == 4 ? static_cast<std::uint32_t>(value) : value;
 }
 
 /// The role of a packet.
 enum class What : std::uint8_t { none, copy, write, stamp, post, poll, indirect, condition };
 /// How bytes are accessed.
-enum class Mode : std::uint8_t { read, write, look, store, modify, condition };
+enum class Mode : std::uint8_t { read, write, poll, store, modify, condition };
 
 struct Touch {
   std::uint64_t begin{}, end{};
@@ -69,7 +69,8 @@ struct Program {
 struct Step {
   enum class Kind : std::uint8_t { begin, poll, post, submit, touch };
   Kind kind{};
-  bool assumed = false;  ///< a poll that was assumed to be satisfied, because the value that it waits for is unknown
+  bool assumed_satisfied =
+      false;  ///< a poll that was assumed to be satisfied, because the value that it waits for is unknown
   std::uint32_t position{};
   std::uint32_t source{};           ///< a queue's item; a host's action, in the order of a SourceMap; a kernel's step
   std::uint32_t epoch{};            ///< of a submit, or of the innermost repeat
@@ -101,9 +102,9 @@ struct Chain {
 struct Word {
   std::uint64_t address{}, init{};
   std::uint32_t bytes = 4;
-  bool known = true;    ///< `init` is known
-  bool messy = false;   ///< it is written in a way that is not modelled
-  bool copied = false;  ///< a copy, fill or write stores to it
+  bool known = true;        ///< `init` is known
+  bool unmodelled = false;  ///< it is written in a way that is not modelled
+  bool copied = false;      ///< a copy, fill or write stores to it
   bool stores = false, adds = false, polled = false;
   std::vector<Chain> chains{};
 };
@@ -130,16 +131,16 @@ class Model {
   };
   std::vector<Stuck> stuck;
   std::size_t packets = 0, waits = 0;
-  bool cut = false;  ///< not all rounds were unrolled
+  bool truncated = false;  ///< not all rounds were unrolled
   bool open = false;
 
   std::uint32_t queue_count() const noexcept { return static_cast<std::uint32_t>(programs.size()); }
   const Item* item_at(std::uint32_t agent, std::uint32_t position) const noexcept;
   std::uint32_t epoch_at(std::uint32_t agent, std::uint32_t position) const noexcept;
   /// The first post of queue `agent` at or after `position`, in the same submit; null if there is none.
-  const Step* post_behind(std::uint32_t agent, std::uint32_t position) const noexcept;
+  const Step* next_post(std::uint32_t agent, std::uint32_t position) const noexcept;
   /// The last post at or before `position`, in the same submit; null if there is none.
-  const Step* post_before(std::uint32_t agent, std::uint32_t position) const noexcept;
+  const Step* previous_post(std::uint32_t agent, std::uint32_t position) const noexcept;
   /// The last step of `agent` at or before `position`; kNone if there is none.
   std::uint32_t step_at(std::uint32_t agent, std::uint32_t position) const noexcept;
 
@@ -172,13 +173,13 @@ class Model {
 };
 
 /// Is the condition of a waiting step true if the word holds this value?
-bool met(const Step&, const Word&, std::uint64_t value) noexcept;
+bool satisfied(const Step&, const Word&, std::uint64_t value) noexcept;
 /// The value of a word after a post.
-std::uint64_t posted(const Step&, const Word&, std::uint64_t value) noexcept;
+std::uint64_t value_after(const Step&, const Word&, std::uint64_t value) noexcept;
 /// The addend of an addition, with its sign.
 Wide addend(const Step&) noexcept;
 /// Does this post satisfy the poll, or bring a counter closer to the value that the poll waits for?
-bool helps(const Step& poll, const Word&, const Step& post) noexcept;
+bool contributes(const Step& poll, const Word&, const Step& post) noexcept;
 
 // The passes over a model, in this order.
 void progress(Model&);    ///< follows one execution: fills in times, runs, acquires, stuck

@@ -16,16 +16,16 @@ constexpr int kMostPasses = 64;
 
 class Clocks {
  public:
-  explicit Clocks(Model& m) : m_(m), n_(m.width()), now_(n_), met_(n_), other_(n_) {}
+  explicit Clocks(Model& m) : m_(m), n_(m.width()), now_(n_), common_(n_), other_(n_) {}
 
   void run() {
     allocate();
-    optimistic();
+    start_from_execution();
     for (int pass = 0; pass < kMostPasses; ++pass)
-      if (!lower()) return;
+      if (!narrow()) return;
     // The clocks did not settle: start from nothing and add what is certain. The result is sound after each pass.
     std::fill(m_.rows.begin(), m_.rows.end(), 0);
-    for (int pass = 0; pass < 4; ++pass) lower();
+    for (int pass = 0; pass < 4; ++pass) narrow();
   }
 
  private:
@@ -43,7 +43,7 @@ class Clocks {
   }
 
   /// Sets each clock to what had happened in the followed execution: an upper bound.
-  void optimistic() {
+  void start_from_execution() {
     struct Event {
       std::uint32_t time, agent, step;
     };
@@ -65,7 +65,7 @@ class Clocks {
   }
 
   /// One pass over all acquires. Returns true if a clock has changed.
-  bool lower() {
+  bool narrow() {
     bool changed = false;
     std::vector<std::uint32_t> last(n_, kNone);
     for (const auto& [a, i] : m_.acquires) {
@@ -117,59 +117,59 @@ class Clocks {
 
   void wait(std::uint32_t a, const Step& s) {
     const auto& w = m_.words[s.sync->word];
-    if (s.assumed || w.messy || w.copied || (s.sync->finite && !m_.profile.finite_poll_edge)) return;
+    if (s.assumed_satisfied || w.unmodelled || w.copied || (s.sync->finite && !m_.profile.finite_poll_edge)) return;
     const Alternatives alt{m_, w, a, s, now_.data()};
-    if (w.adds) counted(w, s, alt);
-    else flagged(w, s, alt);
+    if (w.adds) order_by_additions(w, s, alt);
+    else order_by_stores(w, s, alt);
   }
 
   /// For a word with stores only: the wait comes after everything that all stores which may satisfy it have in common.
-  void flagged(const Word& w, const Step& s, const Alternatives& alt) {
-    bool any = false, first_value = w.known && met(s, w, w.init);
+  void order_by_stores(const Word& w, const Step& s, const Alternatives& alt) {
+    bool any = false, first_value = w.known && satisfied(s, w, w.init);
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
       if (const auto k = alt.known(c); k > 0) {
         first_value = false;
         // Satisfied on arrival: the wait tells nothing new.
-        if (met(s, w, posted(alt.post(c, k - 1), w, w.init)) && !alt.hidden(c, k - 1, alt.known())) return;
+        if (satisfied(s, w, value_after(alt.post(c, k - 1), w, w.init)) && !alt.hidden(c, k - 1, alt.known())) return;
       }
       for (auto i = alt.known(c); i < alt.possible(c); ++i) {
         const auto& post = alt.post(c, i);
-        if (!met(s, w, posted(post, w, w.init))) continue;
+        if (!satisfied(s, w, value_after(post, w, w.init))) continue;
         const auto agent = w.chains[c].agent;
         const auto* r = m_.row(post.row);
         std::copy(r, r + n_, other_.begin());
         other_[agent] = std::max(other_[agent], post.position);
-        if (!any) met_ = other_;
+        if (!any) common_ = other_;
         else
-          for (std::size_t k = 0; k < n_; ++k) met_[k] = std::min(met_[k], other_[k]);
+          for (std::size_t k = 0; k < n_; ++k) common_[k] = std::min(common_[k], other_[k]);
         any = true;
         break;  // later posts of the chain know more
       }
     }
     if (!any || first_value) return;
-    for (std::size_t k = 0; k < n_; ++k) now_[k] = std::max(now_[k], met_[k]);
+    for (std::size_t k = 0; k < n_; ++k) now_[k] = std::max(now_[k], common_[k]);
   }
 
   /// For a word with additions: the wait comes after each addition without which the others do not suffice.
-  void counted(const Word& w, const Step& s, const Alternatives& alt) {
+  void order_by_additions(const Word& w, const Step& s, const Alternatives& alt) {
     if (s.sync->high || (s.sync->bytes == 4 && s.sync->mask != ~0u)) return;
     const auto all = alt.possible();
     const auto base = alt.base(alt.known(), all);
     if (!base) return;
     const unsigned bits = s.sync->bytes == 4 || w.bytes == 4 ? 32 : 64;
-    const Wide reference = kept(bits / 8, s.value);
+    const Wide reference = truncate(bits / 8, s.value);
     const auto f = s.sync->func;
     const bool least = f == Compare::ge || f == Compare::gt || f == Compare::eq;
     const bool most = f == Compare::le || f == Compare::lt || f == Compare::eq;
     const Wide up = reference + (f == Compare::gt), down = reference - (f == Compare::lt);
     const auto before = now_;
-    if (least) needed(w, alt, *base, all, up, +1, bits);
+    if (least) order_by_bound(w, alt, *base, all, up, +1, bits);
     if (most) {
       if (least) {  // ==: both bounds apply, and each starts from what was known on arrival
         other_ = now_;
         now_ = before;
       }
-      needed(w, alt, *base, all, down, -1, bits);
+      order_by_bound(w, alt, *base, all, down, -1, bits);
       if (least)
         for (std::size_t k = 0; k < n_; ++k) now_[k] = std::max(now_[k], other_[k]);
     }
@@ -177,7 +177,7 @@ class Clocks {
 
   /// The most that chain c can add (sign +1) or subtract (sign -1) if between `from` and `to` of its posts have
   /// happened.
-  static Wide reach(const Chain& c, std::uint32_t begin, std::uint32_t from, std::uint32_t to, int sign) {
+  static Wide extreme(const Chain& c, std::uint32_t begin, std::uint32_t from, std::uint32_t to, int sign) {
     const auto at = [&](std::uint32_t i) { return (c.sums[i] - c.sums[begin]) * sign; };
     from = std::max(from, begin);
     to = std::max(to, from);
@@ -188,16 +188,16 @@ class Clocks {
     return most;
   }
 
-  void needed(const Word& w, const Alternatives& alt, const Alternatives::Base& base,
-              const std::vector<std::uint32_t>& all, Wide bound, int sign, unsigned bits) {
+  void order_by_bound(const Word& w, const Alternatives& alt, const Alternatives::Base& base,
+                      const std::vector<std::uint32_t>& all, Wide bound, int sign, unsigned bits) {
     const auto n = w.chains.size();
-    std::vector<Wide> reaches(n);
+    std::vector<Wide> extremes(n);
     Wide total = base.value, low = base.value, high = base.value;
     for (std::size_t c = 0; c < n; ++c) {
-      reaches[c] = reach(w.chains[c], base.from[c], alt.known(c), all[c], sign);
-      total += reaches[c] * sign;
-      high += reach(w.chains[c], base.from[c], alt.known(c), all[c], +1);
-      low -= reach(w.chains[c], base.from[c], alt.known(c), all[c], -1);
+      extremes[c] = extreme(w.chains[c], base.from[c], alt.known(c), all[c], sign);
+      total += extremes[c] * sign;
+      high += extreme(w.chains[c], base.from[c], alt.known(c), all[c], +1);
+      low -= extreme(w.chains[c], base.from[c], alt.known(c), all[c], -1);
     }
     const Wide window = Wide{1} << bits;
     const auto floor = [&](Wide v) { return v >= 0 ? v / window : -((-v + window - 1) / window); };
@@ -214,14 +214,14 @@ class Clocks {
       while (lo < hi) {
         const auto i = lo + (hi - lo) / 2;
         const auto& post = alt.post(c, i);
-        const Wide own = reach(chain, base.from[c], alt.known(c), i, sign) * sign;
-        Wide rest = total - reaches[c] * sign + own;
+        const Wide own = extreme(chain, base.from[c], alt.known(c), i, sign) * sign;
+        Wide rest = total - extremes[c] * sign + own;
         if (n > 1 && enough(rest)) {
           rest = base.value + own;
           for (std::size_t d = 0; d < n; ++d)
             if (d != c) {
               const auto up_to = std::min(all[d], alt.before(w.chains[d], chain.agent, post.position));
-              rest += reach(w.chains[d], base.from[d], alt.known(d), up_to, sign) * sign;
+              rest += extreme(w.chains[d], base.from[d], alt.known(d), up_to, sign) * sign;
             }
         }
         if (enough(rest)) hi = i;
@@ -238,7 +238,7 @@ class Clocks {
 
   Model& m_;
   std::size_t n_;
-  std::vector<std::uint32_t> now_, met_, other_;
+  std::vector<std::uint32_t> now_, common_, other_;
 };
 
 }  // namespace

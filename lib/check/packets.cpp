@@ -25,7 +25,7 @@ class Packets {
       const auto& p = m_.programs[q];
       for (std::uint32_t i = 0; i < p.items.size(); ++i) item(q, i, p.items[i]);
       overflow(q);
-      if (m_.agents[q].submits == 0 && !s_.hosts.empty() && !m_.cut && !p.items.empty())
+      if (m_.agents[q].submits == 0 && !s_.hosts.empty() && !m_.truncated && !p.items.empty())
         r_.add({.rule = "never-submitted",
                 .places = {{q, 1}},
                 .message = r_.agent(q) + " is never submitted",
@@ -50,17 +50,17 @@ class Packets {
       // A long loop breaks a rule in every round: report it once per line.
       const auto line = m_.options.map ? m_.options.map->packet(q, offset / 4).line : 0;
       if (line != 0 && !lines_.insert({line, d.rule}).second) continue;
-      if (r_.room(d.rule))
-        r_.keep({.rule = d.rule,
-                 .places = {{q, std::max(position, 1u)}},
-                 .message = std::move(d.message),
-                 .hint = std::move(d.hint),
-                 .severity = d.severity});
+      if (r_.admit(d.rule))
+        r_.store({.rule = d.rule,
+                  .places = {{q, std::max(position, 1u)}},
+                  .message = std::move(d.message),
+                  .hint = std::move(d.hint),
+                  .severity = d.severity});
     }
   }
 
   void item(std::uint32_t q, std::uint32_t i, const Item& item) {
-    const At here{q, i + 1};
+    const Position here{q, i + 1};
     const auto view = Reader{std::span(s_.queues[q].dwords).subspan(item.dword)}.next();
     if (item.what == What::indirect)
       r_.add({.rule = "indirect-unknown",
@@ -76,8 +76,8 @@ class Packets {
     });
     if (!outside) mapped(q, here, item);
     if (item.sync.word != kNone && item.what == What::post) atomic(q, here, item);
-    if (item.sync.word != kNone &&
-        (item.sync.op == Op::unknown || (item.sync.high && item.what == What::post && m_.words[item.sync.word].messy)))
+    if (item.sync.word != kNone && (item.sync.op == Op::unknown ||
+                                    (item.sync.high && item.what == What::post && m_.words[item.sync.word].unmodelled)))
       r_.add({.rule = "unknown-value",
               .places = {here},
               .message = "the value that this leaves in " + r_.word(m_.words[item.sync.word]) +
@@ -88,7 +88,7 @@ class Packets {
   /// The buffer or signal whose bytes lie at a canonical address.
   std::optional<SymbolOffset> home(std::uint64_t address) const { return find_symbol(s_, GpuVa{address}); }
 
-  void mapped(std::uint32_t q, At here, const Item& item) {
+  void mapped(std::uint32_t q, Position here, const Item& item) {
     const auto& touches = m_.programs[q].touches;
     const auto place = s_.queues[q].place;
     for (auto t = item.touch; t < item.touch + item.touches; ++t) {
@@ -118,7 +118,7 @@ class Packets {
            std::any_of(s_.signals.begin(), s_.signals.end(), [&](const auto& g) { return in(g, g.bits / 8); });
   }
 
-  void atomic(std::uint32_t q, At here, const Item& item) {
+  void atomic(std::uint32_t q, Position here, const Item& item) {
     if (m_.programs[q].touches[item.touch].mode != Mode::modify) return;
     const auto l = home(item.sync.address);
     if (!l) return;
@@ -189,9 +189,9 @@ class Packets {
       const auto agent = w.chains.front().agent;
       if (expected || looked_at(w) || mailbox(agent)) continue;
       const auto& post = m_.agents[agent].steps[w.chains.front().steps.front()];
-      Found f{.rule = "unused-signal",
-              .message = r_.word(w) + " is written (" + r_.place({agent, post.position}) + ") and never waited for",
-              .hint = "wait for it, or remove it"};
+      Finding f{.rule = "unused-signal",
+                .message = r_.word(w) + " is written (" + r_.place({agent, post.position}) + ") and never waited for",
+                .hint = "wait for it, or remove it"};
       if (m_.options.map && l->index < m_.options.map->signals.size()) {
         const auto& location = m_.options.map->signals[l->index];
         f.where = m_.options.map->file + ":" + std::to_string(location.line) + ":" + std::to_string(location.column);
@@ -235,7 +235,7 @@ void find_in_kernels(const Model& m, Reporter& r) {
     std::uint32_t wait_at = 0;
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
       const auto& s = steps[i];
-      const At here{a, i + 1};
+      const Position here{a, i + 1};
       if (s.kind == Kind::write) written = &s;
       if (s.kind == Kind::wait) awaited = s.system_scope ? nullptr : &s, wait_at = i + 1;
       if ((s.kind == Kind::set || s.kind == Kind::add) && written) {

@@ -54,7 +54,7 @@ class Execution {
           if (s.target != kNone && published_[a] < s.epoch) return stop(a, s, State::unpublished);
           break;
         case Step::Kind::poll:
-          if (s.time == kNone && !s.assumed && !met(s, m_.words[s.sync->word], values_[s.sync->word])) {
+          if (s.time == kNone && !s.assumed_satisfied && !satisfied(s, m_.words[s.sync->word], values_[s.sync->word])) {
             waiting_[s.sync->word].push_back(a);
             return stop(a, s, State::polling);
           }
@@ -84,7 +84,7 @@ class Execution {
 
   void post(std::uint32_t a, const Step& s) {
     const auto w = s.sync->word;
-    values_[w] = posted(s, m_.words[w], values_[w]);
+    values_[w] = value_after(s, m_.words[w], values_[w]);
     auto& waiting = waiting_[w];
     if (waiting.empty()) return;
     // Everything that the posting agent did before comes before everything that the satisfied polls release.
@@ -92,7 +92,7 @@ class Execution {
     for (std::size_t i = 0; i < waiting.size();) {
       const auto other = waiting[i];
       auto& poll = m_.agents[other].steps[cursors_[other]];
-      if (!met(poll, m_.words[w], values_[w])) {
+      if (!satisfied(poll, m_.words[w], values_[w])) {
         ++i;
         continue;
       }
@@ -111,8 +111,8 @@ class Execution {
       auto& s = m_.agents[a].steps[cursors_[a]];
       const auto& w = m_.words[s.sync->word];
       const bool unknown = m_.open ? !helped(s, w) : !w.known;
-      if (!(s.sync->finite || w.messy || w.copied || unknown)) continue;
-      s.assumed = true;
+      if (!(s.sync->finite || w.unmodelled || w.copied || unknown)) continue;
+      s.assumed_satisfied = true;
       std::erase(waiting_[s.sync->word], a);
       wake(a);
       return true;
@@ -125,7 +125,7 @@ class Execution {
       for (auto i = c.steps.rbegin(); i != c.steps.rend(); ++i) {
         const auto& post = m_.agents[c.agent].steps[*i];
         if (post.time != kNone) break;
-        if (helps(poll, w, post)) return true;
+        if (contributes(poll, w, post)) return true;
       }
     return false;
   }

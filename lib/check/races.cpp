@@ -21,17 +21,17 @@ struct Ref {
 struct Cell {
   std::uint64_t end{};
   Ref writer{};
-  std::vector<Ref> others{};  ///< reads, looks and atomics since then: the last one for each agent and mode
+  std::vector<Ref> others{};  ///< reads, polls and atomics since then: the last one for each agent and mode
 };
 
 bool writes(Mode m) noexcept { return m == Mode::write || m == Mode::store || m == Mode::modify; }
 
 /// The rule that two unordered accesses break; "" if they break none.
-std::string_view broken(Mode a, Mode b) noexcept {
+std::string_view rule_broken_by(Mode a, Mode b) noexcept {
   if (!writes(a)) std::swap(a, b);
   if (!writes(a)) return {};
   if (b == Mode::condition || a == Mode::condition) return "cond-exec-unordered";
-  if (b == Mode::look) return a == Mode::write ? "data-as-flag" : "";
+  if (b == Mode::poll) return a == Mode::write ? "data-as-flag" : "";
   const bool signals = a != Mode::write && (b == Mode::store || b == Mode::modify);
   if (signals) return a == Mode::modify && b == Mode::modify ? "" : "fence-race";
   return "race";
@@ -79,7 +79,7 @@ class Sweep {
         const auto begin = m_.canonical(k.range.va);
         touch({begin, begin + k.range.bytes, k.kind == KernelAgent::Step::Kind::read ? Mode::read : Mode::write});
       } else if (s.sync) {
-        const auto mode = s.kind == Step::Kind::poll ? Mode::look : s.sync->op == Op::add ? Mode::modify : Mode::store;
+        const auto mode = s.kind == Step::Kind::poll ? Mode::poll : s.sync->op == Op::add ? Mode::modify : Mode::store;
         touch({s.sync->address, s.sync->address + s.sync->bytes, mode});
       }
     }
@@ -107,14 +107,14 @@ class Sweep {
     const bool uncovered = before && before->what == What::write && !m_.profile.fence_covers_writes;
     if (!same) return row_[a.agent] >= a.position && !uncovered;
     const auto& p = m_.profile;
-    if (a.mode == Mode::look || a.mode == Mode::condition) return true;
+    if (a.mode == Mode::poll || a.mode == Mode::condition) return true;
     const auto moves = [](What w) { return w == What::copy || w == What::write; };
     if (moves(before->what) && moves(what_) &&
         (before->what == What::copy && what_ == What::copy ? p.copies_in_order : p.writes_ordered))
       return true;
     if (uncovered) return false;
     if (own_ >= a.position) return true;
-    if (mode == Mode::look) return p.poll_full;
+    if (mode == Mode::poll) return p.poll_full;
     if (mode == Mode::condition) return p.cond_exec_ordered;
     if (what_ == What::post && before->what == What::post) return p.fences_ordered;
     return what_ == What::post || what_ == What::stamp;
@@ -134,7 +134,7 @@ class Sweep {
         const auto end = c == cells_.end() ? t.end : std::min(t.end, c->first);
         c = cells_.emplace_hint(c, at, Cell{.end = end});
       }
-      uniform = enter(c->first, c->second, me) && uniform;
+      uniform = access(c->first, c->second, me) && uniform;
       at = c->second.end;
       ++c;
     }
@@ -147,10 +147,10 @@ class Sweep {
   }
 
   /// Checks an access against a cell and records it. True if the cell then holds nothing but this write.
-  bool enter(std::uint64_t begin, Cell& c, const Ref& me) {
+  bool access(std::uint64_t begin, Cell& c, const Ref& me) {
     const auto against = [&](const Ref& other) {
       if (other.agent == kNone || (other.agent == me.agent && other.position == me.position)) return true;
-      const auto rule = broken(other.mode, me.mode);
+      const auto rule = rule_broken_by(other.mode, me.mode);
       if (rule.empty()) return ordered(other, me.mode);
       if (ordered(other, me.mode)) return true;
       note(rule, other, me, c, begin);
@@ -158,7 +158,7 @@ class Sweep {
     };
     against(c.writer);
     if (me.mode == Mode::write || me.mode == Mode::store) {
-      std::erase_if(c.others, [&](const Ref& o) { return against(o) || o.mode != Mode::look; });
+      std::erase_if(c.others, [&](const Ref& o) { return against(o) || o.mode != Mode::poll; });
       c.writer = me;
       return c.others.empty();
     }
@@ -186,7 +186,7 @@ class Sweep {
     std::string_view rule;
     Ref a, b;
     std::uint64_t begin, end;
-    bool used;  ///< `a` reads bytes that have been written
+    bool reads_written;  ///< `a` reads bytes that have been written
     std::size_t more = 0;
   };
   /// Records a race. The same two packets, in this round or in others, make one finding.
@@ -211,21 +211,21 @@ class Sweep {
 
   void report() {
     for (const auto& r : races_)
-      if (r_.room(std::string(r.rule))) describe(r);
+      if (r_.admit(std::string(r.rule))) describe(r);
   }
 
   static std::string_view verb(Mode m) noexcept {
     switch (m) {
       case Mode::read: return "reads ";
       case Mode::write: return "writes ";
-      case Mode::look: return "waits for ";
+      case Mode::poll: return "waits for ";
       case Mode::store: return "stores ";
       case Mode::modify: return "modifies ";
       case Mode::condition: return "tests ";
     }
     return {};
   }
-  std::string touched(const Ref& r, std::uint64_t begin, std::uint64_t end) const {
+  std::string describe_access(const Ref& r, std::uint64_t begin, std::uint64_t end) const {
     std::uint64_t from = begin, to = end;
     if (const auto* item = m_.item_at(r.agent, r.position)) {
       const auto& touches = m_.programs[r.agent].touches;
@@ -247,7 +247,7 @@ class Sweep {
       const auto one = m_.epoch_at(a.agent, a.position), two = m_.epoch_at(b.agent, b.position);
       if (race.rule == "race" && one != two) return one > two;
     }
-    if (race.rule == "race" && writes(a.mode) != writes(b.mode)) return !writes(a.mode) && !race.used;
+    if (race.rule == "race" && writes(a.mode) != writes(b.mode)) return !writes(a.mode) && !race.reads_written;
     return a.agent > b.agent && queue(a);
   }
   /// Does the byte have defined contents before anything runs?
@@ -259,10 +259,10 @@ class Sweep {
   void describe(const Race& race) {
     auto a = race.a, b = race.b;
     if (swapped(race)) std::swap(a, b);
-    const At first{a.agent, a.position}, second{b.agent, b.position};
+    const Position first{a.agent, a.position}, second{b.agent, b.position};
     const auto bytes = r_.range(race.begin, race.end);
-    Found f{.rule = race.rule, .places = {first, second}, .overlap = bytes};
-    f.notes = {touched(a, race.begin, race.end), touched(b, race.begin, race.end)};
+    Finding f{.rule = race.rule, .places = {first, second}, .overlap = bytes};
+    f.notes = {describe_access(a, race.begin, race.end), describe_access(b, race.begin, race.end)};
     const auto one = r_.agent(a.agent), two = r_.agent(b.agent);
     const auto who = a.agent == b.agent ? r_.place(second) + " of " + two : two;
     const auto other = a.agent == b.agent ? r_.place(first) : one;
@@ -271,8 +271,8 @@ class Sweep {
       else if (!writes(a.mode)) f.message = who + " may overwrite " + bytes + " before " + other + " has read it";
       else f.message = other + " and " + who + " write " + bytes + ", and either may be last";
     } else if (race.rule == "data-as-flag") {
-      const auto& data = a.mode == Mode::look ? b : a;
-      const auto& poll = a.mode == Mode::look ? a : b;
+      const auto& data = a.mode == Mode::poll ? b : a;
+      const auto& poll = a.mode == Mode::poll ? a : b;
       f.message = r_.agent(poll.agent) + " waits for " + bytes + ", which " + r_.agent(data.agent) + " stores as data";
       f.hint =
           "store the flag with fence or atomic, which wait for everything earlier in their queue; data stores do not";
@@ -290,11 +290,11 @@ class Sweep {
     if (f.hint.empty()) f.hint = edge(m_, r_, first, second);
     if (race.rule == "race" && a.agent != b.agent && !writes(b.mode) && filled(race.begin))
       f.hint += " (if " + r_.place(second) + " is meant to read the old contents, order them the other way round)";
-    r_.keep(std::move(f));
+    r_.store(std::move(f));
   }
 
   std::vector<std::string_view> rests_on(const Ref& a, const Ref& b) const {
-    if (a.mode == Mode::look || b.mode == Mode::look) return {"Q16"};
+    if (a.mode == Mode::poll || b.mode == Mode::poll) return {"Q16"};
     if (a.mode == Mode::condition || b.mode == Mode::condition) return {"Q12"};
     if (a.agent == b.agent) {
       const auto* one = m_.item_at(a.agent, a.position);
@@ -303,7 +303,7 @@ class Sweep {
       if (two->what == What::indirect) return {"Q13"};
       if (one->what == What::stamp) return {"Q10"};
       std::vector<std::string_view> ids{one->what == What::write || two->what == What::write ? "Q2" : "Q1"};
-      const auto* fence = m_.post_behind(a.agent, a.position);
+      const auto* fence = m_.next_post(a.agent, a.position);
       if (one->what == What::post) ids = {"Q5"};
       else if (fence && fence->position < b.position) ids.push_back("Q5");
       return ids;
@@ -312,7 +312,7 @@ class Sweep {
     if (queue(a) && queue(b) && m_.programs[a.agent].engine == m_.programs[b.agent].engine) return {"X1", "X3"};
     if (!queue(a) && m_.agents[a.agent].kind == Agent::Kind::kernel) return {"C3"};
     if (!queue(b) && m_.agents[b.agent].kind == Agent::Kind::kernel) return {"C4"};
-    if (broken(a.mode, b.mode) == "fence-race") return {"X6", "X3"};
+    if (rule_broken_by(a.mode, b.mode) == "fence-race") return {"X6", "X3"};
     return {"X3"};
   }
 

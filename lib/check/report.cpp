@@ -25,7 +25,7 @@ std::string value_text(std::uint64_t v) {
 
 }  // namespace
 
-bool Reporter::room(const std::string& rule) {
+bool Reporter::admit(const std::string& rule) {
   const auto n = ++counts_[rule];
   return m_.options.most == 0 || n <= m_.options.most;
 }
@@ -38,7 +38,7 @@ std::string Reporter::agent(std::uint32_t a) const {
   return to_string(q.place) + "." + q.name;
 }
 
-SourceMap::Location Reporter::location(At p) const {
+SourceMap::Location Reporter::location(Position p) const {
   const auto* map = m_.options.map;
   if (!map) return {};
   if (const auto* item = m_.item_at(p.agent, p.position)) return map->packet(p.agent, item->dword);
@@ -48,7 +48,7 @@ SourceMap::Location Reporter::location(At p) const {
   return map->actions[agent.index][agent.steps[step].source];
 }
 
-std::string Reporter::label(At p) const {
+std::string Reporter::label(Position p) const {
   const auto s = location(p);
   std::string out;
   if (s.line != 0) {
@@ -67,20 +67,20 @@ std::string Reporter::label(At p) const {
   return out;
 }
 
-std::string Reporter::place(At p) const { return location(p).line != 0 ? "line " + label(p) : unlined(p); }
+std::string Reporter::place(Position p) const { return location(p).line != 0 ? "line " + label(p) : unlined(p); }
 
-std::string Reporter::unlined(At p) const {
+std::string Reporter::unlined(Position p) const {
   const bool packet = m_.item_at(p.agent, p.position) != nullptr;
   return agent(p.agent) + (packet ? "" : " ") + label(p);
 }
 
-std::string Reporter::where(At p) const {
+std::string Reporter::where(Position p) const {
   const auto s = location(p);
   if (s.line != 0) return m_.options.map->file + ":" + std::to_string(s.line) + ":" + std::to_string(s.column);
   return m_.options.file + ": " + unlined(p);
 }
 
-std::string Reporter::text(At p) const {
+std::string Reporter::text(Position p) const {
   if (const auto* item = m_.item_at(p.agent, p.position))
     return to_text(m_.schedule, m_.schedule.queues[p.agent], item->dword);
   const auto& agent = m_.agents[p.agent];
@@ -116,7 +116,7 @@ std::string Reporter::word(const Word& w) const {
   return name.empty() ? hex(w.address) : name;
 }
 
-void Reporter::keep(Found f) {
+void Reporter::store(Finding f) {
   const auto rules = schedule_rules();
   const auto rule =
       std::lower_bound(rules.begin(), rules.end(), f.rule, [](const auto& r, auto id) { return r.id < id; });
@@ -142,7 +142,7 @@ void Reporter::keep(Found f) {
   for (std::size_t i = 0; i < f.places.size(); ++i) {
     const auto p = f.places[i];
     const auto s = location(p);
-    if (out.diagnostic.severity == Severity::error) blamed_.insert(p.agent);
+    if (out.diagnostic.severity == Severity::error) agents_with_errors_.insert(p.agent);
     auto t = text(p);
     out.locations.push_back(
         {.agent = agent(p.agent),
@@ -175,9 +175,9 @@ CheckReport Reporter::finish() {
   CheckReport r{.packets = m_.packets, .waits = m_.waits};
   for (const auto& [rule, n] : counts_)
     if (m_.options.most != 0 && n > m_.options.most)
-      keep({.rule = "not-shown",
-            .message = std::to_string(n - m_.options.most) + " more findings of '" + rule + "' are not shown",
-            .hint = "--most=0 shows all"});
+      store({.rule = "not-shown",
+             .message = std::to_string(n - m_.options.most) + " more findings of '" + rule + "' are not shown",
+             .hint = "--most=0 shows all"});
   std::stable_sort(found_.begin(), found_.end(),
                    [](const auto& a, const auto& b) { return a.diagnostic.severity > b.diagnostic.severity; });
   r.findings = std::move(found_);

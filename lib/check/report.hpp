@@ -3,7 +3,7 @@
 //
 //   reporter.add({.rule = "race", .places = {a, b}, .message = ..., .rests_on = {"X3"}});
 //
-// The location of a finding is the last of its places. At most CheckOptions::most findings per rule are kept; the rest
+// The location of a finding is the last of its places. At most CheckOptions::most findings per rule are stored; the rest
 // are only counted.
 #include "model.hpp"
 
@@ -17,13 +17,13 @@ inline namespace v0 {
 namespace check_detail {
 
 /// A place: a position of an agent.
-struct At {
+struct Position {
   std::uint32_t agent{}, position{};
 };
 
-struct Found {
+struct Finding {
   std::string_view rule{};
-  std::vector<At> places{};
+  std::vector<Position> places{};
   std::string message{}, hint{}, overlap{};
   std::vector<std::string> notes{};  ///< a note about each place: "writes gpu1.buf[0..+4K]"
   std::vector<std::string> more{};   ///< lines after the places
@@ -36,35 +36,35 @@ class Reporter {
  public:
   explicit Reporter(const Model& m) : m_(m) {}
 
-  /// Counts a finding of this rule, and says whether it may be kept. Call it before building an expensive finding.
-  bool room(const std::string& rule);
-  void add(Found f) {
-    if (room(std::string(f.rule))) keep(std::move(f));
+  /// Counts a finding of this rule, and returns whether to store it. Call it before building an expensive finding.
+  bool admit(const std::string& rule);
+  void add(Finding f) {
+    if (admit(std::string(f.rule))) store(std::move(f));
   }
-  void keep(Found);
+  void store(Finding);
   /// Has an error been reported with a place of this agent?
-  bool blamed(std::uint32_t agent) const noexcept { return blamed_.contains(agent); }
+  bool has_error(std::uint32_t agent) const noexcept { return agents_with_errors_.contains(agent); }
   CheckReport finish();
 
   /// "gpu0.push", "host main", "kernel gemm".
   std::string agent(std::uint32_t) const;
   /// "line 7 [i=0]", or "gpu0.push+0x1c" if lines are not known.
-  std::string place(At) const;
+  std::string place(Position) const;
   /// "gpu1.buf[2K..+4K]".
   std::string range(std::uint64_t begin, std::uint64_t end) const;
   std::string word(const Word&) const;
-  std::string text(At) const;
+  std::string text(Position) const;
   bool has_lines() const noexcept { return m_.options.map != nullptr; }
 
  private:
-  SourceMap::Location location(At) const;
-  std::string where(At) const;
+  SourceMap::Location location(Position) const;
+  std::string where(Position) const;
   /// "gpu0.push+0x1c", "kernel gemm step 2".
-  std::string unlined(At) const;
-  std::string label(At) const;
+  std::string unlined(Position) const;
+  std::string label(Position) const;
 
   const Model& m_;
-  std::set<std::uint32_t> blamed_;
+  std::set<std::uint32_t> agents_with_errors_;
   std::vector<CheckFinding> found_;
   std::map<std::string, std::size_t> counts_;
 };

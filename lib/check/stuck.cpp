@@ -9,9 +9,10 @@ inline namespace v0 {
 namespace check_detail {
 namespace {
 
-class Stillness {
+class StuckFinder {
  public:
-  Stillness(const Model& m, Reporter& r) : m_(m), r_(r), at_(m.agents.size(), kNone), said_(m.agents.size(), false) {
+  StuckFinder(const Model& m, Reporter& r)
+      : m_(m), r_(r), at_(m.agents.size(), kNone), reported_(m.agents.size(), false) {
     for (const auto& s : m.stuck) at_[s.agent] = s.step;
   }
 
@@ -19,18 +20,18 @@ class Stillness {
     // A wait that nothing can satisfy is a root cause; agents that wait for a stuck agent follow from it.
     for (const auto& s : m_.stuck) {
       const auto& step = m_.agents[s.agent].steps[s.step];
-      if (step.kind == Step::Kind::poll && helpers(s.agent).empty()) root(s.agent);
+      if (step.kind == Step::Kind::poll && helpers(s.agent).empty()) report_root(s.agent);
     }
     for (const auto& s : m_.stuck)
-      if (!said_[s.agent]) cycle(s.agent);
+      if (!reported_[s.agent]) cycle(s.agent);
   }
 
  private:
   const Step& step(std::uint32_t a) const { return m_.agents[a].steps[at_[a]]; }
 
   /// The posts that have not happened and would help to satisfy the wait of `a`.
-  std::vector<At> helpers(std::uint32_t a) const {
-    std::vector<At> out;
+  std::vector<Position> helpers(std::uint32_t a) const {
+    std::vector<Position> out;
     const auto& s = step(a);
     if (s.kind == Step::Kind::begin) return {{s.target, s.target_position}};
     const auto& w = m_.words[s.sync->word];
@@ -38,7 +39,7 @@ class Stillness {
       for (const auto i : c.steps) {
         const auto& post = m_.agents[c.agent].steps[i];
         if (post.time != kNone) continue;
-        if (helps(s, w, post)) {
+        if (contributes(s, w, post)) {
           out.push_back({c.agent, post.position});
           break;
         }
@@ -60,7 +61,7 @@ class Stillness {
     if (stores || s.sync->high || low < 0) return true;
     const auto bits = Wide{1} << (s.sync->bytes == 4 ? 32 : 64);
     if (high - low >= bits || low / bits != high / bits) return true;
-    const Wide reference = kept(s.sync->bytes, s.value);
+    const Wide reference = truncate(s.sync->bytes, s.value);
     switch (s.sync->func) {
       case Compare::ge: return high % bits >= reference;
       case Compare::gt: return high % bits > reference;
@@ -78,41 +79,42 @@ class Stillness {
         if (m_.agents[c.agent].steps[i].time != kNone) done.push_back(&m_.agents[c.agent].steps[i]);
     std::sort(done.begin(), done.end(), [](auto* a, auto* b) { return a->time < b->time; });
     auto v = w.init;
-    for (const auto* s : done) v = posted(*s, w, v);
+    for (const auto* s : done) v = value_after(*s, w, v);
     return Wide{v};
   }
   std::string holds_now(const Word& w, const Step& s) const {
     auto v = static_cast<std::uint64_t>(now(w));
     if (s.sync->high) v >>= 32;
-    return std::to_string(kept(s.sync->bytes, v));
+    return std::to_string(truncate(s.sync->bytes, v));
   }
 
   /// Adds the agents that wait for something that the agents of this finding would do later.
-  void followers(Found& f) {
+  void add_dependents(Finding& f) {
     for (bool more = true; more;) {
       more = false;
       for (const auto& s : m_.stuck) {
-        if (said_[s.agent]) continue;
+        if (reported_[s.agent]) continue;
         const auto from = helpers(s.agent);
-        if (from.empty() || !std::all_of(from.begin(), from.end(), [&](At p) { return said_[p.agent]; })) continue;
-        said_[s.agent] = more = true;
+        if (from.empty() || !std::all_of(from.begin(), from.end(), [&](Position p) { return reported_[p.agent]; }))
+          continue;
+        reported_[s.agent] = more = true;
         f.more.push_back(step(s.agent).kind == Step::Kind::begin
                              ? r_.agent(s.agent) + " is therefore never submitted"
                              : r_.place(here(s.agent)) + ": " + r_.agent(s.agent) + " therefore waits forever");
       }
     }
   }
-  At here(std::uint32_t a) const {
+  Position here(std::uint32_t a) const {
     const auto& s = step(a);
     return {a, s.kind == Step::Kind::begin ? s.position + 1 : s.position};
   }
 
-  void root(std::uint32_t a) {
-    said_[a] = true;
+  void report_root(std::uint32_t a) {
+    reported_[a] = true;
     const auto& s = step(a);
     const auto& w = m_.words[s.sync->word];
     const auto name = r_.word(w);
-    bool passed = w.known && met(s, w, w.init), counts = w.adds;
+    bool passed = w.known && satisfied(s, w, w.init), counts = w.adds;
     const Step *by = nullptr, *last = nullptr;
     std::uint32_t by_agent = 0, last_agent = 0;
     std::size_t posts = 0;
@@ -121,10 +123,10 @@ class Stillness {
         const auto& post = m_.agents[c.agent].steps[i];
         ++posts;
         if (post.time != kNone && (!last || post.time > last->time)) last = &post, last_agent = c.agent;
-        if (post.sync->op == Op::store && met(s, w, posted(post, w, w.init)))
+        if (post.sync->op == Op::store && satisfied(s, w, value_after(post, w, w.init)))
           by = &post, by_agent = c.agent, passed = true;
       }
-    Found f{.rule = "never-met", .places = {here(a)}};
+    Finding f{.rule = "never-met", .places = {here(a)}};
     const auto value = holds_now(w, s);
     if (passed) {
       f.rule = "missed-value";
@@ -133,9 +135,9 @@ class Stillness {
       if (last && m_.agents[last_agent].kind == Agent::Kind::host && last->sync->op == Op::store) {
         f.rule = "reset-while-polled";
         f.message = r_.agent(last_agent) + " may reset " + name + " before " + r_.agent(a) + " has seen its value";
-        f.places.insert(f.places.begin(), At{last_agent, last->position});
+        f.places.insert(f.places.begin(), Position{last_agent, last->position});
       } else if (by) {
-        f.places.insert(f.places.begin(), At{by_agent, by->position});
+        f.places.insert(f.places.begin(), Position{by_agent, by->position});
       }
       f.hint = "let values only grow, and wait with func=ge";
       f.rests_on = {"E8"};
@@ -150,7 +152,7 @@ class Stillness {
       f.hint =
           posts == 0 ? "a fence, an atomic or a set of " + name + " is missing" : "compare with a value that is stored";
     }
-    followers(f);
+    add_dependents(f);
     r_.add(std::move(f));
   }
 
@@ -161,16 +163,16 @@ class Stillness {
       path.push_back(a);
       const auto from = helpers(a);
       // If all that this agent waits for has been reported, it follows from that report.
-      const auto next =
-          std::find_if(from.begin(), from.end(), [&](At p) { return at_[p.agent] != kNone && !said_[p.agent]; });
+      const auto next = std::find_if(from.begin(), from.end(),
+                                     [&](Position p) { return at_[p.agent] != kNone && !reported_[p.agent]; });
       if (next == from.end()) return;
       a = next->agent;
     }
     path.erase(path.begin(), std::find(path.begin(), path.end(), a));
-    for (const auto p : path) said_[p] = true;
+    for (const auto p : path) reported_[p] = true;
     std::rotate(path.begin(), std::min_element(path.begin(), path.end()), path.end());
     const bool alone = path.size() == 1;
-    Found f{.rule = alone ? "self-wait" : "deadlock"};
+    Finding f{.rule = alone ? "self-wait" : "deadlock"};
     std::string names;
     for (std::size_t i = 0; i < path.size(); ++i)
       names += (i == 0 ? "" : i + 1 == path.size() ? " and " : ", ") + r_.agent(path[i]);
@@ -197,20 +199,20 @@ class Stillness {
                " value=" + std::to_string(static_cast<std::uint32_t>(first.value)) +
                ", or move its poll after its fence";
     f.rests_on = {"Q6"};
-    followers(f);
+    add_dependents(f);
     r_.add(std::move(f));
   }
 
   const Model& m_;
   Reporter& r_;
   std::vector<std::uint32_t> at_;
-  std::vector<bool> said_;
+  std::vector<bool> reported_;
 };
 
 }  // namespace
 
 void find_stuck(const Model& m, Reporter& r) {
-  if (!m.cut) Stillness{m, r}.run();
+  if (!m.truncated) StuckFinder{m, r}.run();
 }
 
 }  // namespace check_detail

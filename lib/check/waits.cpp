@@ -19,29 +19,31 @@ class Waits {
       if (s.kind != Step::Kind::poll) continue;
       const auto& w = m_.words[s.sync->word];
       if (w.copied) stored_as_data(a, s, w);
-      else if (w.messy || (s.assumed && !s.sync->finite && !m_.open)) unknown(a, s, w);
-      if (s.assumed) continue;
+      else if (w.unmodelled || (s.assumed_satisfied && !s.sync->finite && !m_.open)) unknown(a, s, w);
+      if (s.assumed_satisfied) continue;
       const auto* before = m_.row(i == 0 ? kNone : m_.agents[a].steps[i - 1].row);
       std::copy(before, before + m_.width(), clock_.begin());
       engine(a, s);
-      if (w.messy || w.copied) continue;
+      if (w.unmodelled || w.copied) continue;
       if (m_.agents[a].kind != Agent::Kind::queue && i > 0)
         clock_[a] = std::max(clock_[a], m_.agents[a].steps[i - 1].position);
       const Alternatives alt{m_, w, a, s, clock_.data()};
       if (w.adds ? stale_count(a, s, w, alt) : stale_flag(a, s, w, alt)) continue;
-      if (w.adds) stays_counted(a, s, w, alt);
-      else stays_flagged(a, s, w, alt);
+      if (w.adds) check_count_stays(a, s, w, alt);
+      else check_store_stays(a, s, w, alt);
     }
     wide();
   }
 
  private:
   /// True once for each wait in the source, whatever the round.
-  bool first(std::string_view rule, std::uint32_t a, const Step& s) { return said_.insert({rule, a, s.source}).second; }
+  bool first(std::string_view rule, std::uint32_t a, const Step& s) {
+    return reported_.insert({rule, a, s.source}).second;
+  }
 
   /// The value that a copy stores to a word is not tracked, so nothing can be proved about waits for it.
   void stored_as_data(std::uint32_t a, const Step& s, const Word& w) {
-    if (r_.blamed(a) || !first("data-as-flag", a, s)) return;
+    if (r_.has_error(a) || !first("data-as-flag", a, s)) return;
     r_.add({.rule = "data-as-flag",
             .places = {{a, s.position}},
             .message = r_.agent(a) + " waits for " + r_.word(w) + ", to which a copy, a fill or a write stores",
@@ -74,15 +76,15 @@ class Waits {
   }
 
   bool stale_flag(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
-    std::optional<At> old;
+    std::optional<Position> old;
     bool any = false;
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
       const auto k = alt.known(c);
       any = any || k > 0;
-      if (k > 0 && met(s, w, posted(alt.post(c, k - 1), w, w.init)) && !alt.hidden(c, k - 1, alt.known()))
-        old = At{w.chains[c].agent, alt.post(c, k - 1).position};
+      if (k > 0 && satisfied(s, w, value_after(alt.post(c, k - 1), w, w.init)) && !alt.hidden(c, k - 1, alt.known()))
+        old = Position{w.chains[c].agent, alt.post(c, k - 1).position};
     }
-    const bool first_value = !any && w.known && met(s, w, w.init);
+    const bool first_value = !any && w.known && satisfied(s, w, w.init);
     if (!old && !first_value) return false;
     for (std::size_t c = 0; c < w.chains.size(); ++c)
       for (auto i = alt.known(c); i < alt.possible(c); ++i) {
@@ -91,11 +93,11 @@ class Waits {
         const auto f = s.sync->func;
         const bool meant = f == Compare::gt   ? v == want + 1
                            : f == Compare::lt ? v + 1 == want
-                           : f == Compare::ne ? met(s, w, posted(post, w, w.init))
+                           : f == Compare::ne ? satisfied(s, w, value_after(post, w, w.init))
                                               : v == want;
         if (!meant || post.sync->op != Op::store) continue;
         if (!first("stale-wait", a, s)) return true;
-        Found f2{
+        Finding f2{
             .rule = "stale-wait",
             .places = {{w.chains[c].agent, post.position}, {a, s.position}},
             .message = r_.agent(a) + " may continue before " + r_.place({w.chains[c].agent, post.position}) + ": " +
@@ -124,7 +126,7 @@ class Waits {
       if (k > base->from[c]) sum += w.chains[c].sums[k] - w.chains[c].sums[base->from[c]];
       if (k < alt.possible(c) && !next) next = &alt.post(c, k), by = w.chains[c].agent;
     }
-    if (!next || !met(s, w, static_cast<std::uint64_t>(sum))) return false;
+    if (!next || !satisfied(s, w, static_cast<std::uint64_t>(sum))) return false;
     if (first("stale-wait", a, s))
       r_.add({.rule = "stale-wait",
               .places = {{by, next->position}, {a, s.position}},
@@ -136,7 +138,7 @@ class Waits {
   }
 
   /// Once the condition is true, does it stay true until the wait has seen it, whatever else is stored?
-  void stays_flagged(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
+  void check_store_stays(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
     std::vector<std::uint32_t> done;
     bool any = false;
     for (const auto& c : w.chains) {
@@ -144,32 +146,33 @@ class Waits {
       any = any || done.back() > 0;
     }
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
-      if (done[c] > 0 && !met(s, w, posted(alt.post(c, done[c] - 1), w, w.init)) && !alt.hidden(c, done[c] - 1, done))
-        return lost(a, s, w, {w.chains[c].agent, alt.post(c, done[c] - 1).position});
+      if (done[c] > 0 && !satisfied(s, w, value_after(alt.post(c, done[c] - 1), w, w.init)) &&
+          !alt.hidden(c, done[c] - 1, done))
+        return report_missed(a, s, w, {w.chains[c].agent, alt.post(c, done[c] - 1).position});
       const bool rises =
           w.chains[c].rising && (s.sync->func == Compare::ge || s.sync->func == Compare::gt) && s.sync->mask == ~0u;
       for (auto i = done[c]; i < alt.possible(c); ++i) {
-        if (!met(s, w, posted(alt.post(c, i), w, w.init)))
-          return lost(a, s, w, {w.chains[c].agent, alt.post(c, i).position});
+        if (!satisfied(s, w, value_after(alt.post(c, i), w, w.init)))
+          return report_missed(a, s, w, {w.chains[c].agent, alt.post(c, i).position});
         if (rises) break;
       }
     }
   }
 
-  void stays_counted(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
+  void check_count_stays(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
     std::vector<std::uint32_t> done;
     auto all = alt.possible();
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
       done.push_back(alt.happened(w.chains[c]));
       all[c] = std::max(all[c], done[c]);
       for (auto i = done[c]; w.chains[c].stores && i < all[c]; ++i)
-        if (alt.post(c, i).sync->op != Op::add && !met(s, w, posted(alt.post(c, i), w, w.init)))
-          return lost(a, s, w, {w.chains[c].agent, alt.post(c, i).position});
+        if (alt.post(c, i).sync->op != Op::add && !satisfied(s, w, value_after(alt.post(c, i), w, w.init)))
+          return report_missed(a, s, w, {w.chains[c].agent, alt.post(c, i).position});
     }
     const auto base = alt.base(done, all);
     if (!base) return;  // unordered stores, which are reported elsewhere
     Wide low = base->value, high = low;
-    At next{};
+    Position next{};
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
       const auto& sums = w.chains[c].sums;
       const auto from = std::max(done[c], base->from[c]);
@@ -184,26 +187,28 @@ class Waits {
       low += here + down;
       high += here + up;
     }
-    if (!holds_between(s, w, low, high)) lost(a, s, w, next);
+    if (!holds_between(s, w, low, high)) report_missed(a, s, w, next);
   }
   static bool holds_between(const Step& s, const Word& w, Wide low, Wide high) {
-    if (low == high) return met(s, w, static_cast<std::uint64_t>(low));
-    const bool narrow = s.sync->bytes == 4;
-    if (narrow && s.sync->mask != ~0u) return false;
-    const Wide window = Wide{1} << (narrow || w.bytes == 4 ? 32 : 64);
-    if (s.sync->high) return low >= 0 && low / window == high / window && met(s, w, static_cast<std::uint64_t>(low));
+    if (low == high) return satisfied(s, w, static_cast<std::uint64_t>(low));
+    const bool half = s.sync->bytes == 4;
+    if (half && s.sync->mask != ~0u) return false;
+    const Wide window = Wide{1} << (half || w.bytes == 4 ? 32 : 64);
+    if (s.sync->high)
+      return low >= 0 && low / window == high / window && satisfied(s, w, static_cast<std::uint64_t>(low));
     if (low < 0 || low / window != high / window) return false;
-    const bool ends = met(s, w, static_cast<std::uint64_t>(low)) && met(s, w, static_cast<std::uint64_t>(high));
-    const Wide reference = kept(s.sync->bytes, s.value);
+    const bool ends =
+        satisfied(s, w, static_cast<std::uint64_t>(low)) && satisfied(s, w, static_cast<std::uint64_t>(high));
+    const Wide reference = truncate(s.sync->bytes, s.value);
     if (s.sync->func == Compare::ne) return ends && !(low % window <= reference && reference <= high % window);
     return ends;  // every other comparison that holds for two values also holds for all values between them
   }
 
-  void lost(std::uint32_t a, const Step& s, const Word& w, At by) {
+  void report_missed(std::uint32_t a, const Step& s, const Word& w, Position by) {
     const bool reset = by.position != 0 && m_.agents[by.agent].kind == Agent::Kind::host && !w.adds;
     const std::string_view rule = reset ? "reset-while-polled" : "missed-value";
     if (!first(rule, a, s)) return;
-    Found f{.rule = rule, .places = {{a, s.position}}, .rests_on = {"E8"}};
+    Finding f{.rule = rule, .places = {{a, s.position}}, .rests_on = {"E8"}};
     if (by.position != 0) f.places.insert(f.places.begin(), by);
     if (reset) {
       f.message = r_.agent(by.agent) + " may reset " + r_.word(w) + " while " + r_.agent(a) + " still polls it";
@@ -260,7 +265,7 @@ class Waits {
   const Model& m_;
   Reporter& r_;
   std::vector<std::uint32_t> clock_;
-  std::set<std::tuple<std::string_view, std::uint32_t, std::uint32_t>> said_;
+  std::set<std::tuple<std::string_view, std::uint32_t, std::uint32_t>> reported_;
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ void Model::first_values() {
     for (const auto offset : {0u, 4u}) {
       if (const auto w = word_of_.find(at + offset); w != word_of_.end() && offset * 8 < g.bits) {
         auto& word = words[w->second];
-        word.init = kept(word.bytes, g.value >> (offset * 8));
+        word.init = truncate(word.bytes, g.value >> (offset * 8));
         word.known = word.bytes * 8 <= g.bits;
         word.polled = true;  // temporary: marks the words of signals
       }
@@ -49,7 +49,7 @@ void Model::first_values() {
     const auto l = find_symbol(schedule, GpuVa{w.address});
     w.known = l && !l->signal && schedule.buffers[l->index].init != Init::random;
     if (w.known && schedule.buffers[l->index].init == Init::poison)
-      w.init = kept(w.bytes, std::uint64_t{0x0101010101010101} * kPoison);
+      w.init = truncate(w.bytes, std::uint64_t{0x0101010101010101} * kPoison);
   }
 }
 
@@ -68,7 +68,7 @@ void Model::chain() {
       if (s.sync->high && s.sync->op == Op::store && w.known && s.value == w.init >> 32) continue;
       if (s.sync->op == Op::unknown || (s.sync->high && s.sync->op != Op::store) ||
           (w.bytes == 8 && s.sync->bytes == 4 && s.sync->high))
-        w.messy = true;
+        w.unmodelled = true;
       if (w.chains.empty() || w.chains.back().agent != a || apart) w.chains.push_back({.agent = a, .sums = {0}});
       auto& c = w.chains.back();
       if (!c.steps.empty()) c.rising = c.rising && agent.steps[c.steps.back()].value <= s.value;
