@@ -71,14 +71,14 @@ Options parse(int argc, char** argv) {
     if (word == "--gpus")
       o.device.gpus = static_cast<std::uint32_t>(std::min<std::uint64_t>(number(word, value), 1000));
     else if (word == "--device") {
-      if (value != "soft" && value != "kfd") usage_error("--device: '" + value + "' is none of soft, kfd");
+      if (value != "soft" && value != "kfd") usage_error("--device: '" + value + "' is not one of soft, kfd");
       o.kfd = value == "kfd";
     } else if (word == "--seed") o.device.seed = number(word, value);
     else if (word == "--trace") o.trace = value;
     else if (word == "--order") {
       const Ordering all[] = {Ordering::strict, Ordering::rocr, Ordering::adversarial};
       const auto* at = std::find_if(std::begin(all), std::end(all), [&](Ordering x) { return name(x) == value; });
-      if (at == std::end(all)) usage_error("--order: '" + value + "' is none of strict, rocr, adversarial");
+      if (at == std::end(all)) usage_error("--order: '" + value + "' is not one of strict, rocr, adversarial");
       o.device.ordering = *at;
     } else usage_error("unknown option " + word);
   }

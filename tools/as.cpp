@@ -47,15 +47,15 @@ int run(const Options& o) {
 
 void add_as(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->path, "what to read; - is standard input")->capture_default_str();
+  verb.add_option("FILE", o->path, "input file; - is standard input")->capture_default_str();
   add_choice<From>(verb, "--input", o->input, {{"text", From::text}, {"json", From::json}},
-                   "what FILE holds: packet lines, the default, or what dis --format=json wrote");
+                   "contents of FILE: packet lines (default), or the output of dis --format=json");
   add_choice<To>(verb, "--format", o->format, {{"binary", To::binary}, {"hex", To::hex}},
-                 "the ring's bytes, the default, or eight dwords a line");
-  verb.add_option("-o,--output", o->output, "where to write; untouched if the text has errors; - is standard output")
+                 "output form: the ring's bytes (default), or eight dwords per line");
+  verb.add_option("-o,--output", o->output, "output file, unchanged if the text has errors; - is standard output")
       ->type_name("FILE");
   verb.footer(
-      "A text makes 1 GiB of packets at most, and needs as much memory.\n"
+      "A text can produce at most 1 GiB of packets, and needs as much memory.\n"
       "Examples:\n"
       "  sdma as ring.sdma -o ring.bin\n"
       "  echo 'fence addr=0x7f0000001008 value=1' | sdma as --format=hex\n"

@@ -1,4 +1,4 @@
-// sdma check: what is wrong with a ring, a set of rings, or a schedule.
+// sdma check: errors in a ring, a set of rings, or a schedule.
 #include "sdma/check/check.hpp"
 #include "input.hpp"
 #include "output.hpp"
@@ -38,7 +38,7 @@ std::string to_json_line(const Diagnostic& d) {
   return j.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// Each id once: a rule over one stream may be one over a whole schedule, too.
+/// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
 int list_rules() {
   Output out{"-"};
   const auto in_schedule = [](const ScheduleRule& r) {
@@ -92,20 +92,20 @@ int judge(const Options& o, const Schedule& s, const CheckOptions& options) {
   const bool expected = expects_finding(s);
   const bool good = expected ? as_expected(s, report) : report.errors() + report.warnings() == 0;
   if (o.format == Format::text) {
-    const auto looked =
-        std::to_string(report.packets) + " packets and " + std::to_string(report.waits) + " waits looked at";
-    if (expected && good) out.text() += shown(o.input.path) + ": found what it expects (" + looked + ")\n";
-    else if (good) out.text() += shown(o.input.path) + ": no race, no deadlock, no missing wait (" + looked + ")\n";
+    const auto checked =
+        std::to_string(report.packets) + " packets and " + std::to_string(report.waits) + " waits checked";
+    if (expected && good) out.text() += shown(o.input.path) + ": found what it expects (" + checked + ")\n";
+    else if (good) out.text() += shown(o.input.path) + ": no race, no deadlock, no missing wait (" + checked + ")\n";
     else if (expected)
       for (const auto& e : s.expectations)
         if (e.kind == Schedule::Expectation::Kind::finding)
-          complain(shown(o.input.path) + ": '" + e.rule + "' and no other error was to be found");
+          complain(shown(o.input.path) + ": expected to find '" + e.rule + "' and no other error");
   }
   if (!out.close()) return out.exit_code();
   return good ? kOk : kFindings;
 }
 
-/// The node whose engines and links are meant; null: MI300X.
+/// The node whose engines and links the checker assumes; null: MI300X.
 Result<std::optional<Topology>, Diagnostic> topology(const Options& o) {
   if (o.topology.empty()) return std::optional<Topology>();
   auto text = read_text(o.topology);
@@ -123,9 +123,9 @@ std::string beginning(const std::string& path) {
   return head.starts_with(kUtf8Mark) ? head.substr(kUtf8Mark.size()) : head;
 }
 
-/// Nothing, if the file is no schedule.
+/// Returns nothing if the file is not a schedule.
 std::optional<int> check_schedule(const Options& o, const CheckOptions& options, Input& in) {
-  // A ring may be large, and a look at its beginning says what it is not.
+  // A ring may be large, but its beginning shows whether it is a schedule.
   if (o.input.form != Form::automatic || !is_schedule(in.beginning())) return {};
   const auto text = in.whole_text();
   if (!text) return report(text.error()), kInput;
@@ -145,7 +145,7 @@ std::optional<int> check_schedule(const Options& o, const CheckOptions& options,
   return out.close() ? kFindings : out.exit_code();
 }
 
-/// Several dumps are the queues of one schedule.
+/// Checks several dumps as the queues of one schedule.
 int check_dumps(const Options& o, const CheckOptions& options) {
   std::vector<RingDump> dumps;
   auto paths = o.more;
@@ -153,8 +153,8 @@ int check_dumps(const Options& o, const CheckOptions& options) {
   for (const auto& path : paths) {
     if (is_schedule(beginning(path)))
       return report({.where = path,
-                     .message = "this is a schedule, and only dumps of rings are checked together",
-                     .hint = "one schedule at a time"}),
+                     .message = "this is a schedule, but only ring dumps can be checked together",
+                     .hint = "check one schedule at a time"}),
              kUsage;
     auto d = load_dump(path);
     if (!d) return report(d.error()), kInput;
@@ -177,8 +177,10 @@ int run(const Options& o) {
   if (o.rules) return list_rules();
   const auto node = topology(o);
   if (!node) return report(node.error()), kInput;
-  const CheckOptions whole{
-      .profile = o.profile, .file = shown(o.input.path), .topology = *node ? &**node : nullptr, .most = o.check.most};
+  const CheckOptions whole{.profile = o.profile,
+                           .file = shown(o.input.path),
+                           .topology = *node ? &**node : nullptr,
+                           .max_findings = o.check.max_findings};
   if (!o.more.empty()) return check_dumps(o, whole);
   auto in = Input::open(o.input.path, o.input.form);
   if (!in) return report(in.error()), kInput;
@@ -205,20 +207,21 @@ int run(const Options& o) {
   return errors + warnings > 0 ? kFindings : kOk;
 }
 
-/// A number that is a multiple of `unit`; what is none is an error.
+/// A number that must be a multiple of `unit`.
 template <class T>
 CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, unsigned unit, const std::string& doc) {
   const auto parse = [&value, name, unit](const CLI::results_t& given) {
     const auto n = parse_size(given.back());
     if (!n)
       throw CLI::ValidationError(name, "'" + given.back() + "' is not a number: write 4096, 0x1000, 4K, 1M or 2G");
-    if (*n % unit != 0) throw CLI::ValidationError(name, given.back() + " is no multiple of " + std::to_string(unit));
+    if (*n % unit != 0)
+      throw CLI::ValidationError(name, given.back() + " is not a multiple of " + std::to_string(unit));
     return value = *n, true;
   };
   return app.add_option(name, parse, doc)->type_name("N");
 }
 
-/// The options of this one's name, or all if it has none.
+/// The options with the same name, or all options if no name matches.
 std::string options_like(std::string_view given) {
   const auto name = given.substr(0, given.find('='));
   std::string same, all;
@@ -234,35 +237,35 @@ std::string options_like(std::string_view given) {
 void add_check(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   add_input(verb, o->input);
-  verb.add_option("DUMPS", o->more, "further dumps of rings, which are checked together with the first");
+  verb.add_option("DUMPS", o->more, "more ring dumps, checked together with the first");
   add_settings(verb, o->parse.set);
   add_choice<Profile>(
       verb, "--profile", o->profile,
       {{"conservative", Profile::conservative()}, {"rocr", Profile::rocr()}, {"strict", Profile::strict()}},
-      "what a schedule may rely on: docs/ordering.md, the default; or what runtimes rely on; or order");
+      "ordering that a schedule may rely on: docs/ordering.md (default), what runtimes rely on, or queue order");
   const auto assumed = std::make_shared<std::vector<std::string>>();
-  verb.add_option("--assume", *assumed, "one more thing to rely on, such as fence=full; several times")
+  verb.add_option("--assume", *assumed, "assume one more guarantee, such as fence=full; may be repeated")
       ->type_name("OPTION=VALUE")
       ->allow_extra_args(false)
       ->check([](const std::string& given) {
         if (Profile{}.set(given)) return std::string();
         const auto all = profile_options();
-        return "'" + given + "' is none of " + options_like(given) + did_you_mean(given, {all.begin(), all.end()});
+        return "'" + given + "' is not one of " + options_like(given) + did_you_mean(given, {all.begin(), all.end()});
       });
   verb.add_option("--topology", o->topology,
-                  "the node that is meant, as sdma topology --json writes it; 8 MI300X unless given")
+                  "node to check for, as written by sdma topology --json (default: 8 MI300X)")
       ->type_name("FILE");
   add_json(verb, [o] { o->format = Format::json; });
   add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"json", Format::json}},
-                     "findings: text on standard error, the default; an object a line on standard output");
+                     "form of findings: text on standard error (default), or one object per line on standard output");
   add_number(verb, "--ring-bytes", o->check.ring_bytes, 4,
-             "bytes of the ring, to find packets across its end (64K, 1M); 0, the default: not known");
-  add_number(verb, "--base", o->check.base, 4, "ring position of the first dword, in bytes; 0 unless given");
-  add_number(verb, "--most", o->check.most, 1, "findings a rule that are shown; 0: all")->default_str("20");
-  verb.add_flag("--kernel", o->kernel, "a queue of the kernel: privileged packets are allowed");
-  verb.add_flag("--rules", o->rules, "list the rules instead");
+             "size of the ring in bytes (64K, 1M), to find packets that cross its end; 0 (default): unknown");
+  add_number(verb, "--base", o->check.base, 4, "ring position of the first dword, in bytes (default: 0)");
+  add_number(verb, "--max-findings", o->check.max_findings, 1, "findings to show per rule; 0: all")->default_str("20");
+  verb.add_flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");
+  verb.add_flag("--rules", o->rules, "list the rules and exit");
   verb.footer(
-      "docs/rules.md has a section for each rule, docs/ordering.md for what --profile and --assume mean.\n"
+      "docs/rules.md explains each rule; docs/ordering.md explains --profile and --assume.\n"
       "Examples:\n"
       "  sdma check --set N=8 examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma check --assume fence=full --json relay.sdma\n"
@@ -270,7 +273,7 @@ void add_check(CLI::App& verb, Action& action) {
       "  sdma check --ring-bytes=1M --base=0x3ff00 --input=hex dmesg.txt\n"
       "  sdma check --format=json ring.bin | jq -r .rule | sort | uniq -c");
   action = [o, assumed] {
-    // The parser has already refused every other value.
+    // The parser has already refused invalid assumptions.
     for (const auto& a : *assumed) (void)o->profile.set(a);
     return run(*o);
   };

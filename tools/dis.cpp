@@ -19,7 +19,7 @@ struct Options {
   std::string output = "-";
 };
 
-/// Eight dwords a line, each line with its offset: what --input=hex reads back.
+/// Eight dwords per line, each line with its offset. --input=hex reads this form back.
 class HexLines {
  public:
   std::size_t append(std::string& out, std::span<const std::uint32_t> in, bool last) {
@@ -42,11 +42,11 @@ class HexLines {
 template <class Printer> int print(Input& in, Output& out, bool to_stdout, Printer printer) {
   auto done = for_each_piece(in, [&](std::span<const std::uint32_t> dwords, bool last) {
     const auto used = printer.append(out.text(), dwords, last);
-    // Nobody reads on: what is left is skipped, and the loop below ends.
+    // If the reader has exited, the remaining dwords are skipped, and the loop below ends.
     return out.drain() ? used : dwords.size();
   });
   if (done) return out.close() ? kOk : out.exit_code();
-  // What could be read is shown, and is no file.
+  // Everything readable is printed, but no incomplete file is created.
   if (to_stdout && !out.flush()) return out.exit_code();
   report(done.error());
   return kInput;
@@ -73,15 +73,15 @@ void add_dis(CLI::App& verb, Action& action) {
   add_input(verb, o->input);
   add_choice<Format>(verb, "--format", o->format,
                      {{"text", Format::text}, {"json", Format::json}, {"hex", Format::hex}},
-                     "a line a packet, the default; an object a line; eight dwords a line");
+                     "output form: one packet per line (default), one object per line, or eight dwords per line");
   add_json(verb, [o] { o->format = Format::json; });
-  verb.add_flag("--offsets", o->text.offsets, "text: where each packet begins, as a comment");
-  verb.add_flag("--raw", o->text.raw, "text: the dwords of each packet, as a comment");
-  verb.add_option("-o,--output", o->output, "where to write; - is standard output")->type_name("FILE");
+  verb.add_flag("--offsets", o->text.offsets, "with text: show the offset of each packet in a comment");
+  verb.add_flag("--raw", o->text.raw, "with text: show the dwords of each packet in a comment");
+  verb.add_option("-o,--output", o->output, "output file; - is standard output")->type_name("FILE");
   verb.footer(
       "Examples:\n"
-      "  sdma dis ring.bin                        the packets of a ring, a line each\n"
-      "  sdma dis --offsets --raw < dmesg.txt     hex text out of a log\n"
+      "  sdma dis ring.bin                        the packets of a ring, one per line\n"
+      "  sdma dis --offsets --raw < dmesg.txt     hex text from a log\n"
       "  sdma dis --format=json ring.bin | jq 'select(.packet == \"fence\").fields.addr'\n"
       "  sdma dis ring.bin | sdma as | cmp - ring.bin");
   action = [o] { return run(*o); };

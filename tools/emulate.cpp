@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Behind a picture's name: what is recorded until the picture can be drawn.
+/// Suffix to a picture's name: the recording from which the picture is drawn.
 constexpr const char* kRecorded = ".lines";
 
 enum class Gpu { gfx942, gfx90a };
@@ -67,15 +67,15 @@ fs::path find_program(const std::string& name) {
   return {};
 }
 
-/// Why our library cannot be loaded under a program; "" if it can. Scripts load it through their interpreter.
+/// Why our library cannot be preloaded into a program; "" if it can. Scripts load it through their interpreter.
 std::string obstacle(const fs::path& program) {
   struct stat st {};
   if (::stat(program.c_str(), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0)
-    return "runs with the rights of its owner";
+    return "runs with the privileges of its owner";
   std::ifstream in(program, std::ios::binary);
   Elf64_Ehdr h{};
   if (!in.read(reinterpret_cast<char*>(&h), sizeof h) || std::memcmp(h.e_ident, ELFMAG, SELFMAG) != 0) return {};
-  if (h.e_ident[EI_CLASS] != ELFCLASS64) return "is no 64-bit program";
+  if (h.e_ident[EI_CLASS] != ELFCLASS64) return "is not a 64-bit program";
   for (std::uint16_t i = 0; i < h.e_phnum; ++i) {
     Elf64_Phdr p{};
     in.seekg(static_cast<std::streamoff>(h.e_phoff + std::uint64_t{i} * h.e_phentsize));
@@ -85,7 +85,7 @@ std::string obstacle(const fs::path& program) {
   return "is linked statically";
 }
 
-/// As execv: back only if it fails.
+/// Like execv, returns only on failure.
 int execute(const fs::path& program, const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
@@ -99,8 +99,8 @@ void pass_on(int signal) {
   if (running != 0) ::kill(static_cast<pid_t>(running), signal);
 }
 
-/// Runs the program below this one, for what is left to do behind it. What is sent to this process reaches it, what a terminal
-/// sends has reached it already, and it does not outlive this one.
+/// Runs the program as a child, because there is work left after it. The child gets the signals that are sent to this process;
+/// those of a terminal reach it directly. It does not outlive this process.
 int wait_for(const fs::path& program, const std::vector<std::string>& words, int& status) {
   constexpr std::array kPassed{SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT};
   sigset_t all{}, before{};
@@ -128,10 +128,10 @@ int wait_for(const fs::path& program, const std::vector<std::string>& words, int
   return kOk;
 }
 
-/// Ends as a process ended whose status this is.
+/// Ends this process in the way that `status` describes.
 int end_as(int status) {
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-  // The core is the program's, not ours.
+  // The program has already left a core dump.
   ::prctl(PR_SET_DUMPABLE, 0);
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
@@ -140,7 +140,7 @@ int end_as(int status) {
   return 128 + WTERMSIG(status);
 }
 
-/// What was recorded beside `picture` becomes `picture`, and that of each child `picture`.PID.
+/// Draws `picture` from the recording beside it, and `picture`.PID for each child.
 int draw(const fs::path& picture) {
   std::error_code e;
   const auto recorded = picture.filename().string() + kRecorded;
@@ -151,7 +151,7 @@ int draw(const fs::path& picture) {
   for (const auto& file : files) {
     const auto pid = file.filename().string().substr(recorded.size());
     std::ifstream in(file, std::ios::binary);
-    // Empty if no device was opened; without an end if the program was killed.
+    // The recording is empty if no device was opened, and has no end if the program was killed.
     const auto t = trace::LinesReader(file.string()).feed(std::string(std::istreambuf_iterator<char>(in), {}));
     if (!t) {
       report(t.error());
@@ -175,8 +175,8 @@ int run(const Options& o) {
   const auto program = find_program(o.program[0]);
   if (program.empty()) return complain("there is no program '" + o.program[0] + "'"), kInput;
   if (const auto why = obstacle(program); !why.empty())
-    return complain("'" + program.string() + "' " + why + ": no library can be loaded under it",
-                    "build it for 64 bits, linked dynamically, without special rights"),
+    return complain("'" + program.string() + "' " + why + ": no library can be preloaded into it",
+                    "build it for 64 bits, linked dynamically, without special privileges"),
            kInput;
   set("SDMA_EMULATE_GPUS", std::to_string(o.gpus));
   set("SDMA_EMULATE_GPU", o.gpu == Gpu::gfx942 ? "gfx942" : "gfx90a");
@@ -212,12 +212,12 @@ int run(const Options& o) {
 
 std::string check_bytes(const std::string& text) {
   const auto n = parse_size(text);
-  if (!n) return "'" + text + "' is no size; write 64G, 512M";
+  if (!n) return "'" + text + "' is not a size: write 64G or 512M";
   constexpr std::uint64_t kLeast = 1 << 20, kMost = std::uint64_t{1} << 40;
   return *n < kLeast || *n > kMost ? "'" + text + "' is not between 1M and 1024G" : "";
 }
 
-/// The parser knows nothing of what it passes on.
+/// The parser does not know that a program and its arguments follow.
 struct Help : CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string name) const override {
     return "Usage: " + name + " [OPTIONS] [--] PROGRAM [ARGUMENTS...]\n";
@@ -228,7 +228,7 @@ struct Help : CLI::Formatter {
 
 void add_emulate(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  // Everything from the program's name on is its own, to the letter: as an option of ours, "[a]" would be a list.
+  // All words from the program's name on are passed on unchanged: as an option of ours, "[a]" would be a list.
   verb.prefix_command();
   const auto help = std::make_shared<Help>();
   help->column_width(verb.get_formatter()->get_column_width());
@@ -241,28 +241,29 @@ void add_emulate(CLI::App& verb, Action& action) {
     if (o->program.empty()) throw CLI::RequiredError("PROGRAM");
     if (o->program[0].starts_with('-')) throw CLI::ExtrasError(verb.get_name(), {o->program[0]});
   });
-  add_count(verb, "--gpus", o->gpus, 1, 8, "how many GPUs the node has");
-  add_choice<Gpu>(verb, "--gpu", o->gpu, {{"gfx942", Gpu::gfx942}, {"gfx90a", Gpu::gfx90a}},
-                  "which: an MI300X, the default, or a die of an MI250X for runtimes that know no MI300X");
-  verb.add_option("--vram", o->vram, "memory of each GPU; taken from the machine as it is used")
+  add_count(verb, "--gpus", o->gpus, 1, 8, "number of GPUs of the node");
+  add_choice<Gpu>(
+      verb, "--gpu", o->gpu, {{"gfx942", Gpu::gfx942}, {"gfx90a", Gpu::gfx90a}},
+      "type of the GPUs: MI300X (default), or one die of an MI250X, for runtimes that do not support MI300X");
+  verb.add_option("--vram", o->vram, "memory per GPU; host memory is allocated as it is used")
       ->type_name("SIZE")
       ->check(CLI::Validator(check_bytes, ""));
   add_choice<Ordering>(verb, "--order", o->order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
-                       "how weakly engines order what the rules leave open; strict unless given");
-  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "of --order=rocr and adversarial");
-  verb.add_option("--trace", o->trace, std::string(kTraceDoc) + "; the latter two when the program has ended")
+                       "how weakly engines order what the rules leave open (default: strict)");
+  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for --order=rocr and adversarial");
+  verb.add_option("--trace", o->trace, std::string(kTraceDoc) + "; the last two are written when the program ends")
       ->type_name("PATH");
-  verb.add_flag("--watch", o->watch, "show queues, doorbells and packets on stderr as they happen");
+  verb.add_flag("--watch", o->watch, "print queue, doorbell and packet events on stderr as they happen");
   add_choice<Doorbells>(
       verb, "--doorbells", o->doorbells,
       {{"protect", Doorbells::protect}, {"park", Doorbells::park}, {"spin", Doorbells::spin}},
-      "how an idle engine learns of a doorbell: a write-protected page (unless given), naps, or looking all the time");
+      "how an idle engine notices a doorbell: a write-protected page (default), sleeping, or busy polling");
   verb.footer(
       "Examples:\n"
       "  sdma emulate rocminfo\n"
       "  sdma emulate --gpus=8 --trace=run.jsonl -- ./my_program --its-option\n"
-      "  sdma emulate --watch -- ./my_program      'sdma trace --follow run.jsonl' shows the same from elsewhere\n"
+      "  sdma emulate --watch -- ./my_program      'sdma trace --follow run.jsonl' shows the same in another terminal\n"
       "  sdma emulate --order=adversarial --seed=7 -- ./my_program");
   action = [o] { return run(*o); };
 }

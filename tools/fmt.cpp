@@ -1,4 +1,4 @@
-// sdma fmt: schedules and streams of packets, laid out or expanded.
+// sdma fmt: formats or expands schedules and packet streams.
 #include "input.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
@@ -14,7 +14,7 @@ struct Options {
   bool flat = false, check = false, write = false;
 };
 
-/// The text as it should be; nothing, and its errors reported, where it says nothing.
+/// The formatted text; nothing if the text has errors, which are then reported.
 std::optional<std::string> formatted(const std::string& path, const std::string& text, const Options& o) {
   if (is_schedule(text)) {
     const auto s = load_schedule(path, text, o.parse);
@@ -47,8 +47,8 @@ int run(const Options& o) {
     } else if (o.check) {
       if (*good == *text) continue;
       report({.where = shown(path),
-              .message = o.flat ? "this is not FLAT" : "this is not laid out as sdma fmt does",
-              .hint = o.flat ? "sdma fmt --flat --write does it" : "sdma fmt --write does it"});
+              .message = o.flat ? "this is not in FLAT form" : "this is not formatted as sdma fmt does it",
+              .hint = o.flat ? "sdma fmt --flat --write expands it" : "sdma fmt --write formats it"});
       worst = std::max<int>(worst, kFindings);
     } else if (o.write && path != "-") {
       if (*good == *text) continue;
@@ -67,16 +67,16 @@ int run(const Options& o) {
 
 void add_fmt(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->paths, "schedules, or streams of packets; - is standard input")->default_str("-");
-  verb.add_flag("--flat", o->flat, "expand: no comments, no loops, one spelling of everything");
+  verb.add_option("FILE", o->paths, "schedules or packet streams; - is standard input")->default_str("-");
+  verb.add_flag("--flat", o->flat, "expand loops, drop comments, and write everything in one spelling");
   add_settings(verb, o->parse.set);
-  auto* const check = verb.add_flag("--check", o->check, "print nothing; exit code 1 if a file would change");
-  verb.add_flag("--write", o->write, "replace the files; without it the text goes to standard output")->excludes(check);
+  auto* const check = verb.add_flag("--check", o->check, "print nothing, and exit with 1 if a file would change");
+  verb.add_flag("--write", o->write, "replace the files instead of writing to standard output")->excludes(check);
   verb.footer(
       "Examples:\n"
       "  sdma fmt ag.sdma\n"
       "  sdma fmt --check examples/schedules/*.sdma\n"
-      "  sdma fmt --flat --set N=8 ag.sdma              what the loops mean\n"
+      "  sdma fmt --flat --set N=8 ag.sdma              what the loops expand to\n"
       "  diff <(sdma fmt --flat a.sdma) <(sdma fmt --flat b.sdma)");
   action = [o] { return run(*o); };
 }

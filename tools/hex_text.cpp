@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kBlank = " \t";
 constexpr std::string_view kSeparators = " \t,;{}[]()";
-constexpr std::uint64_t kMostRepeated = std::uint64_t{1} << 30;  // bytes that one `*` may stand for
+constexpr std::uint64_t kMostRepeated = std::uint64_t{1} << 30;  // bytes that one `*` may repeat
 
 bool is_hex(std::string_view s) noexcept {
   return !s.empty() && s.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
@@ -36,10 +36,10 @@ bool is_packet(std::string_view word) noexcept {
   return std::any_of(std::begin(kPackets), std::end(kPackets), [&](const auto& p) { return p.name == word; });
 }
 
-/// Two digits behind 0x, as `xxd -i` writes bytes.
+/// Two digits after 0x, as `xxd -i` writes bytes.
 bool is_prefixed_pair(std::string_view s) noexcept { return has_prefix(s) && s.size() == 4 && is_hex(s.substr(2)); }
 
-/// A number alone in brackets, `[0004]`: the place of what follows it.
+/// A number alone in brackets, `[0004]`: the index of the dword after it.
 bool is_index(std::string_view line, std::string_view word) noexcept {
   const auto begin = static_cast<std::size_t>(word.data() - line.data());
   const auto open = begin == 0 ? std::string_view::npos : line.find_last_not_of(kBlank, begin - 1);
@@ -49,7 +49,7 @@ bool is_index(std::string_view line, std::string_view word) noexcept {
 
 constexpr std::string_view kOtherForms = "dump dwords or bytes: xxd -e, xxd -g1, hexdump -C, od -A n -v -t x4";
 
-/// "[  12.345678] ", which the kernel's log puts in front: how many characters.
+/// The length of a timestamp of the kernel's log, "[  12.345678] ".
 std::size_t timestamp(std::string_view line) noexcept {
   const auto open = line.find_first_not_of(kBlank);
   if (open == std::string_view::npos || line[open] != '[') return 0;
@@ -61,7 +61,7 @@ std::size_t timestamp(std::string_view line) noexcept {
   return time ? close + 1 : 0;
 }
 
-/// Behind the last colon that a blank or the end follows; 0 if there is none.
+/// The position after the last colon before a blank or the end; 0 if there is none.
 std::size_t label_end(std::string_view line) noexcept {
   for (auto i = line.size(); i-- > 0;)
     if (line[i] == ':' && (i + 1 == line.size() || kBlank.find(line[i + 1]) != std::string_view::npos)) return i + 1;
@@ -95,7 +95,7 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
     return std::all_of(words.begin() + static_cast<std::ptrdiff_t>(from), words.end(),
                        [&](const Word& w) { return w.text.size() == n && is_hex(w.text); });
   };
-  // hexdump -C has no colon behind its offset, and ends with a line that is an offset only.
+  // hexdump -C writes no colon after its offset, and its last line is an offset alone.
   const bool bare_offset = !p.offset && p.label.empty() && !words.empty() && words[0].text.size() >= 7 &&
                            words[0].text.size() <= 16 && is_hex(words[0].text);
   if (bare_offset && ((words.size() > 1 && all(1, 2)) || (words.size() == 1 && bytes_without_colon_))) {
@@ -112,7 +112,7 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
   };
   if (!p.pairs && words.size() == 1 && all(0, 2) && words[0].text[0] == '0')
     return fail(words[0].at, in_quotes(words[0].text) + " may be a byte or a dword",
-                "write several bytes a line, and a dword with 0x or with 8 digits");
+                "write several bytes per line, and a dword with 0x or with 8 digits");
   if ((words.size() > 1 || pairs_) && !words.empty() &&
       std::all_of(words.begin(), words.end(), [](const Word& w) { return is_prefixed_pair(w.text); })) {
     p.pairs = pairs_ || std::any_of(words.begin(), words.end(), [](const Word& w) { return w.text[2] == '0'; });
@@ -123,8 +123,8 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
   if (words.size() > 1)
     for (std::size_t i = 0; i + 1 < words.size(); ++i)
       if (is_index(line, words[i].text))
-        return fail(words[i].at, in_quotes(words[i].text) + " in brackets is the place of a dword, and none itself",
-                    "leave it out, or write it in front with a ':'");
+        return fail(words[i].at, in_quotes(words[i].text) + " in brackets is the index of a dword, not a dword",
+                    "omit it, or write it before the dword with a ':'");
   const auto quads =
       std::count_if(words.begin(), words.end(), [](const Word& w) { return is_hex(w.text) && w.text.size() == 4; });
   const auto numbers = std::count_if(words.begin(), words.end(), [](const Word& w) { return is_hex(digits(w.text)); });
@@ -143,13 +143,12 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
       continue;
     }
     const bool decimal = w.text.find_first_not_of("0123456789") == std::string_view::npos;
-    return fail(w.at, in_quotes(w.text) + " is no dword",
-                is_packet(w.text) ? "sdma as makes dwords of packet lines: sdma as FILE | sdma check"
-                : !is_hex(number) ? "only numbers, `label:` in front of them, and `# comments` are read"
+    return fail(w.at, in_quotes(w.text) + " is not a dword",
+                is_packet(w.text) ? "sdma as turns packet lines into dwords: sdma as FILE | sdma check"
+                : !is_hex(number) ? "only numbers, `label:` before them, and `# comments` are read"
                 : decimal && (number.size() == 9 || number.size() == 10) ? "numbers are hexadecimal"
-                : number.size() > 8
-                    ? "write 64 bits as two dwords, the low one first"
-                    : "a dword is 8 digits, or 0x...; an offset ends with ':' (od: -A n leaves it out)");
+                : number.size() > 8 ? "write 64 bits as two dwords, the low one first"
+                                    : "a dword is 8 digits, or 0x...; an offset ends with ':' (od: -A n omits it)");
   }
   return true;
 }
@@ -160,14 +159,14 @@ HexText::Parsed HexText::parse(std::string_view line) const {
   if (const auto end = label_end(line); end > begin) {
     p.label = trim(line.substr(begin, end - begin - 1));
     begin = end;
-    // A debugger names the symbol behind the address: 0x7ffff7fb1000 <ring+16>:
+    // A debugger shows the symbol after the address: 0x7ffff7fb1000 <ring+16>:
     const auto symbol = p.label.ends_with('>') ? p.label.find(" <") : std::string_view::npos;
     if (symbol != std::string_view::npos) p.label = trim(p.label.substr(0, symbol));
     const auto blank = p.label.find_last_of(kBlank);
     const auto last = blank == std::string_view::npos ? p.label : p.label.substr(blank + 1);
     const auto number = digits(last);
     if (is_hex(number) && number.size() <= 16 && (has_prefix(last) || number.size() >= 4)) p.offset = hex(number);
-    // What else looks like a dword was meant as one, and so were numbers with nothing else between them.
+    // Other words that look like a dword were meant as one, and so were numbers with nothing but blanks between them.
     std::size_t words = p.offset ? 1 : 0, numbers = words;
     std::string_view wrong;
     bool dwords = false;
@@ -185,8 +184,8 @@ HexText::Parsed HexText::parse(std::string_view line) const {
     }
     if (dwords || (!wrong.empty() && words > 1 && numbers == words)) {
       p.bad = static_cast<std::size_t>(wrong.data() - line.data());
-      p.wrong = "the number " + in_quotes(wrong) + " stands in front of a ':'";
-      p.hint = "one label a line: break the line behind the first dwords";
+      p.wrong = "the number " + in_quotes(wrong) + " is before a ':'";
+      p.hint = "use one label per line: break the line after the first dwords";
       return p;
     }
   }
@@ -194,8 +193,8 @@ HexText::Parsed HexText::parse(std::string_view line) const {
   return p;
 }
 
-/// The line without a column that shows its bytes as characters, if it has one. `swapped`: the column says that the digits
-/// of a dword are in the order of its bytes.
+/// Returns the line without a column that shows its bytes as characters, if it has one. `swapped`: according to the column,
+/// the digits of each dword are in byte order.
 std::string_view HexText::without_characters(std::string_view line, bool& swapped) const {
   for (auto gap = line.find("  "); gap != std::string_view::npos; gap = line.find("  ", gap + 1)) {
     const auto head = line.substr(0, gap);
@@ -205,7 +204,7 @@ std::string_view HexText::without_characters(std::string_view line, bool& swappe
     for (const auto b : p.bytes) shown += b >= ' ' && b <= '~' ? static_cast<char>(b) : '.';
     auto tail = line.substr(gap);
     if (tail.ends_with('|') && trim(tail) == "|" + shown + "|") return head;
-    // Blanks at the end of a line get lost.
+    // Blanks at the end of a line are often lost.
     if (p.offset) shown = without_end(shown);
     tail = p.offset ? without_end(tail) : tail;
     const auto shows = [&] {
@@ -220,18 +219,18 @@ std::string_view HexText::without_characters(std::string_view line, bool& swappe
   return line;
 }
 
-/// Does the offset of this line say that nothing is missing in front of it? Repeats what a `*` stands for.
+/// True if the offset of this line shows that no bytes are missing before it. Repeats the bytes of a `*`.
 bool HexText::follow_offset(Parsed& p) {
   if (!p.offset) return true;
   const auto now = *p.offset;
   const bool star = std::exchange(star_, false);
   if (star && offset_ && now <= *offset_) {
-    p.wrong = "this offset does not say how often the '*' in front of it repeats";
-    p.hint = "it must be behind the offset before the '*'";
+    p.wrong = "this offset does not say how often the preceding '*' repeats";
+    p.hint = "it must be greater than the offset before the '*'";
     return false;
   }
   if (offset_ && now < *offset_) ++restarts_;
-  if (offset_ && now == *offset_ && since_ > 0) {  // the same number again is a name, no offset
+  if (offset_ && now == *offset_ && since_ > 0) {  // a repeated number is a name, not an offset
     p.offset.reset();
     return true;
   }
@@ -244,9 +243,9 @@ bool HexText::follow_offset(Parsed& p) {
       for (; since_ < delta; since_ += last_.size()) rest_.insert(rest_.end(), last_.begin(), last_.end());
     }
     if (delta != since_) {
-      p.wrong = "this offset is " + std::to_string(delta) + " behind the one before, with " + std::to_string(since_) +
-                " bytes between them";
-      p.hint = "lines are missing, or it is no offset: then write it without the ':' or behind a #";
+      p.wrong = "this offset is " + std::to_string(delta) + " after the previous one, but there are " +
+                std::to_string(since_) + " bytes between them";
+      p.hint = "lines are missing; if it is not an offset, write it without the ':' or after a #";
       return false;
     }
   }
@@ -255,7 +254,7 @@ bool HexText::follow_offset(Parsed& p) {
   return true;
 }
 
-/// Is the first dword of this line an offset, to judge by the line before?
+/// True if the first dword of this line seems to be an offset, compared with the previous line.
 bool HexText::offset_without_colon(const Parsed& p) {
   const auto before = std::exchange(first_, std::nullopt);
   const auto dwords_before = std::exchange(dwords_, p.bytes.size() / 4);
@@ -266,7 +265,7 @@ bool HexText::offset_without_colon(const Parsed& p) {
   if (!before || dwords_before < 3) return false;
   const auto step = std::uint64_t{first} - *before, data = std::uint64_t{dwords_before - 1};
   indices_ = step == data ? indices_ + 1 : 0;
-  // Offsets in dwords are small numbers, which a line may well begin with once.
+  // Offsets in dwords are small numbers, and a line may begin with such a number by chance.
   return step == 4 * data || indices_ == 2;
 }
 
@@ -276,9 +275,9 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
   constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
   if (line_ == 1 && line.starts_with(kUtf8)) line.remove_prefix(kUtf8.size());
   for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\033') return error(i, "this text has colours", "print it without: dmesg --color=never");
+    if (line[i] == '\033') return error(i, "this text has colours", "print it without colours: dmesg --color=never");
     if (static_cast<unsigned char>(line[i]) < ' ' && line[i] != '\t')
-      return error(i, "this is no text", "--input=binary reads it as the ring's bytes");
+      return error(i, "this is not text", "--input=binary reads it as the ring's bytes");
   }
   bool swapped = false;
   const auto shorter = without_characters(line, swapped);
@@ -294,7 +293,7 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
   if (shorter.size() < line.size()) line = shorter;
   if (trim(line).empty()) return {};
   if (trim(line) == "*") {
-    if (last_.empty() || !offset_) return error(0, "'*' stands for the line before, which has no offset", "");
+    if (last_.empty() || !offset_) return error(0, "'*' repeats the previous line, which has no offset", "");
     star_ = true;
     return {};
   }
@@ -302,16 +301,16 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
   auto p = parse(line);
   if (!p.wrong.empty()) return error(p.bad, p.wrong, p.hint);
   if (!follow_offset(p)) return error(0, p.wrong, p.hint);
-  if (star_) return error(0, "'*' on the line before needs an offset here, which says how often it repeats", "");
+  if (star_) return error(0, "'*' on the previous line needs an offset here, which says how often it repeats", "");
   if (offset_without_colon(p))
-    return error(0, "the first number of each line grows as an offset does, and no ':' stands behind it",
-                 "write the ':'; if it is data, put an offset and ':' in front of each line");
+    return error(0, "the first number of each line grows like an offset, but no ':' follows it",
+                 "write the ':'; if it is data, put an offset and ':' before each line");
   if (!p.label.empty() && !p.offset && labels_++ == 0) {
     first_label_ = p.label;
     first_label_line_ = line_;
   }
   if (!p.pairs && rest_.size() % 4 != 0)
-    return error(0, "dwords behind " + std::to_string(rest_.size() % 4) + " odd bytes", "bytes come in fours");
+    return error(0, "dwords after " + std::to_string(rest_.size() % 4) + " odd bytes", "bytes come in fours");
   bytes_without_colon_ = p.pairs && p.label.empty() && p.offset;
   pairs_ = p.pairs;
   rest_.insert(rest_.end(), p.bytes.begin(), p.bytes.end());
@@ -326,7 +325,7 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
 }
 
 Result<void, Diagnostic> HexText::finish(std::vector<Diagnostic>& notes) const {
-  if (star_) return error(0, "'*' at the end needs an offset behind it, which says how often it repeats", "");
+  if (star_) return error(0, "'*' at the end needs an offset after it, which says how often it repeats", "");
   if (!rest_.empty())
     return error(0, std::to_string(rest_.size()) + " odd bytes at the end",
                  "a ring is whole dwords: bytes come in fours");
@@ -339,8 +338,8 @@ Result<void, Diagnostic> HexText::finish(std::vector<Diagnostic>& notes) const {
   if (restarts_ > 0)
     notes.push_back({.severity = Severity::note,
                      .where = file_,
-                     .message = "offsets begin anew " + std::to_string(restarts_) + " time" +
-                                (restarts_ > 1 ? "s" : "") + ": the dumps are read one behind the other"});
+                     .message = "offsets restart " + std::to_string(restarts_) + " time" + (restarts_ > 1 ? "s" : "") +
+                                ": the dumps are read one after another"});
   return {};
 }
 

@@ -1,21 +1,22 @@
 #pragma once
-// Dwords out of text that somebody pasted: a log, a hex dump, a C array.
+// Dwords from pasted text: a log, a hex dump, a C array.
 //
 //   00000000: 00000001 00000fff 00000000 22334000        offset and dwords; xxd -e, hexdump with 1/4 "%08x "
 //   [  12.345678] amdgpu 0000:c1:00.0: 0x0040: 5 1008    a log's prefix, up to its last colon
 //   0x00000005, 0x00001008, 0x7f00,                      C
 //   00000000  05 00 00 00 08 10 00 00  |........|        bytes, the lowest first: hexdump -C, xxd -g1
-//   *                                                    the line before, again, up to the offset of the next line
+//   *                                                    repeats the previous line, up to the offset of the next line
 //   # comment
 //
-// No number is dropped silently. A dword is 0x and 1 to 8 digits, or 8 bare digits, or up to 5 (`0`, `fff`); a line of pairs
-// is bytes, and so is one of pairs behind 0x (xxd -i) of which one begins with 0. What is left out is what cannot be data, and it is checked:
-//   - text up to the last colon that a blank follows is a label. If its last word is a number (0x..., or 4 digits and more) it
-//     is an offset, and offsets must grow by what was read: a hole in a dump is an error. Other labels are counted in a note.
-//     A dword inside a label is an error, and so is a label of nothing but numbers. A debugger's <symbol+8> is skipped.
-//   - a column at the end of the line is skipped if it shows the bytes of the line as characters, exactly.
-// Everything else is an error with line and column: groups of 4 digits (their order is anybody's guess), words, 64 bits,
-// [4] in front of a dword, and numbers that grow from line to line as offsets do and have no colon.
+// No number is dropped silently. A dword is 0x and 1 to 8 digits, 8 digits, or up to 5 digits (`0`, `fff`). A line of pairs
+// is bytes, and so is a line of pairs after 0x (xxd -i) if one of them begins with 0. Only what cannot be data is skipped, and
+// only after a check:
+//   - text up to the last colon that a blank follows is a label. If its last word is a number (0x..., or at least 4 digits),
+//     that is an offset, and offsets must grow by the bytes that were read: a gap in a dump is an error. A note counts other
+//     labels. A dword inside a label is an error, and so is a label of numbers alone. A debugger's <symbol+8> is skipped.
+//   - a column at the end of the line is skipped if it shows exactly the bytes of the line as characters.
+// Anything else is an error with line and column: groups of 4 digits (their byte order is unknown), words, 64 bits,
+// [4] before a dword, and numbers that grow from line to line like offsets but have no colon.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -33,16 +34,16 @@ class HexText {
 
   /// Appends the dwords of one line, given without its newline.
   Result<void, Diagnostic> line(std::string_view, std::vector<std::uint32_t>& out);
-  /// At the end: odd bytes are an error; what was taken for labels is a note.
+  /// Ends the text: odd bytes are an error, and a note counts the labels.
   Result<void, Diagnostic> finish(std::vector<Diagnostic>& notes) const;
 
  private:
   struct Parsed {
-    std::string_view label;  ///< in front of the last colon
+    std::string_view label;  ///< the text before the last colon
     std::optional<std::uint64_t> offset;
-    std::vector<std::uint8_t> bytes;  ///< as they lie in memory
+    std::vector<std::uint8_t> bytes;  ///< in memory order
     bool pairs = false;               ///< the line shows bytes, not dwords
-    std::size_t bad = 0;              ///< column of what is wrong
+    std::size_t bad = 0;              ///< column of the error
     std::string wrong, hint;
   };
   Parsed parse(std::string_view line) const;
@@ -54,16 +55,16 @@ class HexText {
 
   std::string file_;
   std::size_t line_ = 0;
-  std::optional<std::uint64_t> offset_;  // of the last line that had one
-  std::uint64_t since_ = 0;              // bytes read since then, its own included
-  unsigned unit_ = 0;  // bytes that an offset counts: 1, or 4 where offsets count dwords; 0 not known yet
+  std::optional<std::uint64_t> offset_;  // that of the last line with an offset
+  std::uint64_t since_ = 0;              // bytes read since then, including that line
+  unsigned unit_ = 0;                    // unit of offsets: 1 byte, or 4 if they count dwords; 0: unknown
   bool star_ = false, bytes_without_colon_ = false;
   bool pairs_ = false;                  // the last line was bytes
-  std::optional<std::uint32_t> first_;  // dword of the last line, if that may be an offset
-  std::size_t dwords_ = 0;              // of the last line
-  unsigned indices_ = 0;                // lines in a row that begin as if with a dword's index
+  std::optional<std::uint32_t> first_;  // first dword of the last line, if it may be an offset
+  std::size_t dwords_ = 0;              // in the last line
+  unsigned indices_ = 0;                // consecutive lines that seem to begin with the index of a dword
   std::vector<std::uint8_t> last_;      // bytes of the last line
-  std::vector<std::uint8_t> rest_;      // bytes that make no dword yet
+  std::vector<std::uint8_t> rest_;      // bytes that do not fill a dword yet
   std::size_t labels_ = 0, first_label_line_ = 0, restarts_ = 0;
   std::string first_label_;
 };

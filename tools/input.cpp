@@ -18,7 +18,7 @@ constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
-/// A log may hold letters of any language, colours, or two bytes a letter (which its first two bytes say); a ring holds
+/// A log may have letters of any language, colours, or two bytes per letter (if it begins with a byte order mark). A ring has
 /// zeros in every header.
 bool is_text(std::string_view bytes) noexcept {
   if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) return true;
@@ -31,7 +31,7 @@ bool is_text(std::string_view bytes) noexcept {
   return !bytes.empty() && others <= bytes.size() / 4;
 }
 
-/// What these first bytes are: the one place to teach a new form of input.
+/// The form of input that begins with these bytes. A new form of input is added here.
 Form detect(std::string_view head) noexcept {
   if (is_dump(std::as_bytes(std::span(head)))) return Form::dump;
   return is_text(head) ? Form::hex : Form::binary;
@@ -127,9 +127,9 @@ Result<void, Diagnostic> Input::take_binary(std::vector<std::uint32_t>& out) {
 }
 
 Result<void, Diagnostic> Input::take_dump(std::vector<std::uint32_t>& out) {
-  // Positions stand before the dwords that they speak of: a dump is read whole, and is no larger than this.
+  // The positions come before the dwords, so a dump is read whole; its size is limited.
   if (buffer_.size() > (kMaxDumpDwords + kMaxDumpLabel) * 4)
-    return Diagnostic{.rule = "dump", .where = name_, .message = "a dump of more than 1 GiB is none of a ring"};
+    return Diagnostic{.rule = "dump", .where = name_, .message = "this has more than 1 GiB, so it is not a ring dump"};
   if (!ended_) return {};
   const auto d = from_bytes(std::as_bytes(std::span(buffer_)), name_);
   if (!d) return d.error();
@@ -155,7 +155,7 @@ Result<void, Diagnostic> Input::take_text(std::vector<std::uint32_t>& out) {
   }
   buffer_.erase(0, begin);
   if (buffer_.size() > 16 * kPiece)
-    return Diagnostic{.where = name_, .message = "a line of more than 16 MiB is no text"};
+    return Diagnostic{.where = name_, .message = "a line of more than 16 MiB is not text"};
   if (!ended_) return {};
   std::vector<Diagnostic> notes;
   auto r = text_.finish(notes);
@@ -183,11 +183,11 @@ Result<std::string, Diagnostic> read_bytes(const std::string& path) {
 }
 
 void add_input(CLI::App& verb, InputOptions& o) {
-  verb.add_option("FILE", o.path, "what to read; - is standard input")->capture_default_str();
+  verb.add_option("FILE", o.path, "input file; - is standard input")->capture_default_str();
   add_choice<Form>(
       verb, "--input", o.form,
       {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}, {"dump", Form::dump}},
-      "what FILE holds: the ring's bytes, hex text such as a log, or a dump with positions (auto: looks at it)");
+      "contents of FILE: the ring's bytes, hex text such as a log, or a dump with positions (default: detect)");
 }
 
 }  // namespace sdma::tool

@@ -1,13 +1,13 @@
 #pragma once
-// Where a verb's dwords come from: a file or standard input, as the bytes of a ring, as hex text, or as a dump of a ring.
+// The source of a verb's dwords: a file or standard input, as the bytes of a ring, as hex text, or as a ring dump.
 //
-//   auto in = Input::open("ring.bin", Form::automatic);       // an error says what could not be opened, and why
+//   auto in = Input::open("ring.bin", Form::automatic);       // an error says what cannot be opened, and why
 //   for_each_piece(*in, [&](std::span<const std::uint32_t> dwords, bool last) { return dwords_used; });
 //
-// Read once, a MiB at a time; what a piece leaves unused stands in front of the next, so that memory is bounded by the
-// longest packet. automatic: what begins as a dump of a ring is one, what holds printable characters only is hex text,
-// everything else the ring's bytes. Of a dump (sdma/queue/dump.hpp) these are the dwords from read to wptr, in order; a note
-// says where the first of them lies.
+// The input is read once, 1 MiB at a time. Dwords that a piece leaves unused are put before the next piece, so memory is
+// bounded by the longest packet. Form::automatic: input that begins like a ring dump is one, input of printable characters
+// is hex text, and anything else is the bytes of a ring. A dump (sdma/queue/dump.hpp) gives the dwords from read to wptr,
+// in order; a note says where the first of them is.
 #include "hex_text.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
@@ -33,13 +33,13 @@ class Input {
   Input& operator=(Input&&) = delete;
   ~Input();
 
-  /// What diagnostics call it.
+  /// Its name in diagnostics.
   const std::string& name() const noexcept { return name_; }
-  /// What it begins with, without the mark of UTF-8: by this one sees what it is.
+  /// The beginning, without a byte order mark: enough to detect the form.
   std::string_view beginning() const noexcept;
-  /// All of it as text, before any dwords were taken.
+  /// The whole input as text. Call it before any dwords were taken.
   Result<std::string, Diagnostic> whole_text();
-  /// Appends dwords, at least one; false at the end.
+  /// Appends at least one dword; false at the end.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 
  private:
@@ -56,12 +56,12 @@ class Input {
   HexText text_;
 };
 
-/// A whole file as text, without the mark that some editors set in front of UTF-8; "-" is standard input.
+/// A whole file as text, without a UTF-8 byte order mark; "-" is standard input.
 Result<std::string, Diagnostic> read_text(const std::string& path);
-/// The same, as the bytes that it holds.
+/// A whole file as bytes; "-" is standard input.
 Result<std::string, Diagnostic> read_bytes(const std::string& path);
 
-/// Gives `consume(dwords, last)` all dwords, piece by piece; it returns how many it used (with `last`: all).
+/// Passes all dwords to `consume(dwords, last)`, piece by piece. It returns how many it used; with `last`, all.
 template <class Fn> Result<void, Diagnostic> for_each_piece(Input& in, Fn consume) {
   std::vector<std::uint32_t> kept;
   for (bool last = false; !last;) {
@@ -74,7 +74,7 @@ template <class Fn> Result<void, Diagnostic> for_each_piece(Input& in, Fn consum
   return {};
 }
 
-/// FILE and --input, which every verb that reads a ring has.
+/// FILE and --input: options of every verb that reads a ring.
 struct InputOptions {
   std::string path = "-";
   Form form = Form::automatic;

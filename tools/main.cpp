@@ -1,4 +1,4 @@
-// The program `sdma`: a verb a file, a line in the table for each.
+// The program `sdma`: one file per verb, and one line per verb in the table.
 #include "output.hpp"
 #include "sdma/core/descriptors.hpp"
 #include "sdma/core/version.hpp"
@@ -12,31 +12,32 @@ namespace sdma::tool {
 namespace {
 
 constexpr Verb kVerbs[] = {
-    {"dis", "read a ring: dwords to text",
-     "0 all of it was read, 2 usage, 3 input or output: what could be read is on standard output", add_dis},
-    {"as", "write a ring: text to dwords", "0 written, 2 usage, 3 the text has errors, or input or output", add_as},
-    {"check", "find what is wrong with a ring or a schedule",
-     "0 nothing was found, or what the schedule expects; 1 an error or a warning was found, or\n"
-     "not what the schedule expects; 2 usage; 3 input or output",
+    {"dis", "disassemble a ring: dwords to text",
+     "0 everything was read; 2 usage error; 3 input or output error, after everything readable was printed", add_dis},
+    {"as", "assemble a ring: text to dwords",
+     "0 written; 2 usage error; 3 errors in the text, or an input or output error", add_as},
+    {"check", "find errors in a ring or a schedule",
+     "0 nothing was found, or exactly what the schedule expects; 1 an error or a warning was found, or\n"
+     "something other than the schedule expects; 2 usage error; 3 input or output error",
      add_check},
-    {"fmt", "lay out a schedule, or expand it",
-     "0 done, 1 with --check: a file would change, 2 usage, 3 a text has errors, or input or output", add_fmt},
-    {"run", "run a schedule and judge it",
-     "0 all expectations hold; 1 an expectation failed, a wait did not end, a queue stopped, or\n"
-     "the schedule does not fit the node; 2 usage; 3 the schedule has errors, or input or output, or there is no "
-     "device.\n"
-     "--test: 0 all files passed, 1 one did not",
+    {"fmt", "format a schedule, or expand it",
+     "0 success; 1 a file would change (--check); 2 usage error; 3 errors in a text, or an input or output error",
+     add_fmt},
+    {"run", "run a schedule and check its expectations",
+     "0 all expectations hold; 1 an expectation failed, a wait timed out, a queue stopped, or\n"
+     "the schedule does not fit the node; 2 usage error; 3 errors in the schedule, an input or output error, or no\n"
+     "device. With --test: 0 all files passed; 1 a file failed",
      add_run},
     {"simulate", "predict how long a schedule takes",
-     "0 simulated, 1 the schedule does not end, an engine refuses a packet, or an expectation fails,\n"
-     "2 usage, 3 the schedule or the machine has errors, or input or output",
+     "0 simulated; 1 the schedule does not end, an engine refuses a packet, or an expectation fails;\n"
+     "2 usage error; 3 errors in the schedule or the machine description, or an input or output error",
      add_simulate},
-    {"topology", "show a node's GPUs, engines and links", "0 shown, 2 usage, 3 input or output, or there is no device",
-     add_topology},
-    {"trace", "draw what happened when",
-     "0 drawn, 1 drawn, and events had been lost when it was recorded, 2 usage, 3 input or output", add_trace},
-    {"emulate", "run a program on a node without GPUs",
-     "those of the program; 2 usage, 3 it cannot be run, or what it did cannot be written", add_emulate},
+    {"topology", "show a node's GPUs, engines and links",
+     "0 shown; 2 usage error; 3 input or output error, or no device", add_topology},
+    {"trace", "convert a trace, or draw it",
+     "0 written; 1 written, but events were lost during recording; 2 usage error; 3 input or output error", add_trace},
+    {"emulate", "run a program on a software node, without GPUs",
+     "those of the program; 2 usage error; 3 the program cannot be run, or its trace cannot be written", add_emulate},
 };
 
 using Words = std::vector<std::string>;
@@ -53,8 +54,8 @@ void no_such_option(const std::string& program, const CLI::App& app, const std::
            program + " --help lists them");
 }
 
-/// Reports the words for which the parser's own message is less helpful, and returns true if there was one: an unknown option or
-/// verb, and "--name=", after which the parser takes the next word as the value.
+/// Reports what the parser explains less well: an unknown option or verb, and "--name=", for which it takes the next word.
+/// Returns whether there was such a word.
 bool misunderstood(const CLI::App& app, const Words& words) {
   const auto is_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
   if (const auto unknown = app.remaining(); !unknown.empty()) {
@@ -67,7 +68,7 @@ bool misunderstood(const CLI::App& app, const Words& words) {
   for (const auto* verb : app.get_subcommands()) {
     const auto program = "sdma " + verb->get_name();
     const auto rest = verb->remaining();
-    // The words of a program belong to the program.
+    // The words of a program, beginning with its name, belong to it.
     const auto own = words.size() - (verb->get_prefix_command() ? rest.size() : 0);
     for (std::size_t i = 1; i < own && words[i] != "--"; ++i)
       if (words[i].starts_with("--") && words[i].ends_with('=') &&
@@ -78,11 +79,11 @@ bool misunderstood(const CLI::App& app, const Words& words) {
   return false;
 }
 
-/// The parser's words, but for those that only it understands.
+/// The parser's message, reworded where it uses terms of its own.
 std::string plainly(std::string said) {
   constexpr std::string_view kTwice = ": At Most 1 required but received ";
   if (const auto at = said.find(kTwice); at != said.npos)
-    return said.substr(0, at) + " is given " + said.substr(at + kTwice.size()) + " times, and means one thing";
+    return said.substr(0, at) + " is given " + said.substr(at + kTwice.size()) + " times: give it once";
   return said;
 }
 
@@ -93,13 +94,13 @@ int print(const std::string& text) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Reads, writes, proves, runs, predicts and draws DMA schedules of AMD Instinct MI300X."};
+  CLI::App app{"Assembles, disassembles, checks, runs, simulates and draws DMA schedules for AMD Instinct MI300X."};
   app.name("sdma");
-  app.set_version_flag("--version", std::string("sdma ") + std::string(runtime_version()), "which sdma this is");
-  app.set_help_flag("-h,--help", "this text");
+  app.set_version_flag("--version", std::string("sdma ") + std::string(runtime_version()), "print the version");
+  app.set_help_flag("-h,--help", "print this help");
   app.get_formatter()->column_width(34);
   app.footer(
-      "Exit codes: 0 nothing to say, 1 findings, 2 usage, 3 input or output.\n"
+      "Exit codes: 0 success, 1 findings, 2 usage error, 3 input or output error.\n"
       "Examples:\n"
       "  sdma dis ring.bin\n"
       "  sdma check --ring-bytes=1M ring.bin\n"
@@ -113,9 +114,9 @@ int run(int argc, char** argv) {
     verb->footer("Exit codes: " + std::string(v.codes) + ".\n" + verb->get_footer());
     verb->final_callback([mine, &action] { action = *mine; });
     for (auto* o : verb->get_options())
-      o->check([](const std::string& value) { return value.empty() ? "its value is empty" : ""; });
+      o->check([](const std::string& value) { return value.empty() ? "the value is empty" : ""; });
   }
-  if (argc < 2) return complain("which verb?", "sdma --help lists them"), kUsage;
+  if (argc < 2) return complain("no verb given", "sdma --help lists them"), kUsage;
   std::vector<const char*> words(argv, argv + argc);
   if (words[1] == std::string_view("emulate")) {
     const auto end = std::find(words.begin(), words.end(), std::string_view("--"));
@@ -133,7 +134,7 @@ int run(int argc, char** argv) {
     return kUsage;
   }
   if (misunderstood(app, {words.begin() + 1, words.end()})) return kUsage;
-  if (!action) return complain("which verb?", "sdma --help lists them"), kUsage;
+  if (!action) return complain("no verb given", "sdma --help lists them"), kUsage;
   return action();
 }
 
@@ -141,13 +142,13 @@ int run(int argc, char** argv) {
 }  // namespace sdma::tool
 
 int main(int argc, char** argv) {
-  // A reader that has gone is an error of write(), so that it ends the program by its own code.
+  // If the reader exits, write() fails, and the program ends with a code of its own.
   std::signal(SIGPIPE, SIG_IGN);
   sdma::keep_standard_descriptors();
   try {
     return sdma::tool::run(argc, argv);
   } catch (const std::bad_alloc&) {
-    sdma::tool::complain("there is not enough memory for this", "free some, or ask for less at a time");
+    sdma::tool::complain("out of memory", "free some memory, or process less at a time");
     return sdma::tool::kInput;
   } catch (const std::exception& e) {
     sdma::tool::complain(e.what());

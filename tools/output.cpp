@@ -19,7 +19,7 @@ bool same_file(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-bool Output::told(const Result<void, Diagnostic>& done) {
+bool Output::succeeded(const Result<void, Diagnostic>& done) {
   if (done) return true;
   exit_code_ = reader_gone(done.error()) ? kPipe : kInput;
   text_.clear();
@@ -28,12 +28,12 @@ bool Output::told(const Result<void, Diagnostic>& done) {
 }
 
 bool Output::flush() {
-  if (exit_code_ != 0 || !told(file_.write(text_))) return false;
+  if (exit_code_ != 0 || !succeeded(file_.write(text_))) return false;
   text_.clear();
   return true;
 }
 
-bool Output::close() { return flush() && told(file_.close()); }
+bool Output::close() { return flush() && succeeded(file_.close()); }
 
 bool overwrites(const std::vector<Written>& written, const std::vector<std::string>& inputs) {
   for (std::size_t i = 0; i < written.size(); ++i) {
@@ -41,10 +41,11 @@ bool overwrites(const std::vector<Written>& written, const std::vector<std::stri
     if (w.path.empty() || w.path == "-") continue;
     for (const auto& in : inputs)
       if (same_file(in == "-" ? "/dev/stdin" : in, w.path))
-        return complain(w.option + " " + w.path + " is the input", "name another"), true;
+        return complain(w.option + " " + w.path + " is the input", "name another file"), true;
     for (std::size_t k = 0; k < i; ++k)
       if (!written[k].path.empty() && same_file(written[k].path, w.path))
-        return complain(w.option + " " + w.path + " is also the file of " + written[k].option, "name another"), true;
+        return complain(w.option + " " + w.path + " is also the file of " + written[k].option, "name another file"),
+               true;
   }
   return false;
 }

@@ -17,7 +17,7 @@ bool coloured() {
 
 std::string paint(const Diagnostic& d, std::string s) {
   const std::string word(name(d.severity));
-  // The severity is the first place where the word stands behind ": ", or the beginning.
+  // The severity follows the location and ": ", or is at the beginning.
   const auto at = d.where.empty() ? 0 : d.where.size() + 2;
   const auto length = word.size() + (d.rule.empty() ? 0 : d.rule.size() + 2);
   const char* colour = d.severity == Severity::error     ? "\033[1;31m"
@@ -34,7 +34,7 @@ void report(const Diagnostic& d) {
   auto s = to_string(d);
   if (coloured()) s = paint(d, std::move(s));
   s += '\n';
-  // Nobody is left to be told that standard error cannot be written.
+  // A failure to write to standard error cannot be reported.
   std::fwrite(s.data(), 1, s.size(), stderr);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Messages for people, on standard error: "file:0xOFFSET: error[rule]: message", a hint on the next line. Coloured on a
-// terminal only, and not where NO_COLOR is set or TERM is "dumb". Never on standard output, which is for data.
+// Messages for people, on standard error: "file:0xOFFSET: error[rule]: message", and a hint on the next line. Coloured only on
+// a terminal, and not if NO_COLOR is set or TERM is "dumb". Never on standard output, which is for data.
 #include "sdma/core/diagnostic.hpp"
 
 #include <string>

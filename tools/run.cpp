@@ -1,4 +1,4 @@
-// sdma run: schedules, executed and judged.
+// sdma run: executes schedules and checks their expectations.
 #include "sdma/schedule/run.hpp"
 #include "input.hpp"
 #include "output.hpp"
@@ -42,7 +42,7 @@ Result<std::unique_ptr<Device>, Diagnostic> open(const Options& o, Ordering orde
   return up(SoftDevice::open({.ordering = order, .seed = o.seed, .trace = recorder}));
 }
 
-/// One of several files and orderings: what is wrong with it, on standard error.
+/// Runs one file in one ordering, and reports its errors on standard error.
 class Job {
  public:
   Job(const Options& o, const std::string& path, const Schedule& s, const SourceMap& map)
@@ -52,7 +52,7 @@ class Job {
     std::optional<trace::Recorder> recorder;
     if (!options_.trace.empty()) recorder.emplace();
     const int code = run(order, recorder ? &*recorder : nullptr);
-    // What happened is shown of a run that failed, too; not of one that never began.
+    // A failed run is recorded, too, but not one that never began.
     if (!recorder || (code != kOk && elapsed_ == elapsed_.zero())) return code;
     const int saved = save_trace(recorder->snapshot(), options_.trace, trace::form_of(options_.trace));
     return code != kOk ? code : saved;
@@ -63,7 +63,7 @@ class Job {
   int run(Ordering order, trace::Recorder* recorder) {
     auto device = open(options_, order, recorder);
     if (!device) return say(device.error()), kInput;
-    // A driver's engines record nothing by themselves.
+    // Engines of a driver do not record events.
     std::optional<TimedSchedule> timed;
     if (recorder && options_.device == Kind::kfd) timed = with_timestamps(schedule_);
     auto bound = bind(timed ? timed->schedule : schedule_, **device, {.gpus = options_.gpus});
@@ -90,7 +90,7 @@ class Job {
     if (timed && record_timestamps(*timed, *bound, *recorder, Deadline::in(result ? options_.timeout : 0s)) != Errc::ok)
       report({.severity = Severity::note,
               .where = options_.trace,
-              .message = "not every queue has stored all its timestamps: what is there is recorded"});
+              .message = "some queues have not stored all their timestamps: only the stored ones are recorded"});
     for (auto f : result.findings) {
       f.message += context(order);
       if (const auto location = timed ? SourceMap::Location{} : stopped_at(f.where, **device, *bound);
@@ -113,7 +113,7 @@ class Job {
     d.where = shown(path_) + (d.where.empty() ? "" : (line ? ":" : ": ") + d.where);
     report(d);
   }
-  /// The line of the packet at which this queue has stopped: of its first round, behind which the ring may have been padded.
+  /// The line of the packet at which this queue has stopped. First round only, because the ring may be padded after it.
   SourceMap::Location stopped_at(const std::string& name, const Device& device, const Bound& bound) const {
     for (std::size_t q = 0; q < schedule_.queues.size(); ++q) {
       const auto& queue = schedule_.queues[q];
@@ -124,14 +124,14 @@ class Job {
     }
     return {};
   }
-  /// Which of several orderings it was.
+  /// Names the ordering if there are several.
   std::string context(Ordering order) const {
     return options_.test && !options_.order && options_.device == Kind::soft
                ? " (--order=" + std::string(name(order)) + ")"
                : "";
   }
   using Outputs = std::vector<std::pair<Schedule::Range, std::string>>;
-  /// All of the buffer of this name.
+  /// The whole buffer with this name.
   std::optional<Schedule::Range> buffer(const std::string& option, const std::string& name) const {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < schedule_.buffers.size(); ++i) {
@@ -161,7 +161,7 @@ int one(const Options& o, const std::string& path, const Schedule& s, const Sour
     for (const auto& e : s.expectations)
       if (e.kind == Schedule::Expectation::Kind::finding)
         report({.where = shown(path),
-                .message = "it expects a checker to find '" + e.rule + "', so it is wrong on purpose, and is not run"});
+                .message = "it expects the checker to find '" + e.rule + "': it is wrong on purpose, and is not run"});
     return kFindings;
   }
   const auto order = o.order.value_or(Ordering::strict);
@@ -178,14 +178,14 @@ int one(const Options& o, const std::string& path, const Schedule& s, const Sour
   return kOk;
 }
 
-/// What is wrong on purpose is never run: the checker has to find it, and no other error.
+/// A schedule that is wrong on purpose is never run: the checker must find that error and no other.
 bool found(const Schedule& s, const SourceMap& map) {
   const auto result = check(s, {.map = &map});
   if (as_expected(s, result)) return true;
   for (const auto& f : result.findings) report(f.diagnostic);
   for (const auto& e : s.expectations)
     if (e.kind == Schedule::Expectation::Kind::finding)
-      report({.where = map.file, .message = "the checker has to find '" + e.rule + "', and no other error"});
+      report({.where = map.file, .message = "the checker must find '" + e.rule + "' and no other error"});
   return false;
 }
 
@@ -200,7 +200,7 @@ int test(const Options& o, Output& out) {
     const auto s = text ? load_schedule(path, *text, parse) : std::nullopt;
     const bool wrong = s && expects_finding(*s);
     bool good = wrong ? found(*s, map) : s.has_value();
-    // Engines behind a driver have the ordering that they have.
+    // The ordering of a driver's engines cannot be chosen.
     for (const auto order : {Ordering::strict, Ordering::rocr, Ordering::adversarial})
       if (good && !wrong && (o.device == Kind::kfd ? order == Ordering::strict : !o.order || *o.order == order))
         good = Job{o, path, *s, map}.run(order) == kOk;
@@ -224,13 +224,14 @@ std::vector<std::string> read(const Options& o) {
 }
 
 int run(const Options& o) {
-  if (o.paths.size() > 1 && !o.test) return complain("one FILE at a time", "--test takes several"), kUsage;
+  if (o.paths.size() > 1 && !o.test) return complain("more than one FILE", "--test takes several"), kUsage;
   if (o.order && o.device == Kind::kfd)
-    return complain("--order is of --device=soft", "sdma emulate --order=... chooses it for a software node"), kUsage;
+    return complain("--order needs --device=soft", "sdma emulate --order=... sets it for a software node"), kUsage;
   if (o.test && (!o.inputs.empty() || !o.outputs.empty()))
-    return complain("--test takes no --input and no --output", "a test's contents are its init= and its seed"), kUsage;
-  if (!o.trace.empty() && o.test) return complain("--test takes no --trace", "one FILE at a time has one"), kUsage;
-  if (o.trace == "-") return complain("--trace - is no file", "standard output has the report"), kUsage;
+    return complain("--test does not take --input or --output", "init= and the seed give a test's contents"), kUsage;
+  if (!o.trace.empty() && o.test)
+    return complain("--test does not take --trace", "run one FILE without --test to record a trace"), kUsage;
+  if (o.trace == "-") return complain("--trace needs a file, not -", "standard output is for the report"), kUsage;
   if (overwrites(written(o), read(o))) return kUsage;
   Output out{"-"};
   int code = kOk;
@@ -254,45 +255,47 @@ void add_timeout(CLI::App& verb, std::chrono::nanoseconds& to) {
   const auto parse = [&to](const CLI::results_t& given) {
     const auto& text = given.back();
     const auto time = parse_time(text);
-    if (!time) throw CLI::ValidationError("--timeout", "'" + text + "' is no time: write 10s, 250ms or 50us");
+    if (!time) throw CLI::ValidationError("--timeout", "'" + text + "' is not a time: write 10s, 250ms or 50us");
     to = *time;
     return true;
   };
-  verb.add_option("--timeout", parse, "how long a run may take, 10s unless given")->type_name("TIME");
+  verb.add_option("--timeout", parse, "time limit of a run (default: 10s)")->type_name("TIME");
 }
 
 }  // namespace
 
 void add_run(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->paths, "a schedule; with --test, several")->required();
+  verb.add_option("FILE", o->paths, "a schedule, or several with --test")->required();
   add_settings(verb, o->parse.set);
   add_choice<Kind>(verb, "--device", o->device, {{"soft", Kind::soft}, {"kfd", Kind::kfd}},
-                   "where: a node in software, the default, or that of the kernel driver");
+                   "device to run on: a software node (default), or the node of the kernel driver");
   const auto gpus = [o](const CLI::results_t& given) {
     auto all = parse_gpus(given.back());
     if (!all)
       throw CLI::ValidationError(
-          "--gpus", "'" + given.back() + "' is not a choice of GPUs: write 8 for the first 8, 2,5 for these two");
+          "--gpus", "'" + given.back() + "' is not a choice of GPUs: write 8 for the first 8, or 2,5 for these two");
     return o->gpus = std::move(*all), true;
   };
-  verb.add_option("--gpus", gpus,
-                  "the node's GPUs that run gpu0, gpu1..: 5,2; one number is the first N, which is the default")
+  verb.add_option(
+          "--gpus", gpus,
+          "the node's GPU for each GPU of the schedule (5,2), or a count N for the first N (default: the same numbers)")
       ->type_name("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   add_choice<Ordering>(verb, "--order", *order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
-                       "how weakly packets are ordered; strict, with --test all three, unless given");
-  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "of random contents, and of what an ordering leaves open");
+                       "how weakly packets are ordered (default: strict; with --test, all three)");
+  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{},
+            "seed for random contents and for choices that the ordering leaves open");
   add_timeout(verb, o->timeout);
-  add_pairs(verb, "--input", "NAME=PATH", o->inputs, "a buffer's first contents: a file's bytes; several times");
-  add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; several times");
-  verb.add_option("--trace", o->trace, std::string(kTraceDoc) + "; of --device=kfd the last round, by TIMESTAMPs")
+  add_pairs(verb, "--input", "NAME=PATH", o->inputs, "fill a buffer from a file before the run; may be repeated");
+  add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; may be repeated");
+  verb.add_option("--trace", o->trace,
+                  std::string(kTraceDoc) + "; with --device=kfd, only the last round, from TIMESTAMP packets")
       ->type_name("PATH");
-  verb.add_flag("--test", o->test, "run each file in all orderings, a line a file");
+  verb.add_flag("--test", o->test, "run each file in all orderings, and print one line per file");
   verb.footer(
-      "A file with `expect finding` is never run: --test checks it instead, and it passes if the finding is there "
-      "(sdma check).\n"
+      "A file with `expect finding` is never run: --test checks it instead, and it passes if sdma check finds that.\n"
       "Examples:\n"
       "  sdma run --set N=8 --set chunk=1M examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma run --order=adversarial --seed=7 --gpus=2,5 copy.sdma\n"

@@ -6,7 +6,7 @@ namespace sdma::tool {
 
 namespace {
 
-/// "NAME=VALUE", or an error of usage.
+/// Splits "NAME=VALUE". Any other form is a usage error.
 std::pair<std::string, std::string> name_and_value(const std::string& option, const std::string& given,
                                                    const std::string& form) {
   const auto at = given.find('=');
@@ -25,7 +25,7 @@ void add_settings(CLI::App& app, std::vector<ParseOptions::Setting>& set) {
     }
     return true;
   };
-  app.add_option("--set", parse, "the value of a param; several times for several")
+  app.add_option("--set", parse, "value of a param; may be repeated")
       ->type_name("NAME=VALUE")
       ->type_size(1)
       ->allow_extra_args(false)

@@ -1,5 +1,5 @@
 #pragma once
-// What fmt, run and check share: a schedule out of a file, and the values of its params.
+// Shared by fmt, run, check and simulate: a schedule from a file, and the values of its params.
 //
 //   add_settings(verb, options.parse.set);                          --set N=8 --set chunk=1M
 //   auto s = load_schedule(path, text, parse_options);              reports every error of the text
@@ -17,13 +17,13 @@ class App;
 namespace sdma::tool {
 
 void add_settings(CLI::App&, std::vector<ParseOptions::Setting>&);
-/// An option that may be given several times. `form`: what each value is, such as NAME=PATH.
+/// An option that may be repeated. `form`: the form of each value, such as NAME=PATH.
 void add_pairs(CLI::App&, const std::string& option, const std::string& form,
                std::vector<std::pair<std::string, std::string>>&, const std::string& doc);
 
-/// What messages call the file of this path.
+/// The name of this file in messages.
 std::string shown(const std::string& path);
-/// The schedule of a text; nothing, and its errors reported, if it has any.
+/// The schedule of a text; nothing if the text has errors, which are then reported.
 std::optional<Schedule> load_schedule(const std::string& path, const std::string& text, const ParseOptions&);
 
 }  // namespace sdma::tool

@@ -1,4 +1,4 @@
-// sdma simulate: the time of schedules on a described machine.
+// sdma simulate: predicts the time of schedules on a described machine.
 #include "input.hpp"
 #include "output.hpp"
 #include "recording.hpp"
@@ -21,7 +21,7 @@ namespace sdma::tool {
 namespace {
 
 enum class Format { table, json };
-/// What is longer than the last round by this has others before it.
+/// If the total exceeds the last round by this factor, there were rounds before it.
 constexpr double kOneRound = 1.5;
 
 struct Options {
@@ -35,13 +35,13 @@ struct Options {
   std::uint64_t seed = 0;
 };
 
-/// "chunk=1K..1G": a name, and sizes by powers of two; "chunk=1K..1G*4" by powers of four.
+/// "chunk=1K..1G": a name, and sizes that double; with "chunk=1K..1G*4" they grow by a factor of four.
 struct Sweep {
   std::string name;
   std::vector<std::uint64_t> values{};
 };
 
-/// Or what is wrong with it.
+/// Returns the sweep, or a message that says what is wrong with the text.
 std::variant<Sweep, std::string> sweep_of(const std::string& text) {
   const auto equal = text.find('='), dots = text.find("..");
   if (equal == text.npos || equal == 0 || dots == text.npos || dots < equal) return "it is not NAME=A..B";
@@ -53,8 +53,8 @@ std::variant<Sweep, std::string> sweep_of(const std::string& text) {
   const auto first = text.substr(equal + 1, dots - equal - 1);
   const auto from = parse_size(first), to = parse_size(last), factor = parse_size(step);
   for (const auto& [size, word] : {std::pair{from, first}, {to, last}, {factor, step}})
-    if (!size || *size == 0) return "'" + word + "' is no size";
-  if (*factor < 2) return "'*" + step + "' goes no further";
+    if (!size || *size == 0) return "'" + word + "' is not a size";
+  if (*factor < 2) return "'*" + step + "' is not a factor of at least 2";
   if (*from > *to) return first + " is more than " + last;
   Sweep s{.name = text.substr(0, equal)};
   for (auto v = *from;; v *= *factor) {
@@ -84,10 +84,10 @@ std::optional<MachineDescription> machine_of(const Options& o) {
     }
     if (*end == 0 && !value.empty() && m->set(name, v) == Errc::ok) continue;
     const auto unit = sdma::unit(static_cast<Cost>(at - known.begin()));
-    complain("--parameter " + name + "=" + value + ": " + "'" + value + "' is no value that it can have",
-             unit == "part" ? "a part is above 0, and 1 at most"
-             : unit == "ns" ? "a number of ns from 0 to 1e12, without a unit"
-                            : "a number of " + std::string(unit) + " above 0, without a unit, and 1e12 at most");
+    complain("--parameter " + name + "=" + value + ": " + "'" + value + "' is not a valid value",
+             unit == "part" ? "write a number above 0 and at most 1"
+             : unit == "ns" ? "write a number of ns from 0 to 1e12, without a unit"
+                            : "write a number of " + std::string(unit) + " above 0 and at most 1e12, without a unit");
     return {};
   }
   return std::move(*m);
@@ -106,7 +106,7 @@ int write(const std::string& path, const std::string& text) {
   return out.close() ? kOk : out.exit_code();
 }
 
-/// The picture shows all rounds, the time is the last one's.
+/// The picture shows all rounds, but the time is that of the last one.
 std::string title(const std::string& path, const Simulation& r) {
   return shown(path) + ", " + time_text(r.ns) +
          (r.total_ns > r.ns * kOneRound ? " for the last round of " + time_text(r.total_ns) : "");
@@ -119,19 +119,20 @@ int one(const Options& o, const MachineDescription& m) {
   const auto s = load_schedule(path, *text, o.parse);
   if (!s) return kInput;
   if (expects_finding(*s))
-    return complain(shown(path) + " is wrong on purpose, for a checker: it is not simulated", "sdma check"), kFindings;
+    return complain(shown(path) + " is wrong on purpose, for the checker, and is not simulated", "sdma check"),
+           kFindings;
   std::optional<trace::Recorder> recorder;
   if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
   const auto r = simulate(*s, m, {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed});
   if (!r) return say(path, r.error()), kFindings;
-  std::optional<Sensitivity> hangs;
+  std::optional<Sensitivity> found;
   if (!o.no_sensitivity) {
     auto h = sensitivity(*s, m);
     if (!h) return say(path, h.error()), kFindings;
-    hangs = std::move(*h);
+    found = std::move(*h);
   }
-  const auto* const why = hangs ? &*hangs : nullptr;
-  // Files first: whoever reads the table may be gone before its end.
+  const auto* const why = found ? &*found : nullptr;
+  // Files first: the reader of the table may exit before its end.
   if (recorder) {
     const auto t = recorder->snapshot();
     if (!o.trace.empty())
@@ -147,14 +148,14 @@ int one(const Options& o, const MachineDescription& m) {
 
 constexpr int kSizeWidth = 10, kTimeWidth = 16;
 
-/// At least so wide: negative, with the spaces behind it.
+/// Pads to `width`: on the left, or on the right if it is negative.
 std::string padded(const std::string& text, int width) {
   const auto n = static_cast<std::size_t>(std::abs(width));
   const std::string spaces(n - std::min(n, text.size()), ' ');
   return width < 0 ? text + spaces : spaces + text;
 }
 
-/// A file's name without folder and ending, unless another has the same.
+/// A file's name without folder and suffix, or the whole path if two names are equal.
 std::string short_name(const std::string& path, const std::vector<std::string>& all) {
   const auto stem = [](const std::string& p) { return std::filesystem::path(p).stem().string(); };
   const auto same = std::count_if(all.begin(), all.end(), [&](const auto& p) { return stem(p) == stem(path); });
@@ -165,7 +166,7 @@ std::string line_of(const nlohmann::ordered_json& j) {
   return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-/// Every file at every value: times, and how much faster each file is than the first.
+/// Simulates every file at every value. Prints times, and how much faster each file is than the first.
 int sweep(const Options& o, const MachineDescription& m, const Sweep& sweep) {
   std::vector<Curves::Series> series;
   std::vector<std::string> texts;
@@ -220,9 +221,10 @@ int run(const Options& o) {
   const auto m = machine_of(o);
   if (!m) return o.changes.empty() ? kInput : kUsage;
   if (o.show_machine) return write("-", o.format == Format::json ? to_json(*m) : to_table(*m));
-  if (o.paths.empty()) return complain("which schedule?", "sdma simulate FILE"), kUsage;
+  if (o.paths.empty()) return complain("no schedule given", "sdma simulate FILE"), kUsage;
   for (const auto* path : {&o.trace, &o.plot})
-    if (*path == "-") return complain("--trace - and --plot - are no files", "standard output has the report"), kUsage;
+    if (*path == "-")
+      return complain("--trace and --plot need a file, not -", "standard output is for the report"), kUsage;
   auto read = o.paths;
   if (!o.machine.empty()) read.push_back(o.machine);
   if (overwrites({{"--trace", o.trace}, {"--plot", o.plot}}, read)) return kUsage;
@@ -231,11 +233,12 @@ int run(const Options& o) {
     if (const auto* why = std::get_if<std::string>(&s))
       return complain("--sweep " + o.sweep + ": " + *why, "write chunk=1K..1G, or chunk=1K..1G*4"), kUsage;
     if (!o.trace.empty() || o.contents)
-      return complain("--sweep takes no --trace and no --contents", "one FILE at one value has them"), kUsage;
-    if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- is read once"), kUsage;
+      return complain("--sweep does not take --trace or --contents", "simulate one FILE at one value to use them"),
+             kUsage;
+    if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once"), kUsage;
     return sweep(o, *m, std::get<Sweep>(s));
   }
-  if (o.paths.size() > 1) return complain("one FILE at a time", "--sweep takes several"), kUsage;
+  if (o.paths.size() > 1) return complain("more than one FILE", "--sweep takes several"), kUsage;
   return one(o, *m);
 }
 
@@ -243,27 +246,26 @@ int run(const Options& o) {
 
 void add_simulate(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->paths, "a schedule; with --sweep, several");
+  verb.add_option("FILE", o->paths, "a schedule, or several with --sweep");
   add_settings(verb, o->parse.set);
-  verb.add_option("--machine", o->machine, "a machine description; eight MI300X unless given")->type_name("PATH");
+  verb.add_option("--machine", o->machine, "machine description (default: eight MI300X)")->type_name("PATH");
   add_pairs(verb, "--parameter", "NAME=VALUE", o->changes,
-            "change one of the machine's parameters: engine.poll_ns=1000; several times");
-  verb.add_flag("--show-machine", o->show_machine, "list the machine's parameters and where they come from");
-  verb.add_option(
-          "--sweep", o->sweep,
-          "simulate each FILE for each value of a param, and compare: chunk=1K..1G (each twice the one before), "
-          "chunk=1K..1G*4")
+            "change a parameter of the machine: engine.poll_ns=1000; may be repeated");
+  verb.add_flag("--show-machine", o->show_machine, "list the machine's parameters and their sources");
+  verb.add_option("--sweep", o->sweep,
+                  "simulate and compare each FILE for each value of a param: chunk=1K..1G doubles it at each step, "
+                  "chunk=1K..1G*4 multiplies it by 4")
       ->type_name("NAME=A..B");
   add_choice<Format>(verb, "--format", o->format, {{"table", Format::table}, {"json", Format::json}},
-                     "of the report; table unless given");
+                     "form of the report (default: table)");
   add_json(verb, [o] { o->format = Format::json; });
   verb.add_option("--trace", o->trace, kTraceDoc)->type_name("PATH");
-  verb.add_option("--plot", o->plot, "draw it as SVG: the timeline, or with --sweep the speed-ups")->type_name("PATH");
-  verb.add_flag("--contents", o->contents, "move the bytes too, and check the expectations");
-  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "of random contents, with --contents");
-  verb.add_flag("--no-sensitivity", o->no_sensitivity, "leave out what the time hangs on, and its uncertainty");
+  verb.add_option("--plot", o->plot, "draw an SVG: the timeline, or the speed-ups with --sweep")->type_name("PATH");
+  verb.add_flag("--contents", o->contents, "also move the bytes, and check the expectations");
+  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for random contents, with --contents");
+  verb.add_flag("--no-sensitivity", o->no_sensitivity, "omit the sensitivity and the uncertainty from the report");
   verb.footer(
-      "Times are of the last round: from its first trigger or submit to the end of its waits.\n"
+      "Times cover the last round, from its first trigger or submit to the end of its waits.\n"
       "Examples:\n"
       "  sdma simulate --set N=8 --set chunk=64K examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma simulate --trace run.json --plot run.svg examples/schedules/4_broadcast.sdma\n"

@@ -1,4 +1,4 @@
-// sdma topology: a node's GPUs, engines and links, and which engine is for which pair.
+// sdma topology: a node's GPUs, engines and links, and the engine that serves each pair.
 #include "sdma/device/topology.hpp"
 #include "sdma/device/kfd.hpp"
 
@@ -18,7 +18,7 @@ struct Options {
   std::uint32_t gpus = 8;
 };
 
-/// What only a device that opens can say; without one, why it does not.
+/// Appends what only an open device knows. If it cannot be opened, reports why.
 void identify(std::string& out) {
   const auto d = KfdDevice::open();
   if (!d) {
@@ -61,12 +61,12 @@ int run(const Options& o) {
 
 void add_topology(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  auto* const file = verb.add_option("FILE", o->file, "a node that --json wrote; - is standard input");
-  verb.add_flag("--json", o->json, "as JSON, which programs read back: topology_from_json");
+  auto* const file = verb.add_option("FILE", o->file, "a node written by --json; - is standard input");
+  verb.add_flag("--json", o->json, "print JSON, which topology_from_json reads");
   auto* const device =
       add_choice<Source>(verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}},
-                         "a node of MI300X as it is known, the default, or the one of the kernel driver here");
-  auto* const gpus = add_count(verb, "--gpus", o->gpus, 1, 8, "the first N GPUs of a node of eight MI300X");
+                         "node to show: the built-in MI300X node (default), or this machine's, from the kernel driver");
+  auto* const gpus = add_count(verb, "--gpus", o->gpus, 1, 8, "show the first N GPUs of a node of eight MI300X");
   device->excludes(file);
   gpus->excludes(file)->excludes(device);
   verb.footer(

@@ -1,4 +1,4 @@
-// sdma trace: what was recorded, as a picture, as its lines, as text; or what is being recorded, as it happens.
+// sdma trace: shows a recording as a picture, as JSON Lines or as text, or follows one as it is made.
 #include "output.hpp"
 #include "sdma/trace/form.hpp"
 #include "sdma/trace/lines.hpp"
@@ -25,7 +25,7 @@ struct Options {
   bool follow = false;
 
   std::string input() const { return inputs.empty() ? "-" : inputs.front(); }
-  /// What was asked for, or what the output's name means.
+  /// The requested form, or the one that the output's name selects.
   Form chosen() const { return format.value_or(trace::form_of(output)); }
 };
 
@@ -36,14 +36,14 @@ int complain_about(const std::string& input, int error) {
   return kInput;
 }
 
-/// Does nobody write to it any more? A read lease is given only then. Where there are no leases nobody can tell.
+/// True if no writer has the file open: the kernel grants a read lease only then. False also where leases are not supported.
 bool abandoned(int fd) {
   if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return false;
   ::fcntl(fd, F_SETLEASE, F_UNLCK);
   return true;
 }
 
-/// Shows events as they are written, until whoever writes them has gone.
+/// Shows events as they are written, until their writer has closed the file.
 int follow(const Options& o) {
   constexpr useconds_t kPause = 20'000;
   const bool piped = o.input() == "-";
@@ -59,7 +59,7 @@ int follow(const Options& o) {
     if (n < 0) return complain_about(o.input(), errno);
     if (n == 0 && (piped || last)) return out.close() ? kOk : out.exit_code();
     if (n == 0) {
-      // One more look behind the last word of its writer.
+      // Read once more after the writer has closed the file.
       last = abandoned(fd);
       if (!last) ::usleep(kPause);
       continue;
@@ -77,8 +77,8 @@ int follow(const Options& o) {
 int tell_lost(const std::string& input, std::uint64_t lost) {
   report({.severity = Severity::warning,
           .where = name_of(input),
-          .message = std::to_string(lost) + " events were lost when it was recorded",
-          .hint = "give the recorder more room"});
+          .message = std::to_string(lost) + " events were lost during recording",
+          .hint = "give the recorder more space"});
   return kFindings;
 }
 
@@ -102,8 +102,8 @@ int page(const Options& o) {
 int run(const Options& o) {
   if (o.inputs.size() > trace::kPageTraces) {
     report({.where = o.inputs[trace::kPageTraces],
-            .message = "one trace too many",
-            .hint = "a page shows two side by side"});
+            .message = "too many traces",
+            .hint = "a page shows at most two, side by side"});
     return kUsage;
   }
   if (o.inputs.size() > 1 && (o.follow || o.chosen() != Form::html)) {
@@ -113,7 +113,7 @@ int run(const Options& o) {
     return kUsage;
   }
   if (o.follow && o.format.value_or(Form::text) != Form::text)
-    return complain("--follow shows text, and nothing else", "leave --format out"), kUsage;
+    return complain("--follow shows text only", "omit --format"), kUsage;
   if (overwrites({{"-o", o.output}}, o.inputs.empty() ? std::vector{o.input()} : o.inputs)) return kUsage;
   if (o.follow) return follow(o);
   if (o.chosen() == Form::html) return page(o);
@@ -129,22 +129,21 @@ int run(const Options& o) {
 
 void add_trace(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->inputs, "a trace as JSON Lines, or two for a page; - is standard input")->type_name("");
+  verb.add_option("FILE", o->inputs, "a trace in JSON Lines, or two for a page; - is standard input")->type_name("");
   add_choice<std::optional<Form>>(
       verb, "--format", o->format,
       {{"perfetto", Form::perfetto}, {"html", Form::html}, {"jsonl", Form::jsonl}, {"text", Form::text}},
-      "for ui.perfetto.dev, the default; a page, the default for -o NAME.html; its lines, checked and written anew, "
-      "the "
-      "default for -o NAME.jsonl; text");
-  verb.add_flag("--follow", o->follow, "as text while it is being recorded, until its writer ends");
-  verb.add_option("-o,--output", o->output, "where to write; - is standard output")->type_name("FILE");
+      "output form: for ui.perfetto.dev (default), a page (default for -o NAME.html), JSON Lines again after a check "
+      "(default for -o NAME.jsonl), or text");
+  verb.add_flag("--follow", o->follow, "print events as text while they are recorded, until the writer ends");
+  verb.add_option("-o,--output", o->output, "output file; - is standard output")->type_name("FILE");
   verb.footer(
       "Examples:\n"
       "  sdma trace run.jsonl -o run.json          open it in ui.perfetto.dev\n"
       "  sdma trace run.jsonl -o run.html          open it in a browser\n"
       "  sdma trace model.jsonl run.jsonl -o both.html   side by side\n"
-      "  sdma trace --follow run.jsonl             what happens, while it happens\n"
-      "  sdma trace --format=jsonl run.jsonl       is it whole?");
+      "  sdma trace --follow run.jsonl             events as they happen\n"
+      "  sdma trace --format=jsonl run.jsonl       is it complete?");
   action = [o] { return run(*o); };
 }
 

@@ -1,9 +1,9 @@
 #pragma once
-// What a verb of the tool is: a line in main.cpp's table, and a file with its options and its action.
+// A verb of the tool: a line in main.cpp's table, and a file with its options and its action.
 //
-//   void add_dis(CLI::App& verb, Action& action);     declares options; `action` runs when the verb was chosen
+//   void add_dis(CLI::App& verb, Action& action);     declares options; `action` runs if the verb was chosen
 //
-// Exit codes are one set for all verbs.
+// All verbs use the same exit codes.
 #include "report.hpp"
 #include "sdma/core/nearest.hpp"
 #include "sdma/core/number.hpp"
@@ -24,14 +24,14 @@ enum Exit : int {
   kOk = 0,
   kFindings = 1,  ///< the input was read, and something is wrong with it
   kUsage = 2,
-  kInput = 3,   ///< something could not be read or written, or is not what it was said to be
-  kPipe = 141,  ///< whoever read the output has gone: what a shell reports of SIGPIPE
+  kInput = 3,   ///< something cannot be read or written, or has the wrong form
+  kPipe = 141,  ///< the reader of the output has exited: the code that a shell reports for SIGPIPE
 };
 
 using Action = std::function<int()>;
 struct Verb {
   const char *name, *summary;
-  const char* codes;  ///< the exit codes that it has, and what each means
+  const char* codes;  ///< its exit codes and their meanings
   void (*add)(CLI::App&, Action&);
 };
 
@@ -45,10 +45,10 @@ void add_topology(CLI::App&, Action&);
 void add_trace(CLI::App&, Action&);
 void add_emulate(CLI::App&, Action&);
 
-/// The help of every option --trace.
-inline constexpr const char* kTraceDoc = "write what happened when: .jsonl, .html, else for ui.perfetto.dev";
+/// The text of each verb's --trace: the suffix of the file's name selects the form.
+inline constexpr const char* kTraceDoc = "write a trace: *.jsonl, *.html, or any other name for ui.perfetto.dev";
 
-/// What stands for "--" in front of a program's words: the parser keeps that for itself, and would read "[a]" as a list.
+/// Replaces "--" before a program's words: the parser would consume "--", and then read "[a]" as a list.
 inline constexpr const char* kProgramFollows = "\x01--";
 
 /// An option whose value is one of a few words: "--format text|json|hex".
@@ -62,17 +62,18 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, E& value, std::v
       if (w.first == given.back()) return value = w.second, true;
     std::vector<std::string_view> known(words.size());
     for (std::size_t i = 0; i < words.size(); ++i) known[i] = words[i].first;
-    throw CLI::ValidationError(name, "'" + given.back() + "' is none of " + list + did_you_mean(given.back(), known));
+    throw CLI::ValidationError(name,
+                               "'" + given.back() + "' is not one of " + list + did_you_mean(given.back(), known));
   };
   return app.add_option(name, parse, doc)->type_name(list);
 }
 
-/// "--json", which is short for "--format=json".
+/// "--json", short for "--format=json".
 inline void add_json(CLI::App& app, std::function<void()> choose) {
   app.add_flag_callback("--json", std::move(choose), "short for --format=json");
 }
 
-/// A number without a unit, from `least` to `most`: what is another is an error, and none is cut to fit.
+/// A number without a unit, from `least` to `most`. Any other value is an error.
 template <class T>
 CLI::Option* add_count(CLI::App& app, const std::string& name, T& value, std::uint64_t least, std::uint64_t most,
                        const std::string& doc) {
@@ -80,7 +81,7 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, T& value, std::ui
     const auto n = parse_count(given.back());
     if (!n || *n < least || *n > most)
       throw CLI::ValidationError(
-          name, "'" + given.back() + "' is no number from " + std::to_string(least) + " to " + std::to_string(most));
+          name, "'" + given.back() + "' is not a number from " + std::to_string(least) + " to " + std::to_string(most));
     return value = static_cast<T>(*n), true;
   };
   return app.add_option(name, parse, doc)->type_name("N")->default_str(std::to_string(value));

@@ -43,7 +43,7 @@ class Arguments {
     if (text.empty()) return otherwise;
     const auto v = sdma::parse_size(text);
     if (!v || *v < least || *v > most)
-      fail(name + ": '" + text + "' is no number from " + std::to_string(least) + " to " + std::to_string(most));
+      fail(name + ": '" + text + "' is not a number from " + std::to_string(least) + " to " + std::to_string(most));
     return *v;
   }
   void done() const {

@@ -39,7 +39,7 @@ class Packets {
   /// The rules of a stream, which know nothing about other queues.
   void stream(std::uint32_t q) {
     const auto& items = m_.programs[q].items;
-    for (auto& d : check_stream(s_.queues[q].dwords, {.file = "", .most = m_.options.most})) {
+    for (auto& d : check_stream(s_.queues[q].dwords, {.file = "", .max_findings = m_.options.max_findings})) {
       if (std::find(kOfOrder.begin(), kOfOrder.end(), d.rule) != kOfOrder.end() || d.rule.empty()) continue;
       std::uint64_t offset = 0;
       const auto hex = d.where.find("0x");

@@ -27,7 +27,7 @@ std::string value_text(std::uint64_t v) {
 
 bool Reporter::admit(const std::string& rule) {
   const auto n = ++counts_[rule];
-  return m_.options.most == 0 || n <= m_.options.most;
+  return m_.options.max_findings == 0 || n <= m_.options.max_findings;
 }
 
 std::string Reporter::agent(std::uint32_t a) const {
@@ -174,10 +174,10 @@ void Reporter::store(Finding f) {
 CheckReport Reporter::finish() {
   CheckReport r{.packets = m_.packets, .waits = m_.waits};
   for (const auto& [rule, n] : counts_)
-    if (m_.options.most != 0 && n > m_.options.most)
+    if (m_.options.max_findings != 0 && n > m_.options.max_findings)
       store({.rule = "not-shown",
-             .message = std::to_string(n - m_.options.most) + " more findings of '" + rule + "' are not shown",
-             .hint = "--most=0 shows all"});
+            .message = std::to_string(n - m_.options.max_findings) + " more findings of '" + rule + "' are not shown",
+            .hint = "--max-findings=0 shows all"});
   std::stable_sort(found_.begin(), found_.end(),
                    [](const auto& a, const auto& b) { return a.diagnostic.severity > b.diagnostic.severity; });
   r.findings = std::move(found_);

@@ -127,7 +127,7 @@ class StreamChecker::State {
               std::string excerpt) {
     auto count = std::find_if(counts_.begin(), counts_.end(), [&](const auto& c) { return c.first == id; });
     if (count == counts_.end()) count = counts_.insert(count, {id, 0});
-    if (++count->second > options_.most && options_.most > 0) return;
+    if (++count->second > options_.max_findings && options_.max_findings > 0) return;
     out_->push_back({.rule = std::string(id),
                      .severity = severity,
                      .where = options_.file + ":" + offset(at),
@@ -321,13 +321,13 @@ class StreamChecker::State {
                  : "no fence or atomic follows the " + std::to_string(pending_) + " storing packets from here on",
              {});
     }
-    if (options_.most > 0)
+    if (options_.max_findings > 0)
       for (const auto& [id, n] : counts_)
-        if (n > options_.most)
+        if (n > options_.max_findings)
           out_->push_back({.rule = std::string(id),
                            .severity = note,
                            .where = options_.file,
-                           .message = std::to_string(n - options_.most) + " more of these are not shown"});
+                           .message = std::to_string(n - options_.max_findings) + " more of these are not shown"});
   }
 
   static constexpr std::size_t kMailboxes = 64;

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto any = sdma::from_json_lines({reinterpret_cast<const char*>(data), size}, "fuzz"); !any)
     for (const auto& e : any.error()) require(!e.message.empty() && e.where.starts_with("fuzz:"));
 
-  const sdma::StreamCheckOptions options{.ring_bytes = 1024, .base = std::uint64_t{in[0] % 64} * 4, .most = 0};
+  const sdma::StreamCheckOptions options{.ring_bytes = 1024, .base = std::uint64_t{in[0] % 64} * 4, .max_findings = 0};
   const auto whole = sdma::check_stream(in, options);
   const std::size_t cut = in[0] % (in.size() + 1);
   std::vector<sdma::Diagnostic> pieces;

@@ -193,11 +193,11 @@ TEST_CASE("garbage is reported once, and many findings of a rule are counted") {
   CHECK(check_stream(Words(2, 3))[0].message == "0x3 does not begin a packet, nor does the next dword");
   std::string many;
   for (int i = 0; i < 50; ++i) many += "fence addr=2 value=1\n";
-  const auto d = check_stream(words(many), {.most = 7});
+  const auto d = check_stream(words(many), {.max_findings = 7});
   REQUIRE(d.size() == 8);
   CHECK(d[7].severity == Severity::note);
   CHECK(d[7].message == "43 more of these are not shown");
-  CHECK(check_stream(words(many), {.most = 0}).size() == 50);
+  CHECK(check_stream(words(many), {.max_findings = 0}).size() == 50);
 }
 
 TEST_CASE("a stream in pieces is checked like the stream in one") {

@@ -1,5 +1,5 @@
-// Read once for all verbs, by precompilation: the parser of command lines is most of each. Each source still includes what it
-// uses, and builds without this (-Db_pch=false).
+// Precompiled once for all verbs, because the command-line parser is most of each. Each source still includes what it uses, and
+// builds without this header (-Db_pch=false).
 #include "sdma/packets/registry.hpp"
 
 #include <fmt/format.h>

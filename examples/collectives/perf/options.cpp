@@ -30,7 +30,7 @@ constexpr char kFooter[] =
 std::optional<sdma::Diagnostic> misunderstood(const CLI::App& app, int argc, char** argv) {
   const auto empty = [](std::string option) {
     return sdma::Diagnostic{
-        .where = std::move(option), .message = "its value is empty", .hint = "collective_perf --help"};
+        .where = std::move(option), .message = "the value is empty", .hint = "collective_perf --help"};
   };
   // After "--name=" the parser takes the next word as the value.
   for (const std::string_view word : std::span(argv + 1, argv + argc)) {
@@ -116,7 +116,7 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
     constexpr std::string_view kTwice = ": At Most 1 required but received ";
     std::string said = e.what();
     if (const auto at = said.find(kTwice); at != said.npos)
-      said = said.substr(0, at) + " is given " + said.substr(at + kTwice.size()) + " times, and means one thing";
+      said = said.substr(0, at) + " is given " + said.substr(at + kTwice.size()) + " times: give it once";
     return sdma::Diagnostic{.where = "collective_perf", .message = said, .hint = "collective_perf --help"};
   }
   if (auto wrong = misunderstood(app, argc, argv)) return *std::move(wrong);

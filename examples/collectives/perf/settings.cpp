@@ -44,7 +44,7 @@ class Reader {
     if (text.empty()) return;
     const auto v = sdma::parse_count(text);
     if (v && *v >= least && *v <= most) return void(to = static_cast<N>(*v));
-    refuse(option, in_quotes(text) + " is no number from " + std::to_string(least) + " to " + std::to_string(most), "");
+    refuse(option, in_quotes(text) + " is not a number from " + std::to_string(least) + " to " + std::to_string(most), "");
   }
   void size(const char* option, std::string text, std::uint64_t& to) {
     if (text.empty()) return;

@@ -104,7 +104,7 @@ struct CheckOptions {
   const SourceMap* map{};         ///< the source lines of the packets, from parse_schedule
   const Topology* topology{};     ///< decides which queues share an engine; null: MI300X
   std::vector<KernelAgent> kernels{};
-  std::size_t most = 20;  ///< findings per rule; a note says how many more there were. 0: all
+  std::size_t max_findings = 20;  ///< findings per rule; a note says how many more there were. 0: all
   std::size_t max_packets = std::size_t{1}
                             << 22;  ///< in all submits; packets beyond this are not checked, and a note says so
   /// The schedule is part of a larger system, as dumps are. A poll that no agent of the schedule can satisfy is
