@@ -11,7 +11,7 @@ namespace sdma::emulator {
 namespace {
 
 void refuse(const char* variable, std::string_view value) {
-  fmt::print(stderr, "sdma emulator: {}={} is not understood; the default is taken\n", variable, value);
+  fmt::print(stderr, "sdma emulator: {}={} is not valid: using the default\n", variable, value);
 }
 
 bool number(std::string_view text, std::uint64_t& out) {
@@ -20,7 +20,7 @@ bool number(std::string_view text, std::uint64_t& out) {
   return n.has_value();
 }
 
-/// Calls `take` with the value of a variable that is set; `take` says whether it understood.
+/// Calls `take` with the value of a variable if it is set. `take` returns false for an invalid value.
 template <class Fn> void variable(const char* name, Fn take) {
   const char* v = std::getenv(name);
   if (v && !take(std::string_view(v))) refuse(name, v);

@@ -1,11 +1,11 @@
 #pragma once
-// What the node shows and how it executes: environment variables, set by `sdma emulate`, read once by each process.
+// The configuration of the node: environment variables, set by `sdma emulate` and read once by each process.
 //
 //   SDMA_EMULATE_GPUS=8  SDMA_EMULATE_GPU=gfx942  SDMA_EMULATE_VRAM=192G  SDMA_EMULATE_ORDER=strict
 //   SDMA_EMULATE_SEED=0  SDMA_EMULATE_TRACE=FILE  SDMA_EMULATE_WATCH=1  SDMA_EMULATE_DOORBELLS=protect
 //
-// `sdma emulate` refuses what cannot be parsed; a variable that somebody set by hand and that is wrong keeps its default,
-// and stderr says so.
+// `sdma emulate` refuses values that it cannot parse. If a variable was set by hand to a wrong value, the default is used, and
+// a message on stderr says so.
 #include "sdma/engine/pipeline.hpp"
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace sdma::emulator {
 
-/// How an idle node learns of a doorbell that a program stores by itself. See doorbells.hpp.
+/// How an idle node notices that a program has stored a doorbell. See doorbells.hpp.
 enum class Watch : std::uint8_t { protect, park, spin };
 
 struct Options {
@@ -23,11 +23,11 @@ struct Options {
   Ordering ordering = Ordering::strict;
   std::uint64_t seed = 0;
   std::string trace{};
-  bool live = false;  ///< events on stderr as they happen
+  bool live = false;  ///< print events on stderr as they happen
   Watch watch = Watch::protect;
 };
 
-/// Those of this process.
+/// The options of this process.
 const Options& options();
 
 }  // namespace sdma::emulator

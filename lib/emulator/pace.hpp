@@ -1,5 +1,5 @@
 #pragma once
-// How long the threads that stand in for the hardware spin before they sleep, and how long they nap if nothing wakes them.
+// How long the threads that act as the hardware spin before they sleep, and how long they sleep if nothing wakes them.
 //
 //   Worker worker{*this, kNodePace};
 //

@@ -1,10 +1,10 @@
 #pragma once
-// The C library's own functions, behind the ones that we put in front of them. Looked up once, at the first call, because
-// constructors of other libraries open files before ours has run.
+// The C library's own functions, which this library interposes. Each is looked up once, at its first call, because constructors
+// of other libraries open files before ours has run.
 //
 //   return SDMA_REAL(open)(path, flags, mode);
 //
-// Nothing in this library calls the plain names: they would come back to us. Any thread.
+// Nothing in this library calls the plain names, because they resolve to our own functions. Any thread.
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -25,7 +25,7 @@
 
 namespace sdma::emulator {
 
-/// mmap without the look-up: an allocator may map while the loader is at work.
+/// mmap without the look-up, because an allocator may call it while the loader is running.
 inline void* machine_mmap(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
   return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, rights, flags, fd, offset));
 }

@@ -26,7 +26,8 @@ class File {
   File() : pid_(::getpid()) {
     const auto& path = options().trace;
     if (path.empty()) return;
-    // The tool has emptied the file, and the first to come keeps it: whoever finds it taken, or written, has a file of its own.
+    // `sdma emulate` has emptied the file, and the first process locks it. A process that finds it locked or written uses
+    // its own.
     int fd = open(path);
     if (fd >= 0 && (::flock(fd, LOCK_EX | LOCK_NB) != 0 || ::lseek(fd, 0, SEEK_END) != 0)) {
       ::close(fd);
@@ -49,7 +50,7 @@ class File {
  private:
   static int open(const std::string& path) { return SDMA_REAL(open)(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644); }
 
-  /// In one piece, so that the lines of several processes stay lines.
+  /// Writes the line with one call, so that lines of several processes do not mix.
   void show(const trace::Event& v) {
     if (first_ns_ == 0) first_ns_ = v.ns;
     const auto line = trace::to_line(names_, v, first_ns_);
@@ -61,14 +62,14 @@ class File {
             .name = e.value == kCompute ? fmt::format("compute queue {}", queue)
                                         : fmt::format("engine {} queue {}", e.value, queue)};
   }
-  /// Of `wanted` among all that came before; the last one's if it is new.
+  /// The index of `wanted`, which is appended if it is new.
   template <class T> static std::uint32_t place(std::vector<T>& all, T wanted) {
     const auto at = static_cast<std::uint32_t>(std::find(all.begin(), all.end(), wanted) - all.begin());
     if (at == all.size()) all.push_back(std::move(wanted));
     return at;
   }
 
-  static constexpr std::uint32_t kCompute = 63;  ///< the place of compute queues among the engines
+  static constexpr std::uint32_t kCompute = 63;  ///< compute queues count as this engine
 
   const pid_t pid_;
   std::uint64_t first_ns_ = 0;
@@ -76,8 +77,8 @@ class File {
   std::optional<trace::LinesWriter> writer_{};
 };
 
-/// That of this process, made by the first thread that comes: a second one made would find the file taken by the first. A
-/// forked child makes one of its own, and never touches the parent's lock.
+/// The File of this process, created by the first thread that needs it; a second File would find the path locked by the first.
+/// A forked child creates its own, and never touches the parent's lock.
 File& file() {
   static std::atomic<File*> current{nullptr};
   static std::atomic<pid_t> maker{0};

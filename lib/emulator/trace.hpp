@@ -1,11 +1,11 @@
 #pragma once
-// What the node did, as it happens: the JSON Lines of docs/trace.md, a line an event, written at once, so that a program that
-// is killed leaves a trace that can be read. The first process that has something to tell writes FILE, all others FILE.PID.
+// Records what the node does: the JSON Lines of docs/trace.md, one line per event. Each line is written at once, so a killed
+// program leaves a readable trace. The first process with an event writes FILE, all others FILE.PID.
 //
-//   sdma trace --follow FILE        a live queue, from another terminal; SDMA_EMULATE_WATCH=1: the same lines on stderr
+//   sdma trace --follow FILE        follows events from another terminal; SDMA_EMULATE_WATCH=1: the same lines on stderr
 //
-// Off unless SDMA_EMULATE_TRACE names a file or SDMA_EMULATE_WATCH is 1. Any thread; one event at a time. The program goes before
-// its trace: an event that cannot be written is lost, and the file counts it (trace/lines.hpp).
+// Off unless SDMA_EMULATE_TRACE names a file or SDMA_EMULATE_WATCH is 1. Any thread; one event at a time. The program matters
+// more than its trace: an event that cannot be written is lost, and the file counts it (trace/lines.hpp).
 #include "sdma/engine/pipeline.hpp"
 
 #include <cstdint>

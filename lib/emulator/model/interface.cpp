@@ -13,7 +13,7 @@ struct hsakmt_model {
 
 namespace {
 
-/// Nothing is thrown into a caller that is C.
+/// The caller is C, so no exception may reach it.
 template <class Fn> int guarded(Fn&& fn) noexcept {
   try {
     return fn();
@@ -31,7 +31,7 @@ const hsakmt_model_functions functions{
       return m;
     },
     .destroy = [](hsakmt_model* m) { delete m; },
-    // Memory counts when it is announced, piece by piece: what lies between is a fault.
+    // Only announced memory counts, range by range: an access between ranges is a fault.
     .set_global_aperture = [](hsakmt_model*, void*, std::uint64_t) {},
     .alloced_memory = [](hsakmt_model* m, void* address, std::uint64_t bytes,
                          std::uint32_t) { (void)guarded([&] { return m->model.add_memory(address, bytes); }); },

@@ -11,7 +11,7 @@
 namespace sdma::emulator {
 namespace {
 
-constexpr std::uint32_t kBudget = 32;  ///< actions of a queue before another has its turn
+constexpr std::uint32_t kBudget = 32;  ///< actions of a queue before the next has its turn
 
 Deadline patience() { return Deadline::in(std::chrono::seconds(60)); }
 
@@ -113,7 +113,7 @@ Progress Model::round() noexcept {
   return result;
 }
 
-/// Only the model's destructor wakes it: nothing announces a store to a write pointer.
+/// Only the model's destructor wakes it, because nothing announces a store to a write pointer.
 Model::Worker::Rest Model::rest(Progress, std::chrono::nanoseconds nap) noexcept {
   parking_.sleep(ticket_, Deadline::in(nap));
   return Worker::Rest::napped;

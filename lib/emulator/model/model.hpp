@@ -1,18 +1,18 @@
 #pragma once
-// sDMA queues without a kernel driver, doorbells or a process of their own: memory that was announced, and rings whose write
-// pointers are looked at. The engine is that of the software node.
+// sDMA queues without a kernel driver, doorbells or a separate process: the program announces memory, and the model polls the
+// write pointers of rings. The engine is that of the software node.
 //
 //   Model m;
-//   m.add_memory(base, bytes);                      // addresses of the program are the GPU's
-//   m.add_queue({.ring = ..., .queue_id = 7});      // the first starts the thread
+//   m.add_memory(base, bytes);                      // the GPU uses the program's addresses
+//   m.add_queue({.ring = ..., .queue_id = 7});      // the first queue starts the thread
 //   m.on_event([](void*, std::uint32_t id) {...}, nullptr);
 //
-// One thread serves all queues, a few packets of each in turn: a poll keeps nobody waiting but its own queue. It spins for
-// 50 us behind its last work and then naps, 20 us to 1 ms: there is nothing that would wake it. Ordering, seed and trace are
-// those of the software node: SDMA_EMULATE_ORDER, _SEED, _TRACE, _WATCH.
+// One thread serves all queues, a few packets of each in turn, so a poll delays only its own queue. After its last work it spins
+// for 50 us, and then sleeps for 20 us to 1 ms at a time, because nothing can wake it. The variables of the software node set
+// ordering, seed and trace: SDMA_EMULATE_ORDER, _SEED, _TRACE, _WATCH.
 //
-// An access outside the announced memory stops its queue, and stderr says why: the socket has no way to tell.
-// Any thread, but not from within on_event's function. Errors: an errno.
+// An access outside the announced memory stops its queue, with a message on stderr, because the interface cannot report it.
+// Any thread, but not from within the function of on_event. Errors: an errno.
 #include "interface.hpp"
 
 #include "../../engine/worker.hpp"

@@ -13,7 +13,7 @@
 namespace sdma::emulator {
 namespace {
 
-/// The name of a memfd of ours, as /proc/PID/fd shows it: how a descriptor from another process is known.
+/// The name of our memfds in /proc/PID/fd, which identifies a descriptor from another process.
 constexpr const char* kMemfdName = "sdma-kfd";
 constexpr std::uint64_t kPassed = std::uint64_t{63} << 32;
 constexpr off_t passed_at(std::uint32_t number) noexcept {
@@ -34,7 +34,7 @@ Arena::Arena() {
   constexpr off_t kBytes = off_t{1} << 56;
   const int low = ::memfd_create(kMemfdName, MFD_CLOEXEC);
   if (low < 0) return;
-  // Out of the way of programs that count on the next free number, or close all small ones.
+  // A high number, because some programs rely on the next free number or close all small ones.
   fd_ = SDMA_REAL(fcntl)(low, F_DUPFD_CLOEXEC, 900);
   if (fd_ < 0) fd_ = low;
   else ::close(low);
@@ -72,7 +72,7 @@ std::byte* Arena::view(std::uint64_t offset, std::uint64_t bytes) const noexcept
 }
 
 std::byte* Arena::view_of(Place at, std::uint64_t bytes) noexcept {
-  // Not the function that stands in front of mmap: it takes offsets of a DMABUF for offsets in the object.
+  // Not the interposed mmap, which treats offsets of a DMABUF as offsets in the object.
   void* p = machine_mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, at.fd,
                          static_cast<off_t>(at.offset));
   if (p == MAP_FAILED) return nullptr;
@@ -116,7 +116,7 @@ bool names_arena(const char* link) noexcept {
 
 std::optional<Descriptor> descriptor_of(int fd, const Arena* ours) noexcept {
   struct stat s {};
-  // Our memfd is a regular file without a name; almost everything else is not.
+  // Our memfd is a regular file without links, unlike almost every other file.
   if (fd < 0 || SDMA_REAL(fstat)(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_nlink != 0) return std::nullopt;
   const bool own = ours && ours->owns(s.st_dev, s.st_ino);
   if (!own) {

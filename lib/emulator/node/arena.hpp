@@ -1,20 +1,20 @@
 #pragma once
-// The bytes of a node: one sparse memfd a process, which stands for /dev/kfd and for every render node at once, because an
-// mmap of any of them at the offset that an ioctl returned must give the same pages.
+// The bytes of a node: one sparse memfd per process, which serves as /dev/kfd and as every render node, because an mmap of any
+// of them at the offset that an ioctl returned must give the same pages.
 //
-//   offset  (g+1) << 32                doorbells of GPU g: at multiples of 4 GiB, since libhsakmt 5.2.3 cuts offsets there
+//   offset  (g+1) << 32                doorbells of GPU g: at multiples of 4 GiB, because libhsakmt 5.2.3 cuts offsets there
 //           (g+1) << 32 | 1 MiB        the page of remapped registers (HDP flush) of GPU g
-//           63 << 32                   what has been passed on to other processes: a record an object
-//           64 << 32 ...               memory objects, one behind another; an offset is never used twice
+//           63 << 32                   exports to other processes: one record per object
+//           64 << 32 ...               memory objects, one after another; an offset is never reused
 //
-// Memory of another process's arena, imported here, has an offset of ours that stands for pages of theirs: the only mapping
-// calls that are looked at (preload/interpose_map.cpp).
+// Memory imported from another process's arena has an offset in ours that refers to their pages. Only such mappings are
+// intercepted (preload/interpose_map.cpp).
 //
-// A descriptor is known by the memfd's inode, so it may be dup'ed and passed on. What it stands for is its file position, a
-// tag that all dups share: /dev/kfd, a DRM node, or a DMABUF.
+// The memfd's inode identifies a descriptor, so a program can dup it and pass it on. Its file position is a tag that all dups
+// share: it says whether the descriptor is /dev/kfd, a DRM node or a DMABUF.
 //
 // Our own view of an object stays mapped until the object is freed and no engine can be inside it. Forked children do not
-// get our views (MADV_DONTFORK), and the memory goes with the last descriptor and mapping: however the program ends.
+// inherit our views (MADV_DONTFORK). The memory is freed with the last descriptor and mapping, however the program ends.
 //
 // Any thread. Errors: null, -1 with errno.
 #include <sys/types.h>
@@ -32,16 +32,16 @@ inline constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t doorbell_offset(std::uint32_t gpu) noexcept { return std::uint64_t{gpu + 1} << 32; }
 constexpr std::uint64_t register_offset(std::uint32_t gpu) noexcept { return doorbell_offset(gpu) | 1u << 20; }
 
-/// What an object that was exported is: kept in the arena itself, so that any process that has a descriptor of it can read it.
+/// The record of an exported object. It is in the arena itself, so that any process with a descriptor of it can read it.
 struct Passed {
-  std::uint64_t nonce{};  ///< never 0; in an IPC handle, too: a number that is used again is another object
+  std::uint64_t nonce{};  ///< never 0; also in an IPC handle, because a number may be reused for another object
   std::uint64_t offset{}, bytes{};
   std::uint32_t gpu{}, flags{};
 };
 bool read_passed(int arena, std::uint32_t number, Passed*) noexcept;
 bool write_passed(int arena, std::uint32_t number, const Passed&) noexcept;
 
-/// A place in some arena: a descriptor and an offset.
+/// A position in an arena: a descriptor and an offset.
 struct Place {
   int fd{};
   std::uint64_t offset{};
@@ -54,26 +54,26 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// A descriptor of its own for the node with this tag; `flags` as for open.
+  /// A new descriptor for the device with this tag; `flags` as for open.
   int open_node(std::uint64_t tag, int flags) const noexcept;
   bool owns(dev_t dev, ino_t inode) const noexcept { return fd_ >= 0 && dev == dev_ && inode == inode_; }
 
-  /// An offset for `bytes` (pages) that nobody else has.
+  /// An unused offset for `bytes` (whole pages).
   std::uint64_t reserve(std::uint64_t bytes) noexcept;
-  /// Our view of a piece.
+  /// Maps our view of a range.
   std::byte* view(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   static void drop(std::byte* view, std::uint64_t bytes) noexcept;
-  /// Gives the pages back to the machine.
+  /// Returns the pages to the machine.
   void punch(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   int fd() const noexcept { return fd_; }
-  /// Our view of a piece of any arena.
+  /// Maps our view of a range of any arena.
   static std::byte* view_of(Place, std::uint64_t bytes) noexcept;
-  /// From now on `bytes` at our `offset` stand for another's. The descriptor stays the caller's.
+  /// Makes `bytes` at our `offset` refer to another arena. The caller keeps ownership of the descriptor.
   void stand_for(std::uint64_t offset, std::uint64_t bytes, Place);
   void stands_no_more(std::uint64_t offset) noexcept;
-  /// What a mapping at `offset` really is; none: our own pages.
+  /// The arena and offset to which `offset` refers; none: our own pages.
   std::optional<Place> stands_for(std::uint64_t offset) const noexcept;
-  /// In a forked child: closes our descriptor, so that only the parent's memory counts.
+  /// For a forked child: closes our descriptor, so that the child does not keep the parent's memory alive.
   void abandon() noexcept;
 
  private:
@@ -90,19 +90,19 @@ class Arena {
 };
 
 inline constexpr std::uint64_t kDmabuf = std::uint64_t{1} << 40, kDrmNode = std::uint64_t{1} << 32;
-/// What a descriptor of an arena stands for.
+/// The meaning of a descriptor of an arena.
 struct Descriptor {
-  std::uint64_t tag{};  ///< 0: /dev/kfd; kDrmNode | minor; kDmabuf | number of an object
-  bool ours{};          ///< of the arena that was asked for, not of another process's
+  std::uint64_t tag{};  ///< 0: /dev/kfd; kDrmNode | minor; or kDmabuf | number of an object
+  bool ours{};          ///< belongs to the given arena, not to another process's
 };
 constexpr bool is_dmabuf(const Descriptor& d) noexcept { return (d.tag & kDmabuf) != 0; }
 constexpr bool is_drm(const Descriptor& d) noexcept { return (d.tag & kDrmNode) != 0; }
-/// Of a DRM node, the minor; of a DMABUF, the object's number.
+/// The minor of a DRM node, or the number of a DMABUF's object.
 constexpr std::uint32_t number(const Descriptor& d) noexcept { return static_cast<std::uint32_t>(d.tag); }
 
 /// None: not a descriptor of any arena. `ours` may be null.
 std::optional<Descriptor> descriptor_of(int fd, const Arena* ours) noexcept;
-/// Does an entry of some /proc/PID/fd stand for an arena, whosever?
+/// True if an entry of some /proc/PID/fd is an arena of any process.
 bool names_arena(const char* link) noexcept;
 
 }  // namespace sdma::emulator

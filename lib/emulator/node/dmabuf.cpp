@@ -1,12 +1,12 @@
-// Memory objects that are passed on: as a DMABUF, a descriptor that may travel through a socket or a fork, or as an IPC handle,
-// 16 bytes that may travel anyhow. Whoever takes one maps the same pages, in this process or in another.
+// Export and import of memory objects: as a DMABUF, a descriptor that is sent through a socket or inherited by a fork, or as an
+// IPC handle, 16 bytes that can be sent in any way. The importer maps the same pages, in this process or in another.
 //
 //   DMABUF       a descriptor of the arena whose position is kDmabuf | number of the object
-//   IPC handle   process, its descriptor of the arena, number, nonce: the other side opens /proc/PID/fd/N
-//   both         number -> Passed, a record in the arena that is passed on: where, how much, of which GPU
+//   IPC handle   process, its descriptor of the arena, number, nonce: the importer opens /proc/PID/fd/N
+//   both         number -> Passed, a record in the exported arena: offset, size and GPU
 //
-// An IPC handle is good while the process lives that made it. Pages that were passed on are never punched: nobody counts who
-// still has them mapped. They go with the last descriptor of their arena, and the last mapping.
+// An IPC handle is valid while the exporting process lives. Exported pages are never punched, because nothing counts their
+// mappings in other processes. They are freed with the last descriptor and mapping of their arena.
 #include "../real.hpp"
 #include "memory.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint32_t number_of(std::uint64_t handle) noexcept { return static_cast<std::uint32_t>(handle); }
 
-/// The record behind a DMABUF, this process's or another's.
+/// The record of a DMABUF of this process or another.
 bool passed_as(std::uint32_t fd, std::uint32_t* number, Passed* p) noexcept {
   const auto d = descriptor_of(static_cast<int>(fd), nullptr);
   if (!d || !is_dmabuf(*d)) return false;
@@ -45,7 +45,7 @@ int Memory::pass_on(Object& o, Passed* p) {
   return write_passed(arena_.fd(), number, *p) ? 0 : ENOMEM;
 }
 
-/// An object over pages that were passed on.
+/// Creates an object over imported pages.
 int Memory::take(int arena, std::uint32_t number, const Passed& p, std::uint32_t gpu_id, std::uint64_t va,
                  Object* out) {
   const auto g = index(gpu_id);
@@ -55,7 +55,7 @@ int Memory::take(int arena, std::uint32_t number, const Passed& p, std::uint32_t
   if (const auto d = descriptor_of(arena, &arena_); d && d->ours) {
     for (auto& [handle, o] : objects_)
       if (number_of(handle) == number && o.pages) out->pages = o.pages;
-    // The exporter's object may be gone by now; its pages are not.
+    // The exporter may have freed its object by now, but the pages remain.
     if (!out->pages) {
       out->pages = std::make_shared<Pages>(arena_, p.offset, p.bytes);
       out->pages->keep = true;
@@ -122,7 +122,7 @@ int Memory::export_ipc(kfd::ExportIpc& a) {
 int Memory::import_ipc(kfd::ImportIpc& a) {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%u/fd/%u", a.shared[0], a.shared[1]);
-  // Looked at before it is opened: an open may do something to what is no memory.
+  // Checked before it is opened, because opening another kind of file may have side effects.
   const int fd = names_arena(path) ? SDMA_REAL(open)(path, O_RDWR | O_CLOEXEC) : -1;
   if (fd < 0) return EINVAL;
   Passed p;

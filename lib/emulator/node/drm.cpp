@@ -1,5 +1,5 @@
-// DRM ioctls of a render node: what libdrm_amdgpu and libhsakmt ask to know the GPU. No buffers, contexts or submissions:
-// those belong to graphics, and answer EINVAL.
+// DRM ioctls of a render node, as libdrm_amdgpu and libhsakmt use them to identify the GPU. Buffers, contexts and submissions
+// belong to graphics, and return EINVAL.
 #include "../options.hpp"
 #include "node.hpp"
 #include "user.hpp"
@@ -73,7 +73,7 @@ struct Cap {
 };
 enum Firmware : std::uint32_t { kFirstFirmware = 0x01, kMec = 0x08, kSdma = 0x0b, kLastFirmware = 0x1a };
 
-/// Kinds of engines, as the driver counts them, and what it says of one kind. Rings of graphics: there are none to submit to.
+/// The driver's numbers of engine types, and its description of one type. There are no graphics rings to submit to.
 constexpr std::uint32_t kDmaIp = 2;
 struct IpInfo {
   std::uint32_t major, minor;
@@ -82,7 +82,7 @@ struct IpInfo {
 };
 static_assert(sizeof(IpInfo) == 32);
 
-/// The first part of the kernel's device info, which is all that clients of this node read.
+/// The first part of the kernel's device info. Clients of this node read no more of it.
 struct DeviceInfo {
   std::uint32_t device_id, chip_rev, external_rev, pci_rev, family, shader_engines, arrays_each, counter_khz;
   std::uint64_t max_engine_khz, max_memory_khz;
@@ -114,7 +114,7 @@ int answer(const Info& i, const void* from, std::size_t bytes) {
 DeviceInfo device_info(const SysfsGpu& g) {
   DeviceInfo d{};
   d.device_id = g.device_id;
-  d.family = 141;  // Vega and everything with its memory controller
+  d.family = 141;  // Vega and later GPUs with its memory controller
   d.external_rev = options().gfx == 90010 ? 0x3c : 0x46;
   d.shader_engines = options().gfx == 90010 ? 8 : 32;
   d.arrays_each = 1;
@@ -131,7 +131,7 @@ DeviceInfo device_info(const SysfsGpu& g) {
   return d;
 }
 
-/// 0, or the errno of one that no driver knows. What an accelerator without graphics does not have is of version 0.
+/// Returns 0, or an errno for an unknown firmware. Firmware that an accelerator without graphics lacks has version 0.
 int firmware(const SysfsGpu& g, std::uint32_t engines, const Info& i, std::uint32_t& version) {
   const auto type = i.firmware.type, index = i.firmware.index;
   if (type < kFirstFirmware || type > kLastFirmware) return EINVAL;
@@ -155,7 +155,7 @@ int info(Node* process, std::size_t index, const Info& i) {
     }
     case kDevInfo: {
       const auto d = device_info(g);
-      // The kernel's struct is longer; what follows is zero.
+      // The kernel's struct is longer; the rest is zero.
       std::array<std::byte, 512> out{};
       std::memcpy(out.data(), &d, sizeof d);
       return answer(i, out.data(), out.size());
@@ -241,7 +241,7 @@ int drm_ioctl(Node* process, std::uint32_t minor, unsigned long request, void* a
     }
     case kUnique:
     case kMagic:
-    case kSetVersion: return render ? EACCES : EINVAL;  // who is master of a display that there is not
+    case kSetVersion: return render ? EACCES : EINVAL;  // there is no display to be master of
     case kGetCap: {
       auto& c = *reinterpret_cast<Cap*>(args.data());
       if (c.capability == 0 || c.capability > kSyncTimeline) return EINVAL;

@@ -1,5 +1,5 @@
-// The table of KFD ioctls: which number takes what, and who answers. Sizes are the caller's: what it does not give is zero,
-// what it does not know is not written back.
+// The table of KFD ioctls: the argument and the handler of each number. The caller gives the size of its argument: fields beyond
+// it are zero on entry, and are not written back.
 #include "node.hpp"
 #include "user.hpp"
 
@@ -42,7 +42,7 @@ int set_memory_policy(Node& n, kfd::SetMemoryPolicy& a) {
 }
 
 int get_clock_counters(Node& n, kfd::GetClockCounters& a) {
-  // An id that is no GPU asks for the host's clocks alone.
+  // With an id that is not a GPU, the caller wants only the host's clocks.
   a.gpu = known(n, a.gpu_id) ? host_ticks() : 0;
   a.cpu = nanoseconds(CLOCK_MONOTONIC_RAW);
   a.system = nanoseconds(CLOCK_BOOTTIME);
@@ -59,7 +59,7 @@ std::vector<kfd::Aperture> apertures() {
                    .scratch_base = kScratch,
                    .scratch_limit = kScratch + kWindow,
                    .gpuvm_base = 0x4000,
-                   // All that a program can address: GPU and CPU agree on every address.
+                   // Everything that a program can address, because GPU and CPU use the same addresses.
                    .gpuvm_limit = (std::uint64_t{1} << 47) - 1,
                    .gpu_id = g.gpu_id,
                    .pad = 0});
@@ -84,9 +84,9 @@ int get_apertures_new(Node&, kfd::GetAperturesNew& a) {
 
 int create_event(Node& n, kfd::CreateEvent& a) {
   if (a.page_offset != 0) {
-    // The program made the page of mailboxes itself and gives its handle, with the first event only.
+    // The program has allocated the page of mailboxes, and passes its handle with the first event only.
     auto* o = n.memory.find(a.page_offset);
-    // In the machine's memory and nobody else's; a doubled object has half the pages that it shows.
+    // In the machine's memory, and owned by this object alone. A doubled object has half as many pages as it maps.
     const bool whole = o && o->pages && (o->flags & kfd::kGtt) != 0;
     if (!whole || o->pages->bytes < kfd::kSignalEvents * sizeof(std::uint64_t)) return EINVAL;
     if (const int error = n.events.set_page(reinterpret_cast<std::uint64_t*>(o->host))) return error;
@@ -176,10 +176,10 @@ int runtime_enable(Node& n, kfd::RuntimeEnable& a) {
   return 0;
 }
 
-/// Numbers that a kernel without the feature answers with one errno.
+/// The answer to the ioctls of a feature that the kernel lacks.
 template <int Error> int refused(Node&, std::uint64_t&) { return Error; }
 
-/// `way`: the driver's own word on it counts, not the bits in the caller's number.
+/// `way`: the direction that the driver defines, not the bits in the caller's number.
 struct Call {
   int (*answer)(Node&, void* args){};
   Way way = kBoth;

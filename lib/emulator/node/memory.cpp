@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kTypes = kfd::kVram | kfd::kGtt | kfd::kUserptr | kfd::kDoorbell | kfd::kMmioRemap;
 
-/// How long an unmapping waits for engines to leave: they do after a few packets.
+/// How long an unmapping waits for engines to leave, which they do after a few packets.
 Deadline patience() noexcept { return Deadline::in(std::chrono::seconds(60)); }
 
 std::uint64_t page_up(std::uint64_t n) noexcept { return (n + kPage - 1) & ~(kPage - 1); }
@@ -56,7 +56,7 @@ std::uint64_t Memory::available(std::uint32_t g) const noexcept {
   return used < all ? (all - used) & ~std::uint64_t{(2 << 20) - 1} : 0;
 }
 
-/// As the kernel: all of the machine's memory but a sixteenth.
+/// As in the kernel: all but a sixteenth of the machine's memory.
 std::uint64_t Memory::host_bytes() const noexcept {
   std::uint64_t all = 0;
   for (const auto& c : node_.topology.cpus) all += c.memory_bytes;
@@ -116,7 +116,7 @@ int Memory::free(std::uint64_t handle) {
   auto* o = find(handle);
   if (!o) return EINVAL;
   if (o->mapped != 0 || o->pins != 0) return EBUSY;
-  // The last object of the pages gives them back: an import keeps an export alive.
+  // The last object of the pages frees them, so an import keeps an export alive.
   if (o->pages && o->pages.use_count() == 1 && o->pages->counted)
     ((o->flags & kfd::kVram) != 0 ? gpus_[o->gpu]->used : host_used_) -= o->pages->bytes;
   objects_.erase(handle);
@@ -129,7 +129,7 @@ int Memory::map_one(Object& o, std::uint32_t g) {
   const auto part = o.doubled() ? o.bytes / 2 : o.bytes;
   const auto owner = (o.flags & kfd::kVram) != 0 ? o.gpu : Mapping::kHost;
   Mapping m{.va = GpuVa{o.va}, .bytes = part, .host = o.host, .owner = owner, .gpus = std::uint64_t{1} << g};
-  // Objects of old clients carry no access bits for doorbells: those are always written.
+  // Old clients set no access bits for doorbells, which are always writable.
   if ((o.flags & (kfd::kVram | kfd::kGtt | kfd::kUserptr)) != 0 && (o.flags & kfd::kWritable) == 0)
     m.access = Access::read;
   if (space.map(m) != Errc::ok) return EINVAL;

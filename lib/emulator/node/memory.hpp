@@ -1,17 +1,17 @@
 #pragma once
-// Memory objects: what ALLOC_MEMORY_OF_GPU makes, and what each GPU sees of them.
+// Memory objects: the results of ALLOC_MEMORY_OF_GPU, and the address space of each GPU.
 //
 //   object   bytes of the arena (VRAM, GTT, doorbells, registers) or of the program (userptr)
 //   handle   gpu_id << 32 | number, as the kernel composes it
-//   mapped   into the address spaces of chosen GPUs, at the VA that the object was made for
+//   mapped   into the address spaces of chosen GPUs, at the VA that the object was created for
 //
-//   GPU VA     va                va + bytes          an AQL ring that was asked for twice lies there twice:
+//   GPU VA     va                va + bytes          an AQL ring that is allocated doubled is mapped twice:
 //              | object           |                  two halves of the VA range, one piece of memory
 //
-// Each GPU has an address space of its own: one VA may mean different objects to different GPUs, as in hardware. What a
-// queue stands on is pinned: it can be neither unmapped nor freed while the queue lives.
+// Each GPU has its own address space: as in hardware, one VA may refer to different objects on different GPUs. The memory that
+// a queue uses is pinned: it can be neither unmapped nor freed while the queue exists.
 //
-// Threads: all under the node's lock, except lookups of engines in the address spaces. Results are 0 or an errno.
+// Threads: everything under the node's lock, except lookups in address spaces by engines. Results are 0 or an errno.
 #include "../../kfd/abi.hpp"
 #include "../queues/doorbells.hpp"
 #include "arena.hpp"
@@ -35,16 +35,16 @@ struct Pages {
   Arena& arena;
   const std::uint64_t offset, bytes;
   std::byte* view{};
-  bool counted{};    ///< in what is used of its kind of memory
-  bool keep{};       ///< others may have them mapped: never given back to the machine
-  int foreign = -1;  ///< a descriptor of the arena that they belong to, where it is another process's
+  bool counted{};    ///< included in the used bytes of its kind of memory
+  bool keep{};       ///< other processes may have them mapped: never returned to the machine
+  int foreign = -1;  ///< the descriptor of their arena, if it is another process's
   ~Pages();
 };
 
 struct Object {
   std::uint64_t handle{}, va{}, bytes{}, mmap_offset{};
   std::uint32_t gpu{}, flags{};
-  std::byte* host{};               ///< null: pages that no engine may touch
+  std::byte* host{};               ///< null: pages that no engine may access
   std::shared_ptr<Pages> pages{};  ///< null: the program's own memory, or a fixed page
   std::uint64_t mapped{};          ///< bit g: GPU g sees it
   std::uint32_t pins{};
@@ -54,8 +54,8 @@ struct Object {
 class GpuMemory {
  public:
   AddressSpace space{};
-  bool acquired = false;      ///< a render node was given for this GPU
-  std::uint64_t drm_minor{};  ///< which
+  bool acquired = false;      ///< the program has acquired a render node for this GPU
+  std::uint64_t drm_minor{};  ///< the minor of that node
   std::uint64_t used{};       ///< bytes of VRAM
 };
 
@@ -64,7 +64,7 @@ class Memory {
   Memory(Arena&, const SysfsNode&);
   ~Memory();
 
-  /// Index of a GPU, or the number of GPUs.
+  /// Index of a GPU; the number of GPUs if there is no such GPU.
   std::uint32_t index(std::uint32_t gpu_id) const noexcept;
   std::uint32_t gpus() const noexcept { return static_cast<std::uint32_t>(gpus_.size()); }
   GpuMemory& gpu(std::uint32_t g) noexcept { return *gpus_[g]; }
@@ -83,9 +83,9 @@ class Memory {
   int import_ipc(kfd::ImportIpc&);
 
   Object* find(std::uint64_t handle) noexcept;
-  /// The object that GPU g sees as exactly [va, va + bytes); with bytes = 0, whatever begins at va.
+  /// The object that GPU g sees as exactly [va, va + bytes); with bytes = 0, any object that begins at va.
   Object* exactly(std::uint32_t g, std::uint64_t va, std::uint64_t bytes) noexcept;
-  /// Where the bytes are that GPU g sees at va; null if it does not see all of them in one piece.
+  /// The host address of the bytes that GPU g sees at va; null if they are not all in one object.
   std::byte* host(std::uint32_t g, std::uint64_t va, std::uint64_t bytes) const noexcept;
   std::byte* doorbells(std::uint32_t g) const noexcept { return doorbells_[g]; }
   DoorbellPage doorbell_page(std::uint32_t g) const noexcept {
@@ -93,7 +93,7 @@ class Memory {
   }
 
  private:
-  int pass_on(Object&, Passed*);  ///< makes it known to whoever has a descriptor of our arena
+  int pass_on(Object&, Passed*);  ///< exports it to every holder of a descriptor of our arena
   int take(int arena, std::uint32_t number, const Passed&, std::uint32_t gpu_id, std::uint64_t va, Object*);
   int make_pages(Object&);
   int map_one(Object&, std::uint32_t g);
@@ -105,7 +105,7 @@ class Memory {
   std::vector<std::unique_ptr<GpuMemory>> gpus_;
   std::vector<std::byte*> doorbells_, registers_;
   std::map<std::uint64_t, Object> objects_;
-  std::uint64_t host_used_{};  ///< bytes of the machine's memory in objects
+  std::uint64_t host_used_{};  ///< bytes of the machine's memory that objects use
   std::uint32_t next_ = 1;
 };
 

@@ -9,7 +9,7 @@ namespace {
 std::atomic<Node*> the_node{nullptr};
 pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
-/// In the child: the parent's node is not ours. It is forgotten, not destroyed: its locks may be held, its threads are gone.
+/// In the child, the parent's node is dropped without its destructor, because its locks may be held and its threads do not exist.
 void forget() noexcept {
   if (auto* n = the_node.exchange(nullptr)) n->arena.abandon();
   making = PTHREAD_MUTEX_INITIALIZER;

@@ -1,15 +1,15 @@
 #pragma once
-// What one process has of the node: its memory, events and queues. Made when the process first opens a device of ours; it
-// lives until the process ends, as it does in the kernel, whatever descriptors are closed meanwhile.
+// The state of the node for one process: its memory, events and queues. It is created when the process first opens one of our
+// devices, and lives until the process ends, as in the kernel, even if all descriptors are closed.
 //
 //   open("/dev/kfd")    -> Node::get().open_node(0, flags)
 //   ioctl(fd, 'K' ...)  -> device_of(fd) -> kfd_ioctl(node, ...)
 //
-//   fork   the child starts without a node: descriptors that it inherited answer EBADF, as the kernel does, and the first
-//          open makes a node of its own. Locks and threads of the parent are left alone.
-//   exit   nothing to do: the arena goes with the last descriptor, threads go with the process.
+//   fork   the child starts without a node: inherited descriptors answer EBADF, as in the kernel, and its first open creates
+//          its own node. It does not touch locks and threads of the parent.
+//   exit   needs no action: the arena is freed with the last descriptor, and threads end with the process.
 //
-// Locks: `mutex` serialises ioctls, except waiting for events; no engine thread ever takes it.
+// Locks: `mutex` serialises ioctls, except waits for events. Engine threads never take it.
 #include "../queues/events.hpp"
 #include "arena.hpp"
 #include "memory.hpp"
@@ -23,11 +23,11 @@ namespace sdma::emulator {
 
 class Node {
  public:
-  /// One that is nobody's yet: for tests, and for `get`. One whose servers have threads is never destroyed.
+  /// A node without a process: for tests, and for `get`. A node whose servers have threads is never destroyed.
   explicit Node(Drive = Drive::thread);
-  /// That of this process, made if there is none; null if there is no memory for it.
+  /// The node of this process, created at the first call; null if there is no memory for it.
   static Node* get();
-  /// That of this process if it was made.
+  /// The node of this process; null if it was not created.
   static Node* made() noexcept;
 
   int open_node(std::uint64_t tag, int flags) const noexcept { return arena.open_node(tag, flags); }
@@ -37,20 +37,20 @@ class Node {
   Events events;
   Memory memory;
   Queues queues;
-  bool runtime_enabled = false;  ///< a runtime has said so to debuggers; once a process
+  bool runtime_enabled = false;  ///< a runtime has enabled debugging; at most once per process
 };
 
-/// A descriptor of a device, or of memory that was passed on, and the node of this process that it belongs to.
+/// A descriptor of a device or of exported memory, and the node of this process that it belongs to.
 struct Device : Descriptor {
-  Node* node{};  ///< null: inherited through a fork, or another process's
+  Node* node{};  ///< null: inherited through a fork, or from another process
 };
 std::optional<Device> device_of(int fd) noexcept;
 
-/// Answers an ioctl as the kernel would: 0 or an errno.
+/// Answers an ioctl as the kernel does: 0 or an errno.
 int kfd_ioctl(Node&, unsigned long request, void* argument);
-/// `process`: null in a forked child that has opened no device yet, and so uses none of the GPU's memory.
+/// `process`: null in a forked child that has not opened a device yet, and therefore uses no GPU memory.
 int drm_ioctl(Node* process, std::uint32_t minor, unsigned long request, void* argument);
-/// Which GPU a DRM node with this minor is of: a primary or a render node; none of ours: their number or more.
+/// The index of the GPU whose primary or render node has this minor; at least the number of GPUs if there is none.
 std::size_t gpu_of_minor(std::uint32_t minor) noexcept;
 
 }  // namespace sdma::emulator

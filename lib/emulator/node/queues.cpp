@@ -11,7 +11,7 @@
 namespace sdma::emulator {
 namespace {
 
-constexpr int kNotSupported = 524;  ///< the kernel's ENOTSUPP, which user space has no name for
+constexpr int kNotSupported = 524;  ///< the kernel's ENOTSUPP, which has no name in user space
 constexpr std::uint32_t kFirstComputeDoorbell = 512, kComputeQueues = 512;
 
 int check(std::uint64_t ring, std::uint32_t bytes, std::uint32_t percentage, std::uint32_t priority) {
@@ -29,13 +29,13 @@ Queues::Queues(Memory& m, Events& e, const SysfsNode& n, Drive drive) : memory_(
         GpuId{g}, n.gpus[g].gpu_id, m.gpu(g).space, e, m.doorbell_page(g), [this, g] { nudge_all_but(g); }, drive));
 }
 
-/// A poll of another GPU may wait for what one has stored.
+/// A poll of another GPU may wait for a value that this GPU has stored.
 void Queues::nudge_all_but(std::uint32_t g) noexcept {
   for (std::uint32_t other = 0; other < servers_.size(); ++other)
     if (other != g) servers_[other]->nudge();
 }
 
-/// An engine and a slot of it that nobody has.
+/// A free slot, and its engine.
 int Queues::place(const kfd::CreateQueue& a, Entry& e) const {
   const auto& gpu = node_.topology.gpus[e.gpu];
   std::uint32_t first = 0, end = 0;
@@ -66,7 +66,7 @@ int Queues::place(const kfd::CreateQueue& a, Entry& e) const {
     e.doorbell = kFirstComputeDoorbell + e.slot;
     return e.slot < kComputeQueues ? 0 : ENOMEM;
   }
-  // Slot by slot, so that queues spread over the engines first.
+  // Search slot by slot, so that queues spread over the engines first.
   for (e.slot = 0; e.slot < gpu.queues_per_engine; ++e.slot)
     for (e.engine = first; e.engine < end; ++e.engine)
       if (!taken(e.engine, e.slot)) {
@@ -92,7 +92,7 @@ void Queues::unpin(Entry& e) {
 
 int Queues::ring_of(Entry& e, std::uint64_t va, std::uint64_t bytes) {
   if (const int error = pin(e, va, bytes)) return error;
-  // One piece for the engine: a ring that was asked for twice counts as its first half's memory.
+  // One range for the engine: a doubled ring counts as its first half.
   auto* host = memory_.host(e.gpu, va, bytes);
   if (!host && memory_.find(e.pinned.back())->doubled()) host = memory_.host(e.gpu, va, bytes / 2);
   if (!host) return EINVAL;
@@ -102,7 +102,7 @@ int Queues::ring_of(Entry& e, std::uint64_t va, std::uint64_t bytes) {
   return 0;
 }
 
-/// What the queue stands on: found, checked and pinned.
+/// Finds, checks and pins the memory of the queue.
 int Queues::stand(const kfd::CreateQueue& a, Entry& e) {
   const auto bytes = a.ring_bytes < kfd::kMinRingBytes ? kfd::kMinRingBytes : a.ring_bytes;
   if (const int error = ring_of(e, a.ring, bytes)) return error;
@@ -216,7 +216,7 @@ int Queues::update(const kfd::UpdateQueue& a) {
       unpin(next);
       return error;
     }
-    // The old ring is let go; the pages of the pointers stay.
+    // Unpin the old ring; the pages of the pointers stay pinned.
     if (auto* o = memory_.find(e.pinned.front())) --o->pins;
     e.config.ring = next.config.ring;
     e.ring = next.ring;

@@ -1,12 +1,12 @@
 #pragma once
-// Queues as the ioctls see them: which engine and slot, what they stand on, and what the kernel refuses.
+// Queues as the ioctls see them: their engines, slots and memory, and the requests that the kernel refuses.
 //
-//   engine   SDMA: the host-facing ones; SDMA_XGMI: the others; BY_ENG_ID: the one that is named; 8 slots each
-//   stands   on a ring that is exactly one mapping, and on a page for each pointer: pinned until the queue is destroyed
-//   change   creating, destroying and updating unmap all queues of the GPU for a moment: a doorbell that is rung meanwhile
-//            is lost, and wptr in memory is honoured
+//   engine   SDMA: the host-facing engines; SDMA_XGMI: the others; BY_ENG_ID: the named engine; 8 slots each
+//   memory   a ring that is exactly one mapping, and a page for each pointer: pinned until the queue is destroyed
+//   change   creating, destroying and updating a queue unmaps all queues of the GPU for a moment: a doorbell that is rung
+//            during that time is lost, but wptr in memory counts
 //
-// Destroying does not drain: what is between rptr and wptr never runs.
+// Destroying a queue does not drain it: packets between rptr and wptr never run.
 // Threads: under the node's lock. Results are 0 or an errno.
 #include "../queues/server.hpp"
 #include "memory.hpp"
@@ -24,7 +24,7 @@ class Queues {
   int create(kfd::CreateQueue&);
   int destroy(std::uint32_t id);
   int update(const kfd::UpdateQueue&);
-  /// Gives a queue the GPU's global wave sync, or takes it away.
+  /// Assigns the GPU's global wave sync to a queue, or removes it.
   int set_gws(std::uint32_t id, bool given);
   bool exists(std::uint32_t id) const { return queues_.count(id) != 0; }
   Server& server(std::uint32_t g) noexcept { return *servers_[g]; }

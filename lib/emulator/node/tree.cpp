@@ -25,7 +25,7 @@ std::string machine_file(const char* path) {
   return out;
 }
 
-/// NUMA nodes of this machine with processors; programs bind memory to what the tree calls a CPU.
+/// NUMA nodes of this machine with processors. The tree lists them as CPUs, because programs bind memory to those.
 std::uint32_t numa_nodes() {
   std::uint32_t n = 0;
   while (SDMA_REAL(access)(fmt::format("/sys/devices/system/node/node{}", n).c_str(), F_OK) == 0) ++n;
@@ -80,7 +80,7 @@ bool Tree::concerns(const char* path) noexcept {
 Entry& Tree::add(std::string path, Entry e) {
   e.inode = 0x5d0a0000 + entries_.size();
   auto& at = entries_.emplace(path, std::move(e)).first->second;
-  // A directory for each level below the folders that the machine itself has.
+  // Create a directory for each level below the directories of the machine.
   for (auto slash = path.rfind('/'); slash != path.npos && slash != 0; slash = path.rfind('/')) {
     const auto child = path.substr(slash + 1);
     path.resize(slash);
@@ -96,7 +96,7 @@ Entry& Tree::add(std::string path, Entry e) {
   return at;
 }
 
-/// A GPU as a PCI device with two DRM nodes: what libdrm reads to tell one device from another.
+/// A GPU as a PCI device with two DRM nodes, as libdrm reads them to distinguish devices.
 void Tree::add_pci(std::size_t gpu) {
   const auto& g = node_.gpus[gpu];
   const auto slot =
@@ -156,7 +156,7 @@ Tree::Tree() : node_(numbered(shown(), static_cast<std::uint32_t>(::sysconf(_SC_
 
 const Entry* Tree::find(std::string_view path, bool follow) const {
   auto at = normal(path);
-  // A link of ours goes to something of ours; the machine's own are not looked at.
+  // Links of the tree point into the tree. Links of the machine are not followed.
   constexpr int kDeepest = 8;
   for (int depth = 0; depth < kDeepest; ++depth) {
     auto end = at.find('/', 1);
@@ -176,7 +176,7 @@ const Entry* Tree::find(std::string_view path, bool follow) const {
 }
 
 const Tree& tree() {
-  static const auto* t = new Tree;  // never destroyed, as engine threads
+  static const auto* t = new Tree;  // never destroyed, like engine threads
   return *t;
 }
 

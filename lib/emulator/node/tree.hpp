@@ -1,16 +1,16 @@
 #pragma once
-// The files that the node adds to the machine, kept in memory: nothing is written to disk, so nothing can be left behind.
+// The files that the node adds to the machine. They are in memory: nothing is written to disk, so nothing can be left over.
 //
-//   const Entry* e = tree().find("/sys/class/kfd/kfd/topology/nodes/1/gpu_id");    // null: not ours, ask the machine
+//   const Entry* e = tree().find("/sys/class/kfd/kfd/topology/nodes/1/gpu_id");    // null: not ours, so use the machine's
 //   e->kind == Kind::text;  e->text == "19713\n"
 //
 //   /sys/devices/virtual/kfd/kfd/topology/...   also below /sys/class/kfd/kfd
 //   /dev/kfd, /dev/dri/{renderD128,card0} ...
-//   /sys/devices/pci0000:00/...                 each GPU as libdrm looks for it, with its links below /sys/class/drm,
+//   /sys/devices/pci0000:00/...                 each GPU as libdrm searches for it, with its links below /sys/class/drm,
 //                                               /sys/dev/char and /sys/bus/pci
 //   /proc/modules (the machine's with a line for amdgpu), /sys/module/amdgpu/...
 //
-// Built at the first look, never changed afterwards, never destroyed. Any thread.
+// Built at the first use, and never changed or destroyed afterwards. Any thread.
 #include "sdma/device/sysfs.hpp"
 
 #include <map>
@@ -24,19 +24,19 @@ enum class Kind : std::uint8_t { directory, text, link, kfd, drm };
 
 struct Entry {
   Kind kind{};
-  std::uint32_t minor{};             ///< of a DRM node
-  std::string text{};                ///< of a file; where a link goes, absolute
-  std::set<std::string> children{};  ///< of a directory
-  std::uint64_t inode{};             ///< made up, unique in the tree
+  std::uint32_t minor{};             ///< for a DRM node
+  std::string text{};                ///< contents of a file, or the absolute target of a link
+  std::set<std::string> children{};  ///< for a directory
+  std::uint64_t inode{};             ///< invented, unique in the tree
 };
 
 class Tree {
  public:
   Tree();
-  /// What lies at an absolute path, `.` and `..` and doubled slashes allowed; null: nothing of ours. Links on the way are
-  /// followed; one at the end only if `follow`.
+  /// The entry at an absolute path, which may contain `.`, `..` and doubled slashes; null: not in the tree. Follows links within
+  /// the path, and a link at its end only if `follow`.
   const Entry* find(std::string_view path, bool follow = true) const;
-  /// Could a path be ours? Cheap, for the many that are not.
+  /// True if a path may be in the tree. Cheap, because most are not.
   static bool concerns(const char* path) noexcept;
   const SysfsNode& node() const noexcept { return node_; }
 
@@ -50,7 +50,7 @@ class Tree {
 
 const Tree& tree();
 
-/// "/a/b" of "//a/./c/../b/".
+/// "/a/b" for "//a/./c/../b/".
 std::string normal(std::string_view path);
 
 }  // namespace sdma::emulator

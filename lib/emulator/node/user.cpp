@@ -12,7 +12,7 @@
 namespace sdma::emulator {
 namespace {
 
-/// The kernel copies between two places of this process and answers EFAULT. Where a container forbids that, plainly.
+/// Lets the kernel copy within this process, so that a bad address gives EFAULT. If a container forbids that, copies directly.
 template <class Fn> bool copy(Fn&& call, void* to, const void* from, std::size_t bytes) noexcept {
   const ssize_t n = call();
   if (n >= 0) return static_cast<std::size_t>(n) == bytes;
@@ -40,11 +40,11 @@ bool to_user(std::uint64_t to, const void* from, std::size_t bytes) noexcept {
 int check_pages(std::uint64_t address, std::uint64_t bytes, bool written) {
   if (!plausible(address, bytes)) return EFAULT;
   auto* maps = SDMA_REAL(fopen)("/proc/self/maps", "re");
-  if (!maps) return 0;  // a container without /proc: nothing to look at
+  if (!maps) return 0;  // a container without /proc: nothing can be checked
   char line[512];
   int error = EFAULT;
   const auto end = address + bytes;
-  // Lines are in order, and so `address` moves along while they follow each other without a hole.
+  // Lines are sorted, so `address` advances while ranges follow each other without a gap.
   while (std::fgets(line, sizeof line, maps)) {
     std::uint64_t from = 0, to = 0;
     char rights[5]{};

@@ -1,5 +1,5 @@
 #pragma once
-// Marks a function that stands in front of the C library's. The library hides everything else, and exports.map lists these.
+// Marks a function that interposes one of the C library. The library hides everything else; exports.map lists these.
 //
 //   SDMA_FRONT int dirfd(DIR* d) noexcept { ... }
 #define SDMA_FRONT extern "C" [[gnu::visibility("default")]]

@@ -1,5 +1,5 @@
-// Directories of the tree: opendir and what follows it, in front of the C library's. A DIR* of ours is known by being in a
-// small set; all others go on untouched.
+// Interposes opendir and the functions on its result, for directories of the tree. A small set holds our DIR*; all others are
+// passed to the C library.
 #include "../real.hpp"
 #include "front.hpp"
 #include "open_entry.hpp"
@@ -26,7 +26,7 @@ struct Listing {
 };
 static_assert(sizeof(dirent) == sizeof(dirent64));
 
-/// Never destroyed: destructors of the program may still close directories.
+/// Never destroyed, because destructors of the program may still close directories.
 struct Open {
   std::mutex mutex;
   std::vector<Listing*> all;

@@ -1,6 +1,6 @@
-// mmap and lseek in front of the C library's, for descriptors that stand for another's pages alone: memory that another process
-// has passed on, and DMABUFs, which are mapped from their own beginning and tell their size by their end. All other calls go
-// on as they are, and without a look up: an allocator may map while the loader is at work.
+// Interposes mmap and lseek, only for descriptors of pages that belong to another object: memory from another process, and
+// DMABUFs, which are mapped from their own beginning and report their size through lseek to the end. All other calls go straight
+// to the kernel, without a look-up, because an allocator may call mmap while the loader is running.
 #include "../node/node.hpp"
 #include "../real.hpp"
 #include "front.hpp"

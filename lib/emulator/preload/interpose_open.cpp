@@ -1,7 +1,7 @@
-// open, fopen and ioctl in front of the C library's. A path of the tree is answered here, all others go on to the machine.
+// Interposes open, fopen and ioctl. Paths of the tree are answered here; all others are passed to the C library.
 //
-// A text is a sealed memfd, an opened directory a memfd that holds its path (for openat and fdopendir): real descriptors,
-// which need no bookkeeping and may be dup'ed, passed and closed as any other.
+// A text is a sealed memfd. An open directory is a memfd that holds its path (for openat and fdopendir). These are real
+// descriptors: they need no bookkeeping, and a program can dup, pass and close them like any other.
 #include "../node/node.hpp"
 #include "../real.hpp"
 #include "front.hpp"
@@ -22,7 +22,7 @@ namespace sdma::emulator {
 namespace {
 
 constexpr const char* kDirectoryName = "sdma-dir";
-constexpr const char* kFileName = "sdma-file-";  ///< and its inode, for fstat
+constexpr const char* kFileName = "sdma-file-";  ///< followed by its inode, for fstat
 
 int filled_memfd(const char* name, std::string_view text, int flags) {
   const int fd = ::memfd_create(name, MFD_ALLOW_SEALING | ((flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0u));
@@ -54,7 +54,7 @@ int open_entry(std::string_view path, const Entry& e, int flags) {
       return writes ? fail(EACCES) : filled_memfd((kFileName + std::to_string(e.inode)).c_str(), e.text, flags);
     case Kind::kfd:
     case Kind::drm:
-    case Kind::link: break;  // links are followed before
+    case Kind::link: break;  // links have been followed already
   }
   if ((flags & O_DIRECTORY) != 0) return fail(ENOTDIR);
   if (e.kind == Kind::kfd) override_old_runtime();
@@ -146,7 +146,7 @@ SDMA_OPEN(open64)
 SDMA_OPENAT(openat)
 SDMA_OPENAT(openat64)
 
-// What a program calls that was compiled with _FORTIFY_SOURCE.
+// The functions that programs compiled with _FORTIFY_SOURCE call.
 #define SDMA_OPEN_2(name)                                                \
   extern "C" int name(const char*, int);                                 \
   SDMA_FRONT int name(const char* path, int flags) {                     \
@@ -169,7 +169,7 @@ SDMA_FRONT int ioctl(int fd, unsigned long request, ...) noexcept {
   if (type == 'K' || type == 'd') {
     const int before = errno;
     if (const auto device = device_of(fd)) {
-      // The interfaces are told apart by the node, as in the kernel, not by the number.
+      // As in the kernel, the device node selects the interface, not the number of the ioctl.
       const int error = is_dmabuf(*device)        ? ENOTTY
                         : is_drm(*device)         ? drm_ioctl(Node::made(), number(*device), request, argument)
                         : device->node == nullptr ? EBADF

@@ -1,5 +1,5 @@
-// The stat family, access and readlink in front of the C library's, so that the tree's entries and descriptors of our
-// devices look as the kernel's: /dev/kfd is a character device, not the memfd that it is.
+// Interposes the stat family, access and readlink, so that the tree's entries and our descriptors look like the kernel's:
+// /dev/kfd appears as a character device, although it is a memfd.
 #include "../node/node.hpp"
 #include "../real.hpp"
 #include "front.hpp"
@@ -26,7 +26,7 @@ template <class Stat> void fill(Stat& s, const Entry& e) {
     case Kind::directory: s.st_mode = S_IFDIR | 0755; break;
     case Kind::text:
       s.st_mode = S_IFREG | 0444;
-      // sysfs says a page, whatever the text; but these are memfds, which tell a copier's SEEK_HOLE how long they are.
+      // sysfs reports one page for any text. But these are memfds, and a copier finds their real length with SEEK_HOLE.
       s.st_size = static_cast<off_t>(e.text.size());
       s.st_blocks = (s.st_size + 511) / 512;
       break;
@@ -45,7 +45,7 @@ template <class Stat> void fill(Stat& s, const Entry& e) {
   }
 }
 
-/// Makes the result of an fstat on a memfd of ours that of the device, or of the directory.
+/// Changes the result of fstat on one of our memfds to that of the device or directory.
 template <class Stat> void disguise(int fd, Stat& s) {
   if (!S_ISREG(s.st_mode) || s.st_nlink != 0) return;
   const int before = errno;
@@ -129,7 +129,7 @@ SDMA_FSTAT(fstat64, struct stat64)
 SDMA_FSTATAT(fstatat, struct stat)
 SDMA_FSTATAT(fstatat64, struct stat64)
 
-// Programs that were linked before glibc 2.33.
+// For programs that were linked before glibc 2.33.
 #define SDMA_XSTAT(name, Stat, follow)                                                 \
   extern "C" int name(int, const char*, Stat*);                                        \
   SDMA_FRONT int name(int version, const char* path, Stat* s) {                        \

@@ -1,5 +1,5 @@
 #pragma once
-// Paths and descriptors of the tree: what the functions in front of the C library's share. Any thread; errors in errno.
+// Paths and descriptors of the tree, shared by the interposed functions. Any thread; errors in errno.
 #include "../node/tree.hpp"
 
 #include <string>
@@ -12,13 +12,13 @@ struct Found {
   std::string path{};
 };
 
-/// What `path` names, seen from `dirfd` as openat would; the link itself if it is one and not to be followed.
+/// The entry that `path` names relative to `dirfd`, as for openat; the link itself if links are not followed.
 Found find_entry(int dirfd, const char* path, bool follow = true);
-/// Opens it; -1 and errno as open would.
+/// Opens an entry; -1 and errno as for open.
 int open_entry(std::string_view path, const Entry&, int flags);
-/// The inode of a text of ours that is open as `fd`; 0 if it is none.
+/// The inode of a text of the tree that is open as `fd`; 0 for any other descriptor.
 std::uint64_t file_inode(int fd);
-/// The path of a directory of ours that is open as `fd`; "" if it is none.
+/// The path of a directory of the tree that is open as `fd`; "" for any other descriptor.
 std::string directory_path(int fd);
 
 }  // namespace sdma::emulator

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kVariable = "HSA_OVERRIDE_GFX_VERSION";
 
-/// The file of the ROCr that is loaded, "" if none is.
+/// The file of the loaded ROCr; "" if there is none.
 std::string runtime_file() {
   std::string path;
   ::dl_iterate_phdr(
@@ -58,7 +58,7 @@ void override_old_runtime() {
   const auto gpu = gfx_name(options().gfx);
   if (file.empty() || contains(file, gpu)) return;
   ::setenv(kVariable, "9.0.10", 0);
-  std::fprintf(stderr, "sdma emulator: %s knows no %s: %s=9.0.10 is set, and it takes the GPU for a gfx90a\n",
+  std::fprintf(stderr, "sdma emulator: %s does not support %s: %s=9.0.10 is set, so it treats the GPU as gfx90a\n",
                file.c_str(), gpu.c_str(), kVariable);
 }
 

@@ -1,9 +1,9 @@
 #pragma once
-// A ROCr that is older than the GPU that the node shows passes over it: version 5.2.3 knows no gfx942. It has a variable that
-// makes it take the GPU for another; set here, before libhsakmt looks, and said on stderr.
+// A ROCr that is older than the node's GPU ignores that GPU: version 5.2.3 does not support gfx942. A variable makes ROCr treat
+// the GPU as another one. It is set here, before libhsakmt reads it, with a message on stderr.
 namespace sdma::emulator {
 
-/// At the first open of /dev/kfd. Does nothing if the variable is set, or the loaded ROCr knows the GPU, or there is none.
+/// Call it at the first open of /dev/kfd. Does nothing if the variable is set, if ROCr supports the GPU, or if no ROCr is loaded.
 void override_old_runtime();
 
 }  // namespace sdma::emulator

@@ -19,7 +19,7 @@ enum VendorFormat : std::uint8_t { kPm4Buffer = 1, kBarrierValue = 2 };
 constexpr std::size_t kValue = 8, kMailbox = 16, kEventId = 24, kStart = 32, kEnd = 40, kSignalBytes = 64;
 // From read_dispatch_id to queue_inactive_signal, within an amd_queue_t.
 constexpr std::uint64_t kInactiveSignal = 64;
-/// The runtime's reports of it: "invalid code object".
+/// The runtime reports this as "invalid code object".
 constexpr std::int64_t kNoCode = 8;
 
 template <class T> T field(const std::byte* at, std::size_t offset) noexcept {
@@ -53,7 +53,7 @@ Progress AqlQueue::packet(std::byte* at) noexcept {
   const auto header = __atomic_load_n(word<std::uint16_t>(at, 0), __ATOMIC_ACQUIRE);
   const auto began = host_ticks();
   switch (header & 0xff) {
-    case kInvalid: return Progress::idle;  // reserved and not yet written: its producer rings again
+    case kInvalid: return Progress::idle;  // reserved but not written yet: its producer rings again
     case kBarrierAnd:
     case kBarrierOr: {
       bool all = true, any = false, named = false;
@@ -110,7 +110,7 @@ void AqlQueue::complete(std::uint64_t handle, std::uint64_t began) noexcept {
   if (handle == 0) return;
   auto* s = c_.reader->at(GpuVa{handle}, kSignalBytes, Access::read_write);
   if (!s) return (void)fault(handle);
-  // All is read before the value changes: whoever waits for it may free the signal at once.
+  // Read everything before the value changes, because a waiter may then free the signal at once.
   const auto mailbox = field<std::uint64_t>(s, kMailbox);
   const auto event = field<std::uint32_t>(s, kEventId);
   *word<std::uint64_t>(s, kStart) = began;
@@ -123,7 +123,7 @@ void AqlQueue::complete(std::uint64_t handle, std::uint64_t began) noexcept {
   }
 }
 
-/// Stops the queue as a command processor does on an error, and says what nobody can run here.
+/// Stops the queue as a command processor does on an error, and reports the packet that cannot run here.
 Progress AqlQueue::refuse(const std::byte* at, const char* what) noexcept {
   stopped_ = true;
   std::fprintf(stderr,

@@ -1,15 +1,15 @@
 #pragma once
-// Compute queues, as far as they go without shaders: AQL packets that synchronise are answered, a kernel dispatch is refused.
+// Compute queues without shaders: AQL packets that synchronise are executed, and a kernel dispatch is refused.
 //
 //   barrier-and, barrier-or    wait for their signals, then complete
 //   barrier-value (AMD)        waits for a value, then completes
-//   PM4 buffer (AMD)           completes: on this node it is cache maintenance, and there are no caches
-//   ROCr's own copies, fills   are done: see blit.hpp
-//   kernel or agent dispatch   any other: never completes: the queue stops with an error that the runtime reports, and stderr names the
-//                              dispatch
+//   PM4 buffer (AMD)           completes: it is cache maintenance, and this node has no caches
+//   ROCr's own copies, fills   are executed: see blit.hpp
+//   other kernel dispatches,   never complete: the queue stops with an error that the runtime reports, and a message on
+//   agent dispatches           stderr names the dispatch
 //
-// A signal is completed as a command processor does it: times stamped, value decremented, mailbox written, interrupt raised.
-// All addresses are the GPU's. Served by the GPU's server; see hw_queue.hpp.
+// A signal is completed as a command processor does it: write timestamps, decrement the value, write the mailbox, raise the
+// interrupt. All addresses are the GPU's. Served by the GPU's server; see hw_queue.hpp.
 #include "events.hpp"
 #include "hw_queue.hpp"
 
@@ -23,13 +23,13 @@ struct AqlConfig {
   std::byte* ring{};
   std::uint64_t packets{};  ///< a power of two
   std::uint64_t *doorbell{}, *wptr{}, *rptr{};
-  GpuVa rptr_va{};  ///< read_dispatch_id: what else belongs to the queue is found from there
+  GpuVa rptr_va{};  ///< address of read_dispatch_id, from which the other fields of the queue are found
   AddressSpace::Reader* reader{};
   Events* events{};
   std::function<void(GpuVa)> vm_fault{};
 };
 
-/// Where compute queues stand among a GPU's engines: behind all sDMA engines.
+/// Compute queues count as an engine after all sDMA engines of a GPU.
 inline constexpr EngineId kComputeEngine{63};
 
 class AqlQueue final : public HwQueue {

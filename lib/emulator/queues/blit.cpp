@@ -9,8 +9,8 @@
 namespace sdma::emulator {
 namespace {
 
-constexpr std::size_t kCodeBytes = 96;    ///< enough to tell kernels apart
-constexpr std::size_t kEntryOffset = 16;  ///< of a kernel object: where its code begins, from itself
+constexpr std::size_t kCodeBytes = 96;    ///< enough to distinguish kernels
+constexpr std::size_t kEntryOffset = 16;  ///< in a kernel object: the offset of its code, relative to the object
 
 template <class T> T field(const std::byte* at, std::size_t offset) noexcept {
   T v;
@@ -18,7 +18,7 @@ template <class T> T field(const std::byte* at, std::size_t offset) noexcept {
   return v;
 }
 
-/// Are these bytes within the ROCr that is loaded?
+/// True if the loaded ROCr contains these bytes.
 bool of_runtime(std::span<const std::byte> code) noexcept {
   struct Search {
     std::span<const std::byte> code;
@@ -47,7 +47,7 @@ struct Job {
   std::uint32_t value{};
 };
 
-/// What arguments of `phases` phases mean; bytes = 0: they are none.
+/// Decodes arguments with `phases` phases; bytes = 0: they do not have that form.
 Job copy_of(const std::byte* args, std::size_t phases, std::uint32_t items) noexcept {
   std::array<std::uint64_t, 5> src{}, dst{};
   for (std::size_t i = 0; i <= phases; ++i) {

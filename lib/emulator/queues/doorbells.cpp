@@ -61,7 +61,7 @@ bool Doorbells::open() noexcept {
   return true;
 }
 
-/// The program's mappings of the page, registered.
+/// Registers the program's mappings of the page.
 bool Doorbells::find() noexcept {
   ranges_.clear();
   struct stat s {};
@@ -110,7 +110,7 @@ bool Doorbells::sleep(std::uint64_t nap, bool short_nap) noexcept {
   if (!armed_ && trace::now() >= open_until_ && open()) {
     const bool look = stale_.exchange(false, std::memory_order_acq_rel) || ranges_.empty();
     if (look ? find() : true) {
-      if (protect(true)) return false;  // what was stored before the protection is found by one more look
+      if (protect(true)) return false;  // one more check finds a store from before the protection
       protect(false);
       stale_.store(true);
     } else {
@@ -128,7 +128,7 @@ bool Doorbells::sleep(std::uint64_t nap, bool short_nap) noexcept {
   if (ready > 0 && armed_) {
     if (fault_ >= 0 && (fds[1].revents & POLLIN) != 0) {
       take_faults();
-      // Protected again too soon, the program's thread would fault again before it has had a processor.
+      // If the page were protected again too soon, the program's thread would fault again before it gets a processor.
       open_until_ = trace::now() + kGrace;
     }
     protect(false);

@@ -1,16 +1,18 @@
 #pragma once
-// How a sleeping server learns that a program has stored a doorbell, which is a plain store to a shared page.
+// How a sleeping server notices that a program has stored a doorbell, which is a plain store to a shared page.
 //
-//   protect   The program's mappings of the page are write-protected (userfaultfd): its store stops in the kernel, which tells
-//             us; the protection is taken off, the store is done, the server is awake. No cost while idle, no signal handler.
-//   park      Naps of 20 us to 1 ms. Where the kernel refuses userfaultfd, and until the mapping is found.
+//   protect   The program's mappings of the page are write-protected (userfaultfd). A store blocks in the kernel, which
+//             notifies us. We remove the protection, the store completes, and the server is awake. There is no cost while idle,
+//             and no signal handler.
+//   park      Sleeps of 20 us to 1 ms. Used if the kernel refuses userfaultfd, and until the mapping is found.
 //   spin      Never sleeps: see Server.
 //
-// Mappings are those that /proc/self/maps shows for the page's file and offset, however the program made them. They are looked
-// up when the server falls asleep after queues came or went; a slow look every kSlow finds a mapping that was made later, and
-// protects it from then on.
+// Mappings are those that /proc/self/maps shows for the page's file and offset, however the program created them. They are
+// looked up when the server goes to sleep after queues were created or destroyed. Another look-up every kSlow finds later
+// mappings, and protects them from then on.
 //
-// `sleep` and `arm` are the server thread's; `knock` and `mappings_changed` anybody's. No errors: at worst, naps.
+// The server thread calls `sleep` and `arm`; any thread may call `knock` and `mappings_changed`. No errors: at worst, it sleeps
+// for short times.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +21,7 @@
 
 namespace sdma::emulator {
 
-/// The page of a GPU's doorbells: a piece of a file that the program maps, too.
+/// The page of a GPU's doorbells: a range of a file that the program also maps.
 struct DoorbellPage {
   int fd = -1;
   std::uint64_t offset{};
@@ -33,11 +35,11 @@ class Doorbells {
   Doorbells(const Doorbells&) = delete;
   Doorbells& operator=(const Doorbells&) = delete;
 
-  /// Until a doorbell is stored, a knock, or at most `nap` ns where nothing better is to be had or `short_nap` is asked for.
-  /// Returns at once when it has just protected the page: look once more. True: a store was stopped, or somebody knocked; the
-  /// store itself may be done a moment later.
+  /// Sleeps until a doorbell is stored or `knock` is called; at most `nap` ns if the page is not protected or with `short_nap`.
+  /// Returns at once after it has protected the page, so that the caller checks once more. True: a store was blocked, or
+  /// `knock` was called. The store itself may complete a moment later.
   bool sleep(std::uint64_t nap, bool short_nap) noexcept;
-  /// The server has work: the page is the program's again. If it was still protected, a doorbell came another way.
+  /// Removes the protection because the server has work. If the page was still protected, a doorbell came another way.
   void awake() noexcept {
     if (armed_) {
       protect(false);
@@ -60,7 +62,7 @@ class Doorbells {
   int bell_ = -1;   ///< eventfd of knocks
   int fault_ = -1;  ///< userfaultfd
   bool refused_ = false, armed_ = false;
-  std::uint64_t open_until_ = 0;  ///< ns: a store that was stopped gets its time to be done
+  std::uint64_t open_until_ = 0;  ///< ns: until then, a blocked store has time to complete
   std::atomic<bool> stale_{true};
   std::vector<Range> ranges_;
 };

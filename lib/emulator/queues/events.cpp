@@ -8,7 +8,7 @@ namespace sdma::emulator {
 namespace {
 
 constexpr std::uint32_t kFirstOther = 0x70000000;                ///< numbers of events without a slot
-constexpr std::uint64_t kEventsOffset = std::uint64_t{2} << 62;  ///< what the kernel answers; never mapped on this GPU
+constexpr std::uint64_t kEventsOffset = std::uint64_t{2} << 62;  ///< the kernel's answer; never mapped on this GPU
 constexpr std::uint32_t kForever = 0xffffffff;
 
 bool has_slot(std::uint32_t type) noexcept { return type == kfd::kEventSignal || type == kfd::kEventDebug; }
@@ -35,7 +35,7 @@ int Events::create(kfd::CreateEvent& a) {
   e->auto_reset = a.auto_reset != 0;
   events_.emplace(id, std::move(e));
   a.event_id = id;
-  // Never zero: ROCr takes zero for "no mailbox" and its blocked waits would not end.
+  // Never zero, because ROCr reads zero as "no mailbox", and its blocked waits would not end.
   a.page_offset = kEventsOffset;
   a.slot = slot ? id : 0;
   a.trigger_data = slot ? id : 0;
@@ -134,7 +134,7 @@ int Events::wait(kfd::WaitEvents& args, std::span<kfd::EventData> data) {
       leave();
       return EINVAL;
     }
-    // A caller that knows an age of the event is told at once if it is no longer that age.
+    // If the caller gives an age of the event and that age has passed, return at once.
     const auto known = e->type == kfd::kEventSignal ? data[i].last_age : 0;
     waits[i] = {.waiter = &me,
                 .event = e,

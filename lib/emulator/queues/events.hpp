@@ -1,14 +1,14 @@
 #pragma once
-// KFD events as the kernel keeps them: a list of events, waiters, and the page of mailbox slots in which an engine leaves the
-// number of the event before it interrupts.
+// KFD events as in the kernel: a list of events, waiters, and the page of mailbox slots, where an engine stores the number of
+// the event before it raises an interrupt.
 //
 //   FENCE  slot[id] = id           the mailbox
-//   TRAP   id                      the interrupt: wakes nobody while the slot still holds "unsignalled" (all ones)
+//   TRAP   id                      the interrupt: wakes no waiter while the slot still holds "unsignalled" (all ones)
 //
-// An interrupt whose slot is unsignalled makes the kernel look through all slots and signal those that are set: a TRAP that
-// comes before its mailbox FENCE is a lost wake-up here as there.
+// After an interrupt whose slot is unsignalled, the kernel searches all slots and signals those that are set. A TRAP before its
+// mailbox FENCE is therefore a lost wake-up, here as in the kernel.
 //
-// Threads: everything, at any time, engine threads included. Results are 0 or an errno.
+// Any thread may call anything at any time, engine threads included. Results are 0 or an errno.
 #include "../../kfd/abi.hpp"
 
 #include <condition_variable>
@@ -25,20 +25,20 @@ class Events {
  public:
   static constexpr std::uint64_t kUnsignalled = ~std::uint64_t{0};
 
-  /// Takes the page, once: kSignalEvents slots.
+  /// Sets the page of kSignalEvents slots. Call it once.
   int set_page(std::uint64_t* slots) noexcept;
   int create(kfd::CreateEvent&);
   int destroy(std::uint32_t id);
   int set(std::uint32_t id);
   int reset(std::uint32_t id);
-  /// Blocks until one or all of `data` are signalled or the time is over; fills data and `w.result`.
+  /// Blocks until one or all of `data` are signalled or the timeout expires. Fills `data` and `w.result`.
   int wait(kfd::WaitEvents& w, std::span<kfd::EventData> data);
 
-  /// An interrupt with an event's number in it.
+  /// Handles an interrupt with an event's number.
   void interrupt(std::uint32_t id) noexcept;
-  /// A VM fault: raises every memory event of the process.
+  /// Handles a VM fault: raises every memory event of the process.
   void memory_fault(const kfd::MemoryException&) noexcept;
-  /// A queue that cannot go on: raises every exception event of the process.
+  /// Handles a queue that cannot continue: raises every exception event of the process.
   void hw_exception() noexcept;
 
  private:
@@ -48,7 +48,7 @@ class Events {
   struct Event;
   struct Wait {
     Waiter* waiter{};
-    Event* event{};  ///< null: destroyed meanwhile
+    Event* event{};  ///< null: destroyed during the wait
     bool activated{}, wants_age{};
   };
   struct Event {

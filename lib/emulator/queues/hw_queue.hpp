@@ -1,11 +1,11 @@
 #pragma once
-// A queue as the node's thread serves it: where its doorbell and pointers are, and what one step of it does.
+// A queue as the node's thread serves it: its doorbell, its pointers, and one step of its work.
 //
-//   q.map();                     // queues of the GPU came or went: the doorbell is forgotten, wptr counts
+//   q.map();                     // queues of the GPU were created or destroyed: the doorbell is forgotten, wptr counts
 //   q.look();                    // did the doorbell move?
-//   q.step()                     // Progress, as a Pipeline's
+//   q.step()                     // Progress, as for a Pipeline
 //
-// One thread at a time: the GPU's server, or, between two of its rounds, who holds the server.
+// One thread at a time: the GPU's server or, between two of its rounds, the thread that holds the server.
 #include "sdma/engine/pipeline.hpp"
 
 #include <cstdint>
@@ -25,17 +25,17 @@ class HwQueue {
   const EngineId engine;
   bool active = true;    ///< has a ring and a share of the GPU
   bool evicted = false;  ///< after a VM fault: never runs again
-  bool at_rest = true;   ///< nothing to do before the doorbell moves
+  bool at_rest = true;   ///< nothing to do before the doorbell changes
 
   bool runs() const noexcept { return active && !evicted; }
-  /// A ring is an event to hardware and a value here: it is taken away once seen, for the same value may be rung again. The
-  /// doorbell first: a producer that stores wptr and rings between the two accesses is seen by its ring.
+  /// To hardware, a doorbell is an event; here it is a value. It is cleared once seen, because the same value may be rung again.
+  /// The doorbell is read first: if a producer stores wptr and rings between the two accesses, its doorbell is still seen.
   void map() noexcept {
     __atomic_store_n(cell_, kSilent, __ATOMIC_SEQ_CST);
     mapped_at_ = __atomic_load_n(wptr_, __ATOMIC_SEQ_CST);
     remapped_ = true;
   }
-  /// True if somebody has rung, or the queue was mapped anew: the queue knows the position then.
+  /// True if the doorbell was rung or the queue was mapped again. The queue then has the new position.
   bool look() noexcept {
     auto position = __atomic_load_n(cell_, __ATOMIC_ACQUIRE);
     if (position != kSilent) position = __atomic_exchange_n(cell_, kSilent, __ATOMIC_ACQ_REL);
@@ -48,7 +48,7 @@ class HwQueue {
     return true;
   }
   virtual Progress step() noexcept = 0;
-  /// Keeps its engine to itself while it waits.
+  /// Keeps its engine while it waits.
   virtual bool holds_engine() const noexcept { return false; }
   std::uint64_t told() const noexcept { return told_; }
 
@@ -56,14 +56,14 @@ class HwQueue {
   virtual void rung(std::uint64_t position) noexcept = 0;
 
  private:
-  static constexpr std::uint64_t kSilent = ~std::uint64_t{0};  ///< no position: those are multiples of 4, or small
+  static constexpr std::uint64_t kSilent = ~std::uint64_t{0};  ///< not a position: those are multiples of 4, or small
   std::uint64_t* cell_;
   const std::uint64_t* wptr_;
   std::uint64_t told_ = 0, mapped_at_ = 0;
   bool remapped_ = false;
 };
 
-/// An sDMA queue: the engine's pipeline behind a doorbell.
+/// An sDMA queue: a doorbell, and the engine's pipeline.
 class SdmaQueue final : public HwQueue {
  public:
   SdmaQueue(const PipelineConfig& c, std::uint64_t* doorbell, const std::uint64_t* wptr)
@@ -76,7 +76,7 @@ class SdmaQueue final : public HwQueue {
   const Pipeline& pipeline() const noexcept { return pipeline_; }
 
  private:
-  static constexpr std::uint32_t kBudget = 32;  ///< actions before another queue has its turn
+  static constexpr std::uint32_t kBudget = 32;  ///< actions before the next queue has its turn
   void rung(std::uint64_t position) noexcept override { pipeline_.doorbell(position); }
 
   AddressSpace::Reader& reader_;

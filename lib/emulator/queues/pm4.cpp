@@ -67,9 +67,9 @@ Progress Pm4Queue::step() noexcept {
 
 std::uint64_t Pm4Queue::packet(Words w, bool indirect) noexcept {
   const auto header = w[0], opcode = get(w, kOpcode), count = get(w, kCount);
-  if (get(w, kType) != kPacketType) return refuse(header, "no packet of type 3");
+  if (get(w, kType) != kPacketType) return refuse(header, "not a packet of type 3");
   const std::uint64_t dwords = opcode == kNop && count == kHeaderAlone ? 1 : std::uint64_t{count} + 2;
-  if (dwords > w.count) return refuse(header, "a packet that goes beyond what was written");
+  if (dwords > w.count) return refuse(header, "a packet that extends beyond the published dwords");
   if (dwords < shortest(opcode)) return refuse(header, "a packet that is too short");
   w.count = dwords;
   bool ok = true;
@@ -81,7 +81,7 @@ std::uint64_t Pm4Queue::packet(Words w, bool indirect) noexcept {
     case kIndirectBuffer: ok = indirect ? refuse(header, "an indirect buffer within another") : run_buffer(w); break;
     case kDispatchDirect:
     case kDispatchIndirect: ok = refuse(header, "a kernel dispatch: this node has DMA engines and no shaders"); break;
-    default: ok = refuse(header, "a packet that this node does not know");
+    default: ok = refuse(header, "a packet that this node does not support");
   }
   return ok ? dwords : 0;
 }
@@ -100,7 +100,7 @@ bool Pm4Queue::write_data(Words w) noexcept {
 
 bool Pm4Queue::release(Words w) noexcept {
   const auto kind = get(w, kData), interrupt = get(w, kInterrupt);
-  if (kind > kClock) return refuse(w[0], "RELEASE_MEM of a counter that is not here");
+  if (kind > kClock) return refuse(w[0], "RELEASE_MEM of an unsupported counter");
   if (kind != kNoData) {
     auto* to = memory(pair(w, 3), kind == kLow ? 4 : 8, Access::write);
     if (!to) return false;

@@ -1,7 +1,7 @@
 #pragma once
-// Compute queues of PM4 packets, as far as test programs use them to raise events: five packets, without shaders.
+// Compute queues of PM4 packets: the five packets with which test programs raise events, without shaders.
 //
-//   opcode   packet            dwords   what it does here
+//   opcode   packet            dwords   effect here
 //   0x10     NOP               1 + n    nothing
 //   0x37     WRITE_DATA        4 + n    dword 1: destination 11:8 (2 or 5: memory), one address 16;  2-3 address;  4.. data
 //   0x3f     INDIRECT_BUFFER   4        1-2 address;  3: dwords 19:0
@@ -9,10 +9,10 @@
 //                                       3-4 address;  5-6 data;  7: the interrupt's number
 //   0x58     ACQUIRE_MEM       7        nothing: there are no caches
 //
-//   header   31:30 = 3, 29:16 dwords behind the header - 1, 15:8 opcode;  NOP with 0x3fff there: the header alone
+//   header   31:30 = 3, 29:16 dwords after the header - 1, 15:8 opcode;  NOP with 0x3fff there: the header alone
 //
-// Any other packet, a dispatch first of all, stops the queue: stderr names it, and the process's HW_EXCEPTION events are
-// raised. Positions count dwords; rptr is reported within the ring, 32 bits, as this kind of queue does. Served by the GPU's
+// Any other packet, such as a dispatch, stops the queue: a message on stderr names it, and the process's HW_EXCEPTION events
+// are raised. Positions count dwords. As on hardware, rptr is a position within the ring, of 32 bits. Served by the GPU's
 // server; see hw_queue.hpp.
 #include "events.hpp"
 #include "hw_queue.hpp"
@@ -38,7 +38,7 @@ class Pm4Queue final : public HwQueue {
   Progress step() noexcept override;
 
  private:
-  /// Dwords from a place in the ring, which wraps, or in an indirect buffer.
+  /// Dwords from a position in the ring, which wraps, or in an indirect buffer.
   struct Words {
     std::span<const std::uint32_t> of;
     std::uint64_t from{}, count{};
@@ -47,7 +47,7 @@ class Pm4Queue final : public HwQueue {
   };
 
   void rung(std::uint64_t position) noexcept override { written_ = position; }
-  /// Executes the first packet; how many dwords it had, 0: the queue has stopped.
+  /// Executes the first packet. Returns its length in dwords; 0: the queue has stopped.
   std::uint64_t packet(Words, bool indirect) noexcept;
   bool write_data(Words) noexcept;
   bool release(Words) noexcept;

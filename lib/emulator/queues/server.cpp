@@ -26,7 +26,7 @@ void Server::change(const std::function<void()>& fn) {
     const std::lock_guard lock(worker_);
     fn();
     holders_.fill(nullptr);
-    // All are mapped anew: what a doorbell said meanwhile is gone, and wptr is honoured.
+    // All queues are mapped again: doorbells that were rung meanwhile are lost, and wptr counts.
     for (auto& q : queues_) q->map();
     if (!queues_.empty() && !worker_.started() && drive_ == Drive::thread) {
       char name[16];
@@ -41,7 +41,7 @@ void Server::change(const std::function<void()>& fn) {
 void Server::add(std::unique_ptr<HwQueue> q) {
   q->evicted = evicted_;
   queues_.push_back(std::move(q));
-  // Neighbours on an engine are served one after another.
+  // Queues of one engine are served one after another.
   std::stable_sort(queues_.begin(), queues_.end(), [](const auto& a, const auto& b) { return a->engine < b->engine; });
 }
 
@@ -146,9 +146,9 @@ bool Server::spin(bool fresh) noexcept { return fresh || options().watch == Watc
 
 Server::Worker::Rest Server::rest(Progress p, std::chrono::nanoseconds nap) noexcept {
   const bool waits = p == Progress::waiting;
-  if (waits && !polls_.exchange(true)) return Worker::Rest::again;  // one more look after it, or a nudge is lost
+  if (waits && !polls_.exchange(true)) return Worker::Rest::again;  // check once more, or a nudge is lost
   if (!waits) polls_.store(false);
-  // Woken: work is near, but the program's thread has to get a processor first.
+  // After a wake-up, work will arrive soon, but the program's thread needs a processor first.
   return doorbells_.sleep(static_cast<std::uint64_t>(nap.count()), waits) ? Worker::Rest::woken : Worker::Rest::napped;
 }
 

@@ -1,16 +1,16 @@
 #pragma once
-// One GPU of one process: a thread that serves all its queues, engine by engine, and learns of doorbells by itself.
+// One GPU of one process: a thread that serves all its queues, engine by engine, and notices doorbells by itself.
 //
 //   server.change([&] { queues.push_back(...); });     // between two rounds, all queues unmapped and mapped again
 //
-//   round     each queue: look at the doorbell, then one step; a poll that holds its engine keeps its neighbours waiting
+//   round     for each queue: read the doorbell, then one step. A poll that holds its engine delays the engine's other queues
 //   busy      rounds follow each other
-//   nothing   spins for kNodePace.spin, then sleeps: until the doorbell page is written (see doorbells.hpp), or in naps if a
-//             poll waits for memory that the program may store at any time
+//   idle      spins for kNodePace.spin, then sleeps until the doorbell page is written (see doorbells.hpp); only for short
+//             times if a poll waits for memory, because the program may store to it at any time
 //
-// The thread starts with the first queue and blocks all signals. It runs until the process ends, since no node with queues is
-// ever destroyed. With Drive::caller there is no thread: the test calls `turn`.
-// `change` from any thread but this one. A step calls back into Events, never into anything that takes the node's lock.
+// The thread starts with the first queue and blocks all signals. It runs until the process ends, because a node with queues is
+// never destroyed. With Drive::caller there is no thread: the test calls `turn`.
+// Any thread but this one may call `change`. A step calls back into Events, but never takes the node's lock.
 #include "../../engine/worker.hpp"
 #include "../trace.hpp"
 #include "doorbells.hpp"
@@ -24,12 +24,12 @@
 
 namespace sdma::emulator {
 
-/// Who makes the rounds of a server.
+/// Which thread runs the rounds of a server.
 enum class Drive : std::uint8_t { thread, caller };
 
 class Server final : private sdma::detail::Worker::Served {
  public:
-  /// `worked`: called after each round of the thread that did something, for others may wait for what it stored.
+  /// `worked`: called after each round of the thread that made progress, because others may wait for its stores.
   Server(GpuId, std::uint32_t gpu_id, AddressSpace&, Events&, const DoorbellPage&, std::function<void()> worked,
          Drive = Drive::thread);
   ~Server();
@@ -45,12 +45,12 @@ class Server final : private sdma::detail::Worker::Served {
   EngineState& state(EngineId e) noexcept { return states_[e.value]; }
   GpuId gpu() const noexcept { return gpu_; }
   PipelineHooks hooks() noexcept;
-  /// Drive::caller: one round.
+  /// For Drive::caller: runs one round.
   Progress turn() noexcept;
-  /// Somebody stored something that a poll of ours may wait for.
+  /// Call it after a store that a poll of this GPU may wait for.
   void nudge() noexcept;
 
-  /// A VM fault of a queue of ours: all stop, the process is told. From within a step.
+  /// Handles a VM fault of one of our queues: stops all of them and notifies the process. Called from within a step.
   void vm_fault(GpuVa, Access, bool mapped) noexcept;
 
  private:
@@ -79,10 +79,10 @@ class Server final : private sdma::detail::Worker::Served {
   std::vector<std::unique_ptr<HwQueue>> queues_;
   std::array<HwQueue*, kEngines> holders_{};
   bool evict_ = false;
-  bool evicted_ = false;  ///< since a VM fault: queues that are made later do not run either
-  EngineId serving_{};    ///< whose step it is
+  bool evicted_ = false;  ///< set by a VM fault: queues that are created later do not run either
+  EngineId serving_{};    ///< the engine whose step runs
 
-  std::atomic<bool> polls_{false};  ///< asleep with a poll that waits
+  std::atomic<bool> polls_{false};  ///< asleep while a poll waits
 };
 
 }  // namespace sdma::emulator
