@@ -1,4 +1,4 @@
-// A copy: bytes from host memory into a GPU's, and a word that says when they are there.
+// A copy from host memory to a GPU's memory, and a word that signals its completion.
 //
 //   host memory --- engine 1 of gpu0 (it faces the host) ---> memory of gpu0
 #include "sdma/stream/text.hpp"
@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   const auto device = example::open_device(argc, argv, 1);
   constexpr std::uint32_t kBytes = 4096;
 
-  // Memory first, queue last: a queue must end before what its packets name.
+  // Memory first, queue last, because a queue must be destroyed before the memory that its packets name.
   const Memory source = must(device->allocate({.bytes = kBytes}));
   const Memory target = must(device->allocate({.where = GpuId{0}, .bytes = kBytes}));
   const SignalMemory done = must(device->create_signal());
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
 
   std::memset(source.host().data(), 0x5a, kBytes);
 
-  // One slot, two packets, one doorbell. The fence stores 1 when the copy before it has been performed, and not earlier.
+  // One slot, two packets, one doorbell. The fence stores 1 after the copy before it is complete.
   Ring<> ring{queue.memory()};
   must(ring.submit(CopyLinear{.src = source.va(), .dst = target.va(), .bytes = kBytes},
                    Fence{.addr = done->va, .value = 1}));

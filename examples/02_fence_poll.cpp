@@ -1,10 +1,10 @@
-// Two queues that have to follow each other: what the first one copied, the second one passes on.
+// Two queues in order: the second one copies the data that the first one has copied.
 //
 //   queue a   copy input -> middle   fence(ready = 1)
 //   queue b                poll(ready >= 1)   copy middle -> output   fence(done = 1)
 //
-// Nothing orders queues but this: a fence, when all that is earlier in its queue is done, and a poll, before which nothing
-// that is later in its queue begins. Queue b is even submitted first here.
+// Only signals order queues: a fence stores after all earlier packets of its queue are complete, and later packets of a queue do
+// not start before its poll is satisfied. Here queue b is even submitted first.
 #include "support.hpp"
 
 #include <cstring>

@@ -1,10 +1,10 @@
-// Many queues, one word: each engine takes one away when it is done, and the host waits for zero. The queues are submitted
-// ahead of time and stand at a poll; one store of the host lets all of them go.
+// Many queues, one word: each engine subtracts one when it has finished, and the host waits for zero. The queues are submitted
+// ahead of time and wait at a poll; one store of the host releases all of them.
 //
 //   each queue   poll(go >= 1)   copy   atomic(left -= 1)            host   go = 1 ... wait(left == 0)
 //
-// An atomic is one indivisible step at memory, so engines need not know of each other. A fence could not do this: of several
-// engines' fences on one word the last one wins.
+// An atomic is one indivisible operation at memory, so engines need no other synchronisation. Fences could not do this: if several
+// engines store to one word, the last store wins.
 #include "sdma/sync/recipes.hpp"
 #include "support.hpp"
 
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   for (auto& byte : source.host()) byte = std::byte{0x77};
 
   std::deque<Queue> queues;
-  std::deque<Ring<>> rings;  // a deque: a ring stays where it was made
+  std::deque<Ring<>> rings;  // a deque: a ring never moves
   for (std::uint32_t i = 0; i < kQueues; ++i) {
     queues.push_back(must(device->create_queue({.gpu = GpuId{0}, .engine = EngineId{2 + i}})));
     auto& ring = rings.emplace_back(queues.back().memory());
@@ -33,10 +33,10 @@ int main(int argc, char** argv) {
     must(acquire(w, go->low(), 1));
     must(w.copy({.src = source.va() + at, .dst = target.va() + at, .bytes = kBytes}));
     must(complete_with_atomic(w, left->va));
-    ring.publish(slot, w.written().size());  // what is left of the slot becomes NOPs
+    ring.publish(slot, w.written().size());  // the rest of the slot becomes NOPs
   }
 
-  std::printf("%u queues stand at their poll, %lu to go\n", kQueues, static_cast<unsigned long>(left->load()));
+  std::printf("%u queues wait at their poll, %lu to go\n", kQueues, static_cast<unsigned long>(left->load()));
   go->set(1);
   const auto r = wait(*left, Compare::eq, 0, Deadline::in(std::chrono::seconds(10)), rings.front());
   if (!r) example::fail(describe(r.error()));

@@ -1,10 +1,10 @@
-// One buffer by two engines: gpu0 sends half of it straight to gpu1, and half through gpu2, which lies on other links.
+// One buffer, two engines: gpu0 sends half of it straight to gpu1, and half through gpu2, over other links.
 //
 //   gpu0 --- engine 14 ----------------------------> gpu1      first half
 //   gpu0 --- engine 12 ---> gpu2 --- engine 2 -----> gpu1      second half: store and forward, by a fence and a poll
 //
-// An engine sustains about the rate of one link, so more bandwidth means more engines, each on the link that it is near to:
-// the topology knows which.
+// An engine sustains about the rate of one link. More bandwidth therefore needs more engines, each on the link next to it. The
+// topology knows which engine that is.
 #include "sdma/sync/recipes.hpp"
 #include "support.hpp"
 
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   const Queue first = must(device->create_queue({.gpu = kFrom, .engine = *node.engine_for(kFrom, kOver)}));
   const Queue second = must(device->create_queue({.gpu = kOver, .engine = *node.engine_for(kOver, kTo)}));
   for (std::uint32_t i = 0; auto& word : source.as<std::uint32_t>()) word = i++ * 2654435761u;
-  example::flush_host_path(*device);  // the host wrote a GPU's memory: before the doorbells
+  example::flush_host_path(*device);  // the host wrote a GPU's memory: flush before the doorbells
 
   Ring<> ring_direct{direct.memory()}, ring_first{first.memory()}, ring_second{second.memory()};
   const Atomic count{.addr = done->va, .op = AtomicOp::add_rtn_64, .value = 1};
@@ -40,5 +40,5 @@ int main(int argc, char** argv) {
   example::must_reach(*done, 2, ring_second, *device);
   if (std::memcmp(source.host().data(), target.host().data(), 2 * kHalf) != 0) example::fail("the bytes differ");
   for (const auto* q : {&direct, &first, &second}) std::printf("gpu%u engine %u\n", q->gpu().value, q->engine().value);
-  std::printf("%u bytes on two ways, all there\n", 2 * kHalf);
+  std::printf("%u bytes over two paths, all correct\n", 2 * kHalf);
 }

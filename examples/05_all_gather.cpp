@@ -3,8 +3,8 @@
 //            gpu0     gpu1     gpu2                   gpu0     gpu1     gpu2
 //   before   A . .    . B .    . . C         after    A B C    A B C    A B C
 //
-// In one step: every GPU copies its part to every other one. All copies of a GPU go through one queue of one engine, back to
-// back, one atomic behind them, one doorbell for all of it ("b2b"): 7 copies, 1 completion, 1 doorbell a GPU.
+// In one step, every GPU copies its part to every other GPU. All copies of a GPU are back to back in one queue of one engine,
+// with one atomic after them and one doorbell ("b2b"). With 8 GPUs, each has 7 copies, 1 completion and 1 doorbell.
 //
 //   05_all_gather [FILE] [--device soft|kfd] [--gpus N] [--order strict|rocr|adversarial] [--seed S] [--trace FILE] [--help]
 #include "sdma/core/number.hpp"
@@ -34,14 +34,13 @@ struct Options {
 constexpr char kUsage[] =
     "usage: 05_all_gather [FILE] [OPTION...]\n"
     "Each of N MI300X holds a part of FILE (default: 8 MiB of generated data); they all-gather it.\n"
-    "  --device KIND   soft: a node in software; kfd: the kernel driver's; default soft\n"
-    "  --gpus N        1 to 8, default 8\n"
-    "  --order MODE    of soft: strict, rocr or adversarial, how weakly ordered the engines are; default strict\n"
-    "  --seed S        of rocr and adversarial, default 0\n"
-    "  --trace FILE    of soft: where the timeline goes: .jsonl, .html, else for ui.perfetto.dev; default trace.json; "
-    "none: no\n"
-    "                  trace\n"
-    "  --help          this text\n";
+    "  --device KIND   soft: a software node (default); kfd: the node of the kernel driver\n"
+    "  --gpus N        number of GPUs, 1 to 8 (default: 8)\n"
+    "  --order MODE    with soft: how weakly engines order packets: strict (default), rocr or adversarial\n"
+    "  --seed S        seed for --order=rocr and adversarial (default: 0)\n"
+    "  --trace FILE    with soft: write a trace: *.jsonl, *.html, or any other name for ui.perfetto.dev\n"
+    "                  (default: trace.json; none: no trace)\n"
+    "  --help          print this help\n";
 
 [[noreturn]] void usage_error(const std::string& why) {
   std::fprintf(stderr, "05_all_gather: %s\n%s", why.c_str(), kUsage);
@@ -50,7 +49,7 @@ constexpr char kUsage[] =
 
 std::uint64_t number(const std::string& option, const std::string& text) {
   const auto v = parse_count(text);
-  if (!v) usage_error(option + ": '" + text + "' is no number");
+  if (!v) usage_error(option + ": '" + text + "' is not a number");
   return *v;
 }
 
@@ -60,12 +59,12 @@ Options parse(int argc, char** argv) {
     std::string word = argv[i];
     if (word == "--help" || word == "-h") std::fputs(kUsage, stdout), std::exit(0);
     if (word.size() < 2 || !word.starts_with("-")) {
-      if (!o.file.empty()) usage_error("one file at most");
+      if (!o.file.empty()) usage_error("more than one FILE");
       o.file = word;
       continue;
     }
     const auto equals = word.find('=');
-    if (equals == word.npos && i + 1 == argc) usage_error(word + ": unknown, or its value is missing");
+    if (equals == word.npos && i + 1 == argc) usage_error(word + ": unknown option, or its value is missing");
     const std::string value = equals == word.npos ? argv[++i] : word.substr(equals + 1);
     word = word.substr(0, equals);
     if (word == "--gpus")
@@ -126,15 +125,15 @@ int main(int argc, char** argv) {
     buffers.push_back(must(device->allocate({.where = GpuId{i}, .bytes = size})));
     const auto all = buffers[i].host();
     std::memset(all.data(), 0xee,
-                all.size());  // what nobody writes is seen; and every page is there before time counts
+                all.size());  // detects bytes that are never written, and touches every page before the timing
     std::memcpy(all.data() + begin(i), file.data() + begin(i), length(i));
   }
-  example::flush_host_path(*device);  // the host wrote GPUs' memory: before the doorbells
+  example::flush_host_path(*device);  // the host wrote GPUs' memory: flush before the doorbells
   const SignalMemory left = must(device->create_signal({.value = n}));
   std::deque<Queue> queues;
   std::deque<Ring<>> rings;
   for (std::uint32_t i = 0; i < n; ++i) {
-    // One engine for all peers of a GPU: the one that is near the link to its neighbour.
+    // One engine for all peers of a GPU: the one next to the link to its neighbour.
     const auto engine = device->topology().engine_for(GpuId{i}, GpuId{(i + 1) % n});
     queues.push_back(must(device->create_queue({.gpu = GpuId{i}, .engine = *engine})));
     rings.emplace_back(queues.back().memory());
@@ -165,7 +164,7 @@ int main(int argc, char** argv) {
   example::flush_host_path(*device);
   for (std::uint32_t i = 0; i < n; ++i)
     if (std::memcmp(buffers[i].host().data(), file.data(), size) != 0)
-      example::fail("gpu" + std::to_string(i) + " holds something else than the file");
+      example::fail("gpu" + std::to_string(i) + " holds data that differs from the file");
 
   std::printf("ring of gpu0, engine %u:\n", queues[0].engine().value);
   const auto dwords = rings[0].memory().dwords.first(rings[0].positions().committed / 4);
@@ -175,10 +174,10 @@ int main(int argc, char** argv) {
     std::printf("gpu%-3u %6u %9lu %14lu %10lu\n", c.gpu.value, c.engine.value, static_cast<unsigned long>(c.packets),
                 static_cast<unsigned long>(c.bytes), static_cast<unsigned long>(c.doorbells));
   const double algbw = static_cast<double>(size) / took.count() / 1e9;
-  std::printf("\n%u GPUs x %lu bytes: every byte on every GPU is right (%s)\n", n, static_cast<unsigned long>(size),
+  std::printf("\n%u GPUs x %lu bytes: every byte on every GPU is correct (%s)\n", n, static_cast<unsigned long>(size),
               soft ? (std::string(name(options.device.ordering)) + " ordering").c_str() : "kfd");
   std::printf("%.3f ms, algbw %.2f GB/s, busbw %.2f GB/s%s\n", took.count() * 1e3, algbw, algbw * (n - 1) / n,
-              soft ? ": of this machine's memory, not of an MI300X" : "");
+              soft ? ": this machine's memory, not an MI300X's" : "");
   if (recorder) {
     const auto saved = trace::save(recorder->snapshot(), options.trace);
     if (!saved) example::fail(to_string(saved.error()));

@@ -1,14 +1,14 @@
-// Copies that overlap with compute, in pieces: when do finer ones win, and when do they lose? Simulated, on eight MI300X.
+// Copies in pieces that overlap with compute: when do finer pieces win, and when do they lose? Simulated, on eight MI300X.
 //
 //   FiCCO   an all-gather whose pieces unlock pieces of a GEMM:
 //             gpu i   queue to gpu d    copy piece 0, fence | copy piece 1, fence | ...
 //             gpu d   kernel            own shard | wait for piece 0 of a peer, its tiles | wait for piece 1, ...
-//   T3      a GEMM whose tiles let copies go (reduce-scatter's first half, without the reduction):
+//   T3      a GEMM whose tiles release copies (the first half of a reduce-scatter, without the reduction):
 //             gpu i   kernel            tiles of piece 0, counter = 1 | tiles of piece 1, counter = 2 | ...
 //             gpu i   queue to gpu d    poll counter >= 1, copy piece 0 | poll counter >= 2, copy piece 1 | ... fence
 //
-// Kernels are agents of the simulation: they wait with acquire and set with release, at system scope. A piece costs its
-// kernel kPieceNs more: a smaller GEMM fills the GPU less well.
+// Kernels are agents of the simulation: they wait with acquire and set with release, at system scope. Each piece adds kPieceNs
+// to its kernel, because a smaller GEMM uses the GPU less well.
 #include "sdma/simulate/report.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ AgentStep wait_for(GpuVa word, std::uint64_t v) { return {.kind = AgentStep::Kin
 AgentStep set_to(GpuVa word, std::uint64_t v) { return {.kind = AgentStep::Kind::set, .signal = word, .value = v}; }
 std::string numbered(const char* what, std::uint32_t i) { return what + std::to_string(i); }
 
-/// `shard`: bytes that each GPU begins with. `shard_ns`: the GEMM over one shard.
+/// `shard`: bytes that each GPU holds first. `shard_ns`: the time of the GEMM over one shard.
 Overlap ficco(std::uint64_t shard, double shard_ns, std::uint32_t pieces) {
   Overlap o{.schedule = {.gpus = kGpus}};
   auto& s = o.schedule;
@@ -69,7 +69,7 @@ Overlap ficco(std::uint64_t shard, double shard_ns, std::uint32_t pieces) {
   return o;
 }
 
-/// `shard`: bytes for each peer. `gemm_ns`: the whole kernel that makes them.
+/// `shard`: bytes for each peer. `gemm_ns`: the time of the whole kernel that computes them.
 Overlap t3(std::uint64_t shard, double gemm_ns, std::uint32_t pieces) {
   Overlap o{.schedule = {.gpus = kGpus}};
   auto& s = o.schedule;
@@ -103,7 +103,7 @@ Overlap t3(std::uint64_t shard, double gemm_ns, std::uint32_t pieces) {
   return o;
 }
 
-/// Which number of pieces is best; 0 and a message if it cannot be simulated.
+/// Returns the best number of pieces; 0, with a message, if it cannot be simulated.
 template <class Make> std::uint32_t sweep(const char* what, std::uint64_t shard, double ns, Make make) {
   const auto machine = mi300x_machine();
   if (!machine) return 0;
@@ -133,7 +133,7 @@ int main() {
               "32", "64");
   bool as_expected = true;
   for (const std::uint64_t shard : {std::uint64_t{256} << 10, std::uint64_t{4} << 20, std::uint64_t{64} << 20}) {
-    // Compute that takes half of what a link does, as long, and twice as long.
+    // Compute that takes half of a link's time, the same time, and twice the time.
     const double link = static_cast<double>(shard) / 48;
     for (const double ratio : {0.5, 1.0, 2.0}) {
       const auto a = sweep("FiCCO", shard, ratio * link / (kGpus - 1), ficco), b = sweep("T3", shard, ratio * link, t3);

@@ -2,9 +2,9 @@
 // A device by name, for programs that run on either.
 //
 //   auto d = example::open_device("soft", {.gpus = 8, .ordering = sdma::Ordering::rocr});
-//   auto d = example::open_device("kfd");          // the kernel driver's: of this machine, or of `sdma emulate`
+//   auto d = example::open_device("kfd");          // the kernel driver's node: this machine, or `sdma emulate`
 //
-// Any thread. Errors: a Diagnostic, for a name that is none too.
+// Any thread. Errors: a Diagnostic, also for an unknown name.
 #include "sdma/device/kfd.hpp"
 #include "sdma/device/soft.hpp"
 
@@ -17,7 +17,7 @@ namespace example {
 
 using OpenedDevice = sdma::Result<std::unique_ptr<sdma::Device>, sdma::Diagnostic>;
 
-/// `soft` counts for the software device only.
+/// `soft` applies to the software device only.
 inline OpenedDevice open_device(std::string_view name, const sdma::SoftOptions& soft = {}) {
   const auto as_device = [](auto opened) -> OpenedDevice {
     if (!opened) return std::move(opened.error());
@@ -25,7 +25,8 @@ inline OpenedDevice open_device(std::string_view name, const sdma::SoftOptions& 
   };
   if (name == "soft") return as_device(sdma::SoftDevice::open(soft));
   if (name == "kfd") return as_device(sdma::KfdDevice::open());
-  return sdma::Diagnostic{.where = "device", .message = "'" + std::string(name) + "' is none", .hint = "soft or kfd"};
+  return sdma::Diagnostic{
+      .where = "device", .message = "'" + std::string(name) + "' is not a device", .hint = "use soft or kfd"};
 }
 
 }  // namespace example

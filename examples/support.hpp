@@ -1,5 +1,5 @@
 #pragma once
-// What every example needs and none is about: the device that the command line names, and an end with a reason.
+// Shared by all examples: opens the device that the command line names, and ends the program with a reason.
 #include "open.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
@@ -15,7 +15,7 @@ namespace example {
   std::exit(1);
 }
 
-/// The value, or the end of the program with what is wrong, where, and what to do about it.
+/// Returns the value, or ends the program with a message.
 template <class T> T must(sdma::Result<T, sdma::Diagnostic> r) {
   if (!r) fail(to_string(r.error()));
   return std::move(*r);
@@ -28,20 +28,20 @@ inline void must(sdma::Errc e) {
   if (e != sdma::Errc::ok) fail(std::string(message(e)));
 }
 
-/// The end of main: 0, or the end with a reason if what was printed did not get where it should (a full disk, a closed pipe).
+/// The exit code of main. Ends the program with a message if its output could not be written (a full disk, a closed pipe).
 inline int printed() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) fail("standard output cannot be written");
   return 0;
 }
 
-/// Between the host's stores to GPUs' memory and the doorbell, and between a completion and its loads from there: on hardware
-/// the way between the two is buffered. Software has none; a program for both asks anyway.
+/// Call it between the host's stores to GPU memory and the doorbell, and between a completion and the host's loads, because the
+/// hardware buffers that path. The software node has no such buffer, but a program for both always calls this.
 inline void flush_host_path(const sdma::Device& d) {
   for (std::uint32_t g = 0; g < d.topology().gpus.size(); ++g) (void)d.flush_host_writes(sdma::GpuId{g});
 }
 
-/// Waits for `signal` >= `value`, after which the host may read what engines stored; ends the program with the reason why the
-/// value did not come.
+/// Waits for `signal` >= `value`. After that, the host may read what engines have stored. Ends the program with a reason if the
+/// value does not arrive.
 inline void must_reach(const sdma::Signal& signal, std::uint64_t value, const sdma::Ring<>& ring,
                        const sdma::Device& d) {
   const auto r = wait(signal, sdma::Compare::ge, value, sdma::Deadline::in(std::chrono::seconds(10)), ring);
@@ -50,13 +50,13 @@ inline void must_reach(const sdma::Signal& signal, std::uint64_t value, const sd
   flush_host_path(d);
 }
 
-/// Ends the program unless the device has so many GPUs.
+/// Ends the program unless the device has this many GPUs.
 inline void need_gpus(const sdma::Device& d, std::uint32_t gpus) {
   if (const auto have = d.topology().gpus.size(); have < gpus)
-    fail("this node has " + std::to_string(have) + " GPUs, and " + std::to_string(gpus) + " are needed");
+    fail("this node has " + std::to_string(have) + " GPUs, but " + std::to_string(gpus) + " are needed");
 }
 
-/// NAME [--device=soft|kfd] [strict|rocr|adversarial [SEED]]: a software node, how weakly ordered it is; or a real one.
+/// NAME [--device=soft|kfd] [strict|rocr|adversarial [SEED]]: opens a software node with that ordering, or a real one.
 inline std::unique_ptr<sdma::Device> open_device(int argc, char** argv, std::uint32_t gpus) {
   const auto usage = std::string("usage: ") + argv[0] + " [--device=soft|kfd] [strict|rocr|adversarial [SEED]]";
   std::vector<std::string_view> words;

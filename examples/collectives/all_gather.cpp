@@ -1,4 +1,4 @@
-// Every GPU sends its part to all others, in place. Peers in a staggered order, so that no two GPUs begin with the same one.
+// Every GPU sends its part to all others, in place. The order of peers is staggered, so that no two GPUs begin with the same one.
 #include "builder.hpp"
 
 namespace collectives {

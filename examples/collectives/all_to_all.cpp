@@ -1,5 +1,5 @@
-// Part d of GPU i's input to slot i of GPU d. By copies out of place; by exchange in place, where each pair of GPUs is one
-// of the two's work: i's where i + j is even, so that N = 8 gives each GPU three pairs or four.
+// Part d of GPU i's input goes to slot i of GPU d: by copies if out of place, by exchange if in place. Each pair of GPUs (i < j)
+// is the work of one of the two: of i if i + j is even, so that with N = 8 each GPU has three or four pairs.
 #include "builder.hpp"
 
 namespace collectives {

@@ -1,12 +1,12 @@
 #pragma once
-// The command line of the small programs here: --name value or --name=value, each of them known, each with a default.
+// The command line of the small programs here: --name value or --name=value. Each option has a default.
 //
 //   Arguments a{argc, argv, kUsage};
-//   const auto n = a.size("-n", 20);               // K, M, G behind a number are powers of 1024
+//   const auto n = a.size("-n", 20);               // K, M, G after a number are powers of 1024
 //   const auto device = a.word("--device", "soft");
-//   a.done();                                       // what is left over is an error
+//   a.done();                                       // unused arguments are an error
 //
-// Ends the program: with the usage for --help, with exit code 2 for what it does not understand. One thread.
+// Ends the program with the usage for --help, and with exit code 2 for an invalid argument. One thread.
 #include "sdma/core/number.hpp"
 
 #include <algorithm>

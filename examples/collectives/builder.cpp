@@ -66,7 +66,7 @@ void Builder::end_group(Queue& q) {
   switch (options().completion) {
     case Completion::atomic: q.put(Atomic{.addr = done_, .op = AtomicOp::add_rtn_64, .value = 1}); break;
     case Completion::fence: q.put<&Fence::value>({.addr = done_}, kEpoch); break;
-    // The low half last, which is what is waited for: when it is seen, nothing is stored to the word any more, and it may go.
+    // The low half is stored last, and waiters wait for it. Once it is seen, nothing stores to the word any more, and it may be freed.
     case Completion::two_fences:
       q.put(Fence{.addr = done_ + 4, .value = 0}).put<&Fence::value>({.addr = done_}, kEpoch);
       ++count.completions;
@@ -88,7 +88,7 @@ void Builder::send(std::uint32_t gpu, std::vector<Transfer> all) {
     case Variant::bcst: return in_pairs(gpu, std::move(all));
     case Variant::b2b: return back_to_back(gpu, all);
     case Variant::pcpy:
-    case Variant::swap:  // what cannot be exchanged in place
+    case Variant::swap:  // ranges that cannot be exchanged in place
     case Variant::automatic: return each_alone(gpu, all);
   }
 }
@@ -136,8 +136,8 @@ void Builder::in_pairs(std::uint32_t gpu, std::vector<Transfer> all) {
   }
   if (alone > sent % 2)
     fell_back(
-        "bcst: a packet's two destinations have to be equal modulo 32, and some of the buffers' offsets or alignments "
-        "are not: a copy for each peer that finds no other",
+        "bcst: a packet's two destinations must be equal modulo 32, but some of the buffers' offsets or alignments "
+        "are not: each peer without a partner gets a copy",
         gpu_name(gpu) + " sends " + std::to_string(alone) + " copies");
 }
 
@@ -171,12 +171,12 @@ void Builder::exchange(std::uint32_t gpu, std::uint32_t peer, GpuVa a, GpuVa b, 
     const auto pair = gpu_name(gpu) + " with " + gpu_name(peer);
     if (middle.bytes == 0)
       fell_back(
-          "swap: its two addresses have to be multiples of 64, or alike modulo 64 with 64 bytes between: three copies "
+          "swap: its two addresses must be multiples of 64, or equal modulo 64 and 64 bytes apart: three copies "
           "through a stage",
           pair);
     else
       fell_back(
-          "swap: begins or lengths are no multiple of 64: three copies through a stage for the bytes at the edges",
+          "swap: addresses or lengths are not multiples of 64: three copies through a stage for the bytes at the edges",
           pair);
   }
   end_group(q);
@@ -256,7 +256,7 @@ void Builder::expectations() {
   auto& s = plan_.schedule;
   const bool exchanged = options().variant == Variant::swap;
   for (const auto& m : plan_.moves) {
-    // Exchanged twice is where it was; what one side has more, is copied in each round.
+    // Bytes that are exchanged twice are back in place; the excess of the longer side is copied in each round.
     const auto back = exchanged && options().epochs % 2 == 0 ? std::min(m.bytes, part_of(options(), m.src).bytes) : 0;
     if (back != 0) s.expect_old({m.to, back}, {m.to, back});
     if (back != m.bytes) s.expect_old({m.to + back, m.bytes - back}, {m.from + back, m.bytes - back});

@@ -1,5 +1,6 @@
 #pragma once
-// Command groups of a collective, one after another. Internal: each collective's file says who sends what to whom.
+// Builds the command groups of a collective, one after another. Internal: each collective's file says which GPU sends which
+// bytes to which peer.
 //
 //   Builder b{options};
 //   b.send(i, {{.peer = 1, .from = ..., .to = ..., .bytes = n}, ...});     pcpy, bcst, b2b: as many groups as that takes
@@ -12,7 +13,7 @@
 
 namespace collectives {
 
-/// Bytes that an engine of a GPU moves; `peer` names the engine.
+/// Bytes that one engine of a GPU moves; `peer` selects the engine.
 struct Transfer {
   std::uint32_t peer{};
   sdma::GpuVa from{}, to{};
@@ -25,12 +26,12 @@ class Builder {
 
   const Options& options() const noexcept { return plan_.options; }
   Plan& plan() noexcept { return plan_; }
-  /// A buffer a GPU, `bytes` of data behind its offset; where each one's data begins.
+  /// Adds one buffer per GPU, with `bytes` of data after its offset. Returns where the data of each begins.
   std::vector<sdma::GpuVa> buffers(const char* name, std::uint64_t bytes);
 
-  /// By the options' variant: pcpy, bcst or b2b. Transfers of no bytes are left out.
+  /// Uses the options' variant: pcpy, bcst or b2b. Transfers of no bytes are omitted.
   void send(std::uint32_t gpu, std::vector<Transfer>);
-  /// `a` of `gpu` with `b` of `peer`: `sent` bytes go from a to b, `received` from b to a.
+  /// Exchanges `a` of `gpu` with `b` of `peer`: `sent` bytes go from a to b, `received` from b to a.
   void exchange(std::uint32_t gpu, std::uint32_t peer, sdma::GpuVa a, sdma::GpuVa b, std::uint64_t sent,
                 std::uint64_t received);
   void moved(std::uint32_t src, std::uint32_t dst, sdma::GpuVa from, sdma::GpuVa to, std::uint64_t bytes);
@@ -47,7 +48,7 @@ class Builder {
   void back_to_back(std::uint32_t gpu, std::span<const Transfer>);
   void exchange_by_copies(Queue&, std::uint32_t gpu, sdma::GpuVa a, sdma::GpuVa b, std::span<const Part>);
   void barrier(Queue&, sdma::GpuVa word, sdma::EpochValue);
-  /// Are both addresses equal modulo `n`, as far as their buffers' alignment says?
+  /// True if both addresses are certainly equal modulo `n`, given the alignment of their buffers.
   bool alike(sdma::GpuVa, sdma::GpuVa, std::uint64_t n) const noexcept;
   void fell_back(const std::string& reason, const std::string& example);
   void host();
@@ -55,11 +56,11 @@ class Builder {
 
   Plan plan_;
   sdma::GpuVa go_{}, done_{};
-  std::vector<std::uint32_t> groups_;                                      // a GPU each
-  std::vector<std::pair<std::string, std::vector<std::string>>> reasons_;  // and whom they have met
+  std::vector<std::uint32_t> groups_;                                      // one per GPU
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons_;  // with the GPUs that they affect
 };
 
-/// Each in the file of its name.
+/// Each is in the file with its name.
 void all_gather(Builder&);
 void all_to_all(Builder&);
 void rooted(Builder&);  ///< broadcast, scatter, gather

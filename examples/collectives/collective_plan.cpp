@@ -1,9 +1,9 @@
-// A collective's schedule as text, to read, to run, to check, to compare:
+// Prints a collective's schedule as text, to read, run, check or compare:
 //
 //   collective_plan all_gather --variant=b2b --gpus=4 --bytes=64K > ag.sdma && sdma run ag.sdma
 //   diff <(collective_plan all_gather --bytes=1M --variant=pcpy) <(collective_plan all_gather --bytes=1M --variant=bcst)
 //
-// Standard error has what the variant could not do, and what it does instead.
+// Notes about fallbacks of the variant go to standard error.
 #include "collectives.hpp"
 #include "sdma/schedule/text.hpp"
 
@@ -15,15 +15,15 @@ namespace {
 constexpr char kUsage[] =
     "usage: collective_plan COLLECTIVE [--OPTION=VALUE...]\n"
     "Prints the schedule of all_gather, all_to_all, broadcast, scatter or gather.\n"
-    "  --bytes=N             its size (default 1M); K, M and G behind a number are powers of 1024\n"
-    "  --gpus=N              2 to 64, default 8\n"
-    "  --variant=V           pcpy, bcst, swap, b2b or auto (the default)\n"
-    "  --prelaunch=P         off, shared or per_group\n"
-    "  --completion=C        atomic, fence or two_fences\n"
-    "  --epochs=N            rounds of its host thread, default 1\n"
+    "  --bytes=N             size of the collective (default: 1M); K, M and G are powers of 1024\n"
+    "  --gpus=N              number of GPUs, 2 to 64 (default: 8)\n"
+    "  --variant=V           pcpy, bcst, swap, b2b or auto (default)\n"
+    "  --prelaunch=P         off (default), shared or per_group\n"
+    "  --completion=C        atomic (default), fence or two_fences\n"
+    "  --epochs=N            rounds of the host thread (default: 1)\n"
     "  --root=N --in_place=yes --own_part=yes --peers_per_engine=N --engines=N,N.. --granule=N --alignment=N\n"
-    "  --offsets=N,N.. --packet_bytes=N --ring_bytes=N         as options.hpp says\n"
-    "  --help                this text\n";
+    "  --offsets=N,N.. --packet_bytes=N --ring_bytes=N         see options.hpp\n"
+    "  --help                print this help\n";
 
 int usage_error(const std::string& why) {
   std::fprintf(stderr, "collective_plan: %s\n%s", why.c_str(), kUsage);
@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
     else wrong = "unknown argument " + word;
     if (!wrong.empty()) return usage_error(wrong);
   }
-  if (!named) return usage_error("which collective?");
+  if (!named) return usage_error("no collective given");
   const auto p = collectives::plan(o);
   if (!p) return std::fprintf(stderr, "%s\n", to_string(p.error()).c_str()), 1;
   for (const auto& note : p->notes) std::fprintf(stderr, "note: %s\n", note.c_str());

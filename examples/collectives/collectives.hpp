@@ -1,9 +1,9 @@
 #pragma once
-// The DMA collectives, all of them: clients of the SDK, nothing of them is in the library.
+// All DMA collectives. They are clients of the SDK; no part of them is in the library.
 //
-//   Options o{.collective = Collective::all_gather, .gpus = 8, .bytes = 1 << 20};      options.hpp   what is asked for
-//   Variant v = choose(default_table(), o);                                             table.hpp     which way is best
-//   auto p = plan(o);                                                                   plan.hpp      a sdma::Schedule, notes, counts
+//   Options o{.collective = Collective::all_gather, .gpus = 8, .bytes = 1 << 20};      options.hpp   the request
+//   Variant v = choose(default_table(), o);                                             table.hpp     the best variant
+//   auto p = plan(o);                                                                   plan.hpp      an sdma::Schedule, notes, counts
 //   auto r = Run::prepare(*p, device);                                                  run.hpp       fill, start, wait, check
 //   r->fill(1);
 //   if (auto e = r->once(Deadline::in(10s)); !e) puts(to_string(e.error()).c_str());

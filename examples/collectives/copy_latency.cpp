@@ -1,16 +1,16 @@
-// Where the time of one copy goes: the four phases of a DMA copy from one GPU to another, by size.
+// The four phases of one DMA copy from a GPU to another, by size.
 //
 //   CPU   |--- control ---|                                                   | sees it
 //         build, publish  doorbell                                            |
 //   engine                |--- schedule ---| TS  copy  TS | ATOMIC  TS  FENCE |
 //                                          |--- copy -----|------- sync ------|
 //
-//   control    the CPU's clock around building and publishing the packets
-//   schedule   from the doorbell to the first TIMESTAMP, the engine's clock brought to the CPU's by Device::clock
-//   copy       between the two TIMESTAMPs around it, less what a TIMESTAMP itself takes, which is calibrated before
-//   sync       from there until the CPU has seen the completion
+//   control    the time to build and publish the packets, by the CPU's clock
+//   schedule   from the doorbell to the first TIMESTAMP; Device::clock converts the engine's clock to the CPU's
+//   copy       between the two TIMESTAMPs around it, minus the time of a TIMESTAMP itself, which is calibrated first
+//   sync       from then until the CPU has seen the completion
 //
-// A timestamp is a plain store: it is read when a fence behind it has been seen, outside of what is measured.
+// A timestamp is a plain store, so it is read after a later fence has been seen, outside the measured time.
 #include "../support.hpp"
 #include "arguments.hpp"
 #include "median.hpp"
@@ -32,12 +32,12 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: copy_latency [OPTION VALUE]...\n"
-    "The phases of one copy from a GPU to another, by size: medians, and their parts of the whole.\n"
-    "  -b SIZE -e SIZE -f FACTOR    from, to, and times what (1K, 64M, 4)\n"
-    "  -n N -w N                    measured and warm-up rounds a size (20, 5)\n"
-    "  --src G --dst G              GPUs (0, 1)\n"
+    "Prints the phases of one copy from a GPU to another, by size: medians, and their shares of the total.\n"
+    "  -b SIZE -e SIZE -f FACTOR    smallest size, largest size, and factor (default: 1K, 64M, 4)\n"
+    "  -n N -w N                    measured and warm-up rounds per size (default: 20, 5)\n"
+    "  --src G --dst G              source and destination GPU (default: 0, 1)\n"
     "  --device D                   soft (default) or kfd\n"
-    "  --csv FILE                   the table as CSV, too\n";
+    "  --csv FILE                   also write the table as CSV\n";
 
 using Microseconds = std::chrono::duration<double, std::micro>;
 
@@ -49,7 +49,7 @@ struct Phases {
 
 class Bench {
  public:
-  static constexpr std::size_t kStamps = 64, kApart = 4;  // words: a TIMESTAMP wants 32 bytes
+  static constexpr std::size_t kStamps = 64, kApart = 4;  // words: a TIMESTAMP needs 32 bytes
 
   Bench(Device& d, GpuId src, GpuId dst, std::uint64_t most)
       : device_(d),
@@ -64,7 +64,7 @@ class Bench {
     overhead_ = calibrate();
   }
 
-  /// What one TIMESTAMP takes, in ticks: the median of the steps between many in a row.
+  /// The time of one TIMESTAMP, in ticks: the median of the differences between many in a row.
   double calibrate() {
     const auto slot = must(ring_.reserve(kStamps * kDwordsOf<Timestamp> + kCompleteWithFenceDwords));
     Writer w{slot.dwords};
@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
   const auto device = must(example::open_device(name));
   if (std::max(src, dst).value >= device->topology().gpus.size()) fail("this node has no such GPU");
   Bench bench{*device, src, dst, std::max(begin, end)};
-  std::printf("gpu%u engine %u to gpu%u; a TIMESTAMP takes %.0f ns, which is taken off\n\n", src.value,
+  std::printf("gpu%u engine %u to gpu%u; a TIMESTAMP takes %.0f ns, which is subtracted\n\n", src.value,
               bench.engine().value, dst.value, bench.overhead_ns());
   std::printf("%12s %10s %9s %9s %9s %9s   %s\n", "bytes", "total us", "control", "schedule", "copy", "sync",
               "in % of the sum");

@@ -1,10 +1,10 @@
-// KV-cache fetch, the case of LLM serving: a request's blocks lie scattered in a pool of host memory; they are wanted in a row
-// in GPU memory, and later go back to where they were. Many small copies: what counts is what a copy costs beside its bytes.
+// KV-cache fetch, as in LLM serving: a request's blocks are scattered in a pool of host memory. They are copied to contiguous
+// GPU memory, and later back to their places. These are many small copies, so the fixed cost of a copy matters most.
 //
 //   looped      copy, completion, doorbell, wait; the next block                    as a loop of blocking copies
-//   batched     copy, completion, doorbell a block; one wait at the end             as a loop of asynchronous copies
-//   b2b         all copies back to back, one completion, one doorbell an engine     as a batch copy
-//   prelaunched the same, published ahead behind a poll; timed from the trigger     the next step's blocks are known
+//   batched     copy, completion, doorbell per block; one wait at the end           as a loop of asynchronous copies
+//   b2b         all copies back to back, one completion, one doorbell per engine    as a batch copy
+//   prelaunched the same, published ahead after a poll; timed from the trigger      if the next step's blocks are known
 //
 //   host pool  [ . 3 . . 0 . 2 . . . 1 . ]   --- engine 1 of the GPU --->   gpu [ 0 1 2 3 ]   fetch
 //                                            <--- engine 0 ------------                       return
@@ -32,12 +32,12 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: kv_fetch [OPTION VALUE]...\n"
-    "Scattered blocks of host memory to a GPU and back: looped, batched, back to back, prelaunched.\n"
-    "  --block SIZE     of a block (16K)\n"
-    "  --blocks N       of a request (256)\n"
-    "  --pool N         blocks of the pool (4 times as many)\n"
-    "  -n N -w N        measured and warm-up rounds (20, 5)\n"
-    "  --gpu G          which (0)\n"
+    "Copies scattered blocks of host memory to a GPU and back: looped, batched, back to back, prelaunched.\n"
+    "  --block SIZE     size of a block (default: 16K)\n"
+    "  --blocks N       blocks per request (default: 256)\n"
+    "  --pool N         blocks in the pool (default: 4 times as many)\n"
+    "  -n N -w N        measured and warm-up rounds (default: 20, 5)\n"
+    "  --gpu G          GPU to use (default: 0)\n"
     "  --device D       soft (default) or kfd\n";
 
 enum class Way { looped, batched, b2b, prelaunched };
@@ -47,7 +47,7 @@ struct Block {
   GpuVa from{}, to{};
 };
 
-/// A queue that copies blocks, and the words that it polls and raises.
+/// A queue that copies blocks, and the words that it polls and increments.
 class Mover {
  public:
   Mover(Device& d, GpuId gpu, HostDirection direction, std::uint64_t blocks)
@@ -59,7 +59,7 @@ class Mover {
                                     .ring_bytes = std::bit_ceil(blocks * 128 + 4096)}))),
         ring_(queue_.memory()) {}
 
-  /// Seconds for all of the blocks.
+  /// Seconds for all blocks.
   double move(Way way, std::span<const Block> blocks, std::uint64_t bytes) {
     if (way == Way::prelaunched) publish(blocks, bytes, true);
     const auto begin = Deadline::Clock::now();
@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
 
   const Memory pool = must(device->allocate({.bytes = pool_blocks * bytes}));
   const Memory kv = must(device->allocate({.where = gpu, .bytes = blocks * bytes}));
-  if (kv.host().empty()) fail("the host cannot reach the GPU's memory, and has to check it");
+  if (kv.host().empty()) fail("the host cannot access the GPU's memory, which it has to check");
   Mover fetch{*device, gpu, HostDirection::from_host, blocks}, give{*device, gpu, HostDirection::to_host, blocks};
 
   std::vector<std::size_t> order(pool_blocks);
@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
       const auto t1 = fetch.move(way, in, bytes);
       (void)device->flush_host_writes(gpu);
       wrong += collectives::mismatch(kv.host(), round, 0, 0).wrong;
-      // A step of the model changes every block; the pool's are stale until they come back.
+      // A step of the model changes every block; the blocks in the pool are stale until the return.
       collectives::fill_pattern(kv.host(), round, 1, 0);
       (void)device->flush_host_writes(gpu);
       const auto t2 = give.move(way, out, bytes);

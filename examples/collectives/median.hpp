@@ -1,5 +1,5 @@
 #pragma once
-// The median of what was measured, for the small programs here. Any thread; requires one value at least.
+// The median of measurements, for the small programs here. Any thread; requires at least one value.
 #include <algorithm>
 #include <cstddef>
 #include <vector>

@@ -61,17 +61,18 @@ std::optional<sdma::Diagnostic> refusal(const Options& o) {
     return no("a collective is among 2 to " + std::to_string(kMostGpus) + " GPUs, not " + std::to_string(o.gpus));
   if (o.bytes == 0 || o.bytes > kMost) return no("its size is 1 byte to 256G, not " + std::to_string(o.bytes));
   if (!has_variant(o.collective, o.variant))
-    return no(std::string(name(o.variant)) + " is no variant of it", "it has " + variants_of(o.collective) + ", auto");
+    return no(std::string(name(o.variant)) + " is not a variant of it",
+              "it has " + variants_of(o.collective) + ", auto");
   if (o.root >= o.gpus)
-    return no("root " + std::to_string(o.root) + " is none of its " + std::to_string(o.gpus) + " GPUs");
+    return no("root " + std::to_string(o.root) + " is not one of its " + std::to_string(o.gpus) + " GPUs");
   if (o.in_place &&
       (o.collective != Collective::all_to_all || (o.variant != Variant::automatic && o.variant != Variant::swap)))
-    return no("'in place' is for an all_to_all by swap or auto", "the others have one way");
+    return no("'in place' is for an all_to_all by swap or auto", "the others have only one form");
   if (o.own_part && (o.collective != Collective::all_to_all || o.in_place || o.variant == Variant::swap))
     return no("only an all_to_all out of place has a part of its own to copy");
   if (o.epochs == 0 || o.epochs > 0x7fffffff)
     return no("it runs for 1 to 2^31-1 epochs, not " + std::to_string(o.epochs));
-  if (o.granule == 0 || o.granule > kMost) return no("a chunk is a multiple of 1 byte at least");
+  if (o.granule == 0 || o.granule > kMost) return no("a chunk is a multiple of at least 1 byte");
   if (!std::has_single_bit(o.alignment) || o.alignment > 1u << 30)
     return no("an alignment is a power of two up to 1G, not " + std::to_string(o.alignment));
   if (o.packet_bytes == 0 || o.packet_bytes % 64 != 0 || o.packet_bytes > sdma::kChunk)

@@ -1,13 +1,13 @@
 #pragma once
-// What a DMA collective is asked for: which one, in which variant, among how many GPUs, of how many bytes.
+// The options of a DMA collective: kind, variant, number of GPUs, and size.
 //
 //   collectives::Options o{.collective = Collective::all_gather, .variant = Variant::b2b, .gpus = 8, .bytes = 1 << 20};
-//   auto p = collectives::plan(o);                                       // plan.hpp: a sdma::Schedule and what it fell back to
+//   auto p = collectives::plan(o);                                       // plan.hpp: an sdma::Schedule and its fallbacks
 //
-// `bytes` is the collective's size S, as the benchmarks of RCCL count it: what each GPU holds at the end (all_gather, gather's
-// root), begins with (all_to_all, scatter's root), or receives (broadcast). Part d of it is GPU d's:
+// `bytes` is the collective's size S, counted as in the benchmarks of RCCL: the bytes that each GPU holds at the end (all_gather,
+// gather's root), holds at the beginning (all_to_all, scatter's root), or receives (broadcast). Part d belongs to GPU d:
 //
-//   chunk = ceil(S / N), a multiple of `granule` where that leaves nobody without a part
+//   chunk = ceil(S / N), rounded up to a multiple of `granule` if every GPU still has a part
 //   part d = bytes [d * chunk, min((d + 1) * chunk, S)): the last ones may be shorter, or empty where S < N
 //
 //                  gpu0       gpu1       gpu2                  gpu0       gpu1       gpu2
@@ -20,15 +20,15 @@
 //   variant   collectives                      one command group = one queue's [poll] packets completion, one doorbell
 //   pcpy      all                              one peer: a copy on the engine that the node recommends for it
 //   bcst      all_gather, broadcast            two peers: a packet that reads once and writes twice, on the second's engine
-//   swap      all_to_all, in place             a pair of GPUs: both directions in one packet; pairs shared out
+//   swap      all_to_all, in place             a pair of GPUs: both directions in one packet; pairs are distributed
 //   b2b       all                              `peers_per_engine` peers on one engine, back to back (gather: the root pulls)
-//   automatic all                              one of these, out of a table (table.hpp)
+//   automatic all                              one of these, from a table (table.hpp)
 //
-// Prelaunch puts a poll before all of it: the host publishes a round ahead of time, and a store of the round's number
-// (`trigger`) lets it go. Completions are words that grow: an atomic add into one word of the host, or a fence (two fences
-// where all 64 bits have to change) into a word of each group.
+// Prelaunch puts a poll before each group: the host publishes a round ahead of time, and a store of the round's number
+// (`trigger`) releases it. Completions are words that grow: an atomic add to one word of the host, or a fence (two fences
+// if all 64 bits have to change) to a word of each group.
 //
-// Plain values, any thread. Errors: `refusal` says in one Diagnostic what contradicts itself.
+// Plain values, any thread. Errors: `refusal` returns one Diagnostic about a contradiction.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/schedule/schedule.hpp"
 
@@ -45,12 +45,12 @@ enum class Variant : std::uint8_t { pcpy, bcst, swap, b2b, automatic };
 enum class Prelaunch : std::uint8_t {
   off,
   shared,    ///< one trigger word for all groups
-  per_group  ///< one a group: groups can be let go one after another
+  per_group  ///< one per group: groups can be released one after another
 };
 enum class Completion : std::uint8_t {
   atomic,     ///< add 1 to one 64-bit word of the host
   fence,      ///< store the epoch in a 32-bit word of the group
-  two_fences  ///< in a 64-bit word of the group: the high half, always 0, then the low one
+  two_fences  ///< store in a 64-bit word of the group: the high half, always 0, then the low half
 };
 
 inline constexpr Collective kCollectives[] = {Collective::all_gather, Collective::all_to_all, Collective::broadcast,
@@ -64,13 +64,13 @@ std::string_view name(Collective) noexcept;
 std::string_view name(Variant) noexcept;
 std::string_view name(Prelaunch) noexcept;
 std::string_view name(Completion) noexcept;
-/// And back; nothing for other words.
+/// The values of these names; nothing for other words.
 std::optional<Collective> collective_named(std::string_view) noexcept;
 std::optional<Variant> variant_named(std::string_view) noexcept;
 std::optional<Prelaunch> prelaunch_named(std::string_view) noexcept;
 std::optional<Completion> completion_named(std::string_view) noexcept;
 
-/// Does the collective have the variant?
+/// True if the collective has the variant.
 bool has_variant(Collective, Variant) noexcept;
 
 inline constexpr std::uint32_t kMostGpus = 64;
@@ -80,26 +80,26 @@ struct Options {
   Variant variant = Variant::automatic;
   Prelaunch prelaunch = Prelaunch::off;
   Completion completion = Completion::atomic;
-  std::uint32_t gpus = 8;    ///< N: 2 to 64, numbered from 0; which of the node's they are is said when it is prepared
-  std::uint64_t bytes = 0;   ///< S, 1 at least
-  std::uint32_t root = 0;    ///< of broadcast, scatter, gather
-  bool in_place = false;     ///< all_to_all, automatic: the result where the input was, which only swap does
+  std::uint32_t gpus = 8;    ///< N: 2 to 64, numbered from 0; Run::prepare maps them to GPUs of the node
+  std::uint64_t bytes = 0;   ///< S, at least 1
+  std::uint32_t root = 0;    ///< for broadcast, scatter, gather
+  bool in_place = false;     ///< all_to_all, automatic: the result replaces the input, which only swap does
   bool own_part = false;     ///< all_to_all out of place: also copy the part that a GPU sends to itself
   std::uint64_t epochs = 1;  ///< rounds that the schedule's own host thread runs; a Run (run.hpp) counts its own
-  std::uint32_t peers_per_engine = 0;    ///< b2b: peers in a group; 0: all of a GPU's
-  std::vector<std::uint32_t> engines{};  ///< group g of a GPU takes engines[g % size]; empty: what the node recommends
-  std::uint64_t granule = 64;            ///< bytes: see above; 1: chunks are what division gives
-  std::uint64_t alignment = 4096;        ///< bytes: of each buffer's begin, a power of two
+  std::uint32_t peers_per_engine = 0;    ///< b2b: peers per group; 0: all peers of a GPU
+  std::vector<std::uint32_t> engines{};  ///< group g of a GPU uses engines[g % size]; empty: the recommended engines
+  std::uint64_t granule = 64;            ///< bytes: see above; 1: chunks are not rounded
+  std::uint64_t alignment = 4096;        ///< bytes: alignment of each buffer, a power of two
   std::vector<std::uint64_t> offsets{};  ///< bytes: where GPU i's data begins in its buffers, [i % size]; empty: 0
-  std::uint32_t packet_bytes = sdma::kChunk;  ///< bytes a packet moves at most: a multiple of 64
-  std::uint64_t ring_bytes = 0;               ///< of each queue; 0: what bind chooses
+  std::uint32_t packet_bytes = sdma::kChunk;  ///< maximum bytes per packet: a multiple of 64
+  std::uint64_t ring_bytes = 0;               ///< size of the ring of each queue; 0: bind chooses
 };
 
 /// Sets the option of this name from text: ("bytes", "64K"), ("engines", "2,3"), ("prelaunch", "per_group"), ("in_place", "yes").
-/// The names are those above, numbers as sdma/core/number.hpp reads them. What is wrong with it, "" if nothing is.
+/// The names are those above; sdma/core/number.hpp reads the numbers. Returns an error text, or "".
 [[nodiscard]] std::string set(Options&, std::string_view name, std::string_view value);
 
-/// What contradicts itself; nothing if the options can be planned.
+/// The first contradiction in the options; nothing if they can be planned.
 [[nodiscard]] std::optional<sdma::Diagnostic> refusal(const Options&);
 
 /// A range of the collective's bytes.

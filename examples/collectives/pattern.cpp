@@ -62,7 +62,7 @@ Mismatch mismatch(std::span<const std::byte> bytes, std::uint64_t seed, std::uin
 
 Mismatch mismatch(std::span<const std::byte> bytes, std::byte everywhere) noexcept {
   Mismatch m;
-  // Equal to its own neighbour everywhere is equal to its first byte everywhere.
+  // If each byte equals the next, all equal the first.
   if (bytes.empty() || (bytes[0] == everywhere && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0))
     return m;
   compare(m, bytes, 0, [&](std::size_t) { return everywhere; });

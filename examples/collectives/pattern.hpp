@@ -1,10 +1,11 @@
 #pragma once
-// Bytes that tell where they come from: of (seed, buffer, offset), never kPoison. Internal: run.cpp fills and checks by it.
+// Bytes that identify their origin: a function of (seed, buffer, offset), never kPoison. Internal: run.cpp fills and checks with
+// it.
 //
 //   fill_pattern(bytes, seed, buffer, offset);           bytes = pattern[offset, ...)
 //   auto at = mismatch(bytes, seed, buffer, offset);     counts the bytes that differ, and the first of them
 //
-// Seven bits a byte, so that poison (0xdb) is none of them. Any thread; no errors.
+// Each byte uses seven bits, so none equals poison (0xdb). Any thread; no errors.
 #include <cstddef>
 #include <cstdint>
 #include <span>

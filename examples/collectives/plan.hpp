@@ -1,5 +1,5 @@
 #pragma once
-// The schedule of a collective: Options in, sdma::Schedule out, and what it had to do differently.
+// The schedule of a collective: Options in, sdma::Schedule out, with notes about fallbacks.
 //
 //   auto p = collectives::plan({.collective = Collective::all_to_all, .variant = Variant::swap, .gpus = 8, .bytes = 1 << 20});
 //   if (!p) return fail(to_string(p.error()));
@@ -7,17 +7,18 @@
 //   puts(sdma::to_text(p->schedule).c_str());                   // run it, diff it, check it: sdma run, sdma check
 //   collectives::Run::prepare(*p, device);                      // run.hpp
 //
-//   buffers    gpu{i}.buf            in place; or gpu{i}.in and gpu{i}.out of an all_to_all that is not
-//   signals    host.go, host.done    or one a group, go{i}_{k} and done{i}_{k}: the number of rounds, growing
-//   queues     gpu{i}.{variant}{k}   a command group each: [poll go >= epoch] data, completion
+//   buffers    gpu{i}.buf            in place; gpu{i}.in and gpu{i}.out for an all_to_all out of place
+//   signals    host.go, host.done    or one per group, go{i}_{k} and done{i}_{k}: the number of rounds, growing
+//   queues     gpu{i}.{variant}{k}   one command group each: [poll go >= epoch] data, completion
 //   host main  epochs: submit, set, wait; and an expectation for each part that moves
 //
-// Fallbacks. A broadcast packet wants both destinations equal modulo 32, a swap both addresses at a multiple of 64. Where the
-// buffers' offsets or the parts' lengths deny that, the schedule uses what can, and `notes` has a sentence for it:
+// Fallbacks. A broadcast packet needs destinations that are equal modulo 32; a swap needs both addresses at a multiple of 64. If
+// the buffers' offsets or the parts' lengths do not allow that, the schedule uses other packets, and `notes` says so:
 //
-//   bcst   peers are paired with others that are equal modulo 32; who finds none gets a copy of its own
-//   swap   the multiples of 64 in the middle are swapped where both sides begin alike; edges, or all, are exchanged by three
-//          copies through a stage on the driving GPU, each behind a full barrier; what one side has more is copied
+//   bcst   peers are paired if they are equal modulo 32; a peer without a partner gets a copy of its own
+//   swap   the multiples of 64 in the middle are swapped if both sides are equal modulo 64. The edges, or everything, are
+//          exchanged by three copies through a stage on the driving GPU, each after a full barrier. The excess of the longer
+//          side is copied
 //
 // Plain values that allocate; any thread. Errors: one Diagnostic (refusal of options.hpp); a plan has no problems().
 #include "options.hpp"
@@ -29,16 +30,16 @@
 
 namespace collectives {
 
-/// What a GPU is asked to do in a round.
+/// The work of one GPU in one round.
 struct Counts {
   std::uint32_t data{};         ///< copy, broadcast and swap packets
-  std::uint32_t completions{};  ///< atomics and fences; those of barriers are not counted
-  std::uint32_t doorbells{};    ///< groups: a doorbell each
+  std::uint32_t completions{};  ///< atomics and fences, without those of barriers
+  std::uint32_t doorbells{};    ///< one per group
   std::uint32_t polls{};        ///< for triggers
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 
-/// Bytes of the source GPU's input that the destination has at the end. What stays where it is, is none.
+/// Bytes of the source GPU's input that the destination has at the end. Bytes that stay in place are not a move.
 struct Move {
   std::uint32_t src{}, dst{};  ///< GPUs
   sdma::GpuVa from{}, to{};    ///< link space
@@ -46,22 +47,21 @@ struct Move {
 };
 
 struct Plan {
-  Options options{};  ///< as asked, but for `variant`, which is never automatic
+  Options options{};  ///< as requested, except `variant`, which is never automatic
   sdma::Schedule schedule{};
-  std::vector<std::string> notes{};  ///< fallbacks; empty: everything as asked
-  std::vector<Counts> counts{};      ///< a GPU each
+  std::vector<std::string> notes{};  ///< fallbacks; empty: everything is as requested
+  std::vector<Counts> counts{};      ///< one per GPU
   std::vector<Move> moves{};
-  std::vector<sdma::Schedule::Range> given{};  ///< what GPUs hold before: the parts that are input, link space
-  std::vector<sdma::GpuVa> inputs{},
-      outputs{};                           ///< where data begins, a GPU each, link space; equal where it is in place
-  std::vector<sdma::GpuVa> triggers{};     ///< none, one, or one a queue (in the order of the schedule's queues)
-  std::vector<sdma::GpuVa> completions{};  ///< one, or one a queue
-  std::uint64_t done_a_round{};            ///< what a round adds to completions[0], or 1 where there are many
+  std::vector<sdma::Schedule::Range> given{};    ///< the parts that are input, link space
+  std::vector<sdma::GpuVa> inputs{}, outputs{};  ///< where data begins, one per GPU, link space; equal if in place
+  std::vector<sdma::GpuVa> triggers{};     ///< none, one, or one per queue (in the order of the schedule's queues)
+  std::vector<sdma::GpuVa> completions{};  ///< one, or one per queue
+  std::uint64_t done_a_round{};            ///< what a round adds to completions[0]; 1 if there are several
 };
 
 sdma::Result<Plan, sdma::Diagnostic> plan(const Options&);
 
-/// Bytes over the busiest GPU's links for each byte of S, as the benchmarks of RCCL have it: busbw = algbw * factor.
+/// Bytes over the busiest GPU's links for each byte of S, as in the benchmarks of RCCL: busbw = algbw * factor.
 /// all_gather, all_to_all, scatter, gather: (N - 1) / N; broadcast: 1.
 double bus_factor(Collective, std::uint32_t gpus) noexcept;
 

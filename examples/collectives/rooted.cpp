@@ -1,5 +1,5 @@
-// Collectives with a root, in place: it sends all (broadcast) or each one's part (scatter), or gets each one's part (gather).
-// The root's engines do the work; but in a gather by pcpy each GPU pushes its part over an engine of its own.
+// Collectives with a root, in place: it sends everything (broadcast) or each GPU's part (scatter), or receives each GPU's part
+// (gather). The root's engines do the work, except in a gather by pcpy, where each GPU pushes its part with its own engine.
 #include "builder.hpp"
 
 namespace collectives {

@@ -18,21 +18,21 @@ namespace {
 constexpr auto kPoisoned = std::byte{kPoison};
 constexpr auto kSlice = 20ms;
 
-/// Bytes of a buffer that come from a place in a buffer; what lies between them is poison.
+/// Bytes of a buffer that come from a position in a buffer. The bytes between segments are poison.
 struct Segment {
   std::uint64_t begin{}, bytes{};
   std::size_t source{};
   std::uint64_t offset{};
 };
 
-/// What the buffer holds after fill, or, with moves, after a round. In the order of their begins.
+/// The buffer's contents after fill or, with moves, after a round; sorted by begin.
 std::vector<Segment> contents(const Plan& p, std::size_t buffer, bool after) {
   std::vector<Segment> all;
   const auto add = [&](GpuVa to, GpuVa from, std::uint64_t bytes) {
     const auto t = *find_symbol(p.schedule, to), f = *find_symbol(p.schedule, from);
     if (t.index != buffer) return;
     const Segment s{t.offset, bytes, f.index, f.offset};
-    // A part that arrives replaces what was there, and may be shorter.
+    // A part that arrives replaces the previous contents, and may be shorter.
     std::vector<Segment> next;
     for (const auto& old : all) {
       const auto end = old.begin + old.bytes;
@@ -77,14 +77,14 @@ Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, cons
   for (const auto c : p.completions) run.completions_.push_back(find_symbol(p.schedule, c)->index);
   if (p.options.prelaunch == Prelaunch::off) return run;
   for (std::size_t q = 0; q < p.schedule.queues.size(); ++q) {
-    // What waits at its first poll makes no room for the rest of itself.
+    // A round that waits at its first poll frees no space for the rest of itself.
     const auto bytes = run.bound_.packets(q).size_bytes(), ring = run.bound_.ring(q).memory().dwords.size_bytes();
     if (bytes > ring / 2)
       return std::vector<Diagnostic>{{.where = run.queue_name(q),
                                       .message = std::to_string(bytes) +
                                                  " bytes of packets cannot be published ahead in a ring of " +
                                                  std::to_string(ring),
-                                      .hint = "ring_bytes: twice as much at least, for each round"}};
+                                      .hint = "set ring_bytes to at least twice as much, for each round"}};
   }
   if (auto published = run.publish(Deadline::in(10s)); !published)
     return std::vector<Diagnostic>{std::move(published.error())};
@@ -106,7 +106,7 @@ void Run::fill(std::uint64_t seed) {
 
 Check Run::check() const {
   Check result;
-  // After a fault a completion may be seen that is none.
+  // After a fault, a completion may be false.
   if (const auto f = fault()) return {1, to_string(*f)};
   flush();
   const auto& s = plan_.schedule;
@@ -122,7 +122,7 @@ Check Run::check() const {
           return std::string("0x") + kDigits[v >> 4] + kDigits[v & 15];
         };
         result.first = name_of(s, link_buffer(i) + at) + " is " + hex(bytes[at]) +
-                       (bytes[at] == kPoisoned ? " (poison: perhaps nobody wrote it)" : "") + ", not " + hex(m.should) +
+                       (bytes[at] == kPoisoned ? " (poison: possibly never written)" : "") + ", not " + hex(m.should) +
                        whose;
       }
       result.wrong += m.wrong;
@@ -134,7 +134,7 @@ Check Run::check() const {
                 ": that of " + name_of(s, link_buffer(part.source) + part.offset));
         },
         [&](std::uint64_t at, std::uint64_t n) {
-          found(mismatch(bytes.subspan(at, n), kPoisoned), at, ": nobody was to write it");
+          found(mismatch(bytes.subspan(at, n), kPoisoned), at, ": it must not be written");
         });
   }
   return result;
@@ -151,8 +151,8 @@ Result<void, Diagnostic> Run::publish(Deadline d) {
     if (done) continue;
     if (auto f = fault()) return *std::move(f);
     return Diagnostic{.where = queue_name(q),
-                      .message = done.error() == Errc::epoch_overflow ? "an epoch does not fit in 32 bits any more"
-                                 : done.error() == Errc::timed_out    ? "its ring had no room until the deadline"
+                      .message = done.error() == Errc::epoch_overflow ? "the epoch no longer fits in 32 bits"
+                                 : done.error() == Errc::timed_out    ? "its ring had no space before the deadline"
                                                                       : std::string(message(done.error())),
                       .hint = done.error() == Errc::epoch_overflow ? "restart"
                               : done.error() == Errc::timed_out
@@ -169,7 +169,7 @@ Result<void, Diagnostic> Run::start(Deadline d) {
     return {};
   }
   if (!plan_.schedule.queues.empty() && bound_.epoch(plan_.schedule.queues.size() - 1) <= round_)
-    return Diagnostic{.where = "start", .message = "no round is published ahead", .hint = "refill first"};
+    return Diagnostic{.where = "start", .message = "no round is published ahead", .hint = "call refill first"};
   ++round_;
   for (const auto t : triggers_) bound_.set(t, round_);
   return {};
@@ -201,7 +201,7 @@ Result<void, Diagnostic> Run::refill(Deadline d, std::uint32_t rounds) {
 Result<void, Diagnostic> Run::restart(Deadline d) {
   if (bound_.restart(d) != Errc::ok)
     return Diagnostic{
-        .where = "restart", .message = "queues have not come to their end", .hint = "start what is published"};
+        .where = "restart", .message = "some queues have not finished", .hint = "start the published rounds"};
   round_ = 0;
   return refill(d);
 }

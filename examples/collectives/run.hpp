@@ -1,10 +1,10 @@
 #pragma once
-// A planned collective on a device: fill, start, wait, check, again and again.
+// Runs a planned collective on a device, any number of times: fill, start, wait, check.
 //
 //   auto run = collectives::Run::prepare(*plan, device, {.gpus = {GpuId{2}, GpuId{5}}});   // binds; prelaunch: publishes a round
 //   if (!run) for (const auto& d : run.error()) puts(to_string(d).c_str());
 //   for (int i = 0; i < 20; ++i) {
-//     run->fill(seed);                                       // inputs by pattern, everything else poison
+//     run->fill(seed);                                       // inputs get a pattern, everything else poison
 //     begin = now();
 //     if (auto e = run->start(deadline); !e) ...             // off: submits all groups; prelaunch: stores the triggers
 //     if (auto e = run->wait(deadline); !e) ...              // all completions of the round
@@ -16,13 +16,13 @@
 //   off        prepare                    start = submit        wait      refill: nothing
 //   prelaunch  prepare = bind, submit     start = triggers      wait      refill = submit
 //
-// `refill` may publish several rounds ahead; each start lets one go. Rounds are epochs: what does not fit in 32 bits any more
+// `refill` may publish several rounds ahead; each start releases one. Rounds are epochs: a round that does not fit in 32 bits
 // is refused, and `restart` begins again.
 //
-// Several Runs may live on one device (on engines of their own, or sharing them), each driven by a thread at a time. Where the
-// links have no atomics (Topology::completion) ask for fences.
-// Errors: Diagnostics. A wait that does not end names each queue that stands and what it probably waits for; a fault of a
-// queue ends the wait at once and names the queue. After either, prepare a new Run. The device outlives it.
+// Several Runs may share a device, with separate or shared engines; one thread at a time drives each. If the links have no
+// atomics (Topology::completion), use fences.
+// Errors: Diagnostics. If a wait times out, the error names each stalled queue and what it probably waits for. A fault of a
+// queue ends the wait at once, and the error names the queue. After either, prepare a new Run. The device must outlive it.
 #include "plan.hpp"
 #include "sdma/schedule/bind.hpp"
 
@@ -33,7 +33,7 @@
 
 namespace collectives {
 
-/// What a check has found.
+/// The result of a check.
 struct [[nodiscard]] Check {
   std::uint64_t wrong{};  ///< bytes
   std::string first{};    ///< the first of them: "gpu3.buf[64K] is 0xdb (poison), not 0x07: part 2 of gpu2's"
@@ -45,26 +45,26 @@ class Run {
   static sdma::Result<Run, std::vector<sdma::Diagnostic>> prepare(const Plan&, sdma::Device&,
                                                                   const sdma::BindOptions& = {});
 
-  /// Each GPU's input: bytes that differ by owner, part and seed. All else, guard bytes too: poison.
+  /// Fills each GPU's input with bytes that depend on owner, part and seed. Everything else, guard bytes included, gets poison.
   void fill(std::uint64_t seed);
-  /// Compares every byte of every buffer: moved parts with their pattern, all else with what it held after fill. The input
-  /// of an all_to_all in place, and the stage of an exchange, are what the collective uses up.
-  /// A fault of one of its queues is wrong, too: after one a completion may be seen that is none.
+  /// Compares every byte of every buffer: moved parts with their pattern, everything else with its contents after fill. Except
+  /// the input of an all_to_all in place and the stage of an exchange, which the collective overwrites.
+  /// A fault of one of its queues also counts as wrong, because a completion after a fault may be false.
   Check check() const;
 
   sdma::Result<void, sdma::Diagnostic> start(sdma::Deadline);
-  /// Prelaunch::per_group: lets this group (a queue of the schedule) go ahead of `start`. Requires a trigger a group.
+  /// Releases this group (a queue of the schedule) before `start`. Requires Prelaunch::per_group.
   void trigger(std::size_t group) noexcept;
   sdma::Result<void, sdma::Diagnostic> wait(sdma::Deadline);
   sdma::Result<void, sdma::Diagnostic> refill(sdma::Deadline, std::uint32_t rounds = 1);
-  /// Epoch 0 again, when everything published has run.
+  /// Returns to epoch 0. Everything published must have run.
   sdma::Result<void, sdma::Diagnostic> restart(sdma::Deadline);
-  /// start, wait, refill.
+  /// Runs start, wait and refill.
   sdma::Result<void, sdma::Diagnostic> once(sdma::Deadline);
 
   const Plan& plan() const noexcept { return plan_; }
   const sdma::Bound& bound() const noexcept { return bound_; }
-  std::uint64_t round() const noexcept { return round_; }  ///< that was started last, from 1
+  std::uint64_t round() const noexcept { return round_; }  ///< the last started round, from 1
 
  private:
   Run(Plan plan, sdma::Bound bound) noexcept : plan_(std::move(plan)), bound_(std::move(bound)) {}
@@ -72,12 +72,12 @@ class Run {
   sdma::Diagnostic standing(std::size_t completion, std::uint64_t wanted) const;
   std::optional<sdma::Diagnostic> fault() const;
   std::string queue_name(std::size_t) const;
-  void flush() const noexcept;  // between the host's and the engines' looks at GPU memory
+  void flush() const noexcept;  // between the host's and the engines' accesses to GPU memory
 
   Plan plan_;
   sdma::Bound bound_;
   std::vector<sdma::GpuId> gpus_{};
-  std::vector<std::size_t> triggers_{}, completions_{};  // of the schedule's signals
+  std::vector<std::size_t> triggers_{}, completions_{};  // indices of the schedule's signals
   std::uint64_t round_ = 0, seed_ = 0;
 };
 

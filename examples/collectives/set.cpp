@@ -37,11 +37,12 @@ std::string set(Options& o, std::string_view name, std::string_view v) {
   const auto expect = [&](bool good, std::string_view what) {
     return good ? "" : std::string(name) + ": '" + std::string(v) + "' is " + std::string(what);
   };
-  constexpr std::string_view kNumber = "no number", kYes = "neither yes nor no", kNumbers = "no list of numbers";
-  if (name == "collective") return expect(to(o.collective, collective_named(v)), "no collective");
-  if (name == "variant") return expect(to(o.variant, variant_named(v)), "none of pcpy, bcst, swap, b2b, auto");
-  if (name == "prelaunch") return expect(to(o.prelaunch, prelaunch_named(v)), "none of off, shared, per_group");
-  if (name == "completion") return expect(to(o.completion, completion_named(v)), "none of atomic, fence, two_fences");
+  constexpr std::string_view kNumber = "not a number", kYes = "neither yes nor no", kNumbers = "not a list of numbers";
+  if (name == "collective") return expect(to(o.collective, collective_named(v)), "not a collective");
+  if (name == "variant") return expect(to(o.variant, variant_named(v)), "not one of pcpy, bcst, swap, b2b, auto");
+  if (name == "prelaunch") return expect(to(o.prelaunch, prelaunch_named(v)), "not one of off, shared, per_group");
+  if (name == "completion")
+    return expect(to(o.completion, completion_named(v)), "not one of atomic, fence, two_fences");
   if (name == "gpus") return expect(to(o.gpus, v), kNumber);
   if (name == "bytes") return expect(to(o.bytes, v), kNumber);
   if (name == "root") return expect(to(o.root, v), kNumber);
@@ -55,7 +56,7 @@ std::string set(Options& o, std::string_view name, std::string_view v) {
   if (name == "offsets") return expect(to(o.offsets, v), kNumbers);
   if (name == "packet_bytes") return expect(to(o.packet_bytes, v), kNumber);
   if (name == "ring_bytes") return expect(to(o.ring_bytes, v), kNumber);
-  return "'" + std::string(name) + "' is no option";
+  return "'" + std::string(name) + "' is not an option";
 }
 
 }  // namespace collectives

@@ -21,32 +21,32 @@ std::vector<std::string_view> words(std::string_view line) {
   return all;
 }
 
-/// "max" too.
+/// A size, or "max".
 std::optional<std::uint64_t> number(std::string_view s) { return s == "max" ? ~std::uint64_t{} : sdma::parse_size(s); }
 
-/// Why this line is no row; "" if it is.
+/// Why this line is not a row; "" if it is one.
 std::string parse_row(const std::vector<std::string_view>& w, TableRow& row) {
   if (w.size() != 5) return "a line has 5 words: collective gpus prelaunch up_to variant";
   row.in_place = w[0] == kInPlace;
   const auto collective = collective_named(row.in_place ? name(Collective::all_to_all) : w[0]);
-  if (!collective) return "'" + std::string(w[0]) + "' is no collective";
+  if (!collective) return "'" + std::string(w[0]) + "' is not a collective";
   row.collective = *collective;
   const auto dash = w[1].find('-');
   const auto least = number(w[1].substr(0, dash)), most = number(w[1].substr(dash == w[1].npos ? 0 : dash + 1));
   if (!least || !most || *least < 2 || *most < *least || *most > kMostGpus)
-    return "'" + std::string(w[1]) + "' is no number of GPUs: 8, or 2-8";
+    return "'" + std::string(w[1]) + "' is not a number of GPUs: write 8 or 2-8";
   row.least_gpus = static_cast<std::uint32_t>(*least);
   row.most_gpus = static_cast<std::uint32_t>(*most);
   if (w[2] != "yes" && w[2] != "no" && w[2] != "any")
-    return "prelaunch is yes, no or any, not '" + std::string(w[2]) + "'";
+    return "prelaunch must be yes, no or any, not '" + std::string(w[2]) + "'";
   if (w[2] != "any") row.prelaunch = w[2] == "yes";
   const auto up_to = number(w[3]);
-  if (!up_to) return "'" + std::string(w[3]) + "' is no size: 4096, 4K, max";
+  if (!up_to) return "'" + std::string(w[3]) + "' is not a size: write 4096, 4K or max";
   row.up_to = *up_to;
   const auto variant = variant_named(w[4]);
   if (!variant || *variant == Variant::automatic || !has_variant(*collective, *variant) ||
       (row.collective == Collective::all_to_all && row.in_place != (*variant == Variant::swap)))
-    return "'" + std::string(w[4]) + "' is no variant of " + std::string(w[0]);
+    return "'" + std::string(w[4]) + "' is not a variant of " + std::string(w[0]);
   row.variant = *variant;
   return {};
 }

@@ -1,16 +1,16 @@
 #pragma once
-// Which variant, by collective, number of GPUs, size and prelaunch: a table that is data.
+// A table of the best variant by collective, number of GPUs, size and prelaunch.
 //
 //   variant = choose(default_table(), {.collective = Collective::all_gather, .gpus = 8, .bytes = 64 << 10});   // b2b
-//   auto mine = parse_table(text, "mine.txt");           // or one of your own, out of your own measurements
+//   auto mine = parse_table(text, "mine.txt");           // or a table of your own measurements
 //
-//   # collective  gpus  prelaunch  up_to  variant         a line says what is best up to a size; the first that fits wins
+//   # collective  gpus  prelaunch  up_to  variant         a line gives the best variant up to a size; the first match wins
 //   all_gather    2-8   yes        128K   b2b
 //   all_gather    2-8   yes        512K   bcst
 //   all_gather    2-8   any        max    pcpy
 //
-// The default, variants.txt, lies beside this file with its source in it; the library carries a copy of it.
-// Plain values, any thread. Errors: parse_table names file and line. A collective without a line is pcpy's, or swap's in place.
+// The default is variants.txt beside this file, which names its source; the library contains a copy of it. A collective without
+// a line uses pcpy, or swap if in place. Plain values, any thread. Errors: parse_table names file and line.
 #include "options.hpp"
 #include "sdma/core/result.hpp"
 

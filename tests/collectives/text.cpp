@@ -154,7 +154,7 @@ TEST_CASE("what a variant cannot take is said, and nothing else is") {
   CHECK(notes(swap) == "");
   auto o = swap;
   o.offsets = {4};
-  CHECK(notes(o).find("swap: begins or lengths are no multiple of 64") == 0);
+  CHECK(notes(o).find("swap: addresses or lengths are not multiples of 64") == 0);
   o.offsets = {0, 4};
   CHECK(notes(o).find("swap: its two addresses have to be multiples of 64") == 0);
   o = swap;
@@ -185,8 +185,8 @@ TEST_CASE("options that contradict themselves are refused") {
   CHECK(why({.bytes = 0}).find("1 byte") != std::string::npos);
   CHECK(why({.gpus = 1, .bytes = 64}).find("2 to 64") != std::string::npos);
   CHECK(why({.gpus = 65, .bytes = 64}).find("2 to 64") != std::string::npos);
-  CHECK(why({.variant = Variant::swap, .bytes = 64}) == "swap is no variant of it");
-  CHECK(why({.gpus = 4, .bytes = 64, .root = 4}) == "root 4 is none of its 4 GPUs");
+  CHECK(why({.variant = Variant::swap, .bytes = 64}) == "swap is not a variant of it");
+  CHECK(why({.gpus = 4, .bytes = 64, .root = 4}) == "root 4 is not one of its 4 GPUs");
   CHECK(why({.bytes = 64, .in_place = true}).find("in place") != std::string::npos);
   CHECK(why({.bytes = 64, .own_part = true}).find("own") != std::string::npos);
   CHECK(why({.bytes = 64, .epochs = 0}).find("epochs") != std::string::npos);
@@ -209,11 +209,11 @@ TEST_CASE("options out of text") {
   CHECK(o.engines == std::vector<std::uint32_t>{2, 15});
   CHECK(o.prelaunch == Prelaunch::per_group);
   CHECK(o.own_part);
-  CHECK(wrong(o, "bytes", "64KB") == "bytes: '64KB' is no number");
-  CHECK(wrong(o, "gpus", "5000000000") == "gpus: '5000000000' is no number");
-  CHECK(wrong(o, "engines", "2,,3") == "engines: '2,,3' is no list of numbers");
+  CHECK(wrong(o, "bytes", "64KB") == "bytes: '64KB' is not a number");
+  CHECK(wrong(o, "gpus", "5000000000") == "gpus: '5000000000' is not a number");
+  CHECK(wrong(o, "engines", "2,,3") == "engines: '2,,3' is not a list of numbers");
   CHECK(wrong(o, "own_part", "1") == "own_part: '1' is neither yes nor no");
-  CHECK(wrong(o, "size", "1") == "'size' is no option");
+  CHECK(wrong(o, "size", "1") == "'size' is not an option");
 }
 
 TEST_CASE("a device by name") {
@@ -239,12 +239,12 @@ TEST_CASE("auto is a table: the published one, and one of one's own") {
   CHECK(choose(*mine, {.gpus = 7, .bytes = 4096}) == Variant::bcst);
   CHECK(choose(*mine, {.prelaunch = Prelaunch::shared, .gpus = 7, .bytes = 4096}) == Variant::pcpy);
   CHECK(table_error("\nall_gather 8 any 4K") == "t:2: a line has 5 words: collective gpus prelaunch up_to variant");
-  CHECK(table_error("all_reduce 8 any 4K b2b") == "t:1: 'all_reduce' is no collective");
-  CHECK(table_error("all_gather 8-2 any 4K b2b") == "t:1: '8-2' is no number of GPUs: 8, or 2-8");
-  CHECK(table_error("all_gather 8 maybe 4K b2b") == "t:1: prelaunch is yes, no or any, not 'maybe'");
-  CHECK(table_error("all_gather 8 any 4x b2b") == "t:1: '4x' is no size: 4096, 4K, max");
-  CHECK(table_error("all_gather 8 any 4K swap") == "t:1: 'swap' is no variant of all_gather");
-  CHECK(table_error("all_to_all 8 any 4K swap") == "t:1: 'swap' is no variant of all_to_all");
+  CHECK(table_error("all_reduce 8 any 4K b2b") == "t:1: 'all_reduce' is not a collective");
+  CHECK(table_error("all_gather 8-2 any 4K b2b") == "t:1: '8-2' is not a number of GPUs: write 8 or 2-8");
+  CHECK(table_error("all_gather 8 maybe 4K b2b") == "t:1: prelaunch must be yes, no or any, not 'maybe'");
+  CHECK(table_error("all_gather 8 any 4x b2b") == "t:1: '4x' is not a size: write 4096, 4K or max");
+  CHECK(table_error("all_gather 8 any 4K swap") == "t:1: 'swap' is not a variant of all_gather");
+  CHECK(table_error("all_to_all 8 any 4K swap") == "t:1: 'swap' is not a variant of all_to_all");
 }
 
 }  // namespace collectives::test

@@ -91,7 +91,7 @@ TEST_CASE("one byte that differs is found in each round, and said where") {
   CHECK(p.first_wrong.find("gpu1.buf[5]") != std::string::npos);
 }
 
-TEST_CASE("nobody looked is not the same as nothing wrong") {
+TEST_CASE("not verified is not the same as nothing wrong") {
   const auto device = node();
   const auto s = settings({.gpu_count = "2", .iterations = "1", .checks = "0"});
   CHECK_FALSE(measured(s, *device, {Variant::pcpy, false}, 100).wrong);

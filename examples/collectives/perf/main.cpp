@@ -2,11 +2,11 @@
 //
 //   collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1 --csv=ag.csv --json=ag.json --plot=ag.svg
 //
-//   options.hpp  words to Settings       sweep.hpp   one size in one way      records.hpp, plot.hpp  what is saved
-//   table.hpp    what is printed         summary.hpp what follows
+//   options.hpp  words to Settings       sweep.hpp   one size in one way      records.hpp, plot.hpp  saved files
+//   table.hpp    printed rows            summary.hpp conclusions
 //
-// Standard output has the table, '#' before all that is no row; standard error has errors and, on a terminal, the progress.
-// Ctrl-C, a reader that has gone, a full disk: the sweep ends after the round that runs, and what was measured is written.
+// The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the progress go to
+// standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round, and results are written.
 #include "../../open.hpp"
 #include "model.hpp"
 #include "options.hpp"
@@ -38,16 +38,16 @@ using namespace std::chrono_literals;
 
 enum Exit : int {
   kOk = 0,
-  kWrong = 1,  ///< data was wrong, or a round did not end
+  kWrong = 1,  ///< data was wrong, or a round timed out
   kUsage = 2,
-  kInput = 3,  ///< something could not be read, written or opened
+  kInput = 3,  ///< something cannot be read, written or opened
   kPipe = 141,
-  kSignal = 128,  ///< and its number
+  kSignal = 128,  ///< plus its number
 };
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// The first ends the sweep in good order, the second the program.
+/// The first signal ends the sweep cleanly, the second ends the program.
 void listen() {
   ::signal(SIGPIPE, SIG_IGN);
   for (const int s : {SIGINT, SIGTERM}) {
@@ -60,10 +60,10 @@ void listen() {
 
 void report(const Diagnostic& d) { std::fputs((to_string(d) + "\n").c_str(), stderr); }
 
-/// Of a row's time: what is the same for all, and what grows.
+/// The fixed and the growing part of a row's time.
 double weight(std::uint64_t bytes) { return static_cast<double>(bytes) + (256 << 10); }
 
-/// Where the sweep goes, and how it ends.
+/// Runs the sweep, and decides the exit code.
 class Program {
  public:
   explicit Program(const Settings& s) : settings_(s) {}
@@ -91,7 +91,7 @@ class Program {
     std::ifstream file(path);
     std::string text{std::istreambuf_iterator<char>(file), {}};
     if (file) return text;
-    report({.where = path, .message = "cannot be read", .hint = "is there such a file? " + option + " names it"});
+    report({.where = path, .message = "cannot be read", .hint = "check the path of " + option});
     end_with(kInput);
     return {};
   }
@@ -105,7 +105,7 @@ class Program {
     return enough_gpus(machine_->topology);
   }
 
-  /// The table of auto, and nothing else, on standard output.
+  /// Prints only the table of auto on standard output.
   int tune() {
     if (!open_machine()) return code_;
     Progress progress{1};
@@ -140,7 +140,7 @@ class Program {
     return open(json_, settings_.json) && open(plot_, settings_.plot) &&
            open(csv_, settings_.csv, FileWriter::Kind::live);
   }
-  /// Opens the files at once, so that a missing folder is reported before the sweep.
+  /// Opens the files first, so that a missing folder is reported before the sweep.
   bool open(std::optional<FileWriter>& file, const std::string& path, FileWriter::Kind kind = FileWriter::Kind::whole) {
     return path.empty() || tell(file.emplace(path, kind).open());
   }
@@ -177,7 +177,7 @@ class Program {
       if (g.value >= have) return refuse("--gpus", "there is no GPU " + std::to_string(g.value));
     const bool all = settings_.tune && settings_.tune->gpus == 0;
     if (!all && settings_.options.gpus > have)
-      return refuse("--ngpus", "there are not " + std::to_string(settings_.options.gpus) + " GPUs");
+      return refuse("--ngpus", "there are fewer than " + std::to_string(settings_.options.gpus) + " GPUs");
     return true;
   }
 

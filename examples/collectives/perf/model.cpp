@@ -21,13 +21,13 @@ bool same_but_gpus(const TableRow& a, const TableRow& b) {
          a.variant == b.variant;
 }
 
-/// Lines of one collective, number of GPUs and prelaunch stand together.
+/// Lines of one collective, number of GPUs and prelaunch are adjacent.
 bool same_block(const TableRow& a, const TableRow& b) {
   return a.collective == b.collective && a.in_place == b.in_place && a.prelaunch == b.prelaunch &&
          a.least_gpus == b.least_gpus;
 }
 
-/// What tables tell apart: swap is the only one in place, and has no line against the others.
+/// The keys of tables: swap is the only variant in place, so it has no line to compare with.
 std::vector<Way> ways_to_compare(Collective c, bool prelaunch) {
   std::vector<Way> all;
   for (const auto v : kVariants)
@@ -83,7 +83,7 @@ Table merged(const Table& table) {
   for (auto at = table.begin(); at != table.end();) {
     const auto end = std::find_if(at, table.end(), [&](const TableRow& r) { return !same_block(r, *at); });
     const auto n = end - at;
-    // The block before it, in what is already there: the same lines, of one GPU less.
+    // Find the previous block: the same lines, for one GPU less.
     const auto before = out.end() - std::min(n, out.end() - out.begin());
     const bool follows = out.end() - before == n && (before == out.begin() || !same_block(before[-1], *before)) &&
                          std::equal(before, out.end(), at, end, [](const TableRow& a, const TableRow& b) {

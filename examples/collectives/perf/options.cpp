@@ -13,12 +13,14 @@ namespace {
 constexpr char kWhat[] =
     "Times the DMA collectives at each size and in each variant, and verifies them element by element.";
 constexpr char kFooter[] =
-    "Sizes are the collective's total: what each GPU holds at the end (all_gather), begins with (all_to_all), "
-    "receives\n"
-    "(broadcast), or what the root sends or gets (scatter, gather). K, M and G are powers of 1024. algbw = size / "
-    "time;\n"
-    "busbw = algbw * (n-1)/n, for broadcast algbw. '+pl' is prelaunch: timed from the trigger.\n"
-    "Exit codes: 0 all is right, 1 wrong data, or a round that did not end, 2 usage, 3 input, output or no device.\n"
+    "Sizes are totals of the collective: the bytes that each GPU holds at the end (all_gather), holds first "
+    "(all_to_all)\n"
+    "or receives (broadcast), or that the root sends or receives (scatter, gather). K, M and G are powers of 1024.\n"
+    "algbw = size / time; busbw = algbw * (n-1)/n, and algbw for broadcast. '+pl' is prelaunch: timed from the "
+    "trigger.\n"
+    "Exit codes: 0 all data is correct; 1 wrong data, or a round timed out; 2 usage error; 3 input or output error, or "
+    "no\n"
+    "device.\n"
     "Examples:\n"
     "  collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1\n"
     "  collective_perf --collective=all_to_all --variant=swap,b2b+pl -g 7 -b 1000000 -e 1000000 --order=adversarial\n"
@@ -26,13 +28,13 @@ constexpr char kFooter[] =
     "  collective_perf --tune --machine=mine.json -e 1G > mine.txt && collective_perf --variant=auto --table=mine.txt\n"
     "  collective_perf --csv=ag.csv --json=ag.json --plot=ag.svg";
 
-/// The words for which the parser's own message is less helpful.
+/// Errors that the parser explains less well or misunderstands.
 std::optional<sdma::Diagnostic> misunderstood(const CLI::App& app, int argc, char** argv) {
   const auto empty = [](std::string option) {
     return sdma::Diagnostic{
         .where = std::move(option), .message = "the value is empty", .hint = "collective_perf --help"};
   };
-  // After "--name=" the parser takes the next word as the value.
+  // The parser takes the next word as the value of "--name=".
   for (const std::string_view word : std::span(argv + 1, argv + argc)) {
     if (word == "--") break;
     if (word.starts_with("--") && word.ends_with('=')) return empty(std::string(word.substr(0, word.size() - 1)));
@@ -62,23 +64,23 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   app.name("collective_perf");
   app.get_formatter()->column_width(34);
   app.footer(kFooter);
-  app.set_help_flag("-h,--help", "this text");
-  app.set_version_flag("--version", "collective_perf " + std::string(sdma::runtime_version()), "which one this is");
+  app.set_help_flag("-h,--help", "print this help");
+  app.set_version_flag("--version", "collective_perf " + std::string(sdma::runtime_version()), "print the version");
   const auto text = [&](const char* names, std::string& to, const char* type, const char* doc) {
     app.add_option(names, to, doc)->type_name(type);
   };
-  text("--collective", g.collective, "NAME", "all_gather (unless given), all_to_all, broadcast, scatter, gather");
-  text("--variant", g.variants, "LIST", "all (unless given), auto, or some: pcpy,b2b,b2b+pl");
-  text("-b,--minbytes", g.least, "SIZE", "the least size, 1K unless given");
-  text("-e,--maxbytes", g.most, "SIZE", "the greatest size, 64M unless given");
-  text("-f,--stepfactor", g.factor, "N", "each size so many times the one before, 2 unless given");
-  text("-i,--stepbytes", g.step, "SIZE", "or each so many bytes more");
-  text("-g,--ngpus", g.gpu_count, "N", "GPUs that take part, 8 unless given");
-  text("--gpus", g.gpus, "N|N,N..", "the same; or a list of the GPUs: 0,2,5");
-  text("-n,--iters", g.iterations, "N", "timed rounds, 20 unless given");
-  text("-w,--warmup_iters", g.warmups, "N", "rounds before them, 5 unless given");
-  text("-c,--check", g.checks, "N", "rounds after them whose every byte is verified, 1 unless given");
-  text("-r,--root", g.root, "N", "of broadcast, scatter and gather, 0 unless given");
+  text("--collective", g.collective, "NAME", "all_gather (default), all_to_all, broadcast, scatter or gather");
+  text("--variant", g.variants, "LIST", "variants: all (default), auto, or a list: pcpy,b2b,b2b+pl");
+  text("-b,--minbytes", g.least, "SIZE", "smallest size (default: 1K)");
+  text("-e,--maxbytes", g.most, "SIZE", "largest size (default: 64M)");
+  text("-f,--stepfactor", g.factor, "N", "factor from one size to the next (default: 2)");
+  text("-i,--stepbytes", g.step, "SIZE", "increment from one size to the next, instead of a factor");
+  text("-g,--ngpus", g.gpu_count, "N", "number of GPUs (default: 8)");
+  text("--gpus", g.gpus, "N|N,N..", "the same, or a list of the node's GPUs: 0,2,5 (default: the first ones)");
+  text("-n,--iters", g.iterations, "N", "timed rounds (default: 20)");
+  text("-w,--warmup_iters", g.warmups, "N", "rounds before the timed ones (default: 5)");
+  text("-c,--check", g.checks, "N", "rounds after the timed ones, with every byte verified (default: 1)");
+  text("-r,--root", g.root, "N", "root of broadcast, scatter and gather (default: 0)");
   app.add_option_function<std::vector<std::string>>(
          "--set",
          [&g](const std::vector<std::string>& all) {
@@ -89,23 +91,22 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
              g.set.emplace_back(word.substr(0, equals), word.substr(equals + 1));
            }
          },
-         "of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; several times")
+         "set an option of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; may be repeated")
       ->type_name("NAME=VALUE")
       ->type_size(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   text("--device", g.where, "soft|kfd|simulate",
-       "a node in software (unless given), the kernel driver's, or a model of one");
-  text("--order", g.order, "strict|rocr|adversarial",
-       "how weakly the software node orders packets, strict unless given");
-  text("--seed", g.seed, "N", "of what an ordering leaves open, 0 unless given");
-  text("--timeout", g.timeout, "TIME", "how long a round may take: 10s, 250ms, 50us; 30s unless given");
-  text("--table", g.table, "FILE", "what auto chooses by; else variants.txt");
-  text("--machine", g.machine, "FILE", "what is simulated; else MI300X");
-  app.add_flag("--tune", g.tune, "simulate all variants, and print the table that auto chooses by");
-  text("--csv", g.csv, "FILE", "a line for each row, as it is measured");
-  text("--json", g.json, "FILE", "everything, at the end");
-  text("--plot", g.plot, "FILE.svg", "curves: speed-up over pcpy, and busbw");
+       "a software node (default), the kernel driver's node, or a simulated one");
+  text("--order", g.order, "strict|rocr|adversarial", "how weakly the software node orders packets (default: strict)");
+  text("--seed", g.seed, "N", "seed for choices that the ordering leaves open (default: 0)");
+  text("--timeout", g.timeout, "TIME", "time limit of a round: 10s, 250ms, 50us (default: 30s)");
+  text("--table", g.table, "FILE", "table from which auto chooses (default: variants.txt)");
+  text("--machine", g.machine, "FILE", "machine description to simulate (default: MI300X)");
+  app.add_flag("--tune", g.tune, "simulate all variants, and print a table for --table");
+  text("--csv", g.csv, "FILE", "write one line per row, as it is measured");
+  text("--json", g.json, "FILE", "write everything, at the end");
+  text("--plot", g.plot, "FILE.svg", "draw curves: speed-up over pcpy, and busbw");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForVersion&) {

@@ -12,7 +12,7 @@ namespace collectives::perf {
 struct Answer {
   std::string text{};
 };
-/// Settings to run with, an answer, or what is wrong with the words (and how to write it).
+/// Settings to run with, an answer, or an error with a hint.
 std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv);
 
 }  // namespace collectives::perf

@@ -5,7 +5,7 @@
 namespace collectives::perf {
 namespace {
 
-/// Told apart by readers who see fewer colours, too.
+/// Colours that colour-blind readers can also distinguish.
 std::string_view colour(Variant v) noexcept {
   switch (v) {
     case Variant::pcpy: return "#555555";

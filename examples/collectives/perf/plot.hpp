@@ -1,13 +1,13 @@
 #pragma once
-// The curves of a sweep as a picture (sdma/draw/curves.hpp).
+// Draws the curves of a sweep (sdma/draw/curves.hpp).
 //
-//   speed-up over pcpy          where pcpy was measured, and something else
-//   4 |  .--------.    -- b2b+pl      both axes by logarithm: half as fast is as far from 1 as twice as fast
+//   speed-up over pcpy          if pcpy and another variant were measured
+//   4 |  .--------.    -- b2b+pl      both axes are logarithmic: half as fast is as far from 1 as twice as fast
 //   1 |------------    -- pcpy
 //     1K   16K   256K
 //   bus bandwidth, GB/s         always
 //
-// A colour a variant; dashed with prelaunch. Pure; "" without points.
+// One colour per variant; dashed with prelaunch. Pure; "" without points.
 #include "point.hpp"
 
 #include <string>

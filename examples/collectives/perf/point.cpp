@@ -6,7 +6,7 @@
 namespace collectives::perf {
 namespace {
 
-/// What steady clocks tell apart; a round that seems to take no time took so long.
+/// The resolution of steady clocks, used for a round that seems to take no time.
 constexpr double kLeastTime = 1e-3;
 
 template <class T, class Of> std::vector<T> distinct(std::span<const Point> points, Of of) {

@@ -1,10 +1,10 @@
 #pragma once
-// What was measured at one size in one way, and what follows from it.
+// The measurements of one size in one way, and values derived from them.
 //
 //   time     microseconds from before the first group is written (prelaunch: before the trigger is stored) until the host has
-//            seen the last completion; the mean of all timed rounds, as the columns of nccl-tests have it
-//   algbw    size / time, in 10^9 bytes a second
-//   busbw    algbw * bus_factor (plan.hpp): what the links of the busiest GPU carry
+//            seen the last completion; the mean of all timed rounds, as in the columns of nccl-tests
+//   algbw    size / time, in 10^9 bytes per second
+//   busbw    algbw * bus_factor (plan.hpp): the rate of the links of the busiest GPU
 //
 // Plain values, any thread, no errors.
 #include "settings.hpp"
@@ -18,30 +18,30 @@ namespace collectives::perf {
 struct Times {
   double mean{}, least{}, median{}, most{};
 };
-/// Requires one at least.
+/// Requires at least one value.
 Times times_of(std::vector<double> microseconds);
 
 struct Point {
   std::uint64_t bytes{}, count{};
-  Way way{};      ///< as asked
-  Variant ran{};  ///< what auto has chosen
+  Way way{};      ///< as requested
+  Variant ran{};  ///< the variant that auto has chosen
   Times us{};
   double algbw{}, busbw{};               ///< GB/s
-  std::optional<std::uint64_t> wrong{};  ///< elements that differ; nothing: nobody looked
-  std::string first_wrong{};             ///< where, and what is there
-  std::vector<std::string> notes{};      ///< what the variant could not do, and what it does instead
+  std::optional<std::uint64_t> wrong{};  ///< elements that differ; nothing: not verified
+  std::string first_wrong{};             ///< position and value of the first
+  std::vector<std::string> notes{};      ///< fallbacks of the variant
 };
 
 void set_bandwidths(Point&, double bus_factor) noexcept;
 
 /// The point of this size and way; null if there is none.
 const Point* find(std::span<const Point>, std::uint64_t bytes, const Way&) noexcept;
-/// The base of speed-ups.
+/// The baseline of speed-ups.
 inline constexpr Way kBase{Variant::pcpy, false};
-/// Times faster than pcpy without prelaunch at the same size, by medians: a round that somebody disturbed must not decide.
-/// Nothing where pcpy was not measured.
+/// Speed-up over pcpy without prelaunch at the same size, by medians, so that a disturbed round does not decide. Nothing if pcpy
+/// was not measured.
 std::optional<double> speed_up(std::span<const Point>, const Point&) noexcept;
-/// Sizes and ways in the order in which they came.
+/// Sizes and ways in the order of their first appearance.
 std::vector<std::uint64_t> sizes_of(std::span<const Point>);
 std::vector<Way> ways_of(std::span<const Point>);
 

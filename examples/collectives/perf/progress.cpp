@@ -16,7 +16,7 @@ constexpr char kNothing[] = "\r\033[K";
 
 std::string progress(std::string_view what, double seconds, double done, double all) {
   std::string text(what);
-  // The first percents say nothing about the rest.
+  // The first percents do not predict the rest.
   constexpr double kEnough = 0.02;
   if (done <= kEnough * all) return text;
   return text + ", about " + std::to_string(static_cast<long>(seconds * (all - done) / done + 0.5)) + " s left";

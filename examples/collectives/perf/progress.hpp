@@ -1,12 +1,13 @@
 #pragma once
-// One line on a terminal that is written over: how far, and about how long it will be. Nothing where standard error is none.
+// One line on a terminal that is overwritten: the progress, and an estimate of the remaining time. Nothing is printed if standard
+// error is not a terminal.
 //
 //   Progress p{total};                    // in any unit: bytes, sizes
-//   p.show("3 of 10: 1M b2b");            // "3 of 10: 1M b2b, about 5 s left": not before a second has passed, ten times a second
-//   p.done(part);                         // so much more of the total
+//   p.show("3 of 10: 1M b2b");            // "3 of 10: 1M b2b, about 5 s left": after the first second, ten times per second
+//   p.done(part);                         // adds to the completed part of the total
 //   p.clear();                            // before anything else is written to the terminal
 //
-// One thread, no errors: nobody is left to be told that standard error cannot be written.
+// One thread. No errors: a failure to write to standard error cannot be reported.
 #include <chrono>
 #include <string>
 #include <string_view>

@@ -26,7 +26,7 @@ std::string json_text(std::string_view s) {
   return text + '"';
 }
 
-/// Enough digits to tell two measurements apart.
+/// Enough digits to distinguish two measurements.
 std::string number(double v) { return fmt::format("{:.6g}", v); }
 
 std::string order_of(const Settings& s) { return s.where == Where::soft ? std::string(name(s.order)) : ""; }

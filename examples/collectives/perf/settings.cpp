@@ -29,7 +29,7 @@ std::string hint_of(std::string_view word, std::span<const std::string> known) {
   return (nearest.best().empty() ? "" : "did you mean " + in_quotes(nearest.best()) + "? ") + "it is one of " + list;
 }
 
-/// Reads texts into values and keeps the first thing that is wrong.
+/// Reads texts into values, and keeps the first error.
 class Reader {
  public:
   bool good() const noexcept { return !wrong_; }
@@ -38,13 +38,14 @@ class Reader {
     if (!wrong_) wrong_ = {.where = std::move(where), .message = std::move(message), .hint = std::move(hint)};
   }
 
-  /// Leaves `to` as it is where nothing was given.
+  /// Leaves `to` unchanged if the option was not given.
   template <class N>
   void number(const char* option, const std::string& text, N& to, std::uint64_t least, std::uint64_t most) {
     if (text.empty()) return;
     const auto v = sdma::parse_count(text);
     if (v && *v >= least && *v <= most) return void(to = static_cast<N>(*v));
-    refuse(option, in_quotes(text) + " is not a number from " + std::to_string(least) + " to " + std::to_string(most), "");
+    refuse(option, in_quotes(text) + " is not a number from " + std::to_string(least) + " to " + std::to_string(most),
+           "");
   }
   void size(const char* option, std::string text, std::uint64_t& to) {
     if (text.empty()) return;
@@ -53,7 +54,7 @@ class Reader {
       text.back() = static_cast<char>(text.back() - 'a' + 'A');
     const auto v = sdma::parse_size(text);
     if (v && *v > 0) to = *v;
-    else refuse(option, in_quotes(given) + " is no size", "write bytes from 1 on, or 4K, 16M, 1G: powers of 1024");
+    else refuse(option, in_quotes(given) + " is not a size", "write at least 1 byte, or 4K, 16M, 1G: powers of 1024");
   }
   template <class E, std::size_t N> void word(const char* option, const std::string& text, E& to, const E (&all)[N]) {
     if (text.empty()) return;
@@ -67,7 +68,7 @@ class Reader {
   void time(const char* option, const std::string& text, std::chrono::nanoseconds& to) {
     if (text.empty()) return;
     if (const auto t = sdma::parse_time(text)) to = *t;
-    else refuse(option, in_quotes(text) + " is no time", "write 10s, 250ms or 50us");
+    else refuse(option, in_quotes(text) + " is not a time", "write 10s, 250ms or 50us");
   }
 
  private:
@@ -109,7 +110,7 @@ void read_ways(Reader& r, const std::string& text, Collective c, std::vector<Way
       for (const auto& w : all_ways(c))
         if (std::find(ways.begin(), ways.end(), w) == ways.end()) ways.push_back(w);
     } else if (at >= known.size()) {
-      r.refuse("--variant", in_quotes(word) + " is no variant of " + std::string(name(c)), hint_of(word, names));
+      r.refuse("--variant", in_quotes(word) + " is not a variant of " + std::string(name(c)), hint_of(word, names));
     } else if (std::find(ways.begin(), ways.end(), known[at]) == ways.end()) {
       ways.push_back(known[at]);
     }
@@ -129,7 +130,7 @@ void read_set(Reader& r, const Given& g, Options& o) {
                "prelaunch, completion, in_place, own_part, peers_per_engine, engines, granule, alignment, offsets, "
                "packet_bytes, ring_bytes: examples/collectives/options.hpp says what each is");
     else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
-      r.refuse("--set", "prelaunch=off is what ways without +pl are", "name them: --variant=pcpy,b2b");
+      r.refuse("--set", "ways without +pl already have prelaunch=off", "name such ways: --variant=pcpy,b2b");
   }
 }
 
@@ -141,7 +142,7 @@ void read_sizes(Reader& r, const Given& g, Settings& s) {
   if (s.most < s.least)
     r.refuse("--maxbytes", size_text(s.most) + " is less than --minbytes, " + size_text(s.least), "exchange them");
   if (!g.factor.empty() && !g.step.empty())
-    r.refuse("--stepfactor", "the next size comes by a factor or by a step, not by both", "leave -f or -i out");
+    r.refuse("--stepfactor", "sizes grow by a factor or by a step, not by both", "omit -f or -i");
   r.number("--stepfactor", g.factor, s.factor, 2, 1u << 30);
   if (!g.step.empty()) {
     s.factor = 0;
@@ -158,12 +159,11 @@ void read_gpus(Reader& r, const Given& g, Settings& s) {
   const auto all = sdma::parse_gpus(g.gpus);
   if (!all)
     return r.refuse("--gpus", in_quotes(g.gpus) + " is not a choice of GPUs",
-                    "write 4 for the first 4, or 0,2,5 for these; each takes part once");
+                    "write 4 for the first 4, or 0,2,5 for these; each may appear once");
   const auto n = static_cast<std::uint32_t>(all->size());
-  if (n < 2) r.refuse("--gpus", "a collective is among 2 GPUs at least", "write 0,2,5");
+  if (n < 2) r.refuse("--gpus", "a collective needs at least 2 GPUs", "write 0,2,5");
   if (!g.gpu_count.empty() && s.options.gpus != n)
-    r.refuse("--gpus", in_quotes(g.gpus) + " is " + std::to_string(n) + " GPUs, and -g asks for " + g.gpu_count,
-             "leave -g out");
+    r.refuse("--gpus", in_quotes(g.gpus) + " is " + std::to_string(n) + " GPUs, but -g is " + g.gpu_count, "omit -g");
   s.options.gpus = n;
   if (g.gpus.find(',') != g.gpus.npos) s.gpus = *all;
 }
@@ -172,22 +172,22 @@ void read_files(Reader& r, const Given& g, Settings& s) {
   const std::pair<const char*, const std::string*> files[] = {
       {"--csv", &g.csv}, {"--json", &g.json}, {"--plot", &g.plot}, {"--table", &g.table}};
   for (const auto& [option, path] : files)
-    if (*path == "-") r.refuse(option, "'-' is no file: standard output has the table", "name a file");
+    if (*path == "-") r.refuse(option, "'-' is not a file: standard output is for the table", "name a file");
   for (const auto& [a, path_a] : files)
     for (const auto& [b, path_b] : files)
       if (a != b && !path_a->empty() &&
           std::filesystem::path(*path_a).lexically_normal() == std::filesystem::path(*path_b).lexically_normal())
-        r.refuse(a, in_quotes(*path_a) + " is also the file of " + b, "name another");
+        r.refuse(a, in_quotes(*path_a) + " is also the file of " + b, "name another file");
   s.csv = g.csv, s.json = g.json, s.plot = g.plot, s.table = g.table;
 }
 
 void read_simulation(Reader& r, const Given& g, Settings& s) {
   s.machine = g.machine;
   if ((g.tune || s.where == Where::simulate) && !s.gpus.empty())
-    r.refuse("--gpus", "the first GPUs of a simulated machine take part",
-             "say how many: -g " + std::to_string(s.gpus.size()));
+    r.refuse("--gpus", "a simulated machine always uses its first GPUs",
+             "give their number: -g " + std::to_string(s.gpus.size()));
   if (!g.tune && s.where != Where::simulate && !s.machine.empty())
-    r.refuse("--machine", "a device is itself", "it is for --device=simulate and --tune");
+    r.refuse("--machine", "a device has no machine description", "use it with --device=simulate or --tune");
   if (!g.tune) return;
   for (const auto& [option, text] : {std::pair{"--variant", &g.variants},
                                      {"--device", &g.where},
@@ -197,7 +197,7 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
                                      {"--plot", &g.plot}})
     if (!text->empty())
       r.refuse(option, "--tune simulates all variants and prints a table",
-               "with --tune go --machine, --collective, -b, -e, -f, -i, -g, -r and --set");
+               "--tune takes --machine, --collective, -b, -e, -f, -i, -g, -r and --set");
   s.where = Where::simulate;
   s.tune.emplace();
   if (g.collective.empty()) s.tune->collectives.assign(std::begin(kCollectives), std::end(kCollectives));
@@ -230,14 +230,14 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   r.number("--seed", g.seed, s.seed, 0, std::numeric_limits<std::uint64_t>::max());
   if (s.where != Where::soft && (!g.order.empty() || !g.seed.empty()))
     r.refuse(g.order.empty() ? "--seed" : "--order",
-             s.where == Where::kfd ? "hardware orders as it does" : "what is simulated is in strict order",
-             "it is for --device=soft");
+             s.where == Where::kfd ? "the ordering of hardware cannot be chosen" : "simulation is in strict order",
+             "use it with --device=soft");
   read_simulation(r, g, s);
   r.time("--timeout", g.timeout, s.timeout);
   read_set(r, g, s.options);
   read_files(r, g, s);
   if (!r.good()) return std::move(r).error();
-  // What contradicts itself does so at any size: say it before anything is measured.
+  // A contradiction holds for any size, so report it before measuring.
   for (const auto& way : s.ways)
     for (const auto bytes : {s.least, s.most})
       if (auto why = refusal(options_of(s, way, bytes))) {
@@ -260,7 +260,7 @@ Options options_of(const Settings& s, const Way& way, std::uint64_t bytes) {
   auto o = s.options;
   o.variant = way.variant;
   if (!way.prelaunch) o.prelaunch = Prelaunch::off;
-  // One list of ways, some of which work in place and some not: each takes what is meant for it.
+  // The list may have ways that work in place and ways that do not: each uses the options that apply to it.
   if (o.collective == Collective::all_to_all) {
     if (way.variant != Variant::automatic && way.variant != Variant::swap) o.in_place = false;
     if (way.variant == Variant::swap || o.in_place) o.own_part = false;

@@ -7,7 +7,7 @@
 namespace collectives::perf {
 namespace {
 
-/// The fastest at this size; null if none takes part.
+/// The fastest point at this size; null if there is none.
 const Point* fastest(std::span<const Point> points, std::uint64_t bytes, bool prelaunch) {
   const Point* best = nullptr;
   for (const auto& p : points)

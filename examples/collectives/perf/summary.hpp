@@ -1,5 +1,5 @@
 #pragma once
-// What a sweep says: speed-ups over pcpy, and which way is best at which sizes.
+// The conclusions of a sweep: speed-ups over pcpy, and the best way by size.
 //
 //   # Speed-up over pcpy, by medians
 //   #   size   pcpy+pl     bcst  bcst+pl      b2b   b2b+pl   best
@@ -8,8 +8,8 @@
 //   # Best by size (3 % is a tie)           over pcpy
 //   #     1K to  128K  b2b+pl                 4.10 to 4.58
 //
-// A range goes on while its way is within kTie of the best, so that noise does not break it. auto is compared, and is never
-// the best: it is one of the others. Pure functions, any thread, no errors.
+// A range continues while its way is within kTie of the best, so that noise does not split it. auto is compared but never the
+// best, because it is one of the others. Pure functions, any thread, no errors.
 #include "point.hpp"
 
 #include <string>
@@ -19,15 +19,15 @@ namespace collectives::perf {
 inline constexpr double kTie = 1.03;
 
 struct Range {
-  std::uint64_t least{}, most{};  ///< sizes that were measured, both inclusive
+  std::uint64_t least{}, most{};  ///< measured sizes, both inclusive
   Way way{};
-  std::optional<double> least_speed_up{}, most_speed_up{};  ///< over pcpy, where that was measured
+  std::optional<double> least_speed_up{}, most_speed_up{};  ///< over pcpy, if that was measured
 };
 
-/// In the order of sizes. `prelaunch`: ways with it take part. Empty if no way does.
+/// Ranges in the order of sizes. `prelaunch`: include ways with prelaunch. Empty if no way is left.
 std::vector<Range> best(std::span<const Point>, bool prelaunch, double tie = kTie);
 
-/// '#' lines; "" where there is but one way.
+/// '#' lines; "" if there is only one way.
 std::string summary(std::span<const Point>);
 
 }  // namespace collectives::perf

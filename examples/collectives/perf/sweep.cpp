@@ -12,7 +12,7 @@ namespace {
 
 using Failure = std::vector<Diagnostic>;
 
-/// A round; microseconds.
+/// Runs one round, and returns microseconds.
 Result<double, Diagnostic> timed(Run& run, std::chrono::nanoseconds timeout) {
   const auto deadline = Deadline::in(timeout);
   const auto begin = std::chrono::steady_clock::now();
@@ -25,7 +25,7 @@ Result<double, Diagnostic> timed(Run& run, std::chrono::nanoseconds timeout) {
 
 Failure failed(Diagnostic d, const Way& way, std::uint64_t bytes) {
   d.where = name(way) + ", " + size_text(bytes) + (d.where.empty() ? "" : ": " + d.where);
-  if (d.hint.empty()) d.hint = "a longer --timeout, if this is only slow";
+  if (d.hint.empty()) d.hint = "if it is only slow, use a longer --timeout";
   return {std::move(d)};
 }
 
@@ -35,7 +35,7 @@ Result<std::optional<Point>, Failure> measure(const Settings& s, const Table& ta
                                               std::uint64_t bytes, const GoOn& go_on) {
   auto options = options_of(s, way, bytes);
   if (options.variant == Variant::automatic) options.variant = choose(table, options);
-  // Once chosen, the variant says where the result lies.
+  // The chosen variant decides where the result is.
   options.in_place = options.in_place && options.variant == Variant::swap;
   const auto p = plan(options);
   if (!p) return failed(p.error(), way, bytes);

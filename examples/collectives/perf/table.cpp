@@ -9,7 +9,7 @@
 namespace collectives::perf {
 namespace {
 
-/// Three digits at least, whatever the magnitude.
+/// At least three digits, for any magnitude.
 std::string number(double v) { return fmt::format("{:.{}f}", v, v >= 100'000 ? 0 : v >= 100 ? 1 : v >= 0.1 ? 2 : 4); }
 
 std::string line(std::string_view size, std::string_view count, std::string_view type, std::string_view variant,
@@ -34,9 +34,9 @@ std::string header(const Settings& s, std::string_view device) {
                       s.factor != 0 ? fmt::format("{}(factor)", s.factor) : fmt::format("{}(bytes)", s.step), s.warmups,
                       s.iterations, s.checks);
   if (s.where == Where::soft)
-    text += "# Engines in software: times are those of this machine's processors, and not of a GPU.\n";
+    text += "# Engines in software: times are those of this machine's processors, not of a GPU.\n";
   if (s.where == Where::simulate)
-    text += "# Simulated: a round each, without data; times are as certain as the machine's parameters.\n";
+    text += "# Simulated: one round each, without data; times are as certain as the machine's parameters.\n";
   text += "#\n#" + line("size", "count", "type", "variant", "time", "algbw", "busbw", "#wrong").substr(1);
   return text + "#" + line("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "").substr(1);
 }
@@ -72,10 +72,10 @@ std::uint64_t wrong_elements(std::span<const Point> points) noexcept {
 
 std::string footer(std::span<const Point> points) {
   const auto wrong = wrong_elements(points);
-  bool looked = false;
-  for (const auto& p : points) looked = looked || p.wrong;
+  bool verified = false;
+  for (const auto& p : points) verified = verified || p.wrong;
   return fmt::format("# Wrong elements    : {}\n# Avg bus bandwidth : {}\n#\n",
-                     !looked      ? "nobody looked"
+                     !verified    ? "not verified"
                      : wrong == 0 ? "0 OK"
                                   : fmt::format("{} FAILED", wrong),
                      points.empty() ? "none" : number(average_busbw(points)));
