@@ -1,5 +1,6 @@
-// The checker over schedules of 8 GPUs and some 100,000 packets: `all_gather` in 1400 prelaunched rounds, and `barrier`, in which
-// each of eight queues counts up one word and polls it 4200 times. Prints what one check costs; `--once NAME` does one, for callgrind.
+// The checker on schedules of 8 GPUs and about 100,000 packets: `all_gather` in 1400 prelaunched rounds, and `barrier`, in which
+// each of eight queues increments one word and polls it 4200 times. Prints the cost of one check; `--once NAME` runs one check,
+// for callgrind.
 #include "sdma/check/check.hpp"
 
 #include <chrono>
@@ -65,7 +66,7 @@ void measure(const char* name, const Schedule& s) {
     r = check(s);
     best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - begin);
   }
-  std::printf("%-12s %7zu packets %6zu waits %2zu findings  %8.1f ms  %6.0f ns a packet\n", name, r.packets, r.waits,
+  std::printf("%-12s %7zu packets %6zu waits %2zu findings  %8.1f ms  %6.0f ns per packet\n", name, r.packets, r.waits,
               r.findings.size(), std::chrono::duration<double, std::milli>(best).count(),
               static_cast<double>(best.count()) / static_cast<double>(r.packets));
 }

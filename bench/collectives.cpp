@@ -1,15 +1,15 @@
-// The collectives on the software device: against the same memcpys by plain threads, and what they cost their host thread.
+// The collectives on the software device: compared with the same memcpys by plain threads, and their cost to the host thread.
 //
 //   build/bench/bench-collectives [ROUNDS]
 //
 //   size     all_gather and all_to_all among 8 GPUs, b2b and pcpy, from start until the host has seen the last completion;
-//            against 8 threads, one a GPU, that are let go by one store, do that GPU's memcpys and count themselves off.
-//            The two in turn, the best of so many rounds. Same buffers of the same size on both sides, every page touched.
-//   host     plan and publish of an 8-GPU schedule, in nanoseconds a packet; what a trigger costs when engines have rested at
-//            their polls, and the median from there until the host has seen the last completion
-//   bind     memory, signals and queues of such a schedule, on a device whose engines have no thread yet (first) and on one
-//            where they have (again); and the linker alone, in nanoseconds a packet: what 1000 times as many packets on the
-//            same objects add
+//            compared with 8 threads, one per GPU, that one store releases; each does that GPU's memcpys and counts itself off.
+//            The two take turns; the best of ROUNDS counts. Both use buffers of the same size, with every page touched.
+//   host     plan and publish of an 8-GPU schedule, in nanoseconds per packet; the cost of a trigger after engines have idled
+//            at their polls, and the median from then until the host has seen the last completion
+//   bind     memory, signals and queues of such a schedule, on a device whose engines have no thread yet (first), and on one
+//            whose engines have threads (again); and the linker alone, in nanoseconds per packet: the added time of 1000 times
+//            as many packets on the same objects
 #include "collectives/collectives.hpp"
 #include "collectives/median.hpp"
 #include "sdma/device/soft.hpp"
@@ -40,7 +40,7 @@ template <class F> double seconds(F f) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// The moves of a plan, by a thread for each source.
+/// Does the moves of a plan, with one thread per source.
 class Threads {
  public:
   explicit Threads(const Run& r) {
@@ -150,7 +150,7 @@ void host(sdma::Device& d, unsigned rounds) {
   }
 }
 
-/// A schedule of 8 GPUs whose 8 MiB are cut into packets of this size.
+/// A schedule of 8 GPUs with 8 MiB in packets of this size.
 Plan cut(Variant v, std::uint32_t packet_bytes, std::uint64_t ring_bytes) {
   auto p = plan({.collective = Collective::all_gather,
                  .variant = v,
@@ -168,7 +168,7 @@ double packets_of(const Plan& p) {
   return n;
 }
 
-/// Seconds until it is bound, without its end.
+/// Seconds to bind it, without its destruction.
 double binding(const Plan& p, sdma::Device& d) {
   std::optional<sdma::Result<sdma::Bound, std::vector<sdma::Diagnostic>>> bound;
   const auto took = seconds([&] { bound.emplace(sdma::bind(p.schedule, d)); });

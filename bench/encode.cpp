@@ -1,7 +1,7 @@
-// The same packets twice: by this library, and as one would write them by hand, a structure of bit fields over the ring.
+// The same packets twice: by this library, and by hand, with a structure of bit fields over the ring.
 //
 // `ours_X` and `hand_X` take the same arguments, in registers, and must store the same dwords. bench/count_instructions
-// compares how many machine instructions the two need; as a program this file checks that both store the same.
+// compares their machine instructions; as a program, this file checks that both store the same dwords.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -47,7 +47,7 @@ static_assert(sizeof(Poll) == 24 && sizeof(Atomic) == 32 && sizeof(Fill) == 20);
 constexpr u32 low(u64 v) { return static_cast<u32>(v); }
 constexpr u32 high(u64 v) { return static_cast<u32>(v >> 32); }
 
-/// The packet at `out`, zeroed: how a hand-written encoder begins.
+/// The packet at `out`, zeroed, as in a hand-written encoder.
 template <class P> P* zeroed(u32* out) {
   std::memset(out, 0, sizeof(P));
   return reinterpret_cast<P*>(out);
@@ -68,7 +68,7 @@ u32* hand_copy(u32* out, u64 src, u64 dst, u32 bytes) {
   return out + 7;
 }
 
-// All fields of a copy at run time, not only those that everybody sets.
+// All fields of a copy are set at run time, not only the common ones.
 u32* ours_copy_any(u32* out, const sdma::CopyLinear& c) { return sdma::encode_to(c, out); }
 u32* hand_copy_any(u32* out, const sdma::CopyLinear& c) {
   auto* p = zeroed<Copy>(out);
@@ -143,7 +143,7 @@ int main() {
   const auto same = [](const char* name, auto ours, auto hand, auto... arguments) {
     std::array<u32, 9> a{}, b{};
     const auto n = ours(a.data(), arguments...) - a.data(), m = hand(b.data(), arguments...) - b.data();
-    if (n != m || a != b) std::fprintf(stderr, "%s: the two differ\n", name);
+    if (n != m || a != b) std::fprintf(stderr, "%s: ours and hand-written differ\n", name);
     return n == m && a == b;
   };
   bool ok = same("copy", ours_copy, hand_copy, kA, kB, 4096u);

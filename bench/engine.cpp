@@ -1,4 +1,4 @@
-// The software engine on the pipeline: copies against memcpy of the same bytes, and small packets a second on one core.
+// The software engine: copies compared with memcpy of the same bytes, and small packets per second on one core.
 #include "sdma/engine/pipeline.hpp"
 #include "sdma/stream/writer.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr GpuVa kBase{0x7f0000000000};
 
-/// Memory under an address that is not the host's, and a ring.
+/// Memory at an address that differs from the host's, and a ring.
 struct Bed {
   Bed(std::uint64_t bytes, Ordering ordering) : memory(bytes, std::byte{1}), ring(1 << 16), reader(space, GpuId{0}) {
     if (space.map({.va = kBase, .bytes = bytes, .host = memory.data()}) != Errc::ok) std::abort();
@@ -66,7 +66,7 @@ void copy_of(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 
-/// A ring of 64-byte copies with a fence behind each `copies`, published at once and executed.
+/// A ring of 64-byte copies with a fence after every `copies`, published at once and executed.
 void small_packets(benchmark::State& state, Ordering ordering) {
   const auto copies = static_cast<std::uint64_t>(state.range(0));
   Bed bed(1 << 16, ordering);
@@ -78,7 +78,7 @@ void small_packets(benchmark::State& state, Ordering ordering) {
   }
   while (w.room() != 0) (void)w.put(Nop{});
   for (auto _ : state) {
-    for (int half = 0; half < 2; ++half) {  // a full ring may be taken for an empty one
+    for (int half = 0; half < 2; ++half) {  // a full ring can look like an empty one
       bed.wptr += 2 * bed.ring.size();
       bed.run();
     }

@@ -1,9 +1,9 @@
-// Doorbell to completion on a device of the kernel driver, whose memory, events and doorbells came through libhsakmt.
+// Doorbell to completion on a device of the kernel driver, with memory, events and doorbells from libhsakmt.
 //
 //   build/bench/bench-kfd                                       on MI300X
 //   build/tools/sdma emulate -- build/bench/bench-kfd           on the software node
 //
-// Medians and best tenths; batches are what one doorbell carries. Queue creation is kept out of all of them, and shown once.
+// Prints medians and best tenths; a batch is submitted with one doorbell. Queue creation is not included, and shown once.
 #include "sdma/device/kfd.hpp"
 #include "sdma/queue/ring.hpp"
 #include "sdma/stream/writer.hpp"
@@ -33,7 +33,7 @@ template <class F> void measure(const char* what, int rounds, F f) {
 template <class F> double timed(F f) {
   const auto begin = Steady::now();
   if (!f()) {
-    std::fputs("a wait did not end\n", stderr);
+    std::fputs("a wait timed out\n", stderr);
     std::exit(1);
   }
   return std::chrono::duration<double, std::micro>(Steady::now() - begin).count();
@@ -96,7 +96,7 @@ int main() {
     std::this_thread::sleep_for(100ms);
     return fence();
   });
-  measure("a batch of 64 fences, for each", 500, [&] {
+  measure("a batch of 64 fences, per fence", 500, [&] {
     return timed([&] {
              auto slot = ring.reserve(64 * 4);
              if (!slot) return false;

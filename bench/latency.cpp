@@ -1,15 +1,15 @@
-// From the doorbell to the completion that the host sees, against a word that two threads throw to and fro: same machine,
-// same run, same way of waiting.
+// From the doorbell to the completion that the host sees, compared with a word that two threads pass back and forth, on the same
+// machine, in the same run, with the same way of waiting.
 //
 //   build/bench/bench-latency            a table; exit code 1 if a ratio is above 3
 //
-//   warm     both sides spin: one follows the other at once
-//   parked   the peer has gone to sleep: a futex wakes it
-//   raw      a doorbell that nobody announces, on an engine that knows this queue for it; no bar
-//   idle     CPU time that a device with idle queues takes, in parts of one core
+//   warm     both sides spin, so each continues at once
+//   parked   the peer sleeps, and a futex wakes it
+//   raw      a plain store to the doorbell, on an engine that expects this from the queue; no limit
+//   idle     CPU time of a device with idle queues, as a fraction of one core
 //
-// Trips of the two are measured in turn, in short batches, so that both see the same machine. The bar is on the best tenth of
-// the batches, which ran while nobody else wanted the cores; the median is shown beside it.
+// The two are measured in turn, in short batches, under the same load. The limit applies to the best tenth of the batches, which
+// ran while no other program needed the cores; the median is shown beside it.
 #include "sdma/device/soft.hpp"
 #include "sdma/queue/ring.hpp"
 #include "sdma/sync/wait.hpp"
@@ -30,13 +30,13 @@ namespace {
 
 using Clock = Deadline::Clock;
 
-/// The value below which `part` of them lie.
+/// The value below which the fraction `part` of them lies.
 double quantile(std::vector<double> v, double part) {
   std::sort(v.begin(), v.end());
   return v.empty() ? 0 : v[static_cast<std::size_t>(static_cast<double>(v.size() - 1) * part)];
 }
 
-/// Nanoseconds of `f`.
+/// The time of `f` in nanoseconds.
 template <class F> double time_of(F f) {
   const auto begin = Clock::now();
   f();
@@ -60,7 +60,7 @@ class Peer {
   }
 
  private:
-  /// A system call only where it sleeps.
+  /// Makes a system call only if the peer sleeps.
   void knock() {
     knocks_.fetch_add(1, std::memory_order_release);
     knocks_.notify_one();
@@ -105,7 +105,7 @@ struct Lane {
   }
 };
 
-/// As a program that knows rings and doorbells, and nothing of software engines.
+/// Acts as a program that uses rings and doorbells without knowing about software engines.
 struct RawLane {
   SignalMemory done;
   Queue queue;
@@ -167,7 +167,7 @@ int main() {
       constexpr int kTrips = 200;
       (void)pong(50);  // wakes the peer
       pong_warm.push_back(pong(kTrips));
-      std::this_thread::sleep_for(200us);  // the other one's thread must not spin meanwhile
+      std::this_thread::sleep_for(200us);  // meanwhile, the other side's thread must not spin
       (void)ring(50);
       ring_warm.push_back(ring(kTrips));
       std::this_thread::sleep_for(2ms);

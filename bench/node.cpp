@@ -1,4 +1,4 @@
-// Figures of the node, printed: what an idle one costs, how soon a busy one and a sleeping one answer, packets a second.
+// Prints figures of the node: the cost while idle, the latency while busy and while sleeping, and packets per second.
 //
 //   build/tools/sdma emulate --doorbells=protect|park|spin -- build/bench/bench-node
 #include "../tests/emulator/raw.hpp"
@@ -35,7 +35,7 @@ void print_latency(const char* what, std::vector<double>& us) {
   std::printf("%-42s best 10 %% %8.2f us, median %8.2f us\n", what, us[us.size() / 10], us[us.size() / 2]);
 }
 
-/// The node's thread on one processor and this one on another, so that the figures are the node's and not the scheduler's.
+/// Binds the node's thread and this thread to different processors, so that the figures do not include the scheduler.
 void part_threads() {
   const auto pin = [](pid_t thread, int processor) {
     cpu_set_t set{};
@@ -47,7 +47,7 @@ void part_threads() {
     std::string name;
     std::getline(std::ifstream(task.path() / "comm"), name);
     if (name.starts_with("sdma gpu") && !pin(std::stoi(task.path().filename()), 1))
-      std::puts("one processor: the node and its client take turns on it");
+      std::puts("one processor: the node and its client share it");
   }
   (void)pin(0, 0);
 }
@@ -76,7 +76,7 @@ int main() {
     us.push_back((seconds(CLOCK_MONOTONIC) - begin) * 1e6);
   };
   for (int i = 0; i < 2'000; ++i) ping();
-  print_latency("doorbell to fence, one behind another", us);
+  print_latency("doorbell to fence, one after another", us);
   us.clear();
   for (int i = 0; i < 50; ++i) {
     ::usleep(100'000);
@@ -106,7 +106,7 @@ int main() {
       while (rings[q]->submit(Fence{.addr = words.gpu(64 + q * 4), .value = value}) != Errc::ok) {}
       wait(words.as<std::uint32_t>(64 + q * 4), value);
     }
-    std::printf("packets a second, %2u queues                %.2f million\n", used,
+    std::printf("packets per second, %2u queues              %.2f million\n", used,
                 static_cast<double>(packets) / (seconds(CLOCK_MONOTONIC) - from) * 1e-6);
   }
   const auto from = seconds(CLOCK_MONOTONIC);

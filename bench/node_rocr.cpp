@@ -1,10 +1,10 @@
-// ROCr's asynchronous copies on the software node against plain memcpy of the same bytes: bandwidth, and the latency of small
-// ones. What ROCr costs is in it: from the call to the signal that a spinning host sees.
+// ROCr's asynchronous copies on the software node, compared with plain memcpy of the same bytes: bandwidth, and the latency of
+// small copies. The time includes ROCr: from the call to the signal that a spinning host sees.
 //
 //   build/tools/sdma emulate --gpus=2 -- build/bench/bench-node-rocr
 //
-// Copies and memcpys take turns, so that both see the same machine; the best tenth is what either does when nobody else wants
-// the processors, and the median stands beside it.
+// Copies and memcpys take turns, under the same load. The best tenth is the time while no other program needs the processors; the
+// median is shown beside it.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 

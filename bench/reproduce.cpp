@@ -1,7 +1,7 @@
-// The tables of docs/reproduction.md, and their pictures: what was published beside what the model says.
+// The tables of docs/reproduction.md and their pictures: published figures beside those of the model.
 //
 //   build/bench/bench-reproduce              the tables, as Markdown
-//   build/bench/bench-reproduce FOLDER       and all_gather.svg, all_to_all.svg there
+//   build/bench/bench-reproduce FOLDER       the same, with all_gather.svg and all_to_all.svg in FOLDER
 #include "collectives/plan.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/draw/curves.hpp"
@@ -59,7 +59,7 @@ double ns(const Schedule& s, const MachineDescription& m) {
   return t ? t->ns : 0;
 }
 
-/// Model, and where `published` is given, that in parentheses.
+/// Figures of the model, with those of `published`, if given, in parentheses.
 Curves table(col::Collective c, const std::vector<Column>& columns, const double (*published)[5],
              const MachineDescription& m) {
   Curves curves{.title = std::string(col::name(c)) + ", 8 MI300X: speed-up over pcpy, simulated",

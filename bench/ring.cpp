@@ -1,9 +1,9 @@
-// What a checked batch costs against the same batch by hand: [poll, 7 copies, atomic], 63 dwords, reserved, written and
-// published, against hand-written and unchecked stores of the same dwords into the same ring, and against a memcpy of the
-// bytes. All in one run, repetitions interleaved, the best of each counts; the ratios are what is meant to be compared.
+// The cost of a checked batch: [poll, 7 copies, atomic], 63 dwords, reserved, written and published, compared with unchecked
+// hand-written stores of the same dwords to the same ring, and with a memcpy of the bytes. All run together, with interleaved
+// repetitions, and the best of each counts. Compare the ratios.
 //
-//   bench-ring            nanoseconds a batch, and ratios; exit code 1 where they write different dwords
-//   bench-ring NAME N     runs one of them N times: to count its instructions (callgrind, perf stat)
+//   bench-ring            nanoseconds per batch, and ratios; exit code 1 if they write different dwords
+//   bench-ring NAME N     runs one of them N times, to count its instructions (callgrind, perf stat)
 #include "sdma/queue/ring.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/packets/sync.hpp"
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kDwords = 16384, kBatch = 6 + 7 * 7 + 8;
 
-// Where a queue's memory lies is not known at compile time, nor who else looks at it.
+// The compiler must not know the address of a queue's memory, nor who else accesses it.
 template <class T> T* hidden(T* p) {
   asm volatile("" : "+r"(p)::"memory");
   return p;
@@ -45,7 +45,7 @@ struct Bare {
   void consume() const { *rptr = *wptr; }
 };
 
-/// As one writes it in a runtime: no check of any value, but of the room, and a NOP at the ring's end.
+/// As in a typical runtime: checks no value, only the space, and puts a NOP at the ring's end.
 [[gnu::always_inline]] inline std::uint32_t* by_hand(std::uint32_t* d, std::uint64_t a) {
   const auto wide = [&](int i, std::uint64_t v) { std::memcpy(d + i, &v, 8); };
   d[0] = 0xb0000008, wide(1, a), d[3] = 0, d[4] = 0xffffffff, d[5] = 0x0fff0004;
@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
   std::uint32_t image[kBatch];
   by_hand(image, 0x1000);
   const auto* from = hidden(image);
-  // Each ring continues where the others stand.
+  // Each ring continues at the position of the others.
   const auto run = [&](std::string_view name, int times) {
     auto a = std::uint64_t{0x1000};
     const auto loop = [&](auto&& f) {
@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
     if (at + kBatch > kDwords) continue;
     run(c.name, 1);
     if (std::memcmp(ring_dwords + at, image, sizeof image) != 0) {
-      std::printf("%s writes other dwords\n", c.name);
+      std::printf("%s writes different dwords\n", c.name);
       return 1;
     }
   }

@@ -1,5 +1,5 @@
-// How fast the simulator is: an 8-GPU sweep of every variant of all-gather and all-to-all, from 1 KB to 1 GB, and one schedule
-// of 100,000 packets. Schedules are planned beforehand: what is measured is simulate().
+// The speed of the simulator: an 8-GPU sweep of every variant of all-gather and all-to-all, from 1 KB to 1 GB, and one schedule
+// of 100,000 packets. Schedules are planned first; only simulate() is measured.
 #include "sdma/simulate/simulate.hpp"
 #include "collectives/plan.hpp"
 
@@ -28,7 +28,7 @@ void best_of(const char* what, const std::vector<Schedule>& all, const MachineDe
   std::uint64_t packets = 0;
   double best = 1e9;
   for (int i = 0; i < 5; ++i) best = std::min(best, seconds(all, m, packets));
-  std::printf("%-34s %4zu schedules %8llu packets %8.1f ms %7.0f ns a packet\n", what, all.size(),
+  std::printf("%-34s %4zu schedules %8llu packets %8.1f ms %7.0f ns per packet\n", what, all.size(),
               static_cast<unsigned long long>(packets), best * 1e3, best * 1e9 / static_cast<double>(packets));
 }
 

@@ -1,5 +1,5 @@
-// Ring bytes a second through reader, disassembler, JSON and checker, and text bytes through the assembler. The ring is
-// what a collective submits again and again: [poll, 7 copies, atomic], with addresses that differ.
+// Ring bytes per second through reader, disassembler, JSON and checker, and text bytes per second through the assembler. The
+// ring has the packets of a collective, repeated: [poll, 7 copies, atomic], with different addresses.
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/rules.hpp"
 #include "sdma/stream/text.hpp"
@@ -52,7 +52,7 @@ void to_text_lines(benchmark::State& state) {
     benchmark::DoNotOptimize(out.data());
   }
   count(state, ring().size() * 4);
-  state.counters["text bytes a ring byte"] = static_cast<double>(out.size()) / static_cast<double>(ring().size() * 4);
+  state.counters["text bytes per ring byte"] = static_cast<double>(out.size()) / static_cast<double>(ring().size() * 4);
 }
 BENCHMARK(to_text_lines);
 

@@ -6,7 +6,7 @@ build=$root/build
 logs=$root/build-logs
 jobs=$(nproc)
 
-# Debian's names. What the demo builds is a part of what the tests build.
+# Debian's names. The demo builds a part of what the tests build.
 demo_packages=(g++ meson ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev)
 test_packages=("${demo_packages[@]}" libbenchmark-dev catch2 clang libclang-rt-dev llvm clang-format cmake
   python3 chromium chromium-driver libhsakmt-dev libhsa-runtime-dev rocminfo libamdhip64-dev)
@@ -16,7 +16,7 @@ die() {
   exit 1
 }
 
-# lacking PACKAGE...: those that are not installed, a line each.
+# lacking PACKAGE...: prints the packages that are not installed, one per line.
 lacking() {
   local package
   for package; do
@@ -24,10 +24,10 @@ lacking() {
   done
 }
 
-# need PACKAGE...: installs from Debian what is not there.
+# need PACKAGE...: installs missing packages from Debian.
 need() {
   if ! command -v dpkg-query >/dev/null; then
-    echo "not a Debian system, so nothing is installed; what Debian calls $* must be there"
+    echo "this is not a Debian system, so nothing is installed; it needs what Debian calls $*"
     return
   fi
   local missing sudo=() dpkg_lock
@@ -37,11 +37,11 @@ need() {
   if ((EUID != 0)); then
     command -v sudo >/dev/null ||
       die "missing packages: ${missing[*]}; not root and no sudo. As root: $by_hand"
-    # Without a terminal nobody can type a password: fail rather than hang.
+    # Without a terminal, sudo cannot ask for a password: fail instead of hanging.
     sudo=(sudo)
     [[ -t 0 ]] || sudo=(sudo -n)
   fi
-  # Runs in other clones install too; the second finds nothing left to do.
+  # Runs in other clones install too; the second run finds nothing left to install.
   exec {dpkg_lock}</var/lib/dpkg
   flock -w 900 "$dpkg_lock" || die "waited 15 minutes for another run that installs packages"
   mapfile -t missing < <(lacking "$@")
@@ -56,18 +56,18 @@ need() {
   exec {dpkg_lock}<&-
 }
 
-# One run at a time in this tree. The lock lies on the folder itself, so that it leaves no file and ends with its holder.
+# Allows one run at a time in this tree. The lock is on the folder itself, so it leaves no file and ends with its holder.
 lock_tree() {
   exec {tree_lock}<"$root/scripts"
   if ! flock -n "$tree_lock"; then
-    echo 'another run is at work in this tree: waiting for it, 60 minutes at most'
+    echo 'another run is active in this tree: waiting for at most 60 minutes'
     flock -w 3600 "$tree_lock" || die 'waited 60 minutes for the other run in this tree'
   fi
 }
 unlock_tree() { exec {tree_lock}<&-; }
 
-# step NAME COMMAND...: one line, with its time; a command that fails shows what it printed. If `report` is set, it is a
-# function that says more in the line.
+# step NAME COMMAND...: prints one line, with the time taken. If the command fails, shows its output. If `report` is set, that
+# function adds to the line.
 step() {
   local name=$1 status=0 begin=$SECONDS log
   shift
@@ -86,8 +86,8 @@ step() {
   return "$status"
 }
 
-# Where they are installed: ccache keeps what was compiled before, also by another tree, and lld links faster. Precompiled
-# headers need the leave to trust what their files' times say.
+# Used if installed: ccache reuses earlier compilations, also those of another tree, and lld links faster. With precompiled
+# headers, ccache must be allowed to trust file times.
 launcher=
 if command -v ccache >/dev/null; then
   launcher='ccache '
@@ -95,14 +95,14 @@ if command -v ccache >/dev/null; then
 fi
 if command -v ld.lld >/dev/null; then export CXX_LD=lld; fi
 
-# configure DIR COMPILER OPTION...: a build folder that is there already keeps its objects, unless it is another compiler's.
+# configure DIR COMPILER OPTION...: an existing build folder keeps its objects, unless another compiler built them.
 configure() {
   local dir=$1 compiler=$2 how=()
   shift 2
   if [[ -e $dir/meson-private/coredata.dat ]]; then
     how=(--reconfigure)
     if [[ $(cat "$dir/compiler" 2>&1) != "$compiler" ]]; then
-      echo "$dir was not configured by this script for $compiler: configured anew"
+      echo "$dir was not configured by this script for $compiler: configuring again"
       how=(--wipe)
     fi
   fi

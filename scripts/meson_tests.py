@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What Meson knows of its tests, for scripts/test.
+"""Information from Meson about its tests, for scripts/test.
 
   meson_tests.py count BUILD             passed, failed and skipped of the last `meson test`: three numbers
-  meson_tests.py summary BUILD           the same for people, with the names of what was skipped
-  meson_tests.py times BUILD STEP        how long each took: seconds, step and name, a line each
+  meson_tests.py summary BUILD           the same for people, with the names of skipped tests
+  meson_tests.py times BUILD STEP        the time of each test: seconds, step and name, one line per test
   meson_tests.py suites BUILD SUITE...   fails if a test belongs to none of these suites
-  meson_tests.py targets BUILD SUITE...  what ninja must build for the tests of these suites, a line each
+  meson_tests.py targets BUILD SUITE...  the targets that the tests of these suites need, one per line
 """
 import json
 import os
@@ -17,7 +17,7 @@ SKIPPED = {"SKIP", "IGNORED"}
 
 
 def log_of(build):
-    """What Meson wrote about each test. No log, or an empty one: no test ran."""
+    """Meson's log of each test. If there is no log or it is empty, no test ran."""
     path = os.path.join(build, "meson-logs", "testlog.json")
     if not os.path.exists(path):
         return []
@@ -33,7 +33,7 @@ def results(build):
 def counts(tests):
     passed = sum(result in PASSED for _, result in tests)
     skipped = sum(result in SKIPPED for _, result in tests)
-    # Whatever result Meson may add one day is a failure until somebody has looked at it.
+    # Any unknown result of a newer Meson counts as a failure.
     return passed, len(tests) - passed - skipped, skipped
 
 
@@ -62,7 +62,7 @@ def targets(build, suites):
         if target["id"] in wanted:
             files += [os.path.relpath(name, build) for name in target["filename"]]
     if not files:
-        # ninja without a target builds everything: not what was asked for.
+        # Without a target, ninja would build everything.
         sys.exit(f"no test in {', '.join(suites)}")
     return sorted(files)
 

@@ -176,8 +176,8 @@ CheckReport Reporter::finish() {
   for (const auto& [rule, n] : counts_)
     if (m_.options.max_findings != 0 && n > m_.options.max_findings)
       store({.rule = "not-shown",
-            .message = std::to_string(n - m_.options.max_findings) + " more findings of '" + rule + "' are not shown",
-            .hint = "--max-findings=0 shows all"});
+             .message = std::to_string(n - m_.options.max_findings) + " more findings of '" + rule + "' are not shown",
+             .hint = "--max-findings=0 shows all"});
   std::stable_sort(found_.begin(), found_.end(),
                    [](const auto& a, const auto& b) { return a.diagnostic.severity > b.diagnostic.severity; });
   r.findings = std::move(found_);

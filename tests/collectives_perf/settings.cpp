@@ -43,7 +43,7 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.collective = "al_gather"}, "--collective: 'al_gather' is unknown | did you mean 'all_gather'?"},
       {{.variants = "b2v"}, "--variant: 'b2v' is not a variant of all_gather | did you mean 'b2b'?"},
       {{.variants = "swap"}, "--variant: 'swap' is not a variant of all_gather"},
-      {{.variants = "pcpy,"}, "--variant: '' is no variant"},
+      {{.variants = "pcpy,"}, "--variant: '' is not a variant"},
       {{.least = "1Q"}, "--minbytes: '1Q' is not a size"},
       {{.least = "0"}, "--minbytes: '0' is not a size"},
       {{.most = "-1"}, "--maxbytes: '-1' is not a size"},
@@ -74,7 +74,7 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.csv = "x", .tune = true}, "--csv: --tune simulates all variants and prints a table"},
       {{.variants = "b2b", .tune = true}, "--variant: --tune simulates"},
       {{.seed = "1K"}, "--seed: '1K'"},
-      {{.timeout = "5"}, "--timeout: '5' is no time | write 10s"},
+      {{.timeout = "5"}, "--timeout: '5' is not a time | write 10s"},
       {{.timeout = "0s"}, "--timeout: '0s'"},
       {{.root = "8"}, "all_gather pcpy, 1K: root 8"},
       {{.set = {{"foo", "1"}}}, "--set: 'foo' is not an option"},
@@ -82,7 +82,7 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.set = {{"gpus", "3"}}}, "--set: 'gpus' has options of its own | give -g"},
       {{.set = {{"prelaunch", "off"}}}, "--set: prelaunch=off"},
       {{.set = {{"packet_bytes", "65"}}}, "a packet moves a multiple of 64"},
-      {{.csv = "-"}, "--csv: '-' is no file"},
+      {{.csv = "-"}, "--csv: '-' is not a file"},
       {{.csv = "x", .json = "./x"}, "--csv: 'x' is also the file of --json"},
   };
   for (const auto& [given, expected] : all) {
