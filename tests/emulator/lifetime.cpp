@@ -37,7 +37,7 @@ int wait_for(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// Engines at work for ever: copies, and a poll that is never met.
+/// Engines at work forever: copies, and a poll that is never met.
 void busy() {
   static Client c;
   static auto data = c.allocate(64 << 20, 0, kfd::kVram);

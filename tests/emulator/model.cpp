@@ -126,7 +126,7 @@ TEST_CASE("a copy, a fence, and an event, through a ring that wraps around") {
   CHECK(event == 42);
 }
 
-TEST_CASE("queues wait for each other, and one that waits for ever can be destroyed") {
+TEST_CASE("queues wait for each other, and one that waits forever can be destroyed") {
   Model m;
   auto a = m.ring(0), b = m.ring(1);
   for (std::uint32_t i = 1; i <= 50; ++i) {

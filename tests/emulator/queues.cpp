@@ -208,7 +208,7 @@ TEST_CASE("a disabled queue stands still and goes on") {
   c.free(words);
 }
 
-TEST_CASE("destroying does not drain, and a queue that polls for ever can be destroyed") {
+TEST_CASE("destroying does not drain, and a queue that polls forever can be destroyed") {
   Client c;
   auto words = c.allocate(4096);
   auto q = std::make_unique<Queue>(c, 0, kfd::kQueueSdmaByEngine, 2);

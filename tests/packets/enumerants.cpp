@@ -137,7 +137,7 @@ TEST_CASE("only fields of the right packets have enumerants") {
                                        "poll_reg.retry"});
 }
 
-TEST_CASE("a retry count of 4095 is for ever") {
+TEST_CASE("a retry count of 4095 is forever") {
   REQUIRE(kRetryNames.size() == 1);
   CHECK(kRetryNames[0].value == 4095);
   CHECK(kRetryNames[0].text == "forever");

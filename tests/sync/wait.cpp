@@ -161,7 +161,7 @@ TEST_CASE("the hook replaces yields and naps, with the value seen and the deadli
   CHECK(call.d.at == d.at);
 }
 
-TEST_CASE("a hook that returns early for ever does not outlive the deadline") {
+TEST_CASE("a hook that returns early forever does not outlive the deadline") {
   std::uint64_t word = 0;
   const auto hook = [](void*, std::uint64_t*, std::uint64_t, Deadline) noexcept {};
   const auto v = wait(Signal{.word = &word, .sleep = hook}, Compare::eq, 1, test::soon());

@@ -243,7 +243,7 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
 
   void end() {
     for (int i = 1; i <= static_cast<int>(s_.producers.size()); ++i)
-      if (!w_.finished(i)) w_.fail("a producer waits for ever");
+      if (!w_.finished(i)) w_.fail("a producer waits forever");
     w_.require(w_.last(World::kWptr) == reserved(), "all is published, and wptr does not cover it");
     if (s_.doorbell)
       w_.require(w_.last(World::kDoorbell) == reserved(), "all is published, and the doorbell does not cover it");
