@@ -46,9 +46,9 @@ class Linker {
     else gpus_ = options_.gpus;
     if (gpus_.size() != s_.gpus)
       return add("gpus",
-                 "the schedule has " + std::to_string(s_.gpus) + " GPUs, but BindOptions::gpus has " +
+                 "the schedule has " + std::to_string(s_.gpus) + " GPUs, but the number of chosen GPUs is " +
                      std::to_string(gpus_.size()),
-                 "give one for each, or none");
+                 "choose one for each, or none");
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       if (gpus_[i].value >= have)
         return add("gpu" + std::to_string(i), "this node has no GPU " + std::to_string(gpus_[i].value),

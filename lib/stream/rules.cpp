@@ -41,7 +41,7 @@ constexpr std::array kRules{
                "copy through a third buffer, or in pieces with a fence and a poll between them"},
     StreamRule{"privileged", error, "packets of a user queue need no privilege",
                "a user queue stops at it, and user space is not notified: leave it to the kernel"},
-    StreamRule{"range", error, "every value is documented", "choose a documented value"},
+    StreamRule{"range", error, "a field holds a documented value", "choose a documented value"},
     StreamRule{"reserved-bits", warning, "bits that nothing describes are 0", "clear them"},
     StreamRule{"swap-length", warning, "an exchange is a multiple of 64 bytes long",
                "round the length up to 64, or copy the rest: other lengths are not documented"},

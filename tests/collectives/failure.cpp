@@ -132,7 +132,7 @@ TEST_CASE("a start without a published round is an error, not a wait") {
   REQUIRE(r.wait(soon()));
   const auto e = r.start(soon());
   REQUIRE_FALSE(e);
-  CHECK(e.error().hint == "refill first");
+  CHECK(e.error().hint == "call refill first");
   REQUIRE(r.refill(soon()));
   CHECK(r.start(soon()));
   CHECK(r.wait(soon()));

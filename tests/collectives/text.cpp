@@ -156,7 +156,7 @@ TEST_CASE("what a variant cannot take is said, and nothing else is") {
   o.offsets = {4};
   CHECK(notes(o).find("swap: addresses or lengths are not multiples of 64") == 0);
   o.offsets = {0, 4};
-  CHECK(notes(o).find("swap: its two addresses have to be multiples of 64") == 0);
+  CHECK(notes(o).find("swap: its two addresses must be multiples of 64") == 0);
   o = swap;
   o.alignment = 32;
   CHECK(notes(o).find("(gpu1 with gpu0, and 5 more)") != std::string::npos);

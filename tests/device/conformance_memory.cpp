@@ -57,7 +57,7 @@ TEST_CASE("requests that cannot be met say what, where and what to do") {
     refused(d.create_queue({.ring_bytes = 1ull << 40}), "create_queue", "ring");
     refused(d.create_queue({.priority = 4}), "create_queue", "priority 4");
     refused(d.allocate({.where = GpuId{n}, .bytes = 1}), "allocate", "no gpu");
-    refused(d.allocate({.bytes = 0}), "allocate", "no bytes");
+    refused(d.allocate({.bytes = 0}), "allocate", "0 bytes");
     refused(d.allocate({.bytes = 1, .alignment = 3}), "allocate", "power of two");
     refused(d.allocate({.bytes = 1, .alignment = 0}), "allocate", "power of two");
     refused(d.allocate({.where = GpuId{0}, .bytes = d.topology().gpus[0].memory_bytes + 1}), "allocate",

@@ -233,7 +233,7 @@ class Words(Tree):
                 self.good(self.check, {"docs/a.md": f"one\n{line}\n"})
 
     def test_wording_elsewhere(self):
-        self.good(self.check, {"notes.md": "behind\n", "docs/packets.md": "behind\n"} | header("core/a", "// behind\n"))
+        self.good(self.check, {"notes.md": "behind\n", "docs/packets.md": "behind\n", "tests/a.cpp": "// behind\n"})
 
     def test_wording_of_sources(self):
         text = 'int behind;  // before\nchar c[] = "before"; /* one\nbehind */ f("behind");\n'

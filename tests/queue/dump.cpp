@@ -71,11 +71,11 @@ TEST_CASE("whatever is not a dump is refused, where it is wrong") {
   const auto poke = [&](std::size_t i, int v) { b[i] = static_cast<std::byte>(v); };
   SECTION("empty") {
     b.clear();
-    refuses("0x0000", "no dump");
+    refuses("0x0000", "not a ring dump");
   }
   SECTION("magic") {
     poke(3, 'a');
-    refuses("0x0000", "no dump");
+    refuses("0x0000", "not a ring dump");
   }
   SECTION("magic only") {
     b.resize(8);

@@ -222,7 +222,7 @@ TEST_CASE("what is wrong twice is said once, in the order of the lines") {
 
 TEST_CASE("a small text cannot ask for much") {
   CHECK(all("sdma 1\nfor i in 0..1G\nend\n").starts_with("2:1: this loop has more than 1048576 rounds"));
-  CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0\n  nop times=4G-1\nend\n").find("more dwords than are allowed") !=
+  CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0\n  nop times=4G-1\nend\n").find("more dwords than allowed") !=
         std::string::npos);
   CHECK(all("sdma 1\ngpus 64\nfor i in 0..1M-1\n  buffer gpu*.b{i} bytes=1\nend\n", {.max_items = 1000})
             .find("more than 1000 declarations") != std::string::npos);

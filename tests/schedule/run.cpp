@@ -68,8 +68,8 @@ TEST_CASE("an expectation that fails says which bytes of which buffer differ") {
   CHECK(run_once(kCopy + "expect host.done == 2\n") == "expect host.done == 2: host.done is 1");
   CHECK(run_once("sdma 1\nbuffer host.a bytes=16\nbuffer host.b bytes=16 init=zero\nexpect host.a[4..+4] == "
                  "host.b[0..+4]\n") ==
-        "expect host.a[4..+4] == host.b[0..+4]: 4 of 4 bytes differ: host.a[4..+4]; host.a[4] is 0xdb (poison: perhaps "
-        "nobody wrote it), not 0x00");
+        "expect host.a[4..+4] == host.b[0..+4]: 4 of 4 bytes differ: host.a[4..+4]; host.a[4] is 0xdb (poison: "
+        "possibly never written), not 0x00");
 }
 
 TEST_CASE("inputs replace first contents, and must fit") {
