@@ -29,8 +29,8 @@
 // a schedule has no host threads, an unknown program submits every queue once; it may also set signals, and its waits
 // are not checked.
 //
-// Cost: near-linear in packets; clocks take 4 bytes for each wait and each queue. Allocates, and throws only what the
-// allocator throws. There is no shared state: any thread may use it. Errors are findings.
+// Cost: near-linear in packets; vector clocks take 4 bytes per wait and agent (queue, host thread, kernel). Allocates,
+// and throws only what the allocator throws. There is no shared state: any thread may use it. Errors are findings.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/queue/dump.hpp"

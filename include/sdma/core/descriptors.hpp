@@ -6,9 +6,9 @@
 //     ...
 //
 // If a descriptor from 0 to 2 is closed, the next file that the program opens gets its number, and messages go to that file.
-// This function opens a substitute that refuses what the descriptor was closed for: reads of standard input and writes of
-// standard output and error fail with EBADF. Call it before other threads start. No errors: without /dev/null it changes
-// nothing.
+// This function opens a substitute for each closed descriptor. A read of the substitute for standard input fails with EBADF,
+// and so does a write to the substitute for standard output or error. Call it before other threads start. No errors: without
+// /dev/null it changes nothing.
 
 namespace sdma {
 inline namespace v0 {

@@ -6,8 +6,9 @@
 //                .hint = "a fence stores a dword: align its address to 4 bytes"};
 //   to_string(d)   ==   "ring.bin:0x0040: error[alignment]: fence addr 0x1002 is not a multiple of 4\n  hint: a fence ..."
 //
-// Holds strings, so it allocates and is never used on a hot path: there an Errc or a StallReport carries numbers. A
-// plain value with no shared state. Nothing here throws, except what the allocator may throw.
+// A Diagnostic holds strings, so it allocates and is never used on a hot path. Hot paths return an Errc or a
+// StallReport, which hold only numbers. A plain value with no shared state. Nothing here throws, except what the
+// allocator may throw.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -8,19 +8,20 @@
 //   return out.close();                              // now ring.bin exists; without this call, the old file remains
 //
 //   kind    path                 bytes
-//   whole   a regular file       go to a file without a name, which replaces the old file after `close` has synced it to disk
-//   whole   "-", /dev/stdout,    are written at once
+//   whole   a regular file       go to a new file without a name. `close` syncs it to disk, then replaces the old file with it
+//   whole   "-", /dev/stdout,    are written immediately
 //           a pipe, a terminal
-//   live    any                  are visible at once, for a log that others follow. A write that fails is taken back, so the
+//   live    any                  are visible immediately, for a log that others follow. A write that fails is undone, so the
 //                                file never ends with a part of a line
 //
 // Neither an error nor a signal leaves half of a `whole` file. A symbolic link stays a link. A file that is replaced keeps its
 // permissions, and its owner if the process may set it. If the process may write the file but not its folder, the file is
 // written in place.
 //
-// Errors: Diagnostics with the path ("stdout" for "-"), the reason, and a hint. If `close` succeeds, all bytes were written: a
-// full disk is always reported. If the reader of a pipe has gone, the error satisfies `reader_gone`; the program must ignore
-// SIGPIPE to see it. After a failed write a `whole` file is lost, and each further call returns the same error.
+// Errors: Diagnostics with the path ("stdout" for "-"), the reason, and a hint. If `close` succeeds, all bytes were
+// written: a full disk is always reported. If the reader of a pipe has gone, the error satisfies `reader_gone`; the
+// program must ignore SIGPIPE to see it. After a failed write to a `whole` file, each further call returns the same
+// error, and the new contents are lost.
 // Threads: one at a time. If two writers replace the same file, the last one to close wins.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
@@ -55,10 +56,10 @@ class FileWriter {
   int link_beside();
 
   std::string path_;
-  std::string target_{}, beside_{};  // the file to replace; the name of the new file until then, or ""
+  std::string target_{}, beside_{};  // the file to replace; the new file's name until `close`, or ""
   std::uint64_t written_ = 0;
   Kind kind_;
-  bool in_place_ = false;  // cut to nothing before the first byte
+  bool in_place_ = false;  // truncated before the first byte is written
   int fd_ = -1, error_ = 0;
 };
 
@@ -67,7 +68,7 @@ Result<void, Diagnostic> save_file(const std::string& path, std::string_view byt
 
 /// Diagnostic::rule of the error below.
 inline constexpr std::string_view kReaderGone = "reader-gone";
-/// Was this a pipe whose reader has gone? Then a program ends without a message.
+/// Was this a pipe whose reader has gone? If so, a program should end without a message.
 [[nodiscard]] inline bool reader_gone(const Diagnostic& d) noexcept { return d.rule == kReaderGone; }
 
 }  // namespace v0

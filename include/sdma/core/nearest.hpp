@@ -3,7 +3,7 @@
 //
 //   Nearest n{"copy_liner"};
 //   for (const auto& p : kPackets) n.offer(p.name);
-//   n.best()   ==   "copy_linear"       // "" when nothing is close: at most a third of the letters, and at most 3, differ
+//   n.best()   ==   "copy_linear"       // "" if more than a third of the letters, or more than 3, differ
 //
 //   did_you_mean("adv", {"strict", "adversarial"})   ==   "; did you mean 'adversarial'?"
 //

@@ -20,11 +20,11 @@ inline namespace v0 {
 
 // clang-format 14 mistakes an enum with an attribute for an initialiser.
 // clang-format off
-/// Why something on a hot path did not happen.
+/// Why a call on a hot path failed; `ok` if it did not.
 enum class [[nodiscard]] Errc : std::uint8_t {
   ok,
   no_space,        ///< no room at the moment: try again when the engine has read further
-  too_large,       ///< a slot that no ring state could grant: more than half the ring, or no dwords at all
+  too_large,       ///< a slot that this ring can never grant: more than half the ring, or zero dwords
   bad_packet,      ///< a field is out of range, or the packet breaks one of its rules: check(packet) says which
   bad_ring,        ///< the memory cannot be a ring: validate(memory) says why
   bad_argument,    ///< the request contradicts itself, or names something that does not exist

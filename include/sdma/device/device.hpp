@@ -12,7 +12,7 @@
 //
 // A fault stops queues. `wait_fault` reports each fault once. `fault(queue)` says at any time whether the completions
 // of a queue can be trusted: call it after every wait, whether the wait succeeded or not. A producer of a stopped queue
-// sees no_space.
+// gets no_space once the ring is full.
 //
 // This is the control path only: copies, publishing and waits for completion do not pass through it. Producers write
 // rings directly, programs access memory through pointers, and a completion is a word in memory. So nothing here needs

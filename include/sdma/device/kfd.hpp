@@ -15,24 +15,24 @@
 // distributions ship are older than the library. So lib/device/kfd/thunk.hpp states its ABI, and a test compares that
 // with the headers if they are installed.
 //
-// Memory by purpose. data: cached host memory, or VRAM (coarse-grained), mapped to the GPUs of the mask. words and
-// packets: uncached, so that a running kernel sees what an engine stores; on this GPU "fine-grained" does not guarantee
-// that. VRAM is mapped for the host through the BAR, write-combining, and its accesses pass through the host data path
-// (HDP): call flush_host_writes between the host's stores and the doorbell, and between a completion and the host's
-// loads. `peek` does so itself. New host memory is zeroed; the contents of new VRAM are undefined.
+// Memory by purpose. data: cached host memory, or VRAM (coarse-grained), mapped to the GPUs in the request's mask.
+// words and packets: uncached, so that a running kernel sees what an engine stores; on this GPU "fine-grained" does not
+// guarantee that. VRAM is mapped for the host through the BAR, write-combining, and its accesses pass through the host
+// data path (HDP): call flush_host_writes between the host's stores and the doorbell, and between a completion and the
+// host's loads. `peek` does so itself. New host memory is zeroed; the contents of new VRAM are undefined.
 //
 // Queues. rptr, wptr and ring have mappings of their own, which the driver pins while the queue exists. rptr is 16
 // bytes, of which the upper 8 belong to the firmware; wptr has a cache line of its own. Creation and destruction
 // preempt every queue of the GPU, including those of other processes: keep them out of measurements. Destruction does
-// not drain: call `drain` (device/queues.hpp) first, or everything that unfinished packets refer to is undefined. Once
-// it returns, the engine touches nothing.
+// not drain: call `drain` (device/queues.hpp) first. Otherwise the contents of all memory that unfinished packets refer
+// to are undefined. Once the destructor returns, the engine touches nothing.
 //
 // Faults. A VM fault or a reset removes all of the process's queues on that GPU, and then no completion of the process
 // can be trusted: an access may have been dropped while the FENCE after it was executed. `wait_fault` reports each
 // fault once, `fault(queue)` reports it for every queue of the device, and the GPU gets no new queues: they would never
 // run, not even on another device of this process. The driver names the GPU and the page, but neither the queue nor the
-// packet. It reports late: call `fault` after a completion, and once more when all work is done.
-// What hardware never reports (an unknown opcode, a poll that waits forever) only a deadline finds: sync/wait.hpp.
+// packet. It reports late: call `fault` after a completion, and once more when all work is complete.
+// Hardware never reports an unknown opcode or a poll that waits forever. Only a deadline finds these: sync/wait.hpp.
 //
 // Completion by ATOMIC into host memory needs a link that completes 64-bit PCIe AtomicOps: Topology::completion says which
 // packet to use, and `complete` (device/queues.hpp) writes it.

@@ -11,8 +11,9 @@
 //   Event e = *device.create_event();        // to block without polling: a mailbox and an interrupt
 //   ... Fence{.addr = e.mailbox(), .value = e.id()}, Trap{.context = e.id()};   device.wait_event(e, deadline)
 //
-// Destroy queues before the memory that their packets refer to: when a queue's destructor returns, the engine touches
-// nothing, so declare queues after memory. Handles may outlive the device: the memory stays until they are destroyed.
+// Destroy queues before the memory that their packets refer to: an engine may touch that memory until the queue's
+// destructor returns. So declare queues after memory. Handles may outlive the device: the memory stays until they are
+// destroyed.
 //
 // Handles are move-only, and each belongs to one thread at a time. The memory itself may be shared by any threads. No
 // errors: a device creates handles, and reports why it could not.

@@ -14,13 +14,13 @@
 // poll may keep the engine from its other queues. After its last packet an engine spins for some microseconds, then
 // parks. RingMemory::wake wakes it. A program that stores the doorbell itself and does not call `wake` (a raw protocol)
 // is served too: one thread checks all doorbells, at least every `scan_interval`, and an engine for which it finds work
-// checks its own more often for a while. An engine sees a polled word at once if an engine or Signal::set stored it, and
-// within a millisecond if a program stored it by its address.
+// checks its own doorbells more often for a while. An engine sees a polled word at once if an engine or Signal::set stored
+// it, and within a millisecond if a program stored it by its address.
 //
 // Memory is real: GPU memory and host memory are pages of this process, and a VA is the host's address unless `va_base`
-// is set. An access past the end of an allocation faults: an unmapped gap follows each allocation. Memory that the mask
-// of a request forbids to a GPU faults for the engines of that GPU. Creating or destroying a queue clears the doorbells
-// of its GPU, as on hardware: engines then take their positions from wptr.
+// is set. An access past the end of an allocation faults: an unmapped gap follows each allocation. If the mask of a
+// request excludes a GPU, an access to that memory by an engine of that GPU faults too. Creating or destroying a queue
+// clears the doorbells of its GPU, as on hardware: engines then take their positions from wptr.
 //
 // A fault stops its queue and no other; wait_fault reports it. engine/fault.hpp says what hardware would do instead.
 // Destroying queues, memory or the device with work in flight is safe: when a queue's destructor returns, the engine

@@ -14,8 +14,8 @@
 // skipped: `kfd_node` keeps the kernel's numbers, and the Topology numbers CPUs and GPUs from 0.
 //
 // Each direction of a link is one io_links or p2p_links entry at its source. Its rate is `max_bandwidth`; it carries
-// 64-bit atomics if flag bit 3 is clear. The kernel has no name for a socket, and calls an MI300X "ip discovery": its
-// name here comes from the device id.
+// 64-bit atomics if flag bit 3 is clear. The kernel has no name for a socket, and calls an MI300X "ip discovery", so
+// the name of a GPU here comes from its device id.
 //
 // Pure functions of values: any thread. They allocate. Errors: a Diagnostic that names the file.
 #include "sdma/device/topology.hpp"

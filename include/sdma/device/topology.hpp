@@ -56,7 +56,7 @@ struct End {
   friend bool operator==(const End&, const End&) = default;
 };
 
-/// The type of a link. The numbers are the kernel's, which has more types than matter here.
+/// The type of a link. The numbers are the kernel's; its other types are `other` here.
 enum class LinkType : std::uint8_t { other = 0, pcie = 2, xgmi = 11 };
 constexpr std::string_view name(LinkType t) noexcept {
   return t == LinkType::pcie ? "pcie" : t == LinkType::xgmi ? "xgmi" : "other";

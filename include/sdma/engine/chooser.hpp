@@ -5,8 +5,8 @@
 //   Enumerator all;                          // litmus tests, explorers: every run
 //   do { outcome(run(all)); } while (all.next());
 //
-// A Pipeline calls `choose(what, n)` wherever it may do one of n things, and does what the answer says. Two runs with the
-// same answers are the same run. A Chooser is not shared between threads. No errors.
+// A Pipeline calls `choose(what, n)` wherever it may do one of n things, and does what the answer says. The same
+// answers always give the same run. A Chooser is not shared between threads. No errors.
 #include <cstdint>
 #include <vector>
 
@@ -24,7 +24,7 @@ enum class Choice : std::uint8_t {
   full_ring,     ///< 1: a ring that is full to the last byte is mistaken for an empty one
   at_fault,      ///< 1: one more effect lands before the fault stops the queue
   poll_expired,  ///< 1: the queue continues after an expired poll
-  schedule,      ///< which queue or host thread makes the next step: for schedulers, a Pipeline does not use it
+  schedule,      ///< which queue or host thread makes the next step; a scheduler asks this, a Pipeline never does
 };
 
 class Chooser {

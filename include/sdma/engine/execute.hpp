@@ -6,14 +6,14 @@
 //   execute(PollMem{.addr = flag, .reference = 1}, m);                    // done, or not_yet: retry later
 //   execute(copy, m, Part{16, 32});                                       // only these bytes of its work
 //
-// The work of a data packet is a sequence of `work(p)` bytes. Any part of it may be done separately, in any order, which is
-// how a copy falls into pieces. A copy, a broadcast and a swap load before they store, and can do the two separately: `load`
-// into a Stage, then `store` once per destination.
+// The work of a data packet is a sequence of `work(p)` bytes. Any part of it may be done separately, in any order; this is
+// how a pipeline splits a copy into pieces. A copy, a broadcast and a swap load before they store, and can do the two
+// separately: `load` into a Stage, then `store` once per destination.
 //
 // Nothing is ordered or checked here: the pipeline checks privilege, fields and footprint first. The result of an overlapping
 // copy is unspecified. Unmapped memory gives Outcome::lost, and earlier stores of the packet remain.
 //
-// As memory sees it: a fence, a semaphore's store and a timestamp are release stores of their width, never torn; an atomic
+// Accesses to memory: a fence, a semaphore's store and a timestamp are release stores of their width, never torn; an atomic
 // is one lock-free read-modify-write, acquire and release; a poll is an acquire load; all other accesses are plain.
 // Choices made here where nothing is documented:
 //   copy_struct       an element is a dword
@@ -22,7 +22,7 @@
 //   pre_exec          bit (engine mod 8) of `devices` selects an engine
 //   hdp_flush         does nothing: software memory has no data path to flush
 //   dummy_trap        does nothing: it has no handler
-//   fmin, fmax        minimumNumber and maximumNumber of IEEE 754: of a number and a NaN the number, and -0 is less than +0
+//   fmin, fmax        minimumNumber and maximumNumber of IEEE 754: a number wins against a NaN, and -0 is less than +0
 //   fcmpswap          compares as numbers: -0 equals +0, a NaN equals nothing; *_flush_denorm treats denormals as zeros
 //   registers, dirty bits, physical addresses, page tables: unsupported, or privileged: there is no overload
 //
@@ -59,7 +59,7 @@ struct Machine {
 
 enum class Outcome : std::uint8_t {
   done,
-  not_yet,  ///< a word does not have its value yet: nothing was changed
+  not_yet,  ///< the word does not have the awaited value yet: nothing was changed
   skip,     ///< the condition fails: the next `dwords` dwords are not executed
   call,     ///< continue in the indirect buffer
   lost,     ///< memory that it needs is not mapped
@@ -129,8 +129,8 @@ template <> inline constexpr bool kRefused<PollRegToMem> = true;
 template <> inline constexpr bool kRefused<PollDirtyBits> = true;
 template <> inline constexpr bool kRefused<PollVerify> = true;
 
-/// The number of destinations of a packet whose loads and stores are separate. One destination may be seen without the
-/// others. 0: load and store are one step.
+/// The number of destinations of a packet whose loads and stores are separate. A reader may see one destination stored
+/// before the others. 0: load and store are one step.
 template <class P> inline constexpr unsigned kStores = 0;
 template <> inline constexpr unsigned kStores<CopyLinear> = 1;
 template <> inline constexpr unsigned kStores<CopyBroadcast> = 2;

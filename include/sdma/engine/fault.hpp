@@ -24,7 +24,7 @@
 //   bad_doorbell      queue stops                       an interrupt (byte enables), or wptr moves backwards, or nothing
 //   reset             never                             an exception event: all queues of the process on that GPU are lost
 //
-// A kernel driver reports the GPU, and the page of a VM fault, but not the queue, position or packet: those are 0 then.
+// A kernel driver reports the GPU, and the page of a VM fault, but not the queue, position or packet: those are then 0.
 //
 // A Fault is a value: copy it to any thread. `describe` allocates; the rest does not.
 #include "sdma/core/units.hpp"
@@ -62,7 +62,7 @@ struct Fault {
   FaultKind kind = FaultKind::none;
   Access access = Access::read;  ///< of unmapped and read_only
   std::uint8_t dword_count{};    ///< of `dwords`
-  std::uint8_t depth{};          ///< 0: in the ring; n: in the n-th indirect buffer below it
+  std::uint8_t depth{};          ///< 0: in the ring; n: in an indirect buffer, nested n deep
   GpuId gpu{};
   EngineId engine{};
   std::uint64_t queue{};

@@ -59,8 +59,9 @@ class AddressSpace {
 
   /// bad_argument: empty, not in multiples of 8, without host memory, past the last address, or overlapping another mapping.
   Errc map(const Mapping&);
-  /// Removes the mapping that begins at `va` (unmapped: none does) and waits for every engine that may still use it.
-  /// timed_out: new Sections do not see it, but an engine may still be using it: keep the memory, and call `drain` again.
+  /// Removes the mapping that begins at `va` and waits for every engine that may still use it. unmapped: no mapping
+  /// begins there. timed_out: new Sections do not see the mapping, but an engine may still be using it: keep the memory,
+  /// and call `drain`.
   Errc unmap(GpuVa va, Deadline);
   /// Lets another set of GPUs access the mapping that begins at `va`; waits as unmap does.
   Errc share(GpuVa va, std::uint64_t gpus, Deadline);
@@ -88,7 +89,7 @@ class AddressSpace {
   std::vector<Reader*> readers_;
 };
 
-/// How an engine looks up memory, only inside a Section.
+/// Looks up memory for an engine. Use it only inside a Section.
 class AddressSpace::Reader {
  public:
   Reader(AddressSpace&, GpuId);

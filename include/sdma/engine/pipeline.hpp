@@ -24,7 +24,7 @@
 //   poll                holds back all later packets, waits for no earlier ones (in strict none is in flight)
 //   timestamp           at once     once all earlier landed    late, once all earlier landed
 //   trap                at once     once earlier fences landed the same, but late
-//   cond_exec           its word is read when the front end reaches it, before anything in flight has landed
+//   cond_exec           its word is read when the front end reaches it; effects in flight may land later
 //   published packets   read when executed                     may be fetched at the doorbell, indirect buffers too: a
 //                                                              later change of them may or may not be seen
 //   rptr                per step    per step                   late, at the latest when idle; before or after a poll
@@ -40,7 +40,7 @@
 // is dropped; in strict, nothing is in flight. The queue also stops at a bad doorbell, and at a packet whose memory is
 // unmapped before it lands: then everything in flight is dropped.
 //
-// Threads: one at a time. Memory is touched as real memory: fences are release stores of 32 bits, atomics are lock-free
+// Threads: one at a time. It accesses memory as an engine does: fences are release stores of 32 bits, atomics are lock-free
 // read-modify-writes, polls are acquire loads; copies are plain accesses. Errors: fault().
 #include "sdma/engine/chooser.hpp"
 #include "sdma/engine/execute.hpp"
@@ -91,7 +91,7 @@ struct PipelineConfig {
   std::uint32_t window = 16;                       ///< 1 to 32: packets in flight
   bool prefetch = true, late_rptr = true;          ///< parts of adversarial; turn them off to keep a search small
   bool split_stores = true, holding_polls = true;  ///< the same
-  std::uint32_t linger = 0;  ///< adversarial: steps in which an idle queue lands nothing; use 0 in a search
+  std::uint32_t linger = 0;  ///< adversarial: steps without a landing once no packet can start; use 0 in a search
   PollTimeout poll_timeout = PollTimeout::stop;
   TickSource ticks{};
   EngineState* state{};  ///< null: the pipeline's own

@@ -63,7 +63,7 @@ template <class P> consteval std::size_t head() {
   return kFixed<P> || layout<P>.length.fixed ? layout<P>.length.fixed : 1;
 }
 
-/// The number that a member stands for; a payload counts its strides.
+/// A member as a number: its value, or for a payload the number of its strides.
 template <class P, std::size_t I> [[gnu::always_inline]] constexpr std::uint64_t number(const P& p) noexcept {
   const auto& v = p.*FieldOf<P, I>::member;
   if constexpr (field<P, I>.kind == Kind::payload) return v.size() / layout<P>.length.stride;

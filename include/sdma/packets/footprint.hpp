@@ -11,10 +11,10 @@
 //   PollMem{.addr = go}               acquire    go, 4      true       0
 //   CondExec{.addr = w, .dwords = 8}  control    w, 4       false      8
 //
-// Each packet has its own `role` and `footprint`, in the order of Packets: a new packet without them does not compile (see
-// the static_assert at the end). Regions of a box are strided (rows, slices), not their hull. The stream rules look for
-// overlaps in them, the engine checks them before a packet's first store, the schedule checker looks for races in them, the
-// simulator counts their bytes.
+// Each packet has its own `role` and `footprint`, in the order of Packets: a new packet without them does not compile
+// (see the static_assert at the end). The region of a box lists its rows and slices and leaves out the bytes between
+// them. The stream rules check regions for overlaps, the engine checks them before a packet's first store, the schedule
+// checker checks them for races, and the simulator counts their bytes.
 //
 // The footprint of an INDIRECT is its buffer; what the packets in the buffer touch belongs to those packets. The footprint of
 // a poll is its word. Registers are not memory. Privileged packets also have a footprint; privilege is not checked here.
@@ -180,7 +180,7 @@ template <class Fn> constexpr void footprint(const Fence& p, Fn&& fn) { detail::
 
 template <class Fn> constexpr void footprint(const Trap&, Fn&&) {}
 
-/// 64 bits. Signalling with `write_one` stores; otherwise one is added or subtracted.
+/// 64 bits. A signal with `write_one` stores 1; any other signal adds one, and a wait subtracts one.
 template <class Fn> constexpr void footprint(const Semaphore& p, Fn&& fn) {
   if (p.signal && p.write_one) detail::writes<&Semaphore::addr>(p, 8, fn);
   else detail::changes<&Semaphore::addr>(p, 8, fn);
@@ -217,7 +217,7 @@ template <class Fn> constexpr void footprint(const Fill& p, Fn&& fn) {
   detail::writes<&Fill::dst>(p, bytes_written(p), fn);
 }
 
-/// Runs that touch or overlap are one.
+/// Runs that touch or overlap become one run.
 constexpr Region destination(const FillMulti& p) noexcept {
   if (p.count == 0 || p.bytes == 0) return {.va = p.dst, .access = Access::write};
   if (p.stride <= p.bytes)
@@ -292,7 +292,8 @@ template <class... P> consteval bool all_have_footprints(PacketList<P...>) { ret
 static_assert(all_have_footprints(Packets{}), "a packet of the registry has no footprint, or no role");
 }  // namespace detail
 
-// The same for a packet given as dwords. Require all its dwords; a packet that is only recognised has none of these.
+// The same for a packet that is given as dwords. All its dwords must be present. A packet that is only recognised has
+// no footprint, role none, no word, and skips nothing.
 template <class Fn> void footprint(const PacketInfo& info, std::span<const std::uint32_t> dwords, Fn&& fn) {
   visit(info, dwords, [&](const auto& p) { footprint(p, fn); });
 }

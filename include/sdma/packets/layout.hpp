@@ -49,7 +49,7 @@ enum class Kind : std::uint8_t {
   count,    ///< decimal
   bytes,    ///< decimal, with the largest of K, M, G that divides it
   address,  ///< a 64-bit VA, hexadecimal
-  value,    ///< decimal within 4095 of zero (so -1), else hexadecimal
+  value,    ///< decimal from -4095 to 4095, else hexadecimal
   hex,      ///< hexadecimal
   flag,     ///< a bare word, present = 1
   payload,  ///< the dwords after the fixed part; the field's own bits hold their number
@@ -69,7 +69,7 @@ struct FieldInfo {
   Kind kind = Kind::count;
   bool optional = false;        ///< text omits it if it holds `fallback`
   std::uint64_t fallback = 0;   ///< the member's default
-  std::uint32_t alignment = 1;  ///< checked, not encoded: misaligned values can still be written and read
+  std::uint32_t alignment = 1;  ///< `check` reports a misaligned value; it can still be encoded and decoded
   std::uint64_t limit = ~std::uint64_t{};
   std::span<const Name> enumerants{};
 
@@ -158,7 +158,7 @@ template <auto M> constexpr Field<M> addr64(std::string_view name, int dword, st
   return {
       {.name = name, .doc = doc, .dword = static_cast<std::uint8_t>(dword), .lo = 0, .hi = 63, .kind = Kind::address}};
 }
-/// Dwords that follow the fixed part. The bits given here hold how many, in strides.
+/// Dwords that follow the fixed part. The bits given here hold their number, in strides.
 template <auto M>
 constexpr Field<M> payload(std::string_view name, int dword, int lo, int hi, std::string_view doc,
                            Bias b = {}) noexcept {
@@ -185,8 +185,8 @@ constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)
 enum class Privilege : std::uint8_t { user, kernel };
 inline constexpr auto kernel_only = Privilege::kernel;
 
-/// Fields are one array, so that code over all of them is a loop and not a template instantiated for each. Their
-/// members are `Member...`, in the same order.
+/// The fields lie in one array, so that code over all of them is a loop and not one template instance per field.
+/// `Member...` are the members that hold them, in the same order.
 template <class P, std::size_t Rules, auto... Member> struct Layout {
   std::string_view name, doc;
   Pattern pattern;

@@ -62,8 +62,8 @@ template <> inline constexpr auto layout<HdpFlush> = packet<HdpFlush>(
                          .is(3, 0, 31, 0).is(4, 0, 31, 0).is(5, 0, 31, 0),
     dwords(6), "flush the host data path");
 
-/// Holds the queue until `(*reg & mask) func reference` is true of a register; with `hdp`, writes the register
-/// `request` first. The kernel's HDP flushes have this form.
+/// Holds the queue until `(value of reg & mask) func reference` is true. With `hdp`, writes the register `request`
+/// first. The kernel's HDP flushes have this form.
 struct PollReg {
   std::uint32_t reg{}, request{};        ///< byte offsets
   Compare func = Compare::eq;

@@ -9,8 +9,8 @@
 //
 // Some kinds of ring memory need more. `before_wptr` and `before_doorbell` add it:
 //
-//   write_back        x86 keeps stores to cacheable memory in order, and a doorbell page is uncached: no instruction.
-//                     Elsewhere, a store barrier that reaches devices.
+//   write_back        x86 keeps stores to cacheable memory in order, and a doorbell page is uncached, so no instruction
+//                     is needed. Other processors need a store barrier that reaches devices.
 //   write_combining   stores leave the core in any order until an sfence, which a C++ release does not emit. One sfence
 //                     before wptr; another before the doorbell, because wptr may lie in such memory too. An sfence
 //                     drains only the buffers of its own core, so the producer that wrote the dwords executes it before
@@ -51,8 +51,8 @@ struct Native {
   static constexpr auto kDone = std::memory_order_release;      ///< dwords before "this slot is complete"
   static constexpr auto kFront = std::memory_order_acquire;  ///< the producer that rings for a slot has seen its dwords
   static constexpr auto kTakeBell =
-      std::memory_order_acq_rel;  ///< a producer that finds the bell taken has published the slot to its holder
-  static constexpr auto kGiveBell = std::memory_order_acq_rel;  ///< the releasing holder sees all who found it taken
+      std::memory_order_acq_rel;  ///< a producer that finds the bell taken has made its slot visible to the holder
+  static constexpr auto kGiveBell = std::memory_order_acq_rel;  ///< the holder sees the slots of all who found it taken
   static constexpr auto kCommit =
       std::memory_order_release;  ///< a ticket is free once its slot's doorbell has been rung
   static constexpr auto kCommitted = std::memory_order_acquire;

@@ -7,8 +7,9 @@
 //   q->reset();                          // or the destructor: the engine forgets the queue, its memory is freed
 //
 // Move-only; allocates nothing itself. Destruction does not drain the queue: packets that the engine has not read never
-// run, and a copy in flight may be left partial, so wait for a completion first. Once it returns, the engine touches
-// neither the ring nor anything that its packets named. Free signals and buffers after the queue, never before.
+// run, and a copy in flight may be left partial, so wait for a completion first. Once the destructor returns, the
+// engine touches neither the ring nor anything that its packets named. Free signals and buffers after the queue, never
+// before.
 //
 // On hardware, creating or destroying a queue briefly unmaps all queues of the GPU: keep both out of measurements.
 // One thread at a time. No errors.

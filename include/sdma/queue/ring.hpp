@@ -15,9 +15,9 @@
 //         | engine works    | slots that are being written | room               |
 //
 // Positions count bytes since the ring was first used and never wrap. `reserved - read < size` always holds: at least
-// one dword stays free, because nothing documents that hardware can tell a full ring from an empty one. A slot is
-// contiguous and at most half the ring. Dwords that a slot skips at the end of the ring, and dwords that the producer
-// leaves unwritten, become NOPs.
+// one dword stays free, because nothing documents that hardware can distinguish a full ring from an empty one. A slot
+// is contiguous and at most half the ring. Dwords that a slot skips at the end of the ring, and dwords that the
+// producer leaves unwritten, become NOPs.
 //
 //   Ring<Producers::one>    one thread at a time; slots must be published in the order of reserve (asserted)
 //   Ring<Producers::many>   any threads, with up to kOpenSlots slots open at once. The engine sees slots in the order
@@ -26,10 +26,10 @@
 //                           values never go backwards. A slot that is never published blocks all later ones: to
 //                           abandon a slot, call publish(slot, 0)
 //
-// rptr tells, with a delay, what the engine has consumed; it never tells what has completed. Completion is a fence or
-// an atomic. The engine may have prefetched published dwords, so they are never changed. After a fork only one of the
-// two processes may produce. A signal handler may use a Ring<many>, but not the ring that it interrupted: its slot
-// would wait for a slot that cannot proceed.
+// rptr shows, with a delay, what the engine has consumed; it never shows what has completed. Only a fence or an atomic
+// signals completion. The engine may have prefetched published dwords, so they are never changed. After a fork only one
+// of the two processes may produce. A signal handler may use a Ring<many>, but not the ring that it interrupted: the
+// handler's slot could not reach the engine before the interrupted thread publishes its own.
 //
 // Errors: Errc::no_space and Errc::too_large from reserve and submit; Errc::bad_packet from submit; Errc::bad_ring for
 // memory that `validate` rejects.
@@ -209,7 +209,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   const RingMemory& memory() const noexcept { return m_; }
 
  private:
-  // One producer: a position in bytes. Many producers: position / 4 above an 8-bit ticket, so that one CAS takes both.
+  // One producer: a position in bytes. Many producers: position / 4, and an 8-bit ticket in the low bits: one CAS
+  // takes both.
   using Word = std::conditional_t<kMany, typename Order::template Atomic<std::uint64_t>, std::uint64_t>;
   static constexpr std::uint32_t kTicketBits = 8, kTicketMask = (1u << kTicketBits) - 1;
   static constexpr std::uint64_t pack(std::uint64_t position, std::uint32_t ticket) noexcept {

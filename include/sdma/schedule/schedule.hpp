@@ -95,7 +95,7 @@ struct Schedule {
     std::string name{};           ///< letters, digits and _; does not begin with a digit
     std::uint64_t bytes{};        ///< 1 to 2^40
     std::uint64_t alignment = 1;  ///< in bytes, a power of two: the alignment that packets rely on
-    std::optional<GpuVa> at{};    ///< in link space: an alias of other bytes; otherwise a fixed address, as in a dump
+    std::optional<GpuVa> at{};    ///< in link space: makes an alias of other bytes; elsewhere: is fixed, as in a dump
     std::vector<Place> map{};     ///< the GPUs that may access it; empty: all. The host always fills and reads it
     Init init = Init::poison;
     friend bool operator==(const Buffer&, const Buffer&) = default;

@@ -50,7 +50,7 @@ struct ParseOptions {
     std::string name{}, value{};
   };
   std::vector<Setting> set{};
-  std::uint32_t max_rounds = 1u << 20;            ///< of one `for`, and of all inner loops of one outermost `for`
+  std::uint32_t max_rounds = 1u << 20;            ///< of one outermost `for`, its inner loops included
   std::size_t max_dwords = std::size_t{1} << 26;  ///< of all queues
   std::size_t max_items = std::size_t{1} << 20;   ///< declarations, actions and expectations
   SourceMap* map = nullptr;                       ///< filled if the text has no error

@@ -7,12 +7,12 @@
 //   m.set("engine.poll_ns", 1000);                                  // or an experiment: what if engines polled faster?
 //
 //   host thread            PCIe            engine                            xGMI                memory
-//   build_ns a packet      flight_ns  ->   fetch_ns                          flight_ns
-//   group_ns a submit      efficiency      packet_ns a data packet           efficiency          hbm.bytes_per_ns
+//   build_ns per packet    flight_ns  ->   fetch_ns                          flight_ns
+//   group_ns per submit    efficiency      packet_ns per data packet         efficiency          hbm.bytes_per_ns
 //   doorbell_ns            (of the         window_bytes in flight            (of the link's      host.memory_bytes_per_ns
-//   store_ns a set         link's rate)    bytes_per_ns                      rate)
-//   look_ns a wait                         latency_ns until it has landed
-//   atomic_ns a word                       release_ns, poll_ns
+//   store_ns per set       link's rate)    bytes_per_ns                      rate)
+//   look_ns per wait                       latency_ns until it has landed
+//   atomic_ns per word                     release_ns, poll_ns
 //
 // The topology gives the raw rates of links; a parameter here says what fraction of that rate data gets. Each parameter
 // has a unit, an uncertainty and a source: a public fact, "fitted" (to the two tables that docs/simulate.md names), or
@@ -46,7 +46,7 @@ enum class Cost : std::uint8_t {
   xgmi_flight,        ///< latency, one way, between two GPUs
   xgmi_efficiency,    ///< fraction of the link's rate
   hbm_rate,           ///< rate of one GPU's memory, reads and writes together
-  engine_fetch,       ///< time from the doorbell to the front end's start, beyond a flight and the ring's round trip
+  engine_fetch,       ///< time from the doorbell to the front end's start, without flight and ring round trip
   engine_packet,      ///< time of the front end for a packet that moves data
   engine_control,     ///< time of the front end for any other packet
   engine_window,      ///< bytes that an engine can have in flight
@@ -57,7 +57,7 @@ enum class Cost : std::uint8_t {
   engine_latency,     ///< time from the request for the last byte until it has landed and is acknowledged
   engine_read_peer,   ///< additional time if bytes are read from another GPU
   engine_release,     ///< fence, atomic: time from when everything earlier has landed until the word leaves
-  engine_poll,        ///< time from a change of a polled word until the engine reads it again, beyond a flight
+  engine_poll,        ///< time from a change of a polled word until the engine reads it again, without the flight
   kernel_release,     ///< time for a compute kernel to make its stores visible at system scope
   kernel_look,        ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
 };

@@ -32,14 +32,14 @@
 //
 // The simulation times rounds. A round lasts from the first `set` after the last wait (or from the first submit, if
 // there is no such `set`) to the end of the waits that follow, so a prelaunched collective is timed from its trigger.
-// `ns` is the time of the last round. Phases are those of the critical path, which leads backwards from the end of the
-// round, always to what was waited for; the phases add up to `ns`.
+// `ns` is the time of the last round. Phases are those of the critical path. To find that path, start at the end of the
+// round and go back from each step to the one that it waited for. The phases add up to `ns`.
 //
 // Agents are compute kernels: they wait (acquire), compute, and set (release), beside the host threads.
 // Deterministic: the same schedule and machine give the same times. Any thread; nothing is shared. Allocates. Absolute
 // times are only as certain as the machine's parameters: `sensitivity` computes how certain.
 // Errors: Diagnostics for the schedule's own problems; for a GPU, engine or link that the machine does not have; for a
-// packet that the engine refuses; and for waits that never end, each with who waits and for what.
+// packet that the engine refuses; and for each wait that never ends, with the agent that waits and what it waits for.
 #include "sdma/schedule/schedule.hpp"
 #include "sdma/simulate/machine.hpp"
 #include "sdma/trace/trace.hpp"

@@ -36,7 +36,7 @@ void append_json(std::string& out, const PacketView&, std::uint64_t offset);
 class JsonLines {
  public:
   explicit JsonLines(std::uint64_t base = 0) noexcept : at_(base) {}
-  /// Appends a line for each packet of `in` and returns how many dwords they took; with `last`, all.
+  /// Appends a line for each packet of `in` and returns how many dwords they took. With `last`, it takes all dwords.
   std::size_t append(std::string& out, std::span<const std::uint32_t> in, bool last);
 
  private:

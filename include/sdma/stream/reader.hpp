@@ -33,7 +33,7 @@ class Reader {
   /// Dwords before the next packet.
   constexpr std::size_t position() const noexcept { return at_; }
 
-  /// The next packet. Requires *this.
+  /// The next packet. Requires that a dword is left: the Reader converts to true.
   constexpr PacketView next() noexcept {
     const auto rest = in_.subspan(at_);
     PacketView v{identify(rest), rest.first(1)};

@@ -11,7 +11,7 @@
 // Rules of single packets ("broadcast-modulo-32", ...) come from the packets' layouts.
 //
 //   error      the engine does not do what was intended
-//   warning    nothing documents that it does, or public code avoids it
+//   warning    no document says that the engine does what was intended, or public code avoids it
 //   note       for the reader's information
 //
 // "Earlier" and "later" mean the order of the stream. The ordering model is that of a single queue: fences and atomics
@@ -60,7 +60,7 @@ class StreamChecker {
   StreamChecker(StreamChecker&&) noexcept;
   StreamChecker& operator=(StreamChecker&&) noexcept;
 
-  /// Appends what is wrong with the packets of `in` and returns how many dwords they took; with `last`, all.
+  /// Appends what is wrong with the packets of `in` and returns how many dwords they took. With `last`, it takes all.
   std::size_t append(std::vector<Diagnostic>& out, std::span<const std::uint32_t> in, bool last);
 
  private:

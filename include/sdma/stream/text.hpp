@@ -6,7 +6,7 @@
 //   *assemble(disassemble(x)) == x      for ANY dwords x: reserved bits, unknown opcodes and cut-off packets included
 //
 // docs/text.md describes the language. In short:
-//   fields     by name, in a fixed order, each showing what it means: `bytes=4K`, `value=-1`, `retry=forever`, `tmz`
+//   fields     by name, in a fixed order; values as people read them: `bytes=4K`, `value=-1`, `retry=forever`, `tmz`
 //   defaults   optional fields that hold their default are left out
 //   reserved   set bits that no field describes: `dw2|=0x400000`
 //   unknown    `.dword 0x00000003`; a packet that the end of the stream cuts off becomes its dwords, one per line

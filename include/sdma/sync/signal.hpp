@@ -11,7 +11,7 @@
 //     word = [ low dword       | high dword ]      a poll compares one of the two, a fence stores one of the two
 //
 // A Signal does not own its word. The allocator of the word keeps it until every queue that polls or changes it has
-// been destroyed, or has executed the last packet that does. A signal shared by several queues must outlive all of
+// been destroyed, or has executed the last packet that does so. A signal shared by several queues must outlive all of
 // them.
 //
 // Ordering. `load` acquires: whatever was released before the value was stored is visible to what follows. For system
@@ -39,8 +39,9 @@ inline namespace v0 {
 /// A 64-bit word, seen by the host at `word` and by engines at `va`.
 struct Signal {
   /// Sleeps until the word may differ from `seen`, or until the deadline; it may return early. It must compare the word
-  /// with `seen` after registering as a sleeper, or it misses a change between the caller's load and its sleep. If the
-  /// word may be stored without a wake-up (by its address), it must check the word at least every millisecond.
+  /// with `seen` after registering as a sleeper, or it misses a change between the caller's load and its sleep. A
+  /// program that stores the word by its address wakes no sleeper. If that may happen, the hook must check the word at
+  /// least every millisecond.
   using Sleep = void (*)(void* context, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
   /// Called after the store of `set` and `add`: wakes whatever sleeps until the word at `va` changes, including
   /// software engines.

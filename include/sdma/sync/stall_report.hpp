@@ -65,9 +65,9 @@ struct StallReport {
 namespace detail {
 
 /// Loads a dword that others may be overwriting. The caller then loads the positions again and discards what may be
-/// torn, as the reader of a seqlock does; the acquire makes this second load of the positions the later one. The load
+/// torn, as the reader of a seqlock does; the acquire keeps that second load of the positions after this load. This load
 /// is volatile and not atomic: the producers' stores are plain, and ThreadSanitizer reports an atomic load against them
-/// even in a function with that attribute.
+/// even in a function with `no_sanitize`.
 __attribute__((no_sanitize("thread"))) inline std::uint32_t shared_dword(const std::uint32_t& d) noexcept {
   const std::uint32_t value = static_cast<const volatile std::uint32_t&>(d);
 #if defined(__x86_64__)

@@ -12,16 +12,16 @@
 //
 // Polls compare 32 bits, unsigned, and do not wrap: past 2^32 - 1, a poll for a small epoch would be satisfied at once,
 // and a poll for a large epoch never. So a timeline is finite: `next` returns Errc::epoch_overflow rather than an epoch
-// above kLastEpoch, and the word never passes it. A million rounds a second, of one completion each, last 71 minutes;
-// `remaining` returns how many are left. `restart` begins again at zero. Call it only when no queue can poll an old epoch
-// any more, that is, when the completion of every queue that waits on this timeline has been seen.
+// above kLastEpoch, and the word never passes it. At a million rounds per second, with one completion each, it lasts 71
+// minutes; `remaining` returns how many rounds are left. `restart` begins again at zero. Call it only when no queue can
+// poll an old epoch any more, that is, when the completion of every queue that waits on this timeline has been seen.
 //
 // With one completion per round, complete_with_fence(w, signal.low(), epoch) works as well as an atomic +1, provided
 // that one queue stores all epochs, in order. With more than one, use atomics: if several queues fence one word, the
 // last store wins.
 //
 // Threads: several may call `next` at once, and each gets its own epoch; with fences, reserve and publish in the order
-// of the epochs. Any thread may wait and ask. Refers to the signal's word and owns nothing. noexcept, no allocation.
+// of the epochs. Any thread may wait and read. Refers to the signal's word and owns nothing. noexcept, no allocation.
 #include "sdma/core/result.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/sync/wait.hpp"

@@ -1,12 +1,12 @@
 #pragma once
-// A trace as JSON Lines while it is being made: written event by event, and read as far as it has come.
+// A trace as JSON Lines that grows during a run: a writer appends each event, and a reader returns the events so far.
 //
 //   LinesWriter w(fd);                       // an empty file
 //   w.write(names, event);                   // appends the event, and before it the lanes and texts that are new in `names`
 //
 //   LinesReader r("run.jsonl");
 //   while (read_more(piece)) {
-//     const auto t = r.feed(piece);          // the events that are whole by now and that no feed has returned before
+//     const auto t = r.feed(piece);          // the complete events that no earlier feed has returned
 //     if (!t) return report(t.error());
 //   }
 //
@@ -18,12 +18,13 @@
 //   {"ns":1200,"lane":0,"event":"doorbell","position":64}         <- appended whole, with the lanes and texts that it needs
 //   {"ns":1300,"lane":0,"event":"doorbell","position":128}
 //
-// A process that is killed leaves at most one event more than its header counts, which readers accept. An event that finds no
-// room on the disk leaves nothing in the file: the header counts it as lost, and later events are written once there is room again.
+// If the process is killed, the file may hold one event more than its header counts; readers accept that. If the disk has no
+// room for an event, nothing of it stays in the file and the header counts it as lost. Once there is room again, later events
+// are written.
 //
 // Threads: one at a time per object. Two writers of one file overwrite each other, so a forked child takes a file of its own.
-// Errors: the writer's `write` says whether the event is in the file; the reader returns a Diagnostic with the line, and returns
-// it again from then on.
+// Errors: the writer's `write` returns whether the event is in the file. The reader returns a Diagnostic that names the line;
+// after an error, every further call returns the same Diagnostic.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"
@@ -40,10 +41,11 @@ namespace trace {
 
 class LinesWriter {
  public:
-  /// Replaces what the file holds. `fd` stays the caller's, is open for writing, and can be written at any offset.
+  /// Replaces the contents of the file. `fd` must be writable at any offset. The caller keeps it open, and closes it.
   explicit LinesWriter(int fd, std::string_view clock = "steady");
 
-  /// Of `names` only lanes and texts count, and they only grow from call to call. False: lost, and counted.
+  /// Uses only the lanes and texts of `names`, which may only grow from call to call. False: the event is lost, and
+  /// counted as lost.
   bool write(const Trace& names, const Event&);
   std::uint64_t events() const noexcept { return events_; }
   std::uint64_t lost() const noexcept { return lost_; }
@@ -54,21 +56,21 @@ class LinesWriter {
 
   int fd_;
   std::string clock_, text_{};
-  std::uint64_t end_ = 0;              ///< of what is whole in the file; 0: not even the header
+  std::uint64_t end_ = 0;              ///< end of the last whole line, in bytes; 0: not even the header
   std::size_t lanes_ = 0, texts_ = 0;  ///< in the file
   std::uint64_t events_ = 0, lost_ = 0;
 };
 
 class LinesReader {
  public:
-  /// `file` is what errors call it.
+  /// `file`: the name of the file in errors.
   explicit LinesReader(std::string_view file = "trace.jsonl");
   ~LinesReader();
   LinesReader(const LinesReader&) = delete;
   LinesReader& operator=(const LinesReader&) = delete;
 
-  /// All lanes and texts so far, and the events that are new. A last line without an end waits for the rest of it; how many
-  /// events the header counts does not matter.
+  /// All lanes and texts so far, and the events that are new. A last line without a newline is kept until the rest
+  /// arrives. The header's count of events is not checked.
   Result<Trace, Diagnostic> feed(std::string_view);
 
  private:

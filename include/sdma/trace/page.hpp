@@ -11,8 +11,8 @@
 //
 // The page shows all lanes at one scale, one below the other. With two traces it pairs lanes of the same group and
 // name. A simulated queue has a name and a recorded one a number: the n-th queue of an engine in one trace is then
-// paired with the n-th in the other. Each of two traces begins at its own first packet, and earlier events have
-// negative times.
+// paired with the n-th in the other. In each of the two, time 0 is the first packet, and earlier events have negative
+// times.
 //
 // The wheel or + and - zoom, dragging or the arrow keys move, 0 shows everything. Click a packet, or find it by its
 // text, to see its fields, times, position and dwords, and the path to it: from the packet back through everything that
