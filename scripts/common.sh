@@ -86,14 +86,15 @@ step() {
   return "$status"
 }
 
-# Used if installed: ccache reuses earlier compilations, also those of another tree, and lld links faster. With precompiled
-# headers, ccache must be allowed to trust file times.
-launcher=
+# Used if installed: lld links faster, and ccache reuses what g++ has compiled, also for another tree. clang++ compiles without
+# ccache, because it refuses a precompiled header whose sources have other times, as those of another tree do.
+if command -v ld.lld >/dev/null; then export CXX_LD=lld; fi
 if command -v ccache >/dev/null; then
-  launcher='ccache '
+  # Precompiled headers are cached only with this leave to trust what their files' times say.
   export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=1
 fi
-if command -v ld.lld >/dev/null; then export CXX_LD=lld; fi
+# launcher COMPILER: what precedes it.
+launcher() { if [[ $1 == g++ ]] && command -v ccache >/dev/null; then echo 'ccache '; fi; }
 
 # configure DIR COMPILER OPTION...: an existing build folder keeps its objects, unless another compiler built them.
 configure() {
@@ -106,5 +107,5 @@ configure() {
       how=(--wipe)
     fi
   fi
-  CXX=$launcher$compiler meson setup "${how[@]}" "$@" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
+  CXX=$(launcher "$compiler")$compiler meson setup "${how[@]}" "$@" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
 }
