@@ -190,7 +190,7 @@ def packet(t, sdma, conformance):
     t.run(t.program(sdma, "probe", "execute"))
     t.noticed(execute, ["undefined", "execute"], *t.link(sdma, "probe"))
     with t.without(footprint, declared):
-        t.noticed(f"{footprint}, {declared}", ["has no footprint, or no role", "has no execution, or two fates"],
+        t.noticed(f"{footprint}, {declared}", ["has no footprint, or no role", "has neither an execute() nor a refusal, or has both"],
                   *t.compile("bare", declared, only_syntax=True))  # fmt: skip
 
 

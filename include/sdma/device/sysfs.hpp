@@ -17,7 +17,8 @@
 // 64-bit atomics if flag bit 3 is clear. The kernel has no name for a socket, and calls an MI300X "ip discovery", so
 // the name of a GPU here comes from its device id.
 //
-// Pure functions of values: any thread. They allocate. Errors: a Diagnostic that names the file.
+// Thread-safety: any thread may call these functions. `read_sysfs` reads files; the others depend only on their
+// arguments. They allocate. Errors: a Diagnostic that names the file.
 #include "sdma/device/topology.hpp"
 
 #include <cstdint>

@@ -157,7 +157,7 @@ concept Executable = requires(const P& p, Machine& m) {
   execute(p, m);
 };
 template <class... P> consteval bool all_execute(PacketList<P...>) { return ((Executable<P> != kRefused<P>)&&...); }
-static_assert(all_execute(Packets{}), "a packet of the registry has no execution, or two fates");
+static_assert(all_execute(Packets{}), "a packet of the registry has neither an execute() nor a refusal, or has both");
 }  // namespace detail
 
 }  // namespace v0
