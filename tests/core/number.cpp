@@ -42,7 +42,8 @@ TEST_CASE("sizes are written as they are read") {
   CHECK(size_text(std::uint64_t{1} << 40) == "1024G");
   CHECK(size_text(kMax) == "18446744073709551615");
   for (unsigned shift = 0; shift < 64; ++shift)
-    for (const std::uint64_t odd : {1, 3}) CHECK(parse_size(size_text(odd << shift)) == odd << shift);
+    for (const std::uint64_t odd : {std::uint64_t{1}, std::uint64_t{3}})
+      CHECK(parse_size(size_text(odd << shift)) == odd << shift);
 }
 
 TEST_CASE("a time has a unit") {
