@@ -76,7 +76,7 @@ TEST_CASE("curves: texts are escaped, a colour is what was asked for") {
 }
 
 TEST_CASE("curves: names of sizes do not lie on each other, long names and numbers have room") {
-  for (const std::size_t letters : {0, 200}) {
+  for (const std::size_t letters : {std::size_t{0}, std::size_t{200}}) {
     Curves c{.title = std::string(letters, 't'), .series = {{std::string(60, 'n'), {}}}};
     for (int i = 0; i < 200; ++i) c.series[0].points.emplace_back(999 * (1 + 0.05 * i), 123456789.0 * (1 + i));
     const auto svg = curves_svg(c);
