@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The library as its users take it: each way builds a small client from nothing, and runs it.
 
-  consume.py subproject|installed|copied SOURCE VERSION COMPILER...
+  consume.py subproject|installed|copied SOURCE BUILD VERSION COMPILER...
+
+BUILD is a finished build folder of SOURCE, which is installed; the other ways build what they need.
 """
 import json
 import os
@@ -43,7 +45,7 @@ def targets(build):
     return {target["name"] for target in json.loads((build / "meson-info" / "intro-targets.json").read_text())}
 
 
-def subproject(source, version, work, compilers):
+def subproject(source, build, version, work, compilers):
     """(a) In subprojects/ of a Meson project: only headers and library are built there, or only headers."""
     path = client(work, "client")
     (path / "subprojects").mkdir()
@@ -54,29 +56,43 @@ def subproject(source, version, work, compilers):
         ("headers-only", ["-Dwith_runtime=disabled", "-Dsdma:runtime=disabled"], {"headers"}),
     ]
     for name, options, expected in ways:
-        build = work / name
-        run("meson", "setup", *FAST, f"-Dexpected_version={version}", *options, build, path, env=environment)
-        if targets(build) != expected:
-            sys.exit(f"built {sorted(targets(build))}, expected {sorted(expected)}")
-        run("meson", "test", "-C", build, "--print-errorlogs")
+        built = work / name
+        run("meson", "setup", *FAST, f"-Dexpected_version={version}", *options, built, path, env=environment)
+        if targets(built) != expected:
+            sys.exit(f"built {sorted(targets(built))}, expected {sorted(expected)}")
+        run("meson", "test", "-C", built, "--print-errorlogs")
 
 
-def installed(source, version, work, compilers):
+def options_of(build):
+    """{name: value} of a build folder's options."""
+    known = json.loads((build / "meson-info" / "intro-buildoptions.json").read_text())
+    return {option["name"]: option["value"] for option in known}
+
+
+def installed(source, build, version, work, compilers):
     """(b) Through pkg-config after an installation, headers and library, shared and static; (d) the same with CMake."""
-    build, prefix = work / "build", work / "prefix"
-    run("meson", "setup", *FAST, f"--prefix={prefix}", "--libdir=lib", "-Ddefault_library=both", "-Dtests=disabled",
-        "-Dtools=disabled", "-Dexamples=disabled", "-Dbench=disabled", build, source,
-        env=os.environ | {"CXX": compilers[0]})  # fmt: skip
-    run("meson", "install", "-C", build)
-    shutil.rmtree(build)  # what was installed stands without it
+    # The installation is staged, as for a package: the folder `stage` stands for the root of the file system.
+    stage, options = work / "stage", options_of(build)
+    run("meson", "install", "-C", build, "--no-rebuild", "--destdir", stage)
+    prefix = stage / options["prefix"].lstrip("/")
+    library = prefix / options["libdir"]
+    # A library that looked for others in the build folder would work here, and nowhere else.
+    if str(build) in run("readelf", "-d", *library.glob("lib*.so")):
+        sys.exit(f"an installed library has a run path into {build}")
+    # A package would be unpacked at the root. This one stays in `stage`, and its pkg-config files say so.
+    for file in stage.rglob("*.pc"):
+        text = file.read_text().replace(f"prefix={options['prefix']}\n", f"prefix={prefix}\n", 1)
+        file.write_text(text)
 
     headers = {path.relative_to(source / "include") for path in (source / "include").rglob("*.hpp")}
     found = {path.relative_to(prefix / "include") for path in (prefix / "include").rglob("*.hpp")}
     if headers != found:
         sys.exit(f"installed headers differ: {sorted(map(str, headers ^ found))}")
 
-    search = f"{prefix}/lib/pkgconfig:{prefix}/share/pkgconfig"
-    environment = os.environ | {"PKG_CONFIG_PATH": search, "LD_LIBRARY_PATH": f"{prefix}/lib"}
+    environment = os.environ | {
+        "PKG_CONFIG_PATH": f"{library}/pkgconfig:{prefix}/share/pkgconfig",
+        "LD_LIBRARY_PATH": str(library),
+    }
 
     def flags(*arguments):
         return shlex.split(run("pkg-config", *arguments, env=environment))
@@ -86,7 +102,7 @@ def installed(source, version, work, compilers):
         sys.exit(f"pkg-config says {define}, the project {version}")
     if libraries := [flag for flag in flags("--libs", "sdma") if flag.startswith("-l")]:
         sys.exit(f"the header-only package links {libraries}")
-    archive = prefix / "lib" / "libsdma-runtime.a"
+    archive = library / "libsdma-runtime.a"
     for compiler in compilers:
         out = work / "program"
         run(compiler, *STRICT, define, HERE / "headers.cpp", *flags("--cflags", "--libs", "sdma"), "-o", out)
@@ -104,7 +120,7 @@ def installed(source, version, work, compilers):
         run(work / "cmake" / program, env=environment)
 
 
-def copied(source, version, work, compilers):
+def copied(source, build, version, work, compilers):
     """(c) Only include/sdma, copied into somebody else's tree: strict warnings, no exceptions, no RTTI, nothing linked."""
     shutil.copytree(source / "include" / "sdma", work / "vendor" / "sdma")
     for compiler in compilers:
@@ -118,14 +134,14 @@ WAYS = {way.__name__: way for way in (subproject, installed, copied)}
 
 
 def main(arguments):
-    if len(arguments) < 4 or arguments[0] not in WAYS:
+    if len(arguments) < 5 or arguments[0] not in WAYS:
         sys.exit(__doc__)
     # The caller's flags are not the client's.
     for name in ("CXXFLAGS", "CPPFLAGS", "LDFLAGS", "DESTDIR"):
         os.environ.pop(name, None)
     with tempfile.TemporaryDirectory() as work:
-        way, source, version, *compilers = arguments
-        WAYS[way](pathlib.Path(source).resolve(), version, pathlib.Path(work).resolve(), compilers)
+        way, source, build, version, *compilers = arguments
+        WAYS[way](pathlib.Path(source).resolve(), pathlib.Path(build).resolve(), version, pathlib.Path(work).resolve(), compilers)
 
 
 if __name__ == "__main__":
