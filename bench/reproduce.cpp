@@ -95,8 +95,8 @@ Curves table(col::Collective c, const std::vector<Column>& columns, const double
     std::printf(" %s |\n", columns[best].name);
   }
   if (published)
-    std::printf("\nMean of the cells' errors %.1f %%, worst %.1f %%.\n", 100 * sum / (5.0 * std::size(kSizes)),
-                100 * worst);
+    std::printf("\nThe mean of the cells' errors is %.1f %%; the worst is %.1f %%.\n",
+                100 * sum / (5.0 * std::size(kSizes)), 100 * worst);
   return curves;
 }
 
@@ -122,7 +122,7 @@ void shares(const MachineDescription& m) {
     }
     std::printf("\n");
   }
-  std::printf("\nWorst share: %.1f points off.\n", worst);
+  std::printf("\nThe worst share is off by %.1f points.\n", worst);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The model socket, loaded as libhsakmt loads it: by name, for one function, and everything else through its table.
+// The model interface, loaded as libhsakmt loads it: by name, for one function, and everything else through its table.
 // Run with HSA_MODEL_LIB=/.../libsdma-model.so.
 #include "../../lib/emulator/model/interface.hpp"
 #include "sdma/core/deadline.hpp"

@@ -17,7 +17,7 @@ MAY_USE = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)}
 # Drawing does not know what is drawn.
 MAY_USE["draw"] = {"core", "draw"}
 # A program of its own, beside the folders that build on devices: nobody includes it.
-# Its rooms use those before them.
+# Its modules use those before them.
 MAY_USE["emulator"] = MAY_USE["device"] | {"emulator"}
 MAY_USE["emulator/model"] = MAY_USE["emulator"] | {"emulator/model"}
 MAY_USE["emulator/queues"] = MAY_USE["emulator"] | {"emulator/queues"}
@@ -70,7 +70,7 @@ def public_name(path):
 
 
 def folder_of(path):
-    """Of include/sdma/X/... and lib/X/...: X, or None. The emulator's rooms count as folders: emulator/X."""
+    """Of include/sdma/X/... and lib/X/...: X, or None. The emulator's modules count as folders: emulator/X."""
     parts = path.parts
     if parts[:2] == ("include", "sdma") and len(parts) > 3:
         return parts[2]
