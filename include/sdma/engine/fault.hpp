@@ -24,7 +24,8 @@
 //   bad_doorbell      queue stops                       an interrupt (byte enables), or wptr moves backwards, or nothing
 //   reset             never                             an exception event: all queues of the process on that GPU are lost
 //
-// A kernel driver reports the GPU, and the page of a VM fault, but not the queue, position or packet: those are then 0.
+// A kernel driver reports the GPU, and the page of a VM fault, but neither the queue nor the position nor the packet.
+// Those members are then 0.
 //
 // A Fault is a value: copy it to any thread. `describe` allocates; the rest does not.
 #include "sdma/core/units.hpp"
@@ -42,7 +43,7 @@ enum class FaultKind : std::uint8_t {
   none,
   unmapped,          ///< no memory at `va` for this GPU
   read_only,         ///< a store to a mapping that may only be read
-  unknown_packet,    ///< a dword that does not begin a packet of this engine, or one that is only recognised
+  unknown_packet,    ///< a dword that does not begin a packet of this engine, or a packet that is only recognised
   truncated_packet,  ///< the doorbell, or the end of an indirect buffer, lies inside a packet
   privileged,        ///< a privileged packet in a user queue
   misaligned,        ///< an address without the alignment that its packet requires
@@ -52,7 +53,7 @@ enum class FaultKind : std::uint8_t {
   poll_timeout,      ///< a finite poll has expired
   bad_ib,            ///< an indirect buffer nested too deep, or not in one mapping
   bad_doorbell,      ///< a position that goes backwards or beyond a whole ring, or is not a multiple of 4
-  reset,             ///< the engine or the whole GPU was reset; no software engine ever is
+  reset,             ///< the engine or the whole GPU was reset; software engines are never reset
 };
 std::string_view name(FaultKind) noexcept;
 /// What a real MI300X would do instead, in one sentence.
@@ -77,7 +78,7 @@ struct Fault {
   explicit operator bool() const noexcept { return kind != FaultKind::none; }
 };
 
-/// One line, no newline: where, which packet, what.
+/// One line without a newline: where the fault occurred, at which packet, and what it was.
 std::string describe(const Fault&);
 
 }  // namespace v0
