@@ -25,14 +25,15 @@
 // bytes, of which the upper 8 belong to the firmware; wptr has a cache line of its own. Creation and destruction
 // preempt every queue of the GPU, including those of other processes: keep them out of measurements. Destruction does
 // not drain: call `drain` (device/queues.hpp) first. Otherwise the contents of all memory that unfinished packets refer
-// to are undefined. Once the destructor returns, the engine touches nothing.
+// to are undefined. Once the destructor has returned, the engine no longer touches that memory.
 //
 // Faults. A VM fault or a reset removes all of the process's queues on that GPU, and then no completion of the process
 // can be trusted: an access may have been dropped while the FENCE after it was executed. `wait_fault` reports each
-// fault once, `fault(queue)` reports it for every queue of the device, and the GPU gets no new queues: they would never
-// run, not even on another device of this process. The driver names the GPU and the page, but neither the queue nor the
-// packet. It reports late: call `fault` after a completion, and once more when all work is complete.
-// Hardware never reports an unknown opcode or a poll that waits forever. Only a deadline finds these: sync/wait.hpp.
+// fault once, and `fault(queue)` reports it for every queue of the device. The device refuses to create new queues on
+// that GPU, because they would never run, not even on another device of this process. The driver names the GPU and the
+// page, but neither the queue nor the packet. It reports late: call `fault` after a completion, and once more when all
+// work is complete. Hardware never reports an unknown opcode or a poll that waits forever. Only a deadline finds these:
+// sync/wait.hpp.
 //
 // Completion by ATOMIC into host memory needs a link that completes 64-bit PCIe AtomicOps: Topology::completion says which
 // packet to use, and `complete` (device/queues.hpp) writes it.
@@ -56,7 +57,7 @@ class KfdNode;
 
 struct KfdOptions {
   std::string libhsakmt = "libhsakmt.so.1";   ///< a name for the loader, or a path
-  std::string libdrm = "libdrm_amdgpu.so.1";  ///< likewise; if it is "" or cannot be loaded, ioctls are used
+  std::string libdrm = "libdrm_amdgpu.so.1";  ///< the same; if it is "" or cannot be loaded, ioctls are used
   std::string kfd = "/dev/kfd";
   std::string render = "/dev/dri/renderD";  ///< the GPU's minor number is appended
   std::string topology{kSysfsTopology};
@@ -75,10 +76,10 @@ struct KfdGpu {
 
 class KfdDevice final : public Device {
  public:
-  /// GPUs that are not gfx94x are left out; the others keep their order.
+  /// Opens the node of this machine. GPUs that are not gfx94x are left out; the others keep their order.
   static Result<std::unique_ptr<KfdDevice>, Diagnostic> open(const KfdOptions& = {});
   /// Every reason why `open` would fail, in the order of its checks; empty if a device can be opened. Opens each file
-  /// only to test that this is possible, and closes it at once.
+  /// only to test whether it can be opened, and closes it at once.
   [[nodiscard]] static std::vector<Diagnostic> missing(const KfdOptions& = {});
   ~KfdDevice() override;
 

@@ -1,5 +1,5 @@
 #pragma once
-// The form of a trace file, which its name selects. Every option --trace of this project follows this rule.
+// The form of a trace file, which the file's name selects. Every option --trace of this project follows this rule.
 //
 //   name          form        opened by
 //   run.jsonl     jsonl       programs: JSON Lines, which `sdma trace` and load_json_lines read back

@@ -22,7 +22,8 @@
 // room for an event, nothing of it stays in the file and the header counts it as lost. Once there is room again, later events
 // are written.
 //
-// Threads: one at a time per object. Two writers of one file overwrite each other, so a forked child takes a file of its own.
+// Threads: one at a time per object. Two writers of one file overwrite each other's lines, so a forked child must use a
+// file of its own.
 // Errors: the writer's `write` returns whether the event is in the file. The reader returns a Diagnostic that names the line;
 // after an error, every further call returns the same Diagnostic.
 #include "sdma/core/diagnostic.hpp"
@@ -44,8 +45,8 @@ class LinesWriter {
   /// Replaces the contents of the file. `fd` must be writable at any offset. The caller keeps it open, and closes it.
   explicit LinesWriter(int fd, std::string_view clock = "steady");
 
-  /// Uses only the lanes and texts of `names`, which may only grow from call to call. False: the event is lost, and
-  /// counted as lost.
+  /// Uses only the lanes and texts of `names`, which may only grow from call to call. Returns false if the event is
+  /// lost; `lost` then counts it.
   bool write(const Trace& names, const Event&);
   std::uint64_t events() const noexcept { return events_; }
   std::uint64_t lost() const noexcept { return lost_; }
@@ -69,7 +70,7 @@ class LinesReader {
   LinesReader(const LinesReader&) = delete;
   LinesReader& operator=(const LinesReader&) = delete;
 
-  /// All lanes and texts so far, and the events that are new. A last line without a newline is kept until the rest
+  /// Returns all lanes and texts so far, and the new events. A last line without a newline is kept until the rest
   /// arrives. The header's count of events is not checked.
   Result<Trace, Diagnostic> feed(std::string_view);
 

@@ -46,8 +46,8 @@ namespace trace {
 std::string to_json_lines(const Trace&);
 std::string to_perfetto(const Trace&);
 std::string to_text(const Trace&);
-/// The line of one event, which may be absent from the trace's own events: only the lanes and texts of the trace are
-/// used. Ends with a newline.
+/// The line of one event. The event need not be one of the trace: only the trace's lanes and texts are used. Ends with
+/// a newline.
 std::string to_line(const Trace&, const Event&, std::uint64_t first_ns);
 
 struct TimelineOptions {
@@ -57,7 +57,7 @@ struct TimelineOptions {
 /// The picture of a trace.
 std::string timeline_svg(const Trace&, const TimelineOptions& = {});
 
-/// The trace that a text holds. `file`: the name of the text in errors.
+/// The trace that a text of JSON Lines holds. `file`: the name of the text in errors.
 Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_view file = "trace.jsonl");
 
 /// Writes to a file, and replaces it if it exists; "-" is standard output. After an error, the old file remains.
