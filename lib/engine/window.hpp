@@ -59,7 +59,8 @@ template <class Fn> Outcome typed(const Fetched& f, AddressSpace::Reader& reader
   return outcome;
 }
 
-/// Would `f` do anything now, or is it a poll, a semaphore or a looping atomic whose word has no such value yet? Changes nothing.
+/// Is the condition of `f` satisfied? False only for a poll, a semaphore or a looping atomic whose word does not have
+/// the awaited value yet. Changes nothing.
 bool met(const Fetched& f, Machine&) noexcept;
 
 struct Flight : Fetched {

@@ -1,5 +1,5 @@
 #pragma once
-// Finds what is present and what is missing for a device to be opened. Keeps nothing open.
+// Finds what a KFD device needs, and what of that is missing. Keeps nothing open.
 //
 //   Probe p = probe(options);      // p.missing: in the order in which a user would fix it
 //

@@ -23,7 +23,7 @@ namespace detail::thunk {
 
 using Status = std::uint32_t;
 inline constexpr Status kSuccess = 0, kNoMemory = 6, kAlreadyOpened = 22;
-/// What a status means, in a few words that name no function.
+/// What a status means, in a few words that do not name a function.
 const char* message(Status) noexcept;
 
 // Values of HSA_QUEUE_TYPE, HSA_EVENTTYPE and HSA_HEAPTYPE.

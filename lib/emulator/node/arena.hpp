@@ -13,8 +13,9 @@
 // The memfd's inode identifies a descriptor, so a program can dup it and pass it on. Its file position is a tag that all dups
 // share: it says whether the descriptor is /dev/kfd, a DRM node or a DMABUF.
 //
-// Our own view of an object stays mapped until the object is freed and no engine can be inside it. Forked children do not
-// inherit our views (MADV_DONTFORK). The memory is freed with the last descriptor and mapping, however the program ends.
+// Our own view of an object stays mapped until the object is freed and no engine can access it any more. Forked
+// children do not inherit our views (MADV_DONTFORK). The kernel frees the memory with the last descriptor and mapping,
+// however the program ends.
 //
 // Any thread. Errors: null, -1 with errno.
 #include <sys/types.h>

@@ -11,7 +11,7 @@
 // Each GPU has its own address space: as in hardware, one VA may refer to different objects on different GPUs. The memory that
 // a queue uses is pinned: it can be neither unmapped nor freed while the queue exists.
 //
-// Threads: everything under the node's lock, except lookups in address spaces by engines. Results are 0 or an errno.
+// Threads: call everything under the node's lock; only engines look up addresses without it. Results are 0 or an errno.
 #include "../../kfd/abi.hpp"
 #include "../queues/doorbells.hpp"
 #include "arena.hpp"

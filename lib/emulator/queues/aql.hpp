@@ -29,7 +29,7 @@ struct AqlConfig {
   std::function<void(GpuVa)> vm_fault{};
 };
 
-/// Compute queues count as an engine after all sDMA engines of a GPU.
+/// The engine number of compute queues, which is greater than that of every sDMA engine.
 inline constexpr EngineId kComputeEngine{63};
 
 class AqlQueue final : public HwQueue {

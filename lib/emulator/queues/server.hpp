@@ -45,7 +45,7 @@ class Server final : private sdma::detail::Worker::Served {
   EngineState& state(EngineId e) noexcept { return states_[e.value]; }
   GpuId gpu() const noexcept { return gpu_; }
   PipelineHooks hooks() noexcept;
-  /// For Drive::caller: runs one round.
+  /// Runs one round. For Drive::caller only.
   Progress turn() noexcept;
   /// Call it after a store that a poll of this GPU may wait for.
   void nudge() noexcept;
