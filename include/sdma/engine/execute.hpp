@@ -16,7 +16,7 @@
 //
 // Accesses to memory: a fence, a semaphore's store and a timestamp are release stores of their width, never torn; an atomic
 // is one lock-free read-modify-write, acquire and release; a poll is an acquire load; all other accesses are plain.
-// Choices made here where nothing is documented:
+// Where nothing is documented, this engine makes these choices:
 //   copy_struct       an element is a dword
 //   copy_dirty_page   software memory has no dirty bits: every page counts as dirty, and is copied
 //   semaphore         64 bits: a signal adds one (write_one: stores 1), a wait subtracts one as soon as the value is not 0
@@ -131,8 +131,8 @@ template <> inline constexpr bool kRefused<PollRegToMem> = true;
 template <> inline constexpr bool kRefused<PollDirtyBits> = true;
 template <> inline constexpr bool kRefused<PollVerify> = true;
 
-/// The number of destinations of a packet whose loads and stores are separate. A reader may see one destination stored
-/// before the others. 0: load and store are one step.
+/// How many destinations a packet has, if its loads and stores can be separate. A reader may see the bytes in one
+/// destination before they are in the other. 0: load and store are one step.
 template <class P> inline constexpr unsigned kStores = 0;
 template <> inline constexpr unsigned kStores<CopyLinear> = 1;
 template <> inline constexpr unsigned kStores<CopyBroadcast> = 2;
@@ -151,7 +151,7 @@ Outcome store(const CopySwap&, Machine&, Part, const Stage&, unsigned which) noe
 std::uint64_t apply(AtomicOp, std::uint64_t old, std::uint64_t value, std::uint64_t compare) noexcept;
 /// Is `op` a compare-and-swap, which may fail?
 bool compares(AtomicOp op) noexcept;
-/// For a compare-and-swap: does `old` equal `compare`, in the way the operation compares?
+/// For a compare-and-swap: does `old` equal `compare` by the comparison of this operation?
 bool matches(AtomicOp op, std::uint64_t old, std::uint64_t compare) noexcept;
 
 namespace detail {

@@ -13,7 +13,7 @@
 //   space.unmap(va, Deadline::in(1s));                // returns once no engine can touch `memory`
 //
 //   va      0x7f0000000000       0x7f0000100000                     a region may cross from one mapping into the next;
-//           |  host A, owner 3   |  host B, owner host   |   hole   an access to the hole is a fault, never a store
+//           |  host A, owner 3   |  host B, owner host   |   hole   an access to the hole is a fault and stores nothing
 //
 // A VA may equal the host's address, but need not. Mappings do not overlap. va, bytes and host are multiples of 8, so that
 // an aligned word lies in one mapping and is also aligned for the host.
@@ -89,7 +89,7 @@ class AddressSpace {
   mutable std::mutex mutex_;
   std::atomic<const Snapshot*> current_;
   std::atomic<std::uint64_t> serial_;                   ///< the serial of current_; stored after current_
-  std::vector<std::unique_ptr<const Snapshot>> alive_;  ///< the current one last, after those that may still be in use
+  std::vector<std::unique_ptr<const Snapshot>> alive_;  ///< those that may still be in use, then the current one
   std::vector<Reader*> readers_;
 };
 

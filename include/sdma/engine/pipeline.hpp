@@ -78,7 +78,7 @@ struct PipelineHooks {
 enum class PollTimeout : std::uint8_t { stop, go_on, either };
 
 struct PipelineConfig {
-  std::span<std::uint32_t> ring{};  ///< a power of two of dwords; read only
+  std::span<std::uint32_t> ring{};  ///< its size in dwords is a power of two; the pipeline only reads it
   /// In bytes; execution begins at its value. Null: execution begins at 0, and the position is not published.
   std::uint64_t* rptr{};
   AddressSpace::Reader* reader{};  ///< pipelines that one thread steps may share it
@@ -104,14 +104,14 @@ enum class Progress : std::uint8_t {
   progressed,  ///< at least one action was performed: call again
   idle,        ///< all published packets are complete, and rptr is written
   waiting,     ///< a poll (or a looping atomic, a semaphore) is not satisfied, and no other action is possible
-  stopped,     ///< fault()
+  stopped,     ///< fault() says why
 };
 
 class Pipeline {
  public:
-  static constexpr std::uint32_t kMaxDepth = 4;  ///< of indirect buffers
+  static constexpr std::uint32_t kMaxDepth = 4;  ///< how deep indirect buffers may be nested
 
-  /// Allocates a private copy of the ring's size. Requires ring and reader.
+  /// Allocates room for a private copy of the ring. The configuration must have a ring and a reader.
   explicit Pipeline(const PipelineConfig&);
   ~Pipeline();  ///< effects in flight never land, as when a queue is destroyed
   Pipeline(const Pipeline&) = delete;

@@ -1,6 +1,6 @@
 #pragma once
-// What a packet will do to memory and to its queue: the bytes that it touches, how it takes part in
-// ordering, the word that it waits for or posts, and the dwords that it may skip.
+// What a packet will do to memory and to its queue: the bytes that it touches, how it takes part in ordering, the word
+// that it waits for or posts to, and the dwords that it may skip.
 //
 //   footprint(CopyLinear{.src = a, .dst = b, .bytes = 64}, [](const Region& r) { ... });
 //       {a, 64, read}  {b, 64, write}
@@ -126,7 +126,7 @@ template <class Fn> constexpr void footprint(const CopyStruct& p, Fn&& fn) {
 }
 
 namespace detail {
-/// One side of a sub-window: where its box begins and how its rows lie.
+/// One side of a sub-window: where its box begins, and how far apart its rows and slices are.
 struct Box {
   std::uint64_t x, y, z, pitch, slice;
 };
@@ -264,7 +264,7 @@ template <class Fn> constexpr void footprint(const SrbmWrite&, Fn&&) {}
 template <class Fn> constexpr void footprint(const PreExec&, Fn&&) {}
 template <class Fn> constexpr void footprint(const DummyTrap&, Fn&&) {}
 
-/// The word that a packet waits for, tests or posts; the buffer of an INDIRECT. 0 bytes: none.
+/// The word that a packet waits for, tests or posts to; the buffer of an INDIRECT. 0 bytes: there is none.
 template <Packet P> constexpr Region word(const P& p) noexcept {
   Region last{};
   if (const auto r = role(p); r != Role::none && r != Role::data && r != Role::notify)

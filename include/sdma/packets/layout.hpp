@@ -41,7 +41,7 @@ struct Name {
   std::uint32_t value;
   std::string_view text;
 };
-/// The names of an enumeration, in the order of their codes: specialised next to each enum.
+/// The names of an enumeration, in the order of their codes. Each enum has a specialisation next to it.
 template <class E> inline constexpr auto names = std::array<Name, 0>{};
 
 /// How text shows the value of a field. If the field has `enumerants`, text shows the name of the value instead.
@@ -216,7 +216,7 @@ template <class P, std::size_t N, auto... M> constexpr auto operator|(Layout<P, 
   return l;
 }
 
-/// The description of `P`: specialised next to each packet.
+/// The description of `P`. Each packet has a specialisation next to it.
 template <class P> inline constexpr auto layout = nullptr;
 template <class P>
 concept Packet = !std::is_same_v<decltype(layout<P>), const std::nullptr_t>;

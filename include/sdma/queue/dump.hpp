@@ -1,5 +1,5 @@
 #pragma once
-// A ring as a file, with its positions and dwords, for examining a stuck queue later and elsewhere.
+// A ring as a file, with its positions and dwords, so that you can examine a stuck queue later and elsewhere.
 //
 //   save(dump(ring, gpu, engine, "all-gather, rank 3"), "stuck.ring");
 //
@@ -14,14 +14,16 @@
 // `dwords`, to include what the engine has already read). A dump records what was found, so its positions may
 // contradict each other. from_bytes accepts such a dump, and `pending` reports the contradiction.
 //
-//   offset   0 "SDMARING"   8 version, 1   12 bytes of this header, 72
-//           16 read   24 committed   32 reserved   40 wptr   48 doorbell      bytes, 64 bits each
-//           56 gpu   60 engine   64 bytes of the label   68 dwords of the ring
-//           72 the label, padded with zeros to a multiple of 4; then the dwords. All little-endian.
+//   offset    0 "SDMARING"   8 version: 1   12 length of this header: 72 bytes
+//            16 read   24 committed   32 reserved   40 wptr   48 doorbell      in bytes, 64 bits each
+//            56 gpu   60 engine   64 length of the label, in bytes   68 length of the ring, in dwords
+//            72 the label, padded with zeros to a multiple of 4; then the dwords of the ring
+//
+// All numbers are little-endian.
 //
 // `dump` reads memory while others write it: dwords between committed and reserved are unfinished, and packets that are
-// published while it copies may be missing. Everything here allocates. Dumps are plain values: any thread. Errors are
-// Diagnostics whose rule is "dump" and whose `where` is "name:0xOFFSET".
+// published while it copies may be missing. Everything here allocates. Dumps are plain values; any thread may use them.
+// Errors: Diagnostics whose rule is "dump" and whose `where` is "name:0xOFFSET".
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/queue/ring.hpp"

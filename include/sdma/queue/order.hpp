@@ -11,12 +11,13 @@
 //
 //   write_back        x86 keeps stores to cacheable memory in order, and a doorbell page is uncached, so no instruction
 //                     is needed. Other processors need a store barrier that reaches devices.
-//   write_combining   stores leave the core in any order until an sfence, which a C++ release does not emit. One sfence
-//                     before wptr; another before the doorbell, because wptr may lie in such memory too. An sfence
-//                     drains only the buffers of its own core, so the producer that wrote the dwords executes it before
-//                     it notifies another producer.
-//   vram              a ring in VRAM that the CPU writes through the PCIe BAR. Even after the sfence the bytes may still
-//                     be in flight when the engine fetches; reading one back pushes them out. Refused by default.
+//   write_combining   stores leave the core in any order until an sfence, which a C++ release does not emit. There is
+//                     one sfence before wptr, and another before the doorbell, because wptr may lie in such memory too.
+//                     An sfence drains only the buffers of its own core, so the producer that wrote the dwords executes
+//                     it before it notifies another producer.
+//   vram              the ring is in VRAM, which the CPU writes through the PCIe BAR. Even after the sfence, the bytes
+//                     may still be in flight when the engine fetches. Reading one of them back flushes them. A Ring
+//                     refuses such memory by default.
 //
 // The producer always stores wptr in memory, and always before the doorbell. When a queue is mapped again (because any
 // queue of the GPU is created or destroyed, or after an eviction or a reset), the doorbell value is lost and the engine
@@ -41,7 +42,7 @@ namespace order {
 struct Native {
   template <class T> using Atomic = std::atomic<T>;
 
-  // Between producer and engine, on words that both map.
+  // Between producer and engine, on words that both access.
   static constexpr auto kWptr = std::memory_order_release;      ///< 2: dwords before wptr
   static constexpr auto kDoorbell = std::memory_order_release;  ///< 3: wptr before the doorbell
   static constexpr auto kRptr = std::memory_order_acquire;      ///< 7: what the engine has read may be overwritten

@@ -22,14 +22,14 @@
 //   Ring<Producers::one>    one thread at a time; slots must be published in the order of reserve (asserted)
 //   Ring<Producers::many>   any threads, with up to kOpenSlots slots open at once. The engine sees slots in the order
 //                           of reserve. `publish` never waits for a slower thread: the thread that completes the slot
-//                           at the front rings the doorbell for it and for all complete slots that follow. Doorbell
+//                           at the front rings the doorbell for that slot and all complete slots after it. Doorbell
 //                           values never go backwards. A slot that is never published blocks all later ones: to
 //                           abandon a slot, call publish(slot, 0)
 //
 // rptr shows, with a delay, what the engine has consumed; it never shows what has completed. Only a fence or an atomic
 // signals completion. The engine may have prefetched published dwords, so a Ring never changes them. After a fork, only
 // one of the two processes may produce. A signal handler may use a Ring<many>, but not the one whose producer it
-// interrupted: the handler's slot could not reach the engine before the interrupted thread publishes its own.
+// interrupted: the handler's slot could not reach the engine until the interrupted thread publishes its own.
 //
 // Errors: Errc::no_space and Errc::too_large from reserve and submit; Errc::bad_packet from submit; Errc::bad_ring for
 // memory that `validate` rejects.
