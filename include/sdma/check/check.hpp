@@ -30,7 +30,8 @@
 // also set signals, and its waits are not checked.
 //
 // Cost: near-linear in packets; vector clocks take 4 bytes per wait and agent (queue, host thread, kernel). Allocates,
-// and throws only what the allocator throws. There is no shared state: any thread may use it. Errors are findings.
+// and throws only what the allocator throws. There is no shared state; any thread may call these functions. Errors are
+// findings.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/queue/dump.hpp"
@@ -73,11 +74,11 @@ struct Profile {
     p.copies_in_order = p.writes_ordered = p.poll_full = p.finite_poll_edge = p.cond_exec_ordered = true;
     return p;
   }
-  /// "copies=inorder", "poll_yields=no", ...: false if there is no such option or value.
+  /// Sets one option: "copies=inorder", "poll_yields=no", ... Returns false if there is no such option or value.
   [[nodiscard]] bool set(std::string_view option) noexcept;
   friend bool operator==(const Profile&, const Profile&) = default;
 };
-/// Every "option=value" that Profile::set knows.
+/// Every "option=value" that Profile::set accepts.
 std::span<const std::string_view> profile_options() noexcept;
 
 /// A compute kernel that runs beside a schedule, reduced to what matters for ordering. It is one agent that waits,
@@ -90,7 +91,7 @@ struct KernelAgent {
     Compare func = Compare::eq;
     std::uint64_t value{};
     Schedule::Range range{};  ///< read, write
-    /// wait: a system-scope acquire follows it; set, add: a system-scope release comes before it
+    /// A wait is followed by a system-scope acquire; a system-scope release comes before a set and an add.
     bool system_scope = true;
   };
   Place place{};
@@ -105,7 +106,7 @@ struct CheckOptions {
   const Topology* topology{};     ///< decides which queues share an engine; null: MI300X
   std::vector<KernelAgent> kernels{};
   std::size_t max_findings = 20;  ///< findings per rule; a note says how many more there were. 0: all
-  /// How many packets are checked, in all submits. If there are more, a note says so.
+  /// The most packets that are checked, in all submits. If there are more, a note says so.
   std::size_t max_packets = std::size_t{1} << 22;
   /// The schedule is part of a larger system, as dumps are. If no agent of the schedule can satisfy a poll, the check
   /// assumes that an outside agent does. An address outside every buffer and signal belongs to outside memory.
@@ -140,7 +141,7 @@ struct CheckFinding {
   };
   Diagnostic diagnostic{};
   std::vector<Location> locations{};
-  std::string overlap{};  ///< "gpu1.buf[2K..+2K]", "" if no bytes are meant
+  std::string overlap{};  ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
   std::vector<const OrderingRule*> rests_on{};
 };
 

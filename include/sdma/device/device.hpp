@@ -21,8 +21,8 @@
 // Thread-safe: any thread may call anything. Creating or destroying a queue unmaps all queues of its GPU for a moment:
 // a doorbell that is rung meanwhile is lost, and the engine takes its position from wptr. So a Ring always stores wptr
 // before it rings.
-// Errors: a Diagnostic says what, where, and what to do; `wait_...` return Errc::timed_out, `peek` returns
-// Errc::unmapped.
+// Errors: a Diagnostic says what, where, and what to do; the `wait_...` functions return Errc::timed_out, and `peek`
+// returns Errc::unmapped.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
@@ -88,9 +88,9 @@ class Device {
   virtual Result<Fault> wait_fault(Deadline) noexcept = 0;
   /// The fault that makes the completions of this queue untrustworthy; nullopt: no such fault is known.
   virtual std::optional<Fault> fault(const Queue&) const noexcept = 0;
-  /// Call it between this thread's stores to that GPU's memory and the doorbell, so that engines see the stores; and
-  /// between a completion and this thread's loads from that memory, so that the loads see what engines stored.
-  /// bad_argument: there is no such GPU.
+  /// Flushes the path between the host and a GPU's memory. Call it between this thread's stores to that memory and the
+  /// doorbell, so that engines see the stores. Call it also between a completion and this thread's loads from that
+  /// memory, so that the loads see what engines stored. bad_argument: there is no such GPU.
   virtual Errc flush_host_writes(GpuId) const noexcept = 0;
   /// Copies the bytes at an address as they are now, for reports. unmapped: they are not all mapped; the call never
   /// crashes. Takes a lock.

@@ -15,11 +15,12 @@
 // distributions ship are older than the library. So lib/device/kfd/thunk.hpp states its ABI, and a test compares that
 // with the headers if they are installed.
 //
-// Memory by purpose. data: cached host memory, or VRAM (coarse-grained), mapped to the GPUs in the request's mask.
-// words and packets: uncached, so that a running kernel sees what an engine stores; on this GPU "fine-grained" does not
-// guarantee that. VRAM is mapped for the host through the BAR, write-combining, and its accesses pass through the host
-// data path (HDP): call flush_host_writes between the host's stores and the doorbell, and between a completion and the
-// host's loads. `peek` does so itself. New host memory is zeroed; the contents of new VRAM are undefined.
+// Memory by purpose. `data` is cached host memory, or VRAM (coarse-grained), mapped to the GPUs in the request's mask.
+// `words` and `packets` are uncached, so that a running kernel sees what an engine stores; on this GPU, "fine-grained"
+// does not guarantee that. VRAM is mapped for the host through the BAR, as write-combining memory. The host's accesses
+// to it pass through the host data path (HDP). So call flush_host_writes between the host's stores and the doorbell,
+// and between a completion and the host's loads. `peek` does so itself. New host memory is zeroed; the contents of new
+// VRAM are undefined.
 //
 // Queues. rptr, wptr and ring have mappings of their own, which the driver pins while the queue exists. rptr is 16
 // bytes, of which the upper 8 belong to the firmware; wptr has a cache line of its own. Creation and destruction
@@ -38,7 +39,7 @@
 // Completion by ATOMIC into host memory needs a link that completes 64-bit PCIe AtomicOps: Topology::completion says which
 // packet to use, and `complete` (device/queues.hpp) writes it.
 //
-// After fork the child has neither the memory nor the queues of the device: every call there is an error, and
+// After a fork, the child has neither the memory nor the queues of the device: every call in the child is an error, and
 // destructors leave everything to the parent. Thread-safe, as Device is. Errors: those of Device, and Diagnostics from
 // open.
 #include "sdma/device/device.hpp"

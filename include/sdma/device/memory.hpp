@@ -15,8 +15,8 @@
 // destructor returns. So declare queues after memory. Handles may outlive the device: the memory stays until they are
 // destroyed.
 //
-// Handles are move-only, and each belongs to one thread at a time. The memory itself may be shared by any threads. No
-// errors: the device that creates a handle reports them.
+// Handles are move-only, and each belongs to one thread at a time. Any threads may share the memory itself. No errors:
+// the device that creates a handle reports them.
 #include "sdma/core/lease.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/sync/signal.hpp"
@@ -58,7 +58,7 @@ class Memory {
   std::uint64_t bytes() const noexcept { return bytes_; }
   /// All of the memory as the host sees it; empty if the host cannot reach it.
   std::span<std::byte> host() const noexcept { return {host_, host_ ? static_cast<std::size_t>(bytes_) : 0}; }
-  /// The same as an array of trivial `T`.
+  /// The same bytes as an array of the trivial type `T`.
   template <class T> std::span<T> as() const noexcept {
     return {reinterpret_cast<T*>(host_), host_ ? static_cast<std::size_t>(bytes_ / sizeof(T)) : 0};
   }

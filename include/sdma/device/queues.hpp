@@ -12,9 +12,9 @@
 //   ...
 //   drain(lane->ring, *word, ++epoch, Deadline::in(1s));       // first: destroying a queue does not drain it
 //
-// EngineQueues: any thread. A lane stays at its address until the EngineQueues is destroyed, which must happen before
-// the device is. `complete` is a recipe like those in sync/recipes.hpp. Errors: the device's Diagnostics; the Writer's
-// Errc; a StallReport from drain.
+// Any thread may use an EngineQueues. A lane stays at its address until the EngineQueues is destroyed. Destroy the
+// EngineQueues before the device. `complete` is a recipe like those in sync/recipes.hpp. Errors: the device's
+// Diagnostics; the Writer's Errc; a StallReport from drain.
 #include "sdma/device/device.hpp"
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/recipes.hpp"
@@ -72,7 +72,7 @@ class EngineQueues {
 
 /// Signals `word`, which lies in the memory of `word_at` (nullopt: the host's), from a queue of `engine_of`: adds 1 if
 /// the link carries 64-bit atomics, otherwise stores `epoch`. With a single producer that counts epochs up from 1, a
-/// wait for >= epoch works with both. If several queues signal one word, they need the atomic (ask
+/// wait for >= epoch works with both. If several queues signal one word, they need the atomic (see
 /// Topology::completion).
 inline Errc complete(Writer& w, const Topology& t, GpuId engine_of, std::optional<GpuId> word_at, const Signal& word,
                      std::uint32_t epoch) noexcept {

@@ -14,8 +14,8 @@
 // poll may keep the engine from its other queues. After its last packet an engine spins for some microseconds, then
 // parks. RingMemory::wake wakes it. A program may also store the doorbell itself and not call `wake` (a raw protocol).
 // For such programs, one thread checks all doorbells at least every `scan_interval`. If it finds work for an engine,
-// that engine checks its own doorbells more often for a while. An engine sees a polled word at once if an engine or
-// Signal::set stored it, and within a millisecond if a program stored it by its address.
+// that engine checks its own doorbells more often for a while. An engine sees a new value of a polled word at once if
+// an engine or Signal::set stored it, and within a millisecond if a program stored it by its address.
 //
 // Memory is real: GPU memory and host memory are pages of this process, and a VA is the host's address unless `va_base`
 // is set. An access past the end of an allocation faults: an unmapped gap follows each allocation. If the mask of a
@@ -27,8 +27,8 @@
 // engine no longer touches the ring or the memory that its packets refer to. Handles may outlive the device, but then
 // nothing executes.
 //
-// After fork the child has memory and handles but no engines: creating anything there is an error, nothing executes,
-// destructors leave everything to the parent, and waits end at their deadlines. Open a new device there.
+// After a fork, the child has memory and handles but no engines: creating anything is an error, nothing executes,
+// destructors leave everything to the parent, and waits end at their deadlines. Open a new device in the child.
 //
 // Thread-safe, as Device is. Errors: those of Device, and Diagnostics from open.
 #include "sdma/device/device.hpp"
@@ -61,7 +61,7 @@ struct SoftOptions {
 struct EngineCounters {
   GpuId gpu{};
   EngineId engine{};
-  std::uint64_t packets{}, bytes{};  ///< bytes: stored by copies, fills and writes
+  std::uint64_t packets{}, bytes{};  ///< bytes: those that copies, fills and writes have stored
   std::uint64_t doorbells{};         ///< how many the engine saw; it may see several as one
 };
 

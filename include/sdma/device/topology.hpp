@@ -66,7 +66,7 @@ constexpr std::string_view name(LinkType t) noexcept {
 struct Link {
   End from{}, to{};
   LinkType type = LinkType::other;
-  std::uint32_t mb_per_s{};  ///< raw rate of this direction, in 10^6 bytes; 0: unknown
+  std::uint32_t mb_per_s{};  ///< raw rate of this direction, in 10^6 bytes per second; 0: unknown
   bool atomics_64{};         ///< an engine of `from` can add to a word of `to`
   /// Bit n: engine n of the GPU at `from` (of the GPU at `to`, if `from` is a CPU) is recommended. 0: none.
   std::uint64_t engine_mask{};

@@ -30,7 +30,7 @@ struct Curves {
   };
   std::string title{}, x_label{}, y_label{};
   std::vector<Series> series{};
-  bool bytes = true;   ///< x are sizes: 1K, 1M
+  bool bytes = true;   ///< x values are sizes, written as 1K, 1M
   bool log_y = false;  ///< y on a logarithmic axis: 0.5 is as far from 1 as 2 is; otherwise the axis begins at 0
 };
 std::string curves_svg(const Curves&);

@@ -96,8 +96,8 @@ class Bound {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Allocates memory, creates signals and queues, and relocates packets. Otherwise, the Diagnostics say what is not
-/// possible.
+/// Allocates memory, creates signals and queues, and relocates packets. If that is not possible, the Diagnostics say
+/// why.
 Result<Bound, std::vector<Diagnostic>> bind(const Schedule&, Device&, const BindOptions& = {});
 
 }  // namespace v0

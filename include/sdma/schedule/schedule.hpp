@@ -97,7 +97,7 @@ struct Schedule {
     std::uint64_t alignment = 1;  ///< in bytes, a power of two: the alignment that packets rely on
     /// An address in link space makes this an alias of the bytes there; any other address is fixed, as in a dump.
     std::optional<GpuVa> at{};
-    std::vector<Place> map{};  ///< the GPUs that may access it; empty: all. The host always fills and reads it
+    std::vector<Place> map{};  ///< the GPUs that may access it; empty: all. The host always may
     Init init = Init::poison;
     friend bool operator==(const Buffer&, const Buffer&) = default;
   };
@@ -234,7 +234,7 @@ struct Schedule {
   /// A condition that a run checks after all host threads have ended.
   struct Expectation {
     enum class Kind : std::uint8_t {
-      bytes,    ///< `left` holds what `right` holds now; with `old`, what `right` held before anything ran
+      bytes,    ///< `left` holds what `right` holds; with `old`, what `right` held before the run
       value,    ///< the signal at `left` holds `value`
       finding,  ///< the checker must report `rule`; such a schedule is never run
     };
@@ -269,7 +269,7 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-/// Link space.
+/// The layout of link space.
 inline constexpr std::uint64_t kLinkStride = std::uint64_t{1} << 40, kLinkSignals = std::uint64_t{1} << 63;
 constexpr GpuVa link_buffer(std::size_t k) noexcept { return GpuVa{(k + 1) * kLinkStride}; }
 constexpr GpuVa link_signal(std::size_t k) noexcept { return GpuVa{kLinkSignals + (k + 1) * kLinkStride}; }

@@ -13,8 +13,8 @@
 //
 // Errors: parse_schedule reports all errors of a text at once, up to 100. Each has file:line:column, the line, a caret
 // and a hint. Inside a loop, it also has the values of the loops' variables: " [i=1]". A text cannot ask for more than
-// ParseOptions allow. Names may be declared after their use; `gpus` comes before the first GPU.
-// Allocates, and throws only what the allocator throws. There is no shared state: any thread may use it.
+// ParseOptions allow. Names may be declared after their use; `gpus` comes before the first GPU. Allocates, and throws
+// only what the allocator throws. There is no shared state; any thread may call these functions.
 #include "sdma/core/result.hpp"
 #include "sdma/schedule/schedule.hpp"
 
@@ -71,9 +71,9 @@ std::string to_text(const Schedule&, const Schedule::Queue&, std::size_t dword);
 /// Does this text begin like a schedule, with the word `sdma`? If not, it is a stream of packets, or something else.
 bool is_schedule(std::string_view text) noexcept;
 
-/// The same text, formatted: two spaces of indentation per block, one space between words, none inside an expression;
-/// at most one empty line in a row; a comment after a statement keeps its column if possible. Requires a text without
-/// errors; in any other text, lines that cannot be parsed stay as they are.
+/// Returns the text, formatted: two spaces of indentation per block, one space between words, none inside an
+/// expression, and at most one empty line in a row. A comment after a statement keeps its column if possible. The text
+/// should have no errors; lines that cannot be parsed stay as they are.
 std::string format_source(std::string_view text);
 
 }  // namespace v0

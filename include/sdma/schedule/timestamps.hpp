@@ -36,7 +36,7 @@ struct TimedSchedule {
     std::size_t begin{}, dwords{}, timed_begin{};
   };
   struct Queue {
-    std::size_t stamps{};  ///< index of its buffer of timestamps: one more word than bars, kStampStride bytes each
+    std::size_t stamps{};  ///< index of its buffer: kStampStride bytes for each bar, and for one more
     std::size_t done{};    ///< index of its signal
     std::vector<Bar> bars{};
   };
@@ -50,7 +50,7 @@ struct TimedSchedule {
 TimedSchedule with_timestamps(const Schedule&);
 
 /// Records what the last round of each queue did. timed_out: a queue had not stored all its timestamps by the deadline,
-/// so it is stalled; bad_argument: a GPU's clock cannot be read. The timestamps that are there are recorded in any
+/// so it is stalled; bad_argument: a GPU's clock cannot be read. Timestamps that have been stored are recorded in any
 /// case.
 Errc record_timestamps(const TimedSchedule&, const Bound&, trace::Recorder&, Deadline);
 

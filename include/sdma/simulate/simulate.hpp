@@ -23,12 +23,12 @@
 //   packet starts at that moment, before the fence or atomic itself has landed. Atomics on one word in host memory are
 //   serialised.
 //   A poll reads its word, which takes a round trip. If the condition does not hold, the poll sees a later change
-//   poll_ns and a flight after it happens.
+//   of the word poll_ns and one flight after that change.
 //   Flows share the engine, each direction of a link, and memory by max-min fairness.
 //
 // engine/ fetches, checks and executes the packets: fences, atomics, polls, conditions and indirect buffers really
-// execute, in a memory of the simulation's own. The bytes of copies are moved only if `contents` is set or a packet
-// waits for them.
+// execute, in the simulation's own memory. The bytes of copies are moved only if `contents` is set or a packet waits
+// for them.
 //
 // The simulation times rounds. A round lasts from the first `set` after the last wait (or from the first submit, if
 // there is no such `set`) to the end of the waits that follow, so a prelaunched collective is timed from its trigger.
@@ -74,7 +74,7 @@ struct SimulateOptions {
   trace::Recorder* recorder{};  ///< clock "virtual"; null: no trace
   bool contents = false;        ///< also move the bytes, and check the schedule's expectations
   std::uint64_t seed = 0;       ///< seed of the contents
-  double time_limit_ns = 1e12;  ///< a simulation that has not ended at this time is an error
+  double time_limit_ns = 1e12;  ///< a simulation that has not ended by this virtual time is an error
 };
 
 /// One step of the critical path.

@@ -15,7 +15,7 @@
 //   dwords     the packet itself, each dword as "0x" and eight digits. Reading back uses only this member
 //
 // Errors: writing cannot fail; reading reports every line that is not such an object. Allocates, and throws only what
-// the allocator throws. There is no shared state: any thread may use it.
+// the allocator throws. There is no shared state; any thread may call these functions.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/stream/reader.hpp"

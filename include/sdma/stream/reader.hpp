@@ -3,7 +3,7 @@
 //
 //   for (Reader r{dwords}; r;) {
 //     PacketView v = r.next();
-//     if (!v.info) ...                    // one dword that begins no known packet
+//     if (!v.info) ...                    // one dword that does not begin a known packet
 //     else if (v.cut_off) ...             // the span ends inside this packet: the view holds all that is left
 //     else use(*v.info, v.dwords);        // a whole packet, reserved bits included
 //   }

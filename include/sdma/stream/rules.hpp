@@ -19,7 +19,7 @@
 // about other queues or the host, so it assumes that they behave well: a poll after a fence may have waited for an
 // agent that saw that fence.
 //
-// Allocates, and throws only what the allocator throws. There is no shared state: any thread may use it.
+// Allocates, and throws only what the allocator throws. There is no shared state; any thread may call these functions.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/stream/reader.hpp"
 

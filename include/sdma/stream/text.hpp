@@ -18,8 +18,8 @@
 // assemble them again.
 //
 // Errors: disassembling cannot fail. Assembling reports all errors of a text at once, each with file:line:column, the
-// source line, a caret and a hint. Allocates, and throws only what the allocator throws. There is no shared state: any
-// thread may use it.
+// source line, a caret and a hint. Allocates, and throws only what the allocator throws. There is no shared state; any
+// thread may call these functions.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/stream/reader.hpp"

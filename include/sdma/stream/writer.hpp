@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kChunk = 0x3fffffc0;    ///< bytes: the largest m
 inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest multiple of 64 below 2^22
 
 class Writer {
-  // Declared before its callers, or clang 14 cannot evaluate them in constant expressions.
+  // Declared before its callers; otherwise clang 14 cannot evaluate them in constant expressions.
   /// Does any of these ranges run past the end of the address space?
   static constexpr bool wraps(std::uint64_t bytes, GpuVa a, GpuVa b = {}, GpuVa c = {}) noexcept {
     return bytes != 0 && (bytes - 1 > ~a.value || bytes - 1 > ~b.value || bytes - 1 > ~c.value);

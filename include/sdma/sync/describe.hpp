@@ -1,5 +1,5 @@
 #pragma once
-// A stall report as text for people. Compiled: part of sdma-runtime.
+// A stall report as text for people. `describe` is compiled into sdma-runtime.
 //
 //   auto r = wait(done, Compare::ge, 5, Deadline::in(200ms), ring);
 //   if (!r) log(describe(r.error(), [&](GpuVa a, std::span<std::byte> out) { return device.peek(a, out); }));
@@ -18,12 +18,12 @@
 //
 // A report may also begin with another sentence: everything was consumed but the completion did not arrive; nothing was
 // published; the engine has never read the ring (a lost doorbell?); the engine was still moving (slow, not stuck); the
-// positions contradict each other; rptr is at a dword that does not begin a packet. docs/sync.md lists each, with what
-// to do.
+// positions contradict each other; rptr is at a dword that does not begin a packet. docs/sync.md lists these sentences,
+// and says what to do about each.
 //
 // `peek` reads memory as engines see it, and returns an error if nothing is mapped at the address; it must not fault.
 // Without `peek`, values are not shown and no candidate can be ruled out. Allocates, and throws only what the allocator
-// and the callbacks throw. Any thread: a report is a plain value.
+// and the callbacks throw. A report is a plain value; any thread may describe it.
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/sync/stall_report.hpp"
@@ -41,7 +41,7 @@ using Peek = std::function<Errc(GpuVa, std::span<std::byte> out)>;
 /// A name for an address ("host.go"), or "" if it has none.
 using NameOf = std::function<std::string(GpuVa)>;
 
-/// Several lines, without a newline at the end.
+/// Returns several lines, without a newline at the end.
 std::string describe(const StallReport&, const Peek& = {}, const NameOf& = {});
 
 }  // namespace v0

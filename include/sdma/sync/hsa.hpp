@@ -18,7 +18,7 @@
 // `record`, in ticks of the 100 MHz clock. The end stamp precedes the completion in the queue and must not be read
 // before the completion has been seen (Q10).
 //
-// Transactional, like the recipes (sync/recipes.hpp): each call writes all its packets or none. Errors:
+// Calls are transactional, like the recipes (sync/recipes.hpp): each writes all its packets or none. Errors:
 // Errc::bad_packet (a misaligned address, an event_id of more than 28 bits), Errc::no_space. `event_mailbox_ptr` and
 // `event_id` are read once, during encoding; they must not change while the signal is in use. A Writer belongs to one
 // thread. Nothing here throws or allocates.

@@ -16,7 +16,7 @@
 // `copy A to B; complete; copy C to A` is a race, and a full_barrier between the two copies removes it. A completion
 // covers only the packets of its own queue. Ids such as Q3 and X6 name rules of docs/ordering.md.
 //
-// Transactional, like the Writer: a recipe writes all its packets, or it writes none and returns an error.
+// Recipes are transactional, like the Writer: a recipe writes all its packets, or it writes none and returns an error.
 // Errc::bad_packet: an address is misaligned or an event id does not fit. Errc::no_space: the Writer has less room than
 // the recipe's k...Dwords. A Writer belongs to one thread. Nothing here throws or allocates.
 #include "sdma/packets/control.hpp"
@@ -88,8 +88,8 @@ constexpr Errc interrupt(Writer& w, const Mailbox& m) noexcept {
 constexpr Errc acquire(Writer& w, GpuVa word, std::uint32_t epoch) noexcept {
   return w.put(PollMem{.addr = word, .func = Compare::ge, .reference = epoch});
 }
-/// The same, until the dword equals `value`. The queue hangs if the word changes again before the engine reads it:
-/// prefer `acquire`.
+/// Like `acquire`, but until the dword equals `value`. The queue hangs if the word changes again before the engine
+/// reads it, so prefer `acquire`.
 constexpr Errc acquire_equal(Writer& w, GpuVa word, std::uint32_t value) noexcept {
   return w.put(PollMem{.addr = word, .func = Compare::eq, .reference = value});
 }

@@ -24,7 +24,7 @@
 // Values should be monotone (epochs). If a word is reset before a poll of the previous round has run, that poll passes
 // too early or hangs, and nothing reports it. Reset a word only after you have seen the completions of all its pollers.
 //
-// Any thread, at any time. No errors: the word must be neither null nor misaligned (asserted).
+// Any thread may use a Signal at any time. No errors: the word must be neither null nor misaligned (asserted).
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/queue/order.hpp"
@@ -40,8 +40,8 @@ inline namespace v0 {
 struct Signal {
   /// Sleeps until the word may differ from `seen`, or until the deadline; it may return early. The hook must compare
   /// the word with `seen` after it has registered as a sleeper. Otherwise it misses a change between the caller's load
-  /// and its sleep. A program that stores the word by its address wakes no sleeper. If that may happen, the hook must
-  /// check the word at least every millisecond.
+  /// and its sleep. A program that stores the word by its address does not wake sleepers. If that may happen, the hook
+  /// must check the word at least every millisecond.
   using Sleep = void (*)(void* context, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
   /// Called after the store of `set` and `add`: wakes the threads and software engines that sleep until the word at
   /// `va` changes.
@@ -63,8 +63,9 @@ struct Signal {
     if (wake) wake(context, va);
   }
 
-  /// Adds `n` and returns the new value. Atomic, also with respect to engines' atomics if the link completes PCIe
-  /// AtomicOps. Releases like `set`, and acquires what earlier adders released. Two's complement: ~0 subtracts one.
+  /// Adds `n` and returns the new value. The addition is atomic, also with respect to engines' atomics if the link
+  /// completes PCIe AtomicOps. Releases like `set`, and acquires what earlier adders released. Two's complement: ~0
+  /// subtracts one.
   std::uint64_t add(std::uint64_t n, Caching written = Caching::write_combining) const noexcept {
     order::Native::before_doorbell(written);
     const auto sum = ref().fetch_add(n, std::memory_order_acq_rel) + n;

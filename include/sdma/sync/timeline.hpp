@@ -21,9 +21,9 @@
 // that one queue stores all epochs, in order. With more than one completion, use atomics: if several queues store to
 // one word with fences, the last store wins.
 //
-// Threads: several may call `next` at once, and each gets its own epoch; with fences, reserve and publish in the order
-// of the epochs. Any thread may wait and read. A Timeline refers to the signal's word and owns nothing. Nothing here
-// throws or allocates.
+// Threads: several threads may call `next` at once, and each gets its own epoch. With fences, reserve and publish in
+// the order of the epochs. Any thread may wait and read. A Timeline refers to the signal's word and owns nothing.
+// Nothing here throws or allocates.
 #include "sdma/core/result.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/sync/wait.hpp"

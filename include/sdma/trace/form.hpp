@@ -9,7 +9,7 @@
 //   save(recorder.snapshot(), "run.html");
 //   form_of("run.json")   ==   Form::perfetto
 //
-// Errors: as in write.hpp. Allocates. Any thread; a Trace is a value.
+// Errors: as in write.hpp. The functions allocate; any thread may call them.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"

@@ -1,5 +1,6 @@
 #pragma once
-// A trace as JSON Lines that grows during a run: a writer appends each event, and a reader returns the events so far.
+// A trace as a JSON Lines file that grows during a run: a writer appends each event, and a reader returns the events so
+// far.
 //
 //   LinesWriter w(fd);                       // an empty file
 //   w.write(names, event);                   // appends the event, and before it the lanes and texts that are new in `names`
@@ -18,9 +19,9 @@
 //   {"ns":1200,"lane":0,"event":"doorbell","position":64}         <- appended whole, with the lanes and texts that it needs
 //   {"ns":1300,"lane":0,"event":"doorbell","position":128}
 //
-// If the process is killed, the file may hold one event more than its header counts; readers accept that. If the disk has no
-// room for an event, nothing of it stays in the file and the header counts it as lost. Once there is room again, later events
-// are written.
+// If the process is killed, the file may hold one event more than its header counts; readers accept that. If the disk
+// has no room for an event, no part of it stays in the file, and the header counts it as lost. Once there is room
+// again, later events are written.
 //
 // Threads: one at a time per object. Two writers of one file overwrite each other's lines, so a forked child must use a
 // file of its own.
@@ -58,7 +59,7 @@ class LinesWriter {
   int fd_;
   std::string clock_, text_{};
   std::uint64_t end_ = 0;              ///< end of the last whole line, in bytes; 0: not even the header
-  std::size_t lanes_ = 0, texts_ = 0;  ///< in the file
+  std::size_t lanes_ = 0, texts_ = 0;  ///< how many the file holds
   std::uint64_t events_ = 0, lost_ = 0;
 };
 

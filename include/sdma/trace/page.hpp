@@ -17,11 +17,11 @@
 // The wheel or + and - zoom, dragging or the arrow keys move, 0 shows everything. Click a packet, or find it by its
 // text, to see its fields, times, position and dwords, and the path to it. The path leads from the packet back to the
 // trigger, through everything that it waited for: the packet before it in its lane, the signal that satisfied its poll,
-// its doorbell. It shows how long each step took. `critical path` shows the path of the last completion. The part of
-// the address after # records what is shown, so a link shows it again.
+// its doorbell. The page shows how long each step took. `critical path` shows the path of the last completion. The part
+// of the address after # records the view, so a link opens the same view again.
 //
 // Errors: those of writing, as in write.hpp; a page without a trace, or with more than kPageTraces, is also an error.
-// Names are text and cannot become markup. Allocates about 200 bytes per packet. Any thread.
+// Names are text and cannot become markup. The functions allocate about 200 bytes per packet; any thread may call them.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"

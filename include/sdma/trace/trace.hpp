@@ -14,8 +14,9 @@
 //          host | host thread 1         -----S-----------------------------S----------      time, ns -->
 //
 // Times are in nanoseconds. A trace has one clock, which the constructor names: that of `now`, or another (virtual
-// time, or an engine's TIMESTAMPs converted to the host's clock). A position is a ring position in bytes. The end of a
-// packet has the same position as its beginning; a packet without an end is written as unfinished.
+// time, or an engine's TIMESTAMPs converted to the host's clock). A position is a ring position in bytes. The
+// packet_begin and packet_end events of a packet have the same position. A packet without an end is written as
+// unfinished.
 //
 // Recording is wait-free and allocates nothing: events have a fixed size and go to a preallocated buffer of kStripes
 // stripes. A lane writes to its own stripe, and to the next one once that is full. Only the first 16 dwords of a packet

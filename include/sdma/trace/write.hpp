@@ -31,7 +31,7 @@
 // Errors: a Diagnostic says what could not be written or read, where (file:line), and why. A file is written whole or
 // not at all (core/file.hpp). A trace that is cut off is an error, not a shorter trace. Names are UTF-8; invalid bytes
 // become U+FFFD. A Trace that no Recorder made must have its events sorted by time, and every lane and text that they
-// refer to. Allocates. Any thread; a Trace is a value.
+// refer to. The functions allocate; any thread may call them.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"
