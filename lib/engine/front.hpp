@@ -23,7 +23,7 @@ namespace detail {
 struct Current : Fetched {
   static constexpr std::uint32_t kForever = kRetryNames[0].value;
 
-  GpuVa word{};                    ///< the word that it waits for, tests or posts; an indirect buffer; zero: none
+  GpuVa word{};                    ///< the word that it waits for, tests or posts to; an indirect buffer; zero: none
   bool may_wait = false;           ///< its word may hold up the queue
   bool waits = false;              ///< a read has found the word without its value
   bool passed = false;             ///< while it waits: rptr is already past it

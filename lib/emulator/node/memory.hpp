@@ -36,7 +36,7 @@ struct Pages {
   const std::uint64_t offset, bytes;
   std::byte* view{};
   bool counted{};    ///< included in the used bytes of its kind of memory
-  bool keep{};       ///< other processes may have them mapped: never returned to the machine
+  bool keep{};       ///< other processes may have mapped them, so they are never returned to the kernel
   int foreign = -1;  ///< the descriptor of their arena, if it is another process's
   ~Pages();
 };
