@@ -20,6 +20,7 @@ struct Mismatch {
 
 void fill_pattern(std::span<std::byte>, std::uint64_t seed, std::uint64_t buffer, std::uint64_t offset) noexcept;
 Mismatch mismatch(std::span<const std::byte>, std::uint64_t seed, std::uint64_t buffer, std::uint64_t offset) noexcept;
+/// Compares every byte with the same one.
 Mismatch mismatch(std::span<const std::byte>, std::byte everywhere) noexcept;
 
 }  // namespace collectives

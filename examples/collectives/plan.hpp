@@ -61,8 +61,8 @@ struct Plan {
 
 sdma::Result<Plan, sdma::Diagnostic> plan(const Options&);
 
-/// Bytes over the busiest GPU's links for each byte of S, as in the benchmarks of RCCL: busbw = algbw * factor.
-/// all_gather, all_to_all, scatter, gather: (N - 1) / N; broadcast: 1.
+/// How many bytes cross the links of the busiest GPU for each byte of S, as in the benchmarks of RCCL: busbw = algbw *
+/// factor. all_gather, all_to_all, scatter, gather: (N - 1) / N; broadcast: 1.
 double bus_factor(Collective, std::uint32_t gpus) noexcept;
 
 }  // namespace collectives

@@ -31,6 +31,7 @@ using Table = std::vector<TableRow>;
 
 sdma::Result<Table, sdma::Diagnostic> parse_table(std::string_view text, std::string_view file = "table");
 const Table& default_table();
+/// The variant of the first row that matches.
 Variant choose(const Table&, const Options&) noexcept;
 
 }  // namespace collectives
