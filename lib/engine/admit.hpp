@@ -1,6 +1,6 @@
 #pragma once
-// May this packet be executed? Checks privilege, fields, support in software, every byte of the footprint, and overlap before
-// the packet's first store, so that a refused packet has written nothing.
+// Decides whether a packet may be executed. Checks privilege, fields, support in software, every byte of the footprint,
+// and overlap before the packet's first store, so that a refused packet has not written anything.
 //
 //   if (!admit(copy, reader, why)) ...     // why: kind, va, access, field, rule; unchanged if the packet is admitted
 //
@@ -44,7 +44,7 @@ template <class E> consteval auto known_codes() {
 }
 template <class E> inline constexpr auto kKnown = known_codes<E>();
 
-/// The enumeration whose value has no name, if there is one.
+/// The field whose value is a code without a name; "" if there is none.
 template <class P> std::string_view nameless(const P& p) noexcept {
   std::string_view bad{};
   each<P>([&]<std::size_t I>() {
@@ -77,7 +77,7 @@ inline FaultKind own_rule(const Atomic& p, Fault& why) noexcept {
   return FaultKind::bad_field;
 }
 
-/// Source and destination, or two destinations, of a packet that moves data.
+/// Do the source and the destination of a packet that moves data overlap, or two of its destinations?
 template <class P> bool overlaps(const P& p, GpuVa& where) noexcept {
   if constexpr (!Divisible<P>) {
     return false;

@@ -7,11 +7,11 @@
 //   while (front.load()) { ... front.current() ...; front.consume(outcome); }
 //   if (front.fault()) ...                                 // the queue stops; otherwise no packet is left
 //
-// Never reads a dword past the doorbell, nor past an indirect buffer's end. The head of each packet is copied when it
-// is fetched, so that it cannot change between the check and the use. A loaded packet has also been admitted
+// It never reads a dword past the doorbell or past the end of an indirect buffer. The head of each packet is copied
+// when it is fetched, so that it cannot change between the check and the use. A loaded packet has also been admitted
 // (admit.hpp). If a function returns false and fault() is empty, there is no packet; otherwise fault() says which
-// packet, where and why. One thread; load and consume run inside a Section of the reader. Allocates at construction
-// only.
+// packet, where and why. A FrontEnd belongs to one thread; call load and consume inside a Section of the reader. Only
+// the constructor allocates.
 #include "sdma/engine/pipeline.hpp"
 #include "window.hpp"
 
@@ -25,7 +25,7 @@ struct Current : Fetched {
 
   GpuVa word{};                    ///< the word that it waits for, tests or posts to; an indirect buffer; zero: none
   bool may_wait = false;           ///< its word may hold up the queue
-  bool waits = false;              ///< a read has found the word without its value
+  bool waits = false;              ///< a read has found that the word does not have the awaited value
   bool passed = false;             ///< while it waits: rptr is already past it
   bool holds = false;              ///< while it waits: the engine serves no other queue
   std::uint32_t looks = kForever;  ///< while it waits: how many reads are left

@@ -1,5 +1,5 @@
 #pragma once
-// Used by all writers of traces: the name and the line of a packet, JSON strings, and files. Internal.
+// What all writers of traces share: the name and the line of a packet, JSON strings, and files. Internal.
 #include "sdma/stream/text.hpp"
 #include "sdma/trace/trace.hpp"
 
