@@ -1,5 +1,5 @@
 #pragma once
-// The checks of requests that apply to every device. Plain functions, any thread; internal to the library.
+// The checks of requests that apply to every device. Any thread may call these functions. Internal to the library.
 #include "sdma/device/device.hpp"
 
 #include <optional>

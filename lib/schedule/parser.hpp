@@ -2,7 +2,7 @@
 // Parses the text of a schedule in two passes: declarations first, then bodies. Internal.
 //
 //   ScheduleParser p{source, options};
-//   p.run();                         // source.count() == 0: p.schedule() is it
+//   p.run();                         // if source.count() == 0, p.schedule() is the result
 //
 // A name may be used before the line that declares it, and that line may be in a loop. So the first pass evaluates
 // loops and declarations, and skips the bodies of queues and hosts. The second pass evaluates loops again, skips

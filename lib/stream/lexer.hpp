@@ -6,9 +6,9 @@
 //       word "fence"  word "addr"  = "="  number 0x1000  word "value"  =  word "n"  -  number 1  line  end
 //
 // A Lexer reads a token only when it is asked for one, so a text of any size costs no memory. A parser reads a loop's
-// body again by going back to a position. Skips blanks and comments; a newline is a token. A word may contain splices,
-// `gpu{i+1}`, whose text stays as it is. Reports no errors: characters that form no token become a `bad` token, which
-// the parser reports.
+// body again by going back to a position. The Lexer skips blanks and comments; a newline is a token. A word may contain
+// splices, `gpu{i+1}`, whose text stays as it is. The Lexer does not report errors: characters that do not form a token
+// become a `bad` token, which the parser reports.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,13 +1,14 @@
 #pragma once
-// Identifies the GPU of a render node: through libdrm_amdgpu if that is installed, otherwise with the same queries as
-// ioctls.
+// Identifies the GPU of a render node: through libdrm_amdgpu if that is installed, otherwise with ioctls that make the
+// same queries.
 //
 //   Identity who;
 //   const int error = identify(render, "libdrm_amdgpu.so.1", who);    // 0, or the errno of the first query that failed
 //   who.source                                                        // "libdrm_amdgpu.so.1", or "ioctl"
 //
 // The library is loaded, not linked, for the reasons in thunk.hpp; a test compares the part of its ABI that is stated
-// here with its headers. The library is optional: both ways give the same result. Any thread; internal to the library.
+// here with its headers. The library is optional: both ways give the same result. Any thread may call these functions.
+// Internal to the library.
 #include <cstddef>
 #include <cstdint>
 #include <string>

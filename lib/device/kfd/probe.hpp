@@ -3,7 +3,7 @@
 //
 //   Probe p = probe(options);      // p.missing: in the order in which a user would fix it
 //
-// Any thread; internal to the library.
+// Any thread may call these functions. Internal to the library.
 #include "sdma/device/kfd.hpp"
 #include "thunk.hpp"
 

@@ -8,8 +8,8 @@
 // library that has hsaKmtCreateQueueExt and with an older one. Structures that grow from version to version get extra
 // room (Grown), and only their first members are read. tests/device/kfd_abi.cpp compares all of this with the headers.
 //
-// Loaded once per name and never unloaded: the library installs fork handlers and uses thread-local storage. Any
-// thread.
+// Loaded once per name and never unloaded: the library installs fork handlers and uses thread-local storage. Any thread
+// may use it.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 

@@ -105,7 +105,7 @@ class Memory {
   std::vector<std::unique_ptr<GpuMemory>> gpus_;
   std::vector<std::byte*> doorbells_, registers_;
   std::map<std::uint64_t, Object> objects_;
-  std::uint64_t host_used_{};  ///< bytes of the machine's memory that objects use
+  std::uint64_t host_used_{};  ///< bytes of the host's memory that objects use
   std::uint32_t next_ = 1;
 };
 

@@ -4,7 +4,7 @@
 //   Args args;
 //   if (!from_user(&args, pointer, sizeof args)) return EFAULT;
 //
-// Any thread.
+// Any thread may call these functions.
 #include <cstddef>
 #include <cstdint>
 
