@@ -28,7 +28,7 @@
 // (`trigger`) releases it. Completions are words whose values only grow. Each group completes with an atomic add to one
 // word of the host, or with a fence to a word of its own (two fences if all 64 bits have to change).
 //
-// Plain values, any thread. Errors: `refusal` returns one Diagnostic about a contradiction.
+// These are plain values; any thread may use them. Errors: `refusal` returns one Diagnostic about a contradiction.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/schedule/schedule.hpp"
 

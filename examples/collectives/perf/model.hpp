@@ -11,7 +11,8 @@
 // shortest simulated time. Numbers of GPUs with equal results share a line. Sizes above the largest use the result of the
 // largest.
 //
-// Deterministic. Absolute times are as certain as the machine's parameters. Errors: Diagnostics of plan and simulate.
+// The results are deterministic. Absolute times are only as certain as the machine's parameters. Errors: Diagnostics of
+// plan and simulate.
 #include "collectives/table.hpp"
 #include "point.hpp"
 #include "sdma/simulate/machine.hpp"

@@ -6,7 +6,7 @@
 //   algbw    size / time, in 10^9 bytes per second
 //   busbw    algbw * bus_factor (plan.hpp): the rate of the links of the busiest GPU
 //
-// Plain values, any thread, no errors.
+// These are plain values; any thread may use them. No errors.
 #include "settings.hpp"
 
 #include <optional>
