@@ -102,8 +102,8 @@ inline constexpr PacketInfo info{.name = layout<P>.name,
                                  .privilege = layout<P>.privilege,
                                  .owned = detail::owned<P>()};
 
-/// A packet that is only identified and skipped. `head`: how many dwords must be present to identify it; 0: all of
-/// them.
+/// The entry of a packet that is only identified and skipped. `head`: how many dwords must be present to identify it;
+/// 0: all of them.
 constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
                                 int head = 0) noexcept {
   PacketInfo i{.name = name,

@@ -67,7 +67,7 @@ struct Atomic {
   AtomicOp op = AtomicOp::add_rtn_64;
   std::uint64_t value{}, compare{};
   bool loop{};                           ///< cmpswap: retries until it succeeds [inferred]
-  std::uint16_t interval{};              ///< between two attempts; engine clocks [inferred]
+  std::uint16_t interval{};              ///< engine clocks between two attempts [inferred]
   bool tmz{};
   std::uint8_t policy{};
 };
