@@ -77,7 +77,8 @@ class AddressSpace {
   std::vector<Mapping> mappings() const;
 
  private:
-  /// Never changed once engines can see it. `serial` counts up, so that a cache knows which snapshot filled it.
+  /// A Snapshot is never changed once engines can see it. `serial` counts up, so that a cache knows which snapshot
+  /// filled it.
   struct Snapshot {
     std::uint64_t serial{};
     std::vector<Mapping> sorted{};

@@ -97,7 +97,7 @@ struct Schedule {
     std::uint64_t alignment = 1;  ///< in bytes, a power of two: the alignment that packets rely on
     /// An address in link space makes this an alias of the bytes there; any other address is fixed, as in a dump.
     std::optional<GpuVa> at{};
-    std::vector<Place> map{};  ///< the GPUs that may access it; empty: all. The host always may
+    std::vector<Place> map{};  ///< the GPUs that may access it; empty: all. The host always has access
     Init init = Init::poison;
     friend bool operator==(const Buffer&, const Buffer&) = default;
   };

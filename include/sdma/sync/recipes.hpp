@@ -101,10 +101,10 @@ constexpr Errc acquire_zero(Writer& w, GpuVa word) noexcept {
   return put_all(w, PollMem{.addr = word + 4}, PollMem{.addr = word});
 }
 
-/// No later packet of this queue starts before all earlier ones are complete: writes a FENCE(word, fresh) and then a
-/// `POLL(word == fresh)` (Q3, Q6, Q7). Each time, `fresh` must differ from the word's current value; otherwise the
-/// stale value satisfies the poll before the fence has landed. No other queue may change the word. `word`: 4-byte
-/// aligned.
+/// No later packet of this queue starts before all earlier ones are complete: writes a FENCE that stores `fresh`, and
+/// then a poll until the word equals `fresh` (Q3, Q6, Q7). Each time, `fresh` must differ from the word's current
+/// value; otherwise the stale value satisfies the poll before the fence has landed. No other queue may change the word.
+/// `word`: 4-byte aligned.
 constexpr Errc full_barrier(Writer& w, GpuVa word, std::uint32_t fresh) noexcept {
   return put_all(w, Fence{.addr = word, .value = fresh},
                  PollMem{.addr = word, .func = Compare::eq, .reference = fresh});

@@ -21,8 +21,9 @@
 // through caches. Data in VRAM that the CPU wrote through the PCIe BAR also needs an HdpFlush packet after the poll: no
 // store to a signal replaces it.
 //
-// Values should be monotone (epochs). If a word is reset before a poll of the previous round has run, that poll passes
-// too early or hangs, and nothing reports it. Reset a word only after you have seen the completions of all its pollers.
+// Values should be monotone (epochs). If a word is reset before a poll of the previous round has run, that poll is
+// satisfied too early or hangs, and nothing reports it. Reset a word only after you have seen the completions of all
+// its pollers.
 //
 // Any thread may use a Signal at any time. No errors: the word must be neither null nor misaligned (asserted).
 #include "sdma/core/deadline.hpp"
@@ -55,8 +56,8 @@ struct Signal {
 
   std::uint64_t load() const noexcept { return ref().load(std::memory_order_acquire); }
 
-  /// Stores `value`, and releases what this thread wrote before. `written`: how the memory that it wrote is mapped; if
-  /// it wrote several kinds, the weakest of them (vram, then write_combining, then write_back).
+  /// Stores `value`, and releases what this thread wrote before. `written`: how the memory that the thread wrote is
+  /// mapped. If there are several kinds, pass the weakest (vram, then write_combining, then write_back).
   void set(std::uint64_t value, Caching written = Caching::write_combining) const noexcept {
     order::Native::before_doorbell(written);
     ref().store(value, std::memory_order_release);

@@ -30,7 +30,8 @@
 //
 // Timelines (sync/timeline.hpp) keep to 32 bits and are sound with one FENCE.
 //
-// Threads: any; with the ring of a single producer, only that producer's thread (see stall_report.hpp). No allocation.
+// Threads: any thread may wait; with the ring of a single producer, only that producer's thread may (see
+// stall_report.hpp). No allocation.
 // Errors: a StallReport, by value. Without signals, wait_any fails at once and wait_all succeeds.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
