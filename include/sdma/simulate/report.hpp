@@ -11,7 +11,7 @@
 namespace sdma {
 inline namespace v0 {
 
-/// Ends with a newline. Shows the uncertainty and what it depends on only if a Sensitivity is given.
+/// Ends with a newline. The table has the uncertainty, and what it depends on, only if a Sensitivity is given.
 std::string to_table(const Simulation&, const Sensitivity* = nullptr);
 /// {"ns":.., "uncertainty_ns":.., "phases":{..}, "path":[..], "busy":[..], "sensitivity":[..]}
 std::string to_json(const Simulation&, const Sensitivity* = nullptr);

@@ -14,11 +14,11 @@
 // queue of an engine in one trace is paired with the n-th in the other. In each trace, time 0 is the beginning of the
 // first packet; earlier events have negative times.
 //
-// The wheel or + and - zoom, dragging or the arrow keys move, 0 shows everything. Click a packet, or find it by its
-// text, to see its fields, times, position and dwords, and the path to it. The path leads from the packet back to the
-// trigger, through everything that it waited for: the packet before it in its lane, the signal that satisfied its poll,
-// its doorbell. The page shows how long each step took. `critical path` shows the path of the last completion. The part
-// of the address after # records the view, so a link opens the same view again.
+// Zoom with the wheel or with + and -, move by dragging or with the arrow keys, and press 0 to show everything. Click a
+// packet, or find it by its text, to see its fields, times, position and dwords, and the path to it. The path leads
+// from the packet back to the trigger, through everything that it waited for: the packet before it in its lane, the
+// signal that satisfied its poll, its doorbell. The page shows how long each step took. `critical path` shows the path
+// of the last completion. The part of the address after # records the view, so a link opens the same view again.
 //
 // Errors: those of writing, as in write.hpp; a page without a trace, or with more than kPageTraces, is also an error.
 // Names are text and cannot become markup. The functions allocate about 200 bytes per packet; any thread may call them.

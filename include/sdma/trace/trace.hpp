@@ -23,8 +23,8 @@
 // are stored, and text is produced only when a trace is written. When all stripes are full, events are lost: `lost`
 // counts them, and each file says so.
 //
-// Threads: any thread may call anything at any time. A snapshot that is taken while others record has each event whole
-// or not at all, and counts events that were being written as lost.
+// Threads: any thread may call anything at any time. A snapshot that is taken while other threads record contains each
+// event whole or not at all, and counts events that were being written as lost.
 // Errors: a recorder that could not allocate its buffer loses every event, and its capacity() is 0.
 #include "sdma/core/units.hpp"
 
