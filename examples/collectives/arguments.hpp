@@ -6,7 +6,8 @@
 //   const auto device = a.word("--device", "soft");
 //   a.done();                                       // unused arguments are an error
 //
-// Ends the program with the usage for --help, and with exit code 2 for an invalid argument. One thread.
+// For --help, it prints the usage and ends the program. For an invalid argument, it ends the program with exit code 2.
+// An Arguments belongs to one thread.
 #include "sdma/core/number.hpp"
 
 #include <algorithm>

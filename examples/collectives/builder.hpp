@@ -34,6 +34,7 @@ class Builder {
   /// Exchanges `a` of `gpu` with `b` of `peer`: `sent` bytes go from a to b, `received` from b to a.
   void exchange(std::uint32_t gpu, std::uint32_t peer, sdma::GpuVa a, sdma::GpuVa b, std::uint64_t sent,
                 std::uint64_t received);
+  /// Records that `bytes` bytes move from `from` of `src` to `to` of `dst`.
   void moved(std::uint32_t src, std::uint32_t dst, sdma::GpuVa from, sdma::GpuVa to, std::uint64_t bytes);
 
   Plan finish() &&;
@@ -48,7 +49,7 @@ class Builder {
   void back_to_back(std::uint32_t gpu, std::span<const Transfer>);
   void exchange_by_copies(Queue&, std::uint32_t gpu, sdma::GpuVa a, sdma::GpuVa b, std::span<const Part>);
   void barrier(Queue&, sdma::GpuVa word, sdma::EpochValue);
-  /// True if both addresses are certainly equal modulo `n`, given the alignment of their buffers.
+  /// True if the alignment of the buffers guarantees that both addresses are equal modulo `n`.
   bool alike(sdma::GpuVa, sdma::GpuVa, std::uint64_t n) const noexcept;
   void fell_back(const std::string& reason, const std::string& example);
   void host();
@@ -60,7 +61,7 @@ class Builder {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons_;  // with the GPUs that they affect
 };
 
-/// Each is in the file with its name.
+/// Each function is in the file of its name.
 void all_gather(Builder&);
 void all_to_all(Builder&);
 void rooted(Builder&);  ///< broadcast, scatter, gather

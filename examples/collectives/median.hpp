@@ -1,5 +1,5 @@
 #pragma once
-// The median of measurements, for the small programs here. Any thread; requires at least one value.
+// The median of measurements, for the small programs here. Requires at least one value. Any thread may call it.
 #include <algorithm>
 #include <cstddef>
 #include <vector>

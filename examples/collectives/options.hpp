@@ -25,10 +25,10 @@
 //   automatic all                              one of these, from a table (table.hpp)
 //
 // Prelaunch puts a poll before each group: the host publishes a round ahead of time, and a store of the round's number
-// (`trigger`) releases it. Completions are words that grow: an atomic add to one word of the host, or a fence (two fences
-// if all 64 bits have to change) to a word of each group.
+// (`trigger`) releases it. Completions are words whose values only grow. Each group completes with an atomic add to one
+// word of the host, or with a fence to a word of its own (two fences if all 64 bits have to change).
 //
-// Plain values, any thread. Errors: `refusal` returns one Diagnostic about a contradiction.
+// These are plain values; any thread may use them. Errors: `refusal` returns one Diagnostic about a contradiction.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/schedule/schedule.hpp"
 
@@ -64,7 +64,7 @@ std::string_view name(Collective) noexcept;
 std::string_view name(Variant) noexcept;
 std::string_view name(Prelaunch) noexcept;
 std::string_view name(Completion) noexcept;
-/// The values of these names; nothing for other words.
+/// The values with these names; nothing for any other word.
 std::optional<Collective> collective_named(std::string_view) noexcept;
 std::optional<Variant> variant_named(std::string_view) noexcept;
 std::optional<Prelaunch> prelaunch_named(std::string_view) noexcept;

@@ -1,11 +1,11 @@
 #pragma once
-// Bytes that identify their origin: a function of (seed, buffer, offset), never kPoison. Internal: run.cpp fills and checks with
-// it.
+// Bytes that identify their origin: each is a function of (seed, buffer, offset), and none is kPoison. Internal:
+// run.cpp fills buffers with them and checks them.
 //
 //   fill_pattern(bytes, seed, buffer, offset);           bytes = pattern[offset, ...)
 //   auto at = mismatch(bytes, seed, buffer, offset);     counts the bytes that differ, and the first of them
 //
-// Each byte uses seven bits, so none equals poison (0xdb). Any thread; no errors.
+// Each byte uses seven bits, so none equals poison (0xdb). Any thread may call these functions. No errors.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,6 +20,7 @@ struct Mismatch {
 
 void fill_pattern(std::span<std::byte>, std::uint64_t seed, std::uint64_t buffer, std::uint64_t offset) noexcept;
 Mismatch mismatch(std::span<const std::byte>, std::uint64_t seed, std::uint64_t buffer, std::uint64_t offset) noexcept;
+/// Compares every byte with the same one.
 Mismatch mismatch(std::span<const std::byte>, std::byte everywhere) noexcept;
 
 }  // namespace collectives

@@ -12,15 +12,17 @@
 //   queues     gpu{i}.{variant}{k}   one command group each: [poll go >= epoch] data, completion
 //   host main  epochs: submit, set, wait; and an expectation for each part that moves
 //
-// Fallbacks. A broadcast packet needs destinations that are equal modulo 32; a swap needs both addresses at a multiple of 64. If
-// the buffers' offsets or the parts' lengths do not allow that, the schedule uses other packets, and `notes` says so:
+// Fallbacks. A broadcast packet needs destinations that are equal modulo 32; a swap needs both addresses to be
+// multiples of 64. If the buffers' offsets or the parts' lengths do not allow that, the schedule uses other packets,
+// and `notes` says so:
 //
 //   bcst   peers are paired if they are equal modulo 32; a peer without a partner gets a copy of its own
 //   swap   the multiples of 64 in the middle are swapped if both sides are equal modulo 64. The edges, or everything, are
 //          exchanged by three copies through a stage on the driving GPU, each after a full barrier. The excess of the longer
 //          side is copied
 //
-// Plain values that allocate; any thread. Errors: one Diagnostic (refusal of options.hpp); a plan has no problems().
+// Plans are plain values that allocate; any thread may use them. Errors: one Diagnostic (`refusal` in options.hpp). A
+// plan has no problems().
 #include "options.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/schedule/schedule.hpp"
@@ -61,8 +63,8 @@ struct Plan {
 
 sdma::Result<Plan, sdma::Diagnostic> plan(const Options&);
 
-/// Bytes over the busiest GPU's links for each byte of S, as in the benchmarks of RCCL: busbw = algbw * factor.
-/// all_gather, all_to_all, scatter, gather: (N - 1) / N; broadcast: 1.
+/// How many bytes cross the links of the busiest GPU for each byte of S, as in the benchmarks of RCCL: busbw = algbw *
+/// factor. all_gather, all_to_all, scatter, gather: (N - 1) / N; broadcast: 1.
 double bus_factor(Collective, std::uint32_t gpus) noexcept;
 
 }  // namespace collectives

@@ -21,8 +21,9 @@
 //
 // Several Runs may share a device, with separate or shared engines; one thread at a time drives each. If the links have no
 // atomics (Topology::completion), use fences.
-// Errors: Diagnostics. If a wait times out, the error names each stalled queue and what it probably waits for. A fault of a
-// queue ends the wait at once, and the error names the queue. After either, prepare a new Run. The device must outlive it.
+// Errors: Diagnostics. If a wait times out, the error names each stalled queue and what it probably waits for. A fault
+// of a queue ends the wait at once, and the error names the queue. After either, prepare a new Run. The device must
+// outlive the Run.
 #include "plan.hpp"
 #include "sdma/schedule/bind.hpp"
 
@@ -42,13 +43,15 @@ struct [[nodiscard]] Check {
 
 class Run {
  public:
+  /// Binds the plan to a device; with prelaunch, also publishes the first round.
   static sdma::Result<Run, std::vector<sdma::Diagnostic>> prepare(const Plan&, sdma::Device&,
                                                                   const sdma::BindOptions& = {});
 
-  /// Fills each GPU's input with bytes that depend on owner, part and seed. Everything else, guard bytes included, gets poison.
+  /// Fills each GPU's input with bytes that depend on the owner, the part and the seed. Everything else, guard bytes
+  /// included, gets poison.
   void fill(std::uint64_t seed);
-  /// Compares every byte of every buffer: moved parts with their pattern, everything else with its contents after fill. Except
-  /// the input of an all_to_all in place and the stage of an exchange, which the collective overwrites.
+  /// Compares every byte of every buffer: moved parts with their pattern, everything else with its contents after fill.
+  /// It skips the input of an all_to_all in place and the stage of an exchange, because the collective overwrites them.
   /// A fault of one of its queues also counts as wrong, because a completion after a fault may be false.
   Check check() const;
 
@@ -57,7 +60,7 @@ class Run {
   void trigger(std::size_t group) noexcept;
   sdma::Result<void, sdma::Diagnostic> wait(sdma::Deadline);
   sdma::Result<void, sdma::Diagnostic> refill(sdma::Deadline, std::uint32_t rounds = 1);
-  /// Returns to epoch 0. Everything published must have run.
+  /// Returns to epoch 0. Call it only after all published packets are complete.
   sdma::Result<void, sdma::Diagnostic> restart(sdma::Deadline);
   /// Runs start, wait and refill.
   sdma::Result<void, sdma::Diagnostic> once(sdma::Deadline);

@@ -9,8 +9,9 @@
 //   all_gather    2-8   yes        512K   bcst
 //   all_gather    2-8   any        max    pcpy
 //
-// The default is variants.txt beside this file, which names its source; the library contains a copy of it. A collective without
-// a line uses pcpy, or swap if in place. Plain values, any thread. Errors: parse_table names file and line.
+// The default is variants.txt beside this file, which names its source; the library contains a copy of it. A collective
+// without a line uses pcpy, or swap if in place. Tables are plain values; any thread may use them. Errors: parse_table
+// names the file and the line.
 #include "options.hpp"
 #include "sdma/core/result.hpp"
 
@@ -31,6 +32,7 @@ using Table = std::vector<TableRow>;
 
 sdma::Result<Table, sdma::Diagnostic> parse_table(std::string_view text, std::string_view file = "table");
 const Table& default_table();
+/// The variant of the first row that matches; if none does, pcpy, or swap if in place.
 Variant choose(const Table&, const Options&) noexcept;
 
 }  // namespace collectives

@@ -60,7 +60,7 @@ class Alternatives {
         c.steps.begin());
   }
 
-  /// Is post `i` of chain c ordered before a store that is the last post of another chain, by the counts in `done`?
+  /// Is post `i` of chain c ordered before a store that, by the counts in `done`, is the last post of another chain?
   bool hidden(std::size_t c, std::uint32_t i, const std::vector<std::uint32_t>& done) const noexcept {
     for (std::size_t d = 0; d < w_.chains.size(); ++d)
       if (d != c && done[d] > 0)
@@ -102,7 +102,7 @@ class Alternatives {
     for (std::size_t c = 0; c < w_.chains.size(); ++c) {
       const auto agent = w_.chains[c].agent;
       b.from[c] = reached(w_.chains[c], agent == owner ? last->position : m_.row(last->row)[agent]);
-      // A store of another chain that is done but not ordered before the last store: the two are unordered.
+      // A store of another chain is in `done`, but is not ordered before the last store: the two stores are unordered.
       for (auto i = b.from[c]; w_.chains[c].stores && i < done[c]; ++i)
         if (c != last_chain && post(c, i).sync->op != Op::add) return {};
     }

@@ -1,11 +1,11 @@
 #pragma once
-// Suggestions of what to add to a schedule, in text that can be pasted into it. Internal.
+// Suggests what to add to a schedule, as text that can be pasted into it. Internal.
 //
 //   edge(m, r, a, b)      "line 8 announces it; before line 11 add: poll_mem addr=gpu1.arrived func=eq reference=1"
 //   wait_for(m, r, word)  "wait host.done == 8": the final value of the word
 //
-// A suggested value is that of the packet that announces, so it holds in every round: if a's queue stores 4*epoch-3, b
-// waits for 4*epoch-3.
+// A suggested value is the one that the posting packet stores, so it is right in every round: if the queue of `a`
+// stores 4*epoch-3, `b` waits for 4*epoch-3.
 #include "report.hpp"
 
 namespace sdma {
@@ -14,9 +14,9 @@ namespace check_detail {
 
 /// A change that orders `b` after `a`; they belong to two agents, or to one queue.
 std::string edge(const Model&, const Reporter&, Position a, Position b);
-/// The wait that tells a host that all posts to the word are done; nullopt if the posts are unordered.
+/// The wait with which a host learns that all posts to the word have happened; nullopt if the posts are unordered.
 std::optional<std::string> wait_for(const Model&, const Reporter&, const Word&);
-/// The final value of a counter; nullopt if anything also stores to it.
+/// The final value of a counter; nullopt if a post also stores to it.
 std::optional<std::uint64_t> last_count(const Word&);
 
 }  // namespace check_detail

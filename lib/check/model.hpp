@@ -69,8 +69,8 @@ struct Program {
 struct Step {
   enum class Kind : std::uint8_t { begin, poll, post, submit, touch };
   Kind kind{};
-  bool assumed_satisfied =
-      false;  ///< a poll that was assumed to be satisfied, because the value that it waits for is unknown
+  /// A poll that is assumed to be satisfied, because the value that it waits for is unknown.
+  bool assumed_satisfied = false;
   std::uint32_t position{};
   std::uint32_t source{};           ///< a queue's item; a host's action, in the order of a SourceMap; a kernel's step
   std::uint32_t epoch{};            ///< of a submit, or of the innermost repeat

@@ -1,5 +1,5 @@
 #pragma once
-// The checks of requests that apply to every device. Plain functions, any thread; internal to the library.
+// The checks of requests that apply to every device. Any thread may call these functions. Internal to the library.
 #include "sdma/device/device.hpp"
 
 #include <optional>
@@ -18,7 +18,7 @@ constexpr std::uint64_t round_up(std::uint64_t v, std::uint64_t to) noexcept { r
 std::string place_of(const QueueRequest&);
 std::string place_of(const MemoryRequest&);
 
-/// Why no device of this node can serve the request; nullopt: one may.
+/// Why a device with this topology cannot serve the request; nullopt: it may be able to.
 std::optional<Diagnostic> refuse(const QueueRequest&, const Topology&);
 std::optional<Diagnostic> refuse(const MemoryRequest&, const Topology&);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Words for signals, cut from pages of memory: each has its own cache line. Words are reused in the order in which they
-// came back, so a word to which something still stores by mistake is not reused at once.
+// Words for signals, cut from pages of memory; each has its own cache line. Words are reused in the order in which they
+// were given back. So if an engine still stores to a freed word by mistake, that word is not in use again at once.
 //
 //   while (!(id = slots.take(where))) slots.add_page(host, va, where);      // under the owner's lock
 //

@@ -6,8 +6,8 @@
 //   e.wake();                          // after a doorbell
 //   auto q = e.remove(id);             // the engine no longer touches anything of the queue
 //
-// A round checks the doorbell of each queue once and steps its pipeline. Changes are made under the worker's lock, between
-// two rounds. Any thread; internal to the library.
+// A round checks the doorbell of each queue once and steps its pipeline. Changes are made under the worker's lock,
+// between two rounds. Any thread may call the public functions. Internal to the library.
 #include "../engine/worker.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/queue/ring.hpp"
@@ -77,14 +77,14 @@ class SoftEngine final : private Worker::Served {
   }
   /// For the scan thread: if a doorbell was rung without `wake`, wakes the engine and returns true.
   bool scan_doorbells() noexcept;
-  /// Ends the thread; queues stay, but nothing serves them.
+  /// Ends the thread. Queues stay, but are no longer served.
   void stop() noexcept;
 
   AddressSpace::Reader& reader() noexcept { return reader_; }
   SoftNode& node() noexcept { return node_; }
   EngineState& state() noexcept { return state_; }
-  /// May one of its polls wait for this word? Can be true for a word that no poll waits for, never false for one that
-  /// some poll waits for.
+  /// May one of its polls wait for this word? The answer may be true for a word that no poll waits for, but it is never
+  /// false for a word that a poll waits for.
   bool polls(GpuVa va) const noexcept { return (polled_.load(std::memory_order_seq_cst) & bit_of(va)) != 0; }
   GpuId gpu() const noexcept { return gpu_; }
 

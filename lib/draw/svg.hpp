@@ -27,7 +27,7 @@ inline std::string escaped(std::string_view s) {
   return out;
 }
 
-/// An upper estimate of the width of a text: usual fonts are narrower on average.
+/// An upper estimate of the width of a text, in pixels: usual fonts are narrower on average.
 inline double text_width(std::string_view s, double size = 11) { return 0.62 * size * static_cast<double>(s.size()); }
 inline double title_width(std::string_view s) { return text_width(s) * 1.5; }
 

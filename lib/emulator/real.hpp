@@ -4,7 +4,8 @@
 //
 //   return SDMA_REAL(open)(path, flags, mode);
 //
-// Nothing in this library calls the plain names, because they resolve to our own functions. Any thread.
+// Nothing in this library calls the plain names, because they resolve to our own functions. Any thread may call these
+// functions.
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <sys/types.h>

@@ -4,8 +4,9 @@
 //
 //   sdma trace --follow FILE        follows events from another terminal; SDMA_EMULATE_WATCH=1: the same lines on stderr
 //
-// Off unless SDMA_EMULATE_TRACE names a file or SDMA_EMULATE_WATCH is 1. Any thread; one event at a time. The program matters
-// more than its trace: an event that cannot be written is lost, and the file counts it (trace/lines.hpp).
+// Tracing is off unless SDMA_EMULATE_TRACE names a file or SDMA_EMULATE_WATCH is 1. Any thread may call these
+// functions; they write one event at a time. Tracing never stops the program: an event that cannot be written is lost,
+// and the file counts it (trace/lines.hpp).
 #include "sdma/engine/pipeline.hpp"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
-// May this packet be executed? Checks privilege, fields, support in software, every byte of the footprint, and overlap before
-// the packet's first store, so that a refused packet has written nothing.
+// Decides whether a packet may be executed. Checks privilege, fields, support in software, every byte of the footprint,
+// and overlap before the packet's first store, so that a refused packet has not written anything.
 //
 //   if (!admit(copy, reader, why)) ...     // why: kind, va, access, field, rule; unchanged if the packet is admitted
 //
@@ -17,8 +17,8 @@ constexpr bool meet(GpuVa a, std::uint64_t a_bytes, GpuVa b, std::uint64_t b_byt
   return a_bytes != 0 && b_bytes != 0 && (b - a < a_bytes || a - b < b_bytes);
 }
 
-/// Does a box write a byte twice? Also true for some interlaced boxes that do not: those with neither rows within slices nor
-/// slices within rows.
+/// Does a box write a byte twice? Also true for some boxes that do not: those whose rows and slices interlace, with
+/// neither rows within slices nor slices within rows.
 bool meets_itself(const Region&) noexcept;
 /// Do two boxes have a byte in common? Exact.
 bool boxes_meet(const Region&, const Region&) noexcept;
@@ -44,7 +44,7 @@ template <class E> consteval auto known_codes() {
 }
 template <class E> inline constexpr auto kKnown = known_codes<E>();
 
-/// The enumeration whose value has no name, if there is one.
+/// The field whose value is a code without a name; "" if there is none.
 template <class P> std::string_view nameless(const P& p) noexcept {
   std::string_view bad{};
   each<P>([&]<std::size_t I>() {
@@ -77,7 +77,7 @@ inline FaultKind own_rule(const Atomic& p, Fault& why) noexcept {
   return FaultKind::bad_field;
 }
 
-/// Source and destination, or two destinations, of a packet that moves data.
+/// Do the source and the destination of a packet that moves data overlap, or two of its destinations?
 template <class P> bool overlaps(const P& p, GpuVa& where) noexcept {
   if constexpr (!Divisible<P>) {
     return false;
@@ -114,7 +114,8 @@ template <class P> FaultKind unmapped(const P& p, AddressSpace::Reader& reader, 
   return kind;
 }
 
-/// Says why a packet is refused, or finds that it is not. Not inlined into the path of packets that pass.
+/// Finds out why a packet is refused. Returns true if it is admitted after all. Kept out of line, because most packets
+/// pass.
 template <class P>
 [[gnu::noinline, gnu::cold]] bool refuse(const P& p, AddressSpace::Reader& reader, Fault& why) noexcept {
   if (why.field = nameless(p); !why.field.empty()) {
@@ -128,7 +129,7 @@ template <class P>
   } else if (why.field = unsupported_field(p); !why.field.empty()) {
     why.kind = FaultKind::unsupported;
   } else if (why.kind = own_rule(p, why); why.kind == FaultKind::none) {
-    // It may have been mapped since this Section began, and this packet published only after that.
+    // The memory may have been mapped after this Section began, and this packet published after that.
     reader.refresh();
     why.kind = unmapped(p, reader, why);
     if (why.kind == FaultKind::none && overlaps(p, why.va)) why.kind = FaultKind::overlap;

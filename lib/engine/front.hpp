@@ -7,10 +7,11 @@
 //   while (front.load()) { ... front.current() ...; front.consume(outcome); }
 //   if (front.fault()) ...                                 // the queue stops; otherwise no packet is left
 //
-// Never reads a dword past the doorbell, nor past an indirect buffer's end. The head of each packet is copied when it is
-// fetched: it cannot change between the check and the use. A loaded packet has also been admitted (admit.hpp).
-// If a function returns false and fault() is empty, there is no packet; otherwise fault() says which packet, where and why.
-// One thread; load and consume run inside a Section of the reader. Allocates at construction only.
+// It never reads a dword past the doorbell or past the end of an indirect buffer. The head of each packet is copied
+// when it is fetched, so that it cannot change between the check and the use. A loaded packet has also been admitted
+// (admit.hpp). If a function returns false and fault() is empty, there is no packet; otherwise fault() says which
+// packet, where and why. A FrontEnd belongs to one thread; call load and consume inside a Section of the reader. Only
+// the constructor allocates.
 #include "sdma/engine/pipeline.hpp"
 #include "window.hpp"
 
@@ -22,9 +23,9 @@ namespace detail {
 struct Current : Fetched {
   static constexpr std::uint32_t kForever = kRetryNames[0].value;
 
-  GpuVa word{};                    ///< the word that it waits for, tests or posts; an indirect buffer; zero: none
+  GpuVa word{};                    ///< the word that it waits for, tests or posts to; an indirect buffer; zero: none
   bool may_wait = false;           ///< its word may hold up the queue
-  bool waits = false;              ///< a read has found the word without its value
+  bool waits = false;              ///< a read has found that the word does not have the awaited value
   bool passed = false;             ///< while it waits: rptr is already past it
   bool holds = false;              ///< while it waits: the engine serves no other queue
   std::uint32_t looks = kForever;  ///< while it waits: how many reads are left
@@ -86,8 +87,8 @@ class FrontEnd {
   std::unique_ptr<std::uint32_t[]> ib_copy_;
   std::uint64_t ib_position_ = ~std::uint64_t{};  ///< of the INDIRECT whose buffer is in ib_copy_
   std::uint64_t read_ = 0, limit_ = 0, rung_ = 0, skip_ = 0;
-  std::uint64_t copied_from_ = 0,
-                copied_to_ = 0;  ///< the part of the ring that copy_ holds, and that is read from there
+  /// The part of the ring that copy_ holds. The front end reads it from there.
+  std::uint64_t copied_from_ = 0, copied_to_ = 0;
   std::array<Frame, Pipeline::kMaxDepth> frames_{};
   std::uint32_t depth_ = 0;
   Current current_{};

@@ -9,8 +9,9 @@
 //
 //   word   [ number of wake calls | a thread went to sleep since the last one ]
 //
-// No wake-up is lost: a `wake` between `ticket` and `sleep` changes the ticket, and sleep returns at once. A thread that
-// is woken sees everything that came before the `wake`. Any thread. No errors; early returns are normal.
+// No wake-up is lost: a `wake` between `ticket` and `sleep` changes the ticket, and sleep returns at once. A thread
+// that is woken sees everything that came before the `wake`. Any thread may call these functions. No errors; early
+// returns are normal.
 #include "sdma/core/deadline.hpp"
 
 #include <linux/futex.h>

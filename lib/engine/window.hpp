@@ -40,7 +40,7 @@ template <class Fn> Outcome typed(const Fetched& f, AddressSpace::Reader& reader
     visit(*f.info, f.head, [&](const auto& p) { outcome = fn(p); });
     return outcome;
   }
-  // Decoded without its payload, which is filled in here: it need not follow the copied dwords.
+  // The payload need not follow the copied dwords. So the packet is decoded without it, and it is filled in here.
   auto head = f.head;
   store(*f.info->counted, 0, head.data());
   visit(*f.info, head, [&](const auto& p) {
@@ -59,7 +59,8 @@ template <class Fn> Outcome typed(const Fetched& f, AddressSpace::Reader& reader
   return outcome;
 }
 
-/// Would `f` do anything now, or is it a poll, a semaphore or a looping atomic whose word has no such value yet? Changes nothing.
+/// Is the condition of `f` satisfied? False only for a poll, a semaphore or a looping atomic whose word does not have
+/// the awaited value yet. Changes nothing.
 bool met(const Fetched& f, Machine&) noexcept;
 
 struct Flight : Fetched {
@@ -67,7 +68,7 @@ struct Flight : Fetched {
   std::uint64_t todo{};  ///< bit i: piece i is not loaded yet; bit 0 if the packet is not divisible
   std::uint32_t pieces = 1;
   std::uint32_t staged{};  ///< the piece that is loaded, while `stores` is not 0
-  std::uint32_t stores{};  ///< bit i: its store i is left
+  std::uint32_t stores{};  ///< bit i: store i of that piece has not been performed yet
   std::uint32_t places{};  ///< how many separate stores follow the load of a piece; 0: load and store are one step
   Stage stage;
 
@@ -82,7 +83,7 @@ struct Landed {
   Outcome outcome = Outcome::done;
   const Flight* flight{};  ///< whose effect it was
   bool last{};             ///< all of its effects have landed: drop it
-  std::uint32_t index{};   ///< for drop
+  std::uint32_t index{};   ///< the argument for drop
 };
 
 class Window {

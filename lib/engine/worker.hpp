@@ -18,12 +18,13 @@
 //     v
 //   rest(p, nap)    again: the next round    woken: the same, and work counts as fresh    napped: the next nap is twice as long
 //
-// Rounds run under the lock; spin() and rest() do not. To lose no wake-up, rest() must return for every wake() that came after
-// its round began: a Served that sleeps in a Parking takes the ticket in round(). Releasing the lock does not end a rest: wake
-// the worker after a change.
+// Rounds run under the lock; spin() and rest() do not. So that no wake-up is lost, rest() must return for every wake()
+// that came after its round began. A Served that sleeps in a Parking therefore takes the ticket in round(). Releasing
+// the lock does not end a rest, so wake the worker after a change.
 //
-// Any thread but the worker's may lock. Call `stop` before what the rounds use is destroyed. The child of a fork does not have
-// this thread, and the lock may be held in it forever. Errors: `start` throws what std::thread throws.
+// Any thread except the worker's may lock. Call `stop` before you destroy anything that the rounds use. The child of a
+// fork does not have this thread, and in the child the lock may be held forever. Errors: `start` throws what
+// std::thread throws.
 #include "park.hpp"
 #include "sdma/engine/pipeline.hpp"
 
@@ -69,7 +70,7 @@ class Worker {
 
   /// At most once. The caller may hold the lock: the first round waits for it.
   void start(const char* name);
-  /// Requires the lock, or that no other thread starts it.
+  /// Hold the lock, or make sure that no other thread calls start.
   bool started() const noexcept { return thread_.joinable(); }
   /// Returns after the thread has ended. False if none was started.
   bool stop() noexcept;

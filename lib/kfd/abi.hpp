@@ -6,7 +6,7 @@
 //   ioctl(fd, request<CreateQueue>(Nr::create_queue), &args)
 //
 // <linux/kfd_ioctl.h> cannot be used: the header of a distribution may be older than this interface (Debian 12 stops at
-// 1.11, without an engine id in CREATE_QUEUE, without EXPORT_DMABUF and RUNTIME_ENABLE).
+// 1.11, without an engine id in CREATE_QUEUE, and without EXPORT_DMABUF and RUNTIME_ENABLE).
 //
 //   CREATE_QUEUE   88 bytes until 1.16, 96 with `sdma_engine_id`. The ioctl's number contains the caller's size; the driver
 //                  reads members that the caller lacks as zero, and does not write them back.

@@ -1,5 +1,5 @@
-// Read once for all sources of the library, by precompilation: they build in two thirds of the time. Each source still includes
-// what it uses, and builds without this (-Db_pch=false).
+// Precompiled once for all sources of the library, which then build in two thirds of the time. Each source still
+// includes what it uses, and builds without this header (-Db_pch=false).
 #include "sdma/packets/registry.hpp"
 
 #include <fmt/format.h>

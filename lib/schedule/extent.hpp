@@ -4,7 +4,7 @@
 //
 //   outside(s, view, [&](const Outside& o) { ... });      // 4K bytes at gpu0.buf[62K], which has 64K
 //
-// Checks only symbols that an address field of the packet names. Other addresses may belong to anything.
+// Checks only symbols that an address field of the packet names. Other addresses may belong to other memory.
 #include "sdma/packets/footprint.hpp"
 #include "sdma/schedule/schedule.hpp"
 

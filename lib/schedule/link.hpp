@@ -9,7 +9,7 @@
 //   packets   | a | b |  c  | d | e |
 //   pieces    |-----------| |-------|    cut between packets, each at most half the ring: one slot, one doorbell
 //
-// Plain functions, any thread. Control path: they allocate.
+// Any thread may call these functions. They allocate, so they are for the control path.
 #include "../device/request.hpp"
 #include "sdma/schedule/schedule.hpp"
 

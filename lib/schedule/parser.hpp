@@ -2,11 +2,12 @@
 // Parses the text of a schedule in two passes: declarations first, then bodies. Internal.
 //
 //   ScheduleParser p{source, options};
-//   p.run();                         // source.count() == 0: p.schedule() is it
+//   p.run();                         // if source.count() == 0, p.schedule() is the result
 //
-// A name may be used before the line that declares it, and that line may be in a loop. So the first pass evaluates loops
-// and declarations and skips the bodies of queues and hosts; the second evaluates loops again, skips declarations, and
-// reads bodies, aliases and expectations with all names known. Queues and hosts come in the same order in both.
+// A name may be used before the line that declares it, and that line may be in a loop. So the first pass evaluates
+// loops and declarations, and skips the bodies of queues and hosts. The second pass evaluates loops again, skips
+// declarations, and reads bodies, aliases and expectations; all names are known by then. Queues and hosts come in the
+// same order in both.
 #include "../stream/packet_line.hpp"
 #include "sdma/schedule/text.hpp"
 

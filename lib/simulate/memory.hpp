@@ -7,7 +7,7 @@
 //   memory.watched(region)                              // does any poll, wait or condition read a word in it?
 //   memory.home(va)                                     // the place that the memory belongs to
 //
-// `resolve` replaces an alias by the address of the bytes that it is an alias of. Errors: `findings`.
+// `resolve` replaces an address in an alias with that of the aliased bytes. Errors: `findings`.
 #include "sdma/engine/memory.hpp"
 #include "sdma/schedule/schedule.hpp"
 
@@ -29,7 +29,7 @@ class LinkMemory {
   std::vector<Diagnostic>& findings() noexcept { return findings_; }
   AddressSpace::Reader& reader(std::uint32_t gpu) noexcept { return readers_[gpu]; }
 
-  /// The address without aliases; any other address is returned unchanged.
+  /// The address of the aliased bytes; an address outside every alias is returned unchanged.
   GpuVa resolve(GpuVa) const noexcept;
   /// Requires a resolved address.
   Place home(GpuVa) const noexcept;

@@ -8,8 +8,8 @@
 //   net.end(now, f);
 //
 // Progressive filling: all rates grow together, and a flow stops growing when one of its resources is full. Only flows
-// that are connected by resources that could be full are recomputed, so unrelated copies cost each other nothing.
-// Times in ns, rates in bytes/ns. No errors.
+// that are connected by resources that could be full are recomputed, so unrelated copies cost each other nothing. Times
+// are in ns, rates in bytes/ns. No errors.
 #include "sdma/simulate/simulate.hpp"
 
 #include <cstdint>

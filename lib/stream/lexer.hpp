@@ -1,13 +1,14 @@
 #pragma once
-// Characters to tokens. Internal: shared by everything that parses the language of docs/text.md.
+// Turns characters into tokens. Internal: shared by all parsers of the language of docs/text.md.
 //
 //   Lexer lex{"fence addr=0x1000 value=n-1   # done"};
 //   for (Token t = lex.take(); t.kind != Token::end; t = lex.take()) ...
 //       word "fence"  word "addr"  = "="  number 0x1000  word "value"  =  word "n"  -  number 1  line  end
 //
-// Lazy: reads a token only when asked, so a text of any size costs no memory, and a loop's body is read again by going
-// back to a position. Skips blanks and comments; a newline is a token. A word may contain splices, `gpu{i+1}`, whose
-// text stays as it is. Reports no errors: characters that form no token become a `bad` token, which the parser reports.
+// A Lexer reads a token only when it is asked for one, so a text of any size costs no memory. A parser reads a loop's
+// body again by going back to a position. The Lexer skips blanks and comments; a newline is a token. A word may contain
+// splices, `gpu{i+1}`, whose text stays as it is. The Lexer does not report errors: characters that do not form a token
+// become a `bad` token, which the parser reports.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

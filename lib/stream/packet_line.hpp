@@ -1,13 +1,13 @@
 #pragma once
-// One packet line to dwords: `copy_linear bytes=4K src=0x1000 dst=gpu1.buf[64K] dw2|=0x400000 times=2`. Internal: streams and
-// schedules share it.
+// Parses one packet line into dwords: `copy_linear bytes=4K src=0x1000 dst=gpu1.buf[64K] dw2|=0x400000 times=2`.
+// Streams and schedules share this. Internal.
 //
 //   PacketLines lines{source, names};               // a stream: no symbols
 //   lines.parse(lex, "a packet or 'end'", out, room);
 //
-// All packets and fields come from the registry: this code names none. All errors of a line are reported to the Source,
-// and a line with errors appends nothing. A schedule passes Symbols, which turns gpu1.buf into an address and receives
-// the values that depend on `epoch`; their bits in the dwords are zero.
+// All packets and fields come from the registry; this code does not name any. All errors of a line are reported to the
+// Source, and a line with errors appends nothing. A schedule passes Symbols, which turns gpu1.buf into an address and
+// receives the values that depend on `epoch`; their bits in the dwords are zero.
 #include "expression.hpp"
 #include "sdma/packets/registry.hpp"
 

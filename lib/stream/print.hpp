@@ -1,5 +1,5 @@
 #pragma once
-// Numbers to characters, at the speed of the disassembler. Internal.
+// Formats numbers, fast enough for the disassembler. Internal.
 //
 //   char buffer[kNumber]; char* end = put_hex(buffer, 0x7f00);        "0x7f00"
 //

@@ -1,5 +1,5 @@
 #pragma once
-// A text, its name, and what is wrong with it. Internal: shared by everything that parses the language of docs/text.md.
+// A text, its name, and what is wrong with it. Internal: shared by all parsers of the language of docs/text.md.
 //
 //   Source s{"bytes=64KB", "a.sdma"};
 //   s.error(6, "'64KB' is not a number", "numbers are 4096, 0x1000, ...");     // 6: the offset of the character

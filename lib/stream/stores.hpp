@@ -4,7 +4,7 @@
 //   Stores s;
 //   s.add(0x1000, 64, 0x40);        // the packet at offset 0x40 writes [0x1000, 0x1040)
 //   s.find(0x1010, 4)               // 0x40
-//   s.erase(0x1010, 4);             // a fence has taken over this word
+//   s.erase(0x1010, 4);             // a FENCE or ATOMIC has posted to this word since
 //   s.fenced(); s.polled();         // a poll after a fence: all stores before the fence may be complete
 //
 // Holds at most kMost ranges and ignores the rest, so that a stream that never waits does not need unbounded memory.

@@ -1,5 +1,6 @@
 #pragma once
-// The lines of a trace, each ending with a newline, for writers of whole traces and of growing ones. Internal.
+// Appends the lines of a trace file. Writers of whole traces and of growing ones share these functions. Each line ends
+// with a newline. Internal.
 #include "sdma/trace/trace.hpp"
 
 #include <string>

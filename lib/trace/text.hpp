@@ -1,5 +1,5 @@
 #pragma once
-// Used by all writers of traces: the name and the line of a packet, JSON strings, and files. Internal.
+// What all writers of traces share: the name and the line of a packet, JSON strings, and files. Internal.
 #include "sdma/stream/text.hpp"
 #include "sdma/trace/trace.hpp"
 
@@ -16,7 +16,7 @@ namespace detail {
 
 /// The packet that an event holds, cut off if it was too long to keep.
 inline PacketView view(const Event& e) { return e.dword_count == 0 ? PacketView{} : Reader{e.packet()}.next(); }
-/// "copy_linear"; "packet" if no dword is known.
+/// "copy_linear"; "packet" if no dword of it was stored.
 inline std::string_view packet_name(const Event& e) {
   if (e.dword_count == 0) return "packet";
   const auto v = view(e);

@@ -1,5 +1,6 @@
 #pragma once
-// The same rows from the simulator: no engine runs; a machine description gives the time of each schedule.
+// Measures in the simulator instead of on a device: no engine runs, and a machine description gives the time of each
+// schedule.
 //
 //   const auto machine = mi300x_machine();
 //   auto p = modelled(settings, default_table(), *machine, {Variant::b2b, true}, 64 << 10);     // a Point that was not verified
@@ -10,7 +11,8 @@
 // shortest simulated time. Numbers of GPUs with equal results share a line. Sizes above the largest use the result of the
 // largest.
 //
-// Deterministic. Absolute times are as certain as the machine's parameters. Errors: Diagnostics of plan and simulate.
+// The results are deterministic. Absolute times are only as certain as the machine's parameters. Errors: Diagnostics of
+// plan and simulate.
 #include "collectives/table.hpp"
 #include "point.hpp"
 #include "sdma/simulate/machine.hpp"
@@ -20,6 +22,7 @@
 
 namespace collectives::perf {
 
+/// The Point of one size and way, simulated and not verified.
 sdma::Result<Point, std::vector<sdma::Diagnostic>> modelled(const Settings&, const Table&,
                                                             const sdma::MachineDescription&, const Way&,
                                                             std::uint64_t bytes);

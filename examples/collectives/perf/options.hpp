@@ -1,5 +1,5 @@
 #pragma once
-// The command line of collective_perf. The only file that knows the parser.
+// The command line of collective_perf. No other file uses the command-line parser.
 #include "settings.hpp"
 
 #include <optional>

@@ -7,7 +7,8 @@
 //     1K   16K   256K
 //   bus bandwidth, GB/s         always
 //
-// One colour per variant; dashed with prelaunch. Pure; "" without points.
+// Each variant has one colour; curves with prelaunch are dashed. The function is pure, and returns "" if there are no
+// points.
 #include "point.hpp"
 
 #include <string>

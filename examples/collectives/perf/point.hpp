@@ -6,7 +6,7 @@
 //   algbw    size / time, in 10^9 bytes per second
 //   busbw    algbw * bus_factor (plan.hpp): the rate of the links of the busiest GPU
 //
-// Plain values, any thread, no errors.
+// These are plain values; any thread may use them. No errors.
 #include "settings.hpp"
 
 #include <optional>
@@ -38,8 +38,8 @@ void set_bandwidths(Point&, double bus_factor) noexcept;
 const Point* find(std::span<const Point>, std::uint64_t bytes, const Way&) noexcept;
 /// The baseline of speed-ups.
 inline constexpr Way kBase{Variant::pcpy, false};
-/// Speed-up over pcpy without prelaunch at the same size, by medians, so that a disturbed round does not decide. Nothing if pcpy
-/// was not measured.
+/// The speed-up over pcpy without prelaunch at the same size. It compares medians, so that one disturbed round does not
+/// change it. Nothing if pcpy was not measured.
 std::optional<double> speed_up(std::span<const Point>, const Point&) noexcept;
 /// Sizes and ways in the order of their first appearance.
 std::vector<std::uint64_t> sizes_of(std::span<const Point>);

@@ -16,7 +16,7 @@ namespace collectives::perf {
 
 std::string csv_header();
 std::string csv_line(const Settings&, const Point&);
-/// `complete`: the sweep was finished.
+/// `complete`: whether the sweep has finished.
 std::string to_json(const Settings&, std::string_view device, std::span<const Point>, bool complete);
 
 }  // namespace collectives::perf

@@ -4,8 +4,8 @@
 //   auto s = settings_of(given);                     // words of a command line: options.hpp
 //   for (auto bytes : sizes(*s)) for (auto way : s->ways) ...
 //
-// A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl". Plain values, any thread. Errors:
-// Diagnostics that name the option, the value, and valid values.
+// A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl". These are plain values; any thread
+// may use them. Errors: Diagnostics that name the option, the value, and valid values.
 #include "collectives/options.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/result.hpp"

@@ -7,8 +7,9 @@
 //
 //   plan, bind | warm-up rounds | timed rounds | verified rounds: poison, patterns, a round, each byte compared
 //
-// The timed part of a round is start (off: build and publish; prelaunch: the trigger) and wait. Publishing the next round,
-// filling and comparing are not timed. Each wait ends at Settings::timeout. One thread; others may use the device.
+// The timed part of a round is start (off: build and publish; prelaunch: the trigger) and wait. Publishing the next
+// round, filling and comparing are not timed. Each wait ends at Settings::timeout. One thread at a time may measure;
+// other threads may use the device meanwhile.
 #include "collectives/table.hpp"
 #include "point.hpp"
 #include "sdma/device/device.hpp"

@@ -24,13 +24,14 @@
 //   race        two accesses to a byte, at least one a write, with no path of edges from the end of one to the other
 //   deadlock    one execution is followed to its end; a proof for each wait shows that no other execution gets stuck
 //
-// Exact for flags (fence, set, swap) and for counters (add and sub). docs/check.md says where the check is
+// The check is exact for flags (fence, set, swap) and for counters (add and sub). docs/check.md says where it is
 // conservative, and what it does not analyse: packets in an indirect buffer, other atomics, how long anything takes. If
-// a schedule has no host threads, an unknown program submits every queue once; it may also set signals, and its waits
-// are not checked.
+// a schedule has no host threads, the check assumes that an unknown program submits every queue once. That program may
+// also set signals, and its waits are not checked.
 //
 // Cost: near-linear in packets; vector clocks take 4 bytes per wait and agent (queue, host thread, kernel). Allocates,
-// and throws only what the allocator throws. There is no shared state: any thread may use it. Errors are findings.
+// and throws only what the allocator throws. There is no shared state; any thread may call these functions. Errors are
+// findings.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/queue/dump.hpp"
@@ -73,15 +74,15 @@ struct Profile {
     p.copies_in_order = p.writes_ordered = p.poll_full = p.finite_poll_edge = p.cond_exec_ordered = true;
     return p;
   }
-  /// "copies=inorder", "poll_yields=no", ...: false if there is no such option or value.
+  /// Sets one option: "copies=inorder", "poll_yields=no", ... Returns false if there is no such option or value.
   [[nodiscard]] bool set(std::string_view option) noexcept;
   friend bool operator==(const Profile&, const Profile&) = default;
 };
-/// Every "option=value" that Profile::set knows.
+/// Every "option=value" that Profile::set accepts.
 std::span<const std::string_view> profile_options() noexcept;
 
-/// A compute kernel that runs beside a schedule, reduced to its ordering: one agent that waits, accesses memory and
-/// signals, in order.
+/// A compute kernel that runs beside a schedule, reduced to what matters for ordering. It is one agent that waits,
+/// accesses memory and signals, in the order of its steps.
 struct KernelAgent {
   struct Step {
     enum class Kind : std::uint8_t { wait, set, add, read, write };
@@ -90,8 +91,8 @@ struct KernelAgent {
     Compare func = Compare::eq;
     std::uint64_t value{};
     Schedule::Range range{};  ///< read, write
-    bool system_scope =
-        true;  ///< wait: an acquire of system scope follows; set, add: a release of system scope precedes
+    /// A wait is followed by a system-scope acquire; a system-scope release comes before a set and an add.
+    bool system_scope = true;
   };
   Place place{};
   std::string name{};
@@ -105,10 +106,10 @@ struct CheckOptions {
   const Topology* topology{};     ///< decides which queues share an engine; null: MI300X
   std::vector<KernelAgent> kernels{};
   std::size_t max_findings = 20;  ///< findings per rule; a note says how many more there were. 0: all
-  std::size_t max_packets = std::size_t{1}
-                            << 22;  ///< in all submits; packets beyond this are not checked, and a note says so
-  /// The schedule is part of a larger system, as dumps are. A poll that no agent of the schedule can satisfy is
-  /// satisfied by an agent outside, and an address that belongs to no buffer or signal belongs to memory outside.
+  /// The most packets that are checked, in all submits. If there are more, a note says so.
+  std::size_t max_packets = std::size_t{1} << 22;
+  /// The schedule is part of a larger system, as dumps are. If no agent of the schedule can satisfy a poll, the check
+  /// assumes that an outside agent does. An address outside every buffer and signal belongs to outside memory.
   bool open = false;
 };
 
@@ -121,7 +122,7 @@ struct ScheduleRule {
 /// All of them, sorted by id.
 std::span<const ScheduleRule> schedule_rules() noexcept;
 
-/// What a finding rests on: a rule of docs/ordering.md.
+/// A rule of docs/ordering.md, on which findings may rest.
 struct OrderingRule {
   std::string_view id, strength;  ///< "Q5", "unknown"
   std::string_view text;
@@ -140,24 +141,25 @@ struct CheckFinding {
   };
   Diagnostic diagnostic{};
   std::vector<Location> locations{};
-  std::string overlap{};  ///< "gpu1.buf[2K..+2K]", "" if no bytes are meant
+  std::string overlap{};  ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
   std::vector<const OrderingRule*> rests_on{};
 };
 
 struct [[nodiscard]] CheckReport {
   std::vector<CheckFinding> findings{};  ///< errors first
-  std::size_t packets{}, waits{};        ///< how many were checked, in all submits
+  std::size_t packets{}, waits{};        ///< how many the check covered, in all submits
   std::size_t errors() const noexcept;
   std::size_t warnings() const noexcept;
-  /// True if there is no error: no execution that the rules allow breaks the schedule.
+  /// True if there are no errors: no execution that the rules allow breaks the schedule.
   bool proved() const noexcept { return errors() == 0; }
 };
 
+/// Checks every submit of every queue.
 CheckReport check(const Schedule&, const CheckOptions& = {});
 
-/// Makes a schedule of a set of dumped rings. Each ring becomes a queue with the packets that its engine has not read
-/// yet. Addresses stay as they are in the packets; check the schedule with `open`. A Diagnostic if a dump contradicts
-/// itself.
+/// Makes a schedule from a set of dumped rings. Each ring becomes a queue with the packets that its engine has not read
+/// yet. Addresses stay as they are in the packets, so check the schedule with `open`. Returns a Diagnostic if a dump
+/// contradicts itself.
 Result<Schedule, Diagnostic> schedule_of(std::span<const RingDump>);
 
 /// Does the report contain every finding that the schedule expects (`expect finding`), and no other error?

@@ -4,8 +4,9 @@
 //   auto d = Deadline::in(std::chrono::milliseconds(200));
 //   while (!d.passed()) look_again();
 //
-// A duration of zero or less gives a deadline that has already passed; one too long for the clock is cut to the last
-// moment that the clock can represent. A plain value on the steady clock: copy it to any thread. No errors.
+// A duration of zero or less gives a deadline that has already passed. A duration that is too long for the clock gives
+// the last moment that the clock can represent. A Deadline is a plain value on the steady clock; any thread may use a
+// copy. No errors.
 #include <chrono>
 #include <concepts>
 
@@ -16,6 +17,7 @@ struct Deadline {
   using Clock = std::chrono::steady_clock;
   Clock::time_point at{};
 
+  /// `d` from now.
   template <std::integral Rep, class Period> static Deadline in(std::chrono::duration<Rep, Period> d) noexcept {
     const auto now = Clock::now();
     // Compared in floating point: hours::max() does not fit in nanoseconds, and the conversion would overflow.

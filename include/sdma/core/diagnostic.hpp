@@ -7,8 +7,7 @@
 //   to_string(d)   ==   "ring.bin:0x0040: error[alignment]: fence addr 0x1002 is not a multiple of 4\n  hint: a fence ..."
 //
 // A Diagnostic holds strings, so it allocates and is never used on a hot path. Hot paths return an Errc or a
-// StallReport, which hold only numbers. A plain value with no shared state. Nothing here throws, except what the
-// allocator may throw.
+// StallReport, which hold only numbers. A Diagnostic is a plain value without shared state. Only the allocator may throw.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,7 +30,7 @@ struct Diagnostic {
   std::string excerpt{};  ///< the source line, and a caret under the place; "" if the input is not text
 };
 
-/// "where: severity[rule]: message", then the excerpt and a line "  hint: ...", if any. No newline at the end.
+/// "where: severity[rule]: message", then the excerpt and a line "  hint: ...", if there are any. No newline at the end.
 std::string to_string(const Diagnostic&);
 
 }  // namespace v0

@@ -18,11 +18,11 @@
 // permissions, and its owner if the process may set it. If the process may write the file but not its folder, the file is
 // written in place.
 //
-// Errors: Diagnostics with the path ("stdout" for "-"), the reason, and a hint. If `close` succeeds, all bytes were
+// Errors: a Diagnostic has the path ("stdout" for "-"), the reason, and a hint. If `close` succeeds, all bytes were
 // written: a full disk is always reported. If the reader of a pipe has gone, the error satisfies `reader_gone`; the
 // program must ignore SIGPIPE to see it. After a failed write to a `whole` file, each further call returns the same
 // error, and the new contents are lost.
-// Threads: one at a time. If two writers replace the same file, the last one to close wins.
+// Threads: one at a time per FileWriter. If two writers replace the same file, the last one to close wins.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -38,7 +38,7 @@ class FileWriter {
  public:
   enum class Kind : std::uint8_t { whole, live };
 
-  /// "-": standard output.
+  /// `path`: "-" is standard output.
   explicit FileWriter(std::string path, Kind kind = Kind::whole) : path_(std::move(path)), kind_(kind) {}
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
@@ -46,6 +46,7 @@ class FileWriter {
 
   /// Optional; reports early that a file cannot be written. A `whole` file does not change yet; a `live` file is created.
   Result<void, Diagnostic> open();
+  /// Appends `bytes`.
   Result<void, Diagnostic> write(std::string_view bytes);
   /// Creates the file, or replaces it. If nothing was written, the file is empty.
   Result<void, Diagnostic> close();
@@ -68,7 +69,7 @@ Result<void, Diagnostic> save_file(const std::string& path, std::string_view byt
 
 /// Diagnostic::rule of the error below.
 inline constexpr std::string_view kReaderGone = "reader-gone";
-/// Was this a pipe whose reader has gone? If so, a program should end without a message.
+/// Is this the error of a pipe whose reader has gone? If so, a program should end without a message.
 [[nodiscard]] inline bool reader_gone(const Diagnostic& d) noexcept { return d.rule == kReaderGone; }
 
 }  // namespace v0

@@ -5,7 +5,7 @@
 //   Lease m = std::move(l);                  // now m holds it, and l is empty
 //   m.reset();                               // or the destructor: pool.free(7)
 //
-// Move-only; allocates nothing. One thread at a time. No errors.
+// A Lease is move-only and allocates nothing. One thread at a time may use it. No errors.
 #include <cstdint>
 #include <utility>
 
@@ -29,11 +29,12 @@ class Lease {
     return *this;
   }
   ~Lease() { reset(); }
+  /// Returns the resource now, if the Lease holds one.
   void reset() noexcept {
     if (return_) std::exchange(return_, nullptr)(owner_, id_);
   }
   explicit operator bool() const noexcept { return return_ != nullptr; }
-  std::uint64_t id() const noexcept { return id_; }  ///< unchanged by reset and by a move
+  std::uint64_t id() const noexcept { return id_; }  ///< reset and moves do not change it
 
  private:
   Return return_ = nullptr;

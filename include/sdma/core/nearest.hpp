@@ -7,8 +7,8 @@
 //
 //   did_you_mean("adv", {"strict", "adversarial"})   ==   "; did you mean 'adversarial'?"
 //
-// Works on words of up to 64 letters; a longer word has no closest candidate. A Nearest belongs to one thread, allocates
-// nothing, and keeps views of the words. No errors.
+// Words may have up to 64 letters; a longer word has no closest candidate. A Nearest belongs to one thread, allocates
+// nothing, and keeps views of the words, which must outlive it. No errors.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -36,7 +36,7 @@ class Nearest {
  private:
   static constexpr std::size_t kLongest = 64;
 
-  /// How many letters to insert, delete, replace, or swap with their neighbour.
+  /// How many letters must be inserted, deleted, replaced, or swapped with a neighbour to turn `a` into `b`.
   static std::size_t edits(std::string_view a, std::string_view b) noexcept {
     if (a.size() > kLongest || b.size() > kLongest) return kLongest;
     std::array<std::array<std::size_t, kLongest + 1>, 3> rows{};

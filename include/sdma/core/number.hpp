@@ -5,10 +5,11 @@
 //   parse_gpus("3")       == {0, 1, 2}             parse_gpus("5,2")   == {5, 2}         parse_gpus("5,")    == {5}
 //   size_text(65536)      == "64K"                 size_text(1000)     == "1000"
 //
-// K, M and G are powers of 1024. The whole text must be a number: blanks, signs, fractions, and values above 64 bits are
-// refused. Every option, environment variable and file of this project reads its numbers with these functions, so one spelling
-// works everywhere. Pure functions, any thread; only parse_gpus and size_text allocate. They return no message: the caller
-// knows where the text came from, and which values make sense there.
+// K, M and G are powers of 1024. The whole text must be a number: blanks, signs, fractions, and values that do not fit
+// in 64 bits are refused. All options, environment variables and files of this project are read with these functions,
+// so one spelling works everywhere. The functions are pure, and any thread may call them; only parse_gpus and size_text
+// allocate. They do not return error messages, because only the caller knows where the text came from and which values
+// make sense there.
 #include "sdma/core/units.hpp"
 
 #include <bit>
@@ -24,7 +25,7 @@ inline namespace v0 {
 
 /// "20" or "0x14".
 [[nodiscard]] std::optional<std::uint64_t> parse_count(std::string_view) noexcept;
-/// "4096", "0x1000", "4K", "1M" or "2G". Zero is a size.
+/// "4096", "0x1000", "4K", "1M" or "2G"; in bytes. Zero is allowed.
 [[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view) noexcept;
 /// "10s", "250ms" or "50us", from 1 to 1,000,000 of the unit.
 [[nodiscard]] std::optional<std::chrono::nanoseconds> parse_time(std::string_view) noexcept;

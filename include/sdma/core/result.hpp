@@ -7,8 +7,8 @@
 //   slot->dwords[0] = 0;
 //
 // Where an Errc says too little, E is a Diagnostic or a StallReport. As with std::expected, reading the value of a
-// failed Result, or the error of a successful one, is undefined. A plain value: any thread may hold one, but two
-// threads must not share one.
+// failed Result, or the error of a successful one, is undefined behaviour. A Result is a plain value: any thread may
+// hold one, but two threads must not share one.
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -23,7 +23,7 @@ inline namespace v0 {
 /// Why a call on a hot path failed; `ok` if it did not.
 enum class [[nodiscard]] Errc : std::uint8_t {
   ok,
-  no_space,        ///< no room at the moment: try again when the engine has read further
+  no_space,        ///< no room at the moment: retry after the engine has read more
   too_large,       ///< a slot that this ring can never grant: more than half the ring, or zero dwords
   bad_packet,      ///< a field is out of range, or the packet breaks one of its rules: check(packet) says which
   bad_ring,        ///< the memory cannot be a ring: validate(memory) says why
@@ -35,7 +35,7 @@ enum class [[nodiscard]] Errc : std::uint8_t {
 };
 // clang-format on
 
-/// One sentence that says what `e` means; it cannot name the packet, the address or the queue.
+/// What `e` means, in one phrase. It cannot name the packet, the address or the queue.
 constexpr std::string_view message(Errc e) noexcept {
   switch (e) {
     case Errc::ok: return "no error";

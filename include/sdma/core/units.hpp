@@ -5,8 +5,8 @@
 //   GpuVa second = src + 4096;                 // arithmetic is in bytes
 //   std::uint64_t n = second - src;            // 4096
 //
-// Counts stay plain integers and carry their unit in their name (bytes, dwords, packets). Plain values: no errors, no
-// shared state. Arithmetic wraps at 2^64, as that of unsigned integers does.
+// Counts stay plain integers and carry their unit in their name (bytes, dwords, packets). These are plain values
+// without shared state. No errors. Arithmetic wraps at 2^64, as that of unsigned integers does.
 #include <compare>
 #include <cstdint>
 

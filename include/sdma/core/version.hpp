@@ -1,10 +1,10 @@
 #pragma once
-// Which version of sdma this is. The version of the headers is a constant; that of the compiled library is a function,
-// because a program may be built with the headers of one version and run with the library of another.
+// Which version of sdma this is. The version of the headers is a constant. A function returns the version of the
+// compiled library, because a program may be built with the headers of one version and run with the library of another.
 //
 //   if (runtime_version() != kVersion.string) warn("headers and library differ");
 //
-// Constants: any thread, no errors.
+// These are constants; any thread may read them. No errors.
 #include <string_view>
 
 namespace sdma {

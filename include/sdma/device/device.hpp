@@ -14,15 +14,15 @@
 // of a queue can be trusted: call it after every wait, whether the wait succeeded or not. A producer of a stopped queue
 // gets no_space once the ring is full.
 //
-// This is the control path only: copies, publishing and waits for completion do not pass through it. Producers write
-// rings directly, programs access memory through pointers, and a completion is a word in memory. So nothing here needs
-// to be fast, and everything may be virtual.
+// A Device is the control path only: copies, publishing and waits for completion do not pass through it. Producers
+// write rings directly, programs access memory through pointers, and a completion is a word in memory. So nothing here
+// needs to be fast, and everything may be virtual.
 //
 // Thread-safe: any thread may call anything. Creating or destroying a queue unmaps all queues of its GPU for a moment:
-// a doorbell that rings meanwhile is lost, and the engine takes its position from wptr. So a Ring always stores wptr
-// first.
-// Errors: a Diagnostic says what, where, and what to do; `wait_...` return Errc::timed_out, `peek` returns
-// Errc::unmapped.
+// a doorbell that is rung meanwhile is lost, and the engine takes its position from wptr. So a Ring always stores wptr
+// before it rings.
+// Errors: a Diagnostic says what, where, and what to do; the `wait_...` functions return Errc::timed_out, and `peek`
+// returns Errc::unmapped.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
@@ -39,7 +39,7 @@
 namespace sdma {
 inline namespace v0 {
 
-/// Which engine a new queue belongs to.
+/// How the engine of a new queue is chosen.
 enum class EnginePick : std::uint8_t {
   exact,     ///< QueueRequest::engine and no other
   any_host,  ///< any engine that faces the host; the driver chooses
@@ -75,6 +75,7 @@ class Device {
 
   virtual const Topology& topology() const noexcept = 0;
 
+  // Each of these returns a handle, or a Diagnostic if the request is invalid or cannot be served.
   virtual Result<Memory, Diagnostic> allocate(const MemoryRequest&) = 0;
   virtual Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) = 0;
   Result<SignalMemory, Diagnostic> create_signal() { return create_signal(SignalRequest{}); }
@@ -83,17 +84,18 @@ class Device {
 
   /// Waits for the next interrupt of `e`, which may have arrived before the call. timed_out: none arrived.
   virtual Errc wait_event(const Event& e, Deadline) noexcept = 0;
-  /// Waits for the oldest fault that no call has returned yet. timed_out: there was none.
+  /// Waits for a fault, and returns the oldest that no call has returned yet. timed_out: there was none.
   virtual Result<Fault> wait_fault(Deadline) noexcept = 0;
-  /// The fault because of which the completions of this queue cannot be trusted; nullopt: no such fault is known.
+  /// The fault that makes the completions of this queue untrustworthy; nullopt: no such fault is known.
   virtual std::optional<Fault> fault(const Queue&) const noexcept = 0;
-  /// Call it between this thread's stores to that GPU's memory and the doorbell, so that engines see the stores; and
-  /// between a completion and this thread's loads from that memory, so that the loads see what engines stored.
-  /// bad_argument: there is no such GPU.
+  /// Flushes the path between the host and a GPU's memory. Call it between this thread's stores to that memory and the
+  /// doorbell, so that engines see the stores. Call it also between a completion and this thread's loads from that
+  /// memory, so that the loads see what engines stored. bad_argument: there is no such GPU.
   virtual Errc flush_host_writes(GpuId) const noexcept = 0;
-  /// Copies bytes as they are now, for reports. Returns unmapped instead of crashing. Takes a lock.
+  /// Copies the bytes at an address as they are now, for reports. unmapped: they are not all mapped; the call never
+  /// crashes. Takes a lock.
   virtual Errc peek(GpuVa, std::span<std::byte>) const noexcept = 0;
-  /// bad_argument: there is no such GPU.
+  /// Reads the clocks of this GPU and of the host. bad_argument: there is no such GPU.
   virtual Result<Clock> clock(GpuId) const noexcept = 0;
 
  protected:

@@ -15,29 +15,31 @@
 // distributions ship are older than the library. So lib/device/kfd/thunk.hpp states its ABI, and a test compares that
 // with the headers if they are installed.
 //
-// Memory by purpose. data: cached host memory, or VRAM (coarse-grained), mapped to the GPUs in the request's mask.
-// words and packets: uncached, so that a running kernel sees what an engine stores; on this GPU "fine-grained" does not
-// guarantee that. VRAM is mapped for the host through the BAR, write-combining, and its accesses pass through the host
-// data path (HDP): call flush_host_writes between the host's stores and the doorbell, and between a completion and the
-// host's loads. `peek` does so itself. New host memory is zeroed; the contents of new VRAM are undefined.
+// Memory by purpose. `data` is cached host memory, or VRAM (coarse-grained), mapped to the GPUs in the request's mask.
+// `words` and `packets` are uncached, so that a running kernel sees what an engine stores; on this GPU, "fine-grained"
+// does not guarantee that. VRAM is mapped for the host through the BAR, as write-combining memory. The host's accesses
+// to it pass through the host data path (HDP). So call flush_host_writes between the host's stores and the doorbell,
+// and between a completion and the host's loads. `peek` does so itself. New host memory is zeroed; the contents of new
+// VRAM are undefined.
 //
 // Queues. rptr, wptr and ring have mappings of their own, which the driver pins while the queue exists. rptr is 16
 // bytes, of which the upper 8 belong to the firmware; wptr has a cache line of its own. Creation and destruction
 // preempt every queue of the GPU, including those of other processes: keep them out of measurements. Destruction does
 // not drain: call `drain` (device/queues.hpp) first. Otherwise the contents of all memory that unfinished packets refer
-// to are undefined. Once the destructor returns, the engine touches nothing.
+// to are undefined. Once the destructor has returned, the engine no longer touches that memory.
 //
 // Faults. A VM fault or a reset removes all of the process's queues on that GPU, and then no completion of the process
 // can be trusted: an access may have been dropped while the FENCE after it was executed. `wait_fault` reports each
-// fault once, `fault(queue)` reports it for every queue of the device, and the GPU gets no new queues: they would never
-// run, not even on another device of this process. The driver names the GPU and the page, but neither the queue nor the
-// packet. It reports late: call `fault` after a completion, and once more when all work is complete.
-// Hardware never reports an unknown opcode or a poll that waits forever. Only a deadline finds these: sync/wait.hpp.
+// fault once, and `fault(queue)` reports it for every queue of the device. The device refuses to create new queues on
+// that GPU, because they would never run, not even on another device of this process. The driver names the GPU and the
+// page, but neither the queue nor the packet. It reports late: call `fault` after a completion, and once more when all
+// work is complete. Hardware never reports an unknown opcode or a poll that waits forever. Only a deadline finds these:
+// sync/wait.hpp.
 //
 // Completion by ATOMIC into host memory needs a link that completes 64-bit PCIe AtomicOps: Topology::completion says which
 // packet to use, and `complete` (device/queues.hpp) writes it.
 //
-// After fork the child has neither the memory nor the queues of the device: every call there is an error, and
+// After a fork, the child has neither the memory nor the queues of the device: every call in the child is an error, and
 // destructors leave everything to the parent. Thread-safe, as Device is. Errors: those of Device, and Diagnostics from
 // open.
 #include "sdma/device/device.hpp"
@@ -56,7 +58,7 @@ class KfdNode;
 
 struct KfdOptions {
   std::string libhsakmt = "libhsakmt.so.1";   ///< a name for the loader, or a path
-  std::string libdrm = "libdrm_amdgpu.so.1";  ///< likewise; if it is "" or cannot be loaded, ioctls are used
+  std::string libdrm = "libdrm_amdgpu.so.1";  ///< the same; if it is "" or cannot be loaded, ioctls are used
   std::string kfd = "/dev/kfd";
   std::string render = "/dev/dri/renderD";  ///< the GPU's minor number is appended
   std::string topology{kSysfsTopology};
@@ -75,10 +77,10 @@ struct KfdGpu {
 
 class KfdDevice final : public Device {
  public:
-  /// GPUs that are not gfx94x are left out; the others keep their order.
+  /// Opens the node of this machine. GPUs that are not gfx94x are left out; the others keep their order.
   static Result<std::unique_ptr<KfdDevice>, Diagnostic> open(const KfdOptions& = {});
   /// Every reason why `open` would fail, in the order of its checks; empty if a device can be opened. Opens each file
-  /// only to test that this is possible, and closes it at once.
+  /// only to test whether it can be opened, and closes it at once.
   [[nodiscard]] static std::vector<Diagnostic> missing(const KfdOptions& = {});
   ~KfdDevice() override;
 

@@ -15,8 +15,8 @@
 // destructor returns. So declare queues after memory. Handles may outlive the device: the memory stays until they are
 // destroyed.
 //
-// Handles are move-only, and each belongs to one thread at a time. The memory itself may be shared by any threads. No
-// errors: a device creates handles, and reports why it could not.
+// Handles are move-only, and each belongs to one thread at a time. Any threads may share the memory itself. No errors:
+// the device that creates a handle reports them.
 #include "sdma/core/lease.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/sync/signal.hpp"
@@ -30,7 +30,7 @@
 namespace sdma {
 inline namespace v0 {
 
-/// What memory is for: the KFD device chooses its flags accordingly.
+/// What memory is for. The KFD device chooses the memory's flags accordingly.
 enum class Purpose : std::uint8_t {
   data,    ///< bytes that engines copy
   words,   ///< signals, flags, timestamps: uncached if that matters
@@ -56,9 +56,9 @@ class Memory {
 
   GpuVa va() const noexcept { return va_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
-  /// All of it as the host sees it; empty if the host cannot reach it.
+  /// All of the memory as the host sees it; empty if the host cannot reach it.
   std::span<std::byte> host() const noexcept { return {host_, host_ ? static_cast<std::size_t>(bytes_) : 0}; }
-  /// The same as an array of trivial `T`.
+  /// The same bytes as an array of the trivial type `T`.
   template <class T> std::span<T> as() const noexcept {
     return {reinterpret_cast<T*>(host_), host_ ? static_cast<std::size_t>(bytes_ / sizeof(T)) : 0};
   }
@@ -93,8 +93,8 @@ class SignalMemory {
   Signal signal_{};
 };
 
-/// An interrupt that a thread can sleep for. A TRAP counts only if a FENCE has stored the id in the mailbox before; the
-/// wake-up clears the mailbox. One waiter at a time.
+/// An interrupt that a thread can wait for. A TRAP takes effect only if an earlier FENCE has stored the id in the
+/// mailbox; the wake-up clears the mailbox. One waiter at a time.
 class Event {
  public:
   Event() = default;

@@ -12,9 +12,9 @@
 //   ...
 //   drain(lane->ring, *word, ++epoch, Deadline::in(1s));       // first: destroying a queue does not drain it
 //
-// EngineQueues: any thread. A lane stays at its address until the EngineQueues is destroyed, which must happen before
-// the device is. `complete` is a recipe like those in sync/recipes.hpp. Errors: the device's Diagnostics; the Writer's
-// Errc; a StallReport from drain.
+// Any thread may use an EngineQueues. A lane stays at its address until the EngineQueues is destroyed. Destroy the
+// EngineQueues before the device. `complete` is a recipe like those in sync/recipes.hpp. Errors: the device's
+// Diagnostics; the Writer's Errc; a StallReport from drain.
 #include "sdma/device/device.hpp"
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/recipes.hpp"
@@ -39,7 +39,7 @@ class EngineQueues {
 
   explicit EngineQueues(Device& d, std::uint64_t ring_bytes = 64 * 1024) : device_(d), ring_bytes_(ring_bytes) {}
 
-  /// The queue of that engine, created by the first call. Creating a queue preempts all queues of the GPU: make the
+  /// The queue of that engine; the first call creates it. Creating a queue preempts all queues of the GPU, so make the
   /// first call before you measure anything.
   Result<Lane*, Diagnostic> on(GpuId g, EngineId e) {
     const std::lock_guard lock(mutex_);
@@ -51,9 +51,9 @@ class EngineQueues {
     }
     return lane.get();
   }
-  /// The queue of the engine of `src` that is recommended for copies to `dst`.
+  /// The queue on `src` whose engine the node recommends for copies to `dst`.
   Result<Lane*, Diagnostic> between(GpuId src, GpuId dst) { return on(src, device_.topology().engine_for(src, dst)); }
-  /// The queue of the engine of `g` that faces the host, for one direction.
+  /// The queue on `g` whose engine faces the host, for one direction.
   Result<Lane*, Diagnostic> host(GpuId g, HostDirection d) { return on(g, device_.topology().engine_for(g, d)); }
 
  private:
@@ -72,7 +72,7 @@ class EngineQueues {
 
 /// Signals `word`, which lies in the memory of `word_at` (nullopt: the host's), from a queue of `engine_of`: adds 1 if
 /// the link carries 64-bit atomics, otherwise stores `epoch`. With a single producer that counts epochs up from 1, a
-/// wait for >= epoch works with both. If several queues signal one word, they need the atomic (ask
+/// wait for >= epoch works with both. If several queues signal one word, they need the atomic (see
 /// Topology::completion).
 inline Errc complete(Writer& w, const Topology& t, GpuId engine_of, std::optional<GpuId> word_at, const Signal& word,
                      std::uint32_t epoch) noexcept {
@@ -80,9 +80,9 @@ inline Errc complete(Writer& w, const Topology& t, GpuId engine_of, std::optiona
                                                                 : complete_with_fence(w, word.va, epoch);
 }
 
-/// Appends a FENCE and waits for it: returns once everything published before the call has been executed, or at the
-/// deadline with a report of the queue. `word`: used by nothing else, and freed after the queue, because a late FENCE
-/// still stores to it. `epoch`: a new value each time. Device::fault says whether everything went well.
+/// Appends a FENCE and waits for it. Returns once all packets that were published before the call are complete, or at
+/// the deadline with a report of the queue. `word`: nothing else may use it; free it after the queue, because a late
+/// FENCE still stores to it. `epoch`: a new value each time. Call Device::fault to learn whether the queue had a fault.
 template <Producers K>
 Result<std::uint64_t, StallReport> drain(Ring<K>& ring, const Signal& word, std::uint32_t epoch,
                                          Deadline until) noexcept {

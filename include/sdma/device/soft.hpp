@@ -12,22 +12,23 @@
 //
 // Each engine that has a queue has one thread, which serves the engine's queues in turn. In adversarial mode a pending
 // poll may keep the engine from its other queues. After its last packet an engine spins for some microseconds, then
-// parks. RingMemory::wake wakes it. A program that stores the doorbell itself and does not call `wake` (a raw protocol)
-// is served too: one thread checks all doorbells, at least every `scan_interval`, and an engine for which it finds work
-// checks its own doorbells more often for a while. An engine sees a polled word at once if an engine or Signal::set stored
-// it, and within a millisecond if a program stored it by its address.
+// parks. RingMemory::wake wakes it. A program may also store the doorbell itself and not call `wake` (a raw protocol).
+// For such programs, one thread checks all doorbells at least every `scan_interval`. If it finds work for an engine,
+// that engine checks its own doorbells more often for a while. An engine sees a new value of a polled word at once if
+// an engine or Signal::set stored it, and within a millisecond if a program stored it by its address.
 //
 // Memory is real: GPU memory and host memory are pages of this process, and a VA is the host's address unless `va_base`
 // is set. An access past the end of an allocation faults: an unmapped gap follows each allocation. If the mask of a
 // request excludes a GPU, an access to that memory by an engine of that GPU faults too. Creating or destroying a queue
 // clears the doorbells of its GPU, as on hardware: engines then take their positions from wptr.
 //
-// A fault stops its queue and no other; wait_fault reports it. engine/fault.hpp says what hardware would do instead.
-// Destroying queues, memory or the device with work in flight is safe: when a queue's destructor returns, the engine
-// touches nothing. Handles may outlive the device, but then nothing executes.
+// A fault stops its queue and no other; wait_fault reports it. engine/fault.hpp says what hardware would do instead. It
+// is safe to destroy queues, memory or the device with work in flight: after a queue's destructor has returned, the
+// engine no longer touches the ring or the memory that its packets refer to. Handles may outlive the device, but then
+// nothing executes.
 //
-// After fork the child has memory and handles but no engines: creating anything there is an error, nothing executes,
-// destructors leave everything to the parent, and waits end at their deadlines. Open a new device there.
+// After a fork, the child has memory and handles but no engines: creating anything is an error, nothing executes,
+// destructors leave everything to the parent, and waits end at their deadlines. Open a new device in the child.
 //
 // Thread-safe, as Device is. Errors: those of Device, and Diagnostics from open.
 #include "sdma/device/device.hpp"
@@ -60,8 +61,8 @@ struct SoftOptions {
 struct EngineCounters {
   GpuId gpu{};
   EngineId engine{};
-  std::uint64_t packets{}, bytes{};  ///< bytes: stored by copies, fills and writes
-  std::uint64_t doorbells{};         ///< as the engine saw them: it may see several as one
+  std::uint64_t packets{}, bytes{};  ///< bytes: those that copies, fills and writes have stored
+  std::uint64_t doorbells{};         ///< how many the engine saw; it may see several as one
 };
 
 class SoftDevice final : public Device {
@@ -84,7 +85,8 @@ class SoftDevice final : public Device {
 
   /// The counters of all engines that have or had a queue, by GPU and engine.
   std::vector<EngineCounters> counters() const;
-  /// How many faults were dropped because 4096 others were waiting for wait_fault. `fault(queue)` still reports them.
+  /// How many faults were dropped because 4096 others had not been fetched with wait_fault yet. `fault(queue)` still
+  /// reports them.
   std::uint64_t lost_faults() const noexcept;
 
  private:

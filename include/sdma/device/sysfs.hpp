@@ -9,16 +9,16 @@
 //   nodes/0/{gpu_id,name,properties,mem_banks/0/properties,io_links/0/properties}      a CPU: gpu_id is 0
 //   nodes/1/{...,caches/0/properties}                                                  a GPU
 //
-// The files are a map from path to text, so that a tree can lie in memory (a software node presents one that does not
-// exist on disk), in a test, or in a bug report. Nodes with neither processors nor SIMDs (bridges, hidden GPUs) are
+// The files are a map from path to text, so that a tree can be kept in memory (a software node presents one that does
+// not exist on disk), in a test, or in a bug report. Nodes with neither processors nor SIMDs (bridges, hidden GPUs) are
 // skipped: `kfd_node` keeps the kernel's numbers, and the Topology numbers CPUs and GPUs from 0.
 //
 // Each direction of a link is one io_links or p2p_links entry at its source. Its rate is `max_bandwidth`; it carries
 // 64-bit atomics if flag bit 3 is clear. The kernel has no name for a socket, and calls an MI300X "ip discovery", so
 // the name of a GPU here comes from its device id.
 //
-// Thread-safety: any thread may call these functions. `read_sysfs` reads files; the others depend only on their
-// arguments. They allocate. Errors: a Diagnostic that names the file.
+// Any thread may call these functions. `read_sysfs` reads files; the others depend only on their arguments. All of them
+// allocate. Errors: a Diagnostic that names the file.
 #include "sdma/device/topology.hpp"
 
 #include <cstdint>

@@ -56,7 +56,7 @@ struct End {
   friend bool operator==(const End&, const End&) = default;
 };
 
-/// The type of a link. The numbers are the kernel's; its other types are `other` here.
+/// The type of a link. The numbers are the kernel's; all types that are not listed here become `other`.
 enum class LinkType : std::uint8_t { other = 0, pcie = 2, xgmi = 11 };
 constexpr std::string_view name(LinkType t) noexcept {
   return t == LinkType::pcie ? "pcie" : t == LinkType::xgmi ? "xgmi" : "other";
@@ -66,14 +66,14 @@ constexpr std::string_view name(LinkType t) noexcept {
 struct Link {
   End from{}, to{};
   LinkType type = LinkType::other;
-  std::uint32_t mb_per_s{};  ///< raw rate of this direction, in 10^6 bytes; 0: unknown
+  std::uint32_t mb_per_s{};  ///< raw rate of this direction, in 10^6 bytes per second; 0: unknown
   bool atomics_64{};         ///< an engine of `from` can add to a word of `to`
-  std::uint64_t
-      engine_mask{};  ///< bit n: engine n of the GPU at `from` (of `to`, if `from` is a CPU) is recommended; 0: none
+  /// Bit n: engine n of the GPU at `from` (of the GPU at `to`, if `from` is a CPU) is recommended. 0: none.
+  std::uint64_t engine_mask{};
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-/// The direction of bytes between a GPU and its host.
+/// The direction in which bytes move between a GPU and its host.
 enum class HostDirection : std::uint8_t { to_host, from_host };
 
 /// How an engine signals completion.
@@ -93,8 +93,8 @@ struct Topology {
   /// The host-facing engine of `g` for one direction, so that both directions can run at once: 0 to the host, 1 from it.
   Result<EngineId> engine_for(GpuId g, HostDirection) const noexcept;
 
-  /// How an engine of `by` can signal a word in the memory of `where` (nullopt: the host's): by an atomic if every link
-  /// between them carries 64-bit atomics. Within one GPU it always can.
+  /// How an engine of `by` can signal a word in the memory of `where` (nullopt: the host's): with an atomic if every
+  /// link between them carries 64-bit atomics, otherwise with a fence. Within one GPU, atomics always work.
   Completion completion(GpuId by, std::optional<GpuId> where) const noexcept;
 
   friend bool operator==(const Topology&, const Topology&) = default;

@@ -10,9 +10,9 @@
 //      0 +----+-----+-----+
 //        1K   4K   16K   64K
 //
-// A point shows its value when the pointer rests on it. Text is escaped. Points that cannot be drawn are left out: those with
-// x <= 0, with a value that is not finite and, if `log_y` is set, with y <= 0. Pure functions that allocate; any thread; no
-// errors.
+// A point shows its value when the pointer rests on it. Text is escaped. Points that cannot be drawn are left out:
+// those with x <= 0, with a value that is not finite and, if `log_y` is set, with y <= 0. The functions are pure and
+// allocate; any thread may call them. No errors.
 #include <span>
 #include <string>
 #include <utility>
@@ -30,7 +30,7 @@ struct Curves {
   };
   std::string title{}, x_label{}, y_label{};
   std::vector<Series> series{};
-  bool bytes = true;   ///< x are sizes: 1K, 1M
+  bool bytes = true;   ///< x values are sizes, written as 1K, 1M
   bool log_y = false;  ///< y on a logarithmic axis: 0.5 is as far from 1 as 2 is; otherwise the axis begins at 0
 };
 std::string curves_svg(const Curves&);

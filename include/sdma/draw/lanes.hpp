@@ -10,9 +10,9 @@
 //    engine 1                [====]
 //                       [=======]               the caller puts bars that overlap into different rows
 //
-// A bar shows its title when the pointer rests on it. Text is escaped. Bars are cut at the limits of the time axis; arrows that
-// cross a limit are left out. A lane without bars is not drawn, and neither are its arrows. Pure function that allocates; any
-// thread; no errors.
+// A bar shows its title when the pointer rests on it. Text is escaped. Bars are cut at the limits of the time axis;
+// arrows that cross a limit are left out. A lane without bars is not drawn, and neither are its arrows. The function is
+// pure and allocates; any thread may call it. No errors.
 #include <cstddef>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// Makes the decisions that the ordering model leaves open: from a seed, or in a search through all of them.
+// Makes the decisions that the ordering model leaves open, either from a seed or in a search through all of them.
 //
 //   Seeded random{42};                       // the software device: one run, repeatable
 //   Enumerator all;                          // litmus tests, explorers: every run

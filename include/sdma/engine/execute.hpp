@@ -1,21 +1,22 @@
 #pragma once
-// What each packet does: one overload per packet, in the order of Packets. This is the engine's chapter of the manual.
+// What each packet does when an engine executes it: one overload of `execute` per packet, in the order of Packets.
 //
 //   Machine m{.memory = reader, .state = state, .ticks = {}, .engine = EngineId{2}};
 //   execute(CopyLinear{.src = a, .dst = b, .bytes = 64}, m);              // Outcome::done
 //   execute(PollMem{.addr = flag, .reference = 1}, m);                    // done, or not_yet: retry later
 //   execute(copy, m, Part{16, 32});                                       // only these bytes of its work
 //
-// The work of a data packet is a sequence of `work(p)` bytes. Any part of it may be done separately, in any order; this is
-// how a pipeline splits a copy into pieces. A copy, a broadcast and a swap load before they store, and can do the two
-// separately: `load` into a Stage, then `store` once per destination.
+// The work of a data packet is a sequence of `work(p)` bytes. Parts of it may be executed separately, in any order;
+// this is how a pipeline splits a copy into pieces. A copy, a broadcast and a swap load before they store. Their loads
+// and stores can also be executed separately: `load` into a Stage, then `store` once per destination.
 //
-// Nothing is ordered or checked here: the pipeline checks privilege, fields and footprint first. The result of an overlapping
-// copy is unspecified. Unmapped memory gives Outcome::lost, and earlier stores of the packet remain.
+// Nothing is ordered or checked here; the pipeline checks privilege, fields and footprint first. The result of an
+// overlapping copy is unspecified. If memory is not mapped, the outcome is Outcome::lost, and earlier stores of the
+// packet remain.
 //
 // Accesses to memory: a fence, a semaphore's store and a timestamp are release stores of their width, never torn; an atomic
 // is one lock-free read-modify-write, acquire and release; a poll is an acquire load; all other accesses are plain.
-// Choices made here where nothing is documented:
+// Where nothing is documented, this engine makes these choices:
 //   copy_struct       an element is a dword
 //   copy_dirty_page   software memory has no dirty bits: every page counts as dirty, and is copied
 //   semaphore         64 bits: a signal adds one (write_one: stores 1), a wait subtracts one as soon as the value is not 0
@@ -26,7 +27,7 @@
 //   fcmpswap          compares as numbers: -0 equals +0, a NaN equals nothing; *_flush_denorm treats denormals as zeros
 //   registers, dirty bits, physical addresses, page tables: unsupported, or privileged: there is no overload
 //
-// Threads: a Machine belongs to one thread and is used inside a Section of its Reader. noexcept, no allocation.
+// Threads: a Machine belongs to one thread. Use it inside a Section of its Reader. Nothing here throws or allocates.
 #include "sdma/engine/memory.hpp"
 #include "sdma/packets/footprint.hpp"
 
@@ -44,7 +45,7 @@ inline std::uint64_t ticks(const TickSource& t) noexcept { return t.now ? t.now(
 
 /// The state that the queues of one engine share.
 struct EngineState {
-  std::uint64_t local_clock = 0;  ///< added to the node's clock by TimestampLocal; set by TimestampSet
+  std::uint64_t local_clock = 0;  ///< TimestampLocal adds it to the node's clock; TimestampSet sets it
 };
 
 /// Everything that a packet can access.
@@ -77,7 +78,8 @@ struct Stage {
 };
 
 // clang-format off
-/// Bytes of work: those that are stored, counted once for a broadcast and for a swap.
+/// The bytes of a packet's work: those that it stores. A broadcast and a swap count each byte once, although they store
+/// it twice or in both directions.
 constexpr std::uint64_t work(const CopyLinear& p) noexcept { return p.bytes; }
 constexpr std::uint64_t work(const CopyBroadcast& p) noexcept { return p.bytes; }
 constexpr std::uint64_t work(const CopyStruct& p) noexcept { return std::uint64_t{4} * p.count; }
@@ -89,7 +91,7 @@ constexpr std::uint64_t work(const Fill& p) noexcept { return bytes_written(p); 
 constexpr std::uint64_t work(const FillMulti& p) noexcept { return destination(p).bytes * destination(p).rows; }
 // clang-format on
 
-/// A packet whose work falls into parts.
+/// A packet whose work can be split into parts.
 template <class P>
 concept Divisible = requires(const P& p) {
   work(p);
@@ -119,7 +121,7 @@ Outcome execute(const Timestamp&, Machine&) noexcept;
 Outcome execute(const PreExec&, Machine&) noexcept;
 Outcome execute(const DummyTrap&, Machine&) noexcept;
 
-/// All of the packet's work.
+/// Executes all of the packet's work.
 template <Divisible P> Outcome execute(const P& p, Machine& m) noexcept { return execute(p, m, Part{0, work(p)}); }
 
 /// True for packets that software cannot execute for a user queue. All others have an `execute`.
@@ -129,14 +131,15 @@ template <> inline constexpr bool kRefused<PollRegToMem> = true;
 template <> inline constexpr bool kRefused<PollDirtyBits> = true;
 template <> inline constexpr bool kRefused<PollVerify> = true;
 
-/// The number of destinations of a packet whose loads and stores are separate. A reader may see one destination stored
-/// before the others. 0: load and store are one step.
+/// How many destinations a packet has, if its loads and stores can be separate. A reader may see the bytes in one
+/// destination before they are in the other. 0: load and store are one step.
 template <class P> inline constexpr unsigned kStores = 0;
 template <> inline constexpr unsigned kStores<CopyLinear> = 1;
 template <> inline constexpr unsigned kStores<CopyBroadcast> = 2;
 template <> inline constexpr unsigned kStores<CopySwap> = 2;
 
-/// The loads of a part, and its stores to destination `which`. Require part.end - part.begin <= Stage::kBytes.
+/// `load` performs the loads of a part, and `store` its stores to destination `which`. Both require part.end -
+/// part.begin <= Stage::kBytes.
 Outcome load(const CopyLinear&, Machine&, Part, Stage&) noexcept;
 Outcome load(const CopyBroadcast&, Machine&, Part, Stage&) noexcept;
 Outcome load(const CopySwap&, Machine&, Part, Stage&) noexcept;
@@ -148,7 +151,7 @@ Outcome store(const CopySwap&, Machine&, Part, const Stage&, unsigned which) noe
 std::uint64_t apply(AtomicOp, std::uint64_t old, std::uint64_t value, std::uint64_t compare) noexcept;
 /// Is `op` a compare-and-swap, which may fail?
 bool compares(AtomicOp op) noexcept;
-/// For a compare-and-swap: does `old` equal `compare`, in the way the operation compares?
+/// For a compare-and-swap: does `old` equal `compare` by the comparison of this operation?
 bool matches(AtomicOp op, std::uint64_t old, std::uint64_t compare) noexcept;
 
 namespace detail {

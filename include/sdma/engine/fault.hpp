@@ -1,5 +1,5 @@
 #pragma once
-// Why a queue of the software engine stopped: plain data, and a sentence.
+// Why a queue of the software engine stopped, as plain data and as a sentence.
 //
 //   if (const Fault* f = pipeline.fault()) puts(describe(*f).c_str());
 //   // gpu 0 engine 2 queue 17 at 0x1a40: fence (offset 0x0): cannot write 0x7f0000001008: not mapped for this GPU
@@ -8,8 +8,8 @@
 //
 //   kind              software                          hardware
 //   unmapped          queue stops, nothing written      VM fault: the kernel evicts ALL queues of the process on that GPU
-//                                                       and raises a memory event; accesses may be dropped meanwhile, and
-//                                                       the completion after them may even be seen
+//                                                       and raises a memory event; accesses may be dropped meanwhile, but
+//                                                       the completion after them may still be seen
 //   read_only         the same                          the same
 //   unknown_packet    queue stops                       no event at all: the queue stalls
 //   truncated_packet  queue stops                       the engine waits for the dwords that are missing
@@ -21,12 +21,13 @@
 //   unsupported       queue stops                       works: software has no registers, no dirty bits, no endian swap
 //   poll_timeout      stops or continues: PollTimeout   an interrupt that the kernel prints at debug level
 //   bad_ib            queue stops                       not documented
-//   bad_doorbell      queue stops                       an interrupt (byte enables), or wptr moves backwards, or nothing
+//   bad_doorbell      queue stops                       an interrupt (byte enables), a wptr that moves backwards, or nothing
 //   reset             never                             an exception event: all queues of the process on that GPU are lost
 //
-// A kernel driver reports the GPU, and the page of a VM fault, but not the queue, position or packet: those are then 0.
+// A kernel driver reports the GPU, and the page of a VM fault, but neither the queue nor the position nor the packet.
+// Those members are then 0.
 //
-// A Fault is a value: copy it to any thread. `describe` allocates; the rest does not.
+// A Fault is a plain value; any thread may use a copy. Only `describe` allocates.
 #include "sdma/core/units.hpp"
 #include "sdma/engine/memory.hpp"
 
@@ -42,7 +43,7 @@ enum class FaultKind : std::uint8_t {
   none,
   unmapped,          ///< no memory at `va` for this GPU
   read_only,         ///< a store to a mapping that may only be read
-  unknown_packet,    ///< a dword that does not begin a packet of this engine, or one that is only recognised
+  unknown_packet,    ///< a dword that does not begin a packet of this engine, or a packet that is only recognised
   truncated_packet,  ///< the doorbell, or the end of an indirect buffer, lies inside a packet
   privileged,        ///< a privileged packet in a user queue
   misaligned,        ///< an address without the alignment that its packet requires
@@ -50,9 +51,9 @@ enum class FaultKind : std::uint8_t {
   overlap,           ///< source and destination of one packet overlap, or the destination overlaps itself
   unsupported,       ///< a feature that hardware has and the software engine does not
   poll_timeout,      ///< a finite poll has expired
-  bad_ib,            ///< an indirect buffer nested too deep, or not in one mapping
+  bad_ib,            ///< an indirect buffer that is nested too deep, or is not in one mapping
   bad_doorbell,      ///< a position that goes backwards or beyond a whole ring, or is not a multiple of 4
-  reset,             ///< the engine or the whole GPU was reset; no software engine ever is
+  reset,             ///< the engine or the whole GPU was reset; software engines are never reset
 };
 std::string_view name(FaultKind) noexcept;
 /// What a real MI300X would do instead, in one sentence.
@@ -77,7 +78,7 @@ struct Fault {
   explicit operator bool() const noexcept { return kind != FaultKind::none; }
 };
 
-/// One line, no newline: where, which packet, what.
+/// One line without a newline: where the fault occurred, at which packet, and what it was.
 std::string describe(const Fault&);
 
 }  // namespace v0

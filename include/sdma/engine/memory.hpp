@@ -1,5 +1,6 @@
 #pragma once
-// The memory that GPUs see at their addresses: the control side makes mappings, and engines look them up without a lock.
+// The memory that GPUs see at their virtual addresses. The control path creates mappings, and engines look them up
+// without a lock.
 //
 //   AddressSpace space;
 //   space.map({.va = GpuVa{0x7f0000000000}, .bytes = 1 << 20, .host = memory, .owner = 3, .gpus = 0xff});
@@ -12,14 +13,15 @@
 //   space.unmap(va, Deadline::in(1s));                // returns once no engine can touch `memory`
 //
 //   va      0x7f0000000000       0x7f0000100000                     a region may cross from one mapping into the next;
-//           |  host A, owner 3   |  host B, owner host   |   hole   an access to the hole is a fault, never a store
+//           |  host A, owner 3   |  host B, owner host   |   hole   an access to the hole is a fault and stores nothing
 //
 // A VA may equal the host's address, but need not. Mappings do not overlap. va, bytes and host are multiples of 8, so that
 // an aligned word lies in one mapping and is also aligned for the host.
 //
-// Threads: map, unmap and drain lock and allocate; any thread of the control side may call them. A Reader belongs to one
-// thread; its lookups neither lock nor allocate. A Section sees the mappings as they were when it began. It may still use a
-// mapping that is being unmapped, and `unmap` waits for it. The next Section, or the same after `refresh`, sees a new mapping.
+// Threads: any thread may call map, unmap, share and drain, but they lock and allocate, so they are for the control
+// path. A Reader belongs to one thread; its lookups neither lock nor allocate. A Section sees the mappings as they were
+// when it began. It may still use a mapping that is being unmapped, and `unmap` waits for it. The next Section, or the
+// same Section after `refresh`, sees new mappings.
 // Errors: Errc::bad_argument, unmapped, timed_out.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
@@ -42,7 +44,7 @@ struct Mapping {
   static constexpr std::uint32_t kHost = ~0u;  ///< owner: the host's memory
   GpuVa va{};
   std::uint64_t bytes{};
-  std::byte* host{};            ///< where the bytes are; the caller keeps them until unmap returns
+  std::byte* host{};  ///< where the bytes are; the caller keeps them until unmap, or a later drain, returns ok
   std::uint32_t owner = kHost;  ///< the GPU in whose memory they lie, or kHost
   std::uint64_t gpus = ~0ull;   ///< bit g: GPU g may access it
   Access access = Access::read_write;
@@ -53,27 +55,30 @@ class AddressSpace {
   class Reader;
 
   AddressSpace();
-  ~AddressSpace();  ///< no Reader may be left
+  ~AddressSpace();  ///< all Readers must have been destroyed
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
 
-  /// bad_argument: empty, not in multiples of 8, without host memory, past the last address, or overlapping another mapping.
+  /// Adds a mapping. bad_argument: the mapping is empty, is not in multiples of 8, has no host memory, ends after the
+  /// last address, or overlaps another mapping.
   Errc map(const Mapping&);
   /// Removes the mapping that begins at `va` and waits for every engine that may still use it. unmapped: no mapping
   /// begins there. timed_out: new Sections do not see the mapping, but an engine may still be using it: keep the memory,
   /// and call `drain`.
   Errc unmap(GpuVa va, Deadline);
-  /// Lets another set of GPUs access the mapping that begins at `va`; waits as unmap does.
+  /// Changes the set of GPUs that may access the mapping that begins at `va`. Waits as unmap does, with the same
+  /// errors.
   Errc share(GpuVa va, std::uint64_t gpus, Deadline);
-  /// Waits until no engine uses a mapping that was removed before.
+  /// Waits until no engine uses a mapping that was removed before the call. timed_out: an engine may still use one.
   Errc drain(Deadline);
 
-  /// A copy of the mapping that holds `va`: for the control side, reports and tests.
+  /// A copy of the mapping that holds `va`, for the control path, reports and tests. unmapped: there is none.
   Result<Mapping> find(GpuVa va) const;
   std::vector<Mapping> mappings() const;
 
  private:
-  /// Never changed once engines can see it. `serial` counts up, so that a cache knows which snapshot filled it.
+  /// A Snapshot is never changed once engines can see it. `serial` counts up, so that a cache knows which snapshot
+  /// filled it.
   struct Snapshot {
     std::uint64_t serial{};
     std::vector<Mapping> sorted{};
@@ -84,8 +89,8 @@ class AddressSpace {
 
   mutable std::mutex mutex_;
   std::atomic<const Snapshot*> current_;
-  std::atomic<std::uint64_t> serial_;                   ///< of current_; stored after it
-  std::vector<std::unique_ptr<const Snapshot>> alive_;  ///< the current one last, after those that may still be in use
+  std::atomic<std::uint64_t> serial_;                   ///< the serial of current_; stored after current_
+  std::vector<std::unique_ptr<const Snapshot>> alive_;  ///< those that may still be in use, then the current one
   std::vector<Reader*> readers_;
 };
 
@@ -108,7 +113,8 @@ class AddressSpace::Reader {
     Reader& r_;
   };
 
-  /// Ends the Section and begins another: sees mappings made meanwhile; pointers found before must not be used any more.
+  /// Ends the Section and begins another, which sees mappings that were created meanwhile. Do not use pointers that
+  /// were found before the call.
   void refresh() noexcept {
     leave();
     enter();
@@ -118,7 +124,8 @@ class AddressSpace::Reader {
     const auto s = run(va, bytes, a);
     return s.size() == bytes ? s.data() : nullptr;
   }
-  /// As many of the `bytes` bytes at `va` as lie in one piece of host memory; empty: the first is not mapped.
+  /// As many of the `bytes` bytes at `va` as lie in one piece of host memory; empty if the first byte is not mapped or
+  /// does not allow the access.
   std::span<std::byte> run(GpuVa va, std::uint64_t bytes, Access a) noexcept {
     for (const auto& m : hits_)
       if (va.value - m.va.value < m.bytes && allows(m.access, a)) return piece(m, va, bytes);
@@ -141,11 +148,11 @@ class AddressSpace::Reader {
 
   AddressSpace& space_;
   GpuId gpu_;
-  alignas(64) std::atomic<std::uint64_t> inside_{
-      0};  ///< serial of a snapshot that is not newer than the one in use; 0: none is in use
+  /// The serial of a snapshot that is not newer than the one in use; 0: none is in use.
+  alignas(64) std::atomic<std::uint64_t> inside_{0};
   const Snapshot* seen_{};
   std::uint64_t serial_{};         ///< of the snapshot that `hits_` comes from
-  std::array<Mapping, 4> hits_{};  ///< the last mappings found, of this GPU only
+  std::array<Mapping, 4> hits_{};  ///< the mappings that were found last, all of them accessible to this GPU
   std::uint32_t oldest_{};
 };
 

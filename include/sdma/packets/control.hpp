@@ -5,11 +5,12 @@
 //   Indirect{.base = GpuVa{0x7f1122334000}, .dwords = 64}   executes the 64 dwords at `base`, then continues
 //   Trap{.context = event_id}                               interrupts the host, after a Fence to its mailbox
 //
-// Ordering: on a TRAP the kernel reads the event's mailbox word, and ignores the interrupt if that word is not set yet.
-// So a FENCE to the mailbox must come before the TRAP. COND_EXEC may read its word before earlier packets have
-// completed. An indirect buffer is prefetched: it must be final before the doorbell is rung, and must not change until
-// a completion that follows the INDIRECT has been seen.
-// Errors: check(packet). SRBM_WRITE is privileged: on a user queue the engine refuses it. Plain values: any thread.
+// Ordering: when a TRAP arrives, the kernel reads the event's mailbox word, and ignores the interrupt if that word is
+// not set yet. So put a FENCE to the mailbox before the TRAP. A COND_EXEC may read its word before earlier packets have
+// completed. The engine may prefetch an indirect buffer: finish writing it before you ring the doorbell, and do not
+// change it until you have seen a completion that follows the INDIRECT.
+// Errors: check(packet) names the field and the rule. SRBM_WRITE is privileged: on a user queue, the engine refuses it.
+// These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
@@ -40,13 +41,14 @@ template <> inline constexpr auto layout<Indirect> = packet(
     bits  <&Indirect::priv>  ("priv",   0, 31, 31, "with kernel privileges").opt(),
     addr64<&Indirect::csa>   ("csa",    4,         "context save area").opt());
 
-/// Interrupts the host with `context`. For KFD that is the id of an event whose mailbox an earlier Fence has filled.
+/// Interrupts the host with `context`. For KFD, `context` is the id of an event whose mailbox an earlier Fence has
+/// filled.
 struct Trap { std::uint32_t context{}; };
 template <> inline constexpr auto layout<Trap> = packet(
     "trap", op(6, 0), dwords(2), "interrupt the host",
     bits<&Trap::context>("context", 1, 0, 27, "passed to the handler"));
 
-/// A trap without a handler. Opcode 16 is this packet on 4.x only: later engines use 16 for another packet.
+/// A trap without a handler. Opcode 16 has this meaning only on SDMA 4.x; later engines use it for another packet.
 struct DummyTrap { std::uint32_t context{}; };
 template <> inline constexpr auto layout<DummyTrap> = packet(
     "dummy_trap", op(16, 0), dwords(2), "interrupt without a handler",
@@ -66,14 +68,15 @@ template <> inline constexpr auto layout<CondExec> = packet(
     bits  <&CondExec::dwords>   ("dwords",    4,  0, 13, "how many dwords to skip"),
     bits  <&CondExec::policy>   ("policy",    0, 24, 26, "cache policy [inferred]").opt());
 
-/// Runs the next `dwords` dwords only on the engines that `devices` selects.
+/// Executes the next `dwords` dwords only on the engines that `devices` selects.
 struct PreExec { std::uint16_t dwords{}; std::uint8_t devices{}; };
 template <> inline constexpr auto layout<PreExec> = packet(
     "pre_exec", op(15, 0), dwords(2), "execute the next packets on selected engines only",
     bits<&PreExec::dwords> ("dwords",  1,  0, 13, "dwords that depend on the selection"),
     bits<&PreExec::devices>("devices", 0, 16, 23, "one bit per engine").hex());
 
-/// Writes a register. Kernel only: on a user queue it is blocked, and raises an interrupt that user space never sees.
+/// Writes a register. For the kernel only: on a user queue, the engine blocks it and raises an interrupt that user
+/// space never sees.
 struct SrbmWrite { std::uint32_t reg{}, value{}; std::uint8_t byte_en = 0xf; };
 template <> inline constexpr auto layout<SrbmWrite> = packet(
     "srbm_write", op(14, 0), dwords(3), "write a register",

@@ -7,18 +7,20 @@
 //
 // In these three, `bytes` is 1 to 2^30: SDMA 4.4.x stores the length minus one in 30 bits, older engines in 22 bits.
 // Writer::copy splits longer copies. All public code leaves the `_swap` (endian swap) and `_policy` (cache policy)
-// fields 0; what is known about the policies comes from a debugger's tables.
+// fields at 0. All that is known about the policies comes from the tables of a debugger.
 //
-// Ordering: consecutive copies of a queue overlap and complete in any order, and the bytes of one copy land in any
-// order. Only a later FENCE or ATOMIC signals that they are complete. Source and destination must not overlap.
-// Errors: check(packet) names the field and the rule ("broadcast-modulo-32", ...). Plain values: any thread.
+// Ordering: consecutive copies of a queue may overlap and complete in any order, and the bytes of one copy may land in
+// any order. Only a later FENCE or ATOMIC signals that the copies are complete. The source and the destination of a
+// copy must not overlap.
+// Errors: check(packet) names the field and the rule ("broadcast-modulo-32", ...). These are plain values; any thread
+// may use them.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
 inline namespace v0 {
 // clang-format off
 
-/// Copies `bytes` bytes from `src` to `dst`: GPU virtual addresses, at any byte.
+/// Copies `bytes` bytes from `src` to `dst`. Both are GPU virtual addresses and need no alignment.
 struct CopyLinear {
   GpuVa src{}, dst{};
   std::uint32_t bytes{};                 ///< 1 to 2^30
@@ -62,8 +64,8 @@ template <> inline constexpr auto layout<CopyBroadcast> = packet(
   | rule<CopyBroadcast>("broadcast-modulo-32", "dst1 and dst2 must be equal modulo 32",
         [](const CopyBroadcast& p) { return (p.dst1.value ^ p.dst2.value) % 32 == 0; });
 
-/// Exchanges the `bytes` bytes at `a` with those at `b`, both 64-byte aligned. No source says whether a half-done
-/// exchange can be observed, nor what happens if the length is not a multiple of 64: use multiples of 64.
+/// Exchanges the `bytes` bytes at `a` with those at `b`, both 64-byte aligned. No source says whether a reader can see
+/// a partly completed exchange, or what happens if the length is not a multiple of 64. Use multiples of 64.
 struct CopySwap {
   GpuVa a{}, b{};
   std::uint32_t bytes{};                 ///< 1 to 2^30
@@ -80,7 +82,8 @@ template <> inline constexpr auto layout<CopySwap> = packet(
     bits  <&CopySwap::a_policy>("a_policy", 2, 18, 20, "cache policy of a [inferred]").opt());
 
 /// Scatters `count` elements from a linear buffer into an array of structures, starting at element `start`. With
-/// `detile`, gathers them from the array into the buffer.
+/// `detile`, it gathers them from the array into the buffer. An element is one dword, and elements of the array are
+/// `stride` dwords apart [inferred].
 struct CopyStruct {
   GpuVa table{}, linear{};
   std::uint32_t start{}, count{};
@@ -142,7 +145,7 @@ template <> inline constexpr auto layout<CopySubwindow> = packet(
               && (p.z == 1 || (whole(p.src_slice) && whole(p.dst_slice)));
         });
 
-/// Copies the pages of a range that have been written to since their dirty bits were cleared; with `all`, every page.
+/// Copies those pages of a range that have been written to since their dirty bits were cleared; with `all`, every page.
 struct CopyDirtyPage {
   GpuVa src{}, dst{};
   std::uint32_t bytes{};                 ///< 1 to 2^22
@@ -172,7 +175,8 @@ template <> inline constexpr auto layout<CopyDirtyPage> = packet(
     bits  <&CopyDirtyPage::dst_policy>("dst_policy", 2, 5, 6, "cache policy of the destination [inferred]").opt(),
     bits  <&CopyDirtyPage::src_policy>("src_policy", 2, 13, 14, "cache policy of the source [inferred]").opt());
 
-/// Copies between physical addresses; `more` holds further pairs {src, dst} of 4 dwords. Kernel only [inferred].
+/// Copies between physical addresses. `more` holds further pairs {src, dst}, 4 dwords per pair. For the kernel only
+/// [inferred].
 struct CopyPhysical {
   GpuVa src{}, dst{};
   std::uint32_t bytes{};                 ///< 1 to 2^22

@@ -1,16 +1,17 @@
 #pragma once
-// Typed packets to dwords and back, for the cost of the stores that you would write by hand.
+// Converts typed packets to dwords and back. Encoding costs no more than the stores that you would write by hand.
 //
 //   CopyLinear copy{.src = GpuVa{0x1000}, .dst = GpuVa{0x2000}, .bytes = 4096};
 //   if (Broken b = check(copy)) report(b.field, b.rule);   // e.g. "bytes", "range"
 //   std::uint32_t* end = encode_to(copy, ring);            // 7 dwords, ascending, each stored exactly once
 //   auto same = decode<CopyLinear>({ring, 7});
 //
-// `fits` answers yes or no and belongs on the hot path; `check` names the field and the rule and is meant for people.
-// encode_to does not check: it cuts an out-of-range value to the width of its field, so ask `fits` first, as Writer and
-// Ring do. It only stores and never reads back, so its target may be write-combining memory.
+// `fits` returns true or false and is for hot paths; `check` names the field and the rule and is for error messages.
+// encode_to does not check: it truncates an out-of-range value to the width of its field. Call `fits` first, as Writer
+// and Ring do. encode_to never reads from its target, so the target may be write-combining memory.
 //
-// All of it is constexpr and noexcept, and allocates nothing. There is no shared state: any thread may call any of it.
+// Everything here is constexpr and noexcept, and allocates nothing. There is no shared state: any thread may call any
+// function.
 #include "sdma/packets/layout.hpp"
 
 #include <utility>
@@ -23,7 +24,7 @@ namespace detail {
 template <class P> inline constexpr auto kFields = layout<P>.fields.size();
 template <class P, std::size_t I> inline constexpr auto const& field = layout<P>.fields[I];
 
-// The member of field I, found by overload resolution among the bases of a list: no recursion over the fields.
+// The member of field I. Overload resolution among the bases of a list finds it, without recursion over the fields.
 template <std::size_t I, auto M> struct Numbered {};
 template <class Sequence, auto... M> struct MemberList;
 template <std::size_t... I, auto... M> struct MemberList<std::index_sequence<I...>, M...> : Numbered<I, M>... {};
@@ -58,12 +59,12 @@ template <auto Member> consteval FieldInfo field_of() {
 /// Index of the field that determines the length.
 template <class P> consteval std::size_t counter() { return index_of(layout<P>.fields, layout<P>.length.counted); }
 template <class P> inline constexpr bool kFixed = layout<P>.length.counted.empty();
-/// Dwords before any payload: those that fields and pattern may use.
+/// The number of dwords before any payload. Fields and the pattern must be in these dwords.
 template <class P> consteval std::size_t head() {
   return kFixed<P> || layout<P>.length.fixed ? layout<P>.length.fixed : 1;
 }
 
-/// A member as a number: its value, or for a payload the number of its strides.
+/// A member as a number: its value or, for a payload, how many strides it has.
 template <class P, std::size_t I> [[gnu::always_inline]] constexpr std::uint64_t number(const P& p) noexcept {
   const auto& v = p.*FieldOf<P, I>::member;
   if constexpr (field<P, I>.kind == Kind::payload) return v.size() / layout<P>.length.stride;
@@ -85,7 +86,7 @@ template <class P, std::size_t D> [[gnu::always_inline]] constexpr std::uint32_t
   });
   return w;
 }
-/// Does a 64-bit field begin at dword `d`? Then the two dwords are written with one store.
+/// Does a 64-bit field begin at dword `d`? If so, its two dwords are written with one store.
 consteval bool wide(std::span<const FieldInfo> fields, std::size_t d) {
   for (const auto& f : fields)
     if (f.dword == d && f.width() == 64) return true;
@@ -126,7 +127,7 @@ consteval bool one_owner_a_bit(std::span<const FieldInfo> fields, const Pattern&
   return true;
 }
 template <class P, std::size_t N, auto... M> consteval bool members_hold_fields(const Layout<P, N, M...>& l) {
-  // Bits that each member holds; none for a payload, which is not a number.
+  // How many bits each member holds. The loop skips payloads, which are not numbers.
   constexpr std::array<std::size_t, sizeof...(M)> bits{
       (std::is_same_v<typename Field<M>::Type, bool> ? 1 : 8 * sizeof(typename Field<M>::Type))...};
   for (std::size_t i = 0; i < sizeof...(M); ++i) {
@@ -144,7 +145,7 @@ consteval bool names_differ(std::span<const FieldInfo> fields) {
 
 }  // namespace detail
 
-/// Compile-time proof that a description is consistent: true, or a static_assert that says what is wrong.
+/// Proves at compile time that a description is consistent. Returns true; otherwise a static_assert says what is wrong.
 template <class P> consteval bool well_formed() {
   static_assert(detail::fields_inside(layout<P>.fields, layout<P>.pattern, detail::head<P>()),
                 "a field or the pattern of this packet leaves the packet's fixed dwords");
@@ -159,7 +160,7 @@ template <class P> consteval bool well_formed() {
   return true;
 }
 
-/// Dwords of `p` on the wire.
+/// The length of `p` on the wire, in dwords.
 template <Packet P> [[gnu::always_inline]] constexpr std::size_t length(const P& p) noexcept {
   if constexpr (detail::kFixed<P>) return layout<P>.length.fixed;
   else return layout<P>.length.fixed + layout<P>.length.stride * detail::number<P, detail::counter<P>()>(p);

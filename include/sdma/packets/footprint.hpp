@@ -1,6 +1,6 @@
 #pragma once
-// What a packet will do to memory and to its queue: the bytes that it touches, how it takes part in
-// ordering, the word that it waits for or posts, and the dwords that it may skip.
+// What a packet will do to memory and to its queue: the bytes that it touches, how it takes part in ordering, the word
+// that it waits for or posts to, and the dwords that it may skip.
 //
 //   footprint(CopyLinear{.src = a, .dst = b, .bytes = 64}, [](const Region& r) { ... });
 //       {a, 64, read}  {b, 64, write}
@@ -11,14 +11,16 @@
 //   PollMem{.addr = go}               acquire    go, 4      true       0
 //   CondExec{.addr = w, .dwords = 8}  control    w, 4       false      8
 //
-// Each packet has its own `role` and `footprint`, in the order of Packets: a new packet without them does not compile
-// (see the static_assert at the end). The region of a box lists its rows and slices and leaves out the bytes between
-// them. The stream rules check regions for overlaps, the engine checks them before a packet's first store, the schedule
-// checker checks them for races, and the simulator counts their bytes.
+// Each packet type has its own overloads of `role` and `footprint`, in the order of Packets. A new packet type without
+// them does not compile (see the static_assert at the end). The region of a box contains its rows and slices, and
+// leaves out the bytes between them. The stream rules check regions for overlaps, the engine checks them before a
+// packet's first store, the schedule checker checks them for races, and the simulator counts their bytes.
 //
-// The footprint of an INDIRECT is its buffer; what the packets in the buffer touch belongs to those packets. The footprint of
-// a poll is its word. Registers are not memory. Privileged packets also have a footprint; privilege is not checked here.
-// Constant expressions: no state, no errors. A region may run past the last address: the lookup of its mapping fails then.
+// The footprint of an INDIRECT is its buffer; the packets in the buffer have footprints of their own. The footprint of
+// a poll is its word. Registers do not count as memory. Privileged packets also have a footprint; privilege is not
+// checked here.
+// The functions are constant expressions without state or errors. A region may run past the last address; the lookup of
+// its mapping then fails.
 #include "sdma/packets/region.hpp"
 #include "sdma/packets/registry.hpp"
 
@@ -27,11 +29,11 @@ inline namespace v0 {
 
 /// How a packet takes part in ordering.
 enum class Role : std::uint8_t {
-  none,     ///< touches nothing that others see: NOP, a flush, a clock that is set
+  none,     ///< touches nothing that others see: NOP, a flush, setting a clock
   data,     ///< loads and stores that land late and in any order: copies, fills, writes
   stamp,    ///< stores a time once all earlier packets have landed
-  release,  ///< signals: lands after all earlier packets, and in order with other releases
-  notify,   ///< an interrupt: after earlier releases
+  release,  ///< posts to a word after all earlier packets have landed, in order with other releases
+  notify,   ///< interrupts the host after all earlier releases
   acquire,  ///< holds back later packets until a word has a value
   control,  ///< decides which dwords come next: conditions, indirect buffers
 };
@@ -73,7 +75,7 @@ constexpr Role role(const DummyTrap&) noexcept { return Role::none; }
 // clang-format on
 
 namespace detail {
-/// Passes a region to `fn`, with the field that holds its address if `fn` takes a name.
+/// Passes a region to `fn`. If `fn` takes a second argument, it gets the name of the field that holds the address.
 template <auto Member, class Fn> constexpr void touches(const Region& r, Fn& fn) {
   if constexpr (std::is_invocable_v<Fn&, const Region&, std::string_view>) fn(r, field_of<Member>().name);
   else fn(r);
@@ -124,7 +126,7 @@ template <class Fn> constexpr void footprint(const CopyStruct& p, Fn&& fn) {
 }
 
 namespace detail {
-/// One side of a sub-window: where its box begins and how its rows lie.
+/// One side of a sub-window: where its box begins, and how far apart its rows and slices are.
 struct Box {
   std::uint64_t x, y, z, pitch, slice;
 };
@@ -150,13 +152,13 @@ template <class Fn> constexpr void footprint(const CopySubwindow& p, Fn&& fn) {
   detail::touches<&CopySubwindow::dst>(destination(p), fn);
 }
 
-/// Every page counts as dirty: the footprint is all that may be written.
+/// Every page counts as dirty: the footprint contains all bytes that may be written.
 template <class Fn> constexpr void footprint(const CopyDirtyPage& p, Fn&& fn) {
   detail::reads<&CopyDirtyPage::src>(p, p.bytes, fn);
   detail::writes<&CopyDirtyPage::dst>(p, p.bytes, fn);
 }
 
-/// Physical addresses are in no address space: `physical_footprint` has them.
+/// Physical addresses do not belong to an address space, so they are only in `physical_footprint`.
 template <class Fn> constexpr void footprint(const CopyPhysical&, Fn&&) {}
 template <class Fn> constexpr void physical_footprint(const CopyPhysical& p, Fn&& fn) {
   detail::reads<&CopyPhysical::src>(p, p.bytes, fn);
@@ -180,7 +182,7 @@ template <class Fn> constexpr void footprint(const Fence& p, Fn&& fn) { detail::
 
 template <class Fn> constexpr void footprint(const Trap&, Fn&&) {}
 
-/// 64 bits. A signal with `write_one` stores 1; any other signal adds one, and a wait subtracts one.
+/// The word has 64 bits. A signal with `write_one` stores 1; any other signal adds one, and a wait subtracts one.
 template <class Fn> constexpr void footprint(const Semaphore& p, Fn&& fn) {
   if (p.signal && p.write_one) detail::writes<&Semaphore::addr>(p, 8, fn);
   else detail::changes<&Semaphore::addr>(p, 8, fn);
@@ -200,7 +202,7 @@ template <class Fn> constexpr void footprint(const PollDirtyBits& p, Fn&& fn) {
   if (p.pages) detail::writes<&PollDirtyBits::dst>(p, (std::uint64_t{p.pages} + 31) / 32 * 4, fn);
 }
 
-/// Reads up to the ends, exclusive [inferred], and records a dword.
+/// Reads each range up to its end, exclusive [inferred], and stores the outcome in one dword.
 template <class Fn> constexpr void footprint(const PollVerify& p, Fn&& fn) {
   if (p.a < p.a_end) detail::reads<&PollVerify::a>(p, p.a_end - p.a, fn);
   if (!p.mode && p.b < p.b_end) detail::reads<&PollVerify::b>(p, p.b_end - p.b, fn);
@@ -262,7 +264,7 @@ template <class Fn> constexpr void footprint(const SrbmWrite&, Fn&&) {}
 template <class Fn> constexpr void footprint(const PreExec&, Fn&&) {}
 template <class Fn> constexpr void footprint(const DummyTrap&, Fn&&) {}
 
-/// The word that a packet waits for, tests or posts; the buffer of an INDIRECT. 0 bytes: none.
+/// The word that a packet waits for, tests or posts to; the buffer of an INDIRECT. 0 bytes: there is none.
 template <Packet P> constexpr Region word(const P& p) noexcept {
   Region last{};
   if (const auto r = role(p); r != Role::none && r != Role::data && r != Role::notify)
@@ -270,11 +272,12 @@ template <Packet P> constexpr Region word(const P& p) noexcept {
   return last;
 }
 
-/// Can the packet hold up the queue until its word has a value? An acquire can, and an atomic that loops.
+/// Can the packet hold up the queue until its word has a value? An acquire can, and so can an atomic that loops.
 template <Packet P> constexpr bool may_wait(const P& p) noexcept { return role(p) == Role::acquire; }
 constexpr bool may_wait(const Atomic& p) noexcept { return p.loop; }
 
-/// How many of the dwords that follow are not executed if the packet's condition fails; 0 for a packet without a condition.
+/// How many of the following dwords are not executed if the packet's condition fails; 0 for a packet without a
+/// condition.
 template <Packet P> constexpr std::uint32_t skipped(const P&) noexcept { return 0; }
 constexpr std::uint32_t skipped(const CondExec& p) noexcept { return p.dwords; }
 constexpr std::uint32_t skipped(const PreExec& p) noexcept { return p.dwords; }
@@ -292,8 +295,8 @@ template <class... P> consteval bool all_have_footprints(PacketList<P...>) { ret
 static_assert(all_have_footprints(Packets{}), "a packet of the registry has no footprint, or no role");
 }  // namespace detail
 
-// The same for a packet that is given as dwords. All its dwords must be present. A packet that is only recognised has
-// no footprint, role none, no word, and skips nothing.
+// The same functions for a packet that is given as dwords. All its dwords must be present. A packet that is only
+// recognised has no footprint and no word, its role is none, and it skips nothing.
 template <class Fn> void footprint(const PacketInfo& info, std::span<const std::uint32_t> dwords, Fn&& fn) {
   visit(info, dwords, [&](const auto& p) { footprint(p, fn); });
 }

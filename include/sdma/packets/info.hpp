@@ -5,7 +5,7 @@
 //   const PacketInfo& i = info<Fence>;
 //   for (const FieldInfo& f : i.fields) print(f.name, value_of(f, dwords));
 //
-// Constants: any thread may read them, and nothing fails.
+// Constants: any thread may read them. No errors.
 #include "sdma/packets/encode.hpp"
 
 namespace sdma {
@@ -28,9 +28,9 @@ struct PacketInfo {
   std::uint8_t fixed{}, stride = 1;  ///< length = fixed + stride * (value of *counted)
   const FieldInfo* counted{};        ///< null: the length is `fixed`
   Privilege privilege = Privilege::user;
-  bool recognised_only = false;  ///< its length is known, its fields are not: text shows raw dwords
-  std::array<std::uint32_t, kMaxHead>
-      owned{};  ///< bits of each head dword that the pattern or a field owns; the rest is reserved
+  bool recognised_only = false;  ///< its length is known, but its fields are not: text shows raw dwords
+  /// The bits of each head dword that the pattern or a field owns; the others are reserved.
+  std::array<std::uint32_t, kMaxHead> owned{};
 
   constexpr std::size_t length(const std::uint32_t* d) const noexcept {
     return counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed;
@@ -102,8 +102,8 @@ inline constexpr PacketInfo info{.name = layout<P>.name,
                                  .privilege = layout<P>.privilege,
                                  .owned = detail::owned<P>()};
 
-/// A packet that is only identified and skipped. `head`: how many dwords must be present to identify it; 0: all of
-/// them.
+/// The entry of a packet that is only identified and skipped. `head`: how many dwords must be present to identify it;
+/// 0: all of them.
 constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
                                 int head = 0) noexcept {
   PacketInfo i{.name = name,
@@ -115,7 +115,7 @@ constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, st
   for (std::size_t d = 0; d < Pattern::kDwords; ++d) i.owned[d] = p.mask[d];
   return i;
 }
-/// The same, with a length that the field `counted` determines. Takes a reference because GCC 12 with
+/// The same, with a length that the field `counted` determines. `counted` is a reference because GCC 12 with
 /// -fsanitize=undefined cannot compare an object's address with null at compile time.
 constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
                                 const FieldInfo& counted) noexcept {

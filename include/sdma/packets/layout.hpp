@@ -1,6 +1,6 @@
 #pragma once
-// How a packet is described: once, next to the struct it describes. Encoder, decoder, text, JSON, checks and
-// documentation are all derived from that description.
+// How a packet is described. Each packet has one description, next to its struct. Encoder, decoder, text, JSON, checks
+// and documentation are all derived from it.
 //
 //   struct Fence { GpuVa addr{}; std::uint32_t value{}; };
 //   template <> inline constexpr auto layout<Fence> = packet(
@@ -16,14 +16,14 @@
 //             value = stored bits + bias
 //   rules     constraints that a width cannot express: a predicate over the whole value, with an id and a sentence
 //
-// A dword on the wire is the OR of the pattern and the fields: encode.hpp does exactly that, and info.hpp offers the
-// same description as plain data. A field has one name in C++, text, JSON and documentation. A member's initialiser is
-// the field's default, and text omits a field marked `opt()` that holds its default. Fields are listed in the order of
-// the text form, members in the order in which one writes designated initialisers.
+// A dword on the wire is the OR of the pattern and the fields. encode.hpp computes it, and info.hpp offers the same
+// description as plain data. A field has one name in C++, text, JSON and documentation. A member's initialiser is the
+// field's default, and text omits a field marked `opt()` that holds its default. Fields are listed in the order of the
+// text form, and members in the order in which you write designated initialisers.
 //
-// Everything is a constant expression, so there is no state to share and nothing fails at run time: a faulty
-// description fails a static_assert of `well_formed`. Source of the formats: the SDMA 4.x packet header of the Linux
-// kernel, with the wider counts of 4.4.x (docs/packets.md).
+// Everything is a constant expression, so there is no shared state and nothing fails at run time. A faulty description
+// fails a static_assert of `well_formed`. The formats are those of the SDMA 4.x packet header in the Linux kernel, with
+// the wider counts of 4.4.x. [inferred] marks what no public source for 4.4.2 confirms (docs/packets.md).
 #include "sdma/core/units.hpp"
 
 #include <array>
@@ -41,17 +41,17 @@ struct Name {
   std::uint32_t value;
   std::string_view text;
 };
-/// The names of an enumeration, in the order of their codes: specialised next to each enum.
+/// The names of an enumeration, in the order of their codes. Each enum has a specialisation next to it.
 template <class E> inline constexpr auto names = std::array<Name, 0>{};
 
-/// How text shows the value of a field. Where a field has `enumerants`, a name takes precedence.
+/// How text shows the value of a field. If the field has `enumerants`, text shows the name of the value instead.
 enum class Kind : std::uint8_t {
   count,    ///< decimal
   bytes,    ///< decimal, with the largest of K, M, G that divides it
   address,  ///< a 64-bit VA, hexadecimal
   value,    ///< decimal from -4095 to 4095, else hexadecimal
   hex,      ///< hexadecimal
-  flag,     ///< a bare word, present = 1
+  flag,     ///< a bare word; the field is 1 if the word is present
   payload,  ///< the dwords after the fixed part; the field's own bits hold their number
 };
 
@@ -171,7 +171,8 @@ constexpr Field<M> payload(std::string_view name, int dword, int lo, int hi, std
            .kind = Kind::payload}};
 }
 
-/// A constraint that a width cannot express. `id` has a section in docs/rules.md; `text` says what must hold.
+/// A constraint that the width of a field cannot express. `id` has a section in docs/rules.md; `text` says what must
+/// hold.
 template <class P> struct Rule {
   std::string_view id, text;
   bool (*holds)(const P&);
@@ -185,7 +186,7 @@ constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)
 enum class Privilege : std::uint8_t { user, kernel };
 inline constexpr auto kernel_only = Privilege::kernel;
 
-/// The fields lie in one array, so that code over all of them is a loop and not one template instance per field.
+/// The fields are in one array, so that code for all of them is a loop and not one template instance per field.
 /// `Member...` are the members that hold them, in the same order.
 template <class P, std::size_t Rules, auto... Member> struct Layout {
   std::string_view name, doc;
@@ -215,7 +216,7 @@ template <class P, std::size_t N, auto... M> constexpr auto operator|(Layout<P, 
   return l;
 }
 
-/// The description of `P`: specialised next to each packet.
+/// The description of `P`. Each packet has a specialisation next to it.
 template <class P> inline constexpr auto layout = nullptr;
 template <class P>
 concept Packet = !std::is_same_v<decltype(layout<P>), const std::nullptr_t>;

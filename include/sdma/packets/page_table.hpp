@@ -4,17 +4,17 @@
 //   PteGenerate{.dst = pte, .flags = 0x73, .init = 0x1000, .increment = 0x1000, .entries = 512}
 //       entry i = flags | (init + i * increment)
 //
-// They are described so that a dump of a kernel ring can be read like any other. PteGenerate stores `entries` minus
-// one; the other packets store their counts as they are, because no source says otherwise.
+// They are described here so that a dump of a kernel ring can be read like any other. PteGenerate stores `entries`
+// minus one; the other packets store their counts as they are, because no source says otherwise.
 // Ordering: as for copies, only a later FENCE or ATOMIC signals that they are complete.
-// Errors: check(packet). Plain values: any thread.
+// Errors: check(packet) names the field and the rule. These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
 inline namespace v0 {
 // clang-format off
 
-/// Writes `entries` consecutive entries: flags | (init + i * increment).
+/// Writes `entries` consecutive 64-bit entries. Entry i is `flags | (init + i * increment)`.
 struct PteGenerate { GpuVa dst{}; std::uint64_t flags{}, init{}, increment{}; std::uint32_t entries{}; };
 template <> inline constexpr auto layout<PteGenerate> = packet(
     "pte_generate", op(12, 0), dwords(10), "write page table entries in a progression",
@@ -25,7 +25,7 @@ template <> inline constexpr auto layout<PteGenerate> = packet(
     bits  <&PteGenerate::entries>  ("entries",   9, 0, 18, "how many", minus_one))
   | kernel_only;
 
-/// Copies the bits `mask` of `entries` entries.
+/// Copies `entries` 64-bit entries. Only the bits that are set in `mask` are copied.
 struct PteCopy {
   GpuVa src{}, dst{};
   std::uint64_t mask{};
@@ -44,7 +44,7 @@ template <> inline constexpr auto layout<PteCopy> = packet(
     bits  <&PteCopy::src_policy>("src_policy", 7, 29, 31, "cache policy of the source [inferred]").opt())
   | kernel_only;
 
-/// Replaces the bits `mask` of one entry with those of `value`.
+/// Changes one entry: the bits that are set in `mask` get the values that they have in `value`.
 struct PteModify { GpuVa addr{}; std::uint64_t mask{}, value{}; bool gcc{}, sys{}, snoop{}, gpa{}; };
 template <> inline constexpr auto layout<PteModify> = packet(
     "pte_modify", op(12, 2), dwords(7), "change bits of a page table entry",
@@ -57,7 +57,7 @@ template <> inline constexpr auto layout<PteModify> = packet(
     bits  <&PteModify::gpa>  ("gpa",   0, 23, 23, "a physical address").opt())
   | kernel_only;
 
-/// Moves entries within a table: from the last to the first, or with `forwards` from the first to the last.
+/// Moves entries within a table, from the last to the first; with `forwards`, from the first to the last.
 struct PteCopyBackwards {
   GpuVa src{}, dst{};
   std::uint8_t mask_first{}, mask_last{};

@@ -4,24 +4,25 @@
 //   PollMem{.addr = flag, .func = Compare::ge, .reference = epoch}     later packets wait until (*flag & mask) >= epoch
 //   HdpFlush{}                                                         later packets see what the host wrote to VRAM
 //
-// A poll compares 32 bits, unsigned. A 64-bit word takes two polls, high half first, which is sound only if the word is
-// monotone.
+// A poll compares 32 bits, unsigned. To wait for a 64-bit word, poll its high half and then its low half. This is sound
+// only if the word is monotone.
 //
-// Ordering: a poll holds back all later packets of its queue until it is satisfied, and does not wait for earlier ones. The
-// full barrier within one queue is Fence(w, n) followed by PollMem(w == n), with a fresh n each time.
-// Errors: check(packet). User space is not notified when a finite poll expires: let polls retry forever, and give
-// the host's wait the deadline. Plain values: any thread.
+// Ordering: a poll holds back all later packets of its queue until it is satisfied, and does not wait for earlier ones.
+// For a full barrier within one queue, use Fence(w, n) and then PollMem(w == n), with a fresh n each time.
+// Errors: check(packet) names the field and the rule. User space is not notified when a finite poll expires. So let
+// polls retry forever, and put the deadline on the host's wait. These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
 inline namespace v0 {
 // clang-format off
 
-/// (value & mask) func reference, unsigned. Code 7 is unassigned.
+/// The condition of a poll: `(value & mask) func reference`, unsigned. Code 7 is unassigned.
 enum class Compare : std::uint8_t { always, lt, le, eq, ne, ge, gt };
 template <> inline constexpr auto names<Compare> = std::to_array<Name>(
     {{0, "always"}, {1, "lt"}, {2, "le"}, {3, "eq"}, {4, "ne"}, {5, "ge"}, {6, "gt"}});
 
+/// Is `value f reference` true? Unsigned.
 constexpr bool holds(std::uint64_t value, Compare f, std::uint64_t reference) noexcept {
   switch (f) {
     case Compare::always: return true;
@@ -40,7 +41,7 @@ struct PollMem {
   GpuVa addr{};                          ///< dword aligned
   Compare func = Compare::eq;
   std::uint32_t reference{}, mask = 0xffffffff;
-  std::uint16_t interval = 4;            ///< between two reads of the word; engine clocks [inferred]
+  std::uint16_t interval = 4;            ///< engine clocks between two reads of the word [inferred]
   std::uint16_t retry = 0xfff;           ///< 4095: forever
   std::uint8_t policy{};
 };
@@ -54,16 +55,16 @@ template <> inline constexpr auto layout<PollMem> = packet(
     bits  <&PollMem::retry>    ("retry",     5, 16, 27, "reads before it expires").named(kRetryNames).opt(),
     bits  <&PollMem::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt());
 
-/// Flushes the host data path (HDP) from a user queue. A fixed literal of 6 dwords: a PollReg with particular values,
-/// so `identify` tries it before PollReg.
+/// Flushes the host data path (HDP) from a user queue. Its 6 dwords are fixed. They are also a PollReg with particular
+/// values, so `identify` tries HdpFlush first.
 struct HdpFlush {};
 template <> inline constexpr auto layout<HdpFlush> = packet<HdpFlush>(
     "hdp_flush", op(8, 0).is(0, 16, 31, 0).is(1, 0, 31, 0).is(2, 0, 31, 0x80000000)
                          .is(3, 0, 31, 0).is(4, 0, 31, 0).is(5, 0, 31, 0),
     dwords(6), "flush the host data path");
 
-/// Holds the queue until `(value of reg & mask) func reference` is true. With `hdp`, writes the register `request`
-/// first. The kernel's HDP flushes have this form.
+/// Holds the queue until `(value of reg & mask) func reference` is true. With `hdp`, it writes the register `request`
+/// first; the kernel's HDP flushes have this form.
 struct PollReg {
   std::uint32_t reg{}, request{};        ///< byte offsets
   Compare func = Compare::eq;

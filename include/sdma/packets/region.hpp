@@ -4,7 +4,7 @@
 //   Region{.va = src, .bytes = 4096, .access = Access::read}
 //   Region{.va = box, .bytes = 64, .access = Access::write, .rows = 4, .pitch = 256}     four runs of 64 bytes
 //
-// Plain values: any thread, no errors.
+// These are plain values; any thread may use them. No errors.
 #include "sdma/core/units.hpp"
 
 #include <cstdint>
@@ -19,7 +19,8 @@ constexpr bool allows(Access mapping, Access wanted) noexcept {
   return (have & want) == want;
 }
 
-/// Bytes that a packet touches: `rows` runs of `bytes`, `pitch` apart, repeated `slices` times, `slice_pitch` apart.
+/// Bytes that a packet touches: `rows` runs of `bytes` bytes, which begin `pitch` bytes apart. The rows are repeated
+/// `slices` times, `slice_pitch` bytes apart.
 struct Region {
   GpuVa va{};
   std::uint64_t bytes{};

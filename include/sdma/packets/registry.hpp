@@ -1,6 +1,6 @@
 #pragma once
-// Every packet, as data: the one place that lists them all. Code that uses only typed packets does not need this
-// header, and compiles faster without it.
+// The list of all packets, as data. Code that uses only typed packets does not need this header, and compiles faster
+// without it.
 //
 //   const PacketInfo* p = identify(dwords);              // null: no packet of this engine begins with these dwords
 //   if (p == &info_of<Fence>()) ...                      // the registry's own entry for a type
@@ -135,8 +135,8 @@ constexpr const PacketInfo* find(std::string_view name) noexcept {
   return nullptr;
 }
 
-/// Calls `fn(value)` with the typed value of a complete packet: one jump, no chain of comparisons. `fn` must accept
-/// every type in Packets. Returns false, without a call, for a packet that is only recognised. `p` must be an entry of
+/// Calls `fn(value)` with the typed value of a complete packet, through one table lookup. `fn` must accept every type
+/// in Packets. For a packet that is only recognised, returns false and does not call `fn`. `p` must be an entry of
 /// kPackets.
 template <class Fn> bool visit(const PacketInfo& p, std::span<const std::uint32_t> d, Fn&& fn) {
   if (p.recognised_only) return false;

@@ -4,12 +4,12 @@
 //   Fence{.addr = done, .value = 1}             stores a dword once all earlier packets of the queue are complete
 //   Atomic{.addr = left, .value = ~0ull}        adds -1 to a 64-bit word: a counter that many engines may share
 //
-// Ordering: FENCE and ATOMIC execute once every earlier copy, fill and write of their queue is complete,
-// wherever their own word lies, and in order among themselves. They do not hold back later packets.
+// Ordering: FENCE and ATOMIC execute once every earlier copy, fill and write of their queue is complete, whichever
+// memory their own word is in. Among themselves, they execute in order. They do not hold back later packets.
 //
 // A fence stores 32 bits. A 64-bit value takes two fences, and a reader may see one without the other: use a 32-bit
 // epoch or an atomic instead. Atomics to host memory need a link that completes them (PCIe AtomicOps).
-// Errors: check(packet) names the field and the rule. Plain values: any thread.
+// Errors: check(packet) names the field and the rule. These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
@@ -30,7 +30,8 @@ template <> inline constexpr auto layout<Fence> = packet(
     bits  <&Fence::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
     bits  <&Fence::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt());
 
-// Every atomic operation, once: its code, and its name in C++ and in text. Each comes in the four forms that follow.
+// The list of atomic operations: the code of each, and its name in C++ and in text. Each operation has the four forms
+// listed below.
 #define SDMA_ATOMICS(X, form, offset)                                                                                \
   X(0x01, fcmpswap, form, offset) X(0x02, fmin, form, offset) X(0x03, fmax, form, offset)                            \
   X(0x07, swap, form, offset) X(0x08, cmpswap, form, offset) X(0x09, fcmpswap_flush_denorm, form, offset)            \
@@ -43,9 +44,10 @@ template <> inline constexpr auto layout<Fence> = packet(
 #define SDMA_ENUMERATOR(code, name, form, offset) name##form = code + offset,
 #define SDMA_NAME(code, name, form, offset) Name{code + offset, #name #form},
 
-/// What an Atomic does with the word v, its operand s and its compare value c: add_rtn_64, cmpswap_32, ... Only add_rtn_64 is
-/// used in public sDMA code; the others follow from the caches' operation codes [inferred].
-/// inc: v >= s ? 0 : v + 1; dec: v == 0 || v > s ? s : v - 1.
+/// The operation of an Atomic: add_rtn_64, cmpswap_32, ... Public sDMA code uses only add_rtn_64; the other codes are
+/// those of the GPU caches' atomics [inferred].
+/// With v for the word and s for the operand, inc stores `v >= s ? 0 : v + 1` and dec stores
+/// `v == 0 || v > s ? s : v - 1`.
 enum class AtomicOp : std::uint8_t { SDMA_ATOMICS_IN_ALL_FORMS(SDMA_ENUMERATOR) };
 template <> inline constexpr auto names<AtomicOp> = std::to_array<Name>({SDMA_ATOMICS_IN_ALL_FORMS(SDMA_NAME)});
 
@@ -54,7 +56,7 @@ template <> inline constexpr auto names<AtomicOp> = std::to_array<Name>({SDMA_AT
 #undef SDMA_ATOMICS_IN_ALL_FORMS
 #undef SDMA_ATOMICS
 
-/// Bytes of memory that the operation changes: 4 or 8.
+/// The width of the word that the operation changes, in bytes: 4 or 8.
 constexpr std::uint32_t width(AtomicOp op) noexcept {
   return op >= AtomicOp::fcmpswap_64 || (op >= AtomicOp::fcmpswap_rtn_64 && op < AtomicOp::fcmpswap_32) ? 8 : 4;
 }
@@ -65,7 +67,7 @@ struct Atomic {
   AtomicOp op = AtomicOp::add_rtn_64;
   std::uint64_t value{}, compare{};
   bool loop{};                           ///< cmpswap: retries until it succeeds [inferred]
-  std::uint16_t interval{};              ///< between two attempts; engine clocks [inferred]
+  std::uint16_t interval{};              ///< engine clocks between two attempts [inferred]
   bool tmz{};
   std::uint8_t policy{};
 };

@@ -1,12 +1,12 @@
 #pragma once
-// Packets that are identified by their header and skipped as a whole, without a description of their fields: tiled
-// copies, which a compute GPU does not need, and a wide sub-window copy that public code sends to MI300X although no
-// 4.x header lists it.
+// Packets that are identified by their header and skipped as a whole; their fields are not described. These are the
+// tiled copies, which a compute GPU does not need, and a wide sub-window copy, which public code sends to MI300X
+// although no 4.x header lists it.
 //
 //   identify(dwords)->recognised_only       the length is known; text prints one `.dword` line and the name as a comment
 //
-// Constants: any thread, and nothing fails. Lengths come from the kernel's 4.x header; the length of SUBWIN_LARGE comes
-// from newer headers and is unproven on 4.4.2.
+// Constants: any thread may read them. No errors. The lengths come from the kernel's 4.x header, except that of
+// SUBWIN_LARGE, which comes from newer headers and is unproven on 4.4.2.
 #include "sdma/packets/info.hpp"
 
 namespace sdma {

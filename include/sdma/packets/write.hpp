@@ -5,10 +5,11 @@
 //   Fill{.dst = a, .data = 0xa5a5a5a5, .bytes = 4096}                  repeats the dword a5a5a5a5
 //   Timestamp{.addr = t}                                               stores the node's 100 MHz clock, 64 bits
 //
-// Ordering: none of them signals completion. A WRITE may overlap earlier and later copies, so complete with a FENCE or
-// an ATOMIC, never with a WRITE. A timestamp may be read once a later FENCE or ATOMIC has been seen.
-// Errors: check(packet) names the field and the rule. Plain values: any thread. A Write refers to its data and does not
-// own it.
+// Ordering: none of these packets signals completion. A WRITE may overlap earlier and later copies, so signal
+// completion with a FENCE or an ATOMIC, never with a WRITE. Read a timestamp only after you have seen a later FENCE or
+// ATOMIC.
+// Errors: check(packet) names the field and the rule. These are plain values; any thread may use them. A Write refers
+// to its data and does not own it.
 #include "sdma/packets/layout.hpp"
 
 namespace sdma {
@@ -35,8 +36,8 @@ template <> inline constexpr auto layout<Write> = packet(
 enum class FillUnit : std::uint8_t { byte, half, dword };
 template <> inline constexpr auto names<FillUnit> = std::to_array<Name>({{0, "byte"}, {1, "half"}, {2, "dword"}});
 
-/// Repeats the low `unit` of `data` over `bytes` bytes at `dst`. If `bytes` is not a multiple of the unit, see
-/// bytes_written.
+/// Fills `bytes` bytes at `dst` with the low `unit` of `data`, repeated. bytes_written() says what happens if `bytes`
+/// is not a multiple of the unit.
 struct Fill {
   GpuVa dst{};                           ///< aligned to the unit
   std::uint32_t data{}, bytes{};         ///< 1 to 2^30 bytes
@@ -54,14 +55,16 @@ template <> inline constexpr auto layout<Fill> = packet(
   | rule<Fill>("fill-alignment", "dst must be aligned to the unit",
         [](const Fill& p) { return p.dst.value % (std::uint64_t{1} << (static_cast<unsigned>(p.unit) & 3)) == 0; });
 
-/// Bytes that a fill covers. A dword fill ignores the low two bits of the stored length [inferred], so bytes = 4093 (how one
-/// runtime encodes 4096) and bytes = 4096 (how others do) describe the same fill. Other units cover exactly `bytes`.
+/// How many bytes a fill writes. A dword fill ignores the low two bits of the stored length [inferred]. So
+/// `bytes = 4093` and `bytes = 4096` describe the same fill: one runtime encodes 4096 bytes in the first way, others in
+/// the second. Other units fill exactly `bytes`.
 constexpr std::uint64_t bytes_written(const Fill& p) noexcept {
   const std::uint64_t less_one = p.bytes - 1u;
   return p.unit == FillUnit::dword ? less_one / 4 * 4 + 4 : less_one + 1;
 }
 
-/// Clears `count` runs of `bytes` bytes each, `stride` bytes apart [inferred: the packet carries no value to store].
+/// Clears `count` runs of `bytes` bytes each. Consecutive runs begin `stride` bytes apart. That it clears them is
+/// [inferred], because the packet carries no value to store.
 struct FillMulti {
   GpuVa dst{};
   std::uint32_t stride{}, count{}, bytes{};
@@ -75,7 +78,8 @@ template <> inline constexpr auto layout<FillMulti> = packet(
     bits  <&FillMulti::bytes>       ("bytes",        5,  0, 25, "bytes per run").size(),
     bits  <&FillMulti::memlog_clear>("memlog_clear", 0, 31, 31, "clear the memory log").opt());
 
-/// Stores the node's global clock, 64 bits at `addr`: 100 MHz, the same for all engines.
+/// Stores the 64-bit value of the node's global clock at `addr`. The clock runs at 100 MHz and is the same for all
+/// engines.
 struct Timestamp {
   GpuVa addr{};                          ///< 32-byte aligned: runtimes require it, although the kernel's header asks for 8
   std::uint8_t l2_policy{};
@@ -87,7 +91,7 @@ template <> inline constexpr auto layout<Timestamp> = packet(
     bits  <&Timestamp::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
     bits  <&Timestamp::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt());
 
-/// Stores the engine's own clock, 64 bits at `addr`; TimestampSet sets that clock.
+/// Stores the 64-bit value of the engine's own clock at `addr`. TimestampSet sets that clock.
 struct TimestampLocal {
   GpuVa addr{};                          ///< 32-byte aligned
   std::uint8_t l2_policy{};

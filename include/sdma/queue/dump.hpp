@@ -1,5 +1,5 @@
 #pragma once
-// A ring as a file, with its positions and dwords, for examining a stuck queue later and elsewhere.
+// A ring as a file, with its positions and dwords, so that you can examine a stuck queue later and elsewhere.
 //
 //   save(dump(ring, gpu, engine, "all-gather, rank 3"), "stuck.ring");
 //
@@ -10,18 +10,20 @@
 //     auto packet = r.next();
 //   }
 //
-// A tool that accepts several kinds of input asks is_dump(bytes) first, then disassembles `pending` (or all of
-// `dwords`, to include what the engine has read already). A dump records what was found, so its positions may
-// contradict each other: from_bytes accepts such a dump, and `pending` reports the contradiction.
+// A tool that accepts several kinds of input calls is_dump(bytes) first, and then disassembles `pending` (or all of
+// `dwords`, to include what the engine has already read). A dump records what was found, so its positions may
+// contradict each other. from_bytes accepts such a dump, and `pending` reports the contradiction.
 //
-//   offset   0 "SDMARING"   8 version, 1   12 bytes of this header, 72
-//           16 read   24 committed   32 reserved   40 wptr   48 doorbell      bytes, 64 bits each
-//           56 gpu   60 engine   64 bytes of the label   68 dwords of the ring
-//           72 the label, padded with zeros to a multiple of 4; then the dwords. All little-endian.
+//   offset    0 "SDMARING"   8 version: 1   12 length of this header: 72 bytes
+//            16 read   24 committed   32 reserved   40 wptr   48 doorbell      in bytes, 64 bits each
+//            56 gpu   60 engine   64 length of the label, in bytes   68 length of the ring, in dwords
+//            72 the label, padded with zeros to a multiple of 4; then the dwords of the ring
+//
+// All numbers are little-endian.
 //
 // `dump` reads memory while others write it: dwords between committed and reserved are unfinished, and packets that are
-// published while it copies may be missing. Everything here allocates. Dumps are plain values: any thread. Errors are
-// Diagnostics whose rule is "dump" and whose `where` is "name:0xOFFSET".
+// published while it copies may be missing. Everything here allocates. Dumps are plain values; any thread may use them.
+// Errors: Diagnostics whose rule is "dump" and whose `where` is "name:0xOFFSET".
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/queue/ring.hpp"
@@ -35,7 +37,7 @@ inline namespace v0 {
 
 struct RingDump {
   std::uint64_t read{}, committed{}, reserved{};  ///< bytes, as Ring::positions
-  std::uint64_t wptr{}, doorbell{};               ///< the values in memory; doorbell is 0 if there is none
+  std::uint64_t wptr{}, doorbell{};               ///< the values in memory; doorbell is 0 if the ring has none
   GpuId gpu{};
   EngineId engine{};
   std::string label{};  ///< free text that identifies the dump; at most 4096 bytes
@@ -69,17 +71,17 @@ struct Pending {
   /// Where dword `index` lies, in bytes from the start of the ring. Requires ring_dwords != 0.
   std::size_t ring_offset(std::size_t index) const noexcept { return (read / 4 + index) % ring_dwords * 4; }
 };
-/// What the engine has not read yet. A Diagnostic if the positions are impossible for this ring: one is not a multiple
-/// of 4, or `read` is ahead of wptr, or lags it by a whole ring or more.
+/// What the engine has not read yet. Returns a Diagnostic if the positions are impossible for this ring: one is not a
+/// multiple of 4, or `read` is ahead of wptr, or `read` lags wptr by a whole ring or more.
 Result<Pending, Diagnostic> pending(const RingDump&, std::string_view name = "ring");
 
 std::vector<std::byte> to_bytes(const RingDump&);
 /// Do these bytes begin like a dump?
 bool is_dump(std::span<const std::byte>) noexcept;
-/// Reads what to_bytes wrote, and refuses anything else. Allocates no more than the size of its input.
+/// Reads what to_bytes wrote, and refuses anything else. Allocates at most the size of its input.
 Result<RingDump, Diagnostic> from_bytes(std::span<const std::byte>, std::string_view name);
 
-/// Writes a file, whole or not at all: core/file.hpp. "-": standard output.
+/// Writes a file, whole or not at all (core/file.hpp). `path`: "-" is standard output.
 Result<void, Diagnostic> save(const RingDump&, const std::string& path);
 Result<RingDump, Diagnostic> load_dump(const std::string& path);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Every memory-ordering rule between a producer, other producers and an engine. Each has its own name.
+// The memory-ordering rules among a producer, other producers and an engine. Each rule has a name of its own.
 //
 //   producer                                        engine
 //   1 packet dwords   plain stores                  4 load doorbell         acquire: sees 1 and 2
@@ -7,23 +7,26 @@
 //   3 doorbell        release: 2 before 3           6 store rptr            release: reads of 5 before 6
 //   7 load rptr       acquire: 6 before the stores that reuse the space
 //
-// Some kinds of ring memory need more. `before_wptr` and `before_doorbell` add it:
+// Some kinds of ring memory need more than these orders. `before_wptr` and `before_doorbell` add what they need:
 //
 //   write_back        x86 keeps stores to cacheable memory in order, and a doorbell page is uncached, so no instruction
 //                     is needed. Other processors need a store barrier that reaches devices.
-//   write_combining   stores leave the core in any order until an sfence, which a C++ release does not emit. One sfence
-//                     before wptr; another before the doorbell, because wptr may lie in such memory too. An sfence
-//                     drains only the buffers of its own core, so the producer that wrote the dwords executes it before
-//                     it notifies another producer.
-//   vram              a ring in VRAM that the CPU writes through the PCIe BAR. Even after the sfence the bytes may still
-//                     be in flight when the engine fetches; reading one back pushes them out. Refused by default.
+//   write_combining   stores leave the core in any order until an sfence, which a C++ release does not emit. There is
+//                     one sfence before wptr, and another before the doorbell, because wptr may lie in such memory too.
+//                     An sfence drains only the buffers of its own core, so the producer that wrote the dwords executes
+//                     it before it notifies another producer.
+//   vram              the ring is in VRAM, which the CPU writes through the PCIe BAR. Even after the sfence, the bytes
+//                     may still be in flight when the engine fetches. Reading one of them back flushes them. A Ring
+//                     refuses such memory by default.
 //
-// wptr in memory is always stored, and always before the doorbell: when a queue is mapped again (creation or
-// destruction of any queue of the GPU, eviction, reset), the doorbell value is lost and the engine starts from wptr.
-// The doorbell is one aligned 64-bit store: hardware reports an error if it arrives in pieces.
+// The producer always stores wptr in memory, and always before the doorbell. When a queue is mapped again (because any
+// queue of the GPU is created or destroyed, or after an eviction or a reset), the doorbell value is lost and the engine
+// starts from wptr. The doorbell is one aligned 64-bit store, because hardware reports an error if it arrives in
+// pieces.
 //
 // Ring takes these rules from a policy, so that a test can substitute a model of memory, explore every interleaving,
-// and weaken each rule in turn to prove that the exploration notices. Stateless: any thread. No errors.
+// and weaken each rule in turn to prove that the exploration notices. The policy has no state; any thread may use it.
+// No errors.
 #include <atomic>
 #include <cstdint>
 
@@ -39,7 +42,7 @@ namespace order {
 struct Native {
   template <class T> using Atomic = std::atomic<T>;
 
-  // Between producer and engine, on words that both map.
+  // Between producer and engine, on words that both access.
   static constexpr auto kWptr = std::memory_order_release;      ///< 2: dwords before wptr
   static constexpr auto kDoorbell = std::memory_order_release;  ///< 3: wptr before the doorbell
   static constexpr auto kRptr = std::memory_order_acquire;      ///< 7: what the engine has read may be overwritten
@@ -50,11 +53,12 @@ struct Native {
   static constexpr auto kTellRead = std::memory_order_release;  ///< the other producer's side of kSeenRead
   static constexpr auto kDone = std::memory_order_release;      ///< dwords before "this slot is complete"
   static constexpr auto kFront = std::memory_order_acquire;  ///< the producer that rings for a slot has seen its dwords
-  static constexpr auto kTakeBell =
-      std::memory_order_acq_rel;  ///< a producer that finds the bell taken has made its slot visible to the holder
-  static constexpr auto kGiveBell = std::memory_order_acq_rel;  ///< the holder sees the slots of all who found it taken
-  static constexpr auto kCommit =
-      std::memory_order_release;  ///< a ticket is free once its slot's doorbell has been rung
+  /// A producer that finds the bell taken has made its slot visible to the holder.
+  static constexpr auto kTakeBell = std::memory_order_acq_rel;
+  /// The holder sees the slots of all producers that found the bell taken.
+  static constexpr auto kGiveBell = std::memory_order_acq_rel;
+  /// A ticket is free once its slot's doorbell has been rung.
+  static constexpr auto kCommit = std::memory_order_release;
   static constexpr auto kCommitted = std::memory_order_acquire;
 
   static std::uint64_t load(const std::uint64_t* word, std::memory_order o) noexcept {
@@ -64,14 +68,14 @@ struct Native {
     std::atomic_ref<std::uint64_t>(*word).store(v, o);
   }
 
-  /// Called between the dwords of a slot (`last` is the last one) and the store that announces them: wptr, or kDone to
-  /// another producer.
+  /// Called after the dwords of a slot have been stored (`last` is the last one) and before the store that announces
+  /// them. That store is wptr or, to another producer, kDone.
   static void before_wptr(Caching c, const std::uint32_t* last) noexcept {
     barrier(c);
     if (c == Caching::vram) [[unlikely]]
       (void)*static_cast<const volatile std::uint32_t*>(last);
   }
-  /// Called between wptr and the doorbell.
+  /// Called between the stores to wptr and to the doorbell.
   static void before_doorbell(Caching c) noexcept { barrier(c); }
 
  private:

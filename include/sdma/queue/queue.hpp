@@ -6,10 +6,10 @@
 //   ...
 //   q->reset();                          // or the destructor: the engine forgets the queue, its memory is freed
 //
-// Move-only; allocates nothing itself. Destruction does not drain the queue: packets that the engine has not read never
-// run, and a copy in flight may be left partial, so wait for a completion first. Once the destructor returns, the
-// engine touches neither the ring nor anything that its packets named. Free signals and buffers after the queue, never
-// before.
+// A Queue is move-only and allocates nothing itself. Destruction does not drain the queue: packets that the engine has
+// not read never run, and a copy in flight may remain partial. So wait for a completion first. Once the destructor has
+// returned, the engine no longer touches the ring or any memory that the packets refer to. Free signals and buffers
+// after the queue, never before.
 //
 // On hardware, creating or destroying a queue briefly unmaps all queues of the GPU: keep both out of measurements.
 // One thread at a time. No errors.
@@ -25,7 +25,7 @@ inline namespace v0 {
 class Queue {
  public:
   Queue() = default;
-  /// The lease's id is the queue's.
+  /// The id of the lease is the id of the queue.
   Queue(Lease lease, const RingMemory& m, GpuId gpu, EngineId engine) noexcept
       : lease_(std::move(lease)), memory_(m), gpu_(gpu), engine_(engine) {}
 
@@ -36,7 +36,8 @@ class Queue {
   const RingMemory& memory() const noexcept { return memory_; }
   GpuId gpu() const noexcept { return gpu_; }
   EngineId engine() const noexcept { return engine_; }
-  std::uint64_t id() const noexcept { return lease_.id(); }  ///< the device's id for it, also in faults and traces
+  /// The device's id of the queue, which faults and traces also use.
+  std::uint64_t id() const noexcept { return lease_.id(); }
 
  private:
   Lease lease_;

@@ -1,6 +1,6 @@
 #pragma once
-// A ring that cannot be overrun: reserve a slot, write packets into it, publish it. Nothing here blocks or allocates,
-// and any engine may read the ring, hardware or software.
+// A ring that cannot be overrun: reserve a slot, write packets into it, publish it. Nothing here blocks or allocates.
+// Any engine may read the ring, in hardware or in software.
 //
 //   Ring<> ring{memory};
 //   auto slot = ring.reserve(64);                       // dwords; Errc::no_space: try again later
@@ -15,21 +15,21 @@
 //         | engine works    | slots that are being written | room               |
 //
 // Positions count bytes since the ring was first used and never wrap. `reserved - read < size` always holds: at least
-// one dword stays free, because nothing documents that hardware can distinguish a full ring from an empty one. A slot
-// is contiguous and at most half the ring. Dwords that a slot skips at the end of the ring, and dwords that the
-// producer leaves unwritten, become NOPs.
+// one dword stays free, because no document says that hardware can distinguish a full ring from an empty one. A slot is
+// contiguous and at most half the ring. Dwords that a slot skips at the end of the ring, and dwords that the producer
+// leaves unwritten, become NOPs.
 //
 //   Ring<Producers::one>    one thread at a time; slots must be published in the order of reserve (asserted)
 //   Ring<Producers::many>   any threads, with up to kOpenSlots slots open at once. The engine sees slots in the order
 //                           of reserve. `publish` never waits for a slower thread: the thread that completes the slot
-//                           at the front rings the doorbell for it and for all complete slots that follow. Doorbell
+//                           at the front rings the doorbell for that slot and all complete slots after it. Doorbell
 //                           values never go backwards. A slot that is never published blocks all later ones: to
 //                           abandon a slot, call publish(slot, 0)
 //
 // rptr shows, with a delay, what the engine has consumed; it never shows what has completed. Only a fence or an atomic
-// signals completion. The engine may have prefetched published dwords, so they are never changed. After a fork only one
-// of the two processes may produce. A signal handler may use a Ring<many>, but not the ring that it interrupted: the
-// handler's slot could not reach the engine before the interrupted thread publishes its own.
+// signals completion. The engine may have prefetched published dwords, so a Ring never changes them. After a fork, only
+// one of the two processes may produce. A signal handler may use a Ring<many>, but not the one whose producer it
+// interrupted: the handler's slot could not reach the engine until the interrupted thread publishes its own.
 //
 // Errors: Errc::no_space and Errc::too_large from reserve and submit; Errc::bad_packet from submit; Errc::bad_ring for
 // memory that `validate` rejects.
@@ -46,8 +46,7 @@
 namespace sdma {
 inline namespace v0 {
 
-/// The memory that makes up a queue, as hardware sees it. The creator (KFD, ROCr, a software device, a test) keeps it
-/// alive.
+/// The memory of a queue, as hardware sees it. The creator (KFD, ROCr, a software device, a test) keeps it alive.
 struct RingMemory {
   std::span<std::uint32_t> dwords{};             ///< 256-byte aligned; a power of two, at least 256 dwords
   std::uint64_t* rptr{};                         ///< in bytes; written by the engine, which owns 16 bytes from here
@@ -61,7 +60,7 @@ struct RingMemory {
 
 inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds smaller rings up to this
 
-/// Why this memory cannot be a ring: one sentence, or empty if it can be. Reads rptr and wptr.
+/// Why this memory cannot be a ring, in one sentence; empty if it can. Reads rptr and wptr.
 [[nodiscard]] inline std::string_view validate(const RingMemory& m) noexcept {
   const auto n = m.dwords.size();
   const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
@@ -87,13 +86,14 @@ inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds small
 /// Contiguous room in the ring.
 struct Slot {
   std::span<std::uint32_t> dwords{};
-  std::uint64_t begin{}, end{};  ///< positions in bytes; includes what was skipped at the end of the ring
+  /// Positions in bytes. The range includes dwords that were skipped at the end of the ring.
+  std::uint64_t begin{}, end{};
   std::uint32_t ticket{};
 };
 
 enum class Producers : std::uint8_t { one, many };
 
-/// Fills `s` with NOP packets: with several if one cannot be long enough.
+/// Fills `s` with NOP packets: with one, or with several if one cannot be long enough.
 constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
   constexpr auto kLongest = static_cast<std::size_t>(detail::field<Nop, 0>.max());
   while (!s.empty()) {
@@ -107,10 +107,10 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   static constexpr bool kMany = K == Producers::many;
 
  public:
-  static constexpr std::uint32_t kOpenSlots = 64;  ///< at once, with many producers
+  static constexpr std::uint32_t kOpenSlots = 64;  ///< how many slots may be open at once, with many producers
 
-  /// Continues at the current wptr, so the ring must be fresh, or its previous producer must have stopped. If
-  /// validate(m) refuses the memory, every reserve returns bad_ring.
+  /// Continues at the current wptr. So the ring must be new, or its previous producer must have stopped. If validate(m)
+  /// refuses the memory, every reserve returns bad_ring.
   explicit Ring(const RingMemory& m) noexcept : m_(m), bytes_(validate(m).empty() ? m.dwords.size_bytes() : 0) {
     if (bytes_ == 0) return;
     const auto at = Order::load(m.wptr, std::memory_order_relaxed);
@@ -121,8 +121,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  /// Room for `dwords` dwords; or no_space (try again when the engine has read further), too_large (it can never fit), or
-  /// bad_ring.
+  /// Reserves room for `dwords` dwords. Errors: no_space (retry after the engine has read more), too_large (the slot
+  /// can never fit), bad_ring.
   Result<Slot> reserve(std::size_t dwords) noexcept {
     if (dwords - 1 >= bytes_ / 8) [[unlikely]]
       return bytes_ != 0 ? Errc::too_large : Errc::bad_ring;
@@ -155,8 +155,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     }
   }
 
-  /// Hands a slot to the engine; call it once per slot. Dwords after the first `used` become NOPs, so used = 0 gives
-  /// the slot back. Requires used <= s.dwords.size().
+  /// Makes a slot visible to the engine; call it once per slot. Dwords after the first `used` become NOPs, so used = 0
+  /// abandons the slot. Requires used <= s.dwords.size().
   void publish(const Slot& s, std::size_t used) noexcept {
     assert(used <= s.dwords.size());
     if (used != s.dwords.size()) fill_nops(s.dwords.subspan(used));
@@ -184,7 +184,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   }
   void publish(const Slot& s) noexcept { publish(s, s.dwords.size()); }
 
-  /// Checks, encodes and publishes the packets: one slot, one doorbell; all of them or none.
+  /// Checks, encodes and publishes the packets in one slot with one doorbell: all of them or none. Errors: bad_packet,
+  /// and those of reserve.
   template <Packet... P> [[gnu::always_inline]] Errc submit(const P&... p) noexcept {
     if (!(fits(p) && ...)) return Errc::bad_packet;
     const auto s = reserve((length(p) + ...));
@@ -209,8 +210,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   const RingMemory& memory() const noexcept { return m_; }
 
  private:
-  // One producer: a position in bytes. Many producers: position / 4, and an 8-bit ticket in the low bits: one CAS
-  // takes both.
+  // One producer: a position in bytes. Many producers: position / 4 in the high bits and an 8-bit ticket in the low
+  // bits, so that one CAS takes both.
   using Word = std::conditional_t<kMany, typename Order::template Atomic<std::uint64_t>, std::uint64_t>;
   static constexpr std::uint32_t kTicketBits = 8, kTicketMask = (1u << kTicketBits) - 1;
   static constexpr std::uint64_t pack(std::uint64_t position, std::uint32_t ticket) noexcept {
@@ -244,7 +245,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   /// Where the slot at the front ends, if it is complete; otherwise at most the position of `c`.
   std::uint64_t front([[maybe_unused]] std::uint64_t c) const noexcept {
     if constexpr (kMany) return done_[ticket(c) % kOpenSlots].load(Order::kFront);
-    else return 0;  // never asked for; here so that `template class Ring<Producers::one>` compiles
+    else return 0;  // never called; defined so that `template class Ring<Producers::one>` compiles
   }
 
   void ring(std::uint64_t end) noexcept {

@@ -20,7 +20,8 @@
 // 32 bits and does not wrap), submit returns Errc::epoch_overflow and publishes nothing. `restart` begins again at
 // epoch 0 and stores the signals' initial values: call it only after you have seen that everything is complete.
 //
-// Threads: any thread may submit, set and read; submits of one queue are serialised. bind and restart are not for hot paths.
+// Threads: any thread may submit, set and read. Concurrent submits of one queue are serialised. bind and restart are
+// not for hot paths.
 // Errors: bind returns Diagnostics, the schedule's own problems first; submit returns an Errc. Destruction destroys the
 // queues first, then signals and memory; it does not drain (queue/queue.hpp). The device must outlive the Bound.
 #include "sdma/core/deadline.hpp"
@@ -64,14 +65,14 @@ class Bound {
   GpuVa address(GpuVa link) const noexcept;
   /// "gpu1.buf[64K]" for an address on the device, "" if the schedule has nothing there.
   std::string name(GpuVa) const;
-  /// The bytes of a buffer, or some of them, as the host sees them. Requires a range of the schedule.
+  /// The bytes of a range as the host sees them. Requires a range within one buffer or signal of the schedule.
   std::span<std::byte> bytes(const Schedule::Range&) const noexcept;
 
-  /// A signal's word for sync/wait.hpp. The signal must have 64 bits, or no `at`.
+  /// The word of the signal with this index, for sync/wait.hpp. The signal must have 64 bits, or no `at`.
   const Signal& signal(std::size_t) const noexcept;
-  /// The value of a signal, 32 or 64 bits, loaded with acquire.
+  /// The value of the signal with this index, 32 or 64 bits, loaded with acquire.
   std::uint64_t value(std::size_t) const noexcept;
-  /// Stores the value of a signal, and releases what this thread wrote before.
+  /// Stores the value of the signal with this index, and releases what this thread wrote before.
   void set(std::size_t, std::uint64_t) const noexcept;
 
   Ring<Producers::many>& ring(std::size_t queue) const noexcept;
@@ -95,7 +96,8 @@ class Bound {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Allocates memory, creates signals and queues, and relocates packets; or says what is not possible.
+/// Allocates memory, creates signals and queues, and relocates packets. If that is not possible, the Diagnostics say
+/// why.
 Result<Bound, std::vector<Diagnostic>> bind(const Schedule&, Device&, const BindOptions& = {});
 
 }  // namespace v0

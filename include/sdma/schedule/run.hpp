@@ -10,11 +10,13 @@
 //   4. checks     once all threads have ended: which bytes of which buffer differ
 //
 // A wait that is still pending at the timeout is a finding, with a stall report for every queue that has not read all
-// its packets. A fault of a queue is a finding as soon as it is seen. Either stops all host threads, and nothing is
-// compared. A Bound may run many times. After a run that timed out, its queues may still be stalled: make a new Bound.
+// its packets. A fault of a queue is a finding as soon as it is seen. Either finding stops all host threads, and then
+// nothing is compared. A Bound may run many times. After a run that timed out, the Bound's queues may still be stalled,
+// so make a new Bound.
 //
-// Contents depend only on the seed and the number of the buffer. A schedule that expects a finding from the checker is
-// not run: its only finding says so. Blocks the calling thread; a Bound has one run at a time. Allocates.
+// The contents of a buffer depend only on the seed and the buffer's number. A schedule that expects a finding from the
+// checker is not run; the report's only finding says so. `run` blocks the calling thread, and allocates. A Bound may
+// have only one run at a time.
 #include "sdma/schedule/bind.hpp"
 
 #include <chrono>
@@ -38,6 +40,7 @@ struct [[nodiscard]] RunReport {
   explicit operator bool() const noexcept { return findings.empty(); }
 };
 
+/// Runs all host threads of the schedule once.
 RunReport run(const Bound&, const RunOptions& = {});
 
 }  // namespace v0

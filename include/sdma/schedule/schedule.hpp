@@ -25,9 +25,9 @@
 // `dwords` the bits of such a field are zero, and `epochs` says what they become. The packets of a queue without epoch
 // values never change.
 //
-// All of it is plain data, to be read and compared: text.hpp prints it, bind.hpp links it. References that add_queue
-// and add_host return stay valid. Values: one thread may write, or many may read. Allocates, and throws only what the
-// allocator throws.
+// A schedule is plain data that you can read and compare; text.hpp prints it, and bind.hpp links it. References that
+// add_queue and add_host return stay valid.
+// Threads: one may write, or many may read. Allocates, and throws only what the allocator throws.
 // Errors: a packet that no engine would accept is left out, and `problems` names it; `problems` also names
 // contradictions. A schedule with problems cannot be bound or run.
 #include "sdma/core/diagnostic.hpp"
@@ -48,7 +48,7 @@
 namespace sdma {
 inline namespace v0 {
 
-/// Whose memory, or whose engine: the host, or a GPU by its number in the schedule, from 0.
+/// The owner of memory or of an engine: the host, or a GPU by its number in the schedule, from 0.
 struct Place {
   static constexpr std::uint32_t kHost = ~0u;
   std::uint32_t index = kHost;
@@ -60,14 +60,14 @@ struct Place {
 /// "host", "gpu3".
 std::string to_string(Place);
 
-/// factor * epoch + constant.
+/// A value that may depend on the epoch: factor * epoch + constant.
 struct EpochValue {
   std::int64_t factor{}, constant{};
   constexpr EpochValue() = default;
   constexpr EpochValue(std::int64_t f, std::int64_t c) noexcept : factor(f), constant(c) {}
   /// A plain number does not depend on the epoch. Its 64 bits are used as they are, signed or unsigned.
   template <std::integral T> constexpr EpochValue(T c) noexcept : constant(static_cast<std::int64_t>(c)) {}
-  /// 64 bits, two's complement; wraps on overflow.
+  /// The value in this epoch: 64 bits, two's complement; wraps on overflow.
   constexpr std::uint64_t at(std::uint64_t epoch) const noexcept {
     return static_cast<std::uint64_t>(factor) * epoch + static_cast<std::uint64_t>(constant);
   }
@@ -95,8 +95,9 @@ struct Schedule {
     std::string name{};           ///< letters, digits and _; does not begin with a digit
     std::uint64_t bytes{};        ///< 1 to 2^40
     std::uint64_t alignment = 1;  ///< in bytes, a power of two: the alignment that packets rely on
-    std::optional<GpuVa> at{};    ///< in link space: makes an alias of other bytes; elsewhere: is fixed, as in a dump
-    std::vector<Place> map{};     ///< the GPUs that may access it; empty: all. The host always fills and reads it
+    /// An address in link space makes this an alias of the bytes there; any other address is fixed, as in a dump.
+    std::optional<GpuVa> at{};
+    std::vector<Place> map{};  ///< the GPUs that may access it; empty: all. The host always has access
     Init init = Init::poison;
     friend bool operator==(const Buffer&, const Buffer&) = default;
   };
@@ -119,7 +120,8 @@ struct Schedule {
     friend bool operator==(const EpochField&, const EpochField&) = default;
   };
 
-  /// The packets for one engine. `put`, `copy` and the like append; problems() reports what they refuse.
+  /// The packets for one engine. `put`, `copy` and similar functions append packets; problems() reports what they
+  /// refuse.
   struct Queue {
     Place place{};  ///< a GPU
     std::string name{};
@@ -195,7 +197,7 @@ struct Schedule {
     friend bool operator==(const Action&, const Action&) = default;
   };
 
-  /// Appends actions. Refers to the schedule, which must stay at its address meanwhile.
+  /// Appends actions. A Script refers to the schedule, which must stay at its address meanwhile.
   class Script {
    public:
     Script(const Schedule& s, std::vector<Action>& to) noexcept : schedule_(s), to_(to) {}
@@ -229,10 +231,10 @@ struct Schedule {
     friend bool operator==(const Range&, const Range&) = default;
   };
 
-  /// Checked when all host threads have ended.
+  /// A condition that a run checks after all host threads have ended.
   struct Expectation {
     enum class Kind : std::uint8_t {
-      bytes,    ///< `left` holds what `right` holds now; with `old`, what `right` held before anything ran
+      bytes,    ///< `left` holds what `right` holds; with `old`, what `right` held before the run
       value,    ///< the signal at `left` holds `value`
       finding,  ///< the checker must report `rule`; such a schedule is never run
     };
@@ -253,17 +255,21 @@ struct Schedule {
 
   /// Returns the address of the buffer's first byte, in link space.
   GpuVa add_buffer(Buffer);
+  /// Returns the address of the signal, in link space.
   GpuVa add_signal(Signal);
   Queue& add_queue(Queue);
   Script add_host(std::string name);
+  /// Expects `left` to hold, in the end, what `right` holds then.
   void expect_equal(Range left, Range right) { expectations.push_back({.left = left, .right = right}); }
+  /// Expects `left` to hold, in the end, what `right` held before the run.
   void expect_old(Range left, Range right) { expectations.push_back({.left = left, .right = right, .old = true}); }
+  /// Expects the signal to hold `value` in the end.
   void expect_value(GpuVa signal, std::uint64_t value);
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-/// Link space.
+/// The layout of link space.
 inline constexpr std::uint64_t kLinkStride = std::uint64_t{1} << 40, kLinkSignals = std::uint64_t{1} << 63;
 constexpr GpuVa link_buffer(std::size_t k) noexcept { return GpuVa{(k + 1) * kLinkStride}; }
 constexpr GpuVa link_signal(std::size_t k) noexcept { return GpuVa{kLinkSignals + (k + 1) * kLinkStride}; }
@@ -288,8 +294,8 @@ std::string name_of(const Schedule&, GpuVa);
                                                       std::span<std::uint32_t> dwords);
 
 /// What is wrong with a schedule; empty for one that was parsed from text. Reports names, places and GPUs that do not
-/// exist, packets that access bytes outside their symbol, that are larger than half their ring, or that were refused,
-/// and actions and expectations that make no sense.
+/// exist; packets that access bytes outside their symbol, are larger than half their ring, or were refused; and actions
+/// and expectations that make no sense.
 [[nodiscard]] std::vector<Diagnostic> problems(const Schedule&);
 
 /// Does the schedule expect a finding from the checker? Such a schedule must not be run.

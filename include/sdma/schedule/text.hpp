@@ -11,10 +11,10 @@
 // Diff FLAT to compare what two sources mean. `format_source` formats a SOURCE (or a stream of packets) without
 // changing its meaning: comments stay.
 //
-// Errors: all errors of a text at once, up to 100, each with file:line:column, the line, a caret and a hint; inside a
-// loop also with the values of the loop's variables, " [i=1]". A text cannot ask for more than ParseOptions allow.
-// Names may be declared after their use; `gpus` comes before the first GPU.
-// Allocates, and throws only what the allocator throws. There is no shared state: any thread may use it.
+// Errors: parse_schedule reports all errors of a text at once, up to 100. Each has file:line:column, the line, a caret
+// and a hint. Inside a loop, it also has the values of the loops' variables: " [i=1]". A text cannot ask for more than
+// ParseOptions allow. Names may be declared after their use; `gpus` comes before the first GPU. Allocates, and throws
+// only what the allocator throws. There is no shared state; any thread may call these functions.
 #include "sdma/core/result.hpp"
 #include "sdma/schedule/schedule.hpp"
 
@@ -60,20 +60,20 @@ struct ParseOptions {
 Result<Schedule, std::vector<Diagnostic>> parse_schedule(std::string_view text, std::string_view file = "text",
                                                          const ParseOptions& = {});
 
-/// FLAT. Requires that problems(s) is empty.
+/// The schedule as FLAT. Requires that problems(s) is empty.
 std::string to_text(const Schedule&);
 /// One expectation or action as one line, without indentation and without a newline.
 std::string to_text(const Schedule&, const Schedule::Expectation&);
 std::string to_text(const Schedule&, const Schedule::Action&);
-/// The packet of a queue that begins at `dword`, with the names of the schedule. Requires that a packet begins there.
+/// The queue's packet that begins at `dword`, with the names of the schedule. Requires that a packet begins there.
 std::string to_text(const Schedule&, const Schedule::Queue&, std::size_t dword);
 
 /// Does this text begin like a schedule, with the word `sdma`? If not, it is a stream of packets, or something else.
 bool is_schedule(std::string_view text) noexcept;
 
-/// The same text, formatted: two spaces of indentation per block, one space between words, none inside an expression;
-/// at most one empty line in a row; a comment after a statement keeps its column if possible. Requires a text without
-/// errors; in any other text, lines that cannot be parsed stay as they are.
+/// Returns the text, formatted: two spaces of indentation per block, one space between words, none inside an
+/// expression, and at most one empty line in a row. A comment after a statement keeps its column if possible. The text
+/// should have no errors; lines that cannot be parsed stay as they are.
 std::string format_source(std::string_view text);
 
 }  // namespace v0

@@ -1,6 +1,6 @@
 #pragma once
-// Records the timeline of a schedule on hardware. Hardware engines record nothing themselves, so this inserts TIMESTAMP
-// packets between the schedule's packets.
+// Records the timeline of a schedule on hardware. Hardware engines do not record anything, so with_timestamps inserts
+// TIMESTAMP packets between the schedule's packets.
 //
 //   const TimedSchedule timed = with_timestamps(schedule);
 //   auto bound = bind(timed.schedule, device);
@@ -14,9 +14,9 @@
 //            '--- one bar ---'--- one bar -----'
 //
 // Each bar ends where the next one begins, so packets that an engine overlaps appear one after another. Each packet
-// costs one more store, which makes the run slower. After the fence, the words may be read; each round overwrites
-// them, and only the last round is recorded. A conditional packet and the packets that it may skip make one bar, under
-// the first packet's name.
+// costs one more store, which makes the run slower. The words may be read after the fence. Each round overwrites them,
+// so only the last round is recorded. A conditional packet and the packets that it may skip make one bar, under the
+// first packet's name.
 //
 // Events are packet_begin and packet_end, in lanes that are named like those of the software device (gpu0, "engine 14
 // queue 0"). They have the positions and dwords that the packets have without TIMESTAMPs, and times in nanoseconds of
@@ -36,7 +36,7 @@ struct TimedSchedule {
     std::size_t begin{}, dwords{}, timed_begin{};
   };
   struct Queue {
-    std::size_t stamps{};  ///< index of its buffer of timestamps: one more word than bars, kStampStride bytes each
+    std::size_t stamps{};  ///< index of its buffer: kStampStride bytes for each bar, and for one more
     std::size_t done{};    ///< index of its signal
     std::vector<Bar> bars{};
   };
@@ -46,11 +46,11 @@ struct TimedSchedule {
   std::vector<Queue> queues{};
 };
 
-/// Requires a schedule without problems(). Dwords that are not a packet, or not an executable one, stay where they are.
+/// Requires a schedule without problems(). Dwords that do not form an executable packet are kept in their place.
 TimedSchedule with_timestamps(const Schedule&);
 
 /// Records what the last round of each queue did. timed_out: a queue had not stored all its timestamps by the deadline,
-/// so it is stalled; bad_argument: a GPU's clock cannot be read. The timestamps that are there are recorded in any
+/// so it is stalled; bad_argument: a GPU's clock cannot be read. Timestamps that have been stored are recorded in any
 /// case.
 Errc record_timestamps(const TimedSchedule&, const Bound&, trace::Recorder&, Deadline);
 

@@ -1,6 +1,6 @@
 #pragma once
-// A machine to simulate: its topology, and what each operation on it costs. It is data: a JSON file describes another
-// node.
+// A machine to simulate: its topology, and what each operation on it costs. A machine is data, so a JSON file can
+// describe another node.
 //
 //   MachineDescription m = *mi300x_machine();                       // share/machines/mi300x.json, part of the library
 //   auto other = machine_from_json(text, "mine.json");              // or a machine of your own
@@ -14,9 +14,9 @@
 //   look_ns per wait                       latency_ns until it has landed
 //   atomic_ns per word                     release_ns, poll_ns
 //
-// The topology gives the raw rates of links; a parameter here says what fraction of that rate data gets. Each parameter
-// has a unit, an uncertainty and a source: a public fact, "fitted" (to the two tables that docs/simulate.md names), or
-// "assumed".
+// The topology gives the raw rates of links; a parameter here says what fraction of that rate is left for data. Each
+// parameter has a unit, an uncertainty and a source: a public fact, "fitted" (to the two tables that docs/simulate.md
+// names), or "assumed".
 //
 // Plain values that allocate; one thread may write, or many may read. Errors: a Diagnostic names the file, the key and
 // the problem: a parameter is missing, unknown or negative, or has no source.
@@ -56,7 +56,7 @@ enum class Cost : std::uint8_t {
   engine_other_link,  ///< fraction of that rate to a peer for which the node recommends another engine
   engine_latency,     ///< time from the request for the last byte until it has landed and is acknowledged
   engine_read_peer,   ///< additional time if bytes are read from another GPU
-  engine_release,     ///< fence, atomic: time from when everything earlier has landed until the word leaves
+  engine_release,     ///< fence, atomic: time from the landing of the last earlier packet until the word leaves
   engine_poll,        ///< time from a change of a polled word until the engine reads it again, without the flight
   kernel_release,     ///< time for a compute kernel to make its stores visible at system scope
   kernel_look,        ///< time for a compute kernel to see that a word has changed, with a system-scope acquire

@@ -4,14 +4,14 @@
 //   fputs(to_table(*t, *s).c_str(), stdout);      // time by phase, utilisation, bottleneck, sensitivity
 //   save(to_json(*t), "run.json");
 //
-// Pictures: timeline_svg (trace/write.hpp) draws what SimulateOptions::recorder has recorded, curves_svg (draw/curves.hpp)
-// draws times over sizes. Pure functions that allocate; any thread; no errors.
+// For pictures, timeline_svg (trace/write.hpp) draws what SimulateOptions::recorder has recorded, and curves_svg
+// (draw/curves.hpp) draws times over sizes. The functions are pure and allocate; any thread may call them. No errors.
 #include "sdma/simulate/simulate.hpp"
 
 namespace sdma {
 inline namespace v0 {
 
-/// Ends with a newline. Shows the uncertainty and what it depends on only if a Sensitivity is given.
+/// Ends with a newline. The table has the uncertainty, and what it depends on, only if a Sensitivity is given.
 std::string to_table(const Simulation&, const Sensitivity* = nullptr);
 /// {"ns":.., "uncertainty_ns":.., "phases":{..}, "path":[..], "busy":[..], "sensitivity":[..]}
 std::string to_json(const Simulation&, const Sensitivity* = nullptr);

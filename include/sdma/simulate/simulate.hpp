@@ -19,25 +19,26 @@
 //   needs min(bytes, window), so a packet that needs the whole window runs alone. It requests its bytes once the
 //   packets before it have requested theirs, and it lands latency_ns later. Until then it holds its room, and the next
 //   packet may overlap it.
-//   A fence or an atomic stays in the front end until everything earlier in its queue has landed, then issues. The next
+//   A fence or an atomic stays in the front end until all earlier packets of its queue have landed, then issues. The next
 //   packet starts at that moment, before the fence or atomic itself has landed. Atomics on one word in host memory are
 //   serialised.
 //   A poll reads its word, which takes a round trip. If the condition does not hold, the poll sees a later change
-//   poll_ns and a flight after it happens.
+//   of the word poll_ns and one flight after that change.
 //   Flows share the engine, each direction of a link, and memory by max-min fairness.
 //
 // engine/ fetches, checks and executes the packets: fences, atomics, polls, conditions and indirect buffers really
-// execute, in a memory of the simulation's own. The bytes of copies are moved only if `contents` is set or a packet
-// waits for them.
+// execute, in the simulation's own memory. The bytes of copies are moved only if `contents` is set or a packet waits
+// for them.
 //
 // The simulation times rounds. A round lasts from the first `set` after the last wait (or from the first submit, if
 // there is no such `set`) to the end of the waits that follow, so a prelaunched collective is timed from its trigger.
 // `ns` is the time of the last round. Phases are those of the critical path. To find that path, start at the end of the
 // round and go back from each step to the one that it waited for. The phases add up to `ns`.
 //
-// Agents are compute kernels: they wait (acquire), compute, and set (release), beside the host threads.
-// Deterministic: the same schedule and machine give the same times. Any thread; nothing is shared. Allocates. Absolute
-// times are only as certain as the machine's parameters: `sensitivity` computes how certain.
+// Agents are compute kernels that run beside the host threads: they wait (acquire), compute, and set (release). A
+// simulation is deterministic: the same schedule and machine give the same times. Absolute times are only as certain as
+// the machine's parameters; `sensitivity` computes how certain.
+// Any thread may simulate; nothing is shared. Allocates.
 // Errors: Diagnostics for the schedule's own problems; for a GPU, engine or link that the machine does not have; for a
 // packet that the engine refuses; and for each wait that never ends, with the agent that waits and what it waits for.
 #include "sdma/schedule/schedule.hpp"
@@ -73,7 +74,7 @@ struct SimulateOptions {
   trace::Recorder* recorder{};  ///< clock "virtual"; null: no trace
   bool contents = false;        ///< also move the bytes, and check the schedule's expectations
   std::uint64_t seed = 0;       ///< seed of the contents
-  double time_limit_ns = 1e12;  ///< a simulation that has not ended at this time is an error
+  double time_limit_ns = 1e12;  ///< a simulation that has not ended by this virtual time is an error
 };
 
 /// One step of the critical path.
@@ -110,6 +111,7 @@ struct Simulation {
   std::vector<Diagnostic> findings{};  ///< expectations that fail, with `contents`
 };
 
+/// Simulates one run of the schedule on the machine.
 Result<Simulation, std::vector<Diagnostic>> simulate(const Schedule&, const MachineDescription&,
                                                      const SimulateOptions& = {});
 

@@ -5,7 +5,7 @@
 //    "dwords":["0x00000005","0x00001008","0x00007f00","0x00000001"]}                                    (one line)
 //
 //   offset     where the packet begins, in bytes
-//   packet     its name; null for a dword that begins no known packet, and for a packet that the end of the stream cuts
+//   packet     its name; null for a dword that does not begin a known packet, and for a packet that the end of the stream cuts
 //              off (then `truncated` holds the name)
 //   fields     every field, including those that text leaves out. The JSON type depends on the field, never on its
 //              value: counts and bytes are numbers, flags are booleans, enumerants are names (a number if the code has
@@ -15,7 +15,7 @@
 //   dwords     the packet itself, each dword as "0x" and eight digits. Reading back uses only this member
 //
 // Errors: writing cannot fail; reading reports every line that is not such an object. Allocates, and throws only what
-// the allocator throws. There is no shared state: any thread may use it.
+// the allocator throws. There is no shared state; any thread may call these functions.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/stream/reader.hpp"
@@ -32,7 +32,7 @@ inline namespace v0 {
 /// Appends the object of one packet, without a newline.
 void append_json(std::string& out, const PacketView&, std::uint64_t offset);
 
-/// JSON Lines of a stream that arrives in pieces, with the protocol of Disassembler.
+/// Writes JSON Lines for a stream that arrives in pieces. Call it as you would a Disassembler (stream/text.hpp).
 class JsonLines {
  public:
   explicit JsonLines(std::uint64_t base = 0) noexcept : at_(base) {}
@@ -46,7 +46,7 @@ class JsonLines {
 /// The whole stream; `base` is the offset of its first dword, in bytes.
 std::string to_json_lines(std::span<const std::uint32_t>, std::uint64_t base = 0);
 
-/// The dwords of JSON Lines, or all errors (the first 100). `file`: the name of the text in errors.
+/// The dwords that JSON Lines hold, or all errors (the first 100). `file`: the name of the text in errors.
 Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std::string_view text,
                                                                             std::string_view file = "json");
 

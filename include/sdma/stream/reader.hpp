@@ -1,9 +1,9 @@
 #pragma once
-// Dwords to packets, one after another, from any source: a ring, a dump, a fuzzer.
+// Reads dwords as packets, one after another, from any source: a ring, a dump, a fuzzer.
 //
 //   for (Reader r{dwords}; r;) {
 //     PacketView v = r.next();
-//     if (!v.info) ...                    // one dword that begins no known packet
+//     if (!v.info) ...                    // one dword that does not begin a known packet
 //     else if (v.cut_off) ...             // the span ends inside this packet: the view holds all that is left
 //     else use(*v.info, v.dwords);        // a whole packet, reserved bits included
 //   }
@@ -18,8 +18,8 @@ inline namespace v0 {
 
 /// One packet, in place.
 struct PacketView {
-  const PacketInfo* info{};                 ///< an entry of kPackets; null: one dword that begins no known packet
-  std::span<const std::uint32_t> dwords{};  ///< all of it, reserved bits included
+  const PacketInfo* info{};  ///< an entry of kPackets; null: one dword that does not begin a known packet
+  std::span<const std::uint32_t> dwords{};  ///< the whole packet, reserved bits included
   bool cut_off{};                           ///< the span ends inside this packet
 
   constexpr bool whole() const noexcept { return info && !cut_off; }
@@ -30,7 +30,7 @@ class Reader {
  public:
   constexpr explicit Reader(std::span<const std::uint32_t> in) noexcept : in_(in) {}
   constexpr explicit operator bool() const noexcept { return at_ < in_.size(); }
-  /// Dwords before the next packet.
+  /// How many dwords come before the next packet.
   constexpr std::size_t position() const noexcept { return at_; }
 
   /// The next packet. Requires that a dword is left: the Reader converts to true.

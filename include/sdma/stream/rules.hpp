@@ -15,11 +15,11 @@
 //   note       for the reader's information
 //
 // "Earlier" and "later" mean the order of the stream. The ordering model is that of a single queue: fences and atomics
-// release earlier packets, a poll holds back later packets, and nothing else orders. The checker knows nothing about
-// other queues or the host, so it gives them the benefit of the doubt: a poll after a fence may have waited for an
+// release earlier packets, a poll holds back later packets, and nothing else orders packets. The checker knows nothing
+// about other queues or the host, so it assumes that they behave well: a poll after a fence may have waited for an
 // agent that saw that fence.
 //
-// Allocates, and throws only what the allocator throws. There is no shared state: any thread may use it.
+// Allocates, and throws only what the allocator throws. There is no shared state; any thread may call these functions.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/stream/reader.hpp"
 
@@ -52,7 +52,7 @@ struct StreamCheckOptions {
   std::size_t max_findings = 20;  ///< diagnostics per rule; a note counts the others. 0: no limit
 };
 
-/// Checks a stream that arrives in pieces, with the protocol of Disassembler (stream/text.hpp).
+/// Checks a stream that arrives in pieces. Call it as you would a Disassembler (stream/text.hpp).
 class StreamChecker {
  public:
   explicit StreamChecker(StreamCheckOptions);
@@ -68,7 +68,7 @@ class StreamChecker {
   std::unique_ptr<State> state_;
 };
 
-/// The whole stream.
+/// Checks a whole stream.
 [[nodiscard]] std::vector<Diagnostic> check_stream(std::span<const std::uint32_t>, const StreamCheckOptions& = {});
 
 }  // namespace v0

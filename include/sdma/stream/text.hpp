@@ -14,12 +14,12 @@
 // Text written by hand may also use comments, `let`, `for` ... `end`, expressions and `{splices}`, and may give fields
 // in any order.
 //
-// Each line that `disassemble` writes determines its dwords by itself, so lines may be cut out, reordered and
-// reassembled.
+// Each line that `disassemble` writes determines its dwords by itself, so you may cut out lines, reorder them and
+// assemble them again.
 //
 // Errors: disassembling cannot fail. Assembling reports all errors of a text at once, each with file:line:column, the
-// source line, a caret and a hint. Allocates, and throws only what the allocator throws. There is no shared state: any
-// thread may use it.
+// source line, a caret and a hint. Allocates, and throws only what the allocator throws. There is no shared state; any
+// thread may call these functions.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/stream/reader.hpp"
@@ -54,8 +54,9 @@ class Disassembler {
  public:
   explicit Disassembler(const TextOptions& o = {}) noexcept : options_(o), at_(o.base) {}
 
-  /// Appends lines for the packets of `in` and returns how many dwords they took. What is left is the beginning of a packet
-  /// that is still incomplete; with `last` nothing is left. No further call is allowed after one with `last`.
+  /// Appends lines for the packets of `in` and returns how many dwords they took. The remaining dwords are the
+  /// beginning of a packet that is still incomplete; with `last`, no dwords remain. Do not call it again after a call
+  /// with `last`.
   std::size_t append(std::string& out, std::span<const std::uint32_t> in, bool last);
 
  private:
@@ -73,10 +74,10 @@ class Disassembler {
   Run run_;
 };
 
-/// The whole stream, each line with its newline.
+/// The text of a whole stream. Each line ends with a newline.
 std::string disassemble(std::span<const std::uint32_t>, const TextOptions& = {});
 
-/// Bounds on the output: a small text can ask for a lot.
+/// Limits of the output, because a small text can request a large one.
 struct AssembleOptions {
   std::size_t max_dwords = std::size_t{1} << 28;
   std::uint32_t max_rounds = 1u << 20;  ///< rounds of one outermost `for`, its inner loops included

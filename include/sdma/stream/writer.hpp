@@ -1,5 +1,5 @@
 #pragma once
-// Packets to dwords, one after another, into a span: a slot of a ring, an array, a buffer for a file.
+// Writes packets as dwords, one after another, into a span: a slot of a ring, an array, a buffer for a file.
 //
 //   Writer w{slot.dwords};
 //   w.put(PollMem{.addr = go, .func = Compare::ge, .reference = epoch});
@@ -9,7 +9,8 @@
 //
 // Each call returns Errc::ok, bad_packet (check(packet) says why) or no_space, and is transactional: a call that fails
 // writes nothing and does not advance, even if it would have split a copy. Dwords are stored once, in ascending order,
-// so the span may lie in write-combining memory. One thread at a time; never allocates, never waits.
+// so the span may lie in write-combining memory. One thread at a time may use a Writer. It never allocates and never
+// waits.
 //
 // Splitting: the default chunk is kChunk, the largest multiple of 64 bytes below the 2^30 that the field holds, so each
 // packet is as aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines. A request that
@@ -26,7 +27,7 @@ inline constexpr std::uint32_t kChunk = 0x3fffffc0;    ///< bytes: the largest m
 inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest multiple of 64 below 2^22
 
 class Writer {
-  // Declared before its callers, or clang 14 cannot evaluate them in constant expressions.
+  // Declared before its callers; otherwise clang 14 cannot evaluate them in constant expressions.
   /// Does any of these ranges run past the end of the address space?
   static constexpr bool wraps(std::uint64_t bytes, GpuVa a, GpuVa b = {}, GpuVa c = {}) noexcept {
     return bytes != 0 && (bytes - 1 > ~a.value || bytes - 1 > ~b.value || bytes - 1 > ~c.value);
@@ -73,6 +74,7 @@ class Writer {
   constexpr explicit Writer(std::span<std::uint32_t> out) noexcept
       : begin_(out.data()), at_(out.data()), end_(out.data() + out.size()) {}
 
+  /// Writes one packet.
   template <Packet P> [[gnu::always_inline]] constexpr Errc put(const P& p) noexcept {
     if (!fits(p)) return Errc::bad_packet;
     if (length(p) > room()) return Errc::no_space;
@@ -80,29 +82,30 @@ class Writer {
     return Errc::ok;
   }
 
-  /// As many CopyLinear packets as `bytes` needs.
+  /// Writes as many CopyLinear packets as `bytes` needs.
   constexpr Errc copy(const Copy& c) noexcept {
     if (wraps(c.bytes, c.src, c.dst)) return Errc::bad_packet;
     return split<CopyLinear>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopyLinear{.src = c.src + at, .dst = c.dst + at, .bytes = n};
     });
   }
-  /// As many CopyBroadcast packets as `bytes` needs. Destinations equal modulo 32 stay so, whatever the chunk.
+  /// Writes as many CopyBroadcast packets as `bytes` needs. With any chunk, destinations that are equal modulo 32 stay
+  /// so.
   constexpr Errc broadcast(const Broadcast& c) noexcept {
     if (wraps(c.bytes, c.src, c.dst1, c.dst2)) return Errc::bad_packet;
     return split<CopyBroadcast>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopyBroadcast{.src = c.src + at, .dst1 = c.dst1 + at, .dst2 = c.dst2 + at, .bytes = n};
     });
   }
-  /// As many CopySwap packets as `bytes` needs. If it takes several, the chunk must be a multiple of 64.
+  /// Writes as many CopySwap packets as `bytes` needs. If there are several, the chunk must be a multiple of 64.
   constexpr Errc swap(const Swap& c) noexcept {
     if (wraps(c.bytes, c.a, c.b)) return Errc::bad_packet;
     return split<CopySwap>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopySwap{.a = c.a + at, .b = c.b + at, .bytes = n};
     });
   }
-  /// As many Fill packets as `bytes` needs. `bytes` and the chunk must be multiples of the unit, so that exactly `bytes`
-  /// bytes are filled.
+  /// Writes as many Fill packets as `bytes` needs. `bytes` and the chunk must be multiples of the unit, so that exactly
+  /// `bytes` bytes are filled.
   constexpr Errc fill(const Fill& c) noexcept {
     const auto unit = std::uint64_t{1} << (static_cast<unsigned>(c.unit) & 3);
     if (c.unit > FillUnit::dword || c.bytes % unit != 0 || c.chunk % unit != 0 || wraps(c.bytes, c.dst))
@@ -112,7 +115,9 @@ class Writer {
     });
   }
 
+  /// How many dwords are still free.
   constexpr std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+  /// All dwords written so far.
   constexpr std::span<std::uint32_t> written() const noexcept { return {begin_, at_}; }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// How an engine waits for a ROCr signal and completes one. These are templates over the signal type, so no HSA header
-// is needed or included.
+// How an engine waits for a ROCr signal, and how it completes one. The functions are templates over the signal type, so
+// no HSA header is needed or included.
 //
 //   hsa::depend(w, *dep);                                  // nothing below starts before *dep is 0
 //   hsa::stamp(w, start);                                  // profiling: the node's clock, now
@@ -18,10 +18,10 @@
 // `record`, in ticks of the 100 MHz clock. The end stamp precedes the completion in the queue and must not be read
 // before the completion has been seen (Q10).
 //
-// Transactional, like the recipes (sync/recipes.hpp): each call writes all its packets or none. Errors:
+// Calls are transactional, like the recipes (sync/recipes.hpp): each writes all its packets or none. Errors:
 // Errc::bad_packet (a misaligned address, an event_id of more than 28 bits), Errc::no_space. `event_mailbox_ptr` and
-// `event_id` are read once, while encoding: they do not change while a signal is in use. A Writer belongs to one
-// thread; noexcept, no allocation.
+// `event_id` are read once, during encoding; they must not change while the signal is in use. A Writer belongs to one
+// thread. Nothing here throws or allocates.
 #include "sdma/packets/write.hpp"
 #include "sdma/sync/recipes.hpp"
 
@@ -38,8 +38,8 @@ static_assert(kDwordsOf<Fence, Fence> >= kDwordsOf<Atomic>);
 
 template <class S> GpuVa value_va(const S& s) noexcept { return GpuVa{reinterpret_cast<std::uintptr_t>(&s.value)}; }
 
-/// Holds the queue until the signal is 0: polls its high half, then its low half (Q6, Q8). Sound because such a signal
-/// counts down and stays at 0.
+/// Holds the queue until the signal is 0: polls its high half, then its low half (Q6, Q8). This is sound because such a
+/// signal counts down and then stays at 0.
 template <class S> Errc depend(Writer& w, const S& s) noexcept { return acquire_zero(w, value_va(s)); }
 
 /// Stores the node's clock to the 64-bit `word`, 32-byte aligned, once all earlier copies are complete (Q10).
@@ -69,8 +69,8 @@ template <class S> Errc complete(Writer& w, const S& s, const CompleteOptions& o
   return stamped(Fence{.addr = va + 4, .value = high_half(less)}, Fence{.addr = va, .value = low_half(less)});
 }
 
-/// Copies the stamps into the signal, for callers that read its times. The host calls it after it has seen
-/// the completion and before the signal is used again.
+/// Copies the stamps into the signal, for callers that read the signal's times. The host calls it after it has seen the
+/// completion and before the signal is used again.
 template <class S> void record(S& s, const std::uint64_t& start, const std::uint64_t& end) noexcept {
   s.start_ts = start;
   s.end_ts = end;

@@ -12,13 +12,13 @@
 //   both, within one queue                full_barrier
 //   wake the host                         interrupt, after a release
 //
-// A release does not hold back later packets, and an acquire does not wait for earlier ones (docs/sync.md): `copy A to B; complete;
-// copy C to A` is a race, and a full_barrier between the two copies removes it. A completion announces only its own
-// queue's packets. Ids such as Q3 and X6 are rules of docs/ordering.md.
+// A release does not hold back later packets, and an acquire does not wait for earlier ones (docs/sync.md):
+// `copy A to B; complete; copy C to A` is a race, and a full_barrier between the two copies removes it. A completion
+// covers only the packets of its own queue. Ids such as Q3 and X6 name rules of docs/ordering.md.
 //
-// Transactional, like the Writer: a recipe writes all its packets, or it writes none and returns an error.
+// Recipes are transactional, like the Writer: a recipe writes all its packets, or it writes none and returns an error.
 // Errc::bad_packet: an address is misaligned or an event id does not fit. Errc::no_space: the Writer has less room than
-// the recipe's k...Dwords. A Writer belongs to one thread; noexcept, no allocation.
+// the recipe's k...Dwords. A Writer belongs to one thread. Nothing here throws or allocates.
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/packets/sync.hpp"
@@ -46,24 +46,24 @@ inline constexpr std::size_t kAcquireDwords = kDwordsOf<PollMem>;
 inline constexpr std::size_t kAcquireZeroDwords = kDwordsOf<PollMem, PollMem>;
 inline constexpr std::size_t kFullBarrierDwords = kDwordsOf<Fence, PollMem>;
 
-/// Adds `n` (default: -1) to the 64-bit `word` once every earlier copy, fill and write of this queue has been performed. The
-/// addition is atomic: several engines may complete into one word, and no reader sees half of a value (Q3, X6). The
-/// completions of one queue stay in order (Q4). For a word in host memory the link must complete PCIe AtomicOps: ask the
-/// topology, and use a fence if it does not. `word`: 8-byte aligned.
+/// Adds `n` (default: -1) to the 64-bit `word` once every earlier copy, fill and write of this queue is complete. The
+/// addition is atomic: several engines may signal one word, and no reader sees half of a value (Q3, X6). The
+/// completions of one queue stay in order (Q4). For a word in host memory, the link must complete PCIe AtomicOps: call
+/// Topology::completion, and use a fence if the link does not. `word`: 8-byte aligned.
 constexpr Errc complete_with_atomic(Writer& w, GpuVa word, std::uint64_t n = ~std::uint64_t{0}) noexcept {
   return w.put(Atomic{.addr = word, .op = AtomicOp::add_rtn_64, .value = n});
 }
 
-/// Stores `epoch` once every earlier copy, fill and write of this queue has been performed (Q3). Use one word per
-/// queue: if two queues fence one word, the last store wins. That Q3 covers WRITE packets is inferred, so move critical
-/// data with copies. `word`: 4-byte aligned; only 32 bits change.
+/// Stores `epoch` once every earlier copy, fill and write of this queue is complete (Q3). Use one word per queue: if
+/// two queues store to one word with fences, the last store wins. That Q3 covers WRITE packets is inferred, so move
+/// critical data with copies. `word`: 4-byte aligned; only 32 bits change.
 constexpr Errc complete_with_fence(Writer& w, GpuVa word, std::uint32_t epoch) noexcept {
   return w.put(Fence{.addr = word, .value = epoch});
 }
 
-/// Stores a 64-bit `value` in two halves, high first, then low (Q3, Q4). ROCr does so if the link has no atomics.
-/// Between the two, a reader may see the new high half with the old low half: wait.hpp lists which waits are still
-/// sound. `word`: 8-byte aligned.
+/// Stores a 64-bit `value` in two halves, first the high half and then the low half (Q3, Q4). ROCr does so if the link
+/// has no atomics. Between the two stores, a reader may see the new high half with the old low half; wait.hpp lists the
+/// waits that are still sound. `word`: 8-byte aligned.
 constexpr Errc complete_with_two_fences(Writer& w, GpuVa word, std::uint64_t value) noexcept {
   if (word.value % 8 != 0) return Errc::bad_packet;
   return put_all(w, Fence{.addr = word + 4, .value = high_half(value)}, Fence{.addr = word, .value = low_half(value)});
@@ -75,33 +75,36 @@ struct Mailbox {
   std::uint32_t event{};  ///< 28 bits
 };
 
-/// Fills the mailbox, then interrupts (Q4, Q11). The order matters: the kernel ignores an interrupt whose slot is not filled
-/// yet, so a TRAP alone is a lost wake-up. Put this after the completion that the woken thread will check.
+/// Fills the mailbox, then interrupts the host (Q4, Q11). The order matters: the kernel ignores an interrupt whose slot
+/// is not filled yet, so a TRAP without the fence is a lost wake-up. Call `interrupt` after the completion that the
+/// woken thread will check.
 constexpr Errc interrupt(Writer& w, const Mailbox& m) noexcept {
   return put_all(w, Fence{.addr = m.slot, .value = m.event}, Trap{.context = m.event});
 }
 
-/// Holds back everything later in this queue until the dword at `word` is >= `epoch`, unsigned (Q6, Q8). It waits for nothing
-/// earlier (Q7), and retries forever: put the deadline on the host's wait. `word`: 4-byte aligned; low() of a Signal.
+/// Holds back all later packets of this queue until the dword at `word` is >= `epoch`, unsigned (Q6, Q8). It does not
+/// wait for earlier packets (Q7). It retries forever, so put the deadline on the host's wait. `word`: 4-byte aligned;
+/// for a Signal, its low().
 constexpr Errc acquire(Writer& w, GpuVa word, std::uint32_t epoch) noexcept {
   return w.put(PollMem{.addr = word, .func = Compare::ge, .reference = epoch});
 }
-/// The same, until the dword equals `value`. The queue hangs if the word changes again before the engine reads it:
-/// prefer `acquire`.
+/// Like `acquire`, but until the dword equals `value`. The queue hangs if the word changes again before the engine
+/// reads it, so prefer `acquire`.
 constexpr Errc acquire_equal(Writer& w, GpuVa word, std::uint32_t value) noexcept {
   return w.put(PollMem{.addr = word, .func = Compare::eq, .reference = value});
 }
 /// Holds back all later packets until the 64-bit `word` is zero: polls its high half, then its low half (Q6, Q8). The
-/// two halves are read separately, which is sound only if the word falls to zero and stays there (a count of what is
-/// left, a ROCr signal). `word`: 8-byte aligned.
+/// two halves are read separately. That is sound only if the word falls to zero and stays there, as a count of
+/// remaining packets or a ROCr signal does. `word`: 8-byte aligned.
 constexpr Errc acquire_zero(Writer& w, GpuVa word) noexcept {
   if (word.value % 8 != 0) return Errc::bad_packet;
   return put_all(w, PollMem{.addr = word + 4}, PollMem{.addr = word});
 }
 
-/// No later packet of this queue starts before all earlier ones are complete: FENCE(word, fresh), then POLL(word
-/// == fresh) (Q3, Q6, Q7). Each time, `fresh` must differ from the word's current value: otherwise the stale value satisfies
-/// the poll before the fence has landed. No other queue may change the word. `word`: 4-byte aligned.
+/// No later packet of this queue starts before all earlier ones are complete: writes a FENCE that stores `fresh`, and
+/// then a poll until the word equals `fresh` (Q3, Q6, Q7). Each time, `fresh` must differ from the word's current
+/// value; otherwise the stale value satisfies the poll before the fence has landed. No other queue may change the word.
+/// `word`: 4-byte aligned.
 constexpr Errc full_barrier(Writer& w, GpuVa word, std::uint32_t fresh) noexcept {
   return put_all(w, Fence{.addr = word, .value = fresh},
                  PollMem{.addr = word, .func = Compare::eq, .reference = fresh});

@@ -1,5 +1,5 @@
 #pragma once
-// A 64-bit word in memory that engines and host threads store to and wait for.
+// A 64-bit word in memory, which engines and host threads post to and wait for.
 //
 //   Signal done{.word = host_pointer, .va = GpuVa{0x7f0000001000}};   // 8 bytes, 8-byte aligned, in system memory
 //   w.put(Atomic{.addr = done.va, .value = 1});                       // an engine signals it
@@ -14,17 +14,18 @@
 // been destroyed, or has executed the last packet that does so. A signal shared by several queues must outlive all of
 // them.
 //
-// Ordering. `load` acquires: whatever was released before the value was stored is visible to what follows. For system
-// memory nothing more is needed, because engines snoop the CPU caches. `set` releases: a reader that sees the value also
-// sees what this thread wrote before. A C++ release does not order non-temporal stores or stores to write-combining memory, so
-// `set` issues an sfence unless the caller says that everything it releases was written through caches. Data in VRAM
-// that the CPU wrote through the PCIe BAR also needs an HdpFlush packet after the poll: no store to a signal replaces
-// it.
+// Ordering. `load` acquires: everything that was released before the value was stored is visible to later loads. For
+// data in system memory, nothing more is needed, because engines snoop the CPU caches. `set` releases: a reader that
+// sees the value also sees what this thread wrote before. A C++ release does not order non-temporal stores or stores to
+// write-combining memory, so `set` issues an sfence unless the caller says that everything it releases was written
+// through caches. Data in VRAM that the CPU wrote through the PCIe BAR also needs an HdpFlush packet after the poll: no
+// store to a signal replaces it.
 //
-// Values should be monotone (epochs). If a word is reset before a poll of the previous round has run, that poll passes
-// too early or hangs, and nothing reports it. Reset only once the completion of every poller has been seen.
+// Values should be monotone (epochs). If a word is reset before a poll of the previous round has run, that poll is
+// satisfied too early or hangs, and nothing reports it. Reset a word only after you have seen the completions of all
+// its pollers.
 //
-// Any thread, at any time. No errors: a null or misaligned word is a mistake of the caller (asserted).
+// Any thread may use a Signal at any time. No errors: the word must be neither null nor misaligned (asserted).
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/queue/order.hpp"
@@ -38,13 +39,13 @@ inline namespace v0 {
 
 /// A 64-bit word, seen by the host at `word` and by engines at `va`.
 struct Signal {
-  /// Sleeps until the word may differ from `seen`, or until the deadline; it may return early. It must compare the word
-  /// with `seen` after registering as a sleeper, or it misses a change between the caller's load and its sleep. A
-  /// program that stores the word by its address wakes no sleeper. If that may happen, the hook must check the word at
-  /// least every millisecond.
+  /// Sleeps until the word may differ from `seen`, or until the deadline; it may return early. The hook must compare
+  /// the word with `seen` after it has registered as a sleeper. Otherwise it misses a change between the caller's load
+  /// and its sleep. A program that stores the word by its address does not wake sleepers. If that may happen, the hook
+  /// must check the word at least every millisecond.
   using Sleep = void (*)(void* context, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
-  /// Called after the store of `set` and `add`: wakes whatever sleeps until the word at `va` changes, including
-  /// software engines.
+  /// Called after the store of `set` and `add`: wakes the threads and software engines that sleep until the word at
+  /// `va` changes.
   using Wake = void (*)(void* context, GpuVa va) noexcept;
 
   std::uint64_t* word{};
@@ -55,16 +56,17 @@ struct Signal {
 
   std::uint64_t load() const noexcept { return ref().load(std::memory_order_acquire); }
 
-  /// Stores `value`, and releases what this thread wrote before. `written`: the kind of memory it wrote; if several
-  /// kinds, the weakest.
+  /// Stores `value`, and releases what this thread wrote before. `written`: how the memory that the thread wrote is
+  /// mapped. If there are several kinds, pass the weakest (vram, then write_combining, then write_back).
   void set(std::uint64_t value, Caching written = Caching::write_combining) const noexcept {
     order::Native::before_doorbell(written);
     ref().store(value, std::memory_order_release);
     if (wake) wake(context, va);
   }
 
-  /// Adds `n` and returns the new value. Atomic, also with respect to engines' atomics if the link completes PCIe
-  /// AtomicOps. Releases like `set`, and acquires what earlier adders released. Two's complement: ~0 subtracts one.
+  /// Adds `n` and returns the new value. The addition is atomic, also with respect to engines' atomics if the link
+  /// completes PCIe AtomicOps. Releases like `set`, and acquires what earlier adders released. Two's complement: ~0
+  /// subtracts one.
   std::uint64_t add(std::uint64_t n, Caching written = Caching::write_combining) const noexcept {
     order::Native::before_doorbell(written);
     const auto sum = ref().fetch_add(n, std::memory_order_acq_rel) + n;

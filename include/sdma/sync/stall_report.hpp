@@ -9,15 +9,15 @@
 //   ... [ one packet ][ packets ...               ) ...
 //                     read                        committed        reserved
 //
-// rptr shows, with a delay, what the engine has consumed. Nothing documents whether hardware leaves it before or after
-// the poll that waits, so a report keeps the packet before rptr as well as those from rptr on. Packet boundaries are
-// found by walking from the start of the ring, where a packet always begins, provided that this lap has not been
-// overwritten. Otherwise `before_known` is false, and `before` holds raw dwords.
+// rptr shows, with a delay, what the engine has consumed. No document says whether hardware leaves it before or after
+// the poll that waits, so a report keeps the packet before rptr as well as those from rptr on. To find packet
+// boundaries, a report walks the ring from its start, where a packet always begins. If part of the way has already been
+// overwritten, `before_known` is false, and `before` holds raw dwords.
 //
-// A report reads the ring while others may write to it: it leaves out dwords that may have been overwritten meanwhile,
-// and `moved` says that the positions changed. With a Ring<Producers::one> only its producer may take a report
-// (positions() is not thread-safe); with a Ring<Producers::many> any thread may. No errors, no allocation, no waiting;
-// costs one walk over the ring.
+// A report reads the ring while producers may write to it. It leaves out dwords that may have been overwritten
+// meanwhile, and `moved` says that the positions changed. With a Ring<Producers::one> only its producer may take a
+// report (positions() is not thread-safe); with a Ring<Producers::many> any thread may. A report neither fails nor
+// allocates nor waits. It costs one walk over the ring.
 #include "sdma/core/units.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/queue/ring.hpp"
@@ -51,9 +51,9 @@ struct StallReport {
   bool moved{};                ///< positions changed while the dwords were copied
 
   // Dwords around `read`.
-  std::array<std::uint32_t, kHead> head{};  ///< from `read` on: begins with a packet
-  std::array<std::uint32_t, kBefore>
-      before{};                ///< the packet before `read`; if its start is not known, the dwords up to `read`
+  std::array<std::uint32_t, kHead> head{};  ///< from `read` on; begins with a packet
+  /// The packet before `read`; if its start is not known, the dwords up to `read`.
+  std::array<std::uint32_t, kBefore> before{};
   std::uint8_t head_dwords{};  ///< 0: nothing committed is left, or nothing could be kept
   std::uint8_t before_dwords{};
   bool before_known{};  ///< `before` begins with the packet before `read`: all of it, or its first kBefore dwords
@@ -148,7 +148,7 @@ template <Producers K, class Order> StallReport inspect(const Ring<K, Order>& ri
   return r;
 }
 
-/// Any ring, or none, with its type erased, so that a report can be taken of it. Refers to the ring.
+/// A reference to a ring of any type, or to none, so that a report can be taken of it.
 struct RingView {
   const void* ring{};
   StallReport (*inspect)(const void*) noexcept = nullptr;

@@ -11,17 +11,19 @@
 //            round 1    round 2    round 3
 //
 // Polls compare 32 bits, unsigned, and do not wrap: past 2^32 - 1, a poll for a small epoch would be satisfied at once,
-// and a poll for a large epoch never. So a timeline is finite: `next` returns Errc::epoch_overflow rather than an epoch
-// above kLastEpoch, and the word never passes it. At a million rounds per second, with one completion each, it lasts 71
-// minutes; `remaining` returns how many rounds are left. `restart` begins again at zero. Call it only when no queue can
-// poll an old epoch any more, that is, when the completion of every queue that waits on this timeline has been seen.
+// and a poll for a large epoch would never be. So a timeline is finite: `next` returns Errc::epoch_overflow rather than
+// an epoch above kLastEpoch, and the word never passes it. At a million rounds per second, with one completion each, it
+// lasts 71 minutes; `remaining` returns how many rounds are left. `restart` begins again at zero. Call it only when no
+// queue can poll an old epoch any more, that is, after you have seen the completion of every queue that waits on this
+// timeline.
 //
 // With one completion per round, complete_with_fence(w, signal.low(), epoch) works as well as an atomic +1, provided
-// that one queue stores all epochs, in order. With more than one, use atomics: if several queues fence one word, the
-// last store wins.
+// that one queue stores all epochs, in order. With more than one completion, use atomics: if several queues store to
+// one word with fences, the last store wins.
 //
-// Threads: several may call `next` at once, and each gets its own epoch; with fences, reserve and publish in the order
-// of the epochs. Any thread may wait and read. Refers to the signal's word and owns nothing. noexcept, no allocation.
+// Threads: several threads may call `next` at once, and each gets its own epoch. With fences, reserve and publish in
+// the order of the epochs. Any thread may wait and read. A Timeline refers to the signal's word and owns nothing.
+// Nothing here throws or allocates.
 #include "sdma/core/result.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/sync/wait.hpp"
@@ -48,7 +50,7 @@ class Timeline {
 
   const Signal& signal() const noexcept { return signal_; }
   std::uint32_t completions() const noexcept { return completions_; }
-  /// The last epoch handed out; before the first, the value that the word began with.
+  /// The last epoch that `next` returned; before the first call, the value that the word began with.
   std::uint64_t last() const noexcept { return last_.load(std::memory_order_relaxed); }
   /// How many epochs are left.
   std::uint64_t remaining() const noexcept {
@@ -73,7 +75,8 @@ class Timeline {
 
   bool reached(std::uint64_t epoch) const noexcept { return signal_.load() >= epoch; }
 
-  /// The value of the word, `epoch` or later; or a report of why it did not come.
+  /// Waits until `epoch` is complete. Returns the value of the word, which is `epoch` or later; or a report of why that
+  /// value did not come.
   Result<std::uint64_t, StallReport> wait(std::uint64_t epoch, Deadline d) const noexcept {
     return sdma::wait(signal_, Compare::ge, epoch, d);
   }

@@ -16,7 +16,7 @@
 // the word is loaded once.
 //
 // Ordering: the value that ends a wait was loaded with acquire. The caller sees everything that the engine did before
-// its FENCE or ATOMIC, in all memory except VRAM read through the PCIe BAR. rptr is never taken for completion.
+// its FENCE or ATOMIC, in all memory except VRAM read through the PCIe BAR. A wait never takes rptr for a completion.
 //
 // 64-bit words written in halves. An ATOMIC changes all 64 bits at once, and every wait for it is sound. A FENCE stores
 // 32 bits: between two fences that write one word, the word holds one half of the new value and one half of the old.
@@ -30,8 +30,9 @@
 //
 // Timelines (sync/timeline.hpp) keep to 32 bits and are sound with one FENCE.
 //
-// Threads: any; with the ring of a single producer, only that producer's thread (see stall_report.hpp). No allocation.
-// Errors: a StallReport, by value. wait_any of no signals fails at once; wait_all of none succeeds.
+// Threads: any thread may wait; with the ring of a single producer, only that producer's thread may (see
+// stall_report.hpp). No allocation.
+// Errors: a StallReport, by value. Without signals, wait_any fails at once and wait_all succeeds.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/poll.hpp"
@@ -124,7 +125,8 @@ inline StallReport stalled(const Until& u, std::uint64_t seen, std::uint64_t rea
 
 }  // namespace detail
 
-/// The value that satisfied `u`; or, if the deadline passed, the state of its queue.
+/// Waits for one condition. Returns the value that satisfied it or, if the deadline passed first, the state of its
+/// queue.
 inline Result<std::uint64_t, StallReport> wait(const Until& u, Deadline d) noexcept {
   const auto v = u.signal.load();
   if (holds(v, u.func, u.reference)) return v;
@@ -140,8 +142,8 @@ Result<std::uint64_t, StallReport> wait(const Signal& s, Compare func, std::uint
   return wait(Until{s, func, reference, RingView(ring)}, d);
 }
 
-/// Waits for each in turn. On success each condition has held at some moment; if the words are monotone, all hold now.
-/// The report is about the first condition that did not hold.
+/// Waits for each condition in turn. On success, each condition has held at some moment; if the words are monotone, all
+/// of them hold now. The report is about the first condition that did not hold.
 inline Result<void, StallReport> wait_all(std::span<const Until> all, Deadline d) noexcept {
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto v = wait(all[i], d);
@@ -153,8 +155,9 @@ inline Result<void, StallReport> wait_all(std::span<const Until> all, Deadline d
   return {};
 }
 
-/// The index of a condition that holds; if several hold, the lowest. The report is about the first of `any`. Does not
-/// use `sleep` hooks, because a thread can sleep on only one word: this spins, yields and naps.
+/// Waits until one of the conditions holds and returns its index; if several hold, the lowest. The report is about the
+/// first of `any`. Does not use `sleep` hooks, because a thread can sleep on only one word; it spins, yields and naps
+/// instead.
 inline Result<std::size_t, StallReport> wait_any(std::span<const Until> any, Deadline d) noexcept {
   if (any.empty()) {
     StallReport none;

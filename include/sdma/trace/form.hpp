@@ -1,5 +1,5 @@
 #pragma once
-// The form of a trace file, which its name selects. Every option --trace of this project follows this rule.
+// The form of a trace file, which the file's name selects. Every option --trace of this project follows this rule.
 //
 //   name          form        opened by
 //   run.jsonl     jsonl       programs: JSON Lines, which `sdma trace` and load_json_lines read back
@@ -9,7 +9,7 @@
 //   save(recorder.snapshot(), "run.html");
 //   form_of("run.json")   ==   Form::perfetto
 //
-// Errors: as in write.hpp. Allocates. Any thread; a Trace is a value.
+// Errors: as in write.hpp. The functions allocate; any thread may call them.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"

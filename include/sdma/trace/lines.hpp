@@ -1,5 +1,6 @@
 #pragma once
-// A trace as JSON Lines that grows during a run: a writer appends each event, and a reader returns the events so far.
+// A trace as a JSON Lines file that grows during a run: a writer appends each event, and a reader returns the events so
+// far.
 //
 //   LinesWriter w(fd);                       // an empty file
 //   w.write(names, event);                   // appends the event, and before it the lanes and texts that are new in `names`
@@ -18,11 +19,12 @@
 //   {"ns":1200,"lane":0,"event":"doorbell","position":64}         <- appended whole, with the lanes and texts that it needs
 //   {"ns":1300,"lane":0,"event":"doorbell","position":128}
 //
-// If the process is killed, the file may hold one event more than its header counts; readers accept that. If the disk has no
-// room for an event, nothing of it stays in the file and the header counts it as lost. Once there is room again, later events
-// are written.
+// If the process is killed, the file may hold one event more than its header counts; readers accept that. If the disk
+// has no room for an event, no part of it stays in the file, and the header counts it as lost. Once there is room
+// again, later events are written.
 //
-// Threads: one at a time per object. Two writers of one file overwrite each other, so a forked child takes a file of its own.
+// Threads: one at a time per object. Two writers of one file overwrite each other's lines, so a forked child must use a
+// file of its own.
 // Errors: the writer's `write` returns whether the event is in the file. The reader returns a Diagnostic that names the line;
 // after an error, every further call returns the same Diagnostic.
 #include "sdma/core/diagnostic.hpp"
@@ -44,8 +46,8 @@ class LinesWriter {
   /// Replaces the contents of the file. `fd` must be writable at any offset. The caller keeps it open, and closes it.
   explicit LinesWriter(int fd, std::string_view clock = "steady");
 
-  /// Uses only the lanes and texts of `names`, which may only grow from call to call. False: the event is lost, and
-  /// counted as lost.
+  /// Uses only the lanes and texts of `names`, which may only grow from call to call. Returns false if the event is
+  /// lost; `lost` then counts it.
   bool write(const Trace& names, const Event&);
   std::uint64_t events() const noexcept { return events_; }
   std::uint64_t lost() const noexcept { return lost_; }
@@ -57,7 +59,7 @@ class LinesWriter {
   int fd_;
   std::string clock_, text_{};
   std::uint64_t end_ = 0;              ///< end of the last whole line, in bytes; 0: not even the header
-  std::size_t lanes_ = 0, texts_ = 0;  ///< in the file
+  std::size_t lanes_ = 0, texts_ = 0;  ///< how many the file holds
   std::uint64_t events_ = 0, lost_ = 0;
 };
 
@@ -69,7 +71,7 @@ class LinesReader {
   LinesReader(const LinesReader&) = delete;
   LinesReader& operator=(const LinesReader&) = delete;
 
-  /// All lanes and texts so far, and the events that are new. A last line without a newline is kept until the rest
+  /// Returns all lanes and texts so far, and the new events. A last line without a newline is kept until the rest
   /// arrives. The header's count of events is not checked.
   Result<Trace, Diagnostic> feed(std::string_view);
 

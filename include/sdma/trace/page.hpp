@@ -10,18 +10,18 @@
 //                              real       .....poll_mem.......|copy_linear|        time, us from each one's beginning -->
 //
 // The page shows all lanes at one scale, one below the other. With two traces it pairs lanes of the same group and
-// name. A simulated queue has a name and a recorded one a number: the n-th queue of an engine in one trace is then
-// paired with the n-th in the other. In each of the two, time 0 is the first packet, and earlier events have negative
-// times.
+// name. A simulated queue has a name, but a recorded one has a number. If the names differ for this reason, the n-th
+// queue of an engine in one trace is paired with the n-th in the other. In each trace, time 0 is the beginning of the
+// first packet; earlier events have negative times.
 //
-// The wheel or + and - zoom, dragging or the arrow keys move, 0 shows everything. Click a packet, or find it by its
-// text, to see its fields, times, position and dwords, and the path to it: from the packet back through everything that
-// it waited for (the packet before it in its lane, the signal that satisfied its poll, its doorbell) to the trigger,
-// and how long each step took. `critical path` shows the path of the last completion. The part of the address after #
-// records what is shown, so a link shows it again.
+// Zoom with the wheel or with + and -, move by dragging or with the arrow keys, and press 0 to show everything. Click a
+// packet, or find it by its text, to see its fields, times, position and dwords, and the path to it. The path leads
+// from the packet back to the trigger, through everything that it waited for: the packet before it in its lane, the
+// signal that satisfied its poll, its doorbell. The page shows how long each step took. `critical path` shows the path
+// of the last completion. The part of the address after # records the view, so a link opens the same view again.
 //
-// Errors: those of writing, as in write.hpp; a page of no trace, or of more than kPageTraces, is an error too. Names
-// are text and cannot become markup. Allocates about 200 bytes per packet. Any thread.
+// Errors: those of writing, as in write.hpp; a page without a trace, or with more than kPageTraces, is also an error.
+// Names are text and cannot become markup. The functions allocate about 200 bytes per packet; any thread may call them.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"
@@ -42,7 +42,7 @@ struct PageTrace {
   Trace trace{};       ///< as write.hpp requires
 };
 
-/// The page; "" for no trace, and for more than kPageTraces.
+/// The page as HTML; "" if there is no trace, or more than kPageTraces.
 std::string to_page(std::span<const PageTrace>);
 /// Writes the page to a file, and replaces the file if it exists; "-" is standard output.
 Result<void, Diagnostic> save_page(std::span<const PageTrace>, const std::string& path);

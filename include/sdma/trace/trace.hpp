@@ -1,6 +1,6 @@
 #pragma once
-// A recording of what happened when, in which lane: one form for everything that executes packets, hardware or
-// software.
+// Records what happened, when, and in which lane. Everything that executes packets, in hardware or in software, uses
+// this form.
 //
 //   trace::Recorder rec;                                               // room for 2^18 events, allocated once
 //   const auto lane = rec.lane("gpu0", "engine 14 queue 0");           // control path: once per lane
@@ -13,17 +13,18 @@
 //          gpu0 | engine 14 queue 1     --D--------[poll_mem.........][copy_linear]---
 //          host | host thread 1         -----S-----------------------------S----------      time, ns -->
 //
-// Times are nanoseconds. A trace has one clock, which the constructor names: that of `now`, or another (virtual time,
-// or an engine's TIMESTAMPs converted to the host's clock). A position is a ring position in bytes, and it matches the
-// end of a packet to its beginning; a packet without an end is written as unfinished.
+// Times are in nanoseconds. A trace has one clock, which the constructor names: that of `now`, or another (virtual
+// time, or an engine's TIMESTAMPs converted to the host's clock). A position is a ring position in bytes. The
+// packet_begin and packet_end events of a packet have the same position. A packet without an end is written as
+// unfinished.
 //
 // Recording is wait-free and allocates nothing: events have a fixed size and go to a preallocated buffer of kStripes
-// stripes. A lane writes to its own stripe, and to the next one once that is full. The first 16 dwords of a packet are
-// kept; text is made when a trace is written. When all stripes are full, events are lost: `lost` counts them, and each
-// file says so.
+// stripes. A lane writes to its own stripe, and to the next one once that is full. Only the first 16 dwords of a packet
+// are stored, and text is produced only when a trace is written. When all stripes are full, events are lost: `lost`
+// counts them, and each file says so.
 //
-// Threads: any thread may call anything at any time. A snapshot that is taken while others record has each event whole
-// or not at all, and counts events that were being written as lost.
+// Threads: any thread may call anything at any time. A snapshot that is taken while other threads record contains each
+// event whole or not at all, and counts events that were being written as lost.
 // Errors: a recorder that could not allocate its buffer loses every event, and its capacity() is 0.
 #include "sdma/core/units.hpp"
 
@@ -127,7 +128,7 @@ class Recorder {
   LaneId lane(std::string_view group, std::string_view name);
   /// The id of this text; creates it if it is new.
   TextId text(std::string_view);
-  /// Everything recorded so far. Recording continues.
+  /// A copy of everything recorded so far. Recording continues.
   Trace snapshot() const;
   std::size_t capacity() const noexcept;
 

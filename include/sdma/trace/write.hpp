@@ -31,7 +31,7 @@
 // Errors: a Diagnostic says what could not be written or read, where (file:line), and why. A file is written whole or
 // not at all (core/file.hpp). A trace that is cut off is an error, not a shorter trace. Names are UTF-8; invalid bytes
 // become U+FFFD. A Trace that no Recorder made must have its events sorted by time, and every lane and text that they
-// refer to. Allocates. Any thread; a Trace is a value.
+// refer to. The functions allocate; any thread may call them.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"
@@ -46,8 +46,8 @@ namespace trace {
 std::string to_json_lines(const Trace&);
 std::string to_perfetto(const Trace&);
 std::string to_text(const Trace&);
-/// The line of one event, which may be absent from the trace's own events: only the lanes and texts of the trace are
-/// used. Ends with a newline.
+/// The line of one event. The event need not be one of the trace: only the trace's lanes and texts are used. Ends with
+/// a newline.
 std::string to_line(const Trace&, const Event&, std::uint64_t first_ns);
 
 struct TimelineOptions {
@@ -57,7 +57,7 @@ struct TimelineOptions {
 /// The picture of a trace.
 std::string timeline_svg(const Trace&, const TimelineOptions& = {});
 
-/// The trace that a text holds. `file`: the name of the text in errors.
+/// The trace that a text of JSON Lines holds. `file`: the name of the text in errors.
 Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_view file = "trace.jsonl");
 
 /// Writes to a file, and replaces it if it exists; "-" is standard output. After an error, the old file remains.

@@ -5,7 +5,7 @@
 //   kfd::CreateQueue a{.ring = ...};
 //   const int error = kfd::call(fd, kfd::Nr::create_queue, a);
 //
-// Any thread.
+// Any thread may call these functions.
 #include "../../kfd/abi.hpp"
 
 namespace sdma {

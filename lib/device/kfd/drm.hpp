@@ -1,13 +1,14 @@
 #pragma once
-// Reads from a render node which GPU it is: through libdrm_amdgpu if that is installed, otherwise by the same queries
-// as ioctls.
+// Identifies the GPU of a render node: through libdrm_amdgpu if that is installed, otherwise with ioctls that make the
+// same queries.
 //
 //   Identity who;
 //   const int error = identify(render, "libdrm_amdgpu.so.1", who);    // 0, or the errno of the first query that failed
 //   who.source                                                        // "libdrm_amdgpu.so.1", or "ioctl"
 //
 // The library is loaded, not linked, for the reasons in thunk.hpp; a test compares the part of its ABI that is stated
-// here with its headers. The library is optional: both ways give the same result. Any thread; internal to the library.
+// here with its headers. The library is optional: both ways give the same result. Any thread may call these functions.
+// Internal to the library.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,7 +23,8 @@ struct Identity {
   std::string driver{};  ///< "amdgpu 3.61"
   std::string source{};
 };
-/// A firmware version that is not reported stays 0. `library`: a name for the loader, or a path; "" for the ioctls.
+/// Fills in the Identity; a firmware version that is not reported stays 0. `library`: a name for the loader, or a path;
+/// "" for the ioctls. Returns 0 or an errno.
 int identify(int render, const std::string& library, Identity&);
 
 inline constexpr std::uint32_t kFirmwareMec = 0x08, kFirmwareSdma = 0x0b;  ///< kinds of firmware

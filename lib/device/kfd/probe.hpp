@@ -1,9 +1,9 @@
 #pragma once
-// Finds what is present and what is missing for a device to be opened. Keeps nothing open.
+// Finds what a KFD device needs, and what of that is missing. Keeps nothing open.
 //
 //   Probe p = probe(options);      // p.missing: in the order in which a user would fix it
 //
-// Any thread; internal to the library.
+// Any thread may call these functions. Internal to the library.
 #include "sdma/device/kfd.hpp"
 #include "thunk.hpp"
 

@@ -8,8 +8,8 @@
 // library that has hsaKmtCreateQueueExt and with an older one. Structures that grow from version to version get extra
 // room (Grown), and only their first members are read. tests/device/kfd_abi.cpp compares all of this with the headers.
 //
-// Loaded once per name and never unloaded: the library installs fork handlers and uses thread-local storage. Any
-// thread.
+// Loaded once per name and never unloaded: the library installs fork handlers and uses thread-local storage. Any thread
+// may use it.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -23,7 +23,7 @@ namespace detail::thunk {
 
 using Status = std::uint32_t;
 inline constexpr Status kSuccess = 0, kNoMemory = 6, kAlreadyOpened = 22;
-/// What a status means, in a few words that name no function.
+/// What a status means, in a few words that do not name a function.
 const char* message(Status) noexcept;
 
 // Values of HSA_QUEUE_TYPE, HSA_EVENTTYPE and HSA_HEAPTYPE.

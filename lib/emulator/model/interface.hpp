@@ -6,11 +6,12 @@
 //   libhsakmt -> get_hsakmt_model_functions() -> create -> set_global_aperture, set_set_event
 //                    alloced_memory, register_queue ... destroy_queue, freed_memory -> destroy
 //
-// Known: the variables, the name of the function that the library exports, the version (0.4), the names of the eight functions,
-// that all queues are SDMA queues, that there is no doorbell (write pointers are polled), and that events are set by a function
-// that the caller passes in. NOT known: the functions' arguments, the order of the table, and the form of a queue's
-// description. Those below are this project's own; they are complete, and tested against each other only. For a libhsakmt with
-// other declarations, only this header has to change. docs/emulator.md says so too.
+// Public sources give the variables, the name of the function that the library exports, the version (0.4), and the
+// names of the eight functions. They also say that all queues are SDMA queues, that there is no doorbell (write
+// pointers are polled), and that events are set by a function that the caller passes in. They do NOT give the
+// functions' arguments, the order of the table, or the form of a queue's description. The declarations below are this
+// project's own. They are complete, but they are tested only against each other. For a libhsakmt with other
+// declarations, only this header has to change. docs/emulator.md says so too.
 //
 // Plain C types: this is a binary interface.
 #include <cstdint>

@@ -13,10 +13,11 @@
 // The memfd's inode identifies a descriptor, so a program can dup it and pass it on. Its file position is a tag that all dups
 // share: it says whether the descriptor is /dev/kfd, a DRM node or a DMABUF.
 //
-// Our own view of an object stays mapped until the object is freed and no engine can be inside it. Forked children do not
-// inherit our views (MADV_DONTFORK). The memory is freed with the last descriptor and mapping, however the program ends.
+// Our own view of an object stays mapped until the object is freed and no engine can access it any more. Forked
+// children do not inherit our views (MADV_DONTFORK). The kernel frees the memory with the last descriptor and mapping,
+// however the program ends.
 //
-// Any thread. Errors: null, -1 with errno.
+// Any thread may call these functions. Errors: null, or -1 with errno.
 #include <sys/types.h>
 #include <atomic>
 #include <cstddef>
@@ -63,7 +64,7 @@ class Arena {
   /// Maps our view of a range.
   std::byte* view(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   static void drop(std::byte* view, std::uint64_t bytes) noexcept;
-  /// Returns the pages to the machine.
+  /// Returns the pages to the kernel.
   void punch(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   int fd() const noexcept { return fd_; }
   /// Maps our view of a range of any arena.
@@ -100,7 +101,7 @@ constexpr bool is_drm(const Descriptor& d) noexcept { return (d.tag & kDrmNode) 
 /// The minor of a DRM node, or the number of a DMABUF's object.
 constexpr std::uint32_t number(const Descriptor& d) noexcept { return static_cast<std::uint32_t>(d.tag); }
 
-/// None: not a descriptor of any arena. `ours` may be null.
+/// What a descriptor is; nullopt if it does not belong to an arena. `ours` may be null.
 std::optional<Descriptor> descriptor_of(int fd, const Arena* ours) noexcept;
 /// True if an entry of some /proc/PID/fd is an arena of any process.
 bool names_arena(const char* link) noexcept;

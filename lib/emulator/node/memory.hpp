@@ -11,7 +11,7 @@
 // Each GPU has its own address space: as in hardware, one VA may refer to different objects on different GPUs. The memory that
 // a queue uses is pinned: it can be neither unmapped nor freed while the queue exists.
 //
-// Threads: everything under the node's lock, except lookups in address spaces by engines. Results are 0 or an errno.
+// Threads: call everything under the node's lock; only engines look up addresses without it. Results are 0 or an errno.
 #include "../../kfd/abi.hpp"
 #include "../queues/doorbells.hpp"
 #include "arena.hpp"
@@ -36,7 +36,7 @@ struct Pages {
   const std::uint64_t offset, bytes;
   std::byte* view{};
   bool counted{};    ///< included in the used bytes of its kind of memory
-  bool keep{};       ///< other processes may have them mapped: never returned to the machine
+  bool keep{};       ///< other processes may have mapped them, so they are never returned to the kernel
   int foreign = -1;  ///< the descriptor of their arena, if it is another process's
   ~Pages();
 };
@@ -105,7 +105,7 @@ class Memory {
   std::vector<std::unique_ptr<GpuMemory>> gpus_;
   std::vector<std::byte*> doorbells_, registers_;
   std::map<std::uint64_t, Object> objects_;
-  std::uint64_t host_used_{};  ///< bytes of the machine's memory that objects use
+  std::uint64_t host_used_{};  ///< bytes of the host's memory that objects use
   std::uint32_t next_ = 1;
 };
 

@@ -7,7 +7,7 @@
 //            during that time is lost, but wptr in memory counts
 //
 // Destroying a queue does not drain it: packets between rptr and wptr never run.
-// Threads: under the node's lock. Results are 0 or an errno.
+// Threads: call everything under the node's lock. Results are 0 or an errno.
 #include "../queues/server.hpp"
 #include "memory.hpp"
 

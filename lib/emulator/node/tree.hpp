@@ -10,7 +10,7 @@
 //                                               /sys/dev/char and /sys/bus/pci
 //   /proc/modules (the machine's with a line for amdgpu), /sys/module/amdgpu/...
 //
-// Built at the first use, and never changed or destroyed afterwards. Any thread.
+// The tree is built at its first use, and is never changed or destroyed afterwards. Any thread may read it.
 #include "sdma/device/sysfs.hpp"
 
 #include <map>

@@ -1,5 +1,6 @@
 #pragma once
-// Paths and descriptors of the tree, shared by the interposed functions. Any thread; errors in errno.
+// Paths and descriptors of the tree, shared by the interposed functions. Any thread may call these functions. Errors
+// are in errno.
 #include "../node/tree.hpp"
 
 #include <string>

@@ -8,8 +8,8 @@
 //   other kernel dispatches,   never complete: the queue stops with an error that the runtime reports, and a message on
 //   agent dispatches           stderr names the dispatch
 //
-// A signal is completed as a command processor does it: write timestamps, decrement the value, write the mailbox, raise the
-// interrupt. All addresses are the GPU's. Served by the GPU's server; see hw_queue.hpp.
+// Signals are completed with the steps of a command processor: write timestamps, decrement the value, write the
+// mailbox, raise the interrupt. All addresses are the GPU's. The GPU's server serves the queue; see hw_queue.hpp.
 #include "events.hpp"
 #include "hw_queue.hpp"
 
@@ -29,7 +29,7 @@ struct AqlConfig {
   std::function<void(GpuVa)> vm_fault{};
 };
 
-/// Compute queues count as an engine after all sDMA engines of a GPU.
+/// The engine number of compute queues, which is greater than that of every sDMA engine.
 inline constexpr EngineId kComputeEngine{63};
 
 class AqlQueue final : public HwQueue {

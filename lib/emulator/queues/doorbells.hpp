@@ -11,8 +11,8 @@
 // looked up when the server goes to sleep after queues were created or destroyed. Another look-up every kSlow finds later
 // mappings, and protects them from then on.
 //
-// The server thread calls `sleep` and `arm`; any thread may call `knock` and `mappings_changed`. No errors: at worst, it sleeps
-// for short times.
+// The server thread calls `sleep` and `awake`; any thread may call `knock` and `mappings_changed`. No errors: at worst,
+// the server polls, with short sleeps.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

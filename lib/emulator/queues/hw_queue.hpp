@@ -28,8 +28,9 @@ class HwQueue {
   bool at_rest = true;   ///< nothing to do before the doorbell changes
 
   bool runs() const noexcept { return active && !evicted; }
-  /// To hardware, a doorbell is an event; here it is a value. It is cleared once seen, because the same value may be rung again.
-  /// The doorbell is read first: if a producer stores wptr and rings between the two accesses, its doorbell is still seen.
+  /// To hardware, a doorbell is an event; here it is a value in memory. The value is cleared once it has been seen,
+  /// because the same value may be rung again. The doorbell is read first: if a producer stores wptr and rings between
+  /// the two accesses, its doorbell is still seen.
   void map() noexcept {
     __atomic_store_n(cell_, kSilent, __ATOMIC_SEQ_CST);
     mapped_at_ = __atomic_load_n(wptr_, __ATOMIC_SEQ_CST);
@@ -48,7 +49,7 @@ class HwQueue {
     return true;
   }
   virtual Progress step() noexcept = 0;
-  /// Keeps its engine while it waits.
+  /// True while a poll of this queue waits and keeps the engine from its other queues.
   virtual bool holds_engine() const noexcept { return false; }
   std::uint64_t told() const noexcept { return told_; }
 

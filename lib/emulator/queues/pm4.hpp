@@ -11,9 +11,9 @@
 //
 //   header   31:30 = 3, 29:16 dwords after the header - 1, 15:8 opcode;  NOP with 0x3fff there: the header alone
 //
-// Any other packet, such as a dispatch, stops the queue: a message on stderr names it, and the process's HW_EXCEPTION events
-// are raised. Positions count dwords. As on hardware, rptr is a position within the ring, of 32 bits. Served by the GPU's
-// server; see hw_queue.hpp.
+// Any other packet, such as a dispatch, stops the queue: a message on stderr names it, and the process's HW_EXCEPTION
+// events are raised. Positions count dwords. As on hardware, rptr is a 32-bit position within the ring. The GPU's
+// server serves the queue; see hw_queue.hpp.
 #include "events.hpp"
 #include "hw_queue.hpp"
 

@@ -10,7 +10,7 @@
 //
 // The thread starts with the first queue and blocks all signals. It runs until the process ends, because a node with queues is
 // never destroyed. With Drive::caller there is no thread: the test calls `turn`.
-// Any thread but this one may call `change`. A step calls back into Events, but never takes the node's lock.
+// Any thread except the server's may call `change`. A step calls back into Events, but never takes the node's lock.
 #include "../../engine/worker.hpp"
 #include "../trace.hpp"
 #include "doorbells.hpp"
@@ -45,7 +45,7 @@ class Server final : private sdma::detail::Worker::Served {
   EngineState& state(EngineId e) noexcept { return states_[e.value]; }
   GpuId gpu() const noexcept { return gpu_; }
   PipelineHooks hooks() noexcept;
-  /// For Drive::caller: runs one round.
+  /// Runs one round. For Drive::caller only.
   Progress turn() noexcept;
   /// Call it after a store that a poll of this GPU may wait for.
   void nudge() noexcept;
