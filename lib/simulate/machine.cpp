@@ -1,5 +1,6 @@
 #include "sdma/simulate/machine.hpp"
 
+#include "../core/json.hpp"
 #include "sdma/core/nearest.hpp"
 
 #include <fmt/format.h>
@@ -7,13 +8,12 @@
 #include <algorithm>
 #include <cmath>
 #include <mi300x.hpp>
-#include <nlohmann/json.hpp>
 
 namespace sdma {
 inline namespace v0 {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using detail::Json;
 
 struct Entry {
   std::string_view name, unit;
@@ -60,101 +60,75 @@ std::string refuse(std::size_t i, double v) {
 
 class Loader {
  public:
-  explicit Loader(std::string_view file) : file_(file) {}
+  explicit Loader(std::string_view file) : file_(file), in_(file) {}
 
   Result<MachineDescription, Diagnostic> run(std::string_view text) {
-    const auto j = Json::parse(text, nullptr, false);
+    const auto j = in_.parse(text, "sdma simulate --show-machine --json prints an example");
     MachineDescription m;
-    if (j.is_discarded() || !j.is_object())
-      complain("", "is not a JSON object", "sdma simulate --show-machine --json prints an example");
-    else load(j, m);
-    if (failed_) return std::move(error_);
+    if (!in_.failed()) load(j, m);
+    if (in_.failed()) return in_.take();
     return m;
   }
 
  private:
-  void complain(const std::string& where, std::string message, std::string hint = {}) {
-    if (!std::exchange(failed_, true))
-      error_ = {.where = where.empty() ? file_ : file_ + ": " + where,
-                .message = std::move(message),
-                .hint = std::move(hint)};
-  }
-
   void load(const Json& j, MachineDescription& m) {
     if (j.value("sdma_machine", Json()) != 1)
-      return complain("", "is not a machine description of version 1", "it begins with \"sdma_machine\": 1");
-    for (const auto& [key, value] : j.items()) {
-      if (key == "sdma_machine") continue;
-      if (key == "name" || key == "notes") {
-        if (!value.is_string()) return complain(key, "is not a string");
-        (key == "name" ? m.name : m.notes) = value.get<std::string>();
-      } else if (key == "topology") {
-        topology(value, m.topology);
-      } else if (key == "parameters") {
-        parameters(value, m);
-      } else {
-        return complain("", "has the unknown key \"" + key + "\"",
-                        "known keys: sdma_machine, name, notes, topology, parameters");
-      }
-    }
-    if (!j.contains("topology")) complain("", "has no \"topology\"", "{\"mi300x\": 8}, or what sdma topology writes");
-    if (!j.contains("parameters")) complain("", "has no \"parameters\"");
+      return in_.complain("", "is not a machine description of version 1", "it begins with \"sdma_machine\": 1");
+    if (!in_.object(j, "", {"sdma_machine", "name", "notes", "topology", "parameters"})) return;
+    in_.string(j, "name", "", m.name);
+    in_.string(j, "notes", "", m.notes);
+    if (!j.contains("topology"))
+      in_.complain("", "has no \"topology\"", "{\"mi300x\": 8}, or what sdma topology writes");
+    else topology(j["topology"], m.topology);
+    if (!j.contains("parameters")) in_.complain("", "has no \"parameters\"");
+    else parameters(j["parameters"], m);
   }
 
   void topology(const Json& j, Topology& to) {
     auto t = [&]() -> Result<Topology, Diagnostic> {
       if (j.is_object() && j.size() == 1 && j.contains("mi300x") && j["mi300x"].is_number_unsigned())
         return sdma::mi300x(static_cast<std::uint32_t>(std::min<std::uint64_t>(j["mi300x"].get<std::uint64_t>(), 99)));
-      return topology_from_json(j.dump(), file_ + ": topology");
+      return topology_from_json(detail::json_text(j), file_ + ": topology");
     }();
     if (t) to = std::move(*t);
-    else if (!std::exchange(failed_, true)) error_ = std::move(t.error());
+    else in_.complain(std::move(t.error()));
   }
 
   void parameters(const Json& j, MachineDescription& m) {
-    if (!j.is_object()) return complain("parameters", "is not a JSON object");
+    if (!j.is_object()) return in_.complain("parameters", "is not a JSON object");
     std::array<bool, kCosts> seen{};
     for (const auto& [key, value] : j.items()) {
       const auto i = cost_named(key);
       if (i == kCosts) {
         Nearest n{key};
         for (const auto& e : kEntries) n.offer(e.name);
-        return complain("parameters", "\"" + key + "\" is not a parameter",
-                        n.best().empty() ? "sdma simulate --show-machine lists them"
-                                         : "did you mean '" + std::string(n.best()) + "'?");
+        return in_.complain("parameters", "\"" + key + "\" is not a parameter",
+                            n.best().empty() ? "sdma simulate --show-machine lists them"
+                                             : "did you mean '" + std::string(n.best()) + "'?");
       }
       seen[i] = true;
-      one(key, i, value, m.parameters[i]);
+      one("parameters: " + key, i, value, m.parameters[i]);
     }
     for (std::size_t i = 0; i < kCosts; ++i)
-      if (!seen[i]) complain("parameters", "\"" + std::string(kEntries[i].name) + "\" is missing");
+      if (!seen[i]) in_.complain("parameters", "\"" + std::string(kEntries[i].name) + "\" is missing");
   }
 
-  void one(const std::string& key, std::size_t i, const Json& j, Parameter& to) {
-    const auto where = "parameters: " + key;
+  void one(const std::string& where, std::size_t i, const Json& j, Parameter& to) {
     if (!j.is_object())
-      return complain(where, "is not a JSON object", R"({"value": 1, "uncertainty": 0, "source": "..."})");
-    for (const auto& [member, value] : j.items()) {
-      if (member == "source") {
-        if (!value.is_string() || value.get<std::string>().empty())
-          return complain(where, "\"source\" is empty or not a string");
-        to.source = value.get<std::string>();
-      } else if (member == "value" || member == "uncertainty") {
-        if (!value.is_number()) return complain(where, "\"" + member + "\" is not a number");
-        (member == "value" ? to.value : to.uncertainty) = value.get<double>();
-      } else {
-        return complain(where, "has the unknown key \"" + member + "\"", "known keys: value, uncertainty, source");
-      }
-    }
-    if (!j.contains("value")) return complain(where, "has no \"value\"");
-    if (to.source.empty()) return complain(where, "has no \"source\"", "where the number comes from, or \"assumed\"");
-    if (const auto why = refuse(i, to.value); !why.empty()) return complain(where, "\"value\" " + why);
-    if (!(to.uncertainty >= 0 && to.uncertainty <= 1e12)) complain(where, "\"uncertainty\" is not from 0 to 1e12");
+      return in_.complain(where, "is not a JSON object", R"({"value": 1, "uncertainty": 0, "source": "..."})");
+    if (!in_.object(j, where, {"value", "uncertainty", "source"})) return;
+    if (!j.contains("value")) return in_.complain(where, "has no \"value\"");
+    in_.number(j, "value", where, to.value);
+    in_.number(j, "uncertainty", where, to.uncertainty);
+    in_.string(j, "source", where, to.source);
+    if (to.source.empty())
+      return in_.complain(where, "has no \"source\"", "where the number comes from, or \"assumed\"");
+    if (const auto why = refuse(i, to.value); !why.empty()) return in_.complain(where, "\"value\" " + why);
+    if (!(to.uncertainty >= 0 && to.uncertainty <= 1e12)) in_.complain(where, "\"uncertainty\" is not from 0 to 1e12");
   }
 
   std::string file_;
-  bool failed_ = false;
-  Diagnostic error_;
+  detail::JsonReader in_;
 };
 
 }  // namespace
@@ -188,13 +162,12 @@ Result<MachineDescription, Diagnostic> machine_from_json(std::string_view text, 
 }
 
 std::string to_json(const MachineDescription& m) {
-  const auto quoted = [](const std::string& s) { return Json(s).dump(-1, ' ', false, Json::error_handler_t::replace); };
   auto out = fmt::format("{{\n  \"sdma_machine\": 1,\n  \"name\": {},\n  \"notes\": {},\n  \"parameters\": {{",
-                         quoted(m.name), quoted(m.notes));
+                         detail::json_string(m.name), detail::json_string(m.notes));
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];
     out += fmt::format("{}\n    \"{}\": {{\"value\": {}, \"uncertainty\": {}, \"source\": {}}}", i == 0 ? "" : ",",
-                       kEntries[i].name, p.value, p.uncertainty, quoted(p.source));
+                       kEntries[i].name, p.value, p.uncertainty, detail::json_string(p.source));
   }
   auto topology = to_json(m.topology);
   while (!topology.empty() && topology.back() == '\n') topology.pop_back();

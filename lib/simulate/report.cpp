@@ -1,15 +1,16 @@
 #include "sdma/simulate/report.hpp"
 
+#include "../core/json.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace sdma {
 inline namespace v0 {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using detail::Json;
 constexpr std::string_view kKinds[] = {"host", "engine", "link", "memory", "agent"};
 
 double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
@@ -118,7 +119,7 @@ std::string to_json(const Simulation& s, const Sensitivity* hangs) {
                                   {"low_ns", r.low_ns},
                                   {"high_ns", r.high_ns}});
   }
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return detail::json_text(j, 2) + "\n";
 }
 
 }  // namespace v0

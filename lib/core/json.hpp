@@ -1,0 +1,72 @@
+#pragma once
+// JSON of people's files: read key by key with errors that say where, and written one way. Internal. The JSON library is
+// instantiated here, once, because it takes seconds in every source that parses or prints by itself.
+//
+//   JsonReader in{"node.json"};
+//   const auto j = in.parse(text, "`sdma topology --json` prints an example");
+//   if (in.object(j, "", {"name", "cpus"})) in.string(j, "name", "", node.name);
+//   if (in.failed()) return in.take();
+//
+// Thread-safety: none. Errors: the first one, as a Diagnostic; everything after it is skipped.
+#include "sdma/core/diagnostic.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+using Json = nlohmann::ordered_json;  ///< keeps the order of keys
+
+/// Discarded if `text` is not JSON: `is_discarded()`.
+Json parse_json(std::string_view text);
+/// On one line, or with this indentation. Invalid UTF-8 becomes U+FFFD.
+std::string json_text(const Json& j, int indent = -1);
+/// A string with its quotes.
+std::string json_string(std::string_view s);
+
+class JsonReader {
+ public:
+  explicit JsonReader(std::string_view file) : file_(file) {}
+
+  bool failed() const noexcept { return failed_; }
+  Diagnostic take() { return std::move(error_); }
+  void complain(const std::string& where, std::string message, std::string hint = {});
+  void complain(Diagnostic error);
+
+  /// Parses a file, which must be an object. `hint` says where an example is.
+  Json parse(std::string_view text, const char* hint);
+  /// Is `j` an object that has no keys other than these?
+  bool object(const Json& j, const std::string& where, std::initializer_list<std::string_view> keys);
+  /// Reads an unsigned integer that must be present.
+  template <class T> void number(const Json& j, const char* key, const std::string& where, T& to) {
+    to = static_cast<T>(unsigned_of(j, key, where, std::numeric_limits<T>::max()));
+  }
+  /// Reads a number that may have a fraction, if it is present.
+  void number(const Json& j, const char* key, const std::string& where, double& to);
+  /// Reads a string, if it is present.
+  void string(const Json& j, const char* key, const std::string& where, std::string& to);
+  /// Reads true or false, which must be present.
+  void boolean(const Json& j, const char* key, const std::string& where, bool& to);
+  /// The array of this name, which must be present. If it is not: an empty one.
+  const Json& array(const Json& j, const char* key, const std::string& where);
+  /// Calls `f` for each item of an array that must be present, with "key[i]" for messages, until something fails.
+  void each(const Json& j, const char* key, const std::function<void(const Json&, const std::string&)>& f);
+
+ private:
+  std::uint64_t unsigned_of(const Json& j, const char* key, const std::string& where, std::uint64_t most);
+
+  std::string file_;
+  Diagnostic error_;
+  bool failed_ = false;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma
