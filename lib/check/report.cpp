@@ -166,7 +166,7 @@ void Reporter::store(Finding f) {
     if (const auto* r = ordering_rule(id)) {
       out.rests_on.push_back(r);
       line("rests on " + std::string(r->id) + " (" + std::string(r->strength) + "): " + std::string(r->text) +
-           (r->option.empty() ? "" : "; --assume " + std::string(r->option) + " relaxes it"));
+           (r->option.empty() ? "" : "; --assume " + std::string(r->option) + " removes this rule"));
     }
   found_.push_back(std::move(out));
 }

@@ -51,7 +51,8 @@ bool ScheduleParser::check_packet(const PacketView& v, std::size_t at) {
     if (f.kind != Kind::address) continue;
     const GpuVa va{value_of(f, v.dwords.data())};
     if (const auto l = find_symbol(s_, va); l && !place(*l))
-      fail(at, tick(f.name) + " is a number, but " + name_of(s_, va) + " is linked at that address", "write the name");
+      fail(at, tick(f.name) + " is a number, but " + name_of(s_, va) + " is linked at that address",
+           "write the name instead of the number");
   }
   outside(s_, v, [&](const Outside& o) {
     if (source_.count() != errors) return;
@@ -78,7 +79,7 @@ void ScheduleParser::check_boundaries(const Token& begin) {
     fail(
         begin.at,
         "a raw .dword of this queue swallows the packet whose '" + std::string(epoch->field) + "' depends on the epoch",
-        "an engine would read the two as one packet: write all dwords of the raw one");
+        "an engine would read the two as one packet: write all dwords of the raw packet");
 }
 
 bool ScheduleParser::host() {

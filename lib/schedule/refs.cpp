@@ -197,7 +197,7 @@ std::optional<std::uint64_t> ScheduleParser::number(std::string_view what, Numbe
   const auto v = parse_expression(lex_, names_, source_);
   if (!v) return {};
   if (*v >= least && *v <= most) return static_cast<std::uint64_t>(*v);
-  fail(t.at, tick(what) + " is " + to_string(least) + " to " + to_string(most) + ", got " + to_string(*v));
+  fail(t.at, tick(what) + " must be from " + to_string(least) + " to " + to_string(most) + ", got " + to_string(*v));
   return {};
 }
 
@@ -220,7 +220,8 @@ std::optional<EpochValue> ScheduleParser::word_value(GpuVa signal, bool epoch) {
   if (v->factor != 0)
     for (const auto part : {v->constant, v->factor})
       if (part < -kWidest || part > kWidest) {
-        fail(t.at, "a value that depends on the epoch must have less than 63 bits, got " + to_string(part));
+        fail(t.at, "the constant and the factor of a value that depends on the epoch must fit in 62 bits, got " +
+                       to_string(part));
         return {};
       }
   // A constant is stored as the bits that the word has.

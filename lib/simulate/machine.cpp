@@ -82,7 +82,7 @@ class Loader {
 
   void load(const Json& j, MachineDescription& m) {
     if (j.value("sdma_machine", Json()) != 1)
-      return complain("", "is not a machine description of version 1", "it begins with \"sdma_machine\": 1");
+      return complain("", "is not a machine description of version 1", "it must contain \"sdma_machine\": 1");
     for (const auto& [key, value] : j.items()) {
       if (key == "sdma_machine") continue;
       if (key == "name" || key == "notes") {
@@ -97,7 +97,8 @@ class Loader {
                         "known keys: sdma_machine, name, notes, topology, parameters");
       }
     }
-    if (!j.contains("topology")) complain("", "has no \"topology\"", "{\"mi300x\": 8}, or what sdma topology writes");
+    if (!j.contains("topology"))
+      complain("", "has no \"topology\"", "write {\"mi300x\": 8}, or the output of sdma topology --json");
     if (!j.contains("parameters")) complain("", "has no \"parameters\"");
   }
 
@@ -147,7 +148,8 @@ class Loader {
       }
     }
     if (!j.contains("value")) return complain(where, "has no \"value\"");
-    if (to.source.empty()) return complain(where, "has no \"source\"", "where the number comes from, or \"assumed\"");
+    if (to.source.empty())
+      return complain(where, "has no \"source\"", "say where the number comes from, or write \"assumed\"");
     if (const auto why = refuse(i, to.value); !why.empty()) return complain(where, "\"value\" " + why);
     if (!(to.uncertainty >= 0 && to.uncertainty <= 1e12)) complain(where, "\"uncertainty\" is not from 0 to 1e12");
   }
