@@ -279,7 +279,7 @@ class Sweep {
           "not";
     } else if (race.rule == "fence-race") {
       f.message = one + " and " + two + " store to " + bytes + ", and either may be last";
-      f.hint = "give each its own signal, or let both count in one with atomic op=add_rtn_64";
+      f.hint = "give each its own signal, or let both add to one signal with atomic op=add_rtn_64";
     } else {
       f.message = r_.agent(b.agent) + " may read " + bytes + " before or after it is written";
       f.hint = "put a fence to the word and a poll_mem on it before the cond_exec, which may read early";

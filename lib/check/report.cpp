@@ -176,7 +176,7 @@ CheckReport Reporter::finish() {
   for (const auto& [rule, n] : counts_)
     if (m_.options.max_findings != 0 && n > m_.options.max_findings)
       store({.rule = "not-shown",
-             .message = std::to_string(n - m_.options.max_findings) + " more findings of '" + rule + "' are not shown",
+             .message = "findings of '" + rule + "' that are not shown: " + std::to_string(n - m_.options.max_findings),
              .hint = "--max-findings=0 shows all"});
   std::stable_sort(found_.begin(), found_.end(),
                    [](const auto& a, const auto& b) { return a.diagnostic.severity > b.diagnostic.severity; });

@@ -144,8 +144,8 @@ class StuckFinder {
     } else if (counts) {
       f.rule = "unreachable-count";
       f.message = r_.agent(a) + " waits for a count that is never reached: " + name + " ends at " + value;
-      f.hint = "count the fences and atomics that reach this signal: " + std::to_string(posts) +
-               " posts reach it in total, and its initial value is " + std::to_string(w.init);
+      f.hint = "count the posts (fences, atomics and sets) that reach this signal: " + std::to_string(posts) +
+               " in total, from the initial value " + std::to_string(w.init);
     } else {
       f.message = r_.agent(a) + " waits for a value that nothing writes: " + name + " holds " + value +
                   (posts == 0 ? ", and nothing stores to it" : ", and nothing stores that value");

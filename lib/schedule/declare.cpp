@@ -193,7 +193,7 @@ bool ScheduleParser::buffer() {
       if (first.text == "random") b.init = Init::random;
       else if (first.text == "zero") b.init = Init::zero;
       else if (first.text != "poison")
-        return taken(fail(first.at, quote(first) + " is not a value of 'init'", "one of: random zero poison"));
+        return taken(fail(first.at, quote(first) + " is not a value of 'init'", "write random, zero or poison"));
       return Field::taken;
     }
     return Field::unknown;
@@ -282,7 +282,8 @@ bool ScheduleParser::queue() {
   Schedule::Queue q;
   const auto r = ref(false);
   bool ok = r.has_value();
-  if (ok && r->place.is_host()) ok = fail(r->at, "a queue belongs to a GPU, got " + tick(r->text()), "gpu0." + r->name);
+  if (ok && r->place.is_host())
+    ok = fail(r->at, "a queue belongs to a GPU, got " + tick(r->text()), "write gpu0." + r->name);
   bool engine = false;
   if (ok)
     ok = fields("a queue", "peer or engine, ring", "", [&](const Token& t) {
@@ -331,7 +332,8 @@ bool ScheduleParser::expect() {
     lex_.take();
     const Token rule = lex_.take();
     if (rule.kind != Token::word)
-      return fail(rule.at, "expected the id of a rule, got " + quote(rule), "race, deadlock");
+      return fail(rule.at, "expected the id of a rule, got " + quote(rule),
+                  "write one that sdma check --rules lists, such as race");
     std::string id(rule.text);
     while (lex_.peek().is("-") && lex_.peek().glued) {
       lex_.take();
@@ -354,7 +356,7 @@ bool ScheduleParser::expectation(const Ref& left) {
   const auto left_part = part();
   if (!left_part) return false;
   if (!lex_.peek().is("=="))
-    return fail(lex_.peek().at, "expected '==', got " + quote(lex_.peek()), "expect gpu1.out == old gpu0.in");
+    return fail(lex_.peek().at, "expected '==', got " + quote(lex_.peek()), "write expect gpu1.out == old gpu0.in");
   lex_.take();
   const auto from = range(left, *left_part);
   const bool old = at("old");

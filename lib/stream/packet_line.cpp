@@ -242,7 +242,7 @@ std::optional<Linear> PacketLines::value(Lexer& lex, const FieldInfo& f) {
   std::string hint;
   for (std::size_t i = 0; i < f.enumerants.size() && i < 8; ++i) hint.append(i ? " " : "").append(f.enumerants[i].text);
   if (f.enumerants.size() > 8) hint += " ...";
-  hint = f.enumerants.size() > 1 ? "one of " + hint + ", or a number" : "a number, or " + hint;
+  hint = f.enumerants.size() > 1 ? "use one of " + hint + ", or a number" : "use a number, or " + hint;
   if (!nearest.best().empty()) hint = "did you mean " + tick(nearest.best()) + "? " + hint;
   fail(t.at, quote(t) + " is not a value of " + tick(f.name), hint);
   return {};

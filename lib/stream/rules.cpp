@@ -163,8 +163,7 @@ class StreamChecker::State {
     flush_unknown();
     wraps();
     if (view_.cut_off)
-      return say("truncated",
-                 name() + " is longer than the " + std::to_string(view_.dwords.size()) + " dwords that are left");
+      return say("truncated", name() + " is cut off; dwords present: " + std::to_string(view_.dwords.size()));
     if (view_.info->recognised_only)
       return say("unchecked-packet", name() + " is identified by its header, and its fields are not checked");
     if (view_.info->privilege == Privilege::kernel && options_.user_queue)
@@ -335,7 +334,7 @@ class StreamChecker::State {
               {.rule = std::string(id),
                .severity = note,
                .where = options_.file,
-               .message = std::to_string(n - options_.max_findings) + " more findings of this rule are not shown"});
+               .message = "findings of this rule that are not shown: " + std::to_string(n - options_.max_findings)});
   }
 
   static constexpr std::size_t kMailboxes = 64;

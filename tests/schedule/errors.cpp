@@ -37,7 +37,7 @@ TEST_CASE("the twelve errors of the language, each with its place and its hint")
   CHECK(all("sdma 1\ngpus 2\nbuffer gpu0.buf bytes=64KB\n") ==
         "3:23: '64KB' is not a number | write 4096, 0x1000, 4K, 1M or 2G (powers of 1024)");
   CHECK(all("sdma 1\ngpus 2\nbuffer gpu2.buf bytes=64K\n") ==
-        "3:8: gpu2 is not in this schedule: gpus 2 | gpu0 to gpu1");
+        "3:8: gpu2 is not in this schedule: gpus 2 | use gpu0 to gpu1");
   CHECK(all(in_queue("  copy_liner bytes=4K src=gpu0.buf dst=gpu1.buf")) ==
         "6:3: expected a packet or 'end', got 'copy_liner' | did you mean 'copy_linear'?");
   CHECK(all(in_queue("  copy_linear size=4K src=gpu0.buf dst=gpu1.buf"))
@@ -106,8 +106,9 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nbuffer host.x bytes\n") == "2:15: 'bytes' needs a value | its fields: bytes align at map init");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 align=3\n") == "2:29: 'align' must be a power of two, got 3");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 init=one\n") ==
-        "2:28: 'one' is not a value of 'init' | one of: random zero poison");
-  CHECK(all("sdma 1\nbuffer host.x bytes=1 map=cpu\n") == "2:27: expected a place, got 'cpu' | host, gpu0, gpu1, ...");
+        "2:28: 'one' is not a value of 'init' | write random, zero or poison");
+  CHECK(all("sdma 1\nbuffer host.x bytes=1 map=cpu\n") ==
+        "2:27: expected a place, got 'cpu' | write host, gpu0, gpu1, ...");
   CHECK(all("sdma 1\nbuffer x bytes=1\n") ==
         "2:8: expected a name with its place, got 'x' | a name includes its place: gpu0.x "
         "or host.x");
@@ -117,7 +118,8 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nsignal host.x value=0 bits=16\n") == "2:28: 'bits' must be from 32 to 64, got 16");
   CHECK(all("sdma 1\nsignal host.x value=0 bits=33\n") == "2:28: 'bits' must be 32 or 64, got 33");
   CHECK(all("sdma 1\nsignal host.x value=4G bits=32\n") == "2:21: this value does not fit in 32 bits: 4294967296");
-  CHECK(all("sdma 1\ngpus 1\nqueue host.q engine=0\nend\n") == "3:7: a queue belongs to a GPU, got 'host.q' | gpu0.q");
+  CHECK(all("sdma 1\ngpus 1\nqueue host.q engine=0\nend\n") ==
+        "3:7: a queue belongs to a GPU, got 'host.q' | write gpu0.q");
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q\nend\n").starts_with("3:13: a queue needs 'peer=' or 'engine='"));
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0 peer=host\nend\n")
             .starts_with("3:32: a queue has a peer or an engine"));
@@ -153,7 +155,8 @@ TEST_CASE("packets of a schedule: numbers that are names, names that are queues,
         "6:3: 'addr' is a number, but gpu0.buf is linked at that address | write the name instead of the number");
   CHECK(all(in_queue("  fence addr=gpu0.q value=1")) ==
         "6:14: 'gpu0.q' is a queue, which has no address | it is declared on line 5");
-  CHECK(all(in_queue("  fence addr=gpu7.buf value=1")) == "6:14: gpu7 is not in this schedule: gpus 2 | gpu0 to gpu1");
+  CHECK(all(in_queue("  fence addr=gpu7.buf value=1")) ==
+        "6:14: gpu7 is not in this schedule: gpus 2 | use gpu0 to gpu1");
   CHECK(all(in_queue("  fence addr=gpu0.buf[64K+4] value=1")) ==
         "6:14: gpu0.buf[65540] is out of bounds: gpu0.buf has 64K | gpu0.buf is declared on line 3");
   CHECK(all(in_queue("  fence addr=gpu0.buf[-4] value=1")) ==
@@ -177,10 +180,10 @@ TEST_CASE("packets of a schedule: numbers that are names, names that are queues,
 TEST_CASE("hosts and expectations") {
   CHECK(all(in_host("  sumbit *")) == "8:3: expected an action or 'end', got 'sumbit' | did you mean 'submit'?");
   CHECK(all(in_host("  fence addr=0 value=0")).ends_with("| packets belong in a queue"));
-  CHECK(all(in_host("  submit")) == "8:9: expected queues | submit gpu0.push gpu1.echo, or submit *");
+  CHECK(all(in_host("  submit")) == "8:9: expected queues | write submit gpu0.push gpu1.echo, or submit *");
   CHECK(all(in_host("  submit host.done")) == "8:10: 'host.done' is not a queue | it is declared on line 4");
   CHECK(all(in_host("  set gpu0.buf = 1")) == "8:7: 'gpu0.buf' is not a signal | it is declared on line 3");
-  CHECK(all(in_host("  set host.done == 1")) == "8:17: expected '=', got '==' | set host.go = 1");
+  CHECK(all(in_host("  set host.done == 1")) == "8:17: expected '=', got '==' | write set host.go = 1");
   CHECK(all(in_host("  set host.done = 4G")) == "8:19: this value does not fit in 32 bits: 4294967296");
   CHECK(all(in_host("  set host.done = epoch")).starts_with("8:19: 'epoch' is not allowed here"));
   CHECK(all(in_host("  repeat 2\n    set host.done = epoch\n  end")).empty());
@@ -189,14 +192,16 @@ TEST_CASE("hosts and expectations") {
   CHECK(all(kHead + "end\nhost main\nend\nhost main\nend\n") == "9:6: host 'main' is already declared");
   CHECK(all(kHead + "end\nhost main\nqueue gpu0.r engine=0\nend\n") ==
         "8:1: 'queue' inside a host | 'host' on line 7 has no 'end'");
-  CHECK(all(kHead + "end\nexpect gpu0.buf = 1\n") == "7:17: expected '==', got '=' | expect gpu1.out == old gpu0.in");
+  CHECK(all(kHead + "end\nexpect gpu0.buf = 1\n") ==
+        "7:17: expected '==', got '=' | write expect gpu1.out == old gpu0.in");
   CHECK(all(kHead + "end\nexpect gpu0.buf == 1\n").starts_with("7:8: a number is compared with a signal"));
   CHECK(all(kHead + "end\nexpect gpu0.buf[0..4K] == old gpu0.buf[0..+2K]\n") ==
         "7:31: 4K bytes are compared with 2K | write the same length on both sides: [0..+4K]");
   CHECK(all(kHead + "end\nexpect gpu0.buf[4K..2K] == gpu0.buf\n")
             .starts_with("7:16: [4096..2048] is not a range of gpu0.buf"));
   CHECK(all(kHead + "end\nexpect gpu0.buf[4K] == gpu0.buf\n").starts_with("7:16: expected a range, got one offset"));
-  CHECK(all(kHead + "end\nexpect finding 3\n") == "7:16: expected the id of a rule, got '3' | race, deadlock");
+  CHECK(all(kHead + "end\nexpect finding 3\n") ==
+        "7:16: expected the id of a rule, got '3' | write one that sdma check --rules lists, such as race");
 }
 
 TEST_CASE("parameters from outside are used, or refused") {

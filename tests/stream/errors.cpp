@@ -94,8 +94,8 @@ TEST_CASE("values that do not fit") {
 TEST_CASE("fields, flags and lists") {
   CHECK(one("poll_mem addr=0 func=gee reference=1") == "1:22: 'gee' is not a value of 'func'");
   CHECK(hint("poll_mem addr=0 func=gee reference=1") ==
-        "did you mean 'ge'? one of always lt le eq ne ge gt, or a number");
-  CHECK(hint("poll_mem addr=0 func=eq reference=1 retry=never") == "a number, or forever");
+        "did you mean 'ge'? use one of always lt le eq ne ge gt, or a number");
+  CHECK(hint("poll_mem addr=0 func=eq reference=1 retry=never") == "use a number, or forever");
   CHECK(one("copy_linear bytes=1 src=0 dst=0 tmz=1") == "1:33: 'tmz' is a flag");
   CHECK(one("copy_linear bytes=1 src=0 dst=0 tmz tmz") == "1:37: duplicate field 'tmz'");
   CHECK(one("copy_linear bytes=1 src=0 dst=0 src=0") == "1:33: duplicate field 'src'");
