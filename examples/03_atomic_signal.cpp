@@ -36,12 +36,12 @@ int main(int argc, char** argv) {
     ring.publish(slot, w.written().size());  // the rest of the slot becomes NOPs
   }
 
-  std::printf("%u queues wait at their poll, %lu to go\n", kQueues, static_cast<unsigned long>(left->load()));
+  std::printf("%u queues wait at their polls; the word is %lu\n", kQueues, static_cast<unsigned long>(left->load()));
   go->set(1);
   const auto r = wait(*left, Compare::eq, 0, Deadline::in(std::chrono::seconds(10)), rings.front());
   if (!r) example::fail(describe(r.error()));
   example::flush_host_path(*device);
   for (const auto byte : target.host())
     if (byte != std::byte{0x77}) example::fail("a byte is missing");
-  std::printf("all done: the word is %lu\n", static_cast<unsigned long>(left->load()));
+  std::printf("all complete: the word is %lu\n", static_cast<unsigned long>(left->load()));
 }

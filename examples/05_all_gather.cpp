@@ -36,9 +36,9 @@ constexpr char kUsage[] =
     "Each of N MI300X holds a part of FILE (default: 8 MiB of generated data); they all-gather it.\n"
     "  --device KIND   soft: a software node (default); kfd: the node of the kernel driver\n"
     "  --gpus N        number of GPUs, 1 to 8 (default: 8)\n"
-    "  --order MODE    with soft: how weakly engines order packets: strict (default), rocr or adversarial\n"
+    "  --order MODE    with soft: ordering of packets: strict (default), rocr or adversarial\n"
     "  --seed S        seed for --order=rocr and adversarial (default: 0)\n"
-    "  --trace FILE    with soft: write a trace: *.jsonl, *.html, or any other name for ui.perfetto.dev\n"
+    "  --trace FILE    with soft: write a trace: NAME.jsonl, NAME.html, or any other name for ui.perfetto.dev\n"
     "                  (default: trace.json; none: no trace)\n"
     "  --help          print this help\n";
 
@@ -99,7 +99,7 @@ std::vector<std::byte> load(const std::string& path) {
     bytes.insert(bytes.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(n));
   if (std::ferror(f)) example::fail(path + ": cannot be read: " + std::strerror(errno));
   if (f != stdin) std::fclose(f);
-  if (bytes.empty()) example::fail(path + ": is empty: there is nothing to gather");
+  if (bytes.empty()) example::fail(path + ": the file is empty: there is nothing to gather");
   return bytes;
 }
 

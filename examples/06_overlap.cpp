@@ -141,8 +141,9 @@ int main() {
     }
   }
   std::puts(
-      "\nFirst a time, then the speed-up over one piece. Small shards lose: a piece costs a copy's fixed part, a "
-      "completion\n"
-      "or a poll, and a look. Large ones win until the pieces' own cost is what the transfer of one takes.");
+      "\nThe first column is a time; the others are speed-ups over one piece. Small shards lose, because each piece "
+      "adds\n"
+      "the fixed cost of a copy, a completion or a poll, and a check. Large shards win until that cost reaches the\n"
+      "transfer time of a piece.");
   return as_expected ? 0 : 1;
 }

@@ -55,7 +55,7 @@ void add_as(CLI::App& verb, Action& action) {
   verb.add_option("-o,--output", o->output, "output file, unchanged if the text has errors; - is standard output")
       ->type_name("FILE");
   verb.footer(
-      "A text can produce at most 1 GiB of packets, and needs as much memory.\n"
+      "A text can produce at most 1 GiB of packets, all of which are held in memory.\n"
       "Examples:\n"
       "  sdma as ring.sdma -o ring.bin\n"
       "  echo 'fence addr=0x7f0000001008 value=1' | sdma as --format=hex\n"

@@ -93,7 +93,7 @@ int judge(const Options& o, const Schedule& s, const CheckOptions& options) {
   const bool good = expected ? as_expected(s, report) : report.errors() + report.warnings() == 0;
   if (o.format == Format::text) {
     const auto checked =
-        std::to_string(report.packets) + " packets and " + std::to_string(report.waits) + " waits checked";
+        "checked packets: " + std::to_string(report.packets) + ", waits: " + std::to_string(report.waits);
     if (expected && good) out.text() += shown(o.input.path) + ": found what it expects (" + checked + ")\n";
     else if (good) out.text() += shown(o.input.path) + ": no race, no deadlock, no missing wait (" + checked + ")\n";
     else if (expected)
@@ -237,12 +237,13 @@ std::string options_like(std::string_view given) {
 void add_check(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   add_input(verb, o->input);
-  verb.add_option("DUMPS", o->more, "more ring dumps, checked together with the first");
+  verb.add_option("DUMPS", o->more, "more ring dumps to check together with FILE");
   add_settings(verb, o->parse.set);
   add_choice<Profile>(
       verb, "--profile", o->profile,
       {{"conservative", Profile::conservative()}, {"rocr", Profile::rocr()}, {"strict", Profile::strict()}},
-      "ordering that a schedule may rely on: docs/ordering.md (default), what runtimes rely on, or queue order");
+      "ordering that a schedule may rely on: the rules of docs/ordering.md (default), the rules that ROCr relies on, "
+      "or strict queue order");
   const auto assumed = std::make_shared<std::vector<std::string>>();
   verb.add_option("--assume", *assumed, "assume one more guarantee, such as fence=full; may be repeated")
       ->type_name("OPTION=VALUE")
@@ -253,15 +254,17 @@ void add_check(CLI::App& verb, Action& action) {
         return "'" + given + "' is not one of " + options_like(given) + did_you_mean(given, {all.begin(), all.end()});
       });
   verb.add_option("--topology", o->topology,
-                  "node to check for, as written by sdma topology --json (default: 8 MI300X)")
+                  "file that describes the node, from sdma topology --json (default: 8 MI300X)")
       ->type_name("FILE");
   add_json(verb, [o] { o->format = Format::json; });
   add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"json", Format::json}},
                      "form of findings: text on standard error (default), or one object per line on standard output");
   add_number(verb, "--ring-bytes", o->check.ring_bytes, 4,
-             "size of the ring in bytes (64K, 1M), to find packets that cross its end; 0 (default): unknown");
+             "size of the ring in bytes (64K, 1M), to find packets that cross its end (default: 0, unknown)");
   add_number(verb, "--base", o->check.base, 4, "ring position of the first dword, in bytes (default: 0)");
-  add_number(verb, "--max-findings", o->check.max_findings, 1, "findings to show per rule; 0: all")->default_str("20");
+  add_number(verb, "--max-findings", o->check.max_findings, 1,
+             "maximum number of findings to show per rule; 0 shows all")
+      ->default_str("20");
   verb.add_flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");
   verb.add_flag("--rules", o->rules, "list the rules and exit");
   verb.footer(

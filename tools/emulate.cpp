@@ -245,20 +245,22 @@ void add_emulate(CLI::App& verb, Action& action) {
   add_choice<Gpu>(
       verb, "--gpu", o->gpu, {{"gfx942", Gpu::gfx942}, {"gfx90a", Gpu::gfx90a}},
       "type of the GPUs: MI300X (default), or one die of an MI250X, for runtimes that do not support MI300X");
-  verb.add_option("--vram", o->vram, "memory per GPU; host memory is allocated as it is used")
+  verb.add_option("--vram", o->vram,
+                  "memory per GPU: 64G, 512M (default: 192G; with gfx90a: 64G), allocated page by page as it is used")
       ->type_name("SIZE")
       ->check(CLI::Validator(check_bytes, ""));
   add_choice<Ordering>(verb, "--order", o->order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
-                       "how weakly engines order what the rules leave open (default: strict)");
+                       "ordering of packets, from strongest to weakest (default: strict)");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for --order=rocr and adversarial");
-  verb.add_option("--trace", o->trace, std::string(kTraceDoc) + "; the last two are written when the program ends")
+  verb.add_option("--trace", o->trace,
+                  std::string(kTraceDoc) + "; *.jsonl grows while the program runs, the others are written at its end")
       ->type_name("PATH");
   verb.add_flag("--watch", o->watch, "print queue, doorbell and packet events on stderr as they happen");
-  add_choice<Doorbells>(
-      verb, "--doorbells", o->doorbells,
-      {{"protect", Doorbells::protect}, {"park", Doorbells::park}, {"spin", Doorbells::spin}},
-      "how an idle engine notices a doorbell: a write-protected page (default), sleeping, or busy polling");
+  add_choice<Doorbells>(verb, "--doorbells", o->doorbells,
+                        {{"protect", Doorbells::protect}, {"park", Doorbells::park}, {"spin", Doorbells::spin}},
+                        "way to notice doorbells of an idle engine: write-protect their page (default), poll with "
+                        "sleeps, or poll without sleeps");
   verb.footer(
       "Examples:\n"
       "  sdma emulate rocminfo\n"

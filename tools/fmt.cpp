@@ -47,7 +47,8 @@ int run(const Options& o) {
     } else if (o.check) {
       if (*good == *text) continue;
       report({.where = shown(path),
-              .message = o.flat ? "this is not in FLAT form" : "this is not formatted as sdma fmt does it",
+              .message = o.flat ? "this is not in the form that sdma fmt --flat writes"
+                                : "this is not formatted as sdma fmt formats it",
               .hint = o.flat ? "sdma fmt --flat --write expands it" : "sdma fmt --write formats it"});
       worst = std::max<int>(worst, kFindings);
     } else if (o.write && path != "-") {
@@ -68,7 +69,7 @@ int run(const Options& o) {
 void add_fmt(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.add_option("FILE", o->paths, "schedules or packet streams; - is standard input")->default_str("-");
-  verb.add_flag("--flat", o->flat, "expand loops, drop comments, and write everything in one spelling");
+  verb.add_flag("--flat", o->flat, "expand loops, drop comments, and write everything in the canonical form");
   add_settings(verb, o->parse.set);
   auto* const check = verb.add_flag("--check", o->check, "print nothing, and exit with 1 if a file would change");
   verb.add_flag("--write", o->write, "replace the files instead of writing to standard output")->excludes(check);

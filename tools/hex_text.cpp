@@ -112,7 +112,7 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
   };
   if (!p.pairs && words.size() == 1 && all(0, 2) && words[0].text[0] == '0')
     return fail(words[0].at, in_quotes(words[0].text) + " may be a byte or a dword",
-                "write several bytes per line, and a dword with 0x or with 8 digits");
+                "write several bytes on a line, or write the dword with 0x or with 8 digits");
   if ((words.size() > 1 || pairs_) && !words.empty() &&
       std::all_of(words.begin(), words.end(), [](const Word& w) { return is_prefixed_pair(w.text); })) {
     p.pairs = pairs_ || std::any_of(words.begin(), words.end(), [](const Word& w) { return w.text[2] == '0'; });
@@ -124,7 +124,7 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
     for (std::size_t i = 0; i + 1 < words.size(); ++i)
       if (is_index(line, words[i].text))
         return fail(words[i].at, in_quotes(words[i].text) + " in brackets is the index of a dword, not a dword",
-                    "omit it, or write it before the dword with a ':'");
+                    "remove it, or write it before the dword with a ':'");
   const auto quads =
       std::count_if(words.begin(), words.end(), [](const Word& w) { return is_hex(w.text) && w.text.size() == 4; });
   const auto numbers = std::count_if(words.begin(), words.end(), [](const Word& w) { return is_hex(digits(w.text)); });
@@ -184,8 +184,8 @@ HexText::Parsed HexText::parse(std::string_view line) const {
     }
     if (dwords || (!wrong.empty() && words > 1 && numbers == words)) {
       p.bad = static_cast<std::size_t>(wrong.data() - line.data());
-      p.wrong = "the number " + in_quotes(wrong) + " is before a ':'";
-      p.hint = "use one label per line: break the line after the first dwords";
+      p.wrong = "a label cannot contain the number " + in_quotes(wrong);
+      p.hint = "everything before the last ':' of a line is a label: break the line after the first dwords";
       return p;
     }
   }
@@ -243,8 +243,8 @@ bool HexText::follow_offset(Parsed& p) {
       for (; since_ < delta; since_ += last_.size()) rest_.insert(rest_.end(), last_.begin(), last_.end());
     }
     if (delta != since_) {
-      p.wrong = "this offset is " + std::to_string(delta) + " after the previous one, but there are " +
-                std::to_string(since_) + " bytes between them";
+      p.wrong = "this offset is " + std::to_string(delta) + " more than the previous one, but " +
+                std::to_string(since_) + " bytes lie between them";
       p.hint = "lines are missing; if it is not an offset, write it without the ':' or after a #";
       return false;
     }
@@ -310,7 +310,10 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
     first_label_line_ = line_;
   }
   if (!p.pairs && rest_.size() % 4 != 0)
-    return error(0, "dwords after " + std::to_string(rest_.size() % 4) + " odd bytes", "bytes come in fours");
+    return error(
+        0,
+        "dwords follow a group of bytes that is not a whole dword: " + std::to_string(rest_.size() % 4) + " left over",
+        "write bytes in groups of four");
   bytes_without_colon_ = p.pairs && p.label.empty() && p.offset;
   pairs_ = p.pairs;
   rest_.insert(rest_.end(), p.bytes.begin(), p.bytes.end());
@@ -327,12 +330,12 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
 Result<void, Diagnostic> HexText::finish(std::vector<Diagnostic>& notes) const {
   if (star_) return error(0, "'*' at the end needs an offset after it, which says how often it repeats", "");
   if (!rest_.empty())
-    return error(0, std::to_string(rest_.size()) + " odd bytes at the end",
-                 "a ring is whole dwords: bytes come in fours");
+    return error(0, "the size is not a multiple of 4 bytes: " + std::to_string(rest_.size()) + " left over at the end",
+                 "a ring consists of whole dwords: check that no byte is missing");
   if (labels_ > 0)
     notes.push_back({.severity = Severity::note,
                      .where = file_,
-                     .message = "text before a ':' was taken for a label on " + std::to_string(labels_) + " line" +
+                     .message = "text before a ':' was treated as a label on " + std::to_string(labels_) + " line" +
                                 (labels_ > 1 ? "s" : "") + ", first on line " + std::to_string(first_label_line_) +
                                 ": " + in_quotes(first_label_)});
   if (restarts_ > 0)

@@ -120,16 +120,17 @@ Result<void, Diagnostic> Input::take_binary(std::vector<std::uint32_t>& out) {
   if (n > 0) std::memcpy(out.data() + before, buffer_.data(), n * 4);
   buffer_.erase(0, n * 4);
   if (ended_ && !buffer_.empty())
-    return Diagnostic{.where = name_,
-                      .message = std::to_string(buffer_.size()) + " odd bytes at the end",
-                      .hint = "a ring is whole dwords; if this is text, --input=hex reads it"};
+    return Diagnostic{
+        .where = name_,
+        .message = "the size is not a multiple of 4 bytes: " + std::to_string(buffer_.size()) + " left over at the end",
+        .hint = "a ring consists of whole dwords; if this is text, use --input=hex"};
   return {};
 }
 
 Result<void, Diagnostic> Input::take_dump(std::vector<std::uint32_t>& out) {
   // The positions come before the dwords, so a dump is read whole; its size is limited.
   if (buffer_.size() > (kMaxDumpDwords + kMaxDumpLabel) * 4)
-    return Diagnostic{.rule = "dump", .where = name_, .message = "this has more than 1 GiB, so it is not a ring dump"};
+    return Diagnostic{.rule = "dump", .where = name_, .message = "this is larger than 1 GiB, so it is not a ring dump"};
   if (!ended_) return {};
   const auto d = from_bytes(std::as_bytes(std::span(buffer_)), name_);
   if (!d) return d.error();

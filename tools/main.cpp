@@ -17,8 +17,8 @@ constexpr Verb kVerbs[] = {
     {"as", "assemble a ring: text to dwords",
      "0 written; 2 usage error; 3 errors in the text, or an input or output error", add_as},
     {"check", "find errors in a ring or a schedule",
-     "0 nothing was found, or exactly what the schedule expects; 1 an error or a warning was found, or\n"
-     "something other than the schedule expects; 2 usage error; 3 input or output error",
+     "0 no error and no warning, or exactly the findings that the schedule expects; 1 an error or a warning,\n"
+     "or findings other than those that the schedule expects; 2 usage error; 3 input or output error",
      add_check},
     {"fmt", "format a schedule, or expand it",
      "0 success; 1 a file would change (--check); 2 usage error; 3 errors in a text, or an input or output error",
@@ -37,7 +37,7 @@ constexpr Verb kVerbs[] = {
     {"trace", "convert a trace, or draw it",
      "0 written; 1 written, but events were lost during recording; 2 usage error; 3 input or output error", add_trace},
     {"emulate", "run a program on a software node, without GPUs",
-     "those of the program; 2 usage error; 3 the program cannot be run, or its trace cannot be written", add_emulate},
+     "the program's own; 2 usage error; 3 the program cannot be run, or its trace cannot be written", add_emulate},
 };
 
 using Words = std::vector<std::string>;
@@ -62,7 +62,7 @@ bool misunderstood(const CLI::App& app, const Words& words) {
     if (is_option(unknown[0])) return no_such_option("sdma", app, unknown[0]), true;
     std::vector<std::string_view> names;
     for (const auto& v : kVerbs) names.emplace_back(v.name);
-    complain("there is no verb '" + unknown[0] + "'" + did_you_mean(unknown[0], names), "sdma --help lists them");
+    complain("there is no subcommand '" + unknown[0] + "'" + did_you_mean(unknown[0], names), "sdma --help lists them");
     return true;
   }
   for (const auto* verb : app.get_subcommands()) {
@@ -73,7 +73,7 @@ bool misunderstood(const CLI::App& app, const Words& words) {
     for (std::size_t i = 1; i < own && words[i] != "--"; ++i)
       if (words[i].starts_with("--") && words[i].ends_with('=') &&
           verb->get_option_no_throw(words[i].substr(0, words[i].size() - 1)))
-        return complain("'" + words[i] + "' has no value", program + " --help"), true;
+        return complain("'" + words[i] + "' needs a value", program + " --help"), true;
     if (!rest.empty() && is_option(rest[0])) return no_such_option(program, *verb, rest[0]), true;
   }
   return false;
@@ -83,7 +83,10 @@ bool misunderstood(const CLI::App& app, const Words& words) {
 std::string plainly(std::string said) {
   constexpr std::string_view kTwice = ": At Most 1 required but received ";
   if (const auto at = said.find(kTwice); at != said.npos)
-    return said.substr(0, at) + " is given " + said.substr(at + kTwice.size()) + " times: give it once";
+    return said.substr(0, at) + " appears " + said.substr(at + kTwice.size()) + " times: give it once";
+  constexpr std::string_view kMissing = " missing", kRequired = ": 1 required ";
+  if (const auto at = said.find(kRequired); at != said.npos && said.ends_with(kMissing))
+    return said.substr(0, at) + " needs a value";
   return said;
 }
 
@@ -104,7 +107,7 @@ int run(int argc, char** argv) {
       "Examples:\n"
       "  sdma dis ring.bin\n"
       "  sdma check --ring-bytes=1M ring.bin\n"
-      "  sdma VERB --help");
+      "  sdma SUBCOMMAND --help");
   app.require_subcommand(0, 1);  // a FILE may have the name of another verb
   Action action;
   for (const auto& v : kVerbs) {
@@ -116,7 +119,7 @@ int run(int argc, char** argv) {
     for (auto* o : verb->get_options())
       o->check([](const std::string& value) { return value.empty() ? "the value is empty" : ""; });
   }
-  if (argc < 2) return complain("no verb given", "sdma --help lists them"), kUsage;
+  if (argc < 2) return complain("no subcommand given", "sdma --help lists them"), kUsage;
   std::vector<const char*> words(argv, argv + argc);
   if (words[1] == std::string_view("emulate")) {
     const auto end = std::find(words.begin(), words.end(), std::string_view("--"));
@@ -134,7 +137,7 @@ int run(int argc, char** argv) {
     return kUsage;
   }
   if (misunderstood(app, {words.begin() + 1, words.end()})) return kUsage;
-  if (!action) return complain("no verb given", "sdma --help lists them"), kUsage;
+  if (!action) return complain("no subcommand given", "sdma --help lists them"), kUsage;
   return action();
 }
 

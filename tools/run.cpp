@@ -161,7 +161,7 @@ int one(const Options& o, const std::string& path, const Schedule& s, const Sour
     for (const auto& e : s.expectations)
       if (e.kind == Schedule::Expectation::Kind::finding)
         report({.where = shown(path),
-                .message = "it expects the checker to find '" + e.rule + "': it is wrong on purpose, and is not run"});
+                .message = "not run: it contains a deliberate error for sdma check to find, '" + e.rule + "'"});
     return kFindings;
   }
   const auto order = o.order.value_or(Ordering::strict);
@@ -170,7 +170,7 @@ int one(const Options& o, const std::string& path, const Schedule& s, const Sour
   if (code != kOk) return code;
   const auto n = s.expectations.size();
   out.text() += shown(path) + ": " +
-                (n == 0   ? "ran, and expects nothing"
+                (n == 0   ? "ran; it has no expectations"
                  : n == 1 ? "1 expectation holds"
                           : std::to_string(n) + " expectations hold") +
                 " (" + (o.device == Kind::kfd ? "kfd" : std::string(name(order))) + ", seed " + std::to_string(o.seed) +
@@ -185,7 +185,7 @@ bool found(const Schedule& s, const SourceMap& map) {
   for (const auto& f : result.findings) report(f.diagnostic);
   for (const auto& e : s.expectations)
     if (e.kind == Schedule::Expectation::Kind::finding)
-      report({.where = map.file, .message = "the checker must find '" + e.rule + "' and no other error"});
+      report({.where = map.file, .message = "expected sdma check to find '" + e.rule + "' and no other error"});
   return false;
 }
 
@@ -228,7 +228,9 @@ int run(const Options& o) {
   if (o.order && o.device == Kind::kfd)
     return complain("--order needs --device=soft", "sdma emulate --order=... sets it for a software node"), kUsage;
   if (o.test && (!o.inputs.empty() || !o.outputs.empty()))
-    return complain("--test does not take --input or --output", "init= and the seed give a test's contents"), kUsage;
+    return complain("--test does not take --input or --output",
+                    "init= and --seed determine the contents of the buffers"),
+           kUsage;
   if (!o.trace.empty() && o.test)
     return complain("--test does not take --trace", "run one FILE without --test to record a trace"), kUsage;
   if (o.trace == "-") return complain("--trace needs a file, not -", "standard output is for the report"), kUsage;
@@ -259,7 +261,7 @@ void add_timeout(CLI::App& verb, std::chrono::nanoseconds& to) {
     to = *time;
     return true;
   };
-  verb.add_option("--timeout", parse, "time limit of a run (default: 10s)")->type_name("TIME");
+  verb.add_option("--timeout", parse, "time limit per run: 10s, 250ms, 50us (default: 10s)")->type_name("TIME");
 }
 
 }  // namespace
@@ -274,17 +276,19 @@ void add_run(CLI::App& verb, Action& action) {
     auto all = parse_gpus(given.back());
     if (!all)
       throw CLI::ValidationError(
-          "--gpus", "'" + given.back() + "' is not a choice of GPUs: write 8 for the first 8, or 2,5 for these two");
+          "--gpus",
+          "'" + given.back() +
+              "' is not a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once");
     return o->gpus = std::move(*all), true;
   };
-  verb.add_option(
-          "--gpus", gpus,
-          "the node's GPU for each GPU of the schedule (5,2), or a count N for the first N (default: the same numbers)")
+  verb.add_option("--gpus", gpus,
+                  "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the "
+                  "same numbers)")
       ->type_name("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   add_choice<Ordering>(verb, "--order", *order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
-                       "how weakly packets are ordered (default: strict; with --test, all three)");
+                       "ordering of packets, from strongest to weakest (default: strict; with --test, all three)");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{},
             "seed for random contents and for choices that the ordering leaves open");
   add_timeout(verb, o->timeout);
@@ -295,7 +299,8 @@ void add_run(CLI::App& verb, Action& action) {
       ->type_name("PATH");
   verb.add_flag("--test", o->test, "run each file in all orderings, and print one line per file");
   verb.footer(
-      "A file with `expect finding` is never run: --test checks it instead, and it passes if sdma check finds that.\n"
+      "A file with `expect finding` is not run. --test checks it instead; it passes if sdma check reports that finding "
+      "and no other error.\n"
       "Examples:\n"
       "  sdma run --set N=8 --set chunk=1M examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma run --order=adversarial --seed=7 --gpus=2,5 copy.sdma\n"

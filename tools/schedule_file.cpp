@@ -25,7 +25,7 @@ void add_settings(CLI::App& app, std::vector<ParseOptions::Setting>& set) {
     }
     return true;
   };
-  app.add_option("--set", parse, "value of a param; may be repeated")
+  app.add_option("--set", parse, "set a param of the schedule; may be repeated")
       ->type_name("NAME=VALUE")
       ->type_size(1)
       ->allow_extra_args(false)

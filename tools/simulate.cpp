@@ -44,7 +44,7 @@ struct Sweep {
 /// Returns the sweep, or a message that says what is wrong with the text.
 std::variant<Sweep, std::string> sweep_of(const std::string& text) {
   const auto equal = text.find('='), dots = text.find("..");
-  if (equal == text.npos || equal == 0 || dots == text.npos || dots < equal) return "it is not NAME=A..B";
+  if (equal == text.npos || equal == 0 || dots == text.npos || dots < equal) return "this is not NAME=A..B";
   auto last = text.substr(dots + 2), step = std::string("2");
   if (const auto star = last.find('*'); star != last.npos) {
     step = last.substr(star + 1);
@@ -55,7 +55,7 @@ std::variant<Sweep, std::string> sweep_of(const std::string& text) {
   for (const auto& [size, word] : {std::pair{from, first}, {to, last}, {factor, step}})
     if (!size || *size == 0) return "'" + word + "' is not a size";
   if (*factor < 2) return "'*" + step + "' is not a factor of at least 2";
-  if (*from > *to) return first + " is more than " + last;
+  if (*from > *to) return first + " is greater than " + last;
   Sweep s{.name = text.substr(0, equal)};
   for (auto v = *from;; v *= *factor) {
     s.values.push_back(v);
@@ -119,7 +119,8 @@ int one(const Options& o, const MachineDescription& m) {
   const auto s = load_schedule(path, *text, o.parse);
   if (!s) return kInput;
   if (expects_finding(*s))
-    return complain(shown(path) + " is wrong on purpose, for the checker, and is not simulated", "sdma check"),
+    return complain(shown(path) + " contains a deliberate error for the checker, so it is not simulated",
+                    "sdma check reports the error"),
            kFindings;
   std::optional<trace::Recorder> recorder;
   if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
@@ -248,9 +249,10 @@ void add_simulate(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.add_option("FILE", o->paths, "a schedule, or several with --sweep");
   add_settings(verb, o->parse.set);
-  verb.add_option("--machine", o->machine, "machine description (default: eight MI300X)")->type_name("PATH");
+  verb.add_option("--machine", o->machine, "file that describes the machine (default: eight MI300X)")
+      ->type_name("PATH");
   add_pairs(verb, "--parameter", "NAME=VALUE", o->changes,
-            "change a parameter of the machine: engine.poll_ns=1000; may be repeated");
+            "change a parameter of the machine, such as engine.poll_ns=1000; may be repeated");
   verb.add_flag("--show-machine", o->show_machine, "list the machine's parameters and their sources");
   verb.add_option("--sweep", o->sweep,
                   "simulate and compare each FILE for each value of a param: chunk=1K..1G doubles it at each step, "

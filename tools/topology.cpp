@@ -62,7 +62,7 @@ int run(const Options& o) {
 void add_topology(CLI::App& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   auto* const file = verb.add_option("FILE", o->file, "a node written by --json; - is standard input");
-  verb.add_flag("--json", o->json, "print JSON, which topology_from_json reads");
+  verb.add_flag("--json", o->json, "print JSON, which FILE and --topology of sdma check read");
   auto* const device =
       add_choice<Source>(verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}},
                          "node to show: the built-in MI300X node (default), or this machine's, from the kernel driver");

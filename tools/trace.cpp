@@ -133,8 +133,8 @@ void add_trace(CLI::App& verb, Action& action) {
   add_choice<std::optional<Form>>(
       verb, "--format", o->format,
       {{"perfetto", Form::perfetto}, {"html", Form::html}, {"jsonl", Form::jsonl}, {"text", Form::text}},
-      "output form: for ui.perfetto.dev (default), a page (default for -o NAME.html), JSON Lines again after a check "
-      "(default for -o NAME.jsonl), or text");
+      "output form: JSON for ui.perfetto.dev (default), a page (default for -o NAME.html), JSON Lines that have been "
+      "checked (default for -o NAME.jsonl), or text");
   verb.add_flag("--follow", o->follow, "print events as text while they are recorded, until the writer ends");
   verb.add_option("-o,--output", o->output, "output file; - is standard output")->type_name("FILE");
   verb.footer(
@@ -143,7 +143,7 @@ void add_trace(CLI::App& verb, Action& action) {
       "  sdma trace run.jsonl -o run.html          open it in a browser\n"
       "  sdma trace model.jsonl run.jsonl -o both.html   side by side\n"
       "  sdma trace --follow run.jsonl             events as they happen\n"
-      "  sdma trace --format=jsonl run.jsonl       is it complete?");
+      "  sdma trace --format=jsonl run.jsonl       check that it is complete");
   action = [o] { return run(*o); };
 }
 

@@ -46,7 +46,7 @@ void add_trace(CLI::App&, Action&);
 void add_emulate(CLI::App&, Action&);
 
 /// The text of each verb's --trace: the suffix of the file's name selects the form.
-inline constexpr const char* kTraceDoc = "write a trace: *.jsonl, *.html, or any other name for ui.perfetto.dev";
+inline constexpr const char* kTraceDoc = "write a trace: NAME.jsonl, NAME.html, or any other name for ui.perfetto.dev";
 
 /// Replaces "--" before a program's words: the parser would consume "--", and then read "[a]" as a list.
 inline constexpr const char* kProgramFollows = "\x01--";

@@ -136,8 +136,8 @@ void Builder::in_pairs(std::uint32_t gpu, std::vector<Transfer> all) {
   }
   if (alone > sent % 2)
     fell_back(
-        "bcst: a packet's two destinations must be equal modulo 32, but some of the buffers' offsets or alignments "
-        "are not: each peer without a partner gets a copy",
+        "bcst: the two destinations of a packet must be equal modulo 32, but some buffers differ in offset or "
+        "alignment: each peer without a partner gets a copy",
         gpu_name(gpu) + " sends " + std::to_string(alone) + " copies");
 }
 
@@ -171,12 +171,13 @@ void Builder::exchange(std::uint32_t gpu, std::uint32_t peer, GpuVa a, GpuVa b, 
     const auto pair = gpu_name(gpu) + " with " + gpu_name(peer);
     if (middle.bytes == 0)
       fell_back(
-          "swap: its two addresses must be multiples of 64, or equal modulo 64 and 64 bytes apart: three copies "
-          "through a stage",
+          "swap: the two addresses must be multiples of 64, or equal modulo 64 and 64 bytes apart: three copies "
+          "through a staging buffer replace it",
           pair);
     else
       fell_back(
-          "swap: addresses or lengths are not multiples of 64: three copies through a stage for the bytes at the edges",
+          "swap: addresses or lengths are not multiples of 64: three copies through a staging buffer move the bytes at "
+          "the edges",
           pair);
   }
   end_group(q);

@@ -35,7 +35,7 @@ constexpr char kUsage[] =
     "Copies scattered blocks of host memory to a GPU and back: looped, batched, back to back, prelaunched.\n"
     "  --block SIZE     size of a block (default: 16K)\n"
     "  --blocks N       blocks per request (default: 256)\n"
-    "  --pool N         blocks in the pool (default: 4 times as many)\n"
+    "  --pool N         blocks in the pool (default: 4 times the blocks per request)\n"
     "  -n N -w N        measured and warm-up rounds (default: 20, 5)\n"
     "  --gpu G          GPU to use (default: 0)\n"
     "  --device D       soft (default) or kfd\n";

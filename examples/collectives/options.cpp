@@ -58,25 +58,25 @@ std::optional<sdma::Diagnostic> refusal(const Options& o) {
   };
   constexpr auto kMost = sdma::kLinkStride / 4;
   if (o.gpus < 2 || o.gpus > kMostGpus)
-    return no("a collective is among 2 to " + std::to_string(kMostGpus) + " GPUs, not " + std::to_string(o.gpus));
-  if (o.bytes == 0 || o.bytes > kMost) return no("its size is 1 byte to 256G, not " + std::to_string(o.bytes));
+    return no("a collective needs 2 to " + std::to_string(kMostGpus) + " GPUs, not " + std::to_string(o.gpus));
+  if (o.bytes == 0 || o.bytes > kMost) return no("bytes must be from 1 to 256G, not " + std::to_string(o.bytes));
   if (!has_variant(o.collective, o.variant))
-    return no(std::string(name(o.variant)) + " is not a variant of it",
+    return no(std::string(name(o.variant)) + " is not a variant of this collective",
               "it has " + variants_of(o.collective) + ", auto");
   if (o.root >= o.gpus)
     return no("root " + std::to_string(o.root) + " is not one of its " + std::to_string(o.gpus) + " GPUs");
   if (o.in_place &&
       (o.collective != Collective::all_to_all || (o.variant != Variant::automatic && o.variant != Variant::swap)))
-    return no("'in place' is for an all_to_all by swap or auto", "the others have only one form");
+    return no("in_place is only for an all_to_all with the variant swap or auto", "omit in_place");
   if (o.own_part && (o.collective != Collective::all_to_all || o.in_place || o.variant == Variant::swap))
-    return no("only an all_to_all out of place has a part of its own to copy");
+    return no("own_part is only for an all_to_all that is not in place");
   if (o.epochs == 0 || o.epochs > 0x7fffffff)
-    return no("it runs for 1 to 2^31-1 epochs, not " + std::to_string(o.epochs));
-  if (o.granule == 0 || o.granule > kMost) return no("a chunk is a multiple of at least 1 byte");
+    return no("epochs must be from 1 to 2^31-1, not " + std::to_string(o.epochs));
+  if (o.granule == 0 || o.granule > kMost) return no("granule must be from 1 to 256G");
   if (!std::has_single_bit(o.alignment) || o.alignment > 1u << 30)
-    return no("an alignment is a power of two up to 1G, not " + std::to_string(o.alignment));
+    return no("alignment must be a power of two up to 1G, not " + std::to_string(o.alignment));
   if (o.packet_bytes == 0 || o.packet_bytes % 64 != 0 || o.packet_bytes > sdma::kChunk)
-    return no("a packet moves a multiple of 64 bytes up to " + std::to_string(sdma::kChunk) + ", not " +
+    return no("packet_bytes must be a multiple of 64 up to " + std::to_string(sdma::kChunk) + ", not " +
               std::to_string(o.packet_bytes));
   for (const auto e : o.engines)
     if (e > 63) return no("there is no engine " + std::to_string(e));

@@ -84,7 +84,7 @@ Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, cons
                                       .message = std::to_string(bytes) +
                                                  " bytes of packets cannot be published ahead in a ring of " +
                                                  std::to_string(ring),
-                                      .hint = "set ring_bytes to at least twice as much, for each round"}};
+                                      .hint = "set ring_bytes to at least twice the bytes of a round"}};
   }
   if (auto published = run.publish(Deadline::in(10s)); !published)
     return std::vector<Diagnostic>{std::move(published.error())};
@@ -230,9 +230,9 @@ void Run::flush() const noexcept {
 
 Diagnostic Run::standing(std::size_t completion, std::uint64_t wanted) const {
   const auto signal = completions_[completion];
-  Diagnostic d{
-      .where = name_of(plan_.schedule, SymbolOffset{true, signal, 0}),
-      .message = "it is " + std::to_string(bound_.value(signal)) + " at the deadline, not " + std::to_string(wanted)};
+  Diagnostic d{.where = name_of(plan_.schedule, SymbolOffset{true, signal, 0}),
+               .message = "its value is " + std::to_string(bound_.value(signal)) + " at the deadline, not " +
+                          std::to_string(wanted)};
   for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q) {
     const auto report = inspect(bound_.ring(q));
     if (report.read == report.committed) continue;

@@ -26,7 +26,7 @@ std::optional<std::uint64_t> number(std::string_view s) { return s == "max" ? ~s
 
 /// Why this line is not a row; "" if it is one.
 std::string parse_row(const std::vector<std::string_view>& w, TableRow& row) {
-  if (w.size() != 5) return "a line has 5 words: collective gpus prelaunch up_to variant";
+  if (w.size() != 5) return "a line must have 5 words: collective gpus prelaunch up_to variant";
   row.in_place = w[0] == kInPlace;
   const auto collective = collective_named(row.in_place ? name(Collective::all_to_all) : w[0]);
   if (!collective) return "'" + std::string(w[0]) + "' is not a collective";

@@ -23,7 +23,7 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
   if (m.truncated)
     r.add({.rule = "not-all-rounds",
            .message = "only the first " + std::to_string(m.packets) +
-                      " packets and rounds are checked, and the end of the schedule is not",
+                      " packets and rounds are checked, not the rest of the schedule",
            .hint = "check it with fewer rounds: a hazard between rounds appears within three rounds"});
   return r.finish();
 }

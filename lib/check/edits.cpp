@@ -42,7 +42,7 @@ class Edge {
     if (used.sync->op == Op::store) {
       if (const auto v = flag(used, w)) return from + wait(r_.word(w), *v);
     } else if (const auto v = count(w)) {
-      return from + wait(r_.word(w), *v) + ", the count once all are complete";
+      return from + wait(r_.word(w), *v) + ", the count when all are complete";
     }
     return own_signal();
   }

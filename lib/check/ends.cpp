@@ -56,7 +56,7 @@ class PendingAtEnd {
       f.hint = "move the fence or atomic after the last packet that it announces";
     } else if (host_waits()) {
       f.rule = "foreign-completion";
-      f.message = "no signal of its own queue announces " + data + ": the host waits for a signal of another queue";
+      f.message = "no signal of the same queue announces " + data + ": the host waits for a signal of another queue";
       f.hint = "end " + r_.agent(q) + " with a fence or an atomic, and let the host wait for it";
       f.rests_on = {"X5", "Q3"};
     } else {

@@ -80,9 +80,9 @@ class Packets {
                                     (item.sync.high && item.what == What::post && m_.words[item.sync.word].unmodelled)))
       r_.add({.rule = "unknown-value",
               .places = {here},
-              .message = "the value that this leaves in " + r_.word(m_.words[item.sync.word]) +
-                         " is not modelled, so waits for it order nothing",
-              .hint = "count with add, announce with fence or swap"});
+              .message = "the checker does not model the value that this packet leaves in " +
+                         r_.word(m_.words[item.sync.word]) + ", so waits for it order nothing",
+              .hint = "use add to count, and a fence or swap to announce"});
   }
 
   /// The buffer or signal whose bytes lie at a canonical address.
@@ -98,7 +98,7 @@ class Packets {
         return r_.add({.rule = "unmapped",
                        .places = {here},
                        .message = r_.range(touches[t].begin, touches[t].end) + " is in neither a buffer nor a signal",
-                       .hint = "use a name: a numeric address is not mapped"});
+                       .hint = "name a buffer or signal: a numeric address is not mapped"});
       }
       if (l->signal) continue;
       const auto& map = s_.buffers[l->index].map;
@@ -128,7 +128,7 @@ class Packets {
             .places = {here},
             .message =
                 to_string(s_.queues[q].place) + " cannot use atomics on host memory: its link does not complete them",
-            .hint = "announce with a fence to a signal of its own, or count in the memory of a GPU",
+            .hint = "announce with a fence to a separate signal, or put the counter into the memory of a GPU",
             .rests_on = {"X6"}});
   }
   bool host_takes_atomics(std::uint32_t gpu) const {
@@ -189,9 +189,10 @@ class Packets {
       const auto agent = w.chains.front().agent;
       if (expected || looked_at(w) || mailbox(agent)) continue;
       const auto& post = m_.agents[agent].steps[w.chains.front().steps.front()];
-      Finding f{.rule = "unused-signal",
-                .message = r_.word(w) + " is written (" + r_.place({agent, post.position}) + ") and never waited for",
-                .hint = "wait for it, or remove it"};
+      Finding f{
+          .rule = "unused-signal",
+          .message = r_.word(w) + " is written (" + r_.place({agent, post.position}) + "), but nothing waits for it",
+          .hint = "wait for it, or remove it"};
       if (m_.options.map && l->index < m_.options.map->signals.size()) {
         const auto& location = m_.options.map->signals[l->index];
         f.where = m_.options.map->file + ":" + std::to_string(location.line) + ":" + std::to_string(location.column);
@@ -240,12 +241,13 @@ void find_in_kernels(const Model& m, Reporter& r) {
       if (s.kind == Kind::wait) awaited = s.system_scope ? nullptr : &s, wait_at = i + 1;
       if ((s.kind == Kind::set || s.kind == Kind::add) && written) {
         if (!s.system_scope)
-          r.add({.rule = "kernel-scope",
-                 .places = {here},
-                 .message = r.agent(a) +
-                            " announces what it wrote without a release at system scope: it may still be in an L2",
-                 .hint = "buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store, or end the kernel",
-                 .rests_on = {"C3"}});
+          r.add(
+              {.rule = "kernel-scope",
+               .places = {here},
+               .message = r.agent(a) +
+                          " announces what it wrote without a release at system scope: the data may still be in an L2",
+               .hint = "put buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store, or end the kernel",
+               .rests_on = {"C3"}});
         else written = nullptr;
       }
       if (s.kind == Kind::read && awaited && !m.profile.l2_probed) {
@@ -253,7 +255,7 @@ void find_in_kernels(const Model& m, Reporter& r) {
             {.rule = "kernel-scope",
              .places = {{a, wait_at}, here},
              .message = r.agent(a) + " reads what it waited for without an acquire at system scope: an L2 may be stale",
-             .hint = "buffer_inv sc0 sc1 after the wait, or launch the kernel after it",
+             .hint = "put buffer_inv sc0 sc1 after the wait, or launch the kernel after the wait",
              .rests_on = {"C4"}});
         awaited = nullptr;
       }

@@ -275,10 +275,11 @@ class Sweep {
       const auto& poll = a.mode == Mode::poll ? a : b;
       f.message = r_.agent(poll.agent) + " waits for " + bytes + ", which " + r_.agent(data.agent) + " stores as data";
       f.hint =
-          "store the flag with fence or atomic, which wait for everything earlier in their queue; data stores do not";
+          "store the flag with a fence or atomic: it waits for all earlier packets of its queue, and a data store does "
+          "not";
     } else if (race.rule == "fence-race") {
       f.message = one + " and " + two + " store to " + bytes + ", and either may be last";
-      f.hint = "give each its own signal, or count: atomic op=add_rtn_64 by all of them";
+      f.hint = "give each its own signal, or let both add to one signal with atomic op=add_rtn_64";
     } else {
       f.message = r_.agent(b.agent) + " may read " + bytes + " before or after it is written";
       f.hint = "put a fence to the word and a poll_mem on it before the cond_exec, which may read early";

@@ -166,7 +166,7 @@ void Reporter::store(Finding f) {
     if (const auto* r = ordering_rule(id)) {
       out.rests_on.push_back(r);
       line("rests on " + std::string(r->id) + " (" + std::string(r->strength) + "): " + std::string(r->text) +
-           (r->option.empty() ? "" : "; --assume " + std::string(r->option) + " relaxes it"));
+           (r->option.empty() ? "" : "; --assume " + std::string(r->option) + " removes this rule"));
     }
   found_.push_back(std::move(out));
 }
@@ -176,7 +176,7 @@ CheckReport Reporter::finish() {
   for (const auto& [rule, n] : counts_)
     if (m_.options.max_findings != 0 && n > m_.options.max_findings)
       store({.rule = "not-shown",
-             .message = std::to_string(n - m_.options.max_findings) + " more findings of '" + rule + "' are not shown",
+             .message = "findings of '" + rule + "' that are not shown: " + std::to_string(n - m_.options.max_findings),
              .hint = "--max-findings=0 shows all"});
   std::stable_sort(found_.begin(), found_.end(),
                    [](const auto& a, const auto& b) { return a.diagnostic.severity > b.diagnostic.severity; });

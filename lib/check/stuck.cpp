@@ -144,8 +144,8 @@ class StuckFinder {
     } else if (counts) {
       f.rule = "unreachable-count";
       f.message = r_.agent(a) + " waits for a count that is never reached: " + name + " ends at " + value;
-      f.hint = "count the fences and atomics that reach this signal: " + std::to_string(posts) +
-               " posts reach it in total, and its initial value is " + std::to_string(w.init);
+      f.hint = "count the posts (fences, atomics and sets) that reach this signal: " + std::to_string(posts) +
+               " in total, from the initial value " + std::to_string(w.init);
     } else {
       f.message = r_.agent(a) + " waits for a value that nothing writes: " + name + " holds " + value +
                   (posts == 0 ? ", and nothing stores to it" : ", and nothing stores that value");
@@ -176,7 +176,7 @@ class StuckFinder {
     std::string names;
     for (std::size_t i = 0; i < path.size(); ++i)
       names += (i == 0 ? "" : i + 1 == path.size() ? " and " : ", ") + r_.agent(path[i]);
-    f.message = alone ? names + " waits for something that it does only later" : names + " wait for each other forever";
+    f.message = alone ? names + " waits for a post that it makes only later" : names + " wait for each other forever";
     for (const auto p : path) {
       f.places.push_back(here(p));
       const auto& s = step(p);
@@ -189,7 +189,8 @@ class StuckFinder {
       const auto& w = m_.words[s.sync->word];
       f.notes.push_back(
           (w.known ? r_.word(w) + " holds " + holds_now(w, s) : "the value of " + r_.word(w) + " is not known") + "; " +
-          (from.size() == 1 ? "only " : "") + place + ", in " + r_.agent(from.front().agent) + ", can satisfy it");
+          (from.size() == 1 ? "only " : "") + place + ", in " + r_.agent(from.front().agent) +
+          ", can satisfy this wait");
     }
     const auto& first = step(path.front());
     f.hint = alone ? "move the fence or atomic before the poll, or to another queue"

@@ -56,7 +56,7 @@ class Waits {
             .places = {{a, s.position}},
             .message = "the value of " + r_.word(w) + " when " + r_.agent(a) +
                        " waits for it is not known, so nothing can be proved",
-            .hint = "give it an initial value (a signal, or init=zero), and store or add to it"});
+            .hint = "declare it as a signal or with init=zero, and change it only with stores and adds"});
   }
 
   /// X2: the wait depends on another queue of the engine that it may hold.
@@ -101,8 +101,7 @@ class Waits {
             .rule = "stale-wait",
             .places = {{w.chains[c].agent, post.position}, {a, s.position}},
             .message = r_.agent(a) + " may continue before " + r_.place({w.chains[c].agent, post.position}) + ": " +
-                       r_.word(w) +
-                       (old ? " still holds the value from before" : " already holds that value initially"),
+                       r_.word(w) + (old ? " still holds the old value" : " already holds that value initially"),
             .hint =
                 "wait for a value that is new each time: value=epoch, and func=ge reference=epoch (with N values per "
                 "round: N*epoch-N+1 to N*epoch)",

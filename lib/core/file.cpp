@@ -56,8 +56,8 @@ Diagnostic FileWriter::failed(int error) {
   return {.rule = error == EPIPE ? std::string(kReaderGone) : "",
           .where = path_ == "-" ? "stdout" : path_,
           .message = std::string("cannot be written: ") + std::strerror(error),
-          .hint = error == ENOENT   ? "is there such a folder?"
-                  : error == ENOSPC ? "make room, or name another"
+          .hint = error == ENOENT   ? "create the folder first, or correct the path"
+                  : error == ENOSPC ? "free some space, or write to another disk"
                                     : ""};
 }
 

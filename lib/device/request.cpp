@@ -22,7 +22,7 @@ std::uint64_t machine_bytes() noexcept {
 Diagnostic no_gpu(std::string where, GpuId g, const Topology& t) {
   return {.where = std::move(where),
           .message = fmt::format("there is no gpu{}", g.value),
-          .hint = fmt::format("this node has {} GPUs, from 0", t.gpus.size())};
+          .hint = fmt::format("this node has {} GPUs, numbered from 0", t.gpus.size())};
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ std::optional<Diagnostic> refuse(const QueueRequest& r, const Topology& t) {
         .where = where,
         .message = fmt::format("gpu{} has no engine {}", r.gpu.value, r.engine.value),
         .hint = fmt::format(
-            "it has {}: {} for the host, then {} for xGMI; topology().engine_for returns the one for a peer",
+            "it has {} engines: first {} for the host, then {} for xGMI; topology().engine_for chooses one for a peer",
             g.engines(), g.host_engines, g.xgmi_engines)};
   if ((r.pick == EnginePick::any_host && g.host_engines == 0) ||
       (r.pick == EnginePick::any_xgmi && g.xgmi_engines == 0))
@@ -55,10 +55,11 @@ std::optional<Diagnostic> refuse(const QueueRequest& r, const Topology& t) {
                       .hint = fmt::format("it has {} for the host and {} for xGMI", g.host_engines, g.xgmi_engines)};
   if (!std::has_single_bit(r.ring_bytes) || r.ring_bytes < kMinRing || r.ring_bytes > kMaxRing)
     return Diagnostic{.where = where,
-                      .message = fmt::format("a ring of {} bytes is not possible", r.ring_bytes),
+                      .message = fmt::format("a ring cannot have {} bytes", r.ring_bytes),
                       .hint = fmt::format("use a power of two from {} to {}", kMinRing, kMaxRing)};
   if (r.priority < -3 || r.priority > 3)
-    return Diagnostic{.where = where, .message = fmt::format("there is no priority {}", r.priority), .hint = "-3 to 3"};
+    return Diagnostic{
+        .where = where, .message = fmt::format("there is no priority {}", r.priority), .hint = "use -3 to 3"};
   return {};
 }
 
@@ -66,7 +67,7 @@ std::optional<Diagnostic> refuse(const MemoryRequest& r, const Topology& t) {
   const auto where = place_of(r);
   if (r.where && r.where->value >= t.gpus.size()) return no_gpu(where, *r.where, t);
   if (r.bytes == 0)
-    return Diagnostic{.where = where, .message = "the request is for 0 bytes", .hint = "request at least one"};
+    return Diagnostic{.where = where, .message = "the request is for 0 bytes", .hint = "request at least 1 byte"};
   if (!std::has_single_bit(r.alignment) || r.alignment > std::uint64_t{1} << 40)
     return Diagnostic{.where = where,
                       .message = fmt::format("the alignment {} is not a power of two up to 2^40", r.alignment),

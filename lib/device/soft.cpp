@@ -23,7 +23,7 @@ Result<std::unique_ptr<SoftDevice>, Diagnostic> SoftDevice::open(const SoftOptio
     return refused(fmt::format("a node cannot have {} GPUs", t.gpus.size()), "1 to 64");
   for (std::size_t i = 0; i < t.gpus.size(); ++i)
     if (t.gpus[i].engines() > 64)
-      return refused(fmt::format("gpu{} has {} engines", i, t.gpus[i].engines()), "at most 64");
+      return refused(fmt::format("gpu{} has {} engines", i, t.gpus[i].engines()), "use at most 64");
   if (o.va_base.value % 4096 != 0)
     return refused(fmt::format("va_base {:#x} is not page-aligned", o.va_base.value), "use a multiple of 4096");
   if (o.scan_interval.count() < 0) return refused("scan_interval is negative", "use 0 to turn the scan off");

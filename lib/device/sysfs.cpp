@@ -202,7 +202,7 @@ class TreeReader {
   }
 
  private:
-  static constexpr const char* kHint = "is the amdgpu driver loaded, and does it know these GPUs?";
+  static constexpr const char* kHint = "check that the amdgpu driver is loaded and supports these GPUs";
 
   /// The numbers of all nodes that could be read. A node that this user may not see leaves a gap and does not end the
   /// list.
@@ -376,7 +376,7 @@ Result<SysfsFiles, Diagnostic> read_sysfs(std::string_view directory) {
   if (failed || out.count("nodes/0/properties") == 0)
     return Diagnostic{.where = std::string(directory),
                       .message = failed ? "cannot read the tree: " + failed.message() : "there is no node in the tree",
-                      .hint = "without a GPU: sdma emulate -- PROGRAM shows a node to a program"};
+                      .hint = "without a GPU, sdma emulate -- PROGRAM runs a program on a software node"};
   return out;
 }
 

@@ -100,7 +100,7 @@ Result<EngineId> Topology::engine_for(GpuId g, HostDirection d) const noexcept {
 Result<Topology, Diagnostic> mi300x(std::uint32_t n) {
   if (n < 1 || n > 8)
     return Diagnostic{.where = "mi300x",
-                      .message = fmt::format("a node has 1 to 8 MI300X, not {}", n),
+                      .message = fmt::format("a node can have 1 to 8 MI300X, not {}", n),
                       .hint = "describe another machine as JSON: topology_from_json"};
   Topology t{.name = fmt::format("{} x MI300X", n)};
   t.cpus.assign(n > 4 ? 2 : 1, CpuNode{.name = "host"});

@@ -69,11 +69,10 @@ std::string what(const Fault& f) {
     case FaultKind::overlap:
       return fmt::format("source and destination overlap, or the destination overlaps itself, at {:#x}", f.va.value);
     case FaultKind::unsupported: return fmt::format("the software engine does not support it{}", field);
-    case FaultKind::poll_timeout:
-      return fmt::format("has expired: the word at {:#x} did not get its value", f.va.value);
+    case FaultKind::poll_timeout: return fmt::format("expired before the word at {:#x} satisfied it", f.va.value);
     case FaultKind::bad_ib:
       return fmt::format("the indirect buffer at {:#x} {}", f.va.value,
-                         f.rule == "depth"         ? "is nested too deep: the software engine follows four levels"
+                         f.rule == "depth"         ? "is nested too deeply: the software engine follows four levels"
                          : f.rule == "one-mapping" ? "does not lie in one mapping of this GPU"
                                                    : "cannot be followed");
     case FaultKind::bad_doorbell:

@@ -60,10 +60,10 @@ Result<Header, Diagnostic> header(std::span<const std::byte> in, std::string_vie
   const Header h{read_at<std::uint32_t>(in, Header::kLabel), read_at<std::uint32_t>(in, Header::kDwords)};
   if (h.label > kMaxDumpLabel)
     return wrong(name, Header::kLabel,
-                 fmt::format("a label of {} bytes, at most {} are allowed", h.label, kMaxDumpLabel));
+                 fmt::format("the label has {} bytes; at most {} are allowed", h.label, kMaxDumpLabel));
   if (h.dwords > kMaxDumpDwords)
     return wrong(name, Header::kDwords,
-                 fmt::format("a ring of {} dwords, at most {} are allowed", h.dwords, kMaxDumpDwords));
+                 fmt::format("the ring has {} dwords; at most {} are allowed", h.dwords, kMaxDumpDwords));
   return h;
 }
 
@@ -154,11 +154,11 @@ Result<RingDump, Diagnostic> from_bytes(std::span<const std::byte> in, std::stri
   if (!h) return h.error();
   if (in.size() < h->total())
     return wrong(name, in.size(), fmt::format("the dump ends after {} of {} bytes", in.size(), h->total()),
-                 "was it written and copied completely?");
+                 "the file is incomplete: write or copy it again");
   if (in.size() > h->total())
     return wrong(name, h->total(), fmt::format("{} extra bytes after the dump's last dword", in.size() - h->total()));
   for (auto at = Header::kBytes + h->label; at < h->dwords_at(); ++at)
-    if (in[at] != std::byte{}) return wrong(name, at, "the label is not filled with zeros");
+    if (in[at] != std::byte{}) return wrong(name, at, "the label is not padded with zeros");
   const auto word = [&](std::size_t at) { return read_at<std::uint64_t>(in, at); };
   RingDump d{.read = word(Header::kRead),
              .committed = word(Header::kCommitted),
@@ -178,7 +178,7 @@ Result<void, Diagnostic> save(const RingDump& d, const std::string& path) {
     return Diagnostic{
         .rule = "dump",
         .where = path,
-        .message = fmt::format("a ring of {} dwords, at most {} are allowed", d.dwords.size(), kMaxDumpDwords)};
+        .message = fmt::format("the ring has {} dwords; at most {} are allowed", d.dwords.size(), kMaxDumpDwords)};
   const auto bytes = to_bytes(d);
   auto saved = save_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!saved) saved.error().rule = "dump";

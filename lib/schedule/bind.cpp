@@ -48,14 +48,14 @@ class Linker {
       return add("gpus",
                  "the schedule has " + std::to_string(s_.gpus) + " GPUs, but the number of chosen GPUs is " +
                      std::to_string(gpus_.size()),
-                 "choose one for each, or none");
+                 "choose as many GPUs as the schedule has, or none");
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       if (gpus_[i].value >= have)
         return add("gpu" + std::to_string(i), "this node has no GPU " + std::to_string(gpus_[i].value),
-                   "it has " + std::to_string(have) + ", from 0");
+                   "it has " + std::to_string(have) + " GPUs, numbered from 0");
       if (std::count(gpus_.begin(), gpus_.end(), gpus_[i]) > 1)
         return add("gpu" + std::to_string(i),
-                   "GPU " + std::to_string(gpus_[i].value) + " is used for two GPUs of the schedule");
+                   "GPU " + std::to_string(gpus_[i].value) + " is chosen for two GPUs of the schedule");
     }
   }
 

@@ -51,7 +51,8 @@ bool ScheduleParser::check_packet(const PacketView& v, std::size_t at) {
     if (f.kind != Kind::address) continue;
     const GpuVa va{value_of(f, v.dwords.data())};
     if (const auto l = find_symbol(s_, va); l && !place(*l))
-      fail(at, tick(f.name) + " is a number, but " + name_of(s_, va) + " is linked at that address", "write the name");
+      fail(at, tick(f.name) + " is a number, but " + name_of(s_, va) + " is linked at that address",
+           "write the name instead of the number");
   }
   outside(s_, v, [&](const Outside& o) {
     if (source_.count() != errors) return;
@@ -78,7 +79,7 @@ void ScheduleParser::check_boundaries(const Token& begin) {
     fail(
         begin.at,
         "a raw .dword of this queue swallows the packet whose '" + std::string(epoch->field) + "' depends on the epoch",
-        "an engine would read the two as one packet: write all dwords of the raw one");
+        "an engine would read the two as one packet: write all dwords of the raw packet");
 }
 
 bool ScheduleParser::host() {
@@ -96,7 +97,7 @@ bool ScheduleParser::host() {
     lex_.take();
     name = expand(t, names_, source_);
   } else {
-    fail(t.at, "expected the name of a host thread, got " + quote(t), "host main");
+    fail(t.at, "expected the name of a host thread, got " + quote(t), "write host main");
   }
   bool ok = name.has_value() && room(t.at);
   for (const auto& h : s_.hosts)
@@ -124,7 +125,7 @@ bool ScheduleParser::action(int depth) {
   Nearest nearest{t.text};
   for (const auto word : {"submit", "set", "wait", "repeat", "let", "for", "end"}) nearest.offer(word);
   lex_.skip_line();
-  std::string hint = "submit, set, wait or repeat";
+  std::string hint = "write submit, set, wait or repeat";
   if (!nearest.best().empty()) hint = "did you mean " + tick(nearest.best()) + "?";
   else if (find_packet(t.text)) hint = "packets belong in a queue";
   return fail(t.at, "expected an action or 'end', got " + quote(t), std::move(hint));
@@ -146,7 +147,8 @@ bool ScheduleParser::submit() {
         return fail(r->at, tick(r->text()) + " is not a queue", "it is declared " + declared(*symbol));
       a.queues.push_back(symbol->index);
     }
-    if (a.queues.empty()) return fail(lex_.behind(), "expected queues", "submit gpu0.push gpu1.echo, or submit *");
+    if (a.queues.empty())
+      return fail(lex_.behind(), "expected queues", "write submit gpu0.push gpu1.echo, or submit *");
   }
   actions_->push_back(std::move(a));
   return true;
@@ -160,7 +162,7 @@ std::optional<Compare> ScheduleParser::comparison() {
   for (const auto& [text, func] : kAll)
     if (t.is(text)) return lex_.take(), func;
   fail(t.at, "expected one of == != < <= > >=, got " + quote(t),
-       t.is("=") ? "'==' compares; '=' belongs to set" : "wait host.done == 1");
+       t.is("=") ? "'==' compares; '=' belongs to set" : "write wait host.done == 1");
   return {};
 }
 
@@ -174,7 +176,8 @@ bool ScheduleParser::set_or_wait(bool wait) {
     if (!func) return false;
     a.func = *func;
   } else {
-    if (!lex_.peek().is("=")) return fail(lex_.peek().at, "expected '=', got " + quote(lex_.peek()), "set host.go = 1");
+    if (!lex_.peek().is("="))
+      return fail(lex_.peek().at, "expected '=', got " + quote(lex_.peek()), "write set host.go = 1");
     lex_.take();
   }
   const auto signal = signal_of(*r);

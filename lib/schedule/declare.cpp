@@ -47,7 +47,7 @@ bool ScheduleParser::item(int depth) {
 bool ScheduleParser::gpus() {
   const Token t = lex_.take();
   if (gpus_given_)
-    return fail(t.at, "'gpus' is given twice", "the first is on line " + std::to_string(source_.line(gpus_at_)));
+    return fail(t.at, "duplicate 'gpus'", "the first is on line " + std::to_string(source_.line(gpus_at_)));
   gpus_given_ = true;
   gpus_at_ = t.at;
   const auto n = number("gpus", 0, kMostGpus);
@@ -62,10 +62,9 @@ bool ScheduleParser::fields(std::string_view what, std::string_view names, std::
   while (!at_line_end()) {
     const Token t = lex_.take();
     if (t.kind != Token::word) return fail(t.at, "expected a field or the end of the line, got " + quote(t));
-    if (!lex_.peek().is("="))
-      return fail(t.at, tick(t.text) + " needs a value", std::string(what) + " has: " + std::string(names));
+    if (!lex_.peek().is("=")) return fail(t.at, tick(t.text) + " needs a value", "its fields: " + std::string(names));
     for (const auto& g : given)
-      if (g == t.text) return fail(t.at, tick(t.text) + " is given twice");
+      if (g == t.text) return fail(t.at, "duplicate field " + tick(t.text));
     given.emplace_back(t.text);
     lex_.take();
     switch (fn(t)) {
@@ -112,7 +111,7 @@ bool ScheduleParser::alias(Alias& a) {
   }
   const auto v = parse_expression(lex_, names_, source_);
   if (!v) return false;
-  if (*v < 0) return fail(a.at, "an address is 0 to 2^64 - 1, got " + to_string(*v));
+  if (*v < 0) return fail(a.at, "an address must be from 0 to 2^64 - 1, got " + to_string(*v));
   a.offset = *v;
   return true;
 }
@@ -132,7 +131,7 @@ void ScheduleParser::resolve_aliases() {
       if (!l) break;
       next = *l;
       if (steps <= aliases_.size()) continue;
-      fail(a.at, "this alias is an alias of itself");
+      fail(a.at, "this alias leads back to itself");
       return;
     }
   }
@@ -143,7 +142,7 @@ void ScheduleParser::resolve(const Alias& a) {
   if (!a.ref) {
     to = GpuVa{static_cast<std::uint64_t>(a.offset)};
     if (const auto name = name_of(s_, *to); !name.empty())
-      fail(a.at, name + " is linked at this address", "write the name");
+      fail(a.at, name + " is linked at this address", "write the name instead of the number");
     return;
   }
   const auto va = address(a.ref->text(), a.offset, a.at, source_);
@@ -194,7 +193,7 @@ bool ScheduleParser::buffer() {
       if (first.text == "random") b.init = Init::random;
       else if (first.text == "zero") b.init = Init::zero;
       else if (first.text != "poison")
-        return taken(fail(first.at, quote(first) + " is not a value of 'init'", "one of: random zero poison"));
+        return taken(fail(first.at, quote(first) + " is not a value of 'init'", "write random, zero or poison"));
       return Field::taken;
     }
     return Field::unknown;
@@ -283,7 +282,8 @@ bool ScheduleParser::queue() {
   Schedule::Queue q;
   const auto r = ref(false);
   bool ok = r.has_value();
-  if (ok && r->place.is_host()) ok = fail(r->at, "a queue belongs to a GPU, got " + tick(r->text()), "gpu0." + r->name);
+  if (ok && r->place.is_host())
+    ok = fail(r->at, "a queue belongs to a GPU, got " + tick(r->text()), "write gpu0." + r->name);
   bool engine = false;
   if (ok)
     ok = fields("a queue", "peer or engine, ring", "", [&](const Token& t) {
@@ -307,7 +307,7 @@ bool ScheduleParser::queue() {
   if (ok && q.peer.has_value() == engine)
     ok =
         fail(lex_.behind(), engine ? "a queue has a peer or an engine, not both" : "a queue needs 'peer=' or 'engine='",
-             "peer=gpu1: the engine that the node recommends for that link; engine=0: that one");
+             "peer=gpu1 uses the engine that the node recommends for that link; engine=0 uses engine 0");
   if (r) {
     q.place = r->place;
     q.name = r->name;
@@ -332,7 +332,8 @@ bool ScheduleParser::expect() {
     lex_.take();
     const Token rule = lex_.take();
     if (rule.kind != Token::word)
-      return fail(rule.at, "expected the id of a rule, got " + quote(rule), "race, deadlock");
+      return fail(rule.at, "expected the id of a rule, got " + quote(rule),
+                  "write one that sdma check --rules lists, such as race");
     std::string id(rule.text);
     while (lex_.peek().is("-") && lex_.peek().glued) {
       lex_.take();
@@ -355,7 +356,7 @@ bool ScheduleParser::expectation(const Ref& left) {
   const auto left_part = part();
   if (!left_part) return false;
   if (!lex_.peek().is("=="))
-    return fail(lex_.peek().at, "expected '==', got " + quote(lex_.peek()), "expect gpu1.out == old gpu0.in");
+    return fail(lex_.peek().at, "expected '==', got " + quote(lex_.peek()), "write expect gpu1.out == old gpu0.in");
   lex_.take();
   const auto from = range(left, *left_part);
   const bool old = at("old");

@@ -54,13 +54,13 @@ bool ScheduleParser::version() {
   const Token t = lex_.peek();
   if (!at("sdma"))
     return fail(t.at, "expected 'sdma 1', got " + quote(t),
-                "a schedule's first line is its version; a stream of packets is read by sdma as");
+                "the first line of a schedule is its version; to read a stream of packets, use sdma as");
   lex_.take();
   const Token v = lex_.take();
   if (v.kind == Token::number && v.value == 1 && at_line_end()) return true;
   if (v.kind == Token::number && v.value != 1)
     return fail(v.at, "this is version " + std::string(v.text) + " of the language, but this program reads version 1",
-                "a later release of sdma can read it: sdma --version");
+                "use a later release of sdma; sdma --version prints the version of this one");
   return fail(v.kind == Token::number ? lex_.peek().at : v.at, "expected 'sdma 1' and the end of the line");
 }
 
@@ -163,7 +163,7 @@ void ScheduleParser::unused_settings() {
     source_.add({.where = "set " + options_.set[i].name,
                  .message = "there is no param '" + options_.set[i].name + "'",
                  .hint = !nearest.best().empty() ? "did you mean '" + std::string(nearest.best()) + "'?"
-                         : all.empty()           ? "this schedule has none"
+                         : all.empty()           ? "this schedule has no params"
                                                  : "its params: " + all});
   }
 }

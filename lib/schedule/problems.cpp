@@ -24,14 +24,14 @@ class Check {
   explicit Check(const Schedule& s) noexcept : s_(s) {}
 
   std::vector<Diagnostic> run() {
-    if (s_.gpus > 64) add("gpus", std::to_string(s_.gpus) + " GPUs are more than 64");
+    if (s_.gpus > 64) add("gpus", "a schedule can have at most 64 GPUs, not " + std::to_string(s_.gpus));
     for (std::size_t i = 0; i < s_.buffers.size(); ++i) buffer(i);
     for (std::size_t i = 0; i < s_.signals.size(); ++i) signal(i);
     for (const auto& q : s_.queues) queue(q);
     std::set<std::string> hosts;
     for (const auto& h : s_.hosts) {
       if (!is_name(h.name))
-        add("host " + h.name, "this is not a valid name", "letters, digits and _, not beginning with a digit");
+        add("host " + h.name, "this is not a valid name", "use letters, digits and _, and do not begin with a digit");
       if (!hosts.insert(h.name).second) add("host " + h.name, "the name is already used");
       for (const auto& a : h.actions) action("host " + h.name, a, 1);
     }
@@ -48,7 +48,7 @@ class Check {
     if (!p.is_host() && p.index >= s_.gpus)
       add(where, to_string(p) + " is not in this schedule: gpus " + std::to_string(s_.gpus));
     if (!is_name(name))
-      add(where, "'" + name + "' is not a valid name", "letters, digits and _, not beginning with a digit");
+      add(where, "'" + name + "' is not a valid name", "use letters, digits and _, and do not begin with a digit");
     else if (!names_.insert(to_string(p) + "." + name).second) add(where, "the name is already used");
   }
 
@@ -58,8 +58,8 @@ class Check {
       const auto l = find_symbol(s_, *at);
       if (!l) return;
       if (bytes > bytes_of(s_, *l) - l->offset)
-        return add(where, plain_bytes(bytes) + " bytes at " + name_of(s_, *at) + " end beyond it");
-      if (steps > s_.buffers.size() + s_.signals.size()) return add(where, "this alias is an alias of itself");
+        return add(where, plain_bytes(bytes) + " bytes at " + name_of(s_, *at) + " end beyond that buffer or signal");
+      if (steps > s_.buffers.size() + s_.signals.size()) return add(where, "this alias leads back to itself");
       at = l->signal ? s_.signals[l->index].at : s_.buffers[l->index].at;
     }
   }

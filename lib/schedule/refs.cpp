@@ -32,7 +32,7 @@ bool ScheduleParser::in_schedule(Place p, std::size_t at) {
   return fail(at, name + " is not in this schedule: gpus " + std::to_string(s_.gpus),
               s_.gpus == 0   ? "there are no GPUs"
               : s_.gpus == 1 ? "gpu0 is the only one"
-                             : "gpu0 to gpu" + std::to_string(s_.gpus - 1));
+                             : "use gpu0 to gpu" + std::to_string(s_.gpus - 1));
 }
 
 /// "host", "gpu3"; with `all`, also "gpu*", which sets it.
@@ -49,7 +49,8 @@ std::optional<Place> ScheduleParser::place(bool* all) {
   }
   const auto n = t.kind == Token::word ? gpu_of(*word) : std::nullopt;
   if (!n) {
-    fail(t.at, "expected a place, got " + (t.kind == Token::word ? tick(*word) : quote(t)), "host, gpu0, gpu1, ...");
+    fail(t.at, "expected a place, got " + (t.kind == Token::word ? tick(*word) : quote(t)),
+         "write host, gpu0, gpu1, ...");
     return {};
   }
   if (!in_schedule(Place::gpu(*n), t.at)) return {};
@@ -115,7 +116,7 @@ std::optional<std::uint64_t> ScheduleParser::address(std::string_view ref, Numbe
   const auto where = ref.substr(0, dot);
   const auto gpu = gpu_of(where);
   if (where != "host" && !gpu) {
-    fail(at, "expected a place, got " + tick(where), "host, gpu0, gpu1, ...");
+    fail(at, "expected a place, got " + tick(where), "write host, gpu0, gpu1, ...");
     return {};
   }
   if (gpu && !in_schedule(Place::gpu(*gpu), at)) return {};
@@ -197,7 +198,7 @@ std::optional<std::uint64_t> ScheduleParser::number(std::string_view what, Numbe
   const auto v = parse_expression(lex_, names_, source_);
   if (!v) return {};
   if (*v >= least && *v <= most) return static_cast<std::uint64_t>(*v);
-  fail(t.at, tick(what) + " is " + to_string(least) + " to " + to_string(most) + ", got " + to_string(*v));
+  fail(t.at, tick(what) + " must be from " + to_string(least) + " to " + to_string(most) + ", got " + to_string(*v));
   return {};
 }
 
@@ -220,7 +221,8 @@ std::optional<EpochValue> ScheduleParser::word_value(GpuVa signal, bool epoch) {
   if (v->factor != 0)
     for (const auto part : {v->constant, v->factor})
       if (part < -kWidest || part > kWidest) {
-        fail(t.at, "a value that depends on the epoch must have less than 63 bits, got " + to_string(part));
+        fail(t.at, "the constant and the factor of a value that depends on the epoch must fit in 62 bits, got " +
+                       to_string(part));
         return {};
       }
   // A constant is stored as the bits that the word has.

@@ -29,7 +29,8 @@ class Runner {
       : bound_(b), s_(b.schedule()), options_(o), deadline_(Deadline::in(o.timeout)) {}
 
   RunReport run() {
-    if (expects_finding(s_)) add("expect finding", "this schedule is wrong on purpose, for a checker: it is not run");
+    if (expects_finding(s_))
+      add("expect finding", "this schedule contains a deliberate error for a checker, so it is not run");
     else if (bound_.restart(deadline_) != Errc::ok)
       add("run", "queues of an earlier run have not finished", "bind the schedule again");
     else go();
@@ -159,7 +160,7 @@ class Runner {
         if (fault() || stop_) return false;
         if (one && !deadline_.passed()) continue;
         add(where, fmt::format("the ring had no room for {}", options_.timeout),
-            "give it a larger one: ring=", queues());
+            "give the queue a larger ring: ring=", queues());
         return false;
       }
     }

@@ -73,12 +73,12 @@ class Loader {
  private:
   void load(const Json& j, MachineDescription& m) {
     if (j.value("sdma_machine", Json()) != 1)
-      return in_.complain("", "is not a machine description of version 1", "it begins with \"sdma_machine\": 1");
+      return in_.complain("", "is not a machine description of version 1", "it must contain \"sdma_machine\": 1");
     if (!in_.object(j, "", {"sdma_machine", "name", "notes", "topology", "parameters"})) return;
     in_.string(j, "name", "", m.name);
     in_.string(j, "notes", "", m.notes);
     if (!j.contains("topology"))
-      in_.complain("", "has no \"topology\"", "{\"mi300x\": 8}, or what sdma topology writes");
+      in_.complain("", "has no \"topology\"", "write {\"mi300x\": 8}, or the output of sdma topology --json");
     else topology(j["topology"], m.topology);
     if (!j.contains("parameters")) in_.complain("", "has no \"parameters\"");
     else parameters(j["parameters"], m);
@@ -122,7 +122,7 @@ class Loader {
     in_.number(j, "uncertainty", where, to.uncertainty);
     in_.string(j, "source", where, to.source);
     if (to.source.empty())
-      return in_.complain(where, "has no \"source\"", "where the number comes from, or \"assumed\"");
+      return in_.complain(where, "has no \"source\"", "say where the number comes from, or write \"assumed\"");
     if (const auto why = refuse(i, to.value); !why.empty()) return in_.complain(where, "\"value\" " + why);
     if (!(to.uncertainty >= 0 && to.uncertainty <= 1e12)) in_.complain(where, "\"uncertainty\" is not from 0 to 1e12");
   }

@@ -23,7 +23,7 @@ LinkMemory::LinkMemory(const Schedule& s)
     auto* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
       findings_.push_back(
-          {.where = name_of(s, SymbolOffset{false, i, 0}), .message = "there is no address space for it"});
+          {.where = name_of(s, SymbolOffset{false, i, 0}), .message = "no address space is left for it"});
       continue;
     }
     buffers_[i] = {static_cast<std::byte*>(at), bytes};

@@ -54,7 +54,7 @@ std::string to_table(const Simulation& s, const Sensitivity* hangs) {
   std::string out = "time        " + time_text(s.ns);
   if (hangs) out += " +- " + time_text(hangs->uncertainty_ns);
   if (s.rounds.size() > 1) out += fmt::format("  (the last of {} rounds)", s.rounds.size());
-  out += fmt::format("\nbottleneck  {}\nwork        {} packets, {} bytes moved, {} doorbells; {} in total\n",
+  out += fmt::format("\nbottleneck  {}\nwork        packets: {}, bytes moved: {}, doorbells: {}; {} in total\n",
                      s.bottleneck.empty() ? "none: nothing ran" : s.bottleneck, s.packets, s.bytes, s.doorbells,
                      time_text(s.total_ns));
   out += "\nphase       on the critical path\n";

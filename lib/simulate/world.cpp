@@ -206,7 +206,7 @@ void World::stuck() {
     if (t.done) continue;
     if (t.waits)
       find(t.name,
-           fmt::format("waits forever: {} is {}, not {} {}", name_of(s_, link_signal(t.signal)),
+           fmt::format("waits forever: {} is {}, but must be {} {}", name_of(s_, link_signal(t.signal)),
                        memory_->value(t.signal), names<Compare>[static_cast<std::size_t>(t.func)].text, t.reference));
     else find(t.name, "waits forever for room in a ring");
   }

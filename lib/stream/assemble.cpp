@@ -68,7 +68,7 @@ class Assembler {
     lex_.take();
     auto name = expand(t, names_, source_);
     if (name && names_.find(*name)) {
-      fail(t.at, "'" + *name + "' is already defined", "nothing hides another name: choose a new one");
+      fail(t.at, "'" + *name + "' is already defined", "a name cannot hide another: choose a new one");
       return {};
     }
     return name;

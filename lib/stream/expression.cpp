@@ -46,7 +46,7 @@ class Parser {
       return v;
     }
     if (t.kind == Token::bad_number)
-      return fail(t, quote(t) + " is not a number", "numbers are 4096, 0x1000, or 4K / 1M / 2G (powers of 1024)");
+      return fail(t, quote(t) + " is not a number", "write 4096, 0x1000, 4K, 1M or 2G (powers of 1024)");
     return fail(t, "expected a number, got " + quote(t), "");
   }
 

@@ -134,7 +134,7 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std:
     const auto line = text.substr(begin, end - begin);
     if (line.find_first_not_of(" \t\r") != std::string_view::npos)
       if (auto wrong = read_line(line, out); !wrong.empty())
-        source.error(begin, std::move(wrong), "one object per line, as `sdma dis --format=json` writes it");
+        source.error(begin, std::move(wrong), "write one object per line, as `sdma dis --format=json` writes it");
     begin = end + 1;
   }
   if (source.count() > Source::kMost)

@@ -78,7 +78,7 @@ bool PacketLines::parse(Lexer& lex, std::string_view expected, std::vector<std::
 
   lex.skip_line();
   if (info)
-    return fail(begin.at, std::string(info->name) + " is recognised and has no fields",
+    return fail(begin.at, "the fields of " + std::string(info->name) + " are not known",
                 "write its dwords: .dword 0x...");
   Nearest nearest{*name};
   for (const auto& p : kPackets)
@@ -101,7 +101,7 @@ bool PacketLines::dwords(Lexer& lex, std::vector<std::uint32_t>& out, std::size_
     }
     const auto v = parse_primary(lex, names_, source_);
     if (!v) break;
-    if (*v < 0 || *v > 0xffffffff) fail(t.at, "a dword holds 0 to 0xffffffff, got " + to_string(*v));
+    if (*v < 0 || *v > 0xffffffff) fail(t.at, "a dword must be from 0 to 0xffffffff, got " + to_string(*v));
     else if (out.size() - begin < room) out.push_back(static_cast<std::uint32_t>(*v));
     else too_many(t.at, room);
   }
@@ -167,7 +167,7 @@ bool PacketLines::flag(const Token& t, std::string_view name, Line& line) {
   }
   if (f->kind != Kind::flag)
     return fail(t.at, tick(name) + " needs a value", "write " + std::string(name) + "=...: " + std::string(f->doc));
-  if (line.given & bit(*line.info, *f)) return fail(t.at, tick(name) + " is given twice");
+  if (line.given & bit(*line.info, *f)) return fail(t.at, "duplicate field " + tick(name));
   line.given |= bit(*line.info, *f);
   store(*f, 1, line.head.data());
   return true;
@@ -176,7 +176,7 @@ bool PacketLines::flag(const Token& t, std::string_view name, Line& line) {
 bool PacketLines::field(Lexer& lex, const Token& t, std::string_view name, Line& line, std::size_t room) {
   const auto& info = *line.info;
   if (skips(info) && name == kSkipped) {
-    if (line.payload_given) return fail(t.at, tick(name) + " is given twice");
+    if (line.payload_given) return fail(t.at, "duplicate field " + tick(name));
     const auto most = info.counted->mask() + info.counted->bias - info.head;
     return list(lex, name, std::min<std::size_t>(most, room), line);
   }
@@ -184,7 +184,7 @@ bool PacketLines::field(Lexer& lex, const Token& t, std::string_view name, Line&
   if (!f) return flag(t, name, line);
   if (f->kind == Kind::flag)
     return fail(t.at, tick(name) + " is a flag", "write " + tick(name) + " alone: present is 1, absent is 0");
-  if (line.given & bit(info, *f)) return fail(t.at, tick(name) + " is given twice");
+  if (line.given & bit(info, *f)) return fail(t.at, "duplicate field " + tick(name));
   line.given |= bit(info, *f);
 
   const Token first = lex.peek();
@@ -204,7 +204,9 @@ bool PacketLines::field(Lexer& lex, const Token& t, std::string_view name, Line&
     constexpr auto kWidest = Number{1} << 62;
     for (const auto part : {v->constant, v->factor})
       if (part < -kWidest || part > kWidest)
-        return fail(first.at, "a value that changes with the epoch has less than 63 bits, got " + to_string(part));
+        return fail(first.at,
+                    "the constant and the factor of a value that depends on the epoch must fit in 62 bits, got " +
+                        to_string(part));
     if (!in_range(first, *f, v->constant + v->factor)) return false;
     store(*f, 0, line.head.data());
     symbols_->epoch(*f, *v);
@@ -221,7 +223,8 @@ bool PacketLines::in_range(const Token& t, const FieldInfo& f, Number v) {
   const bool negative = f.kind == Kind::value && v < 0 && v >= -((Number{f.mask()} + 1) / 2);
   if (negative || (v >= least && v <= std::min(most, kMost))) return true;
   const auto show = f.kind == Kind::bytes ? plain : static_cast<std::string (*)(Number)>(to_string);
-  return fail(t.at, tick(f.name) + " is " + show(least) + " to " + show(std::min(most, kMost)) + ", got " + show(v));
+  return fail(
+      t.at, tick(f.name) + " must be from " + show(least) + " to " + show(std::min(most, kMost)) + ", got " + show(v));
 }
 
 std::optional<Linear> PacketLines::value(Lexer& lex, const FieldInfo& f) {
@@ -239,7 +242,7 @@ std::optional<Linear> PacketLines::value(Lexer& lex, const FieldInfo& f) {
   std::string hint;
   for (std::size_t i = 0; i < f.enumerants.size() && i < 8; ++i) hint.append(i ? " " : "").append(f.enumerants[i].text);
   if (f.enumerants.size() > 8) hint += " ...";
-  hint = f.enumerants.size() > 1 ? "one of " + hint + ", or a number" : "a number, or " + hint;
+  hint = f.enumerants.size() > 1 ? "use one of " + hint + ", or a number" : "use a number, or " + hint;
   if (!nearest.best().empty()) hint = "did you mean " + tick(nearest.best()) + "? " + hint;
   fail(t.at, quote(t) + " is not a value of " + tick(f.name), hint);
   return {};
@@ -293,7 +296,7 @@ bool PacketLines::reserved(Lexer& lex, const Token& t, std::string_view name, Li
   if (dword >= info.head)
     return fail(t.at, "dword " + std::to_string(dword) + " of " + std::string(info.name) + " has no reserved bits",
                 "they lie in dwords 0 to " + std::to_string(info.head - 1));
-  if (*v < 0 || *v > 0xffffffff) return fail(first.at, "a dword holds 0 to 0xffffffff, got " + to_string(*v));
+  if (*v < 0 || *v > 0xffffffff) return fail(first.at, "a dword must be from 0 to 0xffffffff, got " + to_string(*v));
   const auto bits = static_cast<std::uint32_t>(*v);
   if (const auto wrong = bits & ~info.reserved(dword)) {
     const auto b = static_cast<unsigned>(std::countr_zero(wrong));
@@ -307,14 +310,14 @@ bool PacketLines::reserved(Lexer& lex, const Token& t, std::string_view name, Li
 }
 
 bool PacketLines::times(Lexer& lex, const Token& t, Line& line) {
-  if (!lex.peek().is("=")) return fail(t.at, "'times' needs a value", "write times=4: the packet, four times");
+  if (!lex.peek().is("=")) return fail(t.at, "'times' needs a value", "write times=4 to repeat the packet four times");
   lex.take();
-  if (line.times_given) return fail(t.at, "'times' is given twice");
+  if (line.times_given) return fail(t.at, "duplicate field 'times'");
   line.times_given = true;
   const Token first = lex.peek();
   const auto v = parse_expression(lex, names_, source_);
   if (!v) return false;
-  if (*v < 1 || *v > 0xffffffff) return fail(first.at, "'times' is 1 to 4294967295, got " + to_string(*v));
+  if (*v < 1 || *v > 0xffffffff) return fail(first.at, "'times' must be from 1 to 4294967295, got " + to_string(*v));
   line.times = static_cast<std::uint64_t>(*v);
   return true;
 }
@@ -322,7 +325,7 @@ bool PacketLines::times(Lexer& lex, const Token& t, Line& line) {
 bool PacketLines::list(Lexer& lex, std::string_view name, std::size_t most, Line& line) {
   if (!lex.peek().is("["))
     return fail(lex.peek().at, "expected '[', got " + quote(lex.peek()),
-                "a list: " + std::string(name) + "=[0x1*20 0x2]");
+                "write a list: " + std::string(name) + "=[0x1*20 0x2]");
   const Token open = lex.take();
   line.payload_given = true;
   for (;;) {
@@ -333,7 +336,7 @@ bool PacketLines::list(Lexer& lex, std::string_view name, std::size_t most, Line
     const auto v = parse_primary(lex, names_, source_);
     if (!v) return false;
     if (*v < -(Number{1} << 31) || *v > 0xffffffff)
-      return fail(t.at, "a dword holds -2147483648 to 0xffffffff, got " + to_string(*v));
+      return fail(t.at, "a dword must be from -2147483648 to 0xffffffff, got " + to_string(*v));
     std::optional<Number> n = Number{1};
     if (lex.peek().is("*")) {
       lex.take();
@@ -341,7 +344,7 @@ bool PacketLines::list(Lexer& lex, std::string_view name, std::size_t most, Line
       if (!n) return false;
     }
     if (*n < 0 || *n > Number{most} - Number{line.payload.size()})
-      return fail(t.at, tick(name) + " holds at most " + std::to_string(most) + " dwords");
+      return fail(t.at, tick(name) + " can hold at most " + std::to_string(most) + " dwords");
     line.payload.insert(line.payload.end(), static_cast<std::size_t>(*n), static_cast<std::uint32_t>(*v));
   }
 }
@@ -351,9 +354,9 @@ bool PacketLines::payload_counts(const Token& t, const FieldInfo& f, Line& line)
   const auto stride = line.info->stride;
   const auto n = line.payload.size();
   if (n % stride != 0)
-    return fail(t.at,
-                tick(f.name) + " is a multiple of " + std::to_string(stride) + " dwords, got " + std::to_string(n));
-  if (n / stride < f.bias) return fail(t.at, tick(f.name) + " holds at least 1 dword");
+    return fail(
+        t.at, tick(f.name) + " must be a multiple of " + std::to_string(stride) + " dwords, got " + std::to_string(n));
+  if (n / stride < f.bias) return fail(t.at, tick(f.name) + " needs at least 1 dword");
   store(f, n / stride - f.bias, line.head.data());
   return true;
 }

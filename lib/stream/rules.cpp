@@ -16,47 +16,52 @@ using namespace detail;
 constexpr auto error = Severity::error, warning = Severity::warning, note = Severity::note;
 
 constexpr std::array kRules{
-    StreamRule{"alignment", error, "an address or offset has the alignment that its packet requires",
+    StreamRule{"alignment", error, "an address or offset does not have the alignment that its packet requires",
                "move it to a multiple of the alignment"},
-    StreamRule{"cache-policy-set", warning, "cache policy bits are 0, as in all public code",
-               "omit the policy, unless its effect was measured"},
-    StreamRule{"cond-exec-unordered", warning, "a poll on the word of a conditional execution comes before it",
-               "put a fence or atomic to the word and a poll_mem on it before it: the word may be read early"},
-    StreamRule{"copy-chunk-misaligned", warning, "a long copy is split at a multiple of 64 bytes",
-               "use chunks of 0x3fffffc0 bytes (or 0x3fffc0): the next chunk then begins as aligned as the first"},
-    StreamRule{"data-as-flag", warning, "what a poll waits for is written by a fence or an atomic",
-               "store the flag with fence or atomic: other stores may overtake the data that they announce"},
-    StreamRule{"endian-swap-set", warning, "endian swap bits are 0 on a little-endian host", "omit the swap"},
-    StreamRule{"fill-data-cut", warning, "the data of a fill has no bits beyond its unit",
+    StreamRule{"cache-policy-set", warning, "a packet sets cache policy bits, which are 0 in all public code",
+               "omit the policy, unless you have measured its effect"},
+    StreamRule{"cond-exec-unordered", warning, "a conditional execution reads a word that no poll has waited for",
+               "before the cond_exec, store the word with a fence or atomic and wait for it with poll_mem: the engine "
+               "may read it early"},
+    StreamRule{"copy-chunk-misaligned", warning, "a long copy is split at an offset that is not a multiple of 64 bytes",
+               "use chunks of 0x3fffffc0 bytes (or 0x3fffc0): every chunk then has the alignment of the first"},
+    StreamRule{"data-as-flag", warning, "a copy, fill or write stores to a word that a poll waits for",
+               "store the flag with a fence or atomic: other stores may overtake the data that they announce"},
+    StreamRule{"endian-swap-set", warning, "a packet swaps the bytes of its data, but hosts are little-endian",
+               "omit the swap"},
+    StreamRule{"fill-data-cut", warning, "the data of a fill has bits beyond its unit",
                "use unit=dword for a pattern of 32 bits"},
-    StreamRule{"finite-poll", warning, "a poll retries forever",
+    StreamRule{"finite-poll", warning, "a poll can expire, because it does not retry forever",
                "use retry=forever and give the host's wait a deadline: user space does not learn that a poll expired"},
-    StreamRule{
-        "ib-alignment", error,
-        "an indirect packet ends on a multiple of 8 dwords, and the length of its buffer is a multiple of 8 dwords",
-        "put nop packets before the packet, or after the packets in the buffer"},
-    StreamRule{"no-completion", warning, "a fence or an atomic follows every packet that stores",
-               "end the stream with a fence or an atomic: nothing else says when the stores are done"},
-    StreamRule{"overlap", error, "the ranges of one packet do not overlap",
+    StreamRule{"ib-alignment", error,
+               "an indirect packet does not end on a multiple of 8 dwords, or the length of its buffer is not a "
+               "multiple of 8 dwords",
+               "put nop packets before the packet, or after the packets in the buffer"},
+    StreamRule{"no-completion", warning, "no fence or atomic follows a packet that stores",
+               "end the stream with a fence or an atomic: nothing else shows that the stores are complete"},
+    StreamRule{"overlap", error, "the ranges of one packet overlap",
                "copy through a third buffer, or in pieces with a fence and a poll between them"},
-    StreamRule{"privileged", error, "packets of a user queue need no privilege",
-               "a user queue stops at it, and user space is not notified: leave it to the kernel"},
-    StreamRule{"range", error, "a field holds a documented value", "choose a documented value"},
-    StreamRule{"reserved-bits", warning, "bits that nothing describes are 0", "clear them"},
-    StreamRule{"swap-length", warning, "an exchange is a multiple of 64 bytes long",
-               "round the length up to 64, or copy the rest: other lengths are not documented"},
-    StreamRule{"trap-without-mailbox-fence", error, "a fence that stores the context of a trap comes before the trap",
-               "put fence addr=MAILBOX value=CONTEXT before it: an interrupt whose mailbox is empty is dropped"},
-    StreamRule{"truncated", error, "the stream ends where a packet ends",
+    StreamRule{"privileged", error, "a packet of a user queue needs kernel privileges",
+               "remove it: a user queue stops at this packet, and user space is not notified"},
+    StreamRule{"range", error, "a field holds a value that is not documented", "choose a documented value"},
+    StreamRule{"reserved-bits", warning, "a packet sets bits that no document describes", "clear them"},
+    StreamRule{"swap-length", warning, "the length of a swap is not a multiple of 64 bytes",
+               "round the length up to a multiple of 64, or copy the rest: other lengths are not documented"},
+    StreamRule{
+        "trap-without-mailbox-fence", error, "no fence before a trap stores the context of the trap",
+        "put fence addr=MAILBOX value=CONTEXT before the trap: the kernel drops an interrupt whose mailbox is empty"},
+    StreamRule{"truncated", error, "the stream ends inside a packet",
                "give the whole stream, or cut it between packets"},
-    StreamRule{"unchecked-packet", note, "the fields of every packet are known", "read its dwords by hand"},
-    StreamRule{"unknown-code", error, "an enumerated field holds a code that has a meaning", "choose a named code"},
-    StreamRule{"unknown-packet", error, "every packet is one that this engine knows",
-               "the queue would stop here; is this the beginning of a packet? check the offset and the input form"},
-    StreamRule{"unordered", warning, "what a packet reads or overwrites has been waited for",
+    StreamRule{"unchecked-packet", note, "the fields of a packet are not known, so they are not checked",
+               "check its dwords by hand"},
+    StreamRule{"unknown-code", error, "an enumerated field holds a code that has no meaning", "choose a named code"},
+    StreamRule{"unknown-packet", error, "a dword does not begin a packet of this engine",
+               "the queue would stop here; check that the input begins with a packet, and that its form is right"},
+    StreamRule{"unordered", warning,
+               "a packet reads or overwrites what an earlier packet writes, and nothing orders the two",
                "put fence addr=W value=N and poll_mem addr=W func=eq reference=N between them"},
-    StreamRule{"wraps-ring", error, "no packet lies across the end of the ring",
-               "fill the ring's end with nop packets and begin at its start"},
+    StreamRule{"wraps-ring", error, "a packet lies across the end of the ring",
+               "fill the end of the ring with nop packets, and put this packet at the start"},
 };
 static_assert(std::is_sorted(kRules.begin(), kRules.end(), [](auto& a, auto& b) { return a.id < b.id; }));
 
@@ -158,15 +163,16 @@ class StreamChecker::State {
     flush_unknown();
     wraps();
     if (view_.cut_off)
-      return say("truncated",
-                 name() + " takes more dwords than the " + std::to_string(view_.dwords.size()) + " that are left");
-    if (view_.info->recognised_only) return say("unchecked-packet", name() + " is recognised by its header only");
+      return say("truncated", name() + " is cut off; dwords present: " + std::to_string(view_.dwords.size()));
+    if (view_.info->recognised_only)
+      return say("unchecked-packet", name() + " is identified by its header, and its fields are not checked");
     if (view_.info->privilege == Privilege::kernel && options_.user_queue)
       say("privileged", name() + " needs kernel privileges");
     fields();
     for (const auto& r : view_.info->rules)
       if (!r.holds(view_.dwords))
-        say(r.id, error, "docs/rules.md#" + std::string(r.id) + " says why", name() + ": " + std::string(r.text));
+        say(r.id, error, "docs/rules.md#" + std::string(r.id) + " explains this rule",
+            name() + ": " + std::string(r.text));
     lengths();
     order();
   }
@@ -190,8 +196,8 @@ class StreamChecker::State {
   void wraps() {
     const auto ring = options_.ring_bytes, bytes = std::uint64_t{4} * view_.dwords.size();
     if (ring > 0 && at_ % ring + bytes > ring)
-      say("wraps-ring",
-          name() + " has " + std::to_string((at_ % ring + bytes - ring) / 4) + " dwords beyond the end of the ring");
+      say("wraps-ring", name() + " extends " + std::to_string((at_ % ring + bytes - ring) / 4) +
+                            " dwords beyond the end of the ring");
   }
 
   void fields() {
@@ -318,16 +324,17 @@ class StreamChecker::State {
       say_at(first_pending_, rule.id, rule.severity, rule.hint,
              pending_ == 1
                  ? "no fence or atomic follows this packet"
-                 : "no fence or atomic follows the " + std::to_string(pending_) + " storing packets from here on",
+                 : "no fence or atomic follows the " + std::to_string(pending_) + " packets that store, from here on",
              {});
     }
     if (options_.max_findings > 0)
       for (const auto& [id, n] : counts_)
         if (n > options_.max_findings)
-          out_->push_back({.rule = std::string(id),
-                           .severity = note,
-                           .where = options_.file,
-                           .message = std::to_string(n - options_.max_findings) + " more of these are not shown"});
+          out_->push_back(
+              {.rule = std::string(id),
+               .severity = note,
+               .where = options_.file,
+               .message = "findings of this rule that are not shown: " + std::to_string(n - options_.max_findings)});
   }
 
   static constexpr std::size_t kMailboxes = 64;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kPollDwords = layout<PollMem>.length.fixed;
 constexpr std::string_view kNoPacketHint =
-    "an engine stops at such a dword and does not report it: was a packet written past its slot, or data executed as "
-    "packets?";
+    "an engine stops at such a dword and does not report it; a packet may have been written past its slot, or data may "
+    "have been submitted as packets";
 constexpr std::string_view kPrivilegedHint = "an engine refuses it in a user queue and does not report it";
 constexpr std::size_t kIndirectSearched = 1024;  // how many dwords of an indirect buffer are searched for polls
 
@@ -57,7 +57,7 @@ class Explainer {
   Explainer(const StallReport& r, const Peek& peek, const NameOf& name) : r_(r), peek_(peek), name_(name) {}
 
   std::string text() {
-    if (r_.signals == 0) return "waited for any of zero signals: nothing can arrive";
+    if (r_.signals == 0) return "waited for any of zero signals, which cannot end";
     conclude();
     // A report that comes from `inspect` describes a ring only: it has no signal that was waited for.
     if (r_.signal.value != 0) add("waited for", fmt::format("{}{}", signal_index_text(), signal_text()));
@@ -105,7 +105,7 @@ class Explainer {
     if (const auto what = contradiction(); !what.empty()) {
       out_ = "positions of the queue contradict each other: " + what;
       hint_ =
-          "a ring has one owner: look for another producer, an engine that still serves a destroyed queue, freed "
+          "a ring has one owner: look for a second producer, an engine that still serves a destroyed queue, or freed "
           "memory";
       return;
     }
@@ -123,7 +123,7 @@ class Explainer {
       hint_ = r_.reserved != 0
                   ? fmt::format("{} bytes are reserved: publish the slot, or give it back with publish(slot, 0)",
                                 r_.reserved)
-                  : "is this the right ring?";
+                  : "check that this is the right ring";
     } else if (r_.read == r_.committed) {
       out_ =
           fmt::format("queue is empty: everything up to position {:#x} was consumed, but the completion did not arrive",
@@ -132,15 +132,17 @@ class Explainer {
           r_.reserved != r_.committed
               ? fmt::format("{} bytes are reserved and not published: an unpublished slot holds back all later ones",
                             r_.reserved - r_.committed)
-              : "is the completion in this queue, for this signal, and can the link do its atomics? Was there a fault? "
-                "A long copy may still run";
+              : "check that the completion is in this queue and posts this signal, that the link completes atomics, "
+                "and that no fault occurred; a long copy may still be in flight";
     } else if (r_.read == 0) {
       out_ = fmt::format("queue was never read: it is at position 0 of {:#x}", r_.committed);
       if (head_ && !head_->packet.info) hint_ = kNoPacketHint;
       else if (head_ && head_->packet.info->privilege == Privilege::kernel) hint_ = kPrivilegedHint;
       else if (r_.has_doorbell)
-        hint_ = "was the doorbell lost, or is it not this queue's? Is the queue mapped, and its engine free?";
-      else hint_ = "the engine watches wptr: is it running, and does it serve this queue?";
+        hint_ =
+            "check that the doorbell was rung and belongs to this queue, that the queue is mapped, and that its engine "
+            "is free";
+      else hint_ = "the engine watches wptr: check that it runs and serves this queue";
     } else if (r_.moved || r_.read != r_.read_first) {
       out_ = fmt::format("queue is slow, not stuck: it moved from position {:#x} to {:#x} of {:#x} during the wait",
                          r_.read_first, r_.read, r_.committed);
@@ -153,7 +155,7 @@ class Explainer {
       hint_ = kPrivilegedHint;
     } else {
       out_ = position_text() + " and has not moved; no poll near it waits";
-      hint_ = "a long copy, a fault (ask the device), or another queue that keeps the engine";
+      hint_ = "possible causes: a long copy, a fault (ask the device), or another queue that occupies the engine";
     }
   }
 

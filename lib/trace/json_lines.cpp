@@ -111,9 +111,9 @@ class LinesReader::State {
     else fail("is neither an event, a lane nor a text");
   }
 
-  static constexpr const char* kForm = "sdma trace reads JSON Lines: what --trace=NAME.jsonl writes";
+  static constexpr const char* kForm = "sdma trace reads JSON Lines, as --trace=NAME.jsonl writes them";
   static constexpr const char* kCut =
-      "is it still being written, or cut off? sdma trace --follow shows the complete events";
+      "the file is cut off or still being written; sdma trace --follow shows the complete events";
 
   bool fail(std::string what, const char* hint = "") {
     if (error_.empty()) error_ = std::move(what), hint_ = hint;
@@ -228,7 +228,8 @@ class LinesReader::State {
     e.length = static_cast<std::uint32_t>(number("length", ~std::uint32_t{}));
     const auto found = json_.find("dwords");
     if (found == json_.end() || !found->is_array() || found->size() > Event::kDwords || found->size() > e.length) {
-      fail(fmt::format("\"dwords\" is not a list of at most {} dwords and \"length\"", Event::kDwords));
+      fail(fmt::format("\"dwords\" must be a list of at most {} dwords, and not longer than \"length\"",
+                       Event::kDwords));
       return 2;
     }
     for (const auto& j : *found) {

@@ -12,7 +12,7 @@ std::string what(const Trace& t, const Event& e) {
     case Kind::doorbell: return fmt::format("doorbell {}", e.position);
     case Kind::packet_begin:
       return fmt::format("@{} {}", e.position, e.dword_count == 0 ? std::string("packet") : detail::packet_line(e));
-    case Kind::packet_end: return fmt::format("@{} done", e.position);
+    case Kind::packet_end: return fmt::format("@{} ends", e.position);
     case Kind::signal: return fmt::format("signal {:#x} = {:#x}", e.address.value, e.value);
     case Kind::fault: return fmt::format("@{} fault: {}", e.position, text());
     case Kind::queue_created: return fmt::format("queue created, a ring of {} bytes", e.value);

@@ -119,7 +119,7 @@ TEST_CASE("a wait that does not end names what stands, and why") {
   const auto e = r.wait(Deadline::in(200ms));
   REQUIRE_FALSE(e);
   CHECK(e.error().where == "host.done");
-  CHECK(e.error().message == "it is 2 at the deadline, not 3");
+  CHECK(e.error().message == "its value is 2 at the deadline, not 3");
   CHECK(e.error().excerpt.find("gpu1.b2b0: ") != std::string::npos);
   CHECK(e.error().excerpt.find("host.never") != std::string::npos);
   CHECK(e.error().excerpt.find("gpu0") == std::string::npos);

@@ -40,7 +40,7 @@ TEST_CASE("what is not given is as the benchmarks of RCCL are usually called") {
 
 TEST_CASE("each option says what is wrong with its value") {
   const std::pair<Given, std::string> all[] = {
-      {{.collective = "al_gather"}, "--collective: 'al_gather' is unknown | did you mean 'all_gather'?"},
+      {{.collective = "al_gather"}, "--collective: 'al_gather' is not a valid value | did you mean 'all_gather'?"},
       {{.variants = "b2v"}, "--variant: 'b2v' is not a variant of all_gather | did you mean 'b2b'?"},
       {{.variants = "swap"}, "--variant: 'swap' is not a variant of all_gather"},
       {{.variants = "pcpy,"}, "--variant: '' is not a variant"},
@@ -60,12 +60,12 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.gpus = "0,,1"}, "--gpus: '0,,1' is not a choice of GPUs"},
       {{.gpus = "1,x"}, "--gpus: '1,x' is not a choice of GPUs"},
       {{.gpus = "1,1"}, "--gpus: '1,1' is not a choice of GPUs"},
-      {{.gpu_count = "3", .gpus = "0,1"}, "--gpus: '0,1' is 2 GPUs, but -g is 3"},
+      {{.gpu_count = "3", .gpus = "0,1"}, "--gpus: '0,1' lists 2 GPUs, but -g is 3"},
       {{.iterations = "0"}, "--iters: '0'"},
       {{.warmups = "-3"}, "--warmup_iters: '-3'"},
       {{.checks = "yes"}, "--check: 'yes'"},
-      {{.where = "sof"}, "--device: 'sof' is unknown | did you mean 'soft'?"},
-      {{.order = "strickt"}, "--order: 'strickt' is unknown | did you mean 'strict'?"},
+      {{.where = "sof"}, "--device: 'sof' is not a valid value | did you mean 'soft'?"},
+      {{.order = "strickt"}, "--order: 'strickt' is not a valid value | did you mean 'strict'?"},
       {{.where = "kfd", .order = "rocr"}, "--order: the ordering of hardware cannot be chosen"},
       {{.where = "simulate", .seed = "1"}, "--seed: simulation is in strict order"},
       {{.gpus = "1,2", .where = "simulate"}, "--gpus: a simulated machine always uses its first GPUs"},
@@ -79,9 +79,9 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.root = "8"}, "all_gather pcpy, 1K: root 8"},
       {{.set = {{"foo", "1"}}}, "--set: 'foo' is not an option"},
       {{.set = {{"completion", "x"}}}, "--set: completion: 'x'"},
-      {{.set = {{"gpus", "3"}}}, "--set: 'gpus' has options of its own | give -g"},
-      {{.set = {{"prelaunch", "off"}}}, "--set: ways without +pl already have prelaunch=off"},
-      {{.set = {{"packet_bytes", "65"}}}, "a packet moves a multiple of 64"},
+      {{.set = {{"gpus", "3"}}}, "--set: 'gpus' cannot be set here | use -g"},
+      {{.set = {{"prelaunch", "off"}}}, "--set: variants without +pl already have prelaunch=off"},
+      {{.set = {{"packet_bytes", "65"}}}, "packet_bytes must be a multiple of 64"},
       {{.csv = "-"}, "--csv: '-' is not a file"},
       {{.csv = "x", .json = "./x"}, "--csv: 'x' is also the file of --json"},
   };

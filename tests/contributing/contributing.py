@@ -213,7 +213,7 @@ def verb(t, sdma, conformance):
     top, own = "tests/tools/cases/help.test", "tests/tools/cases/nap_help.test"
     t.run(*t.compile("verb", "tools/nap.cpp", "tools/main.cpp"))
     tool = t.program(sdma, "verb", out="sdma", keep=lambda file: not file.endswith("main.cpp.o"))
-    t.noticed("tools/main.cpp", "there is no verb 'nap'", sdma, "nap")
+    t.noticed("tools/main.cpp", "there is no subcommand 'nap'", sdma, "nap")
     t.noticed(top, "+  nap ", *t.case(tool, top))
     t.run(*t.case(tool, top, own, bless=True))
     if "slept" not in t.run(tool, "nap"):

@@ -101,7 +101,7 @@ TEST_CASE("what cannot be written is named") {
   REQUIRE_FALSE(nowhere);
   CHECK(to_string(nowhere.error()) == (folder / "no/where") +
                                           ": error: cannot be written: No such file or directory\n"
-                                          "  hint: is there such a folder?");
+                                          "  hint: create the folder first, or correct the path");
   const auto a_folder = save_file(folder.path.string(), "");
   REQUIRE_FALSE(a_folder);
   CHECK(a_folder.error().message == "cannot be written: Is a directory");
@@ -137,7 +137,7 @@ TEST_CASE("a full device is an error") {
     const auto r = FileWriter{"/dev/full", kind}.write("x");
     REQUIRE_FALSE(r);
     CHECK(r.error().message == "cannot be written: No space left on device");
-    CHECK(r.error().hint == "make room, or name another");
+    CHECK(r.error().hint == "free some space, or write to another disk");
   }
   CHECK(test::elsewhere([] {
     ::dup2(::open("/dev/full", O_WRONLY), STDOUT_FILENO);

@@ -208,7 +208,7 @@ TEST_CASE("bad_ib: nested too deep, or in two mappings") {
   CHECK(f.kind == FaultKind::bad_ib);
   CHECK(f.rule == "depth");
   CHECK(f.depth == Pipeline::kMaxDepth);
-  CHECK(describe(f).ends_with(" is nested too deep: the software engine follows four levels"));
+  CHECK(describe(f).ends_with(" is nested too deeply: the software engine follows four levels"));
   static_assert(Pipeline::kMaxDepth == 4);
 
   Rig split;

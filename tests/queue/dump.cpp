@@ -95,11 +95,11 @@ TEST_CASE("whatever is not a dump is refused, where it is wrong") {
   }
   SECTION("label") {
     poke(65, 0x11);
-    refuses("0x0040", "label of 4359 bytes");
+    refuses("0x0040", "label has 4359 bytes");
   }
   SECTION("huge ring") {
     poke(71, 0xff);
-    refuses("0x0044", "dwords, at most 268435456 are allowed");
+    refuses("0x0044", "dwords; at most 268435456 are allowed");
   }
   SECTION("larger ring than bytes") {
     poke(71, 0x0f);

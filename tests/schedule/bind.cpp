@@ -72,7 +72,7 @@ TEST_CASE("what cannot be bound says why") {
   auto s = parse(kPair);
   CHECK(refused(s, *d, {.gpus = {GpuId{0}}}) == "gpus: the schedule has 2 GPUs, but the number of chosen GPUs is 1");
   CHECK(refused(s, *d, {.gpus = {GpuId{0}, GpuId{7}}}) == "gpu1: this node has no GPU 7");
-  CHECK(refused(s, *d, {.gpus = {GpuId{1}, GpuId{1}}}).find("GPU 1 is used for two") != std::string::npos);
+  CHECK(refused(s, *d, {.gpus = {GpuId{1}, GpuId{1}}}).find("GPU 1 is chosen for two") != std::string::npos);
   s.buffers[2].alignment = 8192;
   CHECK(refused(s, *d).starts_with("buffer gpu1.tail: it must be aligned to 8K bytes, but its address is 0x"));
   CHECK(refused(parse("sdma 1\nbuffer host.x bytes=4K at=0x7f0000000000\n"), *d) ==

@@ -108,15 +108,15 @@ TEST_CASE("problems name what contradicts itself") {
     change(s);
     return first(s);
   };
-  CHECK(with([](auto& s) { s.gpus = 65; }) == "gpus: 65 GPUs are more than 64");
+  CHECK(with([](auto& s) { s.gpus = 65; }) == "gpus: a schedule can have at most 64 GPUs, not 65");
   CHECK(with([](auto& s) { s.gpus = 1; }) == "buffer gpu1.out: gpu1 is not in this schedule: gpus 1");
   CHECK(with([](auto& s) { s.buffers[0].name = "1st"; }) == "buffer gpu0.1st: '1st' is not a valid name");
   CHECK(with([](auto& s) { s.signals[0] = {.place = Place::gpu(0), .name = "in"}; }) ==
         "signal gpu0.in: the name is already used");
   CHECK(with([](auto& s) { s.buffers[0].bytes = 0; }) == "buffer gpu0.in: a buffer must have 1 to 2^40 bytes, not 0");
   CHECK(with([](auto& s) { s.buffers[0].alignment = 3; }).ends_with("power of two up to 1G, not 3"));
-  CHECK(with([](auto& s) { s.buffers[0].at = link_buffer(0); }) == "buffer gpu0.in: this alias is an alias of itself");
-  CHECK(with([](auto& s) { s.buffers[0].at = link_buffer(1) + 1; }).ends_with("end beyond it"));
+  CHECK(with([](auto& s) { s.buffers[0].at = link_buffer(0); }) == "buffer gpu0.in: this alias leads back to itself");
+  CHECK(with([](auto& s) { s.buffers[0].at = link_buffer(1) + 1; }).ends_with("end beyond that buffer or signal"));
   CHECK(with([](auto& s) { s.buffers[0].map = {Place::gpu(9)}; }).ends_with("gpu9 is not in this schedule"));
   CHECK(with([](auto& s) { s.signals[0].bits = 16; }).ends_with("32 or 64 bits, not 16"));
   CHECK(with([](auto& s) { s.queues[0].place = {}; }) == "queue host.push: a queue belongs to a GPU");

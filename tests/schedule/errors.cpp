@@ -35,9 +35,9 @@ std::string in_host(const std::string& line) { return kHead + "end\nhost main\n"
 
 TEST_CASE("the twelve errors of the language, each with its place and its hint") {
   CHECK(all("sdma 1\ngpus 2\nbuffer gpu0.buf bytes=64KB\n") ==
-        "3:23: '64KB' is not a number | numbers are 4096, 0x1000, or 4K / 1M / 2G (powers of 1024)");
+        "3:23: '64KB' is not a number | write 4096, 0x1000, 4K, 1M or 2G (powers of 1024)");
   CHECK(all("sdma 1\ngpus 2\nbuffer gpu2.buf bytes=64K\n") ==
-        "3:8: gpu2 is not in this schedule: gpus 2 | gpu0 to gpu1");
+        "3:8: gpu2 is not in this schedule: gpus 2 | use gpu0 to gpu1");
   CHECK(all(in_queue("  copy_liner bytes=4K src=gpu0.buf dst=gpu1.buf")) ==
         "6:3: expected a packet or 'end', got 'copy_liner' | did you mean 'copy_linear'?");
   CHECK(all(in_queue("  copy_linear size=4K src=gpu0.buf dst=gpu1.buf"))
@@ -74,12 +74,12 @@ TEST_CASE("an error shows its line, a caret below the place, and where a loop st
 
 TEST_CASE("versions, and texts that are no schedules") {
   CHECK(all("") ==
-        "1:1: expected 'sdma 1', got the end of the text | a schedule's first line is its version; a stream of "
-        "packets is read by sdma as");
+        "1:1: expected 'sdma 1', got the end of the text | the first line of a schedule is its version; to read a "
+        "stream of packets, use sdma as");
   CHECK(all("fence addr=0 value=1\n").starts_with("1:1: expected 'sdma 1', got 'fence'"));
   CHECK(all("# old\n\nsdma 2\n") ==
-        "3:6: this is version 2 of the language, but this program reads version 1 | a later "
-        "release of sdma can read it: sdma --version");
+        "3:6: this is version 2 of the language, but this program reads version 1 | use a later release of sdma; sdma "
+        "--version prints the version of this one");
   CHECK(all("sdma\n") == "1:5: expected 'sdma 1' and the end of the line");
   CHECK(all("sdma 1 2\n") == "1:8: expected 'sdma 1' and the end of the line");
   CHECK(all("sdma 1\nsdma 1\n") == "2:1: the version appears only once, on the first line");
@@ -96,28 +96,30 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nend\n") == "2:1: 'end' without 'for', 'queue' or 'host'");
   CHECK(all("sdma 1\nbuffer gpu0.x bytes=1\n") ==
         "2:8: gpu0 is not in this schedule, which has no GPUs yet | declare them first: gpus 2");
-  CHECK(all("sdma 1\ngpus 2\ngpus 2\n") == "3:1: 'gpus' is given twice | the first is on line 2");
-  CHECK(all("sdma 1\ngpus 65\n") == "2:6: 'gpus' is 0 to 64, got 65");
+  CHECK(all("sdma 1\ngpus 2\ngpus 2\n") == "3:1: duplicate 'gpus' | the first is on line 2");
+  CHECK(all("sdma 1\ngpus 65\n") == "2:6: 'gpus' must be from 0 to 64, got 65");
   CHECK(all("sdma 1\nbuffer host.x\n") == "2:14: a buffer needs 'bytes=' | its fields: bytes align at map init");
-  CHECK(all("sdma 1\nbuffer host.x bytes=0\n") == "2:21: 'bytes' is 1 to 1099511627776, got 0");
-  CHECK(all("sdma 1\nbuffer host.x bytes=1 bytes=1\n") == "2:23: 'bytes' is given twice");
+  CHECK(all("sdma 1\nbuffer host.x bytes=0\n") == "2:21: 'bytes' must be from 1 to 1099511627776, got 0");
+  CHECK(all("sdma 1\nbuffer host.x bytes=1 bytes=1\n") == "2:23: duplicate field 'bytes'");
   CHECK(all("sdma 1\nbuffer host.x size=1\n") ==
         "2:15: a buffer has no field 'size' | its fields: bytes align at map init");
-  CHECK(all("sdma 1\nbuffer host.x bytes\n") == "2:15: 'bytes' needs a value | a buffer has: bytes align at map init");
+  CHECK(all("sdma 1\nbuffer host.x bytes\n") == "2:15: 'bytes' needs a value | its fields: bytes align at map init");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 align=3\n") == "2:29: 'align' must be a power of two, got 3");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 init=one\n") ==
-        "2:28: 'one' is not a value of 'init' | one of: random zero poison");
-  CHECK(all("sdma 1\nbuffer host.x bytes=1 map=cpu\n") == "2:27: expected a place, got 'cpu' | host, gpu0, gpu1, ...");
+        "2:28: 'one' is not a value of 'init' | write random, zero or poison");
+  CHECK(all("sdma 1\nbuffer host.x bytes=1 map=cpu\n") ==
+        "2:27: expected a place, got 'cpu' | write host, gpu0, gpu1, ...");
   CHECK(all("sdma 1\nbuffer x bytes=1\n") ==
         "2:8: expected a name with its place, got 'x' | a name includes its place: gpu0.x "
         "or host.x");
   CHECK(all("sdma 1\nbuffer host.x bytes=1\nsignal host.x value=0\n") ==
         "3:8: 'host.x' is already declared | it is declared on line 2");
   CHECK(all("sdma 1\nsignal host.x\n") == "2:14: a signal needs 'value=' | its fields: value bits at");
-  CHECK(all("sdma 1\nsignal host.x value=0 bits=16\n") == "2:28: 'bits' is 32 to 64, got 16");
+  CHECK(all("sdma 1\nsignal host.x value=0 bits=16\n") == "2:28: 'bits' must be from 32 to 64, got 16");
   CHECK(all("sdma 1\nsignal host.x value=0 bits=33\n") == "2:28: 'bits' must be 32 or 64, got 33");
   CHECK(all("sdma 1\nsignal host.x value=4G bits=32\n") == "2:21: this value does not fit in 32 bits: 4294967296");
-  CHECK(all("sdma 1\ngpus 1\nqueue host.q engine=0\nend\n") == "3:7: a queue belongs to a GPU, got 'host.q' | gpu0.q");
+  CHECK(all("sdma 1\ngpus 1\nqueue host.q engine=0\nend\n") ==
+        "3:7: a queue belongs to a GPU, got 'host.q' | write gpu0.q");
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q\nend\n").starts_with("3:13: a queue needs 'peer=' or 'engine='"));
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0 peer=host\nend\n")
             .starts_with("3:32: a queue has a peer or an engine"));
@@ -142,18 +144,19 @@ TEST_CASE("aliases stay inside of what they name") {
         "3:26: host.b[5K] is out of bounds: host.b has 4K | host.b is declared on line 2");
   CHECK(all(b + "buffer host.x bytes=1 at=host.c\n") == "3:26: 'host.c' is not declared | did you mean 'host.b'?");
   CHECK(all(b + "buffer host.x bytes=1 at=0x10000000008\n") ==
-        "3:26: host.b[8] is linked at this address | write the name");
+        "3:26: host.b[8] is linked at this address | write the name instead of the number");
   CHECK(all(b + "buffer host.x bytes=1 at=host.b[0..1]\n") == "3:32: expected one offset, got a range");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 at=host.y\nbuffer host.y bytes=1 at=host.x\n") ==
-        "2:26: this alias is an alias of itself");
+        "2:26: this alias leads back to itself");
 }
 
 TEST_CASE("packets of a schedule: numbers that are names, names that are queues, epochs in the wrong place") {
   CHECK(all(in_queue("  fence addr=0x10000000000 value=1")) ==
-        "6:3: 'addr' is a number, but gpu0.buf is linked at that address | write the name");
+        "6:3: 'addr' is a number, but gpu0.buf is linked at that address | write the name instead of the number");
   CHECK(all(in_queue("  fence addr=gpu0.q value=1")) ==
         "6:14: 'gpu0.q' is a queue, which has no address | it is declared on line 5");
-  CHECK(all(in_queue("  fence addr=gpu7.buf value=1")) == "6:14: gpu7 is not in this schedule: gpus 2 | gpu0 to gpu1");
+  CHECK(all(in_queue("  fence addr=gpu7.buf value=1")) ==
+        "6:14: gpu7 is not in this schedule: gpus 2 | use gpu0 to gpu1");
   CHECK(all(in_queue("  fence addr=gpu0.buf[64K+4] value=1")) ==
         "6:14: gpu0.buf[65540] is out of bounds: gpu0.buf has 64K | gpu0.buf is declared on line 3");
   CHECK(all(in_queue("  fence addr=gpu0.buf[-4] value=1")) ==
@@ -166,7 +169,8 @@ TEST_CASE("packets of a schedule: numbers that are names, names that are queues,
   CHECK(
       all(in_queue("  fence addr=host.done value=epoch*epoch")).starts_with("6:35: this value is not linear in epoch"));
   CHECK(all(in_queue("  fence addr=host.done value=epoch%2")).starts_with("6:35: this value is not linear in epoch"));
-  CHECK(all(in_queue("  fence addr=host.done value=4G*epoch")).starts_with("6:30: 'value' is 0 to 4294967295"));
+  CHECK(
+      all(in_queue("  fence addr=host.done value=4G*epoch")).starts_with("6:30: 'value' must be from 0 to 4294967295"));
   CHECK(all(in_queue("  let epoch = 1")).starts_with("6:7: 'epoch' is reserved for"));
   CHECK(all(in_queue("  .dword 1\n  fence addr=host.done value=epoch"))
             .starts_with("5:1: a raw .dword of this queue swallows the packet whose 'value' depends on the epoch"));
@@ -176,26 +180,28 @@ TEST_CASE("packets of a schedule: numbers that are names, names that are queues,
 TEST_CASE("hosts and expectations") {
   CHECK(all(in_host("  sumbit *")) == "8:3: expected an action or 'end', got 'sumbit' | did you mean 'submit'?");
   CHECK(all(in_host("  fence addr=0 value=0")).ends_with("| packets belong in a queue"));
-  CHECK(all(in_host("  submit")) == "8:9: expected queues | submit gpu0.push gpu1.echo, or submit *");
+  CHECK(all(in_host("  submit")) == "8:9: expected queues | write submit gpu0.push gpu1.echo, or submit *");
   CHECK(all(in_host("  submit host.done")) == "8:10: 'host.done' is not a queue | it is declared on line 4");
   CHECK(all(in_host("  set gpu0.buf = 1")) == "8:7: 'gpu0.buf' is not a signal | it is declared on line 3");
-  CHECK(all(in_host("  set host.done == 1")) == "8:17: expected '=', got '==' | set host.go = 1");
+  CHECK(all(in_host("  set host.done == 1")) == "8:17: expected '=', got '==' | write set host.go = 1");
   CHECK(all(in_host("  set host.done = 4G")) == "8:19: this value does not fit in 32 bits: 4294967296");
   CHECK(all(in_host("  set host.done = epoch")).starts_with("8:19: 'epoch' is not allowed here"));
   CHECK(all(in_host("  repeat 2\n    set host.done = epoch\n  end")).empty());
-  CHECK(all(in_host("  repeat -1\n  end")).starts_with("8:10: 'repeat' is 0 to"));
+  CHECK(all(in_host("  repeat -1\n  end")).starts_with("8:10: 'repeat' must be from 0 to"));
   CHECK(all(in_host("  repeat 2\n")) == "7:1: 'host' on line 7 has no 'end'");
   CHECK(all(kHead + "end\nhost main\nend\nhost main\nend\n") == "9:6: host 'main' is already declared");
   CHECK(all(kHead + "end\nhost main\nqueue gpu0.r engine=0\nend\n") ==
         "8:1: 'queue' inside a host | 'host' on line 7 has no 'end'");
-  CHECK(all(kHead + "end\nexpect gpu0.buf = 1\n") == "7:17: expected '==', got '=' | expect gpu1.out == old gpu0.in");
+  CHECK(all(kHead + "end\nexpect gpu0.buf = 1\n") ==
+        "7:17: expected '==', got '=' | write expect gpu1.out == old gpu0.in");
   CHECK(all(kHead + "end\nexpect gpu0.buf == 1\n").starts_with("7:8: a number is compared with a signal"));
   CHECK(all(kHead + "end\nexpect gpu0.buf[0..4K] == old gpu0.buf[0..+2K]\n") ==
         "7:31: 4K bytes are compared with 2K | write the same length on both sides: [0..+4K]");
   CHECK(all(kHead + "end\nexpect gpu0.buf[4K..2K] == gpu0.buf\n")
             .starts_with("7:16: [4096..2048] is not a range of gpu0.buf"));
   CHECK(all(kHead + "end\nexpect gpu0.buf[4K] == gpu0.buf\n").starts_with("7:16: expected a range, got one offset"));
-  CHECK(all(kHead + "end\nexpect finding 3\n") == "7:16: expected the id of a rule, got '3' | race, deadlock");
+  CHECK(all(kHead + "end\nexpect finding 3\n") ==
+        "7:16: expected the id of a rule, got '3' | write one that sdma check --rules lists, such as race");
 }
 
 TEST_CASE("parameters from outside are used, or refused") {
@@ -207,7 +213,8 @@ TEST_CASE("parameters from outside are used, or refused") {
   CHECK(s->buffers[2].bytes == 6u << 20);
   CHECK(all(text, {.set = {{"M", "3"}}}) == "set M: there is no param 'M' | did you mean 'N'?");
   CHECK(all(text, {.set = {{"block", "3"}}}) == "set block: there is no param 'block' | its params: N chunk");
-  CHECK(all("sdma 1\nlet N = 1\n", {.set = {{"N", "3"}}}) == "set N: there is no param 'N' | this schedule has none");
+  CHECK(all("sdma 1\nlet N = 1\n", {.set = {{"N", "3"}}}) ==
+        "set N: there is no param 'N' | this schedule has no params");
   CHECK(all(text, {.set = {{"N", "3KB"}}}).starts_with("set N:1:1: '3KB' is not a number"));
   CHECK(all(text, {.set = {{"N", "3 4"}}}) == "set N:1:3: expected the end of the value, got '4'");
   CHECK(all("sdma 1\nfor i in 0..1\n  param N = 1\nend\n").starts_with("3:3: a param must be outside loops [i=0]"));
@@ -217,7 +224,7 @@ TEST_CASE("what is wrong twice is said once, in the order of the lines") {
   CHECK(all("sdma 1\ngpus 2\nlet a = b\nqueue gpu0.q peer=gpu1\n  nope\nend\nbuffer gpu0.x bytes=0\n") ==
         "3:9: 'b' is not defined | let b = ... defines it\n"
         "5:3: expected a packet or 'end', got 'nope' | did you mean 'nop'?\n"
-        "7:21: 'bytes' is 1 to 1099511627776, got 0");
+        "7:21: 'bytes' must be from 1 to 1099511627776, got 0");
 }
 
 TEST_CASE("a small text cannot ask for much") {

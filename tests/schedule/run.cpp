@@ -54,7 +54,7 @@ TEST_CASE("any GPUs of a node, and the same Bound again") {
 
 TEST_CASE("a schedule for a checker is not run") {
   CHECK(run_once(read("examples/schedules/7_race.sdma"))
-            .starts_with("expect finding: this schedule is wrong on purpose"));
+            .starts_with("expect finding: this schedule contains a deliberate error"));
 }
 
 TEST_CASE("an expectation that fails says which bytes of which buffer differ") {

@@ -47,7 +47,7 @@ TEST_CASE("an error shows its line, a caret and a hint") {
         "a.sdma:2:20: error: '64KB' is not a number\n"
         "  2 | \tcopy_linear bytes=64KB src=0x1000 dst=0x2000  # 64 KiB\n"
         "    | \t                  ^\n"
-        "  hint: numbers are 4096, 0x1000, or 4K / 1M / 2G (powers of 1024)\n");
+        "  hint: write 4096, 0x1000, 4K, 1M or 2G (powers of 1024)\n");
 }
 
 TEST_CASE("what a message quotes of the text is short, and no terminal obeys it") {
@@ -76,42 +76,42 @@ TEST_CASE("the errors of the language") {
 }
 
 TEST_CASE("values that do not fit") {
-  CHECK(one("copy_linear bytes=0 src=0 dst=0") == "1:19: 'bytes' is 1 to 1G, got 0");
-  CHECK(one("copy_linear bytes=1G+1 src=0 dst=0") == "1:19: 'bytes' is 1 to 1G, got 1073741825");
-  CHECK(one("trap context=0x10000000") == "1:14: 'context' is 0 to 268435455, got 268435456");
-  CHECK(one("trap context=-1") == "1:14: 'context' is 0 to 268435455, got -1");
-  CHECK(one("fence addr=0 value=-2147483649").starts_with("1:20: 'value' is 0 to"));
+  CHECK(one("copy_linear bytes=0 src=0 dst=0") == "1:19: 'bytes' must be from 1 to 1G, got 0");
+  CHECK(one("copy_linear bytes=1G+1 src=0 dst=0") == "1:19: 'bytes' must be from 1 to 1G, got 1073741825");
+  CHECK(one("trap context=0x10000000") == "1:14: 'context' must be from 0 to 268435455, got 268435456");
+  CHECK(one("trap context=-1") == "1:14: 'context' must be from 0 to 268435455, got -1");
+  CHECK(one("fence addr=0 value=-2147483649").starts_with("1:20: 'value' must be from 0 to"));
   CHECK(same("fence addr=0 value=-2147483648", "fence addr=0 value=0x80000000"));
   CHECK(one("fence addr=0x10000000000000000 value=1") == "1:12: '0x10000000000000000' is not a number");
   CHECK(one("fence addr=0 value=0xffffffffffffffff+1") == "1:38: this value does not fit in 64 bits");
   CHECK(one("fence addr=0 value=4G*4G") == "1:22: this value does not fit in 64 bits");
   CHECK(one("fence addr=0 value=1/0") == "1:21: division by zero");
-  CHECK(one(".dword 0x100000000") == "1:8: a dword holds 0 to 0xffffffff, got 4294967296");
-  CHECK(one("fence addr=0 value=1 dw0|=0x100000000") == "1:27: a dword holds 0 to 0xffffffff, got 4294967296");
-  CHECK(one("nop times=0") == "1:11: 'times' is 1 to 4294967295, got 0");
+  CHECK(one(".dword 0x100000000") == "1:8: a dword must be from 0 to 0xffffffff, got 4294967296");
+  CHECK(one("fence addr=0 value=1 dw0|=0x100000000") == "1:27: a dword must be from 0 to 0xffffffff, got 4294967296");
+  CHECK(one("nop times=0") == "1:11: 'times' must be from 1 to 4294967295, got 0");
 }
 
 TEST_CASE("fields, flags and lists") {
   CHECK(one("poll_mem addr=0 func=gee reference=1") == "1:22: 'gee' is not a value of 'func'");
   CHECK(hint("poll_mem addr=0 func=gee reference=1") ==
-        "did you mean 'ge'? one of always lt le eq ne ge gt, or a number");
-  CHECK(hint("poll_mem addr=0 func=eq reference=1 retry=never") == "a number, or forever");
+        "did you mean 'ge'? use one of always lt le eq ne ge gt, or a number");
+  CHECK(hint("poll_mem addr=0 func=eq reference=1 retry=never") == "use a number, or forever");
   CHECK(one("copy_linear bytes=1 src=0 dst=0 tmz=1") == "1:33: 'tmz' is a flag");
-  CHECK(one("copy_linear bytes=1 src=0 dst=0 tmz tmz") == "1:37: 'tmz' is given twice");
-  CHECK(one("copy_linear bytes=1 src=0 dst=0 src=0") == "1:33: 'src' is given twice");
+  CHECK(one("copy_linear bytes=1 src=0 dst=0 tmz tmz") == "1:37: duplicate field 'tmz'");
+  CHECK(one("copy_linear bytes=1 src=0 dst=0 src=0") == "1:33: duplicate field 'src'");
   CHECK(one("copy_linear bytes src=0 dst=0") == "1:13: 'bytes' needs a value");
   CHECK(one("copy_linear bytes=1 src=0 dst=0 dw7|=1") == "1:33: dword 7 of copy_linear has no reserved bits");
   CHECK(one("copy_linear bytes=1 src=0 dst=0 dst|=1") == "1:33: expected dwN|=..., got 'dst'");
   CHECK(one("write dst=0 data=1") == "1:18: expected '[', got '1'");
-  CHECK(one("write dst=0 data=[]") == "1:18: 'data' holds at least 1 dword");
+  CHECK(one("write dst=0 data=[]") == "1:18: 'data' needs at least 1 dword");
   CHECK(one("write dst=0 data=[1 2") == "1:18: this list has no ']'");
-  CHECK(one("write dst=0 data=[1*1048577]") == "1:19: 'data' holds at most 1048576 dwords");
+  CHECK(one("write dst=0 data=[1*1048577]") == "1:19: 'data' can hold at most 1048576 dwords");
   CHECK(one("write dst=0 data=[x]") == "1:19: 'x' is not defined");
-  CHECK(one("copy_physical bytes=1 src=0 dst=0 more=[1*6]") == "1:40: 'more' is a multiple of 4 dwords, got 6");
+  CHECK(one("copy_physical bytes=1 src=0 dst=0 more=[1*6]") == "1:40: 'more' must be a multiple of 4 dwords, got 6");
   CHECK(one("nop dwords=3 payload=[1]") == "1:25: 'payload' gives 2 dwords, but 'dwords' is 3");
-  CHECK(one("nop payload=[1*16384]") == "1:14: 'payload' holds at most 16383 dwords");
+  CHECK(one("nop payload=[1*16384]") == "1:14: 'payload' can hold at most 16383 dwords");
   CHECK(one("hdp_flush 5") == "1:11: expected a field or the end of the line, got '5'");
-  CHECK(one("copy_tiled x=1") == "1:1: copy_tiled is recognised and has no fields");
+  CHECK(one("copy_tiled x=1") == "1:1: the fields of copy_tiled are not known");
   CHECK(one(".dword") == "1:7: expected a dword");
   CHECK(one(".word 1") == "1:1: expected a packet, got '.'");
 }

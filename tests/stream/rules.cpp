@@ -196,7 +196,7 @@ TEST_CASE("garbage is reported once, and many findings of a rule are counted") {
   const auto d = check_stream(words(many), {.max_findings = 7});
   REQUIRE(d.size() == 8);
   CHECK(d[7].severity == Severity::note);
-  CHECK(d[7].message == "43 more of these are not shown");
+  CHECK(d[7].message == "findings of this rule that are not shown: 43");
   CHECK(check_stream(words(many), {.max_findings = 0}).size() == 50);
 }
 

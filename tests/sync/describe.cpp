@@ -84,13 +84,13 @@ TEST_CASE("of two polls around rptr the one that memory does not satisfy waits")
   CHECK(s.text().find("probably waiting in poll_mem addr=0x7f0000001100") != std::string::npos);
   // Neither does.
   s.memory = {{kFlag.value, 5}, {0x7f0000001100, 1}};
-  CHECK(s.text() ==
-        "queue is at position 0x18 of 0x40 and has not moved; no poll near it waits" + kWaited +
-            "\n  before:     0x0 poll_mem addr=0x7f0000001100 func=eq reference=1 (value: 1)"
-            "\n  at:         0x18 " +
-            kPollText +
-            " (value: 5)"
-            "\n  hint:       a long copy, a fault (ask the device), or another queue that keeps the engine");
+  CHECK(s.text() == "queue is at position 0x18 of 0x40 and has not moved; no poll near it waits" + kWaited +
+                        "\n  before:     0x0 poll_mem addr=0x7f0000001100 func=eq reference=1 (value: 1)"
+                        "\n  at:         0x18 " +
+                        kPollText +
+                        " (value: 5)"
+                        "\n  hint:       possible causes: a long copy, a fault (ask the device), or another queue that "
+                        "occupies the engine");
 }
 
 TEST_CASE("the mask of a poll counts") {
@@ -168,21 +168,20 @@ TEST_CASE("a poll inside an indirect buffer") {
 TEST_CASE("an engine that never read") {
   Stand s;
   s.submit(kCopy, kFence);
-  CHECK(s.text() ==
-        "queue was never read: it is at position 0 of 0x2c" + kWaited + "\n  at:         0x0 " + kCopyText +
-            "\n  hint:       was the doorbell lost, or is it not this queue's? Is the queue mapped, and its engine"
-            " free?");
+  CHECK(s.text() == "queue was never read: it is at position 0 of 0x2c" + kWaited + "\n  at:         0x0 " + kCopyText +
+                        "\n  hint:       check that the doorbell was rung and belongs to this queue, that the queue is "
+                        "mapped, and that its engine is free");
 }
 
 TEST_CASE("an empty queue whose completion did not come") {
   Stand s;
   s.submit(kCopy, kFence);
   s.bytes.read_to(44);
-  CHECK(s.text() ==
-        "queue is empty: everything up to position 0x2c was consumed, but the completion did not arrive" + kWaited +
-            "\n  before:     0x1c fence addr=0x7f0000002000 value=5"
-            "\n  hint:       is the completion in this queue, for this signal, and can the link do its atomics? Was"
-            " there a fault? A long copy may still run");
+  CHECK(s.text() == "queue is empty: everything up to position 0x2c was consumed, but the completion did not arrive" +
+                        kWaited +
+                        "\n  before:     0x1c fence addr=0x7f0000002000 value=5"
+                        "\n  hint:       check that the completion is in this queue and posts this signal, that the "
+                        "link completes atomics, and that no fault occurred; a long copy may still be in flight");
 }
 
 TEST_CASE("an empty queue whose last packet is the poll that waits") {
@@ -194,7 +193,8 @@ TEST_CASE("an empty queue whose last packet is the poll that waits") {
 
 TEST_CASE("nothing was published, or a slot holds back all later ones") {
   Stand s;
-  CHECK(s.text() == "nothing was published to the queue" + kWaited + "\n  hint:       is this the right ring?");
+  CHECK(s.text() ==
+        "nothing was published to the queue" + kWaited + "\n  hint:       check that this is the right ring");
   const auto slot = s.ring.reserve(8);
   REQUIRE(slot);
   CHECK(s.text() ==
@@ -257,9 +257,8 @@ TEST_CASE("a packet that is longer than what is kept") {
 TEST_CASE("positions that contradict each other") {
   const std::string start = "positions of the queue contradict each other: ";
   const std::string hint =
-      "\n  hint:       a ring has one owner: look for another producer, an engine that still serves a destroyed queue, "
-      "freed "
-      "memory";
+      "\n  hint:       a ring has one owner: look for a second producer, an engine that still serves a destroyed "
+      "queue, or freed memory";
   Stand s;
   s.submit(kFence);
   s.bytes.read_to(20);
@@ -287,11 +286,11 @@ TEST_CASE("no ring, no signals, one of several") {
   const Signal signal{.word = &s.word, .va = kDone};
   CHECK(describe(wait(signal, Compare::ge, 5, test::past()).error()) ==
         "nothing is known about the queue: no ring was given, or its memory cannot be a ring" + kWaited);
-  CHECK(describe(wait_any({}, test::past()).error()) == "waited for any of zero signals: nothing can arrive");
+  CHECK(describe(wait_any({}, test::past()).error()) == "waited for any of zero signals, which cannot end");
   const Until all[] = {{signal, Compare::lt, 5, {}}, {signal, Compare::eq, ~std::uint64_t{0}, s.ring}};
   CHECK(describe(wait_all(all, test::past()).error()) ==
         "nothing was published to the queue\n  waited for: 2 of 2 signals: signal 0x7f0000002000 eq 0xffffffffffffffff "
-        "(value: 4)\n  hint:       is this the right ring?");
+        "(value: 4)\n  hint:       check that this is the right ring");
 }
 
 TEST_CASE("a signal that arrived after the deadline") {

@@ -121,7 +121,7 @@ TEST_CASE("what is wrong with a file is said with its line") {
         "f:3: \"address\" is missing or not \"0x...\"");
   CHECK(event("\"event\":\"signal\",\"address\":\"0x1\",\"value\":1") == "f:3: \"value\" is missing or not \"0x...\"");
   CHECK(event("\"event\":\"counter\",\"text\":0,\"value\":1") == "f:3: \"text\" 0 was not declared");
-  const std::string list = "f:3: \"dwords\" is not a list of at most 16 dwords and \"length\"";
+  const std::string list = "f:3: \"dwords\" must be a list of at most 16 dwords, and not longer than \"length\"";
   CHECK(event("\"event\":\"packet_begin\",\"position\":0,\"length\":1,\"dwords\":[\"0x1\",\"0x1\"]") == list);
   CHECK(event("\"event\":\"packet_begin\",\"position\":0,\"length\":1,\"dwords\":\"0x1\"") == list);
   CHECK(event("\"event\":\"packet_begin\",\"position\":0,\"length\":1,\"dwords\":[\"0x100000000\"]") ==

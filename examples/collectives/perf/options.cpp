@@ -69,14 +69,15 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   const auto text = [&](const char* names, std::string& to, const char* type, const char* doc) {
     app.add_option(names, to, doc)->type_name(type);
   };
-  text("--collective", g.collective, "NAME", "all_gather (default), all_to_all, broadcast, scatter or gather");
-  text("--variant", g.variants, "LIST", "variants: all (default), auto, or a list: pcpy,b2b,b2b+pl");
+  text("--collective", g.collective, "NAME",
+       "collective to time: all_gather (default), all_to_all, broadcast, scatter or gather");
+  text("--variant", g.variants, "LIST", "variants to time: all (default), auto, or a list: pcpy,b2b,b2b+pl");
   text("-b,--minbytes", g.least, "SIZE", "smallest size (default: 1K)");
   text("-e,--maxbytes", g.most, "SIZE", "largest size (default: 64M)");
   text("-f,--stepfactor", g.factor, "N", "factor from one size to the next (default: 2)");
   text("-i,--stepbytes", g.step, "SIZE", "increment from one size to the next, instead of a factor");
   text("-g,--ngpus", g.gpu_count, "N", "number of GPUs (default: 8)");
-  text("--gpus", g.gpus, "N|N,N..", "the same, or a list of the node's GPUs: 0,2,5 (default: the first ones)");
+  text("--gpus", g.gpus, "N|N,N..", "the same as -g, or a list of the node's GPUs: 0,2,5 (default: the first ones)");
   text("-n,--iters", g.iterations, "N", "timed rounds (default: 20)");
   text("-w,--warmup_iters", g.warmups, "N", "rounds before the timed ones (default: 5)");
   text("-c,--check", g.checks, "N", "rounds after the timed ones, with every byte verified (default: 1)");
@@ -97,15 +98,16 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   text("--device", g.where, "soft|kfd|simulate",
-       "a software node (default), the kernel driver's node, or a simulated one");
-  text("--order", g.order, "strict|rocr|adversarial", "how weakly the software node orders packets (default: strict)");
+       "device to use: a software node (default), the kernel driver's node, or a simulated one");
+  text("--order", g.order, "strict|rocr|adversarial",
+       "ordering of packets in the software node, from strongest to weakest (default: strict)");
   text("--seed", g.seed, "N", "seed for choices that the ordering leaves open (default: 0)");
-  text("--timeout", g.timeout, "TIME", "time limit of a round: 10s, 250ms, 50us (default: 30s)");
+  text("--timeout", g.timeout, "TIME", "time limit per round: 10s, 250ms, 50us (default: 30s)");
   text("--table", g.table, "FILE", "table from which auto chooses (default: variants.txt)");
   text("--machine", g.machine, "FILE", "machine description to simulate (default: MI300X)");
   app.add_flag("--tune", g.tune, "simulate all variants, and print a table for --table");
-  text("--csv", g.csv, "FILE", "write one line per row, as it is measured");
-  text("--json", g.json, "FILE", "write everything, at the end");
+  text("--csv", g.csv, "FILE", "write each row as CSV, as soon as it is measured");
+  text("--json", g.json, "FILE", "write all results as JSON, at the end");
   text("--plot", g.plot, "FILE.svg", "draw curves: speed-up over pcpy, and busbw");
   try {
     app.parse(argc, argv);
@@ -117,7 +119,10 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
     constexpr std::string_view kTwice = ": At Most 1 required but received ";
     std::string said = e.what();
     if (const auto at = said.find(kTwice); at != said.npos)
-      said = said.substr(0, at) + " is given " + said.substr(at + kTwice.size()) + " times: give it once";
+      said = said.substr(0, at) + " appears " + said.substr(at + kTwice.size()) + " times: give it once";
+    constexpr std::string_view kMissing = " missing", kRequired = ": 1 required ";
+    if (const auto at = said.find(kRequired); at != said.npos && said.ends_with(kMissing))
+      said = said.substr(0, at) + " needs a value";
     return sdma::Diagnostic{.where = "collective_perf", .message = said, .hint = "collective_perf --help"};
   }
   if (auto wrong = misunderstood(app, argc, argv)) return *std::move(wrong);

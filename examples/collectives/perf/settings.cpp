@@ -26,7 +26,7 @@ std::string hint_of(std::string_view word, std::span<const std::string> known) {
     nearest.offer(k);
     list += (list.empty() ? "" : ", ") + k;
   }
-  return (nearest.best().empty() ? "" : "did you mean " + in_quotes(nearest.best()) + "? ") + "it is one of " + list;
+  return (nearest.best().empty() ? "" : "did you mean " + in_quotes(nearest.best()) + "? ") + "choose one of " + list;
 }
 
 /// Reads texts into values, and keeps the first error.
@@ -63,7 +63,7 @@ class Reader {
       if (name(e) == text) return void(to = e);
       known.emplace_back(name(e));
     }
-    refuse(option, in_quotes(text) + " is unknown", hint_of(text, known));
+    refuse(option, in_quotes(text) + " is not a valid value", hint_of(text, known));
   }
   void time(const char* option, const std::string& text, std::chrono::nanoseconds& to) {
     if (text.empty()) return;
@@ -124,13 +124,14 @@ void read_set(Reader& r, const Given& g, Options& o) {
         {"collective", "--collective"}, {"epochs", "-n"},
     };
     for (const auto& [own, option] : kElsewhere)
-      if (key == own) r.refuse("--set", in_quotes(key) + " has options of its own", std::string("give ") + option);
+      if (key == own) r.refuse("--set", in_quotes(key) + " cannot be set here", std::string("use ") + option);
     if (auto wrong = set(o, key, value); !wrong.empty())
       r.refuse("--set", wrong,
                "prelaunch, completion, in_place, own_part, peers_per_engine, engines, granule, alignment, offsets, "
-               "packet_bytes, ring_bytes: examples/collectives/options.hpp says what each is");
+               "packet_bytes, ring_bytes: examples/collectives/options.hpp explains each");
     else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
-      r.refuse("--set", "ways without +pl already have prelaunch=off", "name such ways: --variant=pcpy,b2b");
+      r.refuse("--set", "variants without +pl already have prelaunch=off",
+               "name only such variants: --variant=pcpy,b2b");
   }
 }
 
@@ -163,7 +164,8 @@ void read_gpus(Reader& r, const Given& g, Settings& s) {
   const auto n = static_cast<std::uint32_t>(all->size());
   if (n < 2) r.refuse("--gpus", "a collective needs at least 2 GPUs", "write 0,2,5");
   if (!g.gpu_count.empty() && s.options.gpus != n)
-    r.refuse("--gpus", in_quotes(g.gpus) + " is " + std::to_string(n) + " GPUs, but -g is " + g.gpu_count, "omit -g");
+    r.refuse("--gpus", in_quotes(g.gpus) + " lists " + std::to_string(n) + " GPUs, but -g is " + g.gpu_count,
+             "omit -g");
   s.options.gpus = n;
   if (g.gpus.find(',') != g.gpus.npos) s.gpus = *all;
 }

@@ -33,10 +33,9 @@ std::string header(const Settings& s, std::string_view device) {
   text += fmt::format("# minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {}\n", s.least, s.most,
                       s.factor != 0 ? fmt::format("{}(factor)", s.factor) : fmt::format("{}(bytes)", s.step), s.warmups,
                       s.iterations, s.checks);
-  if (s.where == Where::soft)
-    text += "# Engines in software: times are those of this machine's processors, not of a GPU.\n";
+  if (s.where == Where::soft) text += "# Software engines: times are those of this machine's CPUs, not of a GPU.\n";
   if (s.where == Where::simulate)
-    text += "# Simulated: one round each, without data; times are as certain as the machine's parameters.\n";
+    text += "# Simulated: one round each, without data; times are only as accurate as the machine's parameters.\n";
   text += "#\n#" + line("size", "count", "type", "variant", "time", "algbw", "busbw", "#wrong").substr(1);
   return text + "#" + line("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "").substr(1);
 }

@@ -11,13 +11,13 @@
 //     7:  gpu0.first   copy_linear bytes=4K src=gpu0.buf dst=gpu1.buf        writes gpu1.buf[0..+4K]
 //     11: gpu1.second  copy_linear bytes=4K src=gpu1.buf[2K] dst=gpu2.buf    reads  gpu1.buf[2K..+2K]
 //     overlap gpu1.buf[2K..+2K]; nothing orders line 7 before line 11
-//     rests on X3 (relied on by runtimes): queues are ordered by a fence or atomic that a poll has seen, by nothing else
+//     rests on X3 (relied on by ROCr): only a fence or atomic that a poll or the host has seen orders two queues
 //     hint: line 8 announces it; before line 11 add: poll_mem addr=gpu1.arrived func=eq reference=1
 //
 // The ordering rules are those of docs/ordering.md, and nothing stronger. A Profile says which rules to assume:
 // `conservative` is that page itself, `rocr` adds what shipping runtimes rely on (a fence holds back later packets),
 // and `strict` assumes that each queue executes in order. Every finding names the rules that it rests on, how well
-// established they are, and the option that relaxes them.
+// established they are, and the option that removes them.
 //
 //   events      packets of every submit of every queue, actions of host threads, steps of kernels
 //   edges       program order of a host; doorbell -> packets; release -> poll, if the poll cannot pass without it
@@ -117,7 +117,7 @@ struct CheckOptions {
 struct ScheduleRule {
   std::string_view id;
   Severity severity;
-  std::string_view text;  ///< what must hold, a sentence
+  std::string_view text;  ///< what a finding means, a sentence
 };
 /// All of them, sorted by id.
 std::span<const ScheduleRule> schedule_rules() noexcept;
@@ -126,7 +126,7 @@ std::span<const ScheduleRule> schedule_rules() noexcept;
 struct OrderingRule {
   std::string_view id, strength;  ///< "Q5", "unknown"
   std::string_view text;
-  std::string_view option;  ///< the option that relaxes it, "" if none does
+  std::string_view option;  ///< the option that removes it, "" if none does
 };
 std::span<const OrderingRule> ordering_rules() noexcept;
 

@@ -41,7 +41,7 @@ constexpr std::string_view message(Errc e) noexcept {
     case Errc::ok: return "no error";
     case Errc::no_space: return "no room right now; retry after the engine has read more";
     case Errc::too_large: return "a slot is at least one dword and at most half the ring";
-    case Errc::bad_packet: return "a field is out of range or a rule of the packet is broken";
+    case Errc::bad_packet: return "a field is out of range, or the packet breaks a rule";
     case Errc::bad_ring: return "this memory cannot be a ring";
     case Errc::bad_argument: return "the request contradicts itself, or names something that does not exist";
     case Errc::timed_out: return "the deadline passed";

@@ -61,7 +61,7 @@ class EngineQueues {
     if (e) return on(g, *e);
     return Diagnostic{.where = "EngineQueues",
                       .message = "there is no such GPU, or it has no suitable engine",
-                      .hint = "topology() lists GPUs and engines"};
+                      .hint = "topology() lists the GPUs and their engines"};
   }
 
   Device& device_;

@@ -65,7 +65,7 @@ template <> inline constexpr auto layout<CondExec> = packet(
     "cond_exec", op(9, 0), dwords(5), "skip the next packets unless a dword has a value",
     addr64<&CondExec::addr>     ("addr",      1,         "the dword").aligned(4),
     bits  <&CondExec::reference>("reference", 3,  0, 31, "value for which they execute").value(),
-    bits  <&CondExec::dwords>   ("dwords",    4,  0, 13, "how many dwords to skip"),
+    bits  <&CondExec::dwords>   ("dwords",    4,  0, 13, "number of dwords to skip"),
     bits  <&CondExec::policy>   ("policy",    0, 24, 26, "cache policy [inferred]").opt());
 
 /// Executes the next `dwords` dwords only on the engines that `devices` selects.

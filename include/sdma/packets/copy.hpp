@@ -30,7 +30,7 @@ struct CopyLinear {
 template <> inline constexpr auto layout<CopyLinear> = packet(
     "copy_linear", op(1, 0).is(0, 27, 27, 0), dwords(7), "copy bytes between two linear buffers",
     //     member                       name       dword  bits     meaning
-    bits  <&CopyLinear::bytes>     ("bytes",      1,     0, 29,  "how many", minus_one).size(),
+    bits  <&CopyLinear::bytes>     ("bytes",      1,     0, 29,  "number of bytes", minus_one).size(),
     addr64<&CopyLinear::src>       ("src",        3,             "source"),
     addr64<&CopyLinear::dst>       ("dst",        5,             "destination"),
     bits  <&CopyLinear::encrypt>   ("encrypt",    0,    16, 16,  "encrypted memory").opt(),
@@ -49,7 +49,7 @@ struct CopyBroadcast {
 };
 template <> inline constexpr auto layout<CopyBroadcast> = packet(
     "copy_broadcast", op(1, 0).is(0, 27, 27, 1), dwords(9), "copy bytes to two destinations, reading once",
-    bits  <&CopyBroadcast::bytes>      ("bytes",       1,  0, 29, "how many", minus_one).size(),
+    bits  <&CopyBroadcast::bytes>      ("bytes",       1,  0, 29, "number of bytes", minus_one).size(),
     addr64<&CopyBroadcast::src>        ("src",         3,         "source"),
     addr64<&CopyBroadcast::dst1>       ("dst1",        5,         "first destination"),
     addr64<&CopyBroadcast::dst2>       ("dst2",        7,         "second destination"),
@@ -73,7 +73,7 @@ struct CopySwap {
 };
 template <> inline constexpr auto layout<CopySwap> = packet(
     "copy_swap", op(1, 9), dwords(7), "exchange the bytes of two buffers",
-    bits  <&CopySwap::bytes>   ("bytes",    1,  0, 29, "how many", minus_one).size(),
+    bits  <&CopySwap::bytes>   ("bytes",    1,  0, 29, "number of bytes", minus_one).size(),
     addr64<&CopySwap::a>       ("a",        3,         "one buffer").aligned(64),
     addr64<&CopySwap::b>       ("b",        5,         "the other").aligned(64),
     bits  <&CopySwap::b_swap>  ("b_swap",   2, 24, 25, "endian swap of b").opt(),
@@ -138,7 +138,7 @@ template <> inline constexpr auto layout<CopySubwindow> = packet(
     bits  <&CopySubwindow::src_swap>    ("src_swap",    12, 24, 25, "endian swap of the source").opt(),
     bits  <&CopySubwindow::dst_policy>  ("dst_policy",  12, 18, 20, "cache policy of the destination [inferred]").opt(),
     bits  <&CopySubwindow::src_policy>  ("src_policy",  12, 26, 28, "cache policy of the source [inferred]").opt())
-  | rule<CopySubwindow>("subwindow-pitch", "pitches, and slices of a box of several, must be a multiple of 4 bytes",
+  | rule<CopySubwindow>("subwindow-pitch", "pitches must be multiples of 4 bytes, and so must slices if the box has several",
         [](const CopySubwindow& p) {
           const auto whole = [&](std::uint64_t elements) { return (elements << (p.element_log2 & 7)) % 4 == 0; };
           return (p.y == 1 || (whole(p.src_pitch) && whole(p.dst_pitch)))
@@ -158,7 +158,7 @@ struct CopyDirtyPage {
 };
 template <> inline constexpr auto layout<CopyDirtyPage> = packet(
     "copy_dirty_page", op(1, 7), dwords(7), "copy the pages that were written to",
-    bits  <&CopyDirtyPage::bytes>    ("bytes",     1,  0, 21, "how many", minus_one).size(),
+    bits  <&CopyDirtyPage::bytes>    ("bytes",     1,  0, 21, "number of bytes", minus_one).size(),
     addr64<&CopyDirtyPage::src>      ("src",       3,         "source"),
     addr64<&CopyDirtyPage::dst>      ("dst",       5,         "destination"),
     bits  <&CopyDirtyPage::all>      ("all",       0, 31, 31, "clean pages too").opt(),
@@ -190,7 +190,7 @@ struct CopyPhysical {
 };
 template <> inline constexpr auto layout<CopyPhysical> = packet(
     "copy_physical", op(1, 8), dwords(7, "more", 4), "copy bytes between physical addresses",
-    bits   <&CopyPhysical::bytes>    ("bytes",     1,  0, 21, "how many", minus_one).size(),
+    bits   <&CopyPhysical::bytes>    ("bytes",     1,  0, 21, "number of bytes", minus_one).size(),
     addr64 <&CopyPhysical::src>      ("src",       3,         "source"),
     addr64 <&CopyPhysical::dst>      ("dst",       5,         "destination"),
     bits   <&CopyPhysical::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt(),

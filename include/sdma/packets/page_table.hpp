@@ -22,7 +22,7 @@ template <> inline constexpr auto layout<PteGenerate> = packet(
     bits  <&PteGenerate::flags>    ("flags",     3, 0, 63, "ORed into each entry").hex(),
     bits  <&PteGenerate::init>     ("init",      5, 0, 63, "initial value").hex(),
     bits  <&PteGenerate::increment>("increment", 7, 0, 63, "difference between consecutive values").hex(),
-    bits  <&PteGenerate::entries>  ("entries",   9, 0, 18, "how many", minus_one))
+    bits  <&PteGenerate::entries>  ("entries",   9, 0, 18, "number of entries", minus_one))
   | kernel_only;
 
 /// Copies `entries` 64-bit entries. Only the bits that are set in `mask` are copied.
@@ -38,7 +38,7 @@ template <> inline constexpr auto layout<PteCopy> = packet(
     addr64<&PteCopy::src>    ("src",     1,         "source").aligned(8),
     addr64<&PteCopy::dst>    ("dst",     3,         "destination").aligned(8),
     bits  <&PteCopy::mask>   ("mask",    5,  0, 63, "bits that are copied").hex(),
-    bits  <&PteCopy::entries>("entries", 7,  0, 18, "how many"),
+    bits  <&PteCopy::entries>("entries", 7,  0, 18, "number of entries"),
     bits  <&PteCopy::pde>    ("pde",     0, 31, 31, "directory entries").opt(),
     bits  <&PteCopy::dst_policy>("dst_policy", 7, 22, 24, "cache policy of the destination [inferred]").opt(),
     bits  <&PteCopy::src_policy>("src_policy", 7, 29, 31, "cache policy of the source [inferred]").opt())

@@ -50,7 +50,7 @@ template <> inline constexpr auto layout<PollMem> = packet(
     addr64<&PollMem::addr>     ("addr",      1,         "the dword").aligned(4),
     bits  <&PollMem::func>     ("func",      0, 28, 30, "comparison"),
     bits  <&PollMem::reference>("reference", 3,  0, 31, "right-hand side").value(),
-    bits  <&PollMem::mask>     ("mask",      4,  0, 31, "bits that count").hex().opt(),
+    bits  <&PollMem::mask>     ("mask",      4,  0, 31, "bits to compare").hex().opt(),
     bits  <&PollMem::interval> ("interval",  5,  0, 15, "clocks between two reads").opt(),
     bits  <&PollMem::retry>    ("retry",     5, 16, 27, "reads before it expires").named(kRetryNames).opt(),
     bits  <&PollMem::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt());
@@ -78,7 +78,7 @@ template <> inline constexpr auto layout<PollReg> = packet(
     bits<&PollReg::func>     ("func",      0, 28, 30, "comparison"),
     bits<&PollReg::reference>("reference", 3,  0, 31, "right-hand side").value(),
     bits<&PollReg::request>  ("request",   2,  0, 31, "the flush request register, in bytes").hex().opt(),
-    bits<&PollReg::mask>     ("mask",      4,  0, 31, "bits that count").hex().opt(),
+    bits<&PollReg::mask>     ("mask",      4,  0, 31, "bits to compare").hex().opt(),
     bits<&PollReg::interval> ("interval",  5,  0, 15, "clocks between two reads").opt(),
     bits<&PollReg::retry>    ("retry",     5, 16, 27, "reads before it expires").named(kRetryNames).opt(),
     bits<&PollReg::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt());
@@ -97,7 +97,7 @@ template <> inline constexpr auto layout<PollDirtyBits> = packet(
     "poll_dirty_bits", op(8, 2), dwords(5), "store the dirty bits of pages",
     addr64<&PollDirtyBits::dst>   ("dst",    1,         "destination").aligned(4),
     bits  <&PollDirtyBits::page>  ("page",   3,  0, 31, "first page, as an address of bits").hex().aligned(16),
-    bits  <&PollDirtyBits::pages> ("pages",  4,  0, 31, "how many"),
+    bits  <&PollDirtyBits::pages> ("pages",  4,  0, 31, "number of pages"),
     bits  <&PollDirtyBits::ea>    ("ea",     0, 16, 17, "efficiency arbiter").opt(),
     bits  <&PollDirtyBits::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt());
 

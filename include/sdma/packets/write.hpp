@@ -48,7 +48,7 @@ template <> inline constexpr auto layout<Fill> = packet(
     "fill", op(11, 0), dwords(5), "repeat a value over a buffer",
     addr64<&Fill::dst>   ("dst",    1,         "destination"),
     bits  <&Fill::data>  ("data",   3,  0, 31, "the value").hex(),
-    bits  <&Fill::bytes> ("bytes",  4,  0, 29, "how many", minus_one).size(),
+    bits  <&Fill::bytes> ("bytes",  4,  0, 29, "number of bytes", minus_one).size(),
     bits  <&Fill::unit>  ("unit",   0, 30, 31, "the unit that is repeated"),
     bits  <&Fill::swap>  ("swap",   0, 16, 17, "endian swap").opt(),
     bits  <&Fill::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt())

@@ -38,7 +38,7 @@ inline namespace v0 {
 struct StreamRule {
   std::string_view id;
   Severity severity;
-  std::string_view text;  ///< what must hold, a sentence
+  std::string_view text;  ///< what a finding means, a sentence
   std::string_view hint;  ///< what to do where it does not
 };
 /// All of them, sorted by id; the packets' own rules are in `PacketInfo::rules`.

@@ -46,7 +46,7 @@ Result<KfdNode*, Diagnostic> KfdNode::open(const KfdOptions& o) {
   if (p.node.gpus.size() > 64)
     return Diagnostic{.where = o.topology,
                       .message = fmt::format("a node cannot have {} GPUs", p.node.gpus.size()),
-                      .hint = "1 to 64"};
+                      .hint = "use 1 to 64 GPUs"};
   auto* n = new KfdNode(o, std::move(p));
   if (auto d = n->begin(o)) {
     drop(n);
@@ -102,8 +102,8 @@ std::optional<Diagnostic> KfdNode::look_at_gpus(const KfdOptions& o) {
     ::close(render);
     if (error != 0)
       return Diagnostic{.where = path,
-                        .message = fmt::format("it cannot be identified: {}", std::strerror(error)),
-                        .hint = "is it a render node of amdgpu?"};
+                        .message = fmt::format("cannot be identified: {}", std::strerror(error)),
+                        .hint = "it may not be a render node of amdgpu"};
     g.clock_hz = who.clock_hz != 0 ? who.clock_hz : 100'000'000;
     identities_.push_back({.kernel = kernel,
                            .sdma_firmware = who.sdma_firmware,

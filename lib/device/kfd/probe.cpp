@@ -88,10 +88,10 @@ void read_node(const KfdOptions& o, Probe& p) {
         {.where = o.topology,
          .message = others.empty() ? "this node has no GPU, or none that this user may see"
                                    : fmt::format("no gfx94x GPU: this node has {}", others),
-         .hint = "this library drives MI300X and MI300A; without one: SoftDevice, or sdma emulate -- PROGRAM"});
+         .hint = "this library drives MI300X and MI300A; without one, use SoftDevice or sdma emulate -- PROGRAM"});
   if (p.node.cpu_nodes.empty())
     return p.missing.push_back(
-        {.where = o.topology, .message = "this node has no processor", .hint = "its topology is incomplete"});
+        {.where = o.topology, .message = "this node has no CPU", .hint = "its topology is incomplete"});
   for (const auto& g : p.node.gpus) p.thunk_nodes.push_back(readable_before(*files, g.kfd_node));
   p.thunk_cpu = readable_before(*files, p.node.cpu_nodes.front());
 }
@@ -105,20 +105,21 @@ Diagnostic cannot_open(const std::string& path, int error) {
     case ENXIO:
     case ENODEV:
       return {.where = path,
-              .message = "it is not there: the amdgpu driver is not loaded, or this container does not have it",
+              .message =
+                  "does not exist: the amdgpu driver is not loaded, or this container was started without the device",
               .hint =
-                  "modprobe amdgpu; a container needs --device=/dev/kfd --device=/dev/dri; without a GPU: "
-                  "SoftDevice, or sdma emulate -- PROGRAM"};
+                  "run modprobe amdgpu; start a container with --device=/dev/kfd --device=/dev/dri; without a GPU, use "
+                  "SoftDevice or sdma emulate -- PROGRAM"};
     case EACCES:
     case EPERM:
       return {.where = path,
               .message = fmt::format("permission denied on {}", render ? "the render node" : "the driver"),
-              .hint = fmt::format("it belongs to {}: usermod -aG GROUP USER as root, then log in again; a container "
-                                  "needs --group-add",
+              .hint = fmt::format("it belongs to {}: run usermod -aG GROUP USER as root, then log in again; start a "
+                                  "container with --group-add",
                                   group_of(path))};
   }
   return {.where = path,
-          .message = fmt::format("it cannot be opened: {}", std::strerror(error)),
+          .message = fmt::format("cannot be opened: {}", std::strerror(error)),
           .hint = "the kernel's log (dmesg) may say more"};
 }
 
@@ -126,7 +127,7 @@ std::vector<Diagnostic> refuse_version(std::uint32_t major, std::uint32_t minor)
   if (major == kKfdMajor && minor >= kKfdMinor) return {};
   const bool old = major < kKfdMajor || (major == kKfdMajor && minor < kKfdMinor);
   return {{.where = "KFD",
-           .message = fmt::format("its interface version {}.{} is {}", major, minor,
+           .message = fmt::format("interface version {}.{} is {}", major, minor,
                                   old ? "too old for gfx942" : "newer than this library supports"),
            .hint = fmt::format("use a kernel or ROCm's amdgpu-dkms with version {}.{} or a later {}.x", kKfdMajor,
                                kKfdMinor, kKfdMajor)}};

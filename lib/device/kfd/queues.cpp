@@ -79,7 +79,7 @@ std::optional<Diagnostic> KfdNode::by_driver(const QueueRequest& r, QueueState& 
       const int error = errno;
       destroy(q);
       return Diagnostic{.where = place_of(r),
-                        .message = fmt::format("its doorbells cannot be mapped: {}", std::strerror(error)),
+                        .message = fmt::format("the doorbells cannot be mapped: {}", std::strerror(error)),
                         .hint = "the kernel's log (dmesg) may say more"};
     }
     gpu.doorbells = static_cast<std::byte*>(at);
@@ -101,12 +101,12 @@ Result<Queue, Diagnostic> KfdNode::create_queue(const QueueRequest& r) {
   const auto where = place_of(r);
   if (r.watch_wptr)
     return Diagnostic{.where = where,
-                      .message = "an engine of this device does not watch wptr",
+                      .message = "engines of this device do not watch wptr",
                       .hint = "do not set watch_wptr: every queue has a doorbell"};
   if (r.pick == EnginePick::exact && version_.minor < kfd::kByEngineMinor)
     return Diagnostic{.where = where,
-                      .message = fmt::format("KFD {}.{} cannot place a queue on one engine: 1.{} can", version_.major,
-                                             version_.minor, kfd::kByEngineMinor),
+                      .message = fmt::format("KFD {}.{} cannot place a queue on a chosen engine, but 1.{} can",
+                                             version_.major, version_.minor, kfd::kByEngineMinor),
                       .hint = "use EnginePick::any_host or any_xgmi, or a newer kernel or amdgpu-dkms"};
   if (fault(r.gpu)) {
     const std::lock_guard lock(faults_mutex_);

@@ -74,8 +74,9 @@ Result<const Thunk*, Diagnostic> load_thunk(const std::string& name) {
   take(t->update_queue, "hsaKmtUpdateQueue");
   if (lacking) {
     dlclose(library);
-    return Diagnostic{
-        .where = name, .message = fmt::format("it does not export {}: is it libhsakmt?", lacking), .hint = kHint};
+    return Diagnostic{.where = name,
+                      .message = fmt::format("does not export {}, so it may not be libhsakmt", lacking),
+                      .hint = kHint};
   }
   return loaded->emplace(name, std::move(t)).first->second.get();
 }
