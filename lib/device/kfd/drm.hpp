@@ -25,8 +25,6 @@ struct Identity {
 /// A firmware version that is not reported stays 0. `library`: a name for the loader, or a path; "" for the ioctls.
 int identify(int render, const std::string& library, Identity&);
 
-inline constexpr std::uint32_t kFirmwareMec = 0x08, kFirmwareSdma = 0x0b;  ///< kinds of firmware
-
 /// The beginning of struct amdgpu_gpu_info, up to the last member used here; libraries write more.
 struct GpuInfo {
   std::uint32_t asic{}, chip_rev{}, external_rev{}, family{};
