@@ -51,7 +51,7 @@ class Server final : private sdma::detail::Worker::Served {
   void nudge() noexcept;
 
   /// Handles a VM fault of one of our queues: stops all of them and notifies the process. Called from within a step.
-  void vm_fault(GpuVa, Access, bool mapped) noexcept;
+  void vm_fault(GpuVa, bool mapped) noexcept;
 
  private:
   static constexpr std::uint32_t kEngines = 64;
