@@ -12,8 +12,7 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
-KfdNode::KfdNode(const KfdOptions& o, Probe&& p)
-    : node_(std::move(p.node)), thunk_(*p.thunk), cpu_node_(p.thunk_cpu), opener_pid_(getpid()) {
+KfdNode::KfdNode(const KfdOptions& o, Probe&& p) : node_(std::move(p.node)), thunk_(*p.thunk), cpu_node_(p.thunk_cpu) {
   for (std::size_t i = 0; i < node_.gpus.size(); ++i)
     gpus_.push_back({.thunk_node = p.thunk_nodes[i], .gpu_id = node_.gpus[i].gpu_id});
   fd_ = ::open(o.kfd.c_str(), O_RDWR | O_CLOEXEC);
@@ -22,22 +21,11 @@ KfdNode::KfdNode(const KfdOptions& o, Probe&& p)
 KfdNode::~KfdNode() {
   for (auto* e : {memory_event_, exception_event_})
     if (e) (void)thunk_.destroy_event(e);
-  for (const auto page : signal_pages_) free_block(page);
+  while (!blocks_.empty()) free_block(blocks_.begin()->first);  // pages of signals
   for (auto& g : gpus_)
     if (g.doorbells) ::munmap(g.doorbells, kfd::kDoorbellBytes);
   if (opened_) (void)thunk_.close();
   if (fd_ >= 0) ::close(fd_);
-}
-
-void KfdNode::drop(KfdNode* n) noexcept {
-  if (n->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete n;
-}
-
-bool KfdNode::in_opening_process() const noexcept { return getpid() == opener_pid_; }
-
-Diagnostic KfdNode::forked_error(const char* where) const {
-  return {
-      .where = where, .message = "this device belongs to the parent process", .hint = "open a new device in the child"};
 }
 
 Result<KfdNode*, Diagnostic> KfdNode::open(const KfdOptions& o) {
