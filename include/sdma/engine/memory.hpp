@@ -63,8 +63,6 @@ class AddressSpace {
   /// begins there. timed_out: new Sections do not see the mapping, but an engine may still be using it: keep the memory,
   /// and call `drain`.
   Errc unmap(GpuVa va, Deadline);
-  /// Lets another set of GPUs access the mapping that begins at `va`; waits as unmap does.
-  Errc share(GpuVa va, std::uint64_t gpus, Deadline);
   /// Waits until no engine uses a mapping that was removed before.
   Errc drain(Deadline);
 
