@@ -9,7 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <fstream>
 #include <optional>
 
 namespace sdma::tool {
@@ -96,10 +95,9 @@ int judge(const Options& o, const Schedule& s, const CheckOptions& options) {
         std::to_string(report.packets) + " packets and " + std::to_string(report.waits) + " waits checked";
     if (expected && good) out.text() += shown(o.input.path) + ": found what it expects (" + checked + ")\n";
     else if (good) out.text() += shown(o.input.path) + ": no race, no deadlock, no missing wait (" + checked + ")\n";
-    else if (expected)
-      for (const auto& e : s.expectations)
-        if (e.kind == Schedule::Expectation::Kind::finding)
-          complain(shown(o.input.path) + ": expected to find '" + e.rule + "' and no other error");
+    else
+      for (const auto& rule : expected_findings(s))
+        complain(shown(o.input.path) + ": expected to find '" + rule + "' and no other error");
   }
   if (!out.close()) return out.exit_code();
   return good ? kOk : kFindings;
@@ -113,14 +111,6 @@ Result<std::optional<Topology>, Diagnostic> topology(const Options& o) {
   auto t = topology_from_json(*text, o.topology);
   if (!t) return std::move(t.error());
   return std::optional<Topology>(std::move(*t));
-}
-
-std::string beginning(const std::string& path) {
-  constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
-  std::ifstream file(path, std::ios::binary);
-  std::string head(4096, '\0');
-  head.resize(static_cast<std::size_t>(file.read(head.data(), static_cast<std::streamsize>(head.size())).gcount()));
-  return head.starts_with(kUtf8Mark) ? head.substr(kUtf8Mark.size()) : head;
 }
 
 /// Returns nothing if the file is not a schedule.
@@ -151,7 +141,7 @@ int check_dumps(const Options& o, const CheckOptions& options) {
   auto paths = o.more;
   paths.insert(paths.begin(), o.input.path);
   for (const auto& path : paths) {
-    if (is_schedule(beginning(path)))
+    if (const auto in = Input::open(path, Form::binary); in && is_schedule(in->beginning()))
       return report({.where = path,
                      .message = "this is a schedule, but only ring dumps can be checked together",
                      .hint = "check one schedule at a time"}),

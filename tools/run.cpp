@@ -2,16 +2,17 @@
 #include "sdma/schedule/run.hpp"
 #include "input.hpp"
 #include "output.hpp"
-#include "recording.hpp"
 #include "schedule_file.hpp"
 #include "sdma/check/check.hpp"
 #include "sdma/device/kfd.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/schedule/timestamps.hpp"
+#include "sdma/trace/form.hpp"
 #include "verb.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
-#include <cstdio>
 
 namespace sdma::tool {
 namespace {
@@ -54,7 +55,8 @@ class Job {
     const int code = run(order, recorder ? &*recorder : nullptr);
     // A failed run is recorded, too, but not one that never began.
     if (!recorder || (code != kOk && elapsed_ == elapsed_.zero())) return code;
-    const int saved = save_trace(recorder->snapshot(), options_.trace, trace::form_of(options_.trace));
+    const auto& path = options_.trace;
+    const int saved = write_text(path, trace::to_string(recorder->snapshot(), trace::form_of(path), path));
     return code != kOk ? code : saved;
   }
   std::chrono::nanoseconds elapsed() const noexcept { return elapsed_; }
@@ -74,7 +76,7 @@ class Job {
     RunOptions go{.timeout = options_.timeout, .seed = options_.seed};
     for (const auto& [name, file] : options_.inputs) {
       if (!buffer("--input", name)) return kUsage;
-      const auto text = read_bytes(file);
+      const auto text = read_file(file);
       if (!text) return report(text.error()), kInput;
       const auto* begin = reinterpret_cast<const std::byte*>(text->data());
       go.inputs.push_back({name, {begin, begin + text->size()}});
@@ -103,8 +105,7 @@ class Job {
     for (const auto& [range, file] : wanted) {
       const auto bytes = bound->bytes(range);
       Output out{file};
-      out.append(bytes.data(), bytes.size());
-      if (!out.close()) return out.exit_code();
+      if (!out.write(bytes.data(), bytes.size()) || !out.close()) return out.exit_code();
     }
     return result ? kOk : kFindings;
   }
@@ -150,18 +151,11 @@ class Job {
   std::chrono::nanoseconds elapsed_{};
 };
 
-std::string in_ms(std::chrono::nanoseconds t) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.3f ms", std::chrono::duration<double, std::milli>(t).count());
-  return text;
-}
-
 int one(const Options& o, const std::string& path, const Schedule& s, const SourceMap& map, Output& out) {
   if (expects_finding(s)) {
-    for (const auto& e : s.expectations)
-      if (e.kind == Schedule::Expectation::Kind::finding)
-        report({.where = shown(path),
-                .message = "it expects the checker to find '" + e.rule + "': it is wrong on purpose, and is not run"});
+    for (const auto& rule : expected_findings(s))
+      report({.where = shown(path),
+              .message = "it expects the checker to find '" + rule + "': it is wrong on purpose, and is not run"});
     return kFindings;
   }
   const auto order = o.order.value_or(Ordering::strict);
@@ -169,12 +163,12 @@ int one(const Options& o, const std::string& path, const Schedule& s, const Sour
   const int code = job.run(order);
   if (code != kOk) return code;
   const auto n = s.expectations.size();
-  out.text() += shown(path) + ": " +
-                (n == 0   ? "ran, and expects nothing"
-                 : n == 1 ? "1 expectation holds"
-                          : std::to_string(n) + " expectations hold") +
-                " (" + (o.device == Kind::kfd ? "kfd" : std::string(name(order))) + ", seed " + std::to_string(o.seed) +
-                ", " + in_ms(job.elapsed()) + ")\n";
+  out.text() += fmt::format("{}: {} ({}, seed {}, {:.3f} ms)\n", shown(path),
+                            n == 0   ? "ran, and expects nothing"
+                            : n == 1 ? "1 expectation holds"
+                                     : fmt::format("{} expectations hold", n),
+                            o.device == Kind::kfd ? "kfd" : name(order), o.seed,
+                            std::chrono::duration<double, std::milli>(job.elapsed()).count());
   return kOk;
 }
 
@@ -183,9 +177,8 @@ bool found(const Schedule& s, const SourceMap& map) {
   const auto result = check(s, {.map = &map});
   if (as_expected(s, result)) return true;
   for (const auto& f : result.findings) report(f.diagnostic);
-  for (const auto& e : s.expectations)
-    if (e.kind == Schedule::Expectation::Kind::finding)
-      report({.where = map.file, .message = "the checker must find '" + e.rule + "' and no other error"});
+  for (const auto& rule : expected_findings(s))
+    report({.where = map.file, .message = "the checker must find '" + rule + "' and no other error"});
   return false;
 }
 
@@ -195,9 +188,7 @@ int test(const Options& o, Output& out) {
     const auto text = read_text(path);
     if (!text) report(text.error());
     SourceMap map;
-    auto parse = o.parse;
-    parse.map = &map;
-    const auto s = text ? load_schedule(path, *text, parse) : std::nullopt;
+    const auto s = text ? load_schedule(path, *text, o.parse, &map) : std::nullopt;
     const bool wrong = s && expects_finding(*s);
     bool good = wrong ? found(*s, map) : s.has_value();
     // The ordering of a driver's engines cannot be chosen.
@@ -241,9 +232,7 @@ int run(const Options& o) {
     const auto text = read_text(o.paths[0]);
     if (!text) return report(text.error()), kInput;
     SourceMap map;
-    auto parse = o.parse;
-    parse.map = &map;
-    const auto s = load_schedule(o.paths[0], *text, parse);
+    const auto s = load_schedule(o.paths[0], *text, o.parse, &map);
     if (!s) return kInput;
     code = one(o, o.paths[0], *s, map, out);
   }
