@@ -7,7 +7,8 @@
 //
 // A node exists until the device and every handle are destroyed: each holds a reference. In the child of a fork it is never
 // destroyed: everything in it belongs to the parent, threads do not exist, and locks may be held forever.
-// Requires of Node: `allocate_block(const MemoryRequest&)`, which returns Result<NewBlock, Diagnostic>. Any thread; internal.
+// Requires of Node: `allocate_block(const MemoryRequest&)`, which returns Result<NewBlock, Diagnostic>, and
+// `free_block(id)`. Any thread; internal.
 #include "request.hpp"
 #include "signal_slots.hpp"
 
@@ -32,6 +33,15 @@ template <class Node> class SharedNode {
     if (n->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete n;
   }
   bool in_opening_process() const noexcept { return getpid() == opener_pid_; }
+
+  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) {
+    auto* const n = static_cast<Node*>(this);
+    const auto b = n->allocate_block(r);
+    if (!b) return b.error();
+    hold();
+    const bool visible = !r.where || r.host_access;
+    return Memory(Lease(give_back<&Node::free_block>, n, b->id), b->va, r.bytes, visible ? b->host : nullptr);
+  }
 
  protected:
   struct NewBlock {  // memory that does not have a handle yet

@@ -115,14 +115,6 @@ void SoftNode::free_block(std::uint64_t id) noexcept {
   blocks_.erase(at);
 }
 
-Result<Memory, Diagnostic> SoftNode::allocate(const MemoryRequest& r) {
-  auto m = allocate_block(r);
-  if (!m) return m.error();
-  hold();
-  const bool visible = !r.where || r.host_access;
-  return Memory(Lease(give_back<&SoftNode::free_block>, this, m->id), m->va, r.bytes, visible ? m->host : nullptr);
-}
-
 Errc SoftNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
   if (!in_opening_process()) return Errc::stopped;
   std::lock_guard lock(memory_);  // nothing is unmapped meanwhile

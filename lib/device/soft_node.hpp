@@ -28,7 +28,6 @@ class SoftNode final : public SharedNode<SoftNode> {
   SoftNode(const SoftOptions&, Topology);
   void stop() noexcept;
 
-  Result<Memory, Diagnostic> allocate(const MemoryRequest&);
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&);
   Result<Event, Diagnostic> create_event();
   Result<Queue, Diagnostic> create_queue(const QueueRequest&);

@@ -18,7 +18,7 @@ namespace {
 using namespace sdma::drm;
 using kfd::call;
 
-int by_ioctl(int render, Identity& out) {
+int by_ioctl(int render, KfdGpu& out) {
   std::array<char, 32> name{};
   sdma::drm::Version v{.name_bytes = name.size() - 1, .name = reinterpret_cast<std::uint64_t>(name.data())};
   if (const int error = call(render, kVersionRequest, &v)) return error;
@@ -73,7 +73,7 @@ std::optional<Library> load(const std::string& name) {
   return l;
 }
 
-int by_library(const Library& l, int render, Identity& out) {
+int by_library(const Library& l, int render, KfdGpu& out) {
   std::uint32_t major = 0, minor = 0;
   void* device = nullptr;
   if (const int error = l.initialize(render, &major, &minor, &device)) return -error;
@@ -92,7 +92,7 @@ int by_library(const Library& l, int render, Identity& out) {
 
 }  // namespace
 
-int identify(int render, const std::string& library, Identity& out) {
+int identify(int render, const std::string& library, KfdGpu& out) {
   const auto l = load(library);
   if (!l) return by_ioctl(render, out);
   out.source = library;

@@ -2,12 +2,14 @@
 // Reads from a render node which GPU it is: through libdrm_amdgpu if that is installed, otherwise by the same queries
 // as ioctls.
 //
-//   Identity who;
+//   KfdGpu who;
 //   const int error = identify(render, "libdrm_amdgpu.so.1", who);    // 0, or the errno of the first query that failed
 //   who.source                                                        // "libdrm_amdgpu.so.1", or "ioctl"
 //
 // The library is loaded, not linked, for the reasons in thunk.hpp; a test compares the part of its ABI that is stated
 // here with its headers. The library is optional: both ways give the same result. Any thread; internal to the library.
+#include "sdma/device/kfd.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,14 +18,9 @@ namespace sdma {
 inline namespace v0 {
 namespace detail::drm {
 
-struct Identity {
-  std::uint32_t sdma_firmware{}, sdma_feature{}, compute_firmware{};
-  std::uint64_t clock_hz{};
-  std::string driver{};  ///< "amdgpu 3.61"
-  std::string source{};
-};
-/// A firmware version that is not reported stays 0. `library`: a name for the loader, or a path; "" for the ioctls.
-int identify(int render, const std::string& library, Identity&);
+/// Sets all but `kernel`. A firmware version that is not reported stays 0. `library`: a name for the loader, or a path; "" for
+/// the ioctls.
+int identify(int render, const std::string& library, KfdGpu&);
 
 /// The beginning of struct amdgpu_gpu_info, up to the last member used here; libraries write more.
 struct GpuInfo {

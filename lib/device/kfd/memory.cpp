@@ -69,14 +69,6 @@ void KfdNode::free_block(std::uint64_t id) noexcept {
   (void)thunk_.free(b.mapped().base, b.mapped().base_bytes);
 }
 
-Result<Memory, Diagnostic> KfdNode::allocate(const MemoryRequest& r) {
-  const auto b = allocate_block(r);
-  if (!b) return b.error();
-  hold();
-  const bool visible = !r.where || r.host_access;
-  return Memory(Lease(give_back<&KfdNode::free_block>, this, b->id), b->va, r.bytes, visible ? b->host : nullptr);
-}
-
 Errc KfdNode::flush_host_writes(GpuId g) const noexcept {
   if (g.value >= gpus_.size()) return Errc::bad_argument;
   if (!in_opening_process()) return Errc::stopped;

@@ -27,7 +27,6 @@ class KfdNode final : public SharedNode<KfdNode> {
   /// Stops execution: disables all queues.
   void stop() noexcept;
 
-  Result<Memory, Diagnostic> allocate(const MemoryRequest&);
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&);
   Result<Event, Diagnostic> create_event();
   Result<Queue, Diagnostic> create_queue(const QueueRequest&);
@@ -55,8 +54,7 @@ class KfdNode final : public SharedNode<KfdNode> {
     std::uint32_t thunk_node{}, gpu_id{};
     volatile std::uint32_t* hdp_flush{};  ///< null: the driver does not offer it
     std::byte* doorbells{};               ///< of queues that the ioctl creates
-    std::uint64_t clock_hz{};
-    std::optional<Fault> fault{};  ///< the first fault, after which the GPU's queues are lost for good
+    std::optional<Fault> fault{};         ///< the first fault, after which the GPU's queues are lost for good
   };
   struct QueueState {
     GpuId gpu{};

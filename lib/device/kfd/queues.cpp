@@ -97,22 +97,20 @@ void KfdNode::give_back_memory(const QueueState& q) noexcept {
 Result<Queue, Diagnostic> KfdNode::create_queue(const QueueRequest& r) {
   if (!in_opening_process()) return forked_error("create_queue");
   if (auto d = refuse(r, node_.topology)) return *d;
-  const auto where = place_of(r);
+  const auto refused = [&](std::string message, std::string hint) {
+    return Diagnostic{.where = place_of(r), .message = std::move(message), .hint = std::move(hint)};
+  };
   if (r.watch_wptr)
-    return Diagnostic{.where = where,
-                      .message = "an engine of this device does not watch wptr",
-                      .hint = "do not set watch_wptr: every queue has a doorbell"};
+    return refused("an engine of this device does not watch wptr", "do not set watch_wptr: every queue has a doorbell");
   if (r.pick == EnginePick::exact && version_.minor < kfd::kByEngineMinor)
-    return Diagnostic{.where = where,
-                      .message = fmt::format("KFD {}.{} cannot place a queue on one engine: 1.{} can", version_.major,
-                                             version_.minor, kfd::kByEngineMinor),
-                      .hint = "use EnginePick::any_host or any_xgmi, or a newer kernel or amdgpu-dkms"};
+    return refused(fmt::format("KFD {}.{} cannot place a queue on one engine: 1.{} can", version_.major, version_.minor,
+                               kfd::kByEngineMinor),
+                   "use EnginePick::any_host or any_xgmi, or a newer kernel or amdgpu-dkms");
   if (fault(r.gpu)) {
     const std::lock_guard lock(faults_mutex_);
     if (const auto& f = gpus_[r.gpu.value].fault)
-      return Diagnostic{.where = where,
-                        .message = "the driver has stopped this process's queues on the GPU: " + describe(*f),
-                        .hint = "they cannot be recovered: restart the process"};
+      return refused("the driver has stopped this process's queues on the GPU: " + describe(*f),
+                     "they cannot be recovered: restart the process");
   }
   const std::lock_guard lock(queues_mutex_);
   QueueState q{.gpu = r.gpu, .ring_bytes = r.ring_bytes};
