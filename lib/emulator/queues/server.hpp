@@ -43,7 +43,6 @@ class Server final : private sdma::detail::Worker::Served {
   AddressSpace::Reader& reader() noexcept { return reader_; }
   Events& events() noexcept { return events_; }
   EngineState& state(EngineId e) noexcept { return states_[e.value]; }
-  GpuId gpu() const noexcept { return gpu_; }
   PipelineHooks hooks() noexcept;
   /// For Drive::caller: runs one round.
   Progress turn() noexcept;
