@@ -7,6 +7,7 @@
 #include "sdma/stream/rules.hpp"
 #include "verb.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <optional>
@@ -39,24 +40,22 @@ std::string to_json_line(const Diagnostic& d) {
 
 /// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
 int list_rules() {
-  Output out{"-"};
+  std::string out;
   const auto in_schedule = [](const ScheduleRule& r) {
-    return std::string(name(r.severity)).append(": schedule: ").append(r.text);
+    return fmt::format("{}: schedule: {}", name(r.severity), r.text);
   };
   std::vector<std::string_view> both;
   for (const auto& r : stream_rules()) {
-    out.text().append(r.id).append(": ").append(name(r.severity)).append(": ").append(r.text);
+    out += fmt::format("{}: {}: {}", r.id, name(r.severity), r.text);
     for (const auto& s : schedule_rules())
-      if (s.id == r.id) out.text().append("; ").append(in_schedule(s)), both.push_back(r.id);
-    out.text() += "\n";
+      if (s.id == r.id) out += "; " + in_schedule(s), both.push_back(r.id);
+    out += "\n";
   }
   for (const auto& r : schedule_rules())
-    if (std::find(both.begin(), both.end(), r.id) == both.end())
-      out.text().append(r.id).append(": ").append(in_schedule(r)).append("\n");
+    if (std::find(both.begin(), both.end(), r.id) == both.end()) out += fmt::format("{}: {}\n", r.id, in_schedule(r));
   for (const auto& p : kPackets)
-    for (const auto& r : p.rules)
-      out.text().append(r.id).append(": error: ").append(p.name).append(": ").append(r.text).append("\n");
-  return out.close() ? kOk : out.exit_code();
+    for (const auto& r : p.rules) out += fmt::format("{}: error: {}: {}\n", r.id, p.name, r.text);
+  return write_text("-", std::move(out));
 }
 
 nlohmann::ordered_json to_json(const CheckFinding& f) {

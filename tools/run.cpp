@@ -239,18 +239,6 @@ int run(const Options& o) {
   return out.close() ? code : out.exit_code();
 }
 
-/// "10s", "250ms", "50us".
-void add_timeout(CLI::App& verb, std::chrono::nanoseconds& to) {
-  const auto parse = [&to](const CLI::results_t& given) {
-    const auto& text = given.back();
-    const auto time = parse_time(text);
-    if (!time) throw CLI::ValidationError("--timeout", "'" + text + "' is not a time: write 10s, 250ms or 50us");
-    to = *time;
-    return true;
-  };
-  verb.add_option("--timeout", parse, "time limit of a run (default: 10s)")->type_name("TIME");
-}
-
 }  // namespace
 
 void add_run(CLI::App& verb, Action& action) {
@@ -259,16 +247,9 @@ void add_run(CLI::App& verb, Action& action) {
   add_settings(verb, o->parse.set);
   add_choice<Kind>(verb, "--device", o->device, {{"soft", Kind::soft}, {"kfd", Kind::kfd}},
                    "device to run on: a software node (default), or the node of the kernel driver");
-  const auto gpus = [o](const CLI::results_t& given) {
-    auto all = parse_gpus(given.back());
-    if (!all)
-      throw CLI::ValidationError(
-          "--gpus", "'" + given.back() + "' is not a choice of GPUs: write 8 for the first 8, or 2,5 for these two");
-    return o->gpus = std::move(*all), true;
-  };
-  verb.add_option(
-          "--gpus", gpus,
-          "the node's GPU for each GPU of the schedule (5,2), or a count N for the first N (default: the same numbers)")
+  add_parsed(
+      verb, "--gpus", o->gpus, parse_gpus, "a choice of GPUs: write 8 for the first 8, or 2,5 for these two",
+      "the node's GPU for each GPU of the schedule (5,2), or a count N for the first N (default: the same numbers)")
       ->type_name("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   add_choice<Ordering>(verb, "--order", *order,
@@ -276,7 +257,9 @@ void add_run(CLI::App& verb, Action& action) {
                        "how weakly packets are ordered (default: strict; with --test, all three)");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{},
             "seed for random contents and for choices that the ordering leaves open");
-  add_timeout(verb, o->timeout);
+  add_parsed(verb, "--timeout", o->timeout, parse_time, "a time: write 10s, 250ms or 50us",
+             "time limit of a run (default: 10s)")
+      ->type_name("TIME");
   add_pairs(verb, "--input", "NAME=PATH", o->inputs, "fill a buffer from a file before the run; may be repeated");
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; may be repeated");
   verb.add_option("--trace", o->trace,
