@@ -5,7 +5,9 @@
 #include "sdma/stream/text.hpp"
 #include "verb.hpp"
 
-#include <cstdio>
+#include <fmt/format.h>
+
+#include <iterator>
 
 namespace sdma::tool {
 namespace {
@@ -20,18 +22,15 @@ struct Options {
 };
 
 void append_hex(std::string& out, std::span<const std::uint32_t> dwords) {
-  char word[16];
-  for (std::size_t i = 0; i < dwords.size(); ++i) {
-    out.append(word, static_cast<std::size_t>(std::snprintf(word, sizeof word, "%08x", dwords[i])));
-    out += i % 8 == 7 || i + 1 == dwords.size() ? '\n' : ' ';
-  }
+  for (std::size_t i = 0; i < dwords.size(); ++i)
+    fmt::format_to(std::back_inserter(out), "{:08x}{}", dwords[i], i % 8 == 7 || i + 1 == dwords.size() ? '\n' : ' ');
 }
 
 int run(const Options& o) {
   if (overwrites({{"-o", o.output}}, {o.path})) return kUsage;
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
-  const auto name = o.path == "-" ? "stdin" : o.path;
+  const auto name = shown(o.path);
   const auto dwords = o.input == From::text ? assemble(*text, name) : from_json_lines(*text, name);
   if (!dwords) {
     for (const auto& e : dwords.error()) report(e);

@@ -7,9 +7,9 @@
 #include "sdma/stream/rules.hpp"
 #include "verb.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <fstream>
 #include <optional>
 
 namespace sdma::tool {
@@ -40,24 +40,22 @@ std::string to_json_line(const Diagnostic& d) {
 
 /// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
 int list_rules() {
-  Output out{"-"};
+  std::string out;
   const auto in_schedule = [](const ScheduleRule& r) {
-    return std::string(name(r.severity)).append(": schedule: ").append(r.text);
+    return fmt::format("{}: schedule: {}", name(r.severity), r.text);
   };
   std::vector<std::string_view> both;
   for (const auto& r : stream_rules()) {
-    out.text().append(r.id).append(": ").append(name(r.severity)).append(": ").append(r.text);
+    out += fmt::format("{}: {}: {}", r.id, name(r.severity), r.text);
     for (const auto& s : schedule_rules())
-      if (s.id == r.id) out.text().append("; ").append(in_schedule(s)), both.push_back(r.id);
-    out.text() += "\n";
+      if (s.id == r.id) out += "; " + in_schedule(s), both.push_back(r.id);
+    out += "\n";
   }
   for (const auto& r : schedule_rules())
-    if (std::find(both.begin(), both.end(), r.id) == both.end())
-      out.text().append(r.id).append(": ").append(in_schedule(r)).append("\n");
+    if (std::find(both.begin(), both.end(), r.id) == both.end()) out += fmt::format("{}: {}\n", r.id, in_schedule(r));
   for (const auto& p : kPackets)
-    for (const auto& r : p.rules)
-      out.text().append(r.id).append(": error: ").append(p.name).append(": ").append(r.text).append("\n");
-  return out.close() ? kOk : out.exit_code();
+    for (const auto& r : p.rules) out += fmt::format("{}: error: {}: {}\n", r.id, p.name, r.text);
+  return write_text("-", std::move(out));
 }
 
 nlohmann::ordered_json to_json(const CheckFinding& f) {
@@ -96,10 +94,9 @@ int judge(const Options& o, const Schedule& s, const CheckOptions& options) {
         "checked packets: " + std::to_string(report.packets) + ", waits: " + std::to_string(report.waits);
     if (expected && good) out.text() += shown(o.input.path) + ": found what it expects (" + checked + ")\n";
     else if (good) out.text() += shown(o.input.path) + ": no race, no deadlock, no missing wait (" + checked + ")\n";
-    else if (expected)
-      for (const auto& e : s.expectations)
-        if (e.kind == Schedule::Expectation::Kind::finding)
-          complain(shown(o.input.path) + ": expected to find '" + e.rule + "' and no other error");
+    else
+      for (const auto& rule : expected_findings(s))
+        complain(shown(o.input.path) + ": expected to find '" + rule + "' and no other error");
   }
   if (!out.close()) return out.exit_code();
   return good ? kOk : kFindings;
@@ -113,14 +110,6 @@ Result<std::optional<Topology>, Diagnostic> topology(const Options& o) {
   auto t = topology_from_json(*text, o.topology);
   if (!t) return std::move(t.error());
   return std::optional<Topology>(std::move(*t));
-}
-
-std::string beginning(const std::string& path) {
-  constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
-  std::ifstream file(path, std::ios::binary);
-  std::string head(4096, '\0');
-  head.resize(static_cast<std::size_t>(file.read(head.data(), static_cast<std::streamsize>(head.size())).gcount()));
-  return head.starts_with(kUtf8Mark) ? head.substr(kUtf8Mark.size()) : head;
 }
 
 /// Returns nothing if the file is not a schedule.
@@ -151,7 +140,7 @@ int check_dumps(const Options& o, const CheckOptions& options) {
   auto paths = o.more;
   paths.insert(paths.begin(), o.input.path);
   for (const auto& path : paths) {
-    if (is_schedule(beginning(path)))
+    if (const auto in = Input::open(path, Form::binary); in && is_schedule(in->beginning()))
       return report({.where = path,
                      .message = "this is a schedule, but only ring dumps can be checked together",
                      .hint = "check one schedule at a time"}),

@@ -5,7 +5,9 @@
 #include "sdma/stream/text.hpp"
 #include "verb.hpp"
 
-#include <cstdio>
+#include <fmt/format.h>
+
+#include <iterator>
 
 namespace sdma::tool {
 namespace {
@@ -24,11 +26,10 @@ class HexLines {
  public:
   std::size_t append(std::string& out, std::span<const std::uint32_t> in, bool last) {
     const auto n = last ? in.size() : in.size() / 8 * 8;
-    char word[24];
+    const auto to = std::back_inserter(out);
     for (std::size_t i = 0; i < n; ++i) {
-      if (i % 8 == 0)
-        out.append(word, static_cast<std::size_t>(std::snprintf(word, sizeof word, "%08llx:", at_ + 4 * i)));
-      out.append(word, static_cast<std::size_t>(std::snprintf(word, sizeof word, " %08x", in[i])));
+      if (i % 8 == 0) fmt::format_to(to, "{:08x}:", at_ + 4 * i);
+      fmt::format_to(to, " {:08x}", in[i]);
       if (i % 8 == 7 || i + 1 == n) out += '\n';
     }
     at_ += 4 * n;
@@ -36,7 +37,7 @@ class HexLines {
   }
 
  private:
-  unsigned long long at_ = 0;
+  std::uint64_t at_ = 0;
 };
 
 template <class Printer> int print(Input& in, Output& out, bool to_stdout, Printer printer) {

@@ -1,8 +1,9 @@
 // sdma emulate: runs a program on a software KFD node.
 #include "input.hpp"
-#include "recording.hpp"
+#include "output.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/engine/pipeline.hpp"
+#include "sdma/trace/form.hpp"
 #include "sdma/trace/lines.hpp"
 #include "verb.hpp"
 
@@ -29,16 +30,11 @@ namespace fs = std::filesystem;
 /// Suffix to a picture's name: the recording from which the picture is drawn.
 constexpr const char* kRecorded = ".lines";
 
-enum class Gpu { gfx942, gfx90a };
-enum class Doorbells { protect, park, spin };
-
 struct Options {
   std::uint32_t gpus = 1;
-  Gpu gpu = Gpu::gfx942;
-  std::string vram, trace;
+  std::string gpu = "gfx942", doorbells = "protect", vram, trace;
   Ordering order = Ordering::strict;
   std::uint64_t seed = 0;
-  Doorbells doorbells = Doorbells::protect;
   bool watch = false;
   std::vector<std::string> program;
 };
@@ -143,6 +139,7 @@ int end_as(int status) {
 /// Draws `picture` from the recording beside it, and `picture`.PID for each child.
 int draw(const fs::path& picture) {
   std::error_code e;
+  const auto path = picture.string();
   const auto recorded = picture.filename().string() + kRecorded;
   std::vector<fs::path> files;
   for (const auto& file : fs::directory_iterator(picture.parent_path(), e))
@@ -150,13 +147,13 @@ int draw(const fs::path& picture) {
   int code = kOk;
   for (const auto& file : files) {
     const auto pid = file.filename().string().substr(recorded.size());
-    std::ifstream in(file, std::ios::binary);
+    const auto text = read_file(file.string());
     // The recording is empty if no device was opened, and has no end if the program was killed.
-    const auto t = trace::LinesReader(file.string()).feed(std::string(std::istreambuf_iterator<char>(in), {}));
+    const auto t = trace::LinesReader(file.string()).feed(text ? *text : "");
     if (!t) {
       report(t.error());
       code = kInput;
-    } else if (save_trace(*t, picture.string() + pid, trace::form_of(picture.string())) != kOk) {
+    } else if (write_text(path + pid, trace::to_string(*t, trace::form_of(path), path + pid)) != kOk) {
       code = kInput;
     }
     fs::remove(file, e);
@@ -179,25 +176,20 @@ int run(const Options& o) {
                     "build it for 64 bits, linked dynamically, without special privileges"),
            kInput;
   set("SDMA_EMULATE_GPUS", std::to_string(o.gpus));
-  set("SDMA_EMULATE_GPU", o.gpu == Gpu::gfx942 ? "gfx942" : "gfx90a");
+  set("SDMA_EMULATE_GPU", o.gpu);
   set("SDMA_EMULATE_ORDER", std::string(name(o.order)));
   set("SDMA_EMULATE_SEED", std::to_string(o.seed));
-  set("SDMA_EMULATE_DOORBELLS", o.doorbells == Doorbells::protect ? "protect"
-                                : o.doorbells == Doorbells::park  ? "park"
-                                                                  : "spin");
+  set("SDMA_EMULATE_DOORBELLS", o.doorbells);
   if (!o.vram.empty()) set("SDMA_EMULATE_VRAM", o.vram);
   fs::path picture;
   if (!o.trace.empty()) {
     std::error_code e;
     auto trace = fs::absolute(o.trace, e);
-    if (!std::ofstream(trace))
-      return complain("cannot write '" + trace.string() + "': " + std::strerror(errno)), kInput;
-    if (trace::form_of(trace.string()) != trace::Form::jsonl) {
-      picture = trace;
-      trace += kRecorded;
-      if (!std::ofstream(trace))
-        return complain("cannot write '" + trace.string() + "': " + std::strerror(errno)), kInput;
-    }
+    if (trace::form_of(trace.string()) != trace::Form::jsonl)
+      picture = std::exchange(trace, trace.string() + kRecorded);
+    for (const auto& file : {picture, trace})
+      if (!file.empty() && !std::ofstream(file))
+        return complain("cannot write '" + file.string() + "': " + std::strerror(errno)), kInput;
     set("SDMA_EMULATE_TRACE", trace.string());
   }
   if (o.watch) set("SDMA_EMULATE_WATCH", "1");
@@ -242,8 +234,8 @@ void add_emulate(CLI::App& verb, Action& action) {
     if (o->program[0].starts_with('-')) throw CLI::ExtrasError(verb.get_name(), {o->program[0]});
   });
   add_count(verb, "--gpus", o->gpus, 1, 8, "number of GPUs of the node");
-  add_choice<Gpu>(
-      verb, "--gpu", o->gpu, {{"gfx942", Gpu::gfx942}, {"gfx90a", Gpu::gfx90a}},
+  add_choice<std::string>(
+      verb, "--gpu", o->gpu, {{"gfx942", "gfx942"}, {"gfx90a", "gfx90a"}},
       "type of the GPUs: MI300X (default), or one die of an MI250X, for runtimes that do not support MI300X");
   verb.add_option("--vram", o->vram,
                   "memory per GPU: 64G, 512M (default: 192G; with gfx90a: 64G), allocated page by page as it is used")
@@ -257,10 +249,10 @@ void add_emulate(CLI::App& verb, Action& action) {
                   std::string(kTraceDoc) + "; *.jsonl grows while the program runs, the others are written at its end")
       ->type_name("PATH");
   verb.add_flag("--watch", o->watch, "print queue, doorbell and packet events on stderr as they happen");
-  add_choice<Doorbells>(verb, "--doorbells", o->doorbells,
-                        {{"protect", Doorbells::protect}, {"park", Doorbells::park}, {"spin", Doorbells::spin}},
-                        "way to notice doorbells of an idle engine: write-protect their page (default), poll with "
-                        "sleeps, or poll without sleeps");
+  add_choice<std::string>(verb, "--doorbells", o->doorbells,
+                          {{"protect", "protect"}, {"park", "park"}, {"spin", "spin"}},
+                          "way to notice doorbells of an idle engine: write-protect their page (default), poll with "
+                          "sleeps, or poll without sleeps");
   verb.footer(
       "Examples:\n"
       "  sdma emulate rocminfo\n"

@@ -1,5 +1,7 @@
 #include "hex_text.hpp"
 
+#include "input.hpp"
+
 #include "sdma/packets/registry.hpp"
 
 #include <algorithm>
@@ -272,8 +274,7 @@ bool HexText::offset_without_colon(const Parsed& p) {
 Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::uint32_t>& out) {
   ++line_;
   if (line.ends_with('\r')) line.remove_suffix(1);
-  constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
-  if (line_ == 1 && line.starts_with(kUtf8)) line.remove_prefix(kUtf8.size());
+  if (line_ == 1) line = without_mark(line);
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (line[i] == '\033') return error(i, "this text has colours", "print it without colours: dmesg --color=never");
     if (static_cast<unsigned char>(line[i]) < ' ' && line[i] != '\t')

@@ -3,10 +3,7 @@
 #include "sdma/queue/dump.hpp"
 #include "verb.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 
 namespace sdma::tool {
@@ -14,7 +11,6 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::size_t kSniffed = 4096;
-constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
@@ -37,64 +33,28 @@ Form detect(std::string_view head) noexcept {
   return is_text(head) ? Form::hex : Form::binary;
 }
 
-Diagnostic failure(const std::string& name, const std::string& what, int error) {
-  return {.where = name, .message = what + ": " + std::strerror(error)};
-}
-
-/// Appends up to `n` bytes; false at the end.
-Result<bool, Diagnostic> read_some(int fd, const std::string& name, std::string& out, std::size_t n) {
-  const auto before = out.size();
-  out.resize(before + n);
-  ssize_t got;
-  do got = ::read(fd, out.data() + before, n);
-  while (got < 0 && errno == EINTR);
-  const int error = errno;
-  out.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
-  if (got < 0) return failure(name, "cannot be read", error);
-  return got > 0;
-}
-
-Result<int, Diagnostic> open_to_read(const std::string& path) {
-  if (path == "-") return STDIN_FILENO;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return failure(path, "cannot be opened", errno);
-  return fd;
-}
-
 }  // namespace
 
+std::string_view without_mark(std::string_view text) noexcept {
+  constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
+  return text.starts_with(kUtf8) ? text.substr(kUtf8.size()) : text;
+}
+
 Result<Input, Diagnostic> Input::open(const std::string& path, Form form) {
-  const auto fd = open_to_read(path);
-  if (!fd) return fd.error();
-  Input in{*fd, path == "-" ? "stdin" : path};
+  Input in{path};
   while (in.buffer_.size() < kSniffed && !in.ended_)
     if (auto more = in.fill(); !more) return std::move(more.error());
   in.form_ = form == Form::automatic ? detect(std::string_view(in.buffer_).substr(0, kSniffed)) : form;
   return in;
 }
 
-Input::Input(Input&& o) noexcept
-    : fd_(std::exchange(o.fd_, -1)),
-      name_(std::move(o.name_)),
-      buffer_(std::move(o.buffer_)),
-      form_(o.form_),
-      ended_(o.ended_),
-      finished_(o.finished_),
-      text_(std::move(o.text_)) {}
-Input::~Input() {
-  if (fd_ > STDERR_FILENO) ::close(fd_);
-}
-
 Result<bool, Diagnostic> Input::fill() {
-  auto more = read_some(fd_, name_, buffer_, kPiece);
+  auto more = file_.read(buffer_, kPiece);
   if (more && !*more) ended_ = true;
   return more;
 }
 
-std::string_view Input::beginning() const noexcept {
-  const std::string_view all = buffer_;
-  return all.starts_with(kUtf8Mark) ? all.substr(kUtf8Mark.size()) : all;
-}
+std::string_view Input::beginning() const noexcept { return without_mark(buffer_); }
 
 Result<std::string, Diagnostic> Input::whole_text() {
   while (!ended_)
@@ -165,22 +125,9 @@ Result<void, Diagnostic> Input::take_text(std::vector<std::uint32_t>& out) {
 }
 
 Result<std::string, Diagnostic> read_text(const std::string& path) {
-  auto text = read_bytes(path);
-  if (text && text->starts_with(kUtf8Mark)) text->erase(0, kUtf8Mark.size());
+  auto text = read_file(path);
+  if (text) text->erase(0, text->size() - without_mark(*text).size());
   return text;
-}
-
-Result<std::string, Diagnostic> read_bytes(const std::string& path) {
-  const auto fd = open_to_read(path);
-  if (!fd) return fd.error();
-  std::string out;
-  for (bool more = true; more;) {
-    auto r = read_some(*fd, path == "-" ? "stdin" : path, out, kPiece);
-    if (!r) return std::move(r.error());
-    more = *r;
-  }
-  if (*fd > STDERR_FILENO) ::close(*fd);
-  return out;
 }
 
 void add_input(CLI::App& verb, InputOptions& o) {

@@ -9,7 +9,9 @@
 // is hex text, and anything else is the bytes of a ring. A dump (sdma/queue/dump.hpp) gives the dwords from read to wptr,
 // in order; a note says where the first of them is.
 #include "hex_text.hpp"
+#include "report.hpp"
 #include "sdma/core/diagnostic.hpp"
+#include "sdma/core/file.hpp"
 #include "sdma/core/result.hpp"
 
 #include <cstdint>
@@ -26,12 +28,12 @@ namespace sdma::tool {
 
 enum class Form { automatic, binary, hex, dump };
 
+/// A text without its UTF-8 byte order mark.
+std::string_view without_mark(std::string_view) noexcept;
+
 class Input {
  public:
   static Result<Input, Diagnostic> open(const std::string& path, Form);
-  Input(Input&&) noexcept;
-  Input& operator=(Input&&) = delete;
-  ~Input();
 
   /// Its name in diagnostics.
   const std::string& name() const noexcept { return name_; }
@@ -43,13 +45,13 @@ class Input {
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 
  private:
-  Input(int fd, std::string name) : fd_(fd), name_(name), text_(std::move(name)) {}
+  explicit Input(const std::string& path) : file_(path), name_(shown(path)), text_(name_) {}
   Result<bool, Diagnostic> fill();
   Result<void, Diagnostic> take_binary(std::vector<std::uint32_t>&);
   Result<void, Diagnostic> take_dump(std::vector<std::uint32_t>&);
   Result<void, Diagnostic> take_text(std::vector<std::uint32_t>&);
 
-  int fd_;
+  FileReader file_;
   std::string name_, buffer_;
   Form form_ = Form::binary;
   bool ended_ = false, finished_ = false;
@@ -58,8 +60,6 @@ class Input {
 
 /// A whole file as text, without a UTF-8 byte order mark; "-" is standard input.
 Result<std::string, Diagnostic> read_text(const std::string& path);
-/// A whole file as bytes; "-" is standard input.
-Result<std::string, Diagnostic> read_bytes(const std::string& path);
 
 /// Passes all dwords to `consume(dwords, last)`, piece by piece. It returns how many it used; with `last`, all.
 template <class Fn> Result<void, Diagnostic> for_each_piece(Input& in, Fn consume) {

@@ -90,12 +90,6 @@ std::string plainly(std::string said) {
   return said;
 }
 
-int print(const std::string& text) {
-  Output out{"-"};
-  out.text() = text;
-  return out.close() ? kOk : out.exit_code();
-}
-
 int run(int argc, char** argv) {
   CLI::App app{"Assembles, disassembles, checks, runs, simulates and draws DMA schedules for AMD Instinct MI300X."};
   app.name("sdma");
@@ -128,9 +122,9 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, words.data());
   } catch (const CLI::CallForVersion&) {
-    return print(app.version() + "\n");
+    return write_text("-", app.version() + "\n");
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return print(app.help());
+    if (e.get_exit_code() == 0) return write_text("-", app.help());
     if (misunderstood(app, {words.begin() + 1, words.end()})) return kUsage;
     complain(plainly(e.what()),
              std::string("sdma ") + (argv[1][0] == '-' ? "" : argv[1] + std::string(" ")) + "--help");

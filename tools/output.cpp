@@ -35,6 +35,12 @@ bool Output::flush() {
 
 bool Output::close() { return flush() && succeeded(file_.close()); }
 
+int write_text(const std::string& path, std::string text) {
+  Output out{path};
+  out.text() = std::move(text);
+  return out.close() ? kOk : out.exit_code();
+}
+
 bool overwrites(const std::vector<Written>& written, const std::vector<std::string>& inputs) {
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto& w = written[i];

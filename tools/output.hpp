@@ -22,7 +22,6 @@ class Output {
 
   /// Text that is not written yet.
   std::string& text() noexcept { return text_; }
-  void append(const void* bytes, std::size_t n) { text_.append(static_cast<const char*>(bytes), n); }
   /// Writes the pending text now. Returns false after an error, which has been reported.
   bool flush();
   /// Writes if much text is pending. Returns false after an error, which has been reported.
@@ -44,6 +43,9 @@ class Output {
   std::string text_{};
   int exit_code_ = 0;
 };
+
+/// Writes the text to a file or, for "-", to standard output. Reports any error, and returns an exit code.
+int write_text(const std::string& path, std::string text);
 
 /// True if an output is also one of the inputs, or is named twice, so that writing it would destroy data. Reports it.
 struct Written {

@@ -8,6 +8,8 @@
 namespace sdma::tool {
 
 void report(const Diagnostic&);
+/// The name of an input in messages.
+inline std::string shown(const std::string& path) { return path == "-" ? "stdin" : path; }
 /// "sdma: error: message", and the hint.
 void complain(const std::string& message, const std::string& hint = "");
 

@@ -2,16 +2,17 @@
 #include "sdma/schedule/run.hpp"
 #include "input.hpp"
 #include "output.hpp"
-#include "recording.hpp"
 #include "schedule_file.hpp"
 #include "sdma/check/check.hpp"
 #include "sdma/device/kfd.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/schedule/timestamps.hpp"
+#include "sdma/trace/form.hpp"
 #include "verb.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
-#include <cstdio>
 
 namespace sdma::tool {
 namespace {
@@ -54,7 +55,8 @@ class Job {
     const int code = run(order, recorder ? &*recorder : nullptr);
     // A failed run is recorded, too, but not one that never began.
     if (!recorder || (code != kOk && elapsed_ == elapsed_.zero())) return code;
-    const int saved = save_trace(recorder->snapshot(), options_.trace, trace::form_of(options_.trace));
+    const auto& path = options_.trace;
+    const int saved = write_text(path, trace::to_string(recorder->snapshot(), trace::form_of(path), path));
     return code != kOk ? code : saved;
   }
   std::chrono::nanoseconds elapsed() const noexcept { return elapsed_; }
@@ -74,7 +76,7 @@ class Job {
     RunOptions go{.timeout = options_.timeout, .seed = options_.seed};
     for (const auto& [name, file] : options_.inputs) {
       if (!buffer("--input", name)) return kUsage;
-      const auto text = read_bytes(file);
+      const auto text = read_file(file);
       if (!text) return report(text.error()), kInput;
       const auto* begin = reinterpret_cast<const std::byte*>(text->data());
       go.inputs.push_back({name, {begin, begin + text->size()}});
@@ -103,8 +105,7 @@ class Job {
     for (const auto& [range, file] : wanted) {
       const auto bytes = bound->bytes(range);
       Output out{file};
-      out.append(bytes.data(), bytes.size());
-      if (!out.close()) return out.exit_code();
+      if (!out.write(bytes.data(), bytes.size()) || !out.close()) return out.exit_code();
     }
     return result ? kOk : kFindings;
   }
@@ -150,18 +151,11 @@ class Job {
   std::chrono::nanoseconds elapsed_{};
 };
 
-std::string in_ms(std::chrono::nanoseconds t) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.3f ms", std::chrono::duration<double, std::milli>(t).count());
-  return text;
-}
-
 int one(const Options& o, const std::string& path, const Schedule& s, const SourceMap& map, Output& out) {
   if (expects_finding(s)) {
-    for (const auto& e : s.expectations)
-      if (e.kind == Schedule::Expectation::Kind::finding)
-        report({.where = shown(path),
-                .message = "not run: it contains a deliberate error for sdma check to find, '" + e.rule + "'"});
+    for (const auto& rule : expected_findings(s))
+      report({.where = shown(path),
+              .message = "not run: it contains a deliberate error for sdma check to find, '" + rule + "'"});
     return kFindings;
   }
   const auto order = o.order.value_or(Ordering::strict);
@@ -169,12 +163,12 @@ int one(const Options& o, const std::string& path, const Schedule& s, const Sour
   const int code = job.run(order);
   if (code != kOk) return code;
   const auto n = s.expectations.size();
-  out.text() += shown(path) + ": " +
-                (n == 0   ? "ran; it has no expectations"
-                 : n == 1 ? "1 expectation holds"
-                          : std::to_string(n) + " expectations hold") +
-                " (" + (o.device == Kind::kfd ? "kfd" : std::string(name(order))) + ", seed " + std::to_string(o.seed) +
-                ", " + in_ms(job.elapsed()) + ")\n";
+  out.text() += fmt::format("{}: {} ({}, seed {}, {:.3f} ms)\n", shown(path),
+                            n == 0   ? "ran; it has no expectations"
+                            : n == 1 ? "1 expectation holds"
+                                     : fmt::format("{} expectations hold", n),
+                            o.device == Kind::kfd ? "kfd" : name(order), o.seed,
+                            std::chrono::duration<double, std::milli>(job.elapsed()).count());
   return kOk;
 }
 
@@ -183,9 +177,8 @@ bool found(const Schedule& s, const SourceMap& map) {
   const auto result = check(s, {.map = &map});
   if (as_expected(s, result)) return true;
   for (const auto& f : result.findings) report(f.diagnostic);
-  for (const auto& e : s.expectations)
-    if (e.kind == Schedule::Expectation::Kind::finding)
-      report({.where = map.file, .message = "expected sdma check to find '" + e.rule + "' and no other error"});
+  for (const auto& rule : expected_findings(s))
+    report({.where = map.file, .message = "expected sdma check to find '" + rule + "' and no other error"});
   return false;
 }
 
@@ -195,9 +188,7 @@ int test(const Options& o, Output& out) {
     const auto text = read_text(path);
     if (!text) report(text.error());
     SourceMap map;
-    auto parse = o.parse;
-    parse.map = &map;
-    const auto s = text ? load_schedule(path, *text, parse) : std::nullopt;
+    const auto s = text ? load_schedule(path, *text, o.parse, &map) : std::nullopt;
     const bool wrong = s && expects_finding(*s);
     bool good = wrong ? found(*s, map) : s.has_value();
     // The ordering of a driver's engines cannot be chosen.
@@ -243,25 +234,11 @@ int run(const Options& o) {
     const auto text = read_text(o.paths[0]);
     if (!text) return report(text.error()), kInput;
     SourceMap map;
-    auto parse = o.parse;
-    parse.map = &map;
-    const auto s = load_schedule(o.paths[0], *text, parse);
+    const auto s = load_schedule(o.paths[0], *text, o.parse, &map);
     if (!s) return kInput;
     code = one(o, o.paths[0], *s, map, out);
   }
   return out.close() ? code : out.exit_code();
-}
-
-/// "10s", "250ms", "50us".
-void add_timeout(CLI::App& verb, std::chrono::nanoseconds& to) {
-  const auto parse = [&to](const CLI::results_t& given) {
-    const auto& text = given.back();
-    const auto time = parse_time(text);
-    if (!time) throw CLI::ValidationError("--timeout", "'" + text + "' is not a time: write 10s, 250ms or 50us");
-    to = *time;
-    return true;
-  };
-  verb.add_option("--timeout", parse, "time limit per run: 10s, 250ms, 50us (default: 10s)")->type_name("TIME");
 }
 
 }  // namespace
@@ -272,18 +249,10 @@ void add_run(CLI::App& verb, Action& action) {
   add_settings(verb, o->parse.set);
   add_choice<Kind>(verb, "--device", o->device, {{"soft", Kind::soft}, {"kfd", Kind::kfd}},
                    "device to run on: a software node (default), or the node of the kernel driver");
-  const auto gpus = [o](const CLI::results_t& given) {
-    auto all = parse_gpus(given.back());
-    if (!all)
-      throw CLI::ValidationError(
-          "--gpus",
-          "'" + given.back() +
-              "' is not a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once");
-    return o->gpus = std::move(*all), true;
-  };
-  verb.add_option("--gpus", gpus,
-                  "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the "
-                  "same numbers)")
+  add_parsed(verb, "--gpus", o->gpus, parse_gpus,
+             "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
+             "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the same "
+             "numbers)")
       ->type_name("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   add_choice<Ordering>(verb, "--order", *order,
@@ -291,7 +260,9 @@ void add_run(CLI::App& verb, Action& action) {
                        "ordering of packets, from strongest to weakest (default: strict; with --test, all three)");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{},
             "seed for random contents and for choices that the ordering leaves open");
-  add_timeout(verb, o->timeout);
+  add_parsed(verb, "--timeout", o->timeout, parse_time, "a time: write 10s, 250ms or 50us",
+             "time limit per run: 10s, 250ms, 50us (default: 10s)")
+      ->type_name("TIME");
   add_pairs(verb, "--input", "NAME=PATH", o->inputs, "fill a buffer from a file before the run; may be repeated");
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; may be repeated");
   verb.add_option("--trace", o->trace,

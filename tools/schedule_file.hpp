@@ -21,9 +21,10 @@ void add_settings(CLI::App&, std::vector<ParseOptions::Setting>&);
 void add_pairs(CLI::App&, const std::string& option, const std::string& form,
                std::vector<std::pair<std::string, std::string>>&, const std::string& doc);
 
-/// The name of this file in messages.
-std::string shown(const std::string& path);
 /// The schedule of a text; nothing if the text has errors, which are then reported.
-std::optional<Schedule> load_schedule(const std::string& path, const std::string& text, const ParseOptions&);
+std::optional<Schedule> load_schedule(const std::string& path, const std::string& text, ParseOptions,
+                                      SourceMap* map = nullptr);
+/// What a schedule that is wrong on purpose expects the checker to find.
+std::vector<std::string> expected_findings(const Schedule&);
 
 }  // namespace sdma::tool

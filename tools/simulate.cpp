@@ -1,19 +1,18 @@
 // sdma simulate: predicts the time of schedules on a described machine.
 #include "input.hpp"
 #include "output.hpp"
-#include "recording.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/draw/curves.hpp"
 #include "sdma/simulate/report.hpp"
+#include "sdma/trace/form.hpp"
 #include "sdma/trace/write.hpp"
 #include "verb.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <variant>
 
@@ -100,12 +99,6 @@ void say(const std::string& path, const std::vector<Diagnostic>& all) {
   }
 }
 
-int write(const std::string& path, const std::string& text) {
-  Output out{path};
-  out.text() = text;
-  return out.close() ? kOk : out.exit_code();
-}
-
 /// The picture shows all rounds, but the time is that of the last one.
 std::string title(const std::string& path, const Simulation& r) {
   return shown(path) + ", " + time_text(r.ns) +
@@ -137,24 +130,19 @@ int one(const Options& o, const MachineDescription& m) {
   if (recorder) {
     const auto t = recorder->snapshot();
     if (!o.trace.empty())
-      if (const auto code = save_trace(t, o.trace, trace::form_of(o.trace)); code != kOk) return code;
+      if (const auto code = write_text(o.trace, trace::to_string(t, trace::form_of(o.trace), o.trace)); code != kOk)
+        return code;
     if (!o.plot.empty())
-      if (const auto code = write(o.plot, trace::timeline_svg(t, {.title = title(path, *r)})); code != kOk) return code;
+      if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, *r)})); code != kOk)
+        return code;
   }
-  if (const auto code = write("-", o.format == Format::json ? to_json(*r, why) : to_table(*r, why)); code != kOk)
+  if (const auto code = write_text("-", o.format == Format::json ? to_json(*r, why) : to_table(*r, why)); code != kOk)
     return code;
   say(path, r->findings);
   return r->findings.empty() ? kOk : kFindings;
 }
 
-constexpr int kSizeWidth = 10, kTimeWidth = 16;
-
-/// Pads to `width`: on the left, or on the right if it is negative.
-std::string padded(const std::string& text, int width) {
-  const auto n = static_cast<std::size_t>(std::abs(width));
-  const std::string spaces(n - std::min(n, text.size()), ' ');
-  return width < 0 ? text + spaces : spaces + text;
-}
+constexpr std::size_t kSizeWidth = 10, kTimeWidth = 16;
 
 /// A file's name without folder and suffix, or the whole path if two names are equal.
 std::string short_name(const std::string& path, const std::vector<std::string>& all) {
@@ -177,15 +165,15 @@ int sweep(const Options& o, const MachineDescription& m, const Sweep& sweep) {
     texts.push_back(std::move(*text));
     series.push_back({.name = short_name(path, o.paths)});
   }
-  auto out = padded(sweep.name, -kSizeWidth);
-  for (const auto& s : series) out += " " + padded(s.name, kTimeWidth) + "     x";
+  const auto width = std::max(kSizeWidth, sweep.name.size());
+  auto out = fmt::format("{:<{}}", sweep.name, width);
+  for (const auto& s : series) out += fmt::format(" {:>{}}     x", s.name, kTimeWidth);
   out += "\n";
-  char cell[64];
   nlohmann::ordered_json points = nlohmann::ordered_json::array();
   for (const auto value : sweep.values) {
     auto parse = o.parse;
     parse.set.push_back({sweep.name, size_text(value)});
-    out += padded(size_text(value), -std::max(kSizeWidth, static_cast<int>(sweep.name.size())));
+    out += fmt::format("{:<{}}", size_text(value), width);
     auto& times =
         points.emplace_back(nlohmann::ordered_json{{"value", value}, {"ns", nlohmann::ordered_json::array()}})["ns"];
     double first = 0;
@@ -197,31 +185,30 @@ int sweep(const Options& o, const MachineDescription& m, const Sweep& sweep) {
       if (i == 0) first = r->ns;
       const auto gain = first == r->ns ? 1 : first / r->ns;
       series[i].points.emplace_back(static_cast<double>(value), gain);
-      std::snprintf(cell, sizeof cell, " %5.2f", gain);
-      out += " " + padded(time_text(r->ns), std::max(kTimeWidth, static_cast<int>(series[i].name.size()))) + cell;
+      out += fmt::format(" {:>{}} {:5.2f}", time_text(r->ns), std::max(kTimeWidth, series[i].name.size()), gain);
       times.push_back(r->ns);
     }
     out += "\n";
   }
   if (!o.plot.empty()) {
-    const auto code = write(o.plot, curves_svg({.title = "Speed-up over " + series[0].name + ", simulated",
-                                                .x_label = sweep.name,
-                                                .y_label = "speed-up",
-                                                .series = series}));
+    const auto code = write_text(o.plot, curves_svg({.title = "Speed-up over " + series[0].name + ", simulated",
+                                                     .x_label = sweep.name,
+                                                     .y_label = "speed-up",
+                                                     .series = series}));
     if (code != kOk) return code;
   }
-  if (o.format == Format::table) return write("-", out);
+  if (o.format == Format::table) return write_text("-", out);
   nlohmann::ordered_json names = nlohmann::ordered_json::array();
   for (const auto& s : series) names.push_back(s.name);
   auto whole = "{\"param\": " + line_of(sweep.name) + ", \"files\": " + line_of(names) + ", \"points\": [";
   for (std::size_t i = 0; i < points.size(); ++i) whole += (i == 0 ? "\n  " : ",\n  ") + line_of(points[i]);
-  return write("-", whole + "\n]}\n");
+  return write_text("-", whole + "\n]}\n");
 }
 
 int run(const Options& o) {
   const auto m = machine_of(o);
   if (!m) return o.changes.empty() ? kInput : kUsage;
-  if (o.show_machine) return write("-", o.format == Format::json ? to_json(*m) : to_table(*m));
+  if (o.show_machine) return write_text("-", o.format == Format::json ? to_json(*m) : to_table(*m));
   if (o.paths.empty()) return complain("no schedule given", "sdma simulate FILE"), kUsage;
   for (const auto* path : {&o.trace, &o.plot})
     if (*path == "-")

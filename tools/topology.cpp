@@ -38,7 +38,7 @@ Result<Topology, Diagnostic> load(const Options& o) {
   if (!o.file.empty()) {
     const auto text = read_text(o.file);
     if (!text) return text.error();
-    return topology_from_json(*text, o.file == "-" ? "stdin" : o.file);
+    return topology_from_json(*text, shown(o.file));
   }
   if (o.source == Source::preset) return mi300x(o.gpus);
   const auto files = read_sysfs();
@@ -51,10 +51,9 @@ Result<Topology, Diagnostic> load(const Options& o) {
 int run(const Options& o) {
   const auto node = load(o);
   if (!node) return report(node.error()), o.file.empty() && o.source == Source::preset ? kUsage : kInput;
-  Output out{"-"};
-  out.text() = o.json ? to_json(*node) : to_table(*node);
-  if (o.source == Source::kfd && !o.json) identify(out.text());
-  return out.close() ? kOk : out.exit_code();
+  auto text = o.json ? to_json(*node) : to_table(*node);
+  if (o.source == Source::kfd && !o.json) identify(text);
+  return write_text("-", std::move(text));
 }
 
 }  // namespace

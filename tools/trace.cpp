@@ -29,10 +29,8 @@ struct Options {
   Form chosen() const { return format.value_or(trace::form_of(output)); }
 };
 
-std::string name_of(const std::string& input) { return input == "-" ? "standard input" : input; }
-
 int complain_about(const std::string& input, int error) {
-  report({.where = name_of(input), .message = std::string("cannot be read: ") + std::strerror(error)});
+  report({.where = shown(input), .message = std::string("cannot be read: ") + std::strerror(error)});
   return kInput;
 }
 
@@ -49,7 +47,7 @@ int follow(const Options& o) {
   const bool piped = o.input() == "-";
   const int fd = piped ? STDIN_FILENO : ::open(o.input().c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return complain_about(o.input(), errno);
-  trace::LinesReader recording(name_of(o.input()));
+  trace::LinesReader recording(shown(o.input()));
   Output out{o.output, Output::Kind::live};
   std::uint64_t first_ns = 0;
   std::array<char, 65'536> buffer{};
@@ -76,7 +74,7 @@ int follow(const Options& o) {
 
 int tell_lost(const std::string& input, std::uint64_t lost) {
   report({.severity = Severity::warning,
-          .where = name_of(input),
+          .where = shown(input),
           .message = std::to_string(lost) + " events were lost during recording",
           .hint = "give the recorder more space"});
   return kFindings;
@@ -88,12 +86,10 @@ int page(const Options& o) {
   for (const auto& input : o.inputs.empty() ? std::vector{o.input()} : o.inputs) {
     auto t = trace::load_json_lines(input);
     if (!t) return report(t.error()), kInput;
-    traces.push_back({name_of(input), *std::move(t)});
+    traces.push_back({shown(input), *std::move(t)});
   }
-  Output out{o.output};
-  out.text() = trace::to_page(traces);
-  if (!out.close()) return out.exit_code();
-  int status = kOk;
+  int status = write_text(o.output, trace::to_page(traces));
+  if (status != kOk) return status;
   for (const auto& t : traces)
     if (t.trace.lost != 0) status = tell_lost(t.name, t.trace.lost);
   return status;
@@ -119,9 +115,7 @@ int run(const Options& o) {
   if (o.chosen() == Form::html) return page(o);
   const auto t = trace::load_json_lines(o.input());
   if (!t) return report(t.error()), kInput;
-  Output out{o.output};
-  out.text() = trace::to_string(*t, o.chosen());
-  if (!out.close()) return out.exit_code();
+  if (const int code = write_text(o.output, trace::to_string(*t, o.chosen())); code != kOk) return code;
   return t->lost == 0 ? kOk : tell_lost(o.input(), t->lost);
 }
 

@@ -73,18 +73,28 @@ inline void add_json(CLI::App& app, std::function<void()> choose) {
   app.add_flag_callback("--json", std::move(choose), "short for --format=json");
 }
 
+/// An option whose text `parse` turns into a value. If it returns nothing, the text is not `wanted`.
+template <class T, class Parse>
+CLI::Option* add_parsed(CLI::App& app, const std::string& name, T& value, Parse parse, const std::string& wanted,
+                        const std::string& doc) {
+  const auto take = [&value, name, parse, wanted](const CLI::results_t& given) {
+    auto parsed = parse(given.back());
+    if (!parsed) throw CLI::ValidationError(name, "'" + given.back() + "' is not " + wanted);
+    return value = static_cast<T>(*std::move(parsed)), true;
+  };
+  return app.add_option(name, take, doc);
+}
+
 /// A number without a unit, from `least` to `most`. Any other value is an error.
 template <class T>
 CLI::Option* add_count(CLI::App& app, const std::string& name, T& value, std::uint64_t least, std::uint64_t most,
                        const std::string& doc) {
-  const auto parse = [&value, name, least, most](const CLI::results_t& given) {
-    const auto n = parse_count(given.back());
-    if (!n || *n < least || *n > most)
-      throw CLI::ValidationError(
-          name, "'" + given.back() + "' is not a number from " + std::to_string(least) + " to " + std::to_string(most));
-    return value = static_cast<T>(*n), true;
+  const auto parse = [least, most](const std::string& text) {
+    const auto n = parse_count(text);
+    return n && *n >= least && *n <= most ? n : std::nullopt;
   };
-  return app.add_option(name, parse, doc)->type_name("N")->default_str(std::to_string(value));
+  const auto wanted = "a number from " + std::to_string(least) + " to " + std::to_string(most);
+  return add_parsed(app, name, value, parse, wanted, doc)->type_name("N")->default_str(std::to_string(value));
 }
 
 }  // namespace sdma::tool

@@ -1,5 +1,7 @@
 #include "sdma/core/file.hpp"
 
+#include "write_all.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,20 +33,26 @@ int standard_descriptor(std::string_view path) {
 }
 bool is_standard(int fd) { return fd <= STDERR_FILENO; }
 
-/// Returns 0 or an errno.
-int write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto n = ::write(fd, bytes.data(), bytes.size());
-    if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
-    else if (n < 0 && errno != EINTR) return errno;
-  }
-  return 0;
-}
-
 /// Returns 0 or an errno. Some file systems report a full disk only here, and some do not support it.
 int on_disk(int fd) { return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; }
 
 }  // namespace
+
+namespace detail {
+
+int write_all(int fd, std::string_view bytes, std::optional<std::uint64_t> at) noexcept {
+  while (!bytes.empty()) {
+    const auto n = at ? ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(*at))
+                      : ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n == 0 ? ENOSPC : errno;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+    if (at) *at += static_cast<std::uint64_t>(n);
+  }
+  return 0;
+}
+
+}  // namespace detail
 
 FileWriter::~FileWriter() {
   if (!is_standard(fd_)) ::close(fd_);
@@ -110,7 +118,7 @@ Result<void, Diagnostic> FileWriter::write(std::string_view bytes) {
   if (auto e = open(); !e) return e;
   // A pipe or a device has no length and answers EINVAL.
   if (in_place_ && written_ == 0 && ::ftruncate(fd_, 0) != 0 && errno != EINVAL) return failed(errno);
-  const int error = write_all(fd_, bytes);
+  const int error = detail::write_all(fd_, bytes);
   if (error == 0) {
     written_ += bytes.size();
     return {};
@@ -144,6 +152,38 @@ Result<void, Diagnostic> FileWriter::close() {
   beside_.clear();
   error_ = EBADF;  // for a write after this
   return {};
+}
+
+FileReader::~FileReader() {
+  if (!is_standard(fd_)) ::close(fd_);
+}
+
+Result<bool, Diagnostic> FileReader::read(std::string& out, std::size_t most) {
+  const auto failed = [&](std::string what, int error) {
+    return Diagnostic{.where = path_ == "-" ? "stdin" : path_, .message = what + ": " + std::strerror(error)};
+  };
+  if (fd_ < 0) fd_ = path_ == "-" ? STDIN_FILENO : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0) return failed("cannot be opened", errno);
+  const auto before = out.size();
+  out.resize(before + most);
+  ssize_t n = 0;
+  do n = ::read(fd_, out.data() + before, most);
+  while (n < 0 && errno == EINTR);
+  const int error = errno;
+  out.resize(before + static_cast<std::size_t>(n > 0 ? n : 0));
+  if (n < 0) return failed("cannot be read", error);
+  return n > 0;
+}
+
+Result<std::string, Diagnostic> read_file(const std::string& path) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  FileReader in{path};
+  std::string out;
+  for (;;) {
+    const auto more = in.read(out, kPiece);
+    if (!more) return more.error();
+    if (!*more) return out;
+  }
 }
 
 Result<void, Diagnostic> save_file(const std::string& path, std::string_view bytes) {

@@ -69,4 +69,4 @@ std::string size_text(std::uint64_t bytes) {
 
 }  // namespace v0
 }  // namespace sdma
- int  x;
+int x;

@@ -38,45 +38,41 @@ std::string place_of(const MemoryRequest& r) {
 }
 
 std::optional<Diagnostic> refuse(const QueueRequest& r, const Topology& t) {
-  const auto where = place_of(r);
-  if (r.gpu.value >= t.gpus.size()) return no_gpu(where, r.gpu, t);
+  if (r.gpu.value >= t.gpus.size()) return no_gpu(place_of(r), r.gpu, t);
+  const auto refused = [&](std::string message, std::string hint) {
+    return Diagnostic{.where = place_of(r), .message = std::move(message), .hint = std::move(hint)};
+  };
   const auto& g = t.gpus[r.gpu.value];
   if (r.pick == EnginePick::exact && r.engine.value >= g.engines())
-    return Diagnostic{
-        .where = where,
-        .message = fmt::format("gpu{} has no engine {}", r.gpu.value, r.engine.value),
-        .hint = fmt::format(
+    return refused(
+        fmt::format("gpu{} has no engine {}", r.gpu.value, r.engine.value),
+        fmt::format(
             "it has {} engines: first {} for the host, then {} for xGMI; topology().engine_for chooses one for a peer",
-            g.engines(), g.host_engines, g.xgmi_engines)};
+            g.engines(), g.host_engines, g.xgmi_engines));
   if ((r.pick == EnginePick::any_host && g.host_engines == 0) ||
       (r.pick == EnginePick::any_xgmi && g.xgmi_engines == 0))
-    return Diagnostic{.where = where,
-                      .message = fmt::format("gpu{} has no engine of that kind", r.gpu.value),
-                      .hint = fmt::format("it has {} for the host and {} for xGMI", g.host_engines, g.xgmi_engines)};
+    return refused(fmt::format("gpu{} has no engine of that kind", r.gpu.value),
+                   fmt::format("it has {} for the host and {} for xGMI", g.host_engines, g.xgmi_engines));
   if (!std::has_single_bit(r.ring_bytes) || r.ring_bytes < kMinRing || r.ring_bytes > kMaxRing)
-    return Diagnostic{.where = where,
-                      .message = fmt::format("a ring cannot have {} bytes", r.ring_bytes),
-                      .hint = fmt::format("use a power of two from {} to {}", kMinRing, kMaxRing)};
+    return refused(fmt::format("a ring cannot have {} bytes", r.ring_bytes),
+                   fmt::format("use a power of two from {} to {}", kMinRing, kMaxRing));
   if (r.priority < -3 || r.priority > 3)
-    return Diagnostic{
-        .where = where, .message = fmt::format("there is no priority {}", r.priority), .hint = "use -3 to 3"};
+    return refused(fmt::format("there is no priority {}", r.priority), "use -3 to 3");
   return {};
 }
 
 std::optional<Diagnostic> refuse(const MemoryRequest& r, const Topology& t) {
-  const auto where = place_of(r);
-  if (r.where && r.where->value >= t.gpus.size()) return no_gpu(where, *r.where, t);
-  if (r.bytes == 0)
-    return Diagnostic{.where = where, .message = "the request is for 0 bytes", .hint = "request at least 1 byte"};
+  if (r.where && r.where->value >= t.gpus.size()) return no_gpu(place_of(r), *r.where, t);
+  const auto refused = [&](std::string message, std::string hint) {
+    return Diagnostic{.where = place_of(r), .message = std::move(message), .hint = std::move(hint)};
+  };
+  if (r.bytes == 0) return refused("the request is for 0 bytes", "request at least 1 byte");
   if (!std::has_single_bit(r.alignment) || r.alignment > std::uint64_t{1} << 40)
-    return Diagnostic{.where = where,
-                      .message = fmt::format("the alignment {} is not a power of two up to 2^40", r.alignment),
-                      .hint = "omit it for pages of 4096 bytes"};
+    return refused(fmt::format("the alignment {} is not a power of two up to 2^40", r.alignment),
+                   "omit it for pages of 4096 bytes");
   const auto most = r.where ? t.gpus[r.where->value].memory_bytes : machine_bytes();
   if (most != 0 && r.bytes > most)
-    return Diagnostic{.where = where,
-                      .message = fmt::format("out of memory: there are {} bytes in total", most),
-                      .hint = "free memory, or request less"};
+    return refused(fmt::format("out of memory: there are {} bytes in total", most), "free memory, or request less");
   return {};
 }
 

@@ -2,7 +2,7 @@
 // Words for signals, cut from pages of memory; each has its own cache line. Words are reused in the order in which they
 // were given back. So if an engine still stores to a freed word by mistake, that word is not in use again at once.
 //
-//   while (!(id = slots.take(where))) slots.add_page(host, va, where);      // under the owner's lock
+//   while (!(taken = slots.take(where))) slots.add_page(host, va, where);      // under the owner's lock
 //
 // Not thread-safe. Internal to the library.
 #include "sdma/core/units.hpp"
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace sdma {
@@ -31,16 +32,15 @@ class SignalSlots {
     for (std::size_t i = 0; i < kPageBytes; i += kLine)
       free_.push_back({.word = reinterpret_cast<std::uint64_t*>(host + i), .va = va + i, .where = where});
   }
-  /// The id of a free slot in that place's memory; nullopt: there is none, add a page.
-  std::optional<std::uint64_t> take(std::optional<GpuId> where) {
+  /// A free slot in that place's memory, and its id; nullopt: there is none, add a page.
+  std::optional<std::pair<std::uint64_t, Slot>> take(std::optional<GpuId> where) {
     const auto at = std::find_if(free_.begin(), free_.end(), [&](const Slot& s) { return s.where == where; });
     if (at == free_.end()) return {};
-    const auto id = next_++;
-    taken_.emplace(id, *at);
+    const std::pair taken(next_++, *at);
+    taken_.insert(taken);
     free_.erase(at);
-    return id;
+    return taken;
   }
-  const Slot& at(std::uint64_t id) const { return taken_.at(id); }
   void give_back(std::uint64_t id) {
     const auto it = taken_.find(id);
     if (it == taken_.end()) return;

@@ -19,6 +19,12 @@ constexpr Worker::Pace kPace{
     .spin = 30us /* a little more than a host's wait spins for */, .first_nap = 50us, .pauses = 4};
 constexpr auto kRawFor = 100ms;
 
+void add(EngineCounters& sum, const Pipeline::Counters& c) noexcept {
+  sum.packets += c.packets;
+  sum.bytes += c.bytes;
+  sum.doorbells += c.doorbells;
+}
+
 }  // namespace
 
 SoftEngine::SoftEngine(SoftNode& node, GpuId gpu, EngineId engine)
@@ -59,10 +65,7 @@ std::unique_ptr<SoftQueue> SoftEngine::remove(std::uint64_t id) {
     queues_.erase(at);
     next_ = 0;
     if (engine_owner_ == out.get()) engine_owner_ = nullptr;
-    const auto& c = out->pipeline->counters();
-    destroyed_counters_.packets += c.packets;
-    destroyed_counters_.bytes += c.bytes;
-    destroyed_counters_.doorbells += c.doorbells;
+    detail::add(destroyed_counters_, out->pipeline->counters());
   }
   wake();
   return out;
@@ -89,12 +92,7 @@ std::uint32_t SoftEngine::free_slot() const {
 EngineCounters SoftEngine::counters() const {
   const std::lock_guard lock(worker_);
   auto sum = destroyed_counters_;
-  for (const auto& q : queues_) {
-    const auto& c = q->pipeline->counters();
-    sum.packets += c.packets;
-    sum.bytes += c.bytes;
-    sum.doorbells += c.doorbells;
-  }
+  for (const auto& q : queues_) detail::add(sum, q->pipeline->counters());
   return sum;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -21,15 +20,9 @@ constexpr std::size_t kMaxFaults = 4096;
 
 }  // namespace
 
-Diagnostic SoftNode::forked_error(const char* where) {
-  return {
-      .where = where, .message = "this device belongs to the parent process", .hint = "open a new device in the child"};
-}
-
 SoftNode::SoftNode(const SoftOptions& o, Topology t)
     : options_(o),
       topology_(std::move(t)),
-      opener_pid_(getpid()),
       gpu_bytes_(topology_.gpus.size()),
       next_va_(o.va_base.value),
       engines_(topology_.gpus.size() * 64),
@@ -43,12 +36,6 @@ SoftNode::~SoftNode() {
   engines_.clear();
   for (auto& [id, b] : blocks_) munmap(b.pages, b.mapped);
 }
-
-void SoftNode::drop(SoftNode* n) noexcept {
-  if (n->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete n;
-}
-
-bool SoftNode::in_opening_process() const noexcept { return getpid() == opener_pid_; }
 
 void SoftNode::stop() noexcept {
   {
@@ -128,14 +115,6 @@ void SoftNode::free_block(std::uint64_t id) noexcept {
   blocks_.erase(at);
 }
 
-Result<Memory, Diagnostic> SoftNode::allocate(const MemoryRequest& r) {
-  auto m = allocate_block(r);
-  if (!m) return m.error();
-  hold();
-  const bool visible = !r.where || r.host_access;
-  return Memory(Lease(give_back<&SoftNode::free_block>, this, m->id), m->va, r.bytes, visible ? m->host : nullptr);
-}
-
 Errc SoftNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
   if (!in_opening_process()) return Errc::stopped;
   std::lock_guard lock(memory_);  // nothing is unmapped meanwhile
@@ -154,30 +133,13 @@ Errc SoftNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
 
 Result<SignalMemory, Diagnostic> SoftNode::create_signal(const SignalRequest& r) {
   if (!in_opening_process()) return forked_error("create_signal");
-  std::optional<std::uint64_t> id;
-  SignalSlots::Slot s;
-  for (;;) {
-    {
-      const std::lock_guard lock(memory_);
-      if ((id = signals_.take(r.where))) {
-        s = signals_.at(*id);
-        break;
-      }
-    }
-    const auto page = allocate_block({.where = r.where, .bytes = SignalSlots::kPageBytes, .purpose = Purpose::words});
-    if (!page) return page.error();
-    const std::lock_guard lock(memory_);
-    signals_.add_page(page->host, page->va, r.where);
-  }
+  const auto taken = take_signal(r.where);
+  if (!taken) return taken.error();
+  const auto& [id, s] = *taken;
   const Signal signal{.word = s.word, .va = s.va, .sleep = sleep_for_signal, .context = this, .wake = on_host_store};
   signal.set(r.value, Caching::write_back);
   hold();
-  return SignalMemory(Lease(give_back<&SoftNode::free_signal>, this, *id), signal);
-}
-
-void SoftNode::free_signal(std::uint64_t id) noexcept {
-  const std::lock_guard lock(memory_);
-  signals_.give_back(id);
+  return SignalMemory(Lease(give_back<&SoftNode::free_signal>, this, id), signal);
 }
 
 void SoftNode::sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
@@ -237,8 +199,7 @@ Errc SoftNode::wait_event(std::uint32_t id, Deadline d) noexcept {
   }
 }
 
-// --- Faults and wake-ups
-// ----------------------------------------------------------------------------------------------
+// --- Faults and wake-ups ----------------------------------------------------------------------------------------------
 
 void SoftNode::report(const Fault& f) noexcept {
   {

@@ -1,14 +1,12 @@
 #pragma once
 // What the engines and handles of one software device share: memory, signals, events, faults, and the list of waiters.
 //
-// The node exists until the device and every handle are destroyed: each holds a reference. The device's destructor
-// stops the threads; remaining queues and memory then stay in place until their handles are destroyed.
+// The device's destructor stops the threads; remaining queues and memory stay in place until their handles are destroyed.
 //
 // Locks, in the order in which they may be taken: `creation_` (queues are created and destroyed), an engine's mutex,
 // `memory_`, then the others. No engine thread takes `creation_` or `memory_`. Internal to the library.
 #include "../engine/park.hpp"
-#include "request.hpp"
-#include "signal_slots.hpp"
+#include "shared_node.hpp"
 #include "soft_engine.hpp"
 
 #include <array>
@@ -17,7 +15,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -26,18 +23,11 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
-class SoftNode {
+class SoftNode final : public SharedNode<SoftNode> {
  public:
   SoftNode(const SoftOptions&, Topology);
-  SoftNode(const SoftNode&) = delete;
-  SoftNode& operator=(const SoftNode&) = delete;
-
-  void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
-  /// Gives up a reference; the last call deletes the node.
-  static void drop(SoftNode*) noexcept;
   void stop() noexcept;
 
-  Result<Memory, Diagnostic> allocate(const MemoryRequest&);
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&);
   Result<Event, Diagnostic> create_event();
   Result<Queue, Diagnostic> create_queue(const QueueRequest&);
@@ -51,9 +41,6 @@ class SoftNode {
   const Topology& topology() const noexcept { return topology_; }
   const SoftOptions& options() const noexcept { return options_; }
   AddressSpace& space() noexcept { return space_; }
-  /// False in the child of a fork: the threads exist only in the parent, and locks may be held forever.
-  bool in_opening_process() const noexcept;
-  static Diagnostic forked_error(const char* where);
 
   // Called by engine threads.
   void trap(std::uint32_t id) noexcept;
@@ -68,6 +55,7 @@ class SoftNode {
   void end_spinning() noexcept { spinning_.fetch_sub(1, std::memory_order_relaxed); }
 
  private:
+  friend SharedNode;
   ~SoftNode();
 
   struct Block {
@@ -82,11 +70,6 @@ class SoftNode {
     SignalMemory word{};
     std::uint32_t pending{};
   };
-  struct NewBlock {  // memory that does not have a handle yet
-    std::uint64_t id{};
-    GpuVa va{};
-    std::byte* host{};
-  };
 
   Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest&);
   void free_block(std::uint64_t id) noexcept;
@@ -100,25 +83,14 @@ class SoftNode {
   static void sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
   /// The Signal::wake hook: a host has stored this word.
   static void on_host_store(void* node, GpuVa) noexcept;
-  /// The function with which a handle gives back its lease.
-  template <void (SoftNode::*F)(std::uint64_t) noexcept> static void give_back(void* node, std::uint64_t id) noexcept {
-    auto* n = static_cast<SoftNode*>(node);
-    if (!n->in_opening_process()) return;  // the parent frees it; here its locks may be held forever
-    (n->*F)(id);
-    drop(n);
-  }
-  void free_signal(std::uint64_t id) noexcept;
   void free_event(std::uint64_t id) noexcept;
 
   const SoftOptions options_;
   const Topology topology_;
-  const int opener_pid_;  ///< the process that opened the device
-  std::atomic<std::uint64_t> holders_{1};
   AddressSpace space_;
 
-  mutable std::mutex memory_;
+  // Guarded by memory_.
   std::unordered_map<std::uint64_t, Block> blocks_;
-  SignalSlots signals_;
   std::vector<std::uint64_t> gpu_bytes_;
   std::uint64_t next_id_ = 1, next_va_ = 0;
 

@@ -10,10 +10,6 @@
 namespace sdma::emulator {
 namespace {
 
-void refuse(const char* variable, std::string_view value) {
-  fmt::print(stderr, "sdma emulator: {}={} is not valid: using the default\n", variable, value);
-}
-
 bool number(std::string_view text, std::uint64_t& out) {
   const auto n = parse_size(text);
   if (n) out = *n;
@@ -23,7 +19,8 @@ bool number(std::string_view text, std::uint64_t& out) {
 /// Calls `take` with the value of a variable if it is set. `take` returns false for an invalid value.
 template <class Fn> void variable(const char* name, Fn take) {
   const char* v = std::getenv(name);
-  if (v && !take(std::string_view(v))) refuse(name, v);
+  if (v && !take(std::string_view(v)))
+    fmt::print(stderr, "sdma emulator: {}={} is not valid: using the default\n", name, v);
 }
 
 Options read() {

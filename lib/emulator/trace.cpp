@@ -59,7 +59,7 @@ class File {
 
   static trace::Lane lane(GpuId g, EngineId e, std::uint64_t queue) {
     return {.group = fmt::format("gpu{}", g.value),
-            .name = e.value == kCompute ? fmt::format("compute queue {}", queue)
+            .name = e == kComputeEngine ? fmt::format("compute queue {}", queue)
                                         : fmt::format("engine {} queue {}", e.value, queue)};
   }
   /// The index of `wanted`, which is appended if it is new.
@@ -68,8 +68,6 @@ class File {
     if (at == all.size()) all.push_back(std::move(wanted));
     return at;
   }
-
-  static constexpr std::uint32_t kCompute = 63;  ///< compute queues count as this engine
 
   const pid_t pid_;
   std::uint64_t first_ns_ = 0;

@@ -14,6 +14,9 @@
 
 namespace sdma::emulator {
 
+/// Compute queues count as an engine after all sDMA engines of a GPU.
+inline constexpr EngineId kComputeEngine{63};
+
 bool trace_on() noexcept;
 void trace_queue(GpuId, EngineId, std::uint64_t queue, std::uint64_t ring_bytes, bool created) noexcept;
 void trace_doorbell(GpuId, EngineId, std::uint64_t queue, std::uint64_t position) noexcept;

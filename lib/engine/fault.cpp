@@ -7,47 +7,43 @@
 namespace sdma {
 inline namespace v0 {
 
-std::string_view name(FaultKind k) noexcept {
-  switch (k) {
-    case FaultKind::none: return "none";
-    case FaultKind::unmapped: return "unmapped";
-    case FaultKind::read_only: return "read_only";
-    case FaultKind::unknown_packet: return "unknown_packet";
-    case FaultKind::truncated_packet: return "truncated_packet";
-    case FaultKind::privileged: return "privileged";
-    case FaultKind::misaligned: return "misaligned";
-    case FaultKind::bad_field: return "bad_field";
-    case FaultKind::overlap: return "overlap";
-    case FaultKind::unsupported: return "unsupported";
-    case FaultKind::poll_timeout: return "poll_timeout";
-    case FaultKind::bad_ib: return "bad_ib";
-    case FaultKind::bad_doorbell: return "bad_doorbell";
-    case FaultKind::reset: return "reset";
-  }
-  return "unknown";
+namespace {
+
+constexpr const char* kVmFault =
+    "a VM fault: all queues of the process on this GPU are evicted and a memory event is raised";
+
+struct Row {
+  FaultKind kind;
+  const char *name, *on_hardware;
+};
+constexpr Row kRows[] = {
+    {FaultKind::none, "none", "nothing"},
+    {FaultKind::unmapped, "unmapped", kVmFault},
+    {FaultKind::read_only, "read_only", kVmFault},
+    {FaultKind::unknown_packet, "unknown_packet", "no event: the queue stalls"},
+    {FaultKind::truncated_packet, "truncated_packet", "no event: the engine waits for the missing dwords"},
+    {FaultKind::privileged, "privileged",
+     "at most a line in the kernel's log: the queue stalls, or continues without it"},
+    {FaultKind::misaligned, "misaligned", "not documented: low bits of the address may be ignored"},
+    {FaultKind::bad_field, "bad_field", "not documented"},
+    {FaultKind::overlap, "overlap", "not documented: the destination may hold anything"},
+    {FaultKind::unsupported, "unsupported", "nothing: hardware supports it"},
+    {FaultKind::poll_timeout, "poll_timeout",
+     "an interrupt that the kernel prints at debug level; whether the queue continues is not known"},
+    {FaultKind::bad_ib, "bad_ib", "not documented"},
+    {FaultKind::bad_doorbell, "bad_doorbell", "an interrupt, or a write pointer that moves backwards, or nothing"},
+    {FaultKind::reset, "reset", "an exception event: all queues of the process on this GPU are lost"},
+};
+constexpr Row row(FaultKind k) noexcept {
+  for (const auto& r : kRows)
+    if (r.kind == k) return r;
+  return {k, "unknown", "not documented"};
 }
 
-std::string_view on_hardware(FaultKind k) noexcept {
-  switch (k) {
-    case FaultKind::none: return "nothing";
-    case FaultKind::unmapped:
-    case FaultKind::read_only:
-      return "a VM fault: all queues of the process on this GPU are evicted and a memory event is raised";
-    case FaultKind::unknown_packet: return "no event: the queue stalls";
-    case FaultKind::truncated_packet: return "no event: the engine waits for the missing dwords";
-    case FaultKind::privileged: return "at most a line in the kernel's log: the queue stalls, or continues without it";
-    case FaultKind::misaligned: return "not documented: low bits of the address may be ignored";
-    case FaultKind::bad_field: return "not documented";
-    case FaultKind::overlap: return "not documented: the destination may hold anything";
-    case FaultKind::unsupported: return "nothing: hardware supports it";
-    case FaultKind::poll_timeout:
-      return "an interrupt that the kernel prints at debug level; whether the queue continues is not known";
-    case FaultKind::bad_ib: return "not documented";
-    case FaultKind::bad_doorbell: return "an interrupt, or a write pointer that moves backwards, or nothing";
-    case FaultKind::reset: return "an exception event: all queues of the process on this GPU are lost";
-  }
-  return "not documented";
-}
+}  // namespace
+
+std::string_view name(FaultKind k) noexcept { return row(k).name; }
+std::string_view on_hardware(FaultKind k) noexcept { return row(k).on_hardware; }
 
 namespace {
 

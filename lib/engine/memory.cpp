@@ -121,26 +121,7 @@ Errc AddressSpace::unmap(GpuVa va, Deadline deadline) {
   return wait_for(serial, deadline);
 }
 
-Errc AddressSpace::share(GpuVa va, std::uint64_t gpus, Deadline deadline) {
-  std::uint64_t serial = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto e = change([&](std::vector<Mapping>& sorted) {
-      const auto at = std::lower_bound(sorted.begin(), sorted.end(), va, starts_before);
-      if (at == sorted.end() || at->va != va) return Errc::unmapped;
-      at->gpus = gpus;
-      return Errc::ok;
-    });
-    if (e != Errc::ok) return e;
-    serial = alive_.back()->serial;
-  }
-  return wait_for(serial, deadline);
-}
-
-Errc AddressSpace::drain(Deadline deadline) {
-  const auto serial = serial_.load(kOrder);
-  return wait_for(serial, deadline);
-}
+Errc AddressSpace::drain(Deadline deadline) { return wait_for(serial_.load(kOrder), deadline); }
 
 Result<Mapping> AddressSpace::find(GpuVa va) const {
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,7 @@
 #include "worker.hpp"
 
+#include "sdma/sync/wait.hpp"
+
 #include <pthread.h>
 #include <signal.h>
 
@@ -11,17 +13,6 @@ namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Not a yield, which costs milliseconds on a busy machine.
-void pause(int n) noexcept {
-  for (int i = 0; i < n; ++i) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
-}
 
 /// A thread that starts during the lifetime of this object never runs the program's signal handlers.
 class SignalsBlocked {
@@ -87,7 +78,10 @@ void Worker::rest(Progress p) noexcept {
     last_work_ = now;
     nap_ = pace_.first_nap;
   }
-  if (served_.spin(now - last_work_ < pace_.spin)) return pause(pace_.pauses);
+  if (served_.spin(now - last_work_ < pace_.spin)) {
+    for (int i = 0; i < pace_.pauses; ++i) pause();
+    return;
+  }
   switch (served_.rest(p, nap_)) {
     case Rest::again: break;
     case Rest::woken: last_work_ = {}; break;

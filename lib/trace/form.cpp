@@ -28,6 +28,17 @@ std::string to_string(const Trace& t, Form form, std::string_view name) {
 Result<void, Diagnostic> save(const Trace& t, const std::string& path) {
   return save_file(path, to_string(t, form_of(path), path));
 }
+Result<void, Diagnostic> save_json_lines(const Trace& t, const std::string& path) {
+  return save_file(path, to_json_lines(t));
+}
+Result<void, Diagnostic> save_perfetto(const Trace& t, const std::string& path) {
+  return save_file(path, to_perfetto(t));
+}
+Result<Trace, Diagnostic> load_json_lines(const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  return from_json_lines(*text, path == "-" ? "stdin" : path);
+}
 
 }  // namespace trace
 }  // namespace v0

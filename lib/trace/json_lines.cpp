@@ -1,12 +1,12 @@
 #include "json_lines.hpp"
 
+#include "sdma/core/number.hpp"
 #include "sdma/trace/lines.hpp"
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <charconv>
 #include <initializer_list>
 #include <iterator>
 #include <optional>
@@ -148,11 +148,7 @@ class LinesReader::State {
   std::optional<std::uint64_t> hex(const Json& j) {
     if (!j.is_string()) return {};
     const auto& s = j.get_ref<const std::string&>();
-    std::uint64_t v = 0;
-    if (!s.starts_with("0x")) return {};
-    const auto [end, e] = std::from_chars(s.data() + 2, s.data() + s.size(), v, 16);
-    if (e != std::errc() || end != s.data() + s.size()) return {};
-    return v;
+    return s.starts_with("0x") ? parse_count(s) : std::nullopt;
   }
   std::uint64_t hex(const char* key) {
     const auto found = json_.find(key);
@@ -270,6 +266,10 @@ Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_vie
 }
 
 namespace detail {
+
+void append_string(std::string& out, std::string_view s) {
+  out += Json(s).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 void append_header(std::string& out, std::string_view clock, std::uint64_t events, std::uint64_t lost, int width) {
   const auto to = std::back_inserter(out);

@@ -1,9 +1,8 @@
+#include "../core/write_all.hpp"
 #include "json_lines.hpp"
 #include "sdma/trace/lines.hpp"
 
 #include <unistd.h>
-
-#include <cerrno>
 
 namespace sdma {
 inline namespace v0 {
@@ -11,18 +10,6 @@ namespace trace {
 namespace {
 
 constexpr int kDigits = 20;  // digits of the largest 64-bit number
-
-/// Writes all bytes, or returns false; then some of them may be in the file.
-bool put(int fd, std::string_view text, std::uint64_t at) {
-  while (!text.empty()) {
-    const auto n = ::pwrite(fd, text.data(), text.size(), static_cast<off_t>(at));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    at += static_cast<std::uint64_t>(n);
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -34,11 +21,11 @@ bool LinesWriter::put_header() {
   text_.clear();
   detail::append_header(text_, clock_, events_, lost_, kDigits);
   if (end_ == 0) return append(text_);
-  return put(fd_, text_, 0);
+  return sdma::detail::write_all(fd_, text_, 0) == 0;
 }
 
 bool LinesWriter::append(std::string_view text) {
-  if (put(fd_, text, end_)) {
+  if (sdma::detail::write_all(fd_, text, end_) == 0) {
     end_ += text.size();
     return true;
   }

@@ -1,11 +1,10 @@
 #pragma once
-// What all writers of traces share: the name and the line of a packet, JSON strings, and files. Internal.
+// What all writers of traces share: the name and the line of a packet, and JSON strings. Internal.
 #include "sdma/stream/text.hpp"
 #include "sdma/trace/trace.hpp"
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -31,9 +30,6 @@ inline std::string packet_line(const Event& e) {
 
 /// Appends `s` as a JSON string. Invalid UTF-8 becomes U+FFFD.
 void append_string(std::string& out, std::string_view s);
-
-/// Reads all of the file at `path`, or all of standard input for "-".
-Result<std::string, Diagnostic> load(const std::string& path);
 
 }  // namespace detail
 }  // namespace trace

@@ -214,13 +214,8 @@ TEST_CASE("a descriptor goes on under another number") {
 
 TEST_CASE("render nodes say what GPU they are, and take no submissions") {
   Client c;
-  struct Info {
-    std::uint64_t pointer;
-    std::uint32_t bytes, query, words[4];
-  };
   const auto ask = [&](std::uint32_t query, auto& out, std::uint32_t type = 0) {
-    Info i{reinterpret_cast<std::uint64_t>(&out), sizeof out, query, {type, 0, 0, 0}};
-    return ::ioctl(c.render[1], _IOC(_IOC_WRITE, 'd', 0x45, sizeof i), &i) == 0 ? 0 : errno;
+    return raw::ask(c.render[1], query, out, type);
   };
   std::uint32_t word = 0;
   CHECK(ask(0x00, word) == 0);
@@ -239,9 +234,7 @@ TEST_CASE("render nodes say what GPU they are, and take no submissions") {
   CHECK(ask(0x14, sizes) == 0);
   CHECK(sizes[0] == c.node.topology.gpus[1].memory_bytes);
   CHECK(ask(0x7f, word) == EINVAL);
-  Info wild{8, 4, 0, {}};
-  CHECK(::ioctl(c.render[1], _IOC(_IOC_WRITE, 'd', 0x45, sizeof wild), &wild) == -1);
-  CHECK(errno == EFAULT);
+  CHECK(raw::ask(c.render[1], {.pointer = 8, .bytes = 4}) == EFAULT);
   for (const unsigned nr : {0x40u, 0x42u, 0x44u, 0x09u, 0xffu}) {  // buffers, contexts, submissions
     std::array<std::uint64_t, 8> args{};
     CHECK(::ioctl(c.render[1], _IOC(_IOC_READ | _IOC_WRITE, 'd', nr, sizeof args), args.data()) == -1);

@@ -1,6 +1,7 @@
 #pragma once
 // A KFD client that needs no library: descriptors, ioctls, memory and queues as the kernel's interface has them.
 #include "../../lib/kfd/abi.hpp"
+#include "../../lib/kfd/drm_abi.hpp"
 
 #include "sdma/device/sysfs.hpp"
 #include "sdma/queue/ring.hpp"
@@ -20,6 +21,16 @@ using kfd::Nr;
 /// 0 or the errno. `bytes`: the size that the caller knows of the struct.
 template <class A> int call(int fd, Nr nr, A& args, std::size_t bytes = sizeof(A)) {
   return ::ioctl(fd, kfd::request(nr, kfd::kBoth, bytes), &args) == 0 ? 0 : errno;
+}
+
+/// Asks a render node a question. 0 or the errno.
+inline int ask(int fd, sdma::drm::Info i) { return ::ioctl(fd, sdma::drm::kInfoRequest, &i) == 0 ? 0 : errno; }
+template <class Out> int ask(int fd, std::uint32_t query, Out& out, std::uint32_t type = 0, std::uint32_t index = 0) {
+  return ask(fd, {.pointer = reinterpret_cast<std::uint64_t>(&out),
+                  .bytes = sizeof out,
+                  .query = query,
+                  .type = type,
+                  .index = index});
 }
 
 struct Memory {

@@ -79,21 +79,16 @@ TEST_CASE("a mapping is for the GPUs of its mask and for the access that it allo
   CHECK(!far.at(GpuVa{0x1000}, 8, Access::read));
 }
 
-TEST_CASE("share changes who may touch a mapping") {
+TEST_CASE("only the GPUs of a mapping may touch it") {
   AddressSpace space;
   Block a;
   auto m = a.at(0x1000);
   m.gpus = 1;
   REQUIRE(space.map(m) == Errc::ok);
-  AddressSpace::Reader r{space, GpuId{5}};
-  {
-    const AddressSpace::Reader::Section s{r};
-    CHECK(!r.at(GpuVa{0x1000}, 1, Access::read));
-  }
-  CHECK(space.share(GpuVa{0x1000}, ~0ull, Deadline::in(kSoon)) == Errc::ok);
-  CHECK(space.share(GpuVa{0x1008}, ~0ull, Deadline::in(kSoon)) == Errc::unmapped);
-  const AddressSpace::Reader::Section s{r};
-  CHECK(r.at(GpuVa{0x1000}, 1, Access::read));
+  AddressSpace::Reader other{space, GpuId{5}}, own{space, GpuId{0}};
+  const AddressSpace::Reader::Section in_other{other}, in_own{own};
+  CHECK(!other.at(GpuVa{0x1000}, 1, Access::read));
+  CHECK(own.at(GpuVa{0x1000}, 1, Access::read));
 }
 
 TEST_CASE("boxes are covered row by row, holes and wrap-around included") {

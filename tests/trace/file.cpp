@@ -72,7 +72,7 @@ TEST_CASE("what cannot be opened or read is named") {
   CHECK(saved.error().message == "cannot be written: No such file or directory");
   const auto loaded = trace::load_json_lines(nowhere);
   REQUIRE_FALSE(loaded);
-  CHECK(loaded.error().message == "cannot be read: No such file or directory");
+  CHECK(loaded.error().message == "cannot be opened: No such file or directory");
   const auto a_folder = trace::load_json_lines(folder.path.string());
   REQUIRE_FALSE(a_folder);
   CHECK(a_folder.error().message == "cannot be read: Is a directory");

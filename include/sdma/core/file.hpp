@@ -1,11 +1,13 @@
 #pragma once
-// Files that are written whole or not at all.
+// Files that are written whole or not at all, and files that are read.
 //
 //   if (auto e = save_file("run.json", text); !e) puts(to_string(e.error()).c_str());
 //
 //   FileWriter out{"ring.bin"};                      // nothing happens before the first write
 //   while (more()) if (auto e = out.write(bytes); !e) return e;
 //   return out.close();                              // now ring.bin exists; without this call, the old file remains
+//
+//   auto text = read_file("run.json");               // "-": standard input
 //
 //   kind    path                 bytes
 //   whole   a regular file       go to a new file without a name. `close` syncs it to disk, then replaces the old file with it
@@ -18,7 +20,7 @@
 // permissions, and its owner if the process may set it. If the process may write the file but not its folder, the file is
 // written in place.
 //
-// Errors: a Diagnostic has the path ("stdout" for "-"), the reason, and a hint. If `close` succeeds, all bytes were
+// Errors: a Diagnostic has the path ("stdout" or "stdin" for "-"), the reason, and a hint. If `close` succeeds, all bytes were
 // written: a full disk is always reported. If the reader of a pipe has gone, the error satisfies `reader_gone`; the
 // program must ignore SIGPIPE to see it. After a failed write to a `whole` file, each further call returns the same
 // error, and the new contents are lost.
@@ -26,6 +28,7 @@
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -66,6 +69,25 @@ class FileWriter {
 
 /// Opens, writes and closes in one call.
 Result<void, Diagnostic> save_file(const std::string& path, std::string_view bytes);
+
+class FileReader {
+ public:
+  /// "-": standard input. Opened by the first read.
+  explicit FileReader(std::string path) : path_(std::move(path)) {}
+  FileReader(FileReader&& o) noexcept : path_(std::move(o.path_)), fd_(std::exchange(o.fd_, -1)) {}
+  FileReader& operator=(FileReader&&) = delete;
+  ~FileReader();
+
+  /// Appends at most `most` bytes: those that can be read without waiting for more. False at the end of the file.
+  Result<bool, Diagnostic> read(std::string& out, std::size_t most);
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
+/// All bytes of a file.
+Result<std::string, Diagnostic> read_file(const std::string& path);
 
 /// Diagnostic::rule of the error below.
 inline constexpr std::string_view kReaderGone = "reader-gone";

@@ -66,9 +66,6 @@ class AddressSpace {
   /// begins there. timed_out: new Sections do not see the mapping, but an engine may still be using it: keep the memory,
   /// and call `drain`.
   Errc unmap(GpuVa va, Deadline);
-  /// Changes the set of GPUs that may access the mapping that begins at `va`. Waits as unmap does, with the same
-  /// errors.
-  Errc share(GpuVa va, std::uint64_t gpus, Deadline);
   /// Waits until no engine uses a mapping that was removed before the call. timed_out: an engine may still use one.
   Errc drain(Deadline);
 

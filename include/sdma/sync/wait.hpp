@@ -56,6 +56,17 @@ struct Until {
   RingView ring{};
 };
 
+namespace detail {
+/// For a loop that spins. Not a yield of the thread, which costs milliseconds on a busy machine.
+inline void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+}  // namespace detail
+
 /// How `wait` spins, yields and naps, for other loops that wait: call `step` between two checks until it returns false.
 ///
 ///   for (Backoff b; !ready();) if (!b.step(deadline)) return Errc::timed_out;
@@ -69,7 +80,7 @@ class Backoff {
   [[nodiscard]] bool step(Deadline d) noexcept {
     if (d.passed()) return false;
     if (spinning()) {
-      for (unsigned i = 0; i < kPauses; ++i) pause();
+      for (unsigned i = 0; i < kPauses; ++i) detail::pause();
     } else if (rounds_ < kSpins + kYields) {
       std::this_thread::yield();
     } else {
@@ -84,13 +95,6 @@ class Backoff {
   bool spinning() const noexcept { return rounds_ < kSpins; }
 
  private:
-  static void pause() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
   unsigned rounds_ = 0;
   std::chrono::nanoseconds nap_ = kFirstNap;
 };

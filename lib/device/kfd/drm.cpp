@@ -1,5 +1,6 @@
 #include "drm.hpp"
 
+#include "../../kfd/drm_abi.hpp"
 #include "driver.hpp"
 #include "thunk.hpp"
 
@@ -7,8 +8,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <optional>
 
 namespace sdma {
@@ -16,58 +15,31 @@ inline namespace v0 {
 namespace detail::drm {
 namespace {
 
+using namespace sdma::drm;
 using kfd::call;
 
-struct DrmVersion {
-  std::int32_t major{}, minor{}, patch{}, pad{};
-  std::uint64_t name_bytes{};
-  char* name{};
-  std::uint64_t date_bytes{};
-  char* date{};
-  std::uint64_t text_bytes{};
-  char* text{};
-};
-static_assert(sizeof(DrmVersion) == 64);
-
-struct AmdgpuInfo {
-  std::uint64_t answer{};
-  std::uint32_t answer_bytes{}, query{};
-  std::uint32_t type{}, instance{}, index{}, pad{};
-};
-static_assert(sizeof(AmdgpuInfo) == 32);
-
-constexpr unsigned long kDrmVersion = _IOWR('d', 0x00, DrmVersion), kAmdgpuInfo = _IOW('d', 0x45, AmdgpuInfo);
-constexpr std::uint32_t kFirmware = 0x0e, kDevice = 0x16;  // queries
-constexpr std::size_t kCounterKhz = 28;                    // offset of the clock rate in the answer to kDevice
-
-int by_ioctl(int render, Identity& out) {
+int by_ioctl(int render, KfdGpu& out) {
   std::array<char, 32> name{};
-  DrmVersion v{.name_bytes = name.size() - 1, .name = name.data()};
-  if (const int error = call(render, kDrmVersion, &v)) return error;
+  sdma::drm::Version v{.name_bytes = name.size() - 1, .name = reinterpret_cast<std::uint64_t>(name.data())};
+  if (const int error = call(render, kVersionRequest, &v)) return error;
   out.driver = fmt::format("{} {}.{}", name.data(), v.major, v.minor);
 
-  std::array<std::byte, 512> device{};
-  AmdgpuInfo question{.answer = reinterpret_cast<std::uint64_t>(device.data()),
-                      .answer_bytes = static_cast<std::uint32_t>(device.size()),
-                      .query = kDevice};
-  if (const int error = call(render, kAmdgpuInfo, &question)) return error;
-  std::uint32_t khz = 0;
-  std::memcpy(&khz, device.data() + kCounterKhz, sizeof khz);
-  out.clock_hz = std::uint64_t{khz} * 1000;
+  thunk::Grown<DeviceInfo> device;
+  Info question{.pointer = reinterpret_cast<std::uint64_t>(&device), .bytes = sizeof device, .query = kDevInfo};
+  if (const int error = call(render, kInfoRequest, &question)) return error;
+  out.clock_hz = std::uint64_t{device.known.counter_khz} * 1000;
 
   const auto firmware = [&](std::uint32_t type, std::uint32_t& version, std::uint32_t& feature) {
     std::uint32_t answer[2]{};
-    AmdgpuInfo q{.answer = reinterpret_cast<std::uint64_t>(answer),
-                 .answer_bytes = sizeof answer,
-                 .query = kFirmware,
-                 .type = type};
-    if (call(render, kAmdgpuInfo, &q) != 0) return;
+    Info q{
+        .pointer = reinterpret_cast<std::uint64_t>(answer), .bytes = sizeof answer, .query = kFwVersion, .type = type};
+    if (call(render, kInfoRequest, &q) != 0) return;
     version = answer[0];
     feature = answer[1];
   };
   std::uint32_t unused = 0;
-  firmware(kFirmwareSdma, out.sdma_firmware, out.sdma_feature);
-  firmware(kFirmwareMec, out.compute_firmware, unused);
+  firmware(kSdma, out.sdma_firmware, out.sdma_feature);
+  firmware(kMec, out.compute_firmware, unused);
   out.source = "ioctl";
   return 0;
 }
@@ -101,7 +73,7 @@ std::optional<Library> load(const std::string& name) {
   return l;
 }
 
-int by_library(const Library& l, int render, Identity& out) {
+int by_library(const Library& l, int render, KfdGpu& out) {
   std::uint32_t major = 0, minor = 0;
   void* device = nullptr;
   if (const int error = l.initialize(render, &major, &minor, &device)) return -error;
@@ -111,8 +83,8 @@ int by_library(const Library& l, int render, Identity& out) {
   if (error == 0) {
     out.clock_hz = std::uint64_t{info.known.counter_khz} * 1000;
     std::uint32_t unused = 0;
-    (void)l.firmware(device, kFirmwareSdma, 0, 0, &out.sdma_firmware, &out.sdma_feature);
-    (void)l.firmware(device, kFirmwareMec, 0, 0, &out.compute_firmware, &unused);
+    (void)l.firmware(device, kSdma, 0, 0, &out.sdma_firmware, &out.sdma_feature);
+    (void)l.firmware(device, kMec, 0, 0, &out.compute_firmware, &unused);
   }
   (void)l.deinitialize(device);
   return -error;
@@ -120,7 +92,7 @@ int by_library(const Library& l, int render, Identity& out) {
 
 }  // namespace
 
-int identify(int render, const std::string& library, Identity& out) {
+int identify(int render, const std::string& library, KfdGpu& out) {
   const auto l = load(library);
   if (!l) return by_ioctl(render, out);
   out.source = library;

@@ -2,13 +2,15 @@
 // Identifies the GPU of a render node: through libdrm_amdgpu if that is installed, otherwise with ioctls that make the
 // same queries.
 //
-//   Identity who;
+//   KfdGpu who;
 //   const int error = identify(render, "libdrm_amdgpu.so.1", who);    // 0, or the errno of the first query that failed
 //   who.source                                                        // "libdrm_amdgpu.so.1", or "ioctl"
 //
 // The library is loaded, not linked, for the reasons in thunk.hpp; a test compares the part of its ABI that is stated
 // here with its headers. The library is optional: both ways give the same result. Any thread may call these functions.
 // Internal to the library.
+#include "sdma/device/kfd.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,17 +19,9 @@ namespace sdma {
 inline namespace v0 {
 namespace detail::drm {
 
-struct Identity {
-  std::uint32_t sdma_firmware{}, sdma_feature{}, compute_firmware{};
-  std::uint64_t clock_hz{};
-  std::string driver{};  ///< "amdgpu 3.61"
-  std::string source{};
-};
-/// Fills in the Identity; a firmware version that is not reported stays 0. `library`: a name for the loader, or a path;
-/// "" for the ioctls. Returns 0 or an errno.
-int identify(int render, const std::string& library, Identity&);
-
-inline constexpr std::uint32_t kFirmwareMec = 0x08, kFirmwareSdma = 0x0b;  ///< kinds of firmware
+/// Sets all but `kernel`. A firmware version that is not reported stays 0. `library`: a name for the loader, or a path; "" for
+/// the ioctls.
+int identify(int render, const std::string& library, KfdGpu&);
 
 /// The beginning of struct amdgpu_gpu_info, up to the last member used here; libraries write more.
 struct GpuInfo {

@@ -1,6 +1,8 @@
 // What the kernel driver reports to a KFD device: interrupts of queues, VM faults, resets. Also the words of signals.
 #include "node.hpp"
 
+#include "sdma/sync/wait.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -40,13 +42,7 @@ void doze(void*, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
   if (w.word != word || w.seen != seen || now - w.end > kLongestNap) w = {.word = word, .seen = seen, .begin = now};
   const auto waited = now - w.begin;
   if (waited < kLooks) {
-    for (int i = 0; i < 64 && std::atomic_ref(*word).load(std::memory_order_relaxed) == seen; ++i) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#elif defined(__aarch64__)
-      asm volatile("yield");
-#endif
-    }
+    for (int i = 0; i < 64 && std::atomic_ref(*word).load(std::memory_order_relaxed) == seen; ++i) pause();
   } else {
     std::this_thread::sleep_for(
         std::min({std::clamp(waited / 8, kShortest, kLongestNap), std::max(d.at - now, Deadline::Clock::duration{})}));
@@ -69,33 +65,14 @@ Errc wait_for(int fd, std::span<kfd::EventData> events, std::uint32_t ms) noexce
 
 Result<SignalMemory, Diagnostic> KfdNode::create_signal(const SignalRequest& r) {
   if (!in_opening_process()) return forked_error("create_signal");
-  std::optional<std::uint64_t> id;
-  SignalSlots::Slot slot;
-  for (;;) {
-    {
-      const std::lock_guard lock(memory_);
-      if ((id = signals_.take(r.where))) {
-        slot = signals_.at(*id);
-        break;
-      }
-    }
-    const auto page = allocate_block({.where = r.where, .bytes = SignalSlots::kPageBytes, .purpose = Purpose::words});
-    if (!page) return page.error();
-    const auto b = *block(*page);
-    const std::lock_guard lock(memory_);
-    signal_pages_.push_back(*page);
-    signals_.add_page(b.host, b.va, r.where);
-  }
+  const auto taken = take_signal(r.where);
+  if (!taken) return taken.error();
+  const auto& [id, slot] = *taken;
   const Signal signal{.word = slot.word, .va = slot.va, .sleep = doze};
   signal.set(r.value);
   if (r.where) (void)flush_host_writes(*r.where);
   hold();
-  return SignalMemory(Lease(give_back<&KfdNode::free_signal>, this, *id), signal);
-}
-
-void KfdNode::free_signal(std::uint64_t id) noexcept {
-  const std::lock_guard lock(memory_);
-  signals_.give_back(id);
+  return SignalMemory(Lease(give_back<&KfdNode::free_signal>, this, id), signal);
 }
 
 // --- Events -----------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ std::uint32_t flags_of(const MemoryRequest& r) noexcept {
 
 }  // namespace
 
-Result<std::uint64_t, Diagnostic> KfdNode::allocate_block(const MemoryRequest& r) {
+Result<KfdNode::NewBlock, Diagnostic> KfdNode::allocate_block(const MemoryRequest& r) {
   if (!in_opening_process()) return forked_error("allocate");
   if (auto d = refuse(r, node_.topology)) return *d;
   const auto node = r.where ? gpus_[r.where->value].thunk_node : cpu_node_;
@@ -55,44 +55,18 @@ Result<std::uint64_t, Diagnostic> KfdNode::allocate_block(const MemoryRequest& r
                       .hint = "GPUs that no link connects cannot reach each other's memory"};
   }
   const auto at = round_up(reinterpret_cast<std::uint64_t>(base), r.alignment);
+  auto* const host = (flags & thunk::kHostAccess) != 0 ? reinterpret_cast<std::byte*>(at) : nullptr;
   const std::lock_guard lock(memory_);
-  const auto id = next_id_++;
-  by_va_.emplace(
-      at, std::pair(id, Block{.base = base,
-                              .base_bytes = all,
-                              .va = GpuVa{at},
-                              .bytes = r.bytes,
-                              .host = (flags & thunk::kHostAccess) != 0 ? reinterpret_cast<std::byte*>(at) : nullptr,
-                              .owner = r.where}));
-  va_of_.emplace(id, at);
-  return id;
-}
-
-std::optional<KfdNode::Block> KfdNode::block(std::uint64_t id) const {
-  const std::lock_guard lock(memory_);
-  const auto it = va_of_.find(id);
-  if (it == va_of_.end()) return {};
-  return by_va_.at(it->second).second;
+  blocks_.emplace(at, Block{.base = base, .base_bytes = all, .bytes = r.bytes, .host = host, .owner = r.where});
+  return NewBlock{.id = at, .va = GpuVa{at}, .host = host};
 }
 
 void KfdNode::free_block(std::uint64_t id) noexcept {
   const std::lock_guard lock(memory_);
-  const auto it = va_of_.find(id);
-  if (it == va_of_.end()) return;
-  const auto b = by_va_.at(it->second).second;
-  by_va_.erase(it->second);
-  va_of_.erase(it);
-  (void)thunk_.unmap(b.base);
-  (void)thunk_.free(b.base, b.base_bytes);
-}
-
-Result<Memory, Diagnostic> KfdNode::allocate(const MemoryRequest& r) {
-  const auto id = allocate_block(r);
-  if (!id) return id.error();
-  const auto b = *block(*id);
-  hold();
-  const bool visible = !r.where || r.host_access;
-  return Memory(Lease(give_back<&KfdNode::free_block>, this, *id), b.va, r.bytes, visible ? b.host : nullptr);
+  const auto b = blocks_.extract(id);
+  if (!b) return;
+  (void)thunk_.unmap(b.mapped().base);
+  (void)thunk_.free(b.mapped().base, b.mapped().base_bytes);
 }
 
 Errc KfdNode::flush_host_writes(GpuId g) const noexcept {
@@ -112,10 +86,10 @@ Errc KfdNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
   if (!in_opening_process()) return Errc::stopped;
   const std::lock_guard lock(memory_);  // nothing is freed meanwhile
   for (std::size_t done = 0; done < out.size();) {
-    auto it = by_va_.upper_bound(va.value + done);
-    if (it == by_va_.begin()) return Errc::unmapped;
-    const auto& b = (--it)->second.second;
-    const auto offset = va.value + done - b.va.value;
+    auto it = blocks_.upper_bound(va.value + done);
+    if (it == blocks_.begin()) return Errc::unmapped;
+    const auto& [begin, b] = *--it;
+    const auto offset = va.value + done - begin;
     if (offset >= b.bytes || !b.host) return Errc::unmapped;
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(b.bytes - offset, out.size() - done));
     if (b.owner) (void)flush_host_writes(*b.owner);

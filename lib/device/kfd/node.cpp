@@ -12,8 +12,7 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
-KfdNode::KfdNode(const KfdOptions& o, Probe&& p)
-    : node_(std::move(p.node)), thunk_(*p.thunk), cpu_node_(p.thunk_cpu), opener_pid_(getpid()) {
+KfdNode::KfdNode(const KfdOptions& o, Probe&& p) : node_(std::move(p.node)), thunk_(*p.thunk), cpu_node_(p.thunk_cpu) {
   for (std::size_t i = 0; i < node_.gpus.size(); ++i)
     gpus_.push_back({.thunk_node = p.thunk_nodes[i], .gpu_id = node_.gpus[i].gpu_id});
   fd_ = ::open(o.kfd.c_str(), O_RDWR | O_CLOEXEC);
@@ -22,22 +21,11 @@ KfdNode::KfdNode(const KfdOptions& o, Probe&& p)
 KfdNode::~KfdNode() {
   for (auto* e : {memory_event_, exception_event_})
     if (e) (void)thunk_.destroy_event(e);
-  for (const auto page : signal_pages_) free_block(page);
+  while (!blocks_.empty()) free_block(blocks_.begin()->first);  // pages of signals
   for (auto& g : gpus_)
     if (g.doorbells) ::munmap(g.doorbells, kfd::kDoorbellBytes);
   if (opened_) (void)thunk_.close();
   if (fd_ >= 0) ::close(fd_);
-}
-
-void KfdNode::drop(KfdNode* n) noexcept {
-  if (n->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete n;
-}
-
-bool KfdNode::in_opening_process() const noexcept { return getpid() == opener_pid_; }
-
-Diagnostic KfdNode::forked_error(const char* where) const {
-  return {
-      .where = where, .message = "this device belongs to the parent process", .hint = "open a new device in the child"};
 }
 
 Result<KfdNode*, Diagnostic> KfdNode::open(const KfdOptions& o) {
@@ -97,21 +85,14 @@ std::optional<Diagnostic> KfdNode::look_at_gpus(const KfdOptions& o) {
     const auto path = fmt::format("{}{}", o.render, kernel.render_minor);
     const int render = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (render < 0) return cannot_open(path, errno);
-    drm::Identity who;
+    auto& who = identities_.emplace_back(KfdGpu{.kernel = kernel});
     const int error = drm::identify(render, o.libdrm, who);
     ::close(render);
     if (error != 0)
       return Diagnostic{.where = path,
                         .message = fmt::format("cannot be identified: {}", std::strerror(error)),
                         .hint = "it may not be a render node of amdgpu"};
-    g.clock_hz = who.clock_hz != 0 ? who.clock_hz : 100'000'000;
-    identities_.push_back({.kernel = kernel,
-                           .sdma_firmware = who.sdma_firmware,
-                           .sdma_feature = who.sdma_feature,
-                           .compute_firmware = who.compute_firmware,
-                           .clock_hz = g.clock_hz,
-                           .driver = std::move(who.driver),
-                           .source = std::move(who.source)});
+    if (who.clock_hz == 0) who.clock_hz = 100'000'000;
   }
   return {};
 }
@@ -135,15 +116,14 @@ void KfdNode::stop() noexcept {
 Result<Clock> KfdNode::clock(GpuId g) const noexcept {
   if (g.value >= gpus_.size()) return Errc::bad_argument;
   if (!in_opening_process()) return Errc::stopped;
-  const auto& gpu = gpus_[g.value];
   // Reads the GPU's clock between two reads of the host's, several times, and takes the narrowest interval.
   constexpr int kLooks = 5;
-  Clock best{.hz = gpu.clock_hz};
+  Clock best{.hz = identities_[g.value].clock_hz};
   auto narrowest = Deadline::Clock::duration::max();
   for (int i = 0; i < kLooks; ++i) {
     thunk::ClockCounters c;
     const auto before = Deadline::Clock::now();
-    if (thunk_.clocks(gpu.thunk_node, &c) != thunk::kSuccess) return Errc::stopped;
+    if (thunk_.clocks(gpus_[g.value].thunk_node, &c) != thunk::kSuccess) return Errc::stopped;
     const auto width = Deadline::Clock::now() - before;
     if (width >= narrowest) continue;
     narrowest = width;

@@ -51,12 +51,11 @@ std::optional<Diagnostic> KfdNode::by_driver(const QueueRequest& r, QueueState& 
   auto pointers =
       allocate_block({.bytes = kPage, .gpus = std::uint64_t{1} << r.gpu.value, .purpose = Purpose::packets});
   if (!pointers) return pointers.error();
-  q.pointers = *pointers;
-  const auto page = *block(*pointers);
+  q.pointers = pointers->id;
   auto& gpu = gpus_[r.gpu.value];
   kfd::CreateQueue a{.ring = reinterpret_cast<std::uint64_t>(q.address),
-                     .wptr = page.va.value + kWptr,
-                     .rptr = page.va.value,
+                     .wptr = pointers->va.value + kWptr,
+                     .rptr = pointers->va.value,
                      .ring_bytes = static_cast<std::uint32_t>(r.ring_bytes),
                      .gpu_id = gpu.gpu_id,
                      .type = r.pick == EnginePick::exact      ? kfd::kQueueSdmaByEngine
@@ -84,8 +83,8 @@ std::optional<Diagnostic> KfdNode::by_driver(const QueueRequest& r, QueueState& 
     }
     gpu.doorbells = static_cast<std::byte*>(at);
   }
-  q.memory.rptr = word(page.host);
-  q.memory.wptr = word(page.host + kWptr);
+  q.memory.rptr = word(pointers->host);
+  q.memory.wptr = word(pointers->host + kWptr);
   q.memory.doorbell = word(gpu.doorbells + a.doorbell_offset % kfd::kDoorbellBytes);
   return {};
 }
@@ -98,42 +97,35 @@ void KfdNode::give_back_memory(const QueueState& q) noexcept {
 Result<Queue, Diagnostic> KfdNode::create_queue(const QueueRequest& r) {
   if (!in_opening_process()) return forked_error("create_queue");
   if (auto d = refuse(r, node_.topology)) return *d;
-  const auto where = place_of(r);
+  const auto refused = [&](std::string message, std::string hint) {
+    return Diagnostic{.where = place_of(r), .message = std::move(message), .hint = std::move(hint)};
+  };
   if (r.watch_wptr)
-    return Diagnostic{.where = where,
-                      .message = "engines of this device do not watch wptr",
-                      .hint = "do not set watch_wptr: every queue has a doorbell"};
+    return refused("engines of this device do not watch wptr", "do not set watch_wptr: every queue has a doorbell");
   if (r.pick == EnginePick::exact && version_.minor < kfd::kByEngineMinor)
-    return Diagnostic{.where = where,
-                      .message = fmt::format("KFD {}.{} cannot place a queue on a chosen engine, but 1.{} can",
-                                             version_.major, version_.minor, kfd::kByEngineMinor),
-                      .hint = "use EnginePick::any_host or any_xgmi, or a newer kernel or amdgpu-dkms"};
+    return refused(fmt::format("KFD {}.{} cannot place a queue on a chosen engine, but 1.{} can", version_.major,
+                               version_.minor, kfd::kByEngineMinor),
+                   "use EnginePick::any_host or any_xgmi, or a newer kernel or amdgpu-dkms");
   if (fault(r.gpu)) {
     const std::lock_guard lock(faults_mutex_);
     if (const auto& f = gpus_[r.gpu.value].fault)
-      return Diagnostic{.where = where,
-                        .message = "the driver has stopped this process's queues on the GPU: " + describe(*f),
-                        .hint = "they cannot be recovered: restart the process"};
+      return refused("the driver has stopped this process's queues on the GPU: " + describe(*f),
+                     "they cannot be recovered: restart the process");
   }
   const std::lock_guard lock(queues_mutex_);
   QueueState q{.gpu = r.gpu, .ring_bytes = r.ring_bytes};
   auto ring =
       allocate_block({.bytes = r.ring_bytes, .gpus = std::uint64_t{1} << r.gpu.value, .purpose = Purpose::packets});
   if (!ring) return ring.error();
-  q.ring = *ring;
-  const auto at = *block(*ring);
-  q.address = at.host;
-  q.memory = {.dwords = {reinterpret_cast<std::uint32_t*>(at.host), static_cast<std::size_t>(r.ring_bytes / 4)},
+  q.ring = ring->id;
+  q.address = ring->host;
+  q.memory = {.dwords = {reinterpret_cast<std::uint32_t*>(ring->host), static_cast<std::size_t>(r.ring_bytes / 4)},
               .caching = Caching::write_back};
   if (auto d = thunk_.create_queue ? by_library(r, q) : by_driver(r, q)) {
     give_back_memory(q);
     return *d;
   }
-  std::uint64_t id = 0;
-  {
-    const std::lock_guard ids(memory_);
-    id = next_id_++;
-  }
+  const auto id = next_queue_++;
   queues_.emplace(id, q);
   hold();
   return Queue(Lease(give_back<&KfdNode::destroy_queue>, this, id), q.memory, r.gpu,

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cstdio>
-#include <cstring>
 
 namespace sdma::emulator {
 namespace {
@@ -56,15 +55,13 @@ void Arena::abandon() noexcept {
 }
 
 int Arena::open_node(std::uint64_t tag, int flags) const noexcept {
-  char path[32];
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd_);
-  const int fd = SDMA_REAL(open)(path, flags & (O_ACCMODE | O_CLOEXEC | O_NONBLOCK));
+  const int fd = SDMA_REAL(open)(FdLink(fd_).path, flags & (O_ACCMODE | O_CLOEXEC | O_NONBLOCK));
   if (fd >= 0) SDMA_REAL(lseek)(fd, static_cast<off_t>(tag), SEEK_SET);
   return fd;
 }
 
 std::uint64_t Arena::reserve(std::uint64_t bytes) noexcept {
-  return next_.fetch_add((bytes + kPage - 1) & ~(kPage - 1), std::memory_order_relaxed);
+  return next_.fetch_add(page_up(bytes), std::memory_order_relaxed);
 }
 
 std::byte* Arena::view(std::uint64_t offset, std::uint64_t bytes) const noexcept {
@@ -105,13 +102,18 @@ std::optional<Place> Arena::stands_for(std::uint64_t offset) const noexcept {
   return Place{it->second.place.fd, it->second.place.offset + (offset - it->first)};
 }
 
+FdLink::FdLink(int fd) noexcept { std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd); }
+
+std::string_view memfd_name(const char* link, std::span<char> room) noexcept {
+  constexpr std::string_view kBefore = "/memfd:";
+  const auto length = SDMA_REAL(readlink)(link, room.data(), room.size());
+  const std::string_view target(room.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  return target.starts_with(kBefore) ? target.substr(kBefore.size(), target.find(' ') - kBefore.size()) : "";
+}
+
 bool names_arena(const char* link) noexcept {
-  char name[64], ours[32];
-  const auto length = SDMA_REAL(readlink)(link, name, sizeof name - 1);
-  if (length <= 0) return false;
-  name[length] = 0;
-  std::snprintf(ours, sizeof ours, "/memfd:%s ", kMemfdName);
-  return std::strncmp(name, ours, std::strlen(ours)) == 0;
+  char room[64];
+  return memfd_name(link, room) == kMemfdName;
 }
 
 std::optional<Descriptor> descriptor_of(int fd, const Arena* ours) noexcept {
@@ -119,11 +121,7 @@ std::optional<Descriptor> descriptor_of(int fd, const Arena* ours) noexcept {
   // Our memfd is a regular file without links, unlike almost every other file.
   if (fd < 0 || SDMA_REAL(fstat)(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_nlink != 0) return std::nullopt;
   const bool own = ours && ours->owns(s.st_dev, s.st_ino);
-  if (!own) {
-    char link[32];
-    std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (!names_arena(link)) return std::nullopt;
-  }
+  if (!own && !names_arena(FdLink(fd).path)) return std::nullopt;
   const auto at = SDMA_REAL(lseek)(fd, 0, SEEK_CUR);
   return Descriptor{.tag = at < 0 ? 0 : static_cast<std::uint64_t>(at), .ours = own};
 }

@@ -25,10 +25,13 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <string_view>
 
 namespace sdma::emulator {
 
 inline constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t page_up(std::uint64_t n) noexcept { return (n + kPage - 1) & ~(kPage - 1); }
 
 constexpr std::uint64_t doorbell_offset(std::uint32_t gpu) noexcept { return std::uint64_t{gpu + 1} << 32; }
 constexpr std::uint64_t register_offset(std::uint32_t gpu) noexcept { return doorbell_offset(gpu) | 1u << 20; }
@@ -105,5 +108,13 @@ constexpr std::uint32_t number(const Descriptor& d) noexcept { return static_cas
 std::optional<Descriptor> descriptor_of(int fd, const Arena* ours) noexcept;
 /// True if an entry of some /proc/PID/fd is an arena of any process.
 bool names_arena(const char* link) noexcept;
+
+/// The entry of a descriptor in /proc/self/fd.
+struct FdLink {
+  explicit FdLink(int fd) noexcept;
+  char path[32];
+};
+/// The name of the memfd that an entry of some /proc/PID/fd refers to, stored in `room`; "" for another file.
+std::string_view memfd_name(const char* link, std::span<char> room) noexcept;
 
 }  // namespace sdma::emulator

@@ -30,10 +30,6 @@ int get_version(Node&, kfd::GetVersion& a) {
   return 0;
 }
 
-int create_queue(Node& n, kfd::CreateQueue& a) { return n.queues.create(a); }
-int destroy_queue(Node& n, kfd::DestroyQueue& a) { return n.queues.destroy(a.queue_id); }
-int update_queue(Node& n, kfd::UpdateQueue& a) { return n.queues.update(a); }
-
 bool known(Node& n, std::uint32_t gpu_id) { return n.memory.index(gpu_id) != n.memory.gpus(); }
 
 int set_memory_policy(Node& n, kfd::SetMemoryPolicy& a) {
@@ -94,9 +90,6 @@ int create_event(Node& n, kfd::CreateEvent& a) {
   }
   return n.events.create(a);
 }
-int destroy_event(Node& n, kfd::EventId& a) { return n.events.destroy(a.event_id); }
-int set_event(Node& n, kfd::EventId& a) { return n.events.set(a.event_id); }
-int reset_event(Node& n, kfd::EventId& a) { return n.events.reset(a.event_id); }
 
 int wait_events(Node& n, kfd::WaitEvents& a) {
   if (a.count > 1u << 16) return ENOMEM;
@@ -106,9 +99,6 @@ int wait_events(Node& n, kfd::WaitEvents& a) {
   const int error = n.events.wait(a, data);
   return error == 0 && !to_user(a.events, data.data(), bytes) ? EFAULT : error;
 }
-
-int set_scratch_backing_va(Node& n, kfd::ScratchBacking& a) { return known(n, a.gpu_id) ? 0 : EINVAL; }
-int set_trap_handler(Node& n, kfd::SetTrapHandler& a) { return known(n, a.gpu_id) ? 0 : EINVAL; }
 
 int get_tile_config(Node& n, kfd::GetTileConfig& a) {
   if (!known(n, a.gpu_id)) return EINVAL;
@@ -125,20 +115,11 @@ int acquire_vm(Node& n, kfd::AcquireVm& a) {
   return 0;
 }
 
-int alloc_memory(Node& n, kfd::AllocMemory& a) { return n.memory.allocate(a); }
-int free_memory(Node& n, kfd::FreeMemory& a) { return n.memory.free(a.handle); }
-
-template <class Fn> int with_gpus(kfd::MapMemory& a, Fn&& fn) {
+template <auto Change> int change_mapping(Node& n, kfd::MapMemory& a) {
   if (a.count == 0 || a.count > 64 || a.done > a.count) return EINVAL;
   std::array<std::uint32_t, 64> ids{};
   if (!from_user(ids.data(), a.gpu_ids, a.count * sizeof ids[0])) return EFAULT;
-  return fn(std::span<const std::uint32_t>(ids.data(), a.count));
-}
-int map_memory(Node& n, kfd::MapMemory& a) {
-  return with_gpus(a, [&](auto ids) { return n.memory.map(a, ids); });
-}
-int unmap_memory(Node& n, kfd::MapMemory& a) {
-  return with_gpus(a, [&](auto ids) { return n.memory.unmap(a, ids); });
+  return (n.memory.*Change)(a, std::span(ids).first(a.count));
 }
 
 int set_cu_mask(Node& n, kfd::SetCuMask& a) {
@@ -164,11 +145,6 @@ int available_memory(Node& n, kfd::AvailableMemory& a) {
   return 0;
 }
 
-int get_dmabuf_info(Node& n, kfd::GetDmabufInfo& a) { return n.memory.dmabuf_info(a); }
-int import_dmabuf(Node& n, kfd::ImportDmabuf& a) { return n.memory.import_dmabuf(a); }
-int export_dmabuf(Node& n, kfd::ExportDmabuf& a) { return n.memory.export_dmabuf(a); }
-int import_ipc(Node& n, kfd::ImportIpc& a) { return n.memory.import_ipc(a); }
-int export_ipc(Node& n, kfd::ExportIpc& a) { return n.memory.export_ipc(a); }
 int runtime_enable(Node& n, kfd::RuntimeEnable& a) {
   const bool enable = (a.mode & 1) != 0;
   if (enable && n.runtime_enabled) return EBUSY;
@@ -176,66 +152,70 @@ int runtime_enable(Node& n, kfd::RuntimeEnable& a) {
   return 0;
 }
 
-/// The answer to the ioctls of a feature that the kernel lacks.
-template <int Error> int refused(Node&, std::uint64_t&) { return Error; }
-
-/// `way`: the direction that the driver defines, not the bits in the caller's number.
+/// `way`: the direction that the driver defines, not the bits in the caller's number. `locked`: under the node's lock.
 struct Call {
   int (*answer)(Node&, void* args){};
   Way way = kBoth;
   bool locked = true;
 };
 
-template <auto Fn> struct Typed;
-template <class A, int (*Fn)(Node&, A&)> struct Typed<Fn> {
-  static_assert(sizeof(A) <= kLargest);
-  static constexpr Call call(Way way = kBoth, bool locked = true) {
-    return {[](Node& n, void* args) { return Fn(n, *static_cast<A*>(args)); }, way, locked};
-  }
-};
+template <class Args> Args args_of(int (*)(Node&, Args&));
+/// A row of the table. `Answer`: int(Node&, Args&).
+template <auto Answer> constexpr Call call(Way way = kBoth, bool locked = true) {
+  using Args = decltype(args_of(+Answer));
+  static_assert(sizeof(Args) <= kLargest);
+  return {[](Node& n, void* args) { return Answer(n, *static_cast<Args*>(args)); }, way, locked};
+}
+
+/// The answer to the ioctls of a feature that the kernel lacks.
+template <int Error> int refused(Node&, std::uint64_t&) { return Error; }
+/// The answer to the ioctls that set what this node does not have.
+template <class Args> int ignored(Node& n, Args& a) { return known(n, a.gpu_id) ? 0 : EINVAL; }
 
 constexpr auto kCalls = [] {
+  using namespace kfd;
   std::array<Call, static_cast<std::size_t>(Nr::end)> t{};
   const auto at = [&](Nr nr) -> Call& { return t[static_cast<std::size_t>(nr)]; };
-  at(Nr::get_version) = Typed<get_version>::call(kOut);
-  at(Nr::create_queue) = Typed<create_queue>::call();
-  at(Nr::destroy_queue) = Typed<destroy_queue>::call();
-  at(Nr::set_memory_policy) = Typed<set_memory_policy>::call(kIn);
-  at(Nr::get_clock_counters) = Typed<get_clock_counters>::call(kBoth, false);
-  at(Nr::get_process_apertures) = Typed<get_apertures>::call(kOut);
-  at(Nr::update_queue) = Typed<update_queue>::call(kIn);
-  at(Nr::create_event) = Typed<create_event>::call();
-  at(Nr::destroy_event) = Typed<destroy_event>::call(kIn, false);
-  at(Nr::set_event) = Typed<set_event>::call(kIn, false);
-  at(Nr::reset_event) = Typed<reset_event>::call(kIn, false);
-  at(Nr::wait_events) = Typed<wait_events>::call(kBoth, false);
+  at(Nr::get_version) = call<get_version>(kOut);
+  at(Nr::create_queue) = call<[](Node& n, CreateQueue& a) { return n.queues.create(a); }>();
+  at(Nr::destroy_queue) = call<[](Node& n, DestroyQueue& a) { return n.queues.destroy(a.queue_id); }>();
+  at(Nr::set_memory_policy) = call<set_memory_policy>(kIn);
+  at(Nr::get_clock_counters) = call<get_clock_counters>(kBoth, false);
+  at(Nr::get_process_apertures) = call<get_apertures>(kOut);
+  at(Nr::update_queue) = call<[](Node& n, UpdateQueue& a) { return n.queues.update(a); }>(kIn);
+  at(Nr::create_event) = call<create_event>();
+  at(Nr::destroy_event) = call<[](Node& n, EventId& a) { return n.events.destroy(a.event_id); }>(kIn, false);
+  at(Nr::set_event) = call<[](Node& n, EventId& a) { return n.events.set(a.event_id); }>(kIn, false);
+  at(Nr::reset_event) = call<[](Node& n, EventId& a) { return n.events.reset(a.event_id); }>(kIn, false);
+  at(Nr::wait_events) = call<wait_events>(kBoth, false);
   for (auto nr : {Nr::dbg_register, Nr::dbg_unregister, Nr::dbg_address_watch, Nr::dbg_wave_control})
-    at(nr) = Typed<refused<EPERM>>::call(kIn);
-  at(Nr::set_scratch_backing_va) = Typed<set_scratch_backing_va>::call();
-  at(Nr::get_tile_config) = Typed<get_tile_config>::call();
-  at(Nr::set_trap_handler) = Typed<set_trap_handler>::call(kIn);
-  at(Nr::get_process_apertures_new) = Typed<get_apertures_new>::call();
-  at(Nr::acquire_vm) = Typed<acquire_vm>::call(kIn);
-  at(Nr::alloc_memory) = Typed<alloc_memory>::call();
-  at(Nr::free_memory) = Typed<free_memory>::call(kIn);
-  at(Nr::map_memory) = Typed<map_memory>::call();
-  at(Nr::unmap_memory) = Typed<unmap_memory>::call();
-  at(Nr::set_cu_mask) = Typed<set_cu_mask>::call(kIn);
-  at(Nr::get_queue_wave_state) = Typed<refused<EINVAL>>::call();
-  at(Nr::get_dmabuf_info) = Typed<get_dmabuf_info>::call();
-  at(Nr::import_dmabuf) = Typed<import_dmabuf>::call();
-  at(Nr::alloc_queue_gws) = Typed<alloc_queue_gws>::call();
-  at(Nr::smi_events) = Typed<refused<EPERM>>::call();
-  at(Nr::svm) = Typed<refused<EPERM>>::call();  // a kernel built without it
-  at(Nr::set_xnack_mode) = Typed<set_xnack_mode>::call();
-  at(Nr::criu_op) = Typed<refused<EPERM>>::call();
-  at(Nr::available_memory) = Typed<available_memory>::call();
-  at(Nr::export_dmabuf) = Typed<export_dmabuf>::call();
-  at(Nr::runtime_enable) = Typed<runtime_enable>::call();
-  at(Nr::dbg_trap) = Typed<refused<EINVAL>>::call();
+    at(nr) = call<refused<EPERM>>(kIn);
+  at(Nr::set_scratch_backing_va) = call<ignored<ScratchBacking>>();
+  at(Nr::get_tile_config) = call<get_tile_config>();
+  at(Nr::set_trap_handler) = call<ignored<SetTrapHandler>>(kIn);
+  at(Nr::get_process_apertures_new) = call<get_apertures_new>();
+  at(Nr::acquire_vm) = call<acquire_vm>(kIn);
+  at(Nr::alloc_memory) = call<[](Node& n, AllocMemory& a) { return n.memory.allocate(a); }>();
+  at(Nr::free_memory) = call<[](Node& n, FreeMemory& a) { return n.memory.free(a.handle); }>(kIn);
+  at(Nr::map_memory) = call<change_mapping<&Memory::map>>();
+  at(Nr::unmap_memory) = call<change_mapping<&Memory::unmap>>();
+  at(Nr::set_cu_mask) = call<set_cu_mask>(kIn);
+  at(Nr::get_queue_wave_state) = call<refused<EINVAL>>();
+  at(Nr::get_dmabuf_info) = call<[](Node& n, GetDmabufInfo& a) { return n.memory.dmabuf_info(a); }>();
+  at(Nr::import_dmabuf) = call<[](Node& n, ImportDmabuf& a) { return n.memory.import_dmabuf(a); }>();
+  at(Nr::alloc_queue_gws) = call<alloc_queue_gws>();
+  at(Nr::smi_events) = call<refused<EPERM>>();
+  at(Nr::svm) = call<refused<EPERM>>();  // a kernel built without it
+  at(Nr::set_xnack_mode) = call<set_xnack_mode>();
+  at(Nr::criu_op) = call<refused<EPERM>>();
+  at(Nr::available_memory) = call<available_memory>();
+  at(Nr::export_dmabuf) = call<[](Node& n, ExportDmabuf& a) { return n.memory.export_dmabuf(a); }>();
+  at(Nr::runtime_enable) = call<runtime_enable>();
+  at(Nr::dbg_trap) = call<refused<EINVAL>>();
   return t;
 }();
-constexpr std::array kRocmCalls = {Typed<import_ipc>::call(), Typed<export_ipc>::call()};
+constexpr std::array kRocmCalls = {call<[](Node& n, kfd::ImportIpc& a) { return n.memory.import_ipc(a); }>(),
+                                   call<[](Node& n, kfd::ExportIpc& a) { return n.memory.export_ipc(a); }>()};
 
 const Call* call_of(unsigned nr) noexcept {
   if (nr < kCalls.size()) return &kCalls[nr];
@@ -248,21 +228,17 @@ const Call* call_of(unsigned nr) noexcept {
 int kfd_ioctl(Node& n, unsigned long request, void* argument) {
   const auto* found = call_of(_IOC_NR(request));
   if (!found) return ENOTTY;
-  const auto& call = *found;
-  if (!call.answer) return EINVAL;
+  if (!found->answer) return EINVAL;
   const auto user = reinterpret_cast<std::uint64_t>(argument);
   const std::size_t theirs = _IOC_SIZE(request);
   alignas(8) std::array<std::byte, 1u << _IOC_SIZEBITS> args;
   std::memset(args.data(), 0, theirs > kLargest ? theirs : kLargest);
-  if ((call.way & kIn) != 0 && !from_user(args.data(), user, theirs)) return EFAULT;
-  int error = 0;
-  if (call.locked) {
-    const std::lock_guard lock(n.mutex);
-    error = call.answer(n, args.data());
-  } else {
-    error = call.answer(n, args.data());
-  }
-  if ((call.way & kOut) != 0 && !to_user(user, args.data(), theirs)) return EFAULT;
+  if ((found->way & kIn) != 0 && !from_user(args.data(), user, theirs)) return EFAULT;
+  std::unique_lock lock(n.mutex, std::defer_lock);
+  if (found->locked) lock.lock();
+  const int error = found->answer(n, args.data());
+  if (found->locked) lock.unlock();
+  if ((found->way & kOut) != 0 && !to_user(user, args.data(), theirs)) return EFAULT;
   return error;
 }
 

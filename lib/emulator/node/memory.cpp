@@ -13,8 +13,6 @@ constexpr std::uint32_t kTypes = kfd::kVram | kfd::kGtt | kfd::kUserptr | kfd::k
 /// How long an unmapping waits for engines to leave, which they do after a few packets.
 Deadline patience() noexcept { return Deadline::in(std::chrono::seconds(60)); }
 
-std::uint64_t page_up(std::uint64_t n) noexcept { return (n + kPage - 1) & ~(kPage - 1); }
-
 }  // namespace
 
 Pages::~Pages() {

@@ -54,9 +54,8 @@ struct Object {
 class GpuMemory {
  public:
   AddressSpace space{};
-  bool acquired = false;      ///< the program has acquired a render node for this GPU
-  std::uint64_t drm_minor{};  ///< the minor of that node
-  std::uint64_t used{};       ///< bytes of VRAM
+  bool acquired = false;  ///< the program has acquired a render node for this GPU
+  std::uint64_t used{};   ///< bytes of VRAM
 };
 
 class Memory {

@@ -119,29 +119,20 @@ std::uint64_t* Queues::doorbell(const Entry& e) const noexcept {
 
 std::unique_ptr<HwQueue> Queues::make(const kfd::CreateQueue& a, Entry& e, std::uint32_t id) {
   auto& server = *servers_[e.gpu];
-  const auto vm_fault = [&server](GpuVa va) { server.vm_fault(va, Access::read, false); };
-  if (e.type == kfd::kQueueCompute)
-    return std::make_unique<Pm4Queue>(Pm4Config{.id = id,
-                                                .gpu = GpuId{e.gpu},
-                                                .ring = e.config.ring,
-                                                .doorbell = doorbell(e),
-                                                .wptr = e.wptr,
-                                                .rptr = e.config.rptr,
-                                                .reader = &server.reader(),
-                                                .events = &server.events(),
-                                                .vm_fault = vm_fault});
-  if (e.type == kfd::kQueueComputeAql)
-    return std::make_unique<AqlQueue>(AqlConfig{.id = id,
-                                                .gpu = GpuId{e.gpu},
-                                                .ring = reinterpret_cast<std::byte*>(e.config.ring.data()),
-                                                .packets = e.config.ring.size_bytes() / 64,
-                                                .doorbell = doorbell(e),
-                                                .wptr = e.wptr,
-                                                .rptr = e.config.rptr,
-                                                .rptr_va = GpuVa{a.rptr},
-                                                .reader = &server.reader(),
-                                                .events = &server.events(),
-                                                .vm_fault = vm_fault});
+  const ComputeConfig compute{
+      .id = id,
+      .gpu = GpuId{e.gpu},
+      .ring = e.config.ring,
+      .doorbell = doorbell(e),
+      .wptr = e.wptr,
+      .rptr = e.config.rptr,
+      .rptr_va = GpuVa{a.rptr},
+      .reader = &server.reader(),
+      .events = &server.events(),
+      .vm_fault = [&server](GpuVa va) { server.vm_fault(va, false); },
+  };
+  if (e.type == kfd::kQueueCompute) return std::make_unique<Pm4Queue>(compute);
+  if (e.type == kfd::kQueueComputeAql) return std::make_unique<AqlQueue>(compute);
   auto& c = e.config;
   c.reader = &server.reader();
   c.gpu = GpuId{e.gpu};

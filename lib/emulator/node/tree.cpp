@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <cstring>
-#include <vector>
+#include <filesystem>
 
 namespace sdma::emulator {
 namespace {
@@ -54,21 +54,14 @@ Topology shown() {
   return t;
 }
 
-}  // namespace
-
+/// "/a/b" for "//a/./c/../b/".
 std::string normal(std::string_view path) {
-  std::vector<std::string_view> parts;
-  while (!path.empty()) {
-    const auto part = path.substr(0, path.find('/'));
-    path.remove_prefix(std::min(path.size(), part.size() + 1));
-    if (part.empty() || part == ".") continue;
-    if (part != "..") parts.push_back(part);
-    else if (!parts.empty()) parts.pop_back();
-  }
-  std::string out;
-  for (auto p : parts) out.append("/").append(p);
-  return out.empty() ? "/" : out;
+  auto out = std::filesystem::path(path).lexically_normal().string();
+  if (out.size() > 1 && out.ends_with('/')) out.pop_back();
+  return out;
 }
+
+}  // namespace
 
 bool Tree::concerns(const char* path) noexcept {
   if (!path || path[0] != '/') return false;
@@ -77,9 +70,9 @@ bool Tree::concerns(const char* path) noexcept {
   return std::strstr(path, "/..") || std::strstr(path, "//") || std::strstr(path, "/./");
 }
 
-Entry& Tree::add(std::string path, Entry e) {
+void Tree::add(std::string path, Entry e) {
   e.inode = 0x5d0a0000 + entries_.size();
-  auto& at = entries_.emplace(path, std::move(e)).first->second;
+  entries_.emplace(path, std::move(e));
   // Create a directory for each level below the directories of the machine.
   for (auto slash = path.rfind('/'); slash != path.npos && slash != 0; slash = path.rfind('/')) {
     const auto child = path.substr(slash + 1);
@@ -93,7 +86,12 @@ Entry& Tree::add(std::string path, Entry e) {
     it->second.children.insert(child);
     if (!fresh) break;
   }
-  return at;
+}
+void Tree::add_text(std::string path, std::string text) {
+  add(std::move(path), {.kind = Kind::text, .text = std::move(text)});
+}
+void Tree::add_link(std::string from, std::string to) {
+  add(std::move(from), {.kind = Kind::link, .text = std::move(to)});
 }
 
 /// A GPU as a PCI device with two DRM nodes, as libdrm reads them to distinguish devices.
@@ -103,10 +101,7 @@ void Tree::add_pci(std::size_t gpu) {
       fmt::format("{:04x}:{:02x}:{:02x}.{}", g.domain, g.location_id >> 8, g.location_id >> 3 & 31, g.location_id & 7);
   const auto device = "/sys/devices/pci0000:00/" + slot;
   const auto file = [&](const char* name, std::string text) {
-    add(fmt::format("{}/{}", device, name), {.kind = Kind::text, .text = std::move(text)});
-  };
-  const auto link = [&](std::string from, std::string to) {
-    add(std::move(from), {.kind = Kind::link, .text = std::move(to)});
+    add_text(fmt::format("{}/{}", device, name), std::move(text));
   };
   file("vendor", "0x1002\n");
   file("device", fmt::format("0x{:04x}\n", g.device_id));
@@ -119,38 +114,35 @@ void Tree::add_pci(std::size_t gpu) {
   file("uevent", fmt::format("DRIVER=amdgpu\nPCI_CLASS=120000\nPCI_ID=1002:{:04X}\nPCI_SUBSYS_ID=1002:{:04X}\n"
                              "PCI_SLOT_NAME={}\n",
                              g.device_id, g.device_id, slot));
-  link(device + "/subsystem", "/sys/bus/pci");
-  link(device + "/driver", "/sys/bus/pci/drivers/amdgpu");
-  link("/sys/bus/pci/drivers/amdgpu/" + slot, device);
-  link("/sys/bus/pci/devices/" + slot, device);
+  add_link(device + "/subsystem", "/sys/bus/pci");
+  add_link(device + "/driver", "/sys/bus/pci/drivers/amdgpu");
+  add_link("/sys/bus/pci/drivers/amdgpu/" + slot, device);
+  add_link("/sys/bus/pci/devices/" + slot, device);
   for (const auto& [name, minor] : {std::pair{fmt::format("card{}", gpu), static_cast<std::uint32_t>(gpu)},
                                     std::pair{fmt::format("renderD{}", g.render_minor), g.render_minor}}) {
     const auto at = fmt::format("{}/drm/{}", device, name);
-    add(at + "/dev", {.kind = Kind::text, .text = fmt::format("226:{}\n", minor)});
-    add(at + "/uevent", {.kind = Kind::text,
-                         .text = fmt::format("MAJOR=226\nMINOR={}\nDEVNAME=dri/{}\nDEVTYPE=drm_minor\n", minor, name)});
-    link(at + "/device", device);
-    link(at + "/subsystem", "/sys/class/drm");
-    link("/sys/class/drm/" + name, at);
-    link(fmt::format("/sys/dev/char/226:{}", minor), at);
+    add_text(at + "/dev", fmt::format("226:{}\n", minor));
+    add_text(at + "/uevent", fmt::format("MAJOR=226\nMINOR={}\nDEVNAME=dri/{}\nDEVTYPE=drm_minor\n", minor, name));
+    add_link(at + "/device", device);
+    add_link(at + "/subsystem", "/sys/class/drm");
+    add_link("/sys/class/drm/" + name, at);
+    add_link(fmt::format("/sys/dev/char/226:{}", minor), at);
     add("/dev/dri/" + name, {.kind = Kind::drm, .minor = minor});
   }
 }
 
 Tree::Tree() : node_(numbered(shown(), static_cast<std::uint32_t>(::sysconf(_SC_NPROCESSORS_CONF)))) {
-  for (auto& [path, text] : to_sysfs(node_))
-    add(fmt::format("{}/kfd/topology/{}", kKfd, path), {.kind = Kind::text, .text = text});
+  for (auto& [path, text] : to_sysfs(node_)) add_text(fmt::format("{}/kfd/topology/{}", kKfd, path), text);
   for (std::size_t g = 0; g < node_.gpus.size(); ++g) add_pci(g);
-  add("/sys/class/drm/version", {.kind = Kind::text, .text = "drm 1.1.0 20060810\n"});
-  add(std::string(kClass), {.kind = Kind::link, .text = std::string(kKfd)});
+  add_text("/sys/class/drm/version", "drm 1.1.0 20060810\n");
+  add_link(std::string(kClass), std::string(kKfd));
   add("/dev/kfd", {.kind = Kind::kfd});
-  add("/proc/modules",
-      {.kind = Kind::text, .text = machine_file("/proc/modules") + "amdgpu 16777216 0 - Live 0x0000000000000000\n"});
+  add_text("/proc/modules", machine_file("/proc/modules") + "amdgpu 16777216 0 - Live 0x0000000000000000\n");
   const std::string module = "/sys/module/amdgpu/";
-  add(module + "initstate", {.kind = Kind::text, .text = "live\n"});
-  add(module + "refcnt", {.kind = Kind::text, .text = "0\n"});
-  add(module + "coresize", {.kind = Kind::text, .text = "16777216\n"});
-  add(module + "version", {.kind = Kind::text, .text = "6.12.0\n"});
+  add_text(module + "initstate", "live\n");
+  add_text(module + "refcnt", "0\n");
+  add_text(module + "coresize", "16777216\n");
+  add_text(module + "version", "6.12.0\n");
   add(module + "holders", {.kind = Kind::directory});
 }
 

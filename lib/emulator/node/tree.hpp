@@ -41,7 +41,9 @@ class Tree {
   const SysfsNode& node() const noexcept { return node_; }
 
  private:
-  Entry& add(std::string path, Entry);
+  void add(std::string path, Entry);
+  void add_text(std::string path, std::string text);
+  void add_link(std::string from, std::string to);
   void add_pci(std::size_t gpu);
 
   SysfsNode node_;
@@ -49,8 +51,5 @@ class Tree {
 };
 
 const Tree& tree();
-
-/// "/a/b" for "//a/./c/../b/".
-std::string normal(std::string_view path);
 
 }  // namespace sdma::emulator

@@ -76,7 +76,10 @@ dirent* next(Listing& l) {
 using Filter = int (*)(const dirent*);
 using Compare = int (*)(const dirent**, const dirent**);
 
-int scan(DIR* dir, dirent*** out, Filter filter, Compare compare) {
+/// scandir for a directory of the tree.
+int scan(const char* path, dirent*** out, Filter filter, Compare compare) {
+  auto* const dir = ::opendir(path);
+  if (!dir) return -1;
   auto* l = ours(dir);
   std::vector<dirent*> kept;
   while (auto* e = next(*l)) {
@@ -155,18 +158,13 @@ SDMA_FRONT int dirfd(DIR* d) noexcept {
   return l ? l->fd : SDMA_REAL(dirfd)(d);
 }
 SDMA_FRONT int scandir(const char* path, dirent*** out, Filter filter, Compare compare) {
-  const auto found = find_entry(AT_FDCWD, path);
-  if (!found.entry) return SDMA_REAL(scandir)(path, out, filter, compare);
-  auto* d = ::opendir(path);
-  return d ? scan(d, out, filter, compare) : -1;
+  if (!find_entry(AT_FDCWD, path).entry) return SDMA_REAL(scandir)(path, out, filter, compare);
+  return scan(path, out, filter, compare);
 }
 SDMA_FRONT int scandir64(const char* path, dirent64*** out, int (*filter)(const dirent64*),
                          int (*compare)(const dirent64**, const dirent64**)) {
-  const auto found = find_entry(AT_FDCWD, path);
-  if (!found.entry) return SDMA_REAL(scandir64)(path, out, filter, compare);
-  auto* d = ::opendir(path);
+  if (!find_entry(AT_FDCWD, path).entry) return SDMA_REAL(scandir64)(path, out, filter, compare);
   // The two are one struct on 64-bit machines: asserted above.
-  return d ? scan(d, reinterpret_cast<dirent***>(out), reinterpret_cast<Filter>(filter),
-                  reinterpret_cast<Compare>(compare))
-           : -1;
+  return scan(path, reinterpret_cast<dirent***>(out), reinterpret_cast<Filter>(filter),
+              reinterpret_cast<Compare>(compare));
 }

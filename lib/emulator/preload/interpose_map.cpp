@@ -36,9 +36,8 @@ void* map(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offs
 }
 
 off_t seek(int fd, off_t offset, int whence) noexcept {
-  const auto machine = [&] { return SDMA_REAL(lseek)(fd, offset, whence); };
   const auto d = device_of(fd);
-  if (!d || !is_dmabuf(*d)) return machine();
+  if (!d || !is_dmabuf(*d)) return SDMA_REAL(lseek)(fd, offset, whence);
   Passed p;
   if (offset != 0 || (whence != SEEK_SET && whence != SEEK_END) || !read_passed(fd, number(*d), &p)) {
     errno = EINVAL;

@@ -8,6 +8,10 @@
 #include "open_entry.hpp"
 #include "override.hpp"
 
+#include "sdma/core/number.hpp"
+
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <linux/ioctl.h>
 #include <sys/ioctl.h>
@@ -22,7 +26,7 @@ namespace sdma::emulator {
 namespace {
 
 constexpr const char* kDirectoryName = "sdma-dir";
-constexpr const char* kFileName = "sdma-file-";  ///< followed by its inode, for fstat
+constexpr std::string_view kFileName = "sdma-file-";  ///< followed by its inode, for fstat
 
 int filled_memfd(const char* name, std::string_view text, int flags) {
   const int fd = ::memfd_create(name, MFD_ALLOW_SEALING | ((flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0u));
@@ -51,7 +55,7 @@ int open_entry(std::string_view path, const Entry& e, int flags) {
     case Kind::directory: return writes ? fail(EISDIR) : filled_memfd(kDirectoryName, path, flags);
     case Kind::text:
       if ((flags & O_DIRECTORY) != 0) return fail(ENOTDIR);
-      return writes ? fail(EACCES) : filled_memfd((kFileName + std::to_string(e.inode)).c_str(), e.text, flags);
+      return writes ? fail(EACCES) : filled_memfd(fmt::format("{}{}", kFileName, e.inode).c_str(), e.text, flags);
     case Kind::kfd:
     case Kind::drm:
     case Kind::link: break;  // links have been followed already
@@ -63,23 +67,14 @@ int open_entry(std::string_view path, const Entry& e, int flags) {
 }
 
 std::uint64_t file_inode(int fd) {
-  char link[32], name[64];
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const auto length = SDMA_REAL(readlink)(link, name, sizeof name - 1);
-  if (length <= 0) return 0;
-  name[length] = 0;
-  unsigned long long inode = 0;
-  return std::sscanf(name, "/memfd:sdma-file-%llu ", &inode) == 1 ? inode : 0;
+  char room[64];
+  const auto name = memfd_name(FdLink(fd).path, room);
+  return name.starts_with(kFileName) ? parse_count(name.substr(kFileName.size())).value_or(0) : 0;
 }
 
 std::string directory_path(int fd) {
-  char link[32], name[64];
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const auto length = SDMA_REAL(readlink)(link, name, sizeof name - 1);
-  char ours[32];
-  std::snprintf(ours, sizeof ours, "/memfd:%s ", kDirectoryName);
-  if (length <= 0 || std::strncmp(name, ours, std::strlen(ours)) != 0) return {};
-  char path[1024];
+  char room[64], path[1024];
+  if (memfd_name(FdLink(fd).path, room) != kDirectoryName) return {};
   const auto n = ::pread(fd, path, sizeof path, 0);
   return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
 }
@@ -107,6 +102,12 @@ mode_t mode_of(int flags, va_list& list) {
   return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(list, mode_t) : mode_t{0};
 }
 
+/// Opens an entry of the tree; otherwise, calls the C library.
+template <class Real> int open_at(int dirfd, const char* path, int flags, Real real) {
+  const auto found = find_entry(dirfd, path);
+  return found.entry ? open_entry(found.path, *found.entry, flags) : real();
+}
+
 template <class Real, class Path> FILE* open_stream(Real real, Path path, const char* mode) {
   const auto found = find_entry(AT_FDCWD, path);
   if (!found.entry || !mode) return real(path, mode);
@@ -120,39 +121,25 @@ template <class Real, class Path> FILE* open_stream(Real real, Path path, const 
 
 }  // namespace
 
-#define SDMA_OPEN(name)                                                  \
-  SDMA_FRONT int name(const char* path, int flags, ...) {                \
-    va_list list;                                                        \
-    va_start(list, flags);                                               \
-    const mode_t mode = mode_of(flags, list);                            \
-    va_end(list);                                                        \
-    const auto found = find_entry(AT_FDCWD, path);                       \
-    if (found.entry) return open_entry(found.path, *found.entry, flags); \
-    return SDMA_REAL(name)(path, flags, mode);                           \
+/// `parameters`: path, flags and, for some, dirfd; then the arguments before `flags`.
+#define SDMA_OPEN(name, from, parameters, ...)                                                    \
+  SDMA_FRONT int name parameters {                                                                \
+    va_list list;                                                                                 \
+    va_start(list, flags);                                                                        \
+    const mode_t mode = mode_of(flags, list);                                                     \
+    va_end(list);                                                                                 \
+    return open_at(from, path, flags, [&] { return SDMA_REAL(name)(__VA_ARGS__, flags, mode); }); \
   }
-SDMA_OPEN(open)
-SDMA_OPEN(open64)
-
-#define SDMA_OPENAT(name)                                                \
-  SDMA_FRONT int name(int dirfd, const char* path, int flags, ...) {     \
-    va_list list;                                                        \
-    va_start(list, flags);                                               \
-    const mode_t mode = mode_of(flags, list);                            \
-    va_end(list);                                                        \
-    const auto found = find_entry(dirfd, path);                          \
-    if (found.entry) return open_entry(found.path, *found.entry, flags); \
-    return SDMA_REAL(name)(dirfd, path, flags, mode);                    \
-  }
-SDMA_OPENAT(openat)
-SDMA_OPENAT(openat64)
+SDMA_OPEN(open, AT_FDCWD, (const char* path, int flags, ...), path)
+SDMA_OPEN(open64, AT_FDCWD, (const char* path, int flags, ...), path)
+SDMA_OPEN(openat, dirfd, (int dirfd, const char* path, int flags, ...), dirfd, path)
+SDMA_OPEN(openat64, dirfd, (int dirfd, const char* path, int flags, ...), dirfd, path)
 
 // The functions that programs compiled with _FORTIFY_SOURCE call.
-#define SDMA_OPEN_2(name)                                                \
-  extern "C" int name(const char*, int);                                 \
-  SDMA_FRONT int name(const char* path, int flags) {                     \
-    const auto found = find_entry(AT_FDCWD, path);                       \
-    if (found.entry) return open_entry(found.path, *found.entry, flags); \
-    return SDMA_REAL(name)(path, flags);                                 \
+#define SDMA_OPEN_2(name)                                                                \
+  extern "C" int name(const char*, int);                                                 \
+  SDMA_FRONT int name(const char* path, int flags) {                                     \
+    return open_at(AT_FDCWD, path, flags, [&] { return SDMA_REAL(name)(path, flags); }); \
   }
 SDMA_OPEN_2(__open_2)
 SDMA_OPEN_2(__open64_2)

@@ -69,15 +69,19 @@ template <class Stat> void disguise(int fd, Stat& s) {
   errno = before;
 }
 
-template <class Stat, class Real> int by_path(int dirfd, const char* path, Stat* s, Real real, bool follow = true) {
-  const auto found = find_entry(dirfd, path, follow);
-  if (!found.entry) return real();
-  fill(*s, *found.entry);
-  return 0;
+/// `real`: the C library's fstatat or fstatat64.
+template <class Stat, class Real> int status_at(Real real, int dirfd, const char* path, Stat* s, int flags) {
+  const bool of_descriptor = path && path[0] == 0 && (flags & AT_EMPTY_PATH) != 0;
+  const auto found = of_descriptor ? Found{} : find_entry(dirfd, path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
+  if (found.entry) return fill(*s, *found.entry), 0;
+  const int r = real(dirfd, path, s, flags);
+  if (r == 0 && of_descriptor) disguise(dirfd, *s);
+  return r;
 }
 
-template <class Stat, class Real> int by_fd(int fd, Stat* s, Real real) {
-  const int r = real();
+/// `real`: the C library's fstat or fstat64.
+template <class Stat, class Real> int status_of(Real real, int fd, Stat* s) {
+  const int r = real(fd, s);
   if (r == 0) disguise(fd, *s);
   return r;
 }
@@ -102,51 +106,35 @@ int check_access(const Entry& e, int mode) {
 
 using namespace sdma::emulator;
 
-#define SDMA_STAT(name, Stat, follow)                                         \
-  SDMA_FRONT int name(const char* path, Stat* s) noexcept {                   \
-    return by_path(                                                           \
-        AT_FDCWD, path, s, [&] { return SDMA_REAL(name)(path, s); }, follow); \
+// `suffix`: nothing, or 64. The functions with underscores are for programs that were linked before glibc 2.33: their struct is the
+// same, because 64-bit machines have one version of it.
+#define SDMA_STAT(suffix)                                                                                   \
+  extern "C" int __xstat##suffix(int, const char*, struct stat##suffix*);                                   \
+  extern "C" int __lxstat##suffix(int, const char*, struct stat##suffix*);                                  \
+  extern "C" int __fxstat##suffix(int, int, struct stat##suffix*);                                          \
+  SDMA_FRONT int fstatat##suffix(int dirfd, const char* path, struct stat##suffix* s, int flags) noexcept { \
+    return status_at(SDMA_REAL(fstatat##suffix), dirfd, path, s, flags);                                    \
+  }                                                                                                         \
+  SDMA_FRONT int stat##suffix(const char* path, struct stat##suffix* s) noexcept {                          \
+    return status_at(SDMA_REAL(fstatat##suffix), AT_FDCWD, path, s, 0);                                     \
+  }                                                                                                         \
+  SDMA_FRONT int lstat##suffix(const char* path, struct stat##suffix* s) noexcept {                         \
+    return status_at(SDMA_REAL(fstatat##suffix), AT_FDCWD, path, s, AT_SYMLINK_NOFOLLOW);                   \
+  }                                                                                                         \
+  SDMA_FRONT int fstat##suffix(int fd, struct stat##suffix* s) noexcept {                                   \
+    return status_of(SDMA_REAL(fstat##suffix), fd, s);                                                      \
+  }                                                                                                         \
+  SDMA_FRONT int __xstat##suffix(int, const char* path, struct stat##suffix* s) {                           \
+    return status_at(SDMA_REAL(fstatat##suffix), AT_FDCWD, path, s, 0);                                     \
+  }                                                                                                         \
+  SDMA_FRONT int __lxstat##suffix(int, const char* path, struct stat##suffix* s) {                          \
+    return status_at(SDMA_REAL(fstatat##suffix), AT_FDCWD, path, s, AT_SYMLINK_NOFOLLOW);                   \
+  }                                                                                                         \
+  SDMA_FRONT int __fxstat##suffix(int, int fd, struct stat##suffix* s) {                                    \
+    return status_of(SDMA_REAL(fstat##suffix), fd, s);                                                      \
   }
-SDMA_STAT(stat, struct stat, true)
-SDMA_STAT(stat64, struct stat64, true)
-SDMA_STAT(lstat, struct stat, false)
-SDMA_STAT(lstat64, struct stat64, false)
-
-#define SDMA_FSTAT(name, Stat)                                   \
-  SDMA_FRONT int name(int fd, Stat* s) noexcept {                \
-    return by_fd(fd, s, [&] { return SDMA_REAL(name)(fd, s); }); \
-  }
-SDMA_FSTAT(fstat, struct stat)
-SDMA_FSTAT(fstat64, struct stat64)
-
-#define SDMA_FSTATAT(name, Stat)                                                                                     \
-  SDMA_FRONT int name(int dirfd, const char* path, Stat* s, int flags) noexcept {                                    \
-    if (path && path[0] == 0 && (flags & AT_EMPTY_PATH) != 0)                                                        \
-      return by_fd(dirfd, s, [&] { return SDMA_REAL(name)(dirfd, path, s, flags); });                                \
-    return by_path(                                                                                                  \
-        dirfd, path, s, [&] { return SDMA_REAL(name)(dirfd, path, s, flags); }, (flags & AT_SYMLINK_NOFOLLOW) == 0); \
-  }
-SDMA_FSTATAT(fstatat, struct stat)
-SDMA_FSTATAT(fstatat64, struct stat64)
-
-// For programs that were linked before glibc 2.33.
-#define SDMA_XSTAT(name, Stat, follow)                                                 \
-  extern "C" int name(int, const char*, Stat*);                                        \
-  SDMA_FRONT int name(int version, const char* path, Stat* s) {                        \
-    return by_path(                                                                    \
-        AT_FDCWD, path, s, [&] { return SDMA_REAL(name)(version, path, s); }, follow); \
-  }
-SDMA_XSTAT(__xstat, struct stat, true)
-SDMA_XSTAT(__xstat64, struct stat64, true)
-SDMA_XSTAT(__lxstat, struct stat, false)
-SDMA_XSTAT(__lxstat64, struct stat64, false)
-#define SDMA_FXSTAT(name, Stat)                                           \
-  extern "C" int name(int, int, Stat*);                                   \
-  SDMA_FRONT int name(int version, int fd, Stat* s) {                     \
-    return by_fd(fd, s, [&] { return SDMA_REAL(name)(version, fd, s); }); \
-  }
-SDMA_FXSTAT(__fxstat, struct stat)
-SDMA_FXSTAT(__fxstat64, struct stat64)
+SDMA_STAT()
+SDMA_STAT(64)
 
 SDMA_FRONT int statx(int dirfd, const char* path, int flags, unsigned mask, struct statx* out) noexcept {
   const int r = SDMA_REAL(statx)(dirfd, path, flags, mask, out);

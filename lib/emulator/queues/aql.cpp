@@ -1,12 +1,12 @@
 #include "aql.hpp"
 
+#include "../trace.hpp"
 #include "blit.hpp"
 
 #include "sdma/engine/execute.hpp"
 
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 
 namespace sdma::emulator {
 namespace {
@@ -22,16 +22,11 @@ constexpr std::uint64_t kInactiveSignal = 64;
 /// The runtime reports this as "invalid code object".
 constexpr std::int64_t kNoCode = 8;
 
-template <class T> T field(const std::byte* at, std::size_t offset) noexcept {
-  T v;
-  std::memcpy(&v, at + offset, sizeof v);
-  return v;
-}
 template <class T> T* word(std::byte* at, std::size_t offset) noexcept { return reinterpret_cast<T*>(at + offset); }
 
 }  // namespace
 
-AqlQueue::AqlQueue(AqlConfig c)
+AqlQueue::AqlQueue(ComputeConfig c)
     : HwQueue(c.id, kComputeEngine, c.doorbell, c.wptr),
       c_(std::move(c)),
       read_(__atomic_load_n(c_.rptr, __ATOMIC_ACQUIRE)) {}
@@ -41,7 +36,8 @@ Progress AqlQueue::step() noexcept {
   const AddressSpace::Reader::Section section(*c_.reader);
   const auto published = __atomic_load_n(c_.wptr, __ATOMIC_ACQUIRE);
   if (read_ >= published) return Progress::idle;
-  auto* at = c_.ring + read_ % c_.packets * kPacketBytes;
+  const auto ring = std::as_writable_bytes(c_.ring);
+  auto* at = ring.data() + read_ * kPacketBytes % ring.size();
   const auto p = packet(at);
   if (p != Progress::progressed) return p;
   __atomic_store_n(word<std::uint16_t>(at, 0), std::uint16_t{kInvalid}, __ATOMIC_RELEASE);
@@ -110,12 +106,17 @@ void AqlQueue::complete(std::uint64_t handle, std::uint64_t began) noexcept {
   if (handle == 0) return;
   auto* s = c_.reader->at(GpuVa{handle}, kSignalBytes, Access::read_write);
   if (!s) return (void)fault(handle);
-  // Read everything before the value changes, because a waiter may then free the signal at once.
-  const auto mailbox = field<std::uint64_t>(s, kMailbox);
-  const auto event = field<std::uint32_t>(s, kEventId);
   *word<std::uint64_t>(s, kStart) = began;
   *word<std::uint64_t>(s, kEnd) = host_ticks();
-  __atomic_fetch_sub(word<std::int64_t>(s, kValue), 1, __ATOMIC_RELEASE);
+  update(s, [](std::int64_t* value) { __atomic_fetch_sub(value, 1, __ATOMIC_RELEASE); });
+}
+
+/// Calls `change` with the signal's value, then raises the signal's event.
+template <class Change> void AqlQueue::update(std::byte* signal, Change change) noexcept {
+  // Read everything before the value changes, because a waiter may then free the signal at once.
+  const auto mailbox = field<std::uint64_t>(signal, kMailbox);
+  const auto event = field<std::uint32_t>(signal, kEventId);
+  change(word<std::int64_t>(signal, kValue));
   if (mailbox == 0) return;
   if (auto* slot = c_.reader->at(GpuVa{mailbox}, 8, Access::write)) {
     __atomic_store_n(word<std::uint64_t>(slot, 0), std::uint64_t{event}, __ATOMIC_RELEASE);
@@ -136,15 +137,7 @@ Progress AqlQueue::refuse(const std::byte* at, const char* what) noexcept {
   if (!handle) return Progress::stopped;
   const auto signal = field<std::uint64_t>(handle, 0);
   auto* s = signal == 0 ? nullptr : c_.reader->at(GpuVa{signal}, kSignalBytes, Access::read_write);
-  if (!s) return Progress::stopped;
-  const auto mailbox = field<std::uint64_t>(s, kMailbox);
-  const auto event = field<std::uint32_t>(s, kEventId);
-  __atomic_store_n(word<std::int64_t>(s, kValue), kNoCode, __ATOMIC_RELEASE);
-  if (mailbox != 0)
-    if (auto* slot = c_.reader->at(GpuVa{mailbox}, 8, Access::write)) {
-      __atomic_store_n(word<std::uint64_t>(slot, 0), std::uint64_t{event}, __ATOMIC_RELEASE);
-      c_.events->interrupt(event);
-    }
+  if (s) update(s, [](std::int64_t* value) { __atomic_store_n(value, kNoCode, __ATOMIC_RELEASE); });
   return Progress::stopped;
 }
 

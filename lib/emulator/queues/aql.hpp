@@ -10,31 +10,14 @@
 //
 // Signals are completed with the steps of a command processor: write timestamps, decrement the value, write the
 // mailbox, raise the interrupt. All addresses are the GPU's. The GPU's server serves the queue; see hw_queue.hpp.
-#include "events.hpp"
 #include "hw_queue.hpp"
-
-#include <functional>
 
 namespace sdma::emulator {
 
-struct AqlConfig {
-  std::uint32_t id{};
-  GpuId gpu{};
-  std::byte* ring{};
-  std::uint64_t packets{};  ///< a power of two
-  std::uint64_t *doorbell{}, *wptr{}, *rptr{};
-  GpuVa rptr_va{};  ///< address of read_dispatch_id, from which the other fields of the queue are found
-  AddressSpace::Reader* reader{};
-  Events* events{};
-  std::function<void(GpuVa)> vm_fault{};
-};
-
-/// The engine number of compute queues, which is greater than that of every sDMA engine.
-inline constexpr EngineId kComputeEngine{63};
-
 class AqlQueue final : public HwQueue {
  public:
-  explicit AqlQueue(AqlConfig);
+  /// `rptr_va`: the address of read_dispatch_id, from which the other fields of the queue are found.
+  explicit AqlQueue(ComputeConfig);
   Progress step() noexcept override;
 
  private:
@@ -42,10 +25,11 @@ class AqlQueue final : public HwQueue {
   Progress packet(std::byte* at) noexcept;
   bool signal_is_zero(std::uint64_t handle, bool* mapped) noexcept;
   void complete(std::uint64_t handle, std::uint64_t began) noexcept;
+  template <class Change> void update(std::byte* signal, Change change) noexcept;
   Progress refuse(const std::byte* at, const char* what) noexcept;
   Progress fault(std::uint64_t va) noexcept;
 
-  AqlConfig c_;
+  ComputeConfig c_;
   std::uint64_t read_;
   bool stopped_ = false;
 };

@@ -1,44 +1,15 @@
 #include "blit.hpp"
 
-#include <link.h>
-#include <algorithm>
+#include "../rocr.hpp"
+
 #include <array>
 #include <cstring>
-#include <span>
 
 namespace sdma::emulator {
 namespace {
 
 constexpr std::size_t kCodeBytes = 96;    ///< enough to distinguish kernels
 constexpr std::size_t kEntryOffset = 16;  ///< in a kernel object: the offset of its code, relative to the object
-
-template <class T> T field(const std::byte* at, std::size_t offset) noexcept {
-  T v;
-  std::memcpy(&v, at + offset, sizeof v);
-  return v;
-}
-
-/// True if the loaded ROCr contains these bytes.
-bool of_runtime(std::span<const std::byte> code) noexcept {
-  struct Search {
-    std::span<const std::byte> code;
-    bool found;
-  } s{code, false};
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* i, std::size_t, void* p) {
-        auto& search = *static_cast<Search*>(p);
-        if (!i->dlpi_name || !std::strstr(i->dlpi_name, "libhsa-runtime64.so")) return 0;
-        for (int n = 0; n < i->dlpi_phnum && !search.found; ++n) {
-          const auto& h = i->dlpi_phdr[n];
-          if (h.p_type != PT_LOAD || (h.p_flags & PF_R) == 0) continue;
-          const auto* at = reinterpret_cast<const void*>(i->dlpi_addr + h.p_vaddr);
-          search.found = ::memmem(at, h.p_filesz, search.code.data(), search.code.size()) != nullptr;
-        }
-        return 1;
-      },
-      &s);
-  return s.found;
-}
 
 struct Job {
   GpuVa src{}, dst{};  ///< a fill has no source
@@ -75,7 +46,7 @@ Blit run_blit(const std::byte* packet, AddressSpace::Reader& memory, GpuVa* miss
   const auto* header = memory.at(object, 64, Access::read);
   if (!header) return Blit::not_ours;
   const auto* code = memory.at(object + field<std::uint64_t>(header, kEntryOffset), kCodeBytes, Access::read);
-  if (!code || !of_runtime({code, kCodeBytes})) return Blit::not_ours;
+  if (!code || !search_rocr({code, kCodeBytes}).found) return Blit::not_ours;
   const auto* args = memory.at(arguments, kArgBytes, Access::read);
   if (!args) return Blit::not_ours;
   auto job = copy_of(args, 4, items);

@@ -13,8 +13,16 @@
 #include "sdma/engine/memory.hpp"
 
 #include <cstddef>
+#include <cstring>
 
 namespace sdma::emulator {
+
+/// The value at an offset, which may be misaligned.
+template <class T> T field(const std::byte* at, std::size_t offset) noexcept {
+  T v;
+  std::memcpy(&v, at + offset, sizeof v);
+  return v;
+}
 
 enum class Blit : std::uint8_t {
   done,

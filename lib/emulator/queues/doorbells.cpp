@@ -109,13 +109,11 @@ bool Doorbells::sleep(std::uint64_t nap, bool short_nap) noexcept {
   const bool watched = armed_;
   if (!armed_ && trace::now() >= open_until_ && open()) {
     const bool look = stale_.exchange(false, std::memory_order_acq_rel) || ranges_.empty();
-    if (look ? find() : true) {
+    if (!look || find()) {
       if (protect(true)) return false;  // one more check finds a store from before the protection
       protect(false);
-      stale_.store(true);
-    } else {
-      stale_.store(true);
     }
+    stale_.store(true);
   }
   const auto ns = watched && !short_nap ? kSlow : nap;
   pollfd fds[] = {{bell_, POLLIN, 0}, {fault_, POLLIN, 0}};

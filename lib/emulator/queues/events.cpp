@@ -29,11 +29,9 @@ int Events::create(kfd::CreateEvent& a) {
   std::uint32_t id = slot ? 1 : kFirstOther;
   for (auto it = events_.lower_bound(id); it != events_.end() && it->first == id; ++it) ++id;
   if (slot && (!slots_ || id >= kfd::kSignalEvents)) return slots_ ? ENOSPC : EINVAL;
-  auto e = std::make_unique<Event>();
-  e->id = id;
-  e->type = a.type;
-  e->auto_reset = a.auto_reset != 0;
-  events_.emplace(id, std::move(e));
+  auto& e = events_[id];
+  e.type = a.type;
+  e.auto_reset = a.auto_reset != 0;
   a.event_id = id;
   // Never zero, because ROCr reads zero as "no mailbox", and its blocked waits would not end.
   a.page_offset = kEventsOffset;
@@ -44,7 +42,7 @@ int Events::create(kfd::CreateEvent& a) {
 
 Events::Event* Events::find(std::uint32_t id) noexcept {
   const auto it = events_.find(id);
-  return it == events_.end() ? nullptr : it->second.get();
+  return it == events_.end() ? nullptr : &it->second;
 }
 
 int Events::destroy(std::uint32_t id) {
@@ -53,7 +51,7 @@ int Events::destroy(std::uint32_t id) {
   if (!e) return EINVAL;
   for (auto* w : e->waits) {
     w->event = nullptr;
-    w->waiter->changed.notify_all();
+    w->changed->notify_all();
   }
   events_.erase(id);
   return 0;
@@ -64,7 +62,7 @@ void Events::signal(Event& e) {
   ++e.age;
   for (auto* w : e.waits) {
     w->activated = true;
-    w->waiter->changed.notify_all();
+    w->changed->notify_all();
   }
 }
 
@@ -99,30 +97,30 @@ void Events::interrupt(std::uint32_t id) noexcept {
   for (auto& [n, e] : events_)
     if (n < kfd::kSignalEvents && set(n)) {
       acknowledge(n);
-      signal(*e);
+      signal(e);
     }
 }
 
 void Events::memory_fault(const kfd::MemoryException& fault) noexcept {
   const std::lock_guard lock(mutex_);
   for (auto& [n, e] : events_)
-    if (e->type == kfd::kEventMemory) {
-      e->fault = fault;
-      signal(*e);
+    if (e.type == kfd::kEventMemory) {
+      e.fault = fault;
+      signal(e);
     }
 }
 
 void Events::hw_exception() noexcept {
   const std::lock_guard lock(mutex_);
   for (auto& [n, e] : events_)
-    if (e->type == kfd::kEventHwException) signal(*e);
+    if (e.type == kfd::kEventHwException) signal(e);
 }
 
 int Events::wait(kfd::WaitEvents& args, std::span<kfd::EventData> data) {
   using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + std::chrono::milliseconds(args.timeout_ms);
   std::unique_lock lock(mutex_);
-  Waiter me;
+  std::condition_variable changed;
   std::vector<Wait> waits(data.size());
   const auto leave = [&] {
     for (auto& w : waits)
@@ -136,7 +134,7 @@ int Events::wait(kfd::WaitEvents& args, std::span<kfd::EventData> data) {
     }
     // If the caller gives an age of the event and that age has passed, return at once.
     const auto known = e->type == kfd::kEventSignal ? data[i].last_age : 0;
-    waits[i] = {.waiter = &me,
+    waits[i] = {.changed = &changed,
                 .event = e,
                 .activated = e->signalled || (known != 0 && known != e->age),
                 .wants_age = known != 0};
@@ -154,8 +152,8 @@ int Events::wait(kfd::WaitEvents& args, std::span<kfd::EventData> data) {
   };
   auto r = result();
   while (r == kfd::kWaitTimeout && args.timeout_ms != 0) {
-    if (args.timeout_ms == kForever) me.changed.wait(lock);
-    else if (me.changed.wait_until(lock, until) == std::cv_status::timeout) {
+    if (args.timeout_ms == kForever) changed.wait(lock);
+    else if (changed.wait_until(lock, until) == std::cv_status::timeout) {
       r = result();
       break;
     }

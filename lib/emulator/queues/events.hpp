@@ -14,7 +14,6 @@
 #include <condition_variable>
 #include <list>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -42,17 +41,14 @@ class Events {
   void hw_exception() noexcept;
 
  private:
-  struct Waiter {
-    std::condition_variable changed;
-  };
   struct Event;
   struct Wait {
-    Waiter* waiter{};
+    std::condition_variable* changed{};
     Event* event{};  ///< null: destroyed during the wait
     bool activated{}, wants_age{};
   };
   struct Event {
-    std::uint32_t id{}, type{};
+    std::uint32_t type{};
     bool auto_reset{}, signalled{};
     std::uint64_t age = 1;
     kfd::MemoryException fault{};
@@ -64,7 +60,7 @@ class Events {
   Event* find(std::uint32_t id) noexcept;
 
   std::mutex mutex_;
-  std::map<std::uint32_t, std::unique_ptr<Event>> events_;
+  std::map<std::uint32_t, Event> events_;
   std::uint64_t* slots_{};
 };
 

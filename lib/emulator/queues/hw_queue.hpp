@@ -6,10 +6,14 @@
 //   q.step()                     // Progress, as for a Pipeline
 //
 // One thread at a time: the GPU's server or, between two of its rounds, the thread that holds the server.
+#include "events.hpp"
+
 #include "sdma/engine/pipeline.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 
 namespace sdma::emulator {
 
@@ -62,6 +66,18 @@ class HwQueue {
   const std::uint64_t* wptr_;
   std::uint64_t told_ = 0, mapped_at_ = 0;
   bool remapped_ = false;
+};
+
+/// What a compute queue needs, whichever packets it reads.
+struct ComputeConfig {
+  std::uint32_t id{};
+  GpuId gpu{};
+  std::span<std::uint32_t> ring{};  ///< a power of two
+  std::uint64_t *doorbell{}, *wptr{}, *rptr{};
+  GpuVa rptr_va{};
+  AddressSpace::Reader* reader{};
+  Events* events{};
+  std::function<void(GpuVa)> vm_fault{};
 };
 
 /// An sDMA queue: a doorbell, and the engine's pipeline.

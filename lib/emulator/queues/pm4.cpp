@@ -1,6 +1,6 @@
 #include "pm4.hpp"
 
-#include "aql.hpp"
+#include "../trace.hpp"
 
 #include "sdma/engine/execute.hpp"
 
@@ -50,7 +50,7 @@ constexpr std::uint32_t shortest(std::uint32_t opcode) noexcept {
 
 }  // namespace
 
-Pm4Queue::Pm4Queue(Pm4Config c) : HwQueue(c.id, kComputeEngine, c.doorbell, c.wptr), c_(std::move(c)) {}
+Pm4Queue::Pm4Queue(ComputeConfig c) : HwQueue(c.id, kComputeEngine, c.doorbell, c.wptr), c_(std::move(c)) {}
 
 Progress Pm4Queue::step() noexcept {
   if (stopped_) return Progress::stopped;

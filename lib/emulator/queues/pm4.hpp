@@ -14,27 +14,13 @@
 // Any other packet, such as a dispatch, stops the queue: a message on stderr names it, and the process's HW_EXCEPTION
 // events are raised. Positions count dwords. As on hardware, rptr is a 32-bit position within the ring. The GPU's
 // server serves the queue; see hw_queue.hpp.
-#include "events.hpp"
 #include "hw_queue.hpp"
-
-#include <functional>
-#include <span>
 
 namespace sdma::emulator {
 
-struct Pm4Config {
-  std::uint32_t id{};
-  GpuId gpu{};
-  std::span<std::uint32_t> ring{};  ///< a power of two
-  std::uint64_t *doorbell{}, *wptr{}, *rptr{};
-  AddressSpace::Reader* reader{};
-  Events* events{};
-  std::function<void(GpuVa)> vm_fault{};
-};
-
 class Pm4Queue final : public HwQueue {
  public:
-  explicit Pm4Queue(Pm4Config);
+  explicit Pm4Queue(ComputeConfig);
   Progress step() noexcept override;
 
  private:
@@ -55,7 +41,7 @@ class Pm4Queue final : public HwQueue {
   std::byte* memory(std::uint64_t va, std::uint64_t bytes, Access) noexcept;
   bool refuse(std::uint32_t header, const char* why) noexcept;
 
-  Pm4Config c_;
+  ComputeConfig c_;
   std::uint64_t read_ = 0, written_ = 0;
   bool stopped_ = false;
 };

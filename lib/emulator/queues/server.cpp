@@ -79,11 +79,10 @@ PipelineHooks Server::hooks() noexcept {
 void Server::on_fault(const Fault& f) noexcept {
   std::fprintf(stderr, "sdma emulator: %s\n", describe(f).c_str());
   trace_fault(f);
-  if (f.kind == FaultKind::unmapped || f.kind == FaultKind::read_only)
-    vm_fault(f.va, f.access, f.kind == FaultKind::read_only);
+  if (f.kind == FaultKind::unmapped || f.kind == FaultKind::read_only) vm_fault(f.va, f.kind == FaultKind::read_only);
 }
 
-void Server::vm_fault(GpuVa va, Access, bool mapped) noexcept {
+void Server::vm_fault(GpuVa va, bool mapped) noexcept {
   evict_ = true;
   kfd::MemoryException e{};
   e.not_present = !mapped;

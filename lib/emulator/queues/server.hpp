@@ -43,7 +43,6 @@ class Server final : private sdma::detail::Worker::Served {
   AddressSpace::Reader& reader() noexcept { return reader_; }
   Events& events() noexcept { return events_; }
   EngineState& state(EngineId e) noexcept { return states_[e.value]; }
-  GpuId gpu() const noexcept { return gpu_; }
   PipelineHooks hooks() noexcept;
   /// Runs one round. For Drive::caller only.
   Progress turn() noexcept;
@@ -51,7 +50,7 @@ class Server final : private sdma::detail::Worker::Served {
   void nudge() noexcept;
 
   /// Handles a VM fault of one of our queues: stops all of them and notifies the process. Called from within a step.
-  void vm_fault(GpuVa, Access, bool mapped) noexcept;
+  void vm_fault(GpuVa, bool mapped) noexcept;
 
  private:
   static constexpr std::uint32_t kEngines = 64;

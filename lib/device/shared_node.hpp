@@ -1,0 +1,98 @@
+#pragma once
+// What the handles of a device share, whichever device it is: references, the process that opened it, and words for signals.
+//
+//   class SoftNode final : public SharedNode<SoftNode> { friend SharedNode; ... };
+//
+//   hold(); return Memory(Lease(give_back<&SoftNode::free_block>, this, id), ...);        // give_back calls free_block and drop
+//
+// A node exists until the device and every handle are destroyed: each holds a reference. In the child of a fork it is never
+// destroyed: everything in it belongs to the parent, threads do not exist, and locks may be held forever.
+// Requires of Node: `allocate_block(const MemoryRequest&)`, which returns Result<NewBlock, Diagnostic>, and
+// `free_block(id)`. Any thread; internal.
+#include "request.hpp"
+#include "signal_slots.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+template <class Node> class SharedNode {
+ public:
+  SharedNode(const SharedNode&) = delete;
+  SharedNode& operator=(const SharedNode&) = delete;
+
+  void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
+  /// Gives up a reference; the last call deletes the node.
+  static void drop(Node* n) noexcept {
+    if (n->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete n;
+  }
+  bool in_opening_process() const noexcept { return getpid() == opener_pid_; }
+
+  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) {
+    auto* const n = static_cast<Node*>(this);
+    const auto b = n->allocate_block(r);
+    if (!b) return b.error();
+    hold();
+    const bool visible = !r.where || r.host_access;
+    return Memory(Lease(give_back<&Node::free_block>, n, b->id), b->va, r.bytes, visible ? b->host : nullptr);
+  }
+
+ protected:
+  struct NewBlock {  // memory that does not have a handle yet
+    std::uint64_t id{};
+    GpuVa va{};
+    std::byte* host{};  ///< null: not mapped for the host
+  };
+
+  SharedNode() = default;
+  ~SharedNode() = default;
+
+  static Diagnostic forked_error(const char* where) {
+    return {.where = where,
+            .message = "this device belongs to the parent process",
+            .hint = "open a new device in the child"};
+  }
+  /// The function with which a handle gives back its lease.
+  template <auto F> static void give_back(void* node, std::uint64_t id) noexcept {
+    auto* n = static_cast<Node*>(node);
+    if (!n->in_opening_process()) return;
+    (n->*F)(id);
+    drop(n);
+  }
+
+  /// The id and the place of a word for a signal; allocates a page of words if none is free.
+  Result<std::pair<std::uint64_t, SignalSlots::Slot>, Diagnostic> take_signal(std::optional<GpuId> where) {
+    for (;;) {
+      {
+        const std::lock_guard lock(memory_);
+        if (const auto taken = signals_.take(where)) return *taken;
+      }
+      const auto page = static_cast<Node*>(this)->allocate_block(
+          {.where = where, .bytes = SignalSlots::kPageBytes, .purpose = Purpose::words});
+      if (!page) return page.error();
+      const std::lock_guard lock(memory_);
+      signals_.add_page(page->host, page->va, where);
+    }
+  }
+  void free_signal(std::uint64_t id) noexcept {
+    const std::lock_guard lock(memory_);
+    signals_.give_back(id);
+  }
+
+  mutable std::mutex memory_;
+
+ private:
+  const int opener_pid_ = getpid();
+  std::atomic<std::uint64_t> holders_{1};
+  SignalSlots signals_;  // guarded by memory_
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma
