@@ -2,16 +2,11 @@
 #include "extent.hpp"
 #include "link.hpp"
 #include "parser.hpp"
-#include "sdma/core/nearest.hpp"
+#include "symbols.hpp"
 
 namespace sdma {
 inline namespace v0 {
 namespace detail {
-namespace {
-
-std::string tick(std::string_view s) { return "'" + std::string(s) + "'"; }
-
-}  // namespace
 
 bool ScheduleParser::packet() {
   const auto at = lex_.peek().at;
@@ -19,7 +14,7 @@ bool ScheduleParser::packet() {
   const auto begin = out.size();
   line_epochs_.clear();
   line_addresses_.clear();
-  if (!lines_.parse(lex_, "a packet or 'end'", out, options_.max_dwords - dwords_)) return false;
+  if (!lines_.parse("a packet or 'end'", out, options_.max_dwords - dwords_)) return false;
   dwords_ += out.size() - begin;
   map_.packets[next_queue_ - 1].push_back({begin, location(at)});
   bool ok = true;
@@ -51,7 +46,7 @@ bool ScheduleParser::check_packet(const PacketView& v, std::size_t at) {
     if (f.kind != Kind::address) continue;
     const GpuVa va{value_of(f, v.dwords.data())};
     if (const auto l = find_symbol(s_, va); l && !place(*l))
-      fail(at, tick(f.name) + " is a number, but " + name_of(s_, va) + " is linked at that address", "write the name");
+      fail(at, quote(f.name) + " is a number, but " + name_of(s_, va) + " is linked at that address", "write the name");
   }
   outside(s_, v, [&](const Outside& o) {
     if (source_.count() != errors) return;
@@ -83,34 +78,20 @@ void ScheduleParser::check_boundaries(const Token& begin) {
 
 bool ScheduleParser::host() {
   const Token begin = lex_.take();
-  if (pass_ == Pass::declare) {
-    lex_.skip_line();
-    skip_body(Block::host);
-    if (at("end")) lex_.take();
-    else broken_ = true;
-    return true;
-  }
+  if (pass_ == Pass::declare) return skip_inner(), true;
   const Token t = lex_.peek();
   std::optional<std::string> name;
-  if (t.kind == Token::word) {
-    lex_.take();
-    name = expand(t, names_, source_);
-  } else {
-    fail(t.at, "expected the name of a host thread, got " + quote(t), "host main");
-  }
+  if (t.kind == Token::word) name = expand(lex_.take());
+  else expected("the name of a host thread", "host main");
   bool ok = name.has_value() && room(t.at);
   for (const auto& h : s_.hosts)
-    if (name && h.name == *name) ok = fail(t.at, "host " + tick(*name) + " is already declared");
-  if (ok && !at_line_end()) ok = fail(lex_.peek().at, "expected the end of the line, got " + quote(lex_.peek()));
+    if (name && h.name == *name) ok = fail(t.at, "host " + quote(*name) + " is already declared");
+  ok = ok && line_ends();
   lex_.skip_line();
   s_.hosts.push_back({.name = name.value_or("")});
   map_.actions.emplace_back();
-  const auto known = names_.size();
-  block_at_ = begin.at;
   actions_ = &s_.hosts.back().actions;
-  block(Block::host, 1);
-  names_.forget(known);
-  close(begin);
+  body(begin);
   return ok && !broken_;
 }
 
@@ -123,11 +104,11 @@ bool ScheduleParser::action(int depth) {
   if (at("repeat")) return repeat(depth);
   Nearest nearest{t.text};
   for (const auto word : {"submit", "set", "wait", "repeat", "let", "for", "end"}) nearest.offer(word);
+  expected("an action or 'end'", !nearest.best().empty() ? suggestion(nearest)
+                                 : find_packet(t.text)   ? "packets belong in a queue"
+                                                         : "submit, set, wait or repeat");
   lex_.skip_line();
-  std::string hint = "submit, set, wait or repeat";
-  if (!nearest.best().empty()) hint = "did you mean " + tick(nearest.best()) + "?";
-  else if (find_packet(t.text)) hint = "packets belong in a queue";
-  return fail(t.at, "expected an action or 'end', got " + quote(t), std::move(hint));
+  return false;
 }
 
 bool ScheduleParser::submit() {
@@ -143,7 +124,7 @@ bool ScheduleParser::submit() {
       const auto* symbol = r ? find(r->text(), r->at) : nullptr;
       if (!symbol) return false;
       if (symbol->kind != Symbol::Kind::queue)
-        return fail(r->at, tick(r->text()) + " is not a queue", "it is declared " + declared(*symbol));
+        return fail(r->at, quote(r->text()) + " is not a queue", "it is declared " + declared(*symbol));
       a.queues.push_back(symbol->index);
     }
     if (a.queues.empty()) return fail(lex_.behind(), "expected queues", "submit gpu0.push gpu1.echo, or submit *");
@@ -153,14 +134,10 @@ bool ScheduleParser::submit() {
 }
 
 std::optional<Compare> ScheduleParser::comparison() {
-  constexpr std::pair<std::string_view, Compare> kAll[] = {{"==", Compare::eq}, {"!=", Compare::ne},
-                                                           {"<", Compare::lt},  {"<=", Compare::le},
-                                                           {">", Compare::gt},  {">=", Compare::ge}};
   const Token t = lex_.peek();
-  for (const auto& [text, func] : kAll)
-    if (t.is(text)) return lex_.take(), func;
-  fail(t.at, "expected one of == != < <= > >=, got " + quote(t),
-       t.is("=") ? "'==' compares; '=' belongs to set" : "wait host.done == 1");
+  for (const auto func : {Compare::eq, Compare::ne, Compare::lt, Compare::le, Compare::gt, Compare::ge})
+    if (t.is(sign_of(func))) return lex_.take(), func;
+  expected("one of == != < <= > >=", t.is("=") ? "'==' compares; '=' belongs to set" : "wait host.done == 1");
   return {};
 }
 
@@ -174,7 +151,7 @@ bool ScheduleParser::set_or_wait(bool wait) {
     if (!func) return false;
     a.func = *func;
   } else {
-    if (!lex_.peek().is("=")) return fail(lex_.peek().at, "expected '=', got " + quote(lex_.peek()), "set host.go = 1");
+    if (!lex_.peek().is("=")) return expected("'='", "set host.go = 1");
     lex_.take();
   }
   const auto signal = signal_of(*r);
@@ -192,10 +169,10 @@ bool ScheduleParser::repeat(int depth) {
   const auto n = number("repeat", 0, kMost);
   bool ok = n.has_value();
   if (depth >= kDeepest) ok = fail(begin.at, "blocks are nested too deeply", "32 levels are allowed");
-  if (ok && !at_line_end()) ok = fail(lex_.peek().at, "expected the end of the line, got " + quote(lex_.peek()));
+  ok = ok && line_ends();
   lex_.skip_line();
   if (!ok) {
-    skip_body(Block::host);
+    skip_body();
     close(begin);
     return false;
   }
@@ -203,7 +180,7 @@ bool ScheduleParser::repeat(int depth) {
   auto* const outer = std::exchange(actions_, &a.body);
   const auto known = names_.size();
   ++repeats_;
-  block(Block::host, depth + 1);
+  block(depth + 1);
   --repeats_;
   names_.forget(known);
   actions_ = outer;

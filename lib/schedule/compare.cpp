@@ -1,6 +1,6 @@
 #include "compare.hpp"
 
-#include "extent.hpp"
+#include "sdma/core/number.hpp"
 
 #include <fmt/format.h>
 
@@ -52,8 +52,7 @@ std::string difference(const Schedule& s, const Schedule::Range& left, std::span
     while (end < is.size() && is[end] != should[end]) ++end;
     if (count++ == 0) first = at;
     if (shown < kShown) {
-      runs +=
-          fmt::format("{}{}[{}..+{}]", shown == 0 ? "" : ", ", name, plain_bytes(l.offset + at), plain_bytes(end - at));
+      runs += fmt::format("{}{}[{}..+{}]", shown == 0 ? "" : ", ", name, size_text(l.offset + at), size_text(end - at));
       ++shown;
     }
     bytes += end - at;
@@ -61,8 +60,8 @@ std::string difference(const Schedule& s, const Schedule::Range& left, std::span
   }
   if (count > shown) runs += fmt::format(" and {} more runs", count - shown);
   const auto poison = static_cast<unsigned>(is[first]) == kPoison ? " (poison: possibly never written)" : "";
-  return fmt::format("{} of {} bytes differ: {}; {}[{}] is {:#04x}{}, not {:#04x}", bytes, plain_bytes(is.size()), runs,
-                     name, plain_bytes(l.offset + first), static_cast<unsigned>(is[first]), poison,
+  return fmt::format("{} of {} bytes differ: {}; {}[{}] is {:#04x}{}, not {:#04x}", bytes, size_text(is.size()), runs,
+                     name, size_text(l.offset + first), static_cast<unsigned>(is[first]), poison,
                      static_cast<unsigned>(should[first]));
 }
 

@@ -8,6 +8,8 @@
 #include "sdma/packets/footprint.hpp"
 #include "sdma/schedule/schedule.hpp"
 
+#include <algorithm>
+
 namespace sdma {
 inline namespace v0 {
 namespace detail {
@@ -44,13 +46,10 @@ template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn
     const auto hull = Wide{r.bytes} + Wide{r.rows - 1} * Wide{r.pitch} + Wide{r.slices - 1} * Wide{r.slice_pitch};
     const auto extent = bytes_of(s, *symbol);
     if (hull <= extent && symbol->offset <= extent - static_cast<std::uint64_t>(hull)) return;
-    constexpr Wide kMost = ~std::uint64_t{};
-    fn(Outside{*symbol, static_cast<std::uint64_t>(hull < kMost ? hull : kMost), extent});
+    fn(Outside{*symbol, static_cast<std::uint64_t>(std::min<Wide>(hull, ~std::uint64_t{})), extent});
   });
 }
 
-/// "64K", "1025".
-std::string plain_bytes(std::uint64_t);
 /// The message and the hint; `declared` is where the symbol is declared ("on line 3", or "").
 Diagnostic describe(const Schedule&, const PacketView&, const Outside&, std::string_view declared);
 

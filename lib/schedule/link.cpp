@@ -1,6 +1,6 @@
 #include "link.hpp"
 
-#include "extent.hpp"
+#include "sdma/core/number.hpp"
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ std::optional<Diagnostic> too_large(const Schedule::Queue& q) {
     if (const auto n = r.next().dwords.size(); n > most)
       return Diagnostic{.message = "a packet of " + std::to_string(n) + " dwords is more than half the ring",
                         .hint = "give the queue a larger ring: ring=" +
-                                plain_bytes(std::max(kMinRing, std::bit_ceil(std::uint64_t{n} * 8)))};
+                                size_text(std::max(kMinRing, std::bit_ceil(std::uint64_t{n} * 8)))};
   return {};
 }
 

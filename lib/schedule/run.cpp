@@ -4,6 +4,7 @@
 #include "sdma/schedule/text.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
+#include "symbols.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -100,7 +101,7 @@ class Runner {
       const auto l = *find_symbol(s_, e.right.va);
       auto& kept = old_[{l.signal, l.index}];
       if (!kept.empty()) continue;
-      const auto now = bound_.bytes({l.signal ? link_signal(l.index) : link_buffer(l.index), bytes_of(s_, l)});
+      const auto now = bound_.bytes({link_address({l.signal, l.index, 0}), bytes_of(s_, l)});
       kept.assign(now.begin(), now.end());
     }
   }

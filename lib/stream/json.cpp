@@ -137,11 +137,7 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std:
         source.error(begin, std::move(wrong), "one object per line, as `sdma dis --format=json` writes it");
     begin = end + 1;
   }
-  if (source.count() > Source::kMost)
-    source.errors().push_back(
-        {.where = source.errors().back().where,
-         .message = std::to_string(source.count() - Source::kMost) + " more errors after this one are not shown"});
-  if (source.count() > 0) return std::move(source.errors());
+  if (source.count() > 0) return source.take_errors();
   return out;
 }
 

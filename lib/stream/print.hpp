@@ -3,7 +3,8 @@
 //
 //   char buffer[kNumber]; char* end = put_hex(buffer, 0x7f00);        "0x7f00"
 //
-// Each function writes at most kNumber characters at `p` and returns a pointer past the last. No allocation, no error.
+// Each put function writes at most kNumber characters at `p` and returns a pointer past the last. No allocation, no error.
+// Where speed does not matter, hex_text and value_text return a string.
 #include "sdma/core/number.hpp"
 #include "sdma/packets/info.hpp"
 
@@ -11,6 +12,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace sdma {
@@ -78,6 +80,15 @@ inline char* put_value(char* p, std::uint64_t v, unsigned width) noexcept {
   if (negated > 4095) return put_hex(p, v);
   *p++ = '-';
   return put_decimal(p, negated);
+}
+
+inline std::string hex_text(std::uint64_t v) {
+  char text[kNumber];
+  return {text, put_hex(text, v)};
+}
+inline std::string value_text(std::uint64_t v, unsigned width = 64) {
+  char text[kNumber];
+  return {text, put_value(text, v, width)};
 }
 
 /// The name of a code, "" if it has none. Names are sorted by code.

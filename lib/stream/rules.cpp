@@ -60,13 +60,9 @@ constexpr std::array kRules{
 };
 static_assert(std::is_sorted(kRules.begin(), kRules.end(), [](auto& a, auto& b) { return a.id < b.id; }));
 
-std::string hex(std::uint64_t v) {
-  char buffer[kNumber];
-  return {buffer, put_hex(buffer, v)};
-}
 std::string offset(std::uint64_t v) {
-  auto s = hex(v).substr(2);
-  return "0x" + std::string(s.size() < 4 ? 4 - s.size() : 0, '0') + s;
+  const auto digits = hex_text(v).substr(2);
+  return "0x" + std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0') + digits;
 }
 
 /// Bytes in memory that a packet reads or writes, and the field that holds their address.
@@ -180,7 +176,7 @@ class StreamChecker::State {
   void flush_unknown() {
     if (unknown_count_ == 0) return;
     const auto& rule = rule_of("unknown-packet");
-    auto message = hex(unknown_dword_) + " does not begin a packet";
+    auto message = hex_text(unknown_dword_) + " does not begin a packet";
     if (unknown_count_ == 2) message += ", nor does the next dword";
     if (unknown_count_ > 2) message += ", nor do the next " + std::to_string(unknown_count_ - 1) + " dwords";
     say_at(unknown_at_, rule.id, rule.severity, rule.hint, std::move(message), {});
@@ -200,7 +196,7 @@ class StreamChecker::State {
       if (f.kind == Kind::payload) continue;
       const auto v = value_of(f, d);
       const auto what = [&] {
-        return name() + " " + std::string(f.name) + " " + (f.kind == Kind::count ? std::to_string(v) : hex(v));
+        return name() + " " + std::string(f.name) + " " + (f.kind == Kind::count ? std::to_string(v) : hex_text(v));
       };
       if (v > f.limit) say("range", what() + " is more than " + std::to_string(f.limit));
       if (v % f.alignment != 0) say("alignment", what() + " is not a multiple of " + std::to_string(f.alignment));
@@ -211,7 +207,7 @@ class StreamChecker::State {
     }
     for (std::size_t i = 0; i < view_.info->head; ++i)
       if (const auto bits = d[i] & view_.info->reserved(i); bits != 0)
-        say("reserved-bits", name() + " sets reserved bits " + hex(bits) + " of dword " + std::to_string(i));
+        say("reserved-bits", name() + " sets reserved bits " + hex_text(bits) + " of dword " + std::to_string(i));
   }
 
   void lengths() {
@@ -223,7 +219,7 @@ class StreamChecker::State {
       const unsigned unit_bits = 8u << static_cast<unsigned>(p.unit);
       if (p.unit < FillUnit::dword && p.data >> unit_bits != 0)
         say("fill-data-cut",
-            name() + " data " + hex(p.data) + " has bits beyond its unit, and only the unit is stored");
+            name() + " data " + hex_text(p.data) + " has bits beyond its unit, and only the unit is stored");
     }
     if (view_.is<PollMem>()) finite(decode<PollMem>(view_.dwords));
     if (view_.is<PollReg>()) finite(decode<PollReg>(view_.dwords));
@@ -281,7 +277,7 @@ class StreamChecker::State {
     if (view_.is<PollMem>()) poll(decode<PollMem>(view_.dwords));
     if (view_.is<CondExec>())
       if (const auto p = decode<CondExec>(view_.dwords); !polled_ || polled_word_ != p.addr)
-        say("cond-exec-unordered", name() + " addr " + hex(p.addr.value) + " may be read before it is written");
+        say("cond-exec-unordered", name() + " addr " + hex_text(p.addr.value) + " may be read before it is written");
     if (view_.is<Trap>()) trap(decode<Trap>(view_.dwords));
     // Its packets are not known here, and may contain the completion.
     if (view_.is<Indirect>()) pending_ = 0;
@@ -295,7 +291,7 @@ class StreamChecker::State {
   void poll(const PollMem& p) {
     if (const auto by = stores_.find(p.addr.value, word(p).bytes))
       say("data-as-flag",
-          name() + " addr " + hex(p.addr.value) + " waits for what the packet at " + offset(*by) + " stores");
+          name() + " addr " + hex_text(p.addr.value) + " waits for what the packet at " + offset(*by) + " stores");
     stores_.polled();
     polled_ = true;
     polled_word_ = p.addr;
