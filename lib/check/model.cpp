@@ -110,18 +110,6 @@ Model::Model(const Schedule& s, const CheckOptions& o)
   chain();
 }
 
-std::uint64_t Model::canonical(GpuVa va) const noexcept {
-  // A chain of aliases without a cycle ends after at most as many steps as there are symbols.
-  for (std::size_t i = 0; i <= schedule.buffers.size() + schedule.signals.size(); ++i) {
-    const auto l = find_symbol(schedule, va);
-    if (!l) break;
-    const auto& at = l->signal ? schedule.signals[l->index].at : schedule.buffers[l->index].at;
-    if (!at) break;
-    va = *at + l->offset;
-  }
-  return va.value;
-}
-
 void Model::read(std::size_t queue) {
   const auto& q = schedule.queues[queue];
   auto& p = programs.emplace_back();
@@ -145,14 +133,14 @@ void Model::read(std::size_t queue) {
           });
         });
       });
-      sync_of(q, queue, v, item);
+      sync_of(q, v, item);
     }
     item.touches = static_cast<std::uint32_t>(p.touches.size()) - item.touch;
     p.items.push_back(item);
   }
 }
 
-void Model::sync_of(const Schedule::Queue& q, std::size_t, const PacketView& v, Item& item) {
+void Model::sync_of(const Schedule::Queue& q, const PacketView& v, Item& item) {
   auto& y = item.sync;
   std::string_view field = "value";
   if (v.is<Fence>()) {

@@ -7,6 +7,7 @@
 //   word      memory that is polled or posted to; it has a chain for each agent that writes it, in that agent's order
 //
 // Addresses are in link space, with aliases resolved. Rows are vector clocks; order.cpp computes them.
+#include "../schedule/symbols.hpp"
 #include "sdma/check/check.hpp"
 
 #include <array>
@@ -144,7 +145,9 @@ class Model {
   /// The last step of `agent` at or before `position`; kNone if there is none.
   std::uint32_t step_at(std::uint32_t agent, std::uint32_t position) const noexcept;
 
-  std::uint64_t canonical(GpuVa) const noexcept;
+  /// The address without aliases.
+  std::uint64_t canonical(GpuVa va) const noexcept { return detail::resolve(schedule, va).value; }
+  const Step& post(const Chain& c, std::size_t i) const noexcept { return agents[c.agent].steps[c.steps[i]]; }
   const std::uint32_t* row(std::uint32_t r) const noexcept { return r == kNone ? zeros_.data() : &rows[r * width()]; }
   std::size_t width() const noexcept { return agents.size(); }
   /// Does everything up to `position` of `agent` happen before `step` of agent `self`?
@@ -155,7 +158,7 @@ class Model {
 
  private:
   void read(std::size_t queue);
-  void sync_of(const Schedule::Queue&, std::size_t queue, const PacketView&, Item&);
+  void sync_of(const Schedule::Queue&, const PacketView&, Item&);
   void engines();
   void unroll();
   void host(std::uint32_t agent, const std::vector<Schedule::Action>&, std::uint32_t& action, std::uint32_t epoch);

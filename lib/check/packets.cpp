@@ -111,18 +111,18 @@ class Packets {
   }
   /// Does a declaration give this address a name?
   bool named(std::uint64_t address) const {
-    const auto in = [&](const auto& symbol, std::uint64_t bytes) {
-      return symbol.at && address - symbol.at->value < bytes;
-    };
-    return std::any_of(s_.buffers.begin(), s_.buffers.end(), [&](const auto& b) { return in(b, b.bytes); }) ||
-           std::any_of(s_.signals.begin(), s_.signals.end(), [&](const auto& g) { return in(g, g.bits / 8); });
+    const auto all = detail::symbols(s_);
+    return std::any_of(all.begin(), all.end(), [&](const auto& l) {
+      const auto& at = detail::at_of(s_, l);
+      return at && address - at->value < bytes_of(s_, l);
+    });
   }
 
   void atomic(std::uint32_t q, Position here, const Item& item) {
     if (m_.programs[q].touches[item.touch].mode != Mode::modify) return;
     const auto l = home(item.sync.address);
     if (!l) return;
-    const auto place = l->signal ? s_.signals[l->index].place : s_.buffers[l->index].place;
+    const auto place = detail::place_of(s_, *l);
     if (!place.is_host() || host_takes_atomics(s_.queues[q].place.index)) return;
     r_.add({.rule = "no-pcie-atomics",
             .places = {here},
@@ -162,7 +162,7 @@ class Packets {
       for (const auto& s : m_.agents[a].steps) {
         if (!s.sync) continue;
         const auto l = home(s.sync->address);
-        const auto place = !l ? Place{} : l->signal ? s_.signals[l->index].place : s_.buffers[l->index].place;
+        const auto place = l ? detail::place_of(s_, *l) : Place::host();
         const bool wait = s.kind == Step::Kind::poll;
         if (place.is_host() ||
             (wait ? m_.profile.bar_read_free || m_.profile.host_link_xgmi : m_.profile.host_link_xgmi))

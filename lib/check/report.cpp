@@ -7,24 +7,6 @@
 namespace sdma {
 inline namespace v0 {
 namespace check_detail {
-namespace {
-
-std::string bytes_text(std::uint64_t v) {
-  char text[detail::kNumber];
-  return {text, detail::put_bytes(text, v)};
-}
-std::string hex(std::uint64_t v) {
-  char text[detail::kNumber];
-  return {text, detail::put_hex(text, v)};
-}
-
-std::string value_text(std::uint64_t v) {
-  char text[detail::kNumber];
-  return {text, detail::put_value(text, v, 64)};
-}
-
-}  // namespace
-
 bool Reporter::admit(const std::string& rule) {
   const auto n = ++counts_[rule];
   return m_.options.max_findings == 0 || n <= m_.options.max_findings;
@@ -54,7 +36,7 @@ std::string Reporter::label(Position p) const {
   if (s.line != 0) {
     out = std::to_string(s.line) + m_.options.map->contexts[s.context];
   } else if (const auto* item = m_.item_at(p.agent, p.position)) {
-    out = "+" + hex(std::uint64_t{4} * item->dword);
+    out = "+" + detail::hex_text(std::uint64_t{4} * item->dword);
   } else {
     out = "step " + std::to_string(p.position);
   }
@@ -91,30 +73,22 @@ std::string Reporter::text(Position p) const {
     constexpr std::string_view kNames[] = {"waits for ", "sets ", "adds to ", "reads ", "writes "};
     const auto& k = m_.options.kernels[agent.index].steps[s.source];
     const auto kind = static_cast<std::size_t>(k.kind);
-    if (k.kind >= KernelAgent::Step::Kind::read)
-      return std::string(kNames[kind]) + range(k.range.va.value, k.range.va.value + k.range.bytes);
-    return std::string(kNames[kind]) + name_of(m_.schedule, k.signal);
+    return std::string(kNames[kind]) + (k.kind >= KernelAgent::Step::Kind::read
+                                            ? detail::range_text(m_.schedule, k.range)
+                                            : name_of(m_.schedule, k.signal));
   }
-  if (s.kind == Step::Kind::submit) return "submit " + this->agent(s.target);
-  constexpr std::string_view kSigns[] = {"?", "<", "<=", "==", "!=", ">=", ">"};
-  const auto name = word(m_.words[s.sync->word]);
-  if (s.kind == Step::Kind::poll)
-    return "wait " + name + " " + std::string(kSigns[static_cast<std::size_t>(s.sync->func)]) + " " +
-           value_text(s.value);
-  return "set " + name + " = " + value_text(s.value);
+  using Kind = Schedule::Action::Kind;
+  if (s.kind == Step::Kind::submit) return to_text(m_.schedule, {.kind = Kind::submit, .queues = {s.target}});
+  return to_text(m_.schedule, {.kind = s.kind == Step::Kind::poll ? Kind::wait : Kind::set,
+                               .signal = GpuVa{m_.words[s.sync->word].address},
+                               .func = s.sync->func,
+                               .value = s.value});
 }
 
 std::string Reporter::range(std::uint64_t begin, std::uint64_t end) const {
-  const auto l = find_symbol(m_.schedule, GpuVa{begin});
-  if (!l) return hex(begin) + "..+" + bytes_text(end - begin);
-  const auto name = name_of(m_.schedule, SymbolOffset{l->signal, l->index, 0});
-  if (l->offset == 0 && end - begin == bytes_of(m_.schedule, *l)) return name;
-  return name + "[" + bytes_text(l->offset) + "..+" + bytes_text(end - begin) + "]";
+  return detail::range_text(m_.schedule, {GpuVa{begin}, end - begin});
 }
-std::string Reporter::word(const Word& w) const {
-  auto name = name_of(m_.schedule, GpuVa{w.address});
-  return name.empty() ? hex(w.address) : name;
-}
+std::string Reporter::word(const Word& w) const { return detail::address_text(m_.schedule, GpuVa{w.address}); }
 
 void Reporter::store(Finding f) {
   const auto rules = schedule_rules();

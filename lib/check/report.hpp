@@ -54,7 +54,6 @@ class Reporter {
   std::string range(std::uint64_t begin, std::uint64_t end) const;
   std::string word(const Word&) const;
   std::string text(Position) const;
-  bool has_lines() const noexcept { return m_.options.map != nullptr; }
 
  private:
   SourceMap::Location location(Position) const;
