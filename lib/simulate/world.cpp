@@ -37,6 +37,12 @@ double World::flight(std::uint32_t gpu, Place to) const noexcept {
   return to.index == gpu ? 0 : cost(Cost::xgmi_flight);
 }
 
+double World::flight(const Thread& t, std::size_t signal) const noexcept {
+  const auto home = memory_->home(memory_->resolve(link_signal(signal)));
+  if (t.agent) return flight(t.place.index, home);
+  return home.is_host() ? 0 : cost(Cost::pcie_flight);
+}
+
 trace::LaneId World::lane(const Node& n) const noexcept {
   for (const auto& t : threads_)
     if (t.where == n.where) return t.lane;
@@ -159,7 +165,7 @@ void World::handle(const Scheduled& e) {
     case Event::thread:
       if (e.node == 1) round_ends(threads_[e.id]);
       return step(e.id);
-    case Event::store: return store_signal(e.id, e.node);
+    case Event::store: return store_lands(e.id, e.node);
     case Event::doorbell: return doorbell(e.id, e.argument, e.node);
     case Event::front: return front_done(e.id);
     case Event::look: return look(e.id, e.node);
