@@ -35,19 +35,16 @@ bool ScheduleParser::packet() {
 
 /// Does the packet stay inside the symbols that it names, and is none of its numbers the address of a symbol?
 bool ScheduleParser::check_packet(const PacketView& v, std::size_t at) {
-  if (!v.whole() || v.info->recognised_only) return true;
   const auto errors = source_.count();
   const auto place = [&](const SymbolOffset& l) {
     for (const auto& a : line_addresses_)
       if (a.symbol.signal == l.signal && a.symbol.index == l.index) return std::optional(a.at);
     return std::optional<std::size_t>();
   };
-  for (const auto& f : v.info->fields) {
-    if (f.kind != Kind::address) continue;
-    const GpuVa va{value_of(f, v.dwords.data())};
+  each_address(v, [&](const FieldInfo& f, GpuVa va) {
     if (const auto l = find_symbol(s_, va); l && !place(*l))
       fail(at, quote(f.name) + " is a number, but " + name_of(s_, va) + " is linked at that address", "write the name");
-  }
+  });
   outside(s_, v, [&](const Outside& o) {
     if (source_.count() != errors) return;
     const auto* symbol = symbol_of(o.symbol);
@@ -102,11 +99,11 @@ bool ScheduleParser::action(int depth) {
   if (at("submit")) return submit();
   if (at("set") || at("wait")) return set_or_wait(t.text == "wait");
   if (at("repeat")) return repeat(depth);
-  Nearest nearest{t.text};
-  for (const auto word : {"submit", "set", "wait", "repeat", "let", "for", "end"}) nearest.offer(word);
-  expected("an action or 'end'", !nearest.best().empty() ? suggestion(nearest)
-                                 : find_packet(t.text)   ? "packets belong in a queue"
-                                                         : "submit, set, wait or repeat");
+  const std::string_view words[] = {"submit", "set", "wait", "repeat", "let", "for", "end"};
+  const auto close = nearest(t.text, words);
+  expected("an action or 'end'", !close.best().empty() ? suggestion(close)
+                                 : find_packet(t.text) ? "packets belong in a queue"
+                                                       : "submit, set, wait or repeat");
   lex_.skip_line();
   return false;
 }

@@ -42,23 +42,18 @@ std::string difference(const Schedule& s, const Schedule::Range& left, std::span
   const auto l = *find_symbol(s, left.va);
   const auto name = name_of(s, SymbolOffset{l.signal, l.index, 0});
   std::string runs;
-  std::size_t count = 0, shown = 0, bytes = 0, first = is.size();
-  for (std::size_t at = 0; at < is.size();) {
-    if (is[at] == should[at]) {
-      ++at;
-      continue;
-    }
-    auto end = at;
-    while (end < is.size() && is[end] != should[end]) ++end;
-    if (count++ == 0) first = at;
-    if (shown < kShown) {
-      runs += fmt::format("{}{}[{}..+{}]", shown == 0 ? "" : ", ", name, size_text(l.offset + at), size_text(end - at));
-      ++shown;
-    }
-    bytes += end - at;
-    at = end;
+  std::size_t count = 0, bytes = 0, first = 0;
+  for (auto at = is.begin();;) {
+    const auto [begin, other] = std::mismatch(at, is.end(), should.begin() + (at - is.begin()));
+    if (begin == is.end()) break;
+    at = std::mismatch(begin, is.end(), other, std::not_equal_to<>{}).first;
+    const auto offset = static_cast<std::size_t>(begin - is.begin()), n = static_cast<std::size_t>(at - begin);
+    if (count == 0) first = offset;
+    if (count++ < kShown)
+      runs += fmt::format("{}{}[{}..+{}]", runs.empty() ? "" : ", ", name, size_text(l.offset + offset), size_text(n));
+    bytes += n;
   }
-  if (count > shown) runs += fmt::format(" and {} more runs", count - shown);
+  if (count > kShown) runs += fmt::format(" and {} more runs", count - kShown);
   const auto poison = static_cast<unsigned>(is[first]) == kPoison ? " (poison: possibly never written)" : "";
   return fmt::format("{} of {} bytes differ: {}; {}[{}] is {:#04x}{}, not {:#04x}", bytes, size_text(is.size()), runs,
                      name, size_text(l.offset + first), static_cast<unsigned>(is[first]), poison,

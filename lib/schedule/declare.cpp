@@ -37,11 +37,10 @@ bool ScheduleParser::item(int depth) {
   incomplete_ = true;
   if (at("end")) return skip(), fail(t.at, "'end' without 'for', 'queue' or 'host'");
   if (at("sdma")) return skip(), fail(t.at, "the version appears only once, on the first line");
-  Nearest nearest{t.text};
-  for (const auto word : {"param", "let", "gpus", "buffer", "signal", "queue", "host", "expect", "for"})
-    nearest.offer(word);
-  expected("a declaration or 'end'",
-           find_packet(t.text) ? "packets belong in a queue: queue gpu0.name peer=gpu1 ... end" : suggestion(nearest));
+  const std::string_view words[] = {"param", "let", "gpus", "buffer", "signal", "queue", "host", "expect", "for"};
+  expected("a declaration or 'end'", find_packet(t.text)
+                                         ? "packets belong in a queue: queue gpu0.name peer=gpu1 ... end"
+                                         : suggestion(nearest(t.text, words)));
   lex_.skip_line();
   return false;
 }
@@ -115,7 +114,7 @@ bool ScheduleParser::declare(const Ref& r, Symbol::Kind kind, std::size_t index)
 
 std::optional<std::uint64_t> ScheduleParser::power_of_two(std::string_view what, std::uint64_t least,
                                                           std::uint64_t most) {
-  const auto at = lex_.peek().at;
+  const auto at = lex_.position();
   const auto n = number(what, least, most);
   if (!n || std::has_single_bit(*n)) return n;
   return none(at, quote(what) + " must be a power of two, got " + to_string(*n));

@@ -6,7 +6,7 @@
 //
 // Checks only symbols that an address field of the packet names. Other addresses may belong to anything.
 #include "sdma/packets/footprint.hpp"
-#include "sdma/schedule/schedule.hpp"
+#include "symbols.hpp"
 
 #include <algorithm>
 
@@ -36,11 +36,10 @@ template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn
     const auto symbol = stride_of(s, r.va);
     if (!symbol) return;
     bool named = false;
-    for (const auto& f : v.info->fields) {
-      if (f.kind != Kind::address) continue;
-      const auto base = find_symbol(s, GpuVa{value_of(f, v.dwords.data())});
+    each_address(v, [&](const FieldInfo&, GpuVa va) {
+      const auto base = find_symbol(s, va);
       named = named || (base && base->signal == symbol->signal && base->index == symbol->index);
-    }
+    });
     if (!named) return;
     __extension__ typedef unsigned __int128 Wide;
     const auto hull = Wide{r.bytes} + Wide{r.rows - 1} * Wide{r.pitch} + Wide{r.slices - 1} * Wide{r.slice_pitch};

@@ -1,6 +1,7 @@
 #include "link.hpp"
 
 #include "sdma/core/number.hpp"
+#include "symbols.hpp"
 
 #include <algorithm>
 
@@ -57,11 +58,9 @@ Linked link_queue(const Schedule::Queue& q, const std::function<GpuVa(GpuVa)>& h
     ++piece.packets;
     if (!v.whole() || v.info->recognised_only) continue;
     const auto now = std::span(out.dwords).subspan(at, n);
-    for (const auto& f : v.info->fields) {
-      if (f.kind != Kind::address) continue;
-      const GpuVa link{value_of(f, v.dwords.data())};
+    each_address(v, [&](const FieldInfo& f, GpuVa link) {
       if (const auto to = home(link); to != link) store(f, to.value, now.data());
-    }
+    });
     then(v, now);
   }
   if (piece.packets != 0) out.pieces.push_back(piece);

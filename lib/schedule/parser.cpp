@@ -124,15 +124,14 @@ std::optional<Number> ScheduleParser::setting(std::string_view name) {
 void ScheduleParser::unused_settings() {
   for (std::size_t i = 0; i < options_.set.size(); ++i) {
     if (setting_used_[i]) continue;
-    Nearest nearest{options_.set[i].name};
-    for (const auto& p : params_) nearest.offer(p);
+    const auto close = nearest(options_.set[i].name, params_);
     std::string all;
     for (const auto& p : params_) all += (all.empty() ? "" : " ") + p;
     source_.add({.where = "set " + options_.set[i].name,
                  .message = "there is no param " + quote(options_.set[i].name),
-                 .hint = !nearest.best().empty() ? suggestion(nearest)
-                         : all.empty()           ? "this schedule has none"
-                                                 : "its params: " + all});
+                 .hint = !close.best().empty() ? suggestion(close)
+                         : all.empty()         ? "this schedule has none"
+                                               : "its params: " + all});
   }
 }
 

@@ -119,7 +119,6 @@ class ScheduleParser final : private Blocks, private Symbols {
   };
   std::optional<Part> part();
   std::optional<Schedule::Range> range(const Ref&, const Part&);
-  std::optional<std::uint64_t> number(std::string_view what, Number least, Number most);
   std::optional<EpochValue> word_value(GpuVa signal, bool epoch);
   std::optional<std::uint64_t> word_bits(std::size_t at, Number, std::uint32_t bits);
   bool in_schedule(Place, std::size_t at);

@@ -125,10 +125,9 @@ class Printer {
   }
 
   bool has_symbol(const PacketView& v) const {
-    if (!v.whole() || v.info->recognised_only) return false;
-    for (const auto& f : v.info->fields)
-      if (f.kind == Kind::address && find_symbol(s_, GpuVa{value_of(f, v.dwords.data())})) return true;
-    return false;
+    bool any = false;
+    each_address(v, [&](const FieldInfo&, GpuVa va) { any = any || find_symbol(s_, va); });
+    return any;
   }
 
   void plain_packets(std::span<const std::uint32_t> dwords, bool none) {

@@ -94,9 +94,8 @@ const ScheduleParser::Symbol* ScheduleParser::find(std::string_view ref, std::si
   const auto found = symbols_.find(ref);
   if (found != symbols_.end()) return &found->second;
   if (incomplete_) return nullptr;
-  Nearest nearest{ref};
-  for (const auto& [name, s] : symbols_) nearest.offer(name);
-  fail(at, quote(ref) + " is not declared", suggestion(nearest));
+  fail(at, quote(ref) + " is not declared",
+       suggestion(nearest(ref, symbols_, [](const auto& s) -> std::string_view { return s.first; })));
   return nullptr;
 }
 
@@ -169,14 +168,6 @@ std::optional<Schedule::Range> ScheduleParser::range(const Ref& r, const Part& p
                     size_text(bytes),
                 r.text() + " is declared " + declared(*symbol));
   return Schedule::Range{base + static_cast<std::uint64_t>(p.from), static_cast<std::uint64_t>(end - p.from)};
-}
-
-std::optional<std::uint64_t> ScheduleParser::number(std::string_view what, Number least, Number most) {
-  const Token t = lex_.peek();
-  const auto v = expression();
-  if (!v) return {};
-  if (*v >= least && *v <= most) return static_cast<std::uint64_t>(*v);
-  return none(t.at, quote(what) + " is " + to_string(least) + " to " + to_string(most) + ", got " + to_string(*v));
 }
 
 /// A value that a signal holds or is compared with; with `epoch`, one that may depend on it.

@@ -167,14 +167,17 @@ class Runner {
     return true;
   }
 
+  std::string where(const Schedule::Host& h, const Schedule::Action& a) const {
+    return fmt::format("host {}: {}", h.name, to_text(s_, a));
+  }
+
   /// The value of an action in this round; nothing, and a finding, if the signal does not hold it.
   std::optional<std::uint64_t> value(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
     const auto bits = s_.signals[find_symbol(s_, a.signal)->index].bits;
     const auto v = a.value.at(round);
     constexpr std::uint64_t kMost = ~std::uint32_t{};
     if (bits == 64 || v <= kMost) return v;
-    add(fmt::format("host {}: {}", h.name, to_text(s_, a)),
-        fmt::format("the value of round {} does not fit in 32 bits", round));
+    add(where(h, a), fmt::format("the value of round {} does not fit in 32 bits", round));
     return {};
   }
 
@@ -192,7 +195,7 @@ class Runner {
       if (reached(i, a.func, *v, slice())) return true;
       if (stop_ || fault()) return false;
       if (!deadline_.passed()) continue;
-      add(fmt::format("host {}: {}", h.name, to_text(s_, a)),
+      add(where(h, a),
           fmt::format("{} is {} after {}{}", name_of(s_, a.signal), bound_.value(i),
                       std::chrono::duration_cast<std::chrono::milliseconds>(options_.timeout),
                       a.value.factor == 0 ? "" : fmt::format(", in round {}", round)),

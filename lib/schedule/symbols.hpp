@@ -24,6 +24,13 @@ inline const std::optional<GpuVa>& at_of(const Schedule& s, const SymbolOffset& 
 constexpr GpuVa link_address(const SymbolOffset& l) noexcept {
   return (l.signal ? link_signal(l.index) : link_buffer(l.index)) + l.offset;
 }
+/// Calls fn(field, address) for each address field of a packet whose fields are known.
+template <class Fn> void each_address(const PacketView& v, Fn&& fn) {
+  if (!v.whole() || v.info->recognised_only) return;
+  for (const auto& f : v.info->fields)
+    if (f.kind == Kind::address) fn(f, GpuVa{value_of(f, v.dwords.data())});
+}
+
 /// "buffer gpu1.buf", "signal host.done".
 std::string title(const Schedule&, const SymbolOffset&);
 

@@ -39,6 +39,14 @@ bool Parser::expected(std::string_view what, std::string hint) {
   return fail(lex_.peek().at, "expected " + std::string(what) + ", got " + quote(lex_.peek()), std::move(hint));
 }
 
+std::optional<std::uint64_t> Parser::number(std::string_view what, Number least, Number most) {
+  const auto at = lex_.position();
+  const auto v = expression();
+  if (!v) return {};
+  if (*v >= least && *v <= most) return static_cast<std::uint64_t>(*v);
+  return none(at, quote(what) + " is " + to_string(least) + " to " + to_string(most) + ", got " + to_string(*v));
+}
+
 std::optional<Linear> Parser::linear() {
   const auto begin = lex_.position();
   epoch_ = true;
@@ -137,10 +145,9 @@ std::optional<Linear> Parser::name(const Token& word) {
                 "it is allowed in values of packets (reference, value, compare), and in set and wait inside a repeat");
   }
   if (const auto* v = names_.find(*full)) return Linear{*v};
-  Nearest nearest{*full};
-  names_.offer_to(nearest);
+  const auto close = nearest(*full, names_.all(), &Names::Entry::name);
   return none(word.at, quote(*full) + " is not defined",
-              nearest.best().empty() ? "let " + *full + " = ... defines it" : suggestion(nearest));
+              close.best().empty() ? "let " + *full + " = ... defines it" : suggestion(close));
 }
 
 std::optional<Linear> Parser::bounded(const Token& op, Linear v) {

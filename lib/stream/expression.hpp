@@ -12,6 +12,7 @@
 #include "sdma/core/nearest.hpp"
 #include "source.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,15 +47,14 @@ class Names {
   std::size_t size() const noexcept { return all_.size(); }
   /// Forgets all names but the first `n`.
   void forget(std::size_t n) { all_.resize(n); }
-  void offer_to(Nearest& n) const noexcept {
-    for (const auto& e : all_) n.offer(e.name);
-  }
 
- private:
   struct Entry {
     std::string name;
     Number value{};
   };
+  const std::vector<Entry>& all() const noexcept { return all_; }
+
+ private:
   std::vector<Entry> all_;
   bool epoch_ = false;
 };
@@ -68,6 +68,13 @@ struct Linear {
 std::string quote(const Token&);
 /// "'x'".
 std::string quote(std::string_view);
+/// The closest of many words. `word_of`: a projection, as std::ranges::find has.
+template <class All, class WordOf = std::identity>
+Nearest nearest(std::string_view word, const All& all, WordOf word_of = {}) {
+  Nearest n{word};
+  for (const auto& x : all) n.offer(std::invoke(word_of, x));
+  return n;
+}
 /// A hint: "did you mean 'x'?" and then `more`; only `more` if no candidate is close.
 std::string suggestion(const Nearest&, std::string more = "");
 
@@ -82,6 +89,8 @@ class Parser {
   std::optional<Number> primary() { return constant(value()); }
   /// An expression that may use the reserved `epoch`: add it, subtract it, or multiply it by a number.
   std::optional<Linear> linear();
+  /// An expression whose value is in a range; `what` is its name in a message.
+  std::optional<std::uint64_t> number(std::string_view what, Number least, Number most);
   /// A word with its splices replaced by their values: `gpu{i+1}` is "gpu4".
   std::optional<std::string> expand(const Token& word);
 

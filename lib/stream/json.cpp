@@ -5,8 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <charconv>
-
 namespace sdma {
 inline namespace v0 {
 namespace {
@@ -72,12 +70,10 @@ std::string read_line(std::string_view line, std::vector<std::uint32_t>& out) {
   if (!object.is_object() || dwords == object.end() || !dwords->is_array()) return "this line has no list 'dwords'";
   for (const auto& d : *dwords) {
     const auto* s = d.get_ptr<const std::string*>();
-    std::uint32_t value{};
-    const char* const end = s ? s->data() + s->size() : nullptr;
     if (!s || s->size() < 3 || !s->starts_with("0x")) return "a dword is a string \"0x...\"";
-    const auto [stop, error] = std::from_chars(s->data() + 2, end, value, 16);
-    if (stop != end || error != std::errc{}) return "'" + *s + "' is not a dword";
-    out.push_back(value);
+    const auto value = parse_count(*s);
+    if (!value || *value > ~std::uint32_t{}) return "'" + *s + "' is not a dword";
+    out.push_back(static_cast<std::uint32_t>(*value));
   }
   return {};
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr auto kByName = [] {
   std::array<std::uint8_t, kPackets.size()> order{};
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint8_t>(i);
-  std::sort(order.begin(), order.end(), [](auto a, auto b) { return kPackets[a].name < kPackets[b].name; });
+  std::ranges::sort(order, {}, [](auto i) { return kPackets[i].name; });
   return order;
 }();
 
@@ -40,8 +40,7 @@ std::string owner(const PacketInfo& info, std::size_t dword, unsigned b) {
 }  // namespace
 
 const PacketInfo* find_packet(std::string_view name) noexcept {
-  const auto at =
-      std::lower_bound(kByName.begin(), kByName.end(), name, [](auto i, auto n) { return kPackets[i].name < n; });
+  const auto at = std::ranges::lower_bound(kByName, name, {}, [](auto i) { return kPackets[i].name; });
   return at != kByName.end() && kPackets[*at].name == name ? &kPackets[*at] : nullptr;
 }
 
@@ -63,12 +62,12 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
   if (info)
     return fail(begin.at, std::string(info->name) + " is recognised and has no fields",
                 "write its dwords: .dword 0x...");
-  Nearest nearest{*name};
+  Nearest close{*name};
   for (const auto& p : kPackets)
-    if (!p.recognised_only) nearest.offer(p.name);
-  nearest.offer(".dword");
+    if (!p.recognised_only) close.offer(p.name);
+  close.offer(".dword");
   const auto shown = begin.kind == Token::word ? quote(*name) : quote(begin);
-  return fail(begin.at, "expected " + std::string(expected) + ", got " + shown, suggestion(nearest));
+  return fail(begin.at, "expected " + std::string(expected) + ", got " + shown, suggestion(close));
 }
 
 bool PacketLines::dwords(std::vector<std::uint32_t>& out, std::size_t room) {
@@ -143,11 +142,10 @@ bool PacketLines::item(Line& line, std::size_t room) {
 bool PacketLines::flag(const Token& t, std::string_view name, Line& line) {
   const auto* f = find_field(*line.info, name);
   if (!f) {
-    Nearest nearest{name};
-    for (const auto& g : line.info->fields) nearest.offer(g.name);
+    const auto close = nearest(name, line.info->fields, &FieldInfo::name);
     const auto all = names_of_fields(*line.info, false);
     return fail(t.at, std::string(line.info->name) + " has no field " + quote(name),
-                suggestion(nearest, all.empty() ? "it has none" : "its fields: " + all));
+                suggestion(close, all.empty() ? "it has none" : "its fields: " + all));
   }
   if (f->kind != Kind::flag)
     return fail(t.at, quote(name) + " needs a value", "write " + std::string(name) + "=...: " + std::string(f->doc));
@@ -206,13 +204,12 @@ std::optional<Linear> PacketLines::value(const FieldInfo& f) {
   if (!name || (f.enumerants.empty() && f.kind != Kind::address)) return constant(expression());
   if (f.kind == Kind::address) return constant(address());
   lex_.take();
-  Nearest nearest{t.text};
-  for (const auto& e : f.enumerants) nearest.offer(e.text);
   std::string hint;
   for (std::size_t i = 0; i < f.enumerants.size() && i < 8; ++i) hint.append(i ? " " : "").append(f.enumerants[i].text);
   if (f.enumerants.size() > 8) hint += " ...";
   hint = f.enumerants.size() > 1 ? "one of " + hint + ", or a number" : "a number, or " + hint;
-  return none(t.at, quote(t) + " is not a value of " + quote(f.name), suggestion(nearest, hint));
+  return none(t.at, quote(t) + " is not a value of " + quote(f.name),
+              suggestion(nearest(t.text, f.enumerants, &Name::text), hint));
 }
 
 /// A name in place of an address: gpu1.buf[64K].
@@ -271,12 +268,9 @@ bool PacketLines::times(const Token& t, Line& line) {
   lex_.take();
   if (line.times_given) return fail(t.at, "'times' is given twice");
   line.times_given = true;
-  const Token first = lex_.peek();
-  const auto v = expression();
-  if (!v) return false;
-  if (*v < 1 || *v > 0xffffffff) return fail(first.at, "'times' is 1 to 4294967295, got " + to_string(*v));
-  line.times = static_cast<std::uint64_t>(*v);
-  return true;
+  const auto n = number("times", 1, 0xffffffff);
+  line.times = n.value_or(1);
+  return n.has_value();
 }
 
 bool PacketLines::list(std::string_view name, std::size_t most, Line& line) {
