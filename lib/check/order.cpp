@@ -59,8 +59,7 @@ class Clocks {
         std::copy(frontier.begin(), frontier.end(), &m_.rows[s.row * n_]);
       const bool queue = m_.agents[e.agent].kind == Agent::Kind::queue;
       if (!queue || s.kind == Step::Kind::post || m_.profile.poll_full) frontier[e.agent] = s.position;
-      if (!queue && (s.kind == Step::Kind::poll)) m_.rows[s.row * n_ + e.agent] = s.position;
-      if (queue && m_.profile.poll_full && s.kind == Step::Kind::poll) m_.rows[s.row * n_ + e.agent] = s.position;
+      if (s.kind == Step::Kind::poll && (!queue || m_.profile.poll_full)) m_.rows[s.row * n_ + e.agent] = s.position;
     }
   }
 
@@ -130,11 +129,11 @@ class Clocks {
       if (const auto k = alt.known(c); k > 0) {
         first_value = false;
         // Satisfied on arrival: the wait tells nothing new.
-        if (satisfied(s, w, value_after(alt.post(c, k - 1), w, w.init)) && !alt.hidden(c, k - 1, alt.known())) return;
+        if (alt.satisfies(c, k - 1) && !alt.hidden(c, k - 1, alt.known())) return;
       }
       for (auto i = alt.known(c); i < alt.possible(c); ++i) {
+        if (!alt.satisfies(c, i)) continue;
         const auto& post = alt.post(c, i);
-        if (!satisfied(s, w, value_after(post, w, w.init))) continue;
         const auto agent = w.chains[c].agent;
         const auto* r = m_.row(post.row);
         std::copy(r, r + n_, other_.begin());

@@ -16,11 +16,6 @@ namespace sdma {
 inline namespace v0 {
 namespace check_detail {
 
-/// A place: a position of an agent.
-struct Position {
-  std::uint32_t agent{}, position{};
-};
-
 struct Finding {
   std::string_view rule{};
   std::vector<Position> places{};
