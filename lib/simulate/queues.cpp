@@ -148,29 +148,21 @@ void World::drained(std::uint32_t queue) {
     last = node(end, last, engines_[q.engine].where, What::atomics, Phase::sync, queue);
   }
   q.last_release = end;
-  std::uint32_t id;
-  if (free_pending_.empty()) {
-    id = static_cast<std::uint32_t>(pending_.size());
-    pending_.emplace_back();
-  } else {
-    id = free_pending_.back();
-    free_pending_.pop_back();
-  }
-  pending_[id] = {queue, next};
-  at(end, Event::release, id, last);
+  q.releases.push_back(next);
+  at(end, Event::release, queue, last);
   consume(queue);
 }
 
-void World::release(std::uint32_t id, std::uint32_t cause) {
-  const auto p = pending_[id];
-  free_pending_.push_back(id);
-  auto& q = programs_[p.queue];
+void World::release(std::uint32_t queue, std::uint32_t cause) {
+  auto& q = programs_[queue];
+  const auto packet = q.releases.front();
+  q.releases.pop_front();
   last_ = now_;
   last_node_ = cause;
-  execute_now(q, p.packet);
-  const auto va = p.packet.word;
+  execute_now(q, packet);
+  const auto va = packet.word;
   if (o_.recorder) {
-    o_.recorder->packet_end(q.lane, ns(), p.packet.position);
+    o_.recorder->packet_end(q.lane, ns(), packet.position);
     std::uint64_t v = 0;
     if (const auto l = find_symbol(s_, va); l && l->signal) v = memory_->value(l->index);
     o_.recorder->signal(q.lane, ns(), va, v);

@@ -193,21 +193,16 @@ void World::snapshot() {
   busy_.clear();
   for (const auto& t : threads_)
     busy_.push_back({.kind = t.agent ? Busy::Kind::agent : Busy::Kind::host, .name = t.name, .busy_ns = t.busy_ns});
-  for (auto& e : engines_) {
-    const auto& r = net_.resources()[e.resource];
-    busy_.push_back({.kind = Busy::Kind::engine,
+  const auto add = [&](const Resource& r, double busy_ns) {
+    busy_.push_back({.kind = r.kind,
                      .name = r.name,
-                     .busy_ns = e.busy_ns + (e.open != 0 ? now_ - e.since : 0),
+                     .busy_ns = busy_ns,
                      .bytes = static_cast<std::uint64_t>(r.bytes + 0.5),
                      .rate = r.rate});
-  }
+  };
+  for (const auto& e : engines_) add(net_.resources()[e.resource], e.busy_ns + (e.open != 0 ? now_ - e.since : 0));
   for (const auto& r : net_.resources())
-    if (r.kind != Busy::Kind::engine && r.bytes > 0)
-      busy_.push_back({.kind = r.kind,
-                       .name = r.name,
-                       .busy_ns = r.busy_ns,
-                       .bytes = static_cast<std::uint64_t>(r.bytes + 0.5),
-                       .rate = r.rate});
+    if (r.kind != Busy::Kind::engine && r.bytes > 0) add(r, r.busy_ns);
 }
 
 }  // namespace detail

@@ -105,7 +105,8 @@ class World {
     std::uint64_t epoch = 0;
     State state = State::idle;
     std::uint32_t in_flight = 0, node = 0, landed_node = 0;
-    std::uint32_t blocked = ~0u;  ///< the thread that waits for room in the ring
+    std::uint32_t blocked = ~0u;     ///< the thread that waits for room in the ring
+    std::deque<Current> releases{};  ///< in flight: they land in this order
     double last_release = 0;
     std::uint64_t arrow = 0;
     trace::LaneId lane{};
@@ -179,7 +180,7 @@ class World {
   void look(std::uint32_t queue, std::uint32_t cause);
   void decide(std::uint32_t queue);
   void drained(std::uint32_t queue);
-  void release(std::uint32_t index, std::uint32_t node);
+  void release(std::uint32_t queue, std::uint32_t node);
   void finish(std::uint32_t queue, Outcome = Outcome::done);
   void consume(std::uint32_t queue, Outcome = Outcome::done);
   bool waits_for_word(std::uint32_t queue);
@@ -224,12 +225,6 @@ class World {
   std::deque<Engine> engines_;
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> free_flights_, flow_owner_;
-  struct Pending {
-    std::uint32_t queue{};
-    Current packet{};
-  };
-  std::vector<Pending> pending_;  ///< releases in flight
-  std::vector<std::uint32_t> free_pending_;
   std::vector<Store> stores_;
   struct Waiter {
     bool thread{};
