@@ -164,9 +164,7 @@ class Packets {
         const auto l = home(s.sync->address);
         const auto place = l ? detail::place_of(s_, *l) : Place::host();
         const bool wait = s.kind == Step::Kind::poll;
-        if (place.is_host() ||
-            (wait ? m_.profile.bar_read_free || m_.profile.host_link_xgmi : m_.profile.host_link_xgmi))
-          continue;
+        if (place.is_host() || m_.profile.host_link_xgmi || (wait && m_.profile.bar_read_free)) continue;
         if (!host_.insert({a, s.source}).second) continue;
         r_.add({.rule = "host-vram",
                 .places = {{a, s.position}},
@@ -188,16 +186,13 @@ class Packets {
       });
       const auto agent = w.chains.front().agent;
       if (expected || looked_at(w) || mailbox(agent)) continue;
-      const auto& post = m_.agents[agent].steps[w.chains.front().steps.front()];
+      const auto& post = m_.post(w.chains.front(), 0);
       Finding f{.rule = "unused-signal",
                 .message = r_.word(w) + " is written (" + r_.place({agent, post.position}) + ") and never waited for",
                 .hint = "wait for it, or remove it"};
-      if (m_.options.map && l->index < m_.options.map->signals.size()) {
-        const auto& location = m_.options.map->signals[l->index];
-        f.where = m_.options.map->file + ":" + std::to_string(location.line) + ":" + std::to_string(location.column);
-      } else {
-        f.where = m_.options.file + ": signal " + r_.word(w);
-      }
+      const auto* map = m_.options.map;
+      f.where = map && l->index < map->signals.size() ? r_.where(map->signals[l->index])
+                                                      : m_.options.file + ": signal " + r_.word(w);
       r_.add(std::move(f));
     }
   }
@@ -231,13 +226,13 @@ void find_in_kernels(const Model& m, Reporter& r) {
   for (std::uint32_t a = m.queue_count(); a < m.agents.size(); ++a) {
     if (m.agents[a].kind != Agent::Kind::kernel) continue;
     const auto& steps = m.options.kernels[m.agents[a].index].steps;
-    const KernelAgent::Step *written = nullptr, *awaited = nullptr;
-    std::uint32_t wait_at = 0;
+    bool written = false;
+    std::uint32_t stale = 0;  // the position of a wait without an acquire; 0: none
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
       const auto& s = steps[i];
       const Position here{a, i + 1};
-      if (s.kind == Kind::write) written = &s;
-      if (s.kind == Kind::wait) awaited = s.system_scope ? nullptr : &s, wait_at = i + 1;
+      if (s.kind == Kind::write) written = true;
+      if (s.kind == Kind::wait) stale = s.system_scope ? 0 : i + 1;
       if ((s.kind == Kind::set || s.kind == Kind::add) && written) {
         if (!s.system_scope)
           r.add({.rule = "kernel-scope",
@@ -246,16 +241,16 @@ void find_in_kernels(const Model& m, Reporter& r) {
                             " announces what it wrote without a release at system scope: it may still be in an L2",
                  .hint = "buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store, or end the kernel",
                  .rests_on = {"C3"}});
-        else written = nullptr;
+        else written = false;
       }
-      if (s.kind == Kind::read && awaited && !m.profile.l2_probed) {
+      if (s.kind == Kind::read && stale != 0 && !m.profile.l2_probed) {
         r.add(
             {.rule = "kernel-scope",
-             .places = {{a, wait_at}, here},
+             .places = {{a, stale}, here},
              .message = r.agent(a) + " reads what it waited for without an acquire at system scope: an L2 may be stale",
              .hint = "buffer_inv sc0 sc1 after the wait, or launch the kernel after it",
              .rests_on = {"C4"}});
-        awaited = nullptr;
+        stale = 0;
       }
     }
   }

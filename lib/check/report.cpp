@@ -19,8 +19,7 @@ std::string Reporter::agent(std::uint32_t a) const {
   const auto& agent = m_.agents[a];
   if (agent.kind == Agent::Kind::host) return "host " + m_.schedule.hosts[agent.index].name;
   if (agent.kind == Agent::Kind::kernel) return "kernel " + m_.options.kernels[agent.index].name;
-  const auto& q = m_.schedule.queues[a];
-  return to_string(q.place) + "." + q.name;
+  return detail::queue_name(m_.schedule.queues[a]);
 }
 
 SourceMap::Location Reporter::location(Position p) const {
@@ -55,8 +54,7 @@ std::string Reporter::unlined(Position p) const {
 
 std::string Reporter::where(Position p) const {
   const auto s = location(p);
-  if (s.line != 0) return m_.options.map->file + ":" + std::to_string(s.line) + ":" + std::to_string(s.column);
-  return m_.options.file + ": " + unlined(p);
+  return s.line != 0 ? where(s) : m_.options.file + ": " + unlined(p);
 }
 
 std::string Reporter::text(Position p) const {

@@ -48,6 +48,10 @@ class Reporter {
   /// "gpu1.buf[2K..+4K]".
   std::string range(std::uint64_t begin, std::uint64_t end) const;
   std::string word(const Word&) const;
+  /// "relay.sdma:11:3".
+  std::string where(SourceMap::Location l) const {
+    return m_.options.map->file + ":" + std::to_string(l.line) + ":" + std::to_string(l.column);
+  }
   std::string text(Position) const;
 
  private:

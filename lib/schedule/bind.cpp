@@ -141,7 +141,7 @@ class Linker {
 
   void queue(std::size_t i) {
     const auto& q = s_.queues[i];
-    const auto where = "queue " + to_string(q.place) + "." + q.name;
+    const auto where = "queue " + queue_name(q);
     const auto engine = engine_of(q, device_.topology(), gpus_);
     if (!engine) return add(where, "the node recommends no engine for " + to_string(*q.peer), "choose one: engine=0");
     auto opened = device_.create_queue({.gpu = gpu(q.place), .engine = *engine, .ring_bytes = ring_bytes(q)});

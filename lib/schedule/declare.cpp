@@ -84,13 +84,10 @@ template <class Fn> bool ScheduleParser::each_gpu(const Ref& r, Fn fn) {
 }
 
 /// Adds a buffer or a signal, or, for gpu*, one per GPU.
-template <class T> bool ScheduleParser::declare(const Ref& r, const T& symbol, const std::optional<Alias>& also) {
-  constexpr bool kSignal = std::is_same_v<T, Schedule::Signal>;
-  auto& all = [&]() -> std::vector<T>& {
-    if constexpr (kSignal) return s_.signals;
-    else return s_.buffers;
-  }();
-  auto& locations = kSignal ? map_.signals : map_.buffers;
+template <class T>
+bool ScheduleParser::declare(const Ref& r, Symbol::Kind kind, std::vector<T>& all,
+                             std::vector<SourceMap::Location>& locations, const T& symbol,
+                             const std::optional<Alias>& also) {
   return each_gpu(r, [&](const Ref& one) {
     const auto index = all.size();
     all.push_back(symbol);
@@ -99,9 +96,9 @@ template <class T> bool ScheduleParser::declare(const Ref& r, const T& symbol, c
     locations.push_back(location(one.at));
     if (also) {
       aliases_.push_back(*also);
-      aliases_.back().symbol = {kSignal, index, 0};
+      aliases_.back().symbol = {kind == Symbol::Kind::signal, index, 0};
     }
-    return declare(one, kSignal ? Symbol::Kind::signal : Symbol::Kind::buffer, index);
+    return declare(one, kind, index);
   });
 }
 
@@ -209,7 +206,7 @@ bool ScheduleParser::buffer() {
     b.bytes = kLinkStride;
     also.reset();
   }
-  return declare(*r, b, also) && ok;
+  return declare(*r, Symbol::Kind::buffer, s_.buffers, map_.buffers, b, also) && ok;
 }
 
 bool ScheduleParser::signal() {
@@ -239,7 +236,7 @@ bool ScheduleParser::signal() {
                            return {};
                          }) &&
                   set(g.value, word_bits(value_at, value, g.bits));
-  return declare(*r, g, also) && ok;
+  return declare(*r, Symbol::Kind::signal, s_.signals, map_.signals, g, also) && ok;
 }
 
 bool ScheduleParser::queue() {

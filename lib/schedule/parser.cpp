@@ -45,7 +45,7 @@ void ScheduleParser::pass(Pass p) {
 }
 
 bool ScheduleParser::version() {
-  skip_lines();
+  lex_.skip_lines();
   if (!at("sdma"))
     return expected("'sdma 1'", "a schedule's first line is its version; a stream of packets is read by sdma as");
   lex_.take();
@@ -148,7 +148,7 @@ bool ScheduleParser::param() {
 
 bool is_schedule(std::string_view text) noexcept {
   detail::Lexer lex{text};
-  while (lex.peek().kind == detail::Token::line) lex.take();
+  lex.skip_lines();
   return lex.peek().kind == detail::Token::word && lex.peek().text == "sdma";
 }
 

@@ -37,6 +37,8 @@ class ScheduleParser final : private Blocks, private Symbols {
     Kind kind{};
     std::size_t index{};
     std::size_t at{};  ///< where it is declared
+    /// Requires that it is not a queue.
+    SymbolOffset offset() const noexcept { return {kind == Kind::signal, index, 0}; }
   };
   struct Ref {
     bool all_gpus{};
@@ -86,7 +88,9 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool add_expectation(const Schedule::Range& left, const Schedule::Range& right, bool old, std::size_t at);
   template <class Fn> bool fields(std::string_view what, std::string_view names, std::string_view required, Fn);
   template <class Fn> bool each_gpu(const Ref&, Fn);
-  template <class T> bool declare(const Ref&, const T&, const std::optional<Alias>&);
+  template <class T>
+  bool declare(const Ref&, Symbol::Kind, std::vector<T>&, std::vector<SourceMap::Location>&, const T&,
+               const std::optional<Alias>&);
   bool declare(const Ref&, Symbol::Kind, std::size_t index);
   std::optional<std::uint64_t> power_of_two(std::string_view what, std::uint64_t least, std::uint64_t most);
   bool alias(Alias&);

@@ -63,7 +63,7 @@ class Printer {
     const auto epochs = std::equal_range(q.epochs.begin(), q.epochs.end(), Schedule::EpochField{.packet = dword},
                                          [](const auto& a, const auto& b) { return a.packet < b.packet; });
     if (v.whole()) packet(v, {epochs.first, epochs.second});
-    else plain_packets(v.dwords, false);
+    else plain_packets(v.dwords);
     out_.erase(0, 2);
     if (out_.ends_with('\n')) out_.pop_back();
   }
@@ -83,7 +83,7 @@ class Printer {
     out_ += "submit";
     if (all) out_ += " *";
     else
-      for (const auto q : queues) out_ += " " + to_string(s_.queues[q].place) + "." + s_.queues[q].name;
+      for (const auto q : queues) out_ += " " + queue_name(s_.queues[q]);
   }
 
   void buffer(const Schedule::Buffer& b) {
@@ -102,7 +102,7 @@ class Printer {
   }
 
   void queue(const Schedule::Queue& q) {
-    out_ += "queue " + to_string(q.place) + "." + q.name;
+    out_ += "queue " + queue_name(q);
     out_ += q.peer ? " peer=" + to_string(*q.peer) : " engine=" + std::to_string(q.engine);
     if (q.ring_bytes != 0) out_ += " ring=" + size_text(q.ring_bytes);
     out_ += "\n";
@@ -116,11 +116,11 @@ class Printer {
       const auto first = epoch;
       while (epoch != q.epochs.end() && epoch->packet == begin) ++epoch;
       if (first == epoch && !has_symbol(v)) continue;
-      plain_packets(dwords.subspan(plain, begin - plain), begin == plain);
+      plain_packets(dwords.subspan(plain, begin - plain));
       plain = r.position();
       packet(v, {first, epoch});
     }
-    plain_packets(dwords.subspan(plain), false);
+    plain_packets(dwords.subspan(plain));
     out_ += "end\n";
   }
 
@@ -130,8 +130,7 @@ class Printer {
     return any;
   }
 
-  void plain_packets(std::span<const std::uint32_t> dwords, bool none) {
-    if (none || dwords.empty()) return;
+  void plain_packets(std::span<const std::uint32_t> dwords) {
     const auto text = disassemble(dwords);
     for (std::size_t at = 0; at < text.size();) {
       const auto end = text.find('\n', at);

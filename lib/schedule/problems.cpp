@@ -90,7 +90,7 @@ class Check {
   }
 
   void queue(const Schedule::Queue& q) {
-    const auto where = "queue " + to_string(q.place) + "." + q.name;
+    const auto where = "queue " + queue_name(q);
     name(where, q.place, q.name);
     if (q.place.is_host()) add(where, "a queue belongs to a GPU");
     if (q.peer && !q.peer->is_host() && q.peer->index >= s_.gpus)

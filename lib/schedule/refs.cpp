@@ -115,7 +115,7 @@ std::optional<Number> ScheduleParser::address(std::string_view ref, Number offse
   if (gpu && !in_schedule(Place::gpu(*gpu), at)) return {};
   const auto* symbol = find_memory(ref, at, "address");
   if (!symbol) return {};
-  const SymbolOffset l{symbol->kind == Symbol::Kind::signal, symbol->index, 0};
+  const auto l = symbol->offset();
   const auto bytes = bytes_of(s_, l);
   if (offset < 0 || offset > bytes) {
     const auto shown = offset < 0 ? to_string(offset) : size_text(static_cast<std::uint64_t>(offset));
@@ -155,7 +155,7 @@ std::optional<ScheduleParser::Part> ScheduleParser::part() {
 std::optional<Schedule::Range> ScheduleParser::range(const Ref& r, const Part& p) {
   const auto* symbol = find_memory(r.text(), r.at, "bytes");
   if (!symbol) return {};
-  const SymbolOffset l{symbol->kind == Symbol::Kind::signal, symbol->index, 0};
+  const auto l = symbol->offset();
   const auto base = link_address(l);
   const auto bytes = bytes_of(s_, l);
   if (!p.given) return Schedule::Range{base, bytes};

@@ -149,7 +149,7 @@ class Runner {
       for (;;) {
         const auto done = bound_.submit(q, one ? slice() : deadline_);
         if (done) break;
-        const auto where = fmt::format("host {}: submit {}", h.name, queue_name(q));
+        const auto where = fmt::format("host {}: submit {}", h.name, queue_name(s_.queues[q]));
         if (done.error() == Errc::epoch_overflow) {
           const auto epoch = bound_.epoch(q) + 1;
           add(where, fmt::format("a value of epoch {} does not fit in its field", epoch),
@@ -225,15 +225,13 @@ class Runner {
       any = true;
       std::string where = "fault";
       for (std::size_t q = 0; q < s_.queues.size(); ++q)
-        if (bound_.queue(q).id() == f->queue) where = queue_name(q);
+        if (bound_.queue(q).id() == f->queue) where = queue_name(s_.queues[q]);
       const auto name = bound_.name(f->va);
       add(where, describe(*f) + (name.empty() ? "" : " (" + name + ")"),
           "on hardware: " + std::string(on_hardware(f->kind)));
     }
     return any;
   }
-
-  std::string queue_name(std::size_t q) const { return to_string(s_.queues[q].place) + "." + s_.queues[q].name; }
 
   /// Describes every queue that has not read everything that was published.
   std::string queues() const {
@@ -247,7 +245,7 @@ class Runner {
       const auto text = describe(
           report, [&](GpuVa va, std::span<std::byte> to) { return bound_.device().peek(va, to); },
           [&](GpuVa va) { return bound_.name(va); });
-      out += fmt::format("{}  {}, gpu {} engine {}: {}", out.empty() ? "" : "\n", queue_name(q),
+      out += fmt::format("{}  {}, gpu {} engine {}: {}", out.empty() ? "" : "\n", queue_name(s_.queues[q]),
                          bound_.queue(q).gpu().value, bound_.queue(q).engine().value, text);
     }
     if (stalled > kShown) out += fmt::format("\n  and {} more queues", stalled - kShown);

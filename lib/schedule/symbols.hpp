@@ -31,6 +31,7 @@ template <class Fn> void each_address(const PacketView& v, Fn&& fn) {
     if (f.kind == Kind::address) fn(f, GpuVa{value_of(f, v.dwords.data())});
 }
 
+inline std::string queue_name(const Schedule::Queue& q) { return to_string(q.place) + "." + q.name; }
 /// "buffer gpu1.buf", "signal host.done".
 std::string title(const Schedule&, const SymbolOffset&);
 

@@ -9,6 +9,14 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
+namespace {
+
+std::span<const std::uint32_t> head_of(const Fetched& f) noexcept {
+  return {f.head.data(), std::min<std::size_t>(f.length, f.head.size())};
+}
+
+}  // namespace
+
 void World::opened(Engine& e) noexcept {
   if (e.open++ == 0) e.since = now_;
 }
@@ -37,9 +45,7 @@ void World::next_front(Engine& e) {
                      : next.role == Role::acquire || next.role == Role::control ? Phase::schedule
                                                                                 : Phase::sync;
   q.node = node(end, q.node, e.where, What::front_end, phase, queue);
-  if (o_.recorder)
-    o_.recorder->packet_begin(q.lane, ns(), next.position,
-                              {next.head.data(), std::min<std::size_t>(next.length, next.head.size())});
+  if (o_.recorder) o_.recorder->packet_begin(q.lane, ns(), next.position, head_of(next));
   at(end, Event::front, queue);
 }
 
@@ -162,12 +168,10 @@ void World::begin_flow(Engine& e) {
     flow_owner_[f.flow] = id;
     reschedule();
     if (o_.recorder) {
-      const auto& next = f.packet;
       for (const auto& u : f.uses)
         if (net_.resources()[u.resource].kind == Busy::Kind::link) {
           f.lanes.push_back(resource_lanes_[u.resource]);
-          o_.recorder->packet_begin(f.lanes.back(), ns(), f.number,
-                                    {next.head.data(), std::min<std::size_t>(next.length, next.head.size())});
+          o_.recorder->packet_begin(f.lanes.back(), ns(), f.number, head_of(f.packet));
         }
     }
     return;

@@ -93,7 +93,7 @@ void World::queue(std::size_t i) {
   const auto& source = s_.queues[i];
   auto& q = programs_.emplace_back();
   q.source = &source;
-  q.name = to_string(source.place) + "." + source.name;
+  q.name = queue_name(source);
   q.gpu = source.place.index;
   const auto engine = engine_of(source, "queue " + q.name);
   if (!engine) return;

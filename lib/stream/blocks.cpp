@@ -6,7 +6,7 @@ namespace detail {
 
 void Blocks::block(int depth) {
   for (;;) {
-    skip_lines();
+    lex_.skip_lines();
     if (lex_.peek().kind == Token::end || (depth > 0 && at("end"))) return;
     const bool good = statement(depth);
     if (broken_) {

@@ -46,9 +46,6 @@ class Blocks : protected Parser {
   bool line_ends() { return at_line_end() || expected("the end of the line"); }
   /// " [i=1]": the values of the loops' variables.
   std::string context() const { return context_.empty() ? "" : context_ + "]"; }
-  void skip_lines() noexcept {
-    while (lex_.peek().kind == Token::line) lex_.take();
-  }
 
   bool inner_ = false;   // in a block other than a loop
   bool broken_ = false;  // such a block has ended without its `end`, which has been reported

@@ -51,10 +51,7 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
     return dwords(out, room);
   }
   const auto name = begin.kind == Token::word ? expand(begin) : std::string(begin.text);
-  if (!name) {
-    lex_.skip_line();
-    return false;
-  }
+  if (!name) return lex_.skip_line(), false;
   const auto* info = find_packet(*name);
   if (info && !info->recognised_only) return packet(*info, out, room);
 
@@ -278,7 +275,7 @@ bool PacketLines::list(std::string_view name, std::size_t most, Line& line) {
   const Token open = lex_.take();
   line.payload_given = true;
   for (;;) {
-    while (lex_.peek().kind == Token::line) lex_.take();
+    lex_.skip_lines();
     const Token t = lex_.peek();
     if (t.is("]")) return lex_.take(), true;
     if (t.kind == Token::end) return fail(open.at, "this list has no ']'");

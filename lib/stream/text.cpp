@@ -15,10 +15,10 @@ constexpr std::size_t kNames = [] {
     std::size_t n = p.name.size() + PacketInfo::kMaxHead * 20;
     for (const auto& f : p.fields) {
       std::size_t value = kNumber;
-      for (const auto& e : f.enumerants) value = value > e.text.size() ? value : e.text.size();
+      for (const auto& e : f.enumerants) value = std::max(value, e.text.size());
       n += f.name.size() + value + 2;
     }
-    longest = longest > n ? longest : n;
+    longest = std::max(longest, n);
   }
   return longest;
 }();
