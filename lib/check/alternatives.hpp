@@ -21,12 +21,12 @@ class Alternatives {
     possible_.reserve(w.chains.size());
     for (const auto& c : w.chains) {
       known_.push_back(reached(c, clock[c.agent]));
-      possible_.push_back(before(c, agent, wait.position));
+      possible_.push_back(std::max(before(c, agent, wait.position), known_.back()));
     }
   }
 
   std::uint32_t known(std::size_t c) const noexcept { return known_[c]; }
-  std::uint32_t possible(std::size_t c) const noexcept { return std::max(possible_[c], known_[c]); }
+  std::uint32_t possible(std::size_t c) const noexcept { return possible_[c]; }
   const Step& post(std::size_t c, std::uint32_t i) const noexcept { return m_.post(w_.chains[c], i); }
 
   /// Does post `i` of chain c satisfy the wait, if no other store comes between?
@@ -96,11 +96,7 @@ class Alternatives {
   }
 
   const std::vector<std::uint32_t>& known() const noexcept { return known_; }
-  std::vector<std::uint32_t> possible() const {
-    auto all = possible_;
-    for (std::size_t c = 0; c < all.size(); ++c) all[c] = possible(c);
-    return all;
-  }
+  const std::vector<std::uint32_t>& possible() const noexcept { return possible_; }
 
  private:
   /// How many posts of a chain, from the first on, have a property that no post after them has.

@@ -62,12 +62,9 @@ class Edge {
   std::string before(const char* what = " add: ") const { return "before " + r_.place(b_) + what; }
   std::string wait(const std::string& word, const Wanted& v) const {
     const auto value = check_detail::text(v.value);
-    if (queue(b_)) return "poll_mem addr=" + word + " func=" + sign(v.func, true) + " reference=" + value;
-    return "wait " + word + " " + sign(v.func, false) + " " + value;
-  }
-  static std::string sign(Compare f, bool packet) {
-    if (f == Compare::eq) return packet ? "eq" : "==";
-    return f == Compare::ge ? packet ? "ge" : ">=" : packet ? "le" : "<=";
+    if (!queue(b_)) return "wait " + word + " " + std::string(detail::sign_of(v.func)) + " " + value;
+    const auto func = names<Compare>[static_cast<std::size_t>(v.func)].text;
+    return "poll_mem addr=" + word + " func=" + std::string(func) + " reference=" + value;
   }
 
   /// The round that a position belongs to; 0 if there are no rounds.

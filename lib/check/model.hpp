@@ -12,8 +12,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace sdma {
@@ -176,8 +176,8 @@ class Model {
 
   std::vector<std::uint32_t> zeros_;
   std::vector<std::vector<Sync>> host_syncs_;
-  std::unordered_map<std::uint64_t, std::uint32_t> word_of_;
-  std::vector<std::uint64_t> wide_;  ///< addresses of words of 8 bytes
+  std::map<std::uint64_t, std::uint32_t> word_of_;  ///< by address
+  std::vector<std::uint64_t> wide_;                 ///< addresses of words of 8 bytes
 };
 
 /// Is the condition of a waiting step true if the word holds this value?

@@ -161,17 +161,8 @@ class Clocks {
     const bool least = f == Compare::ge || f == Compare::gt || f == Compare::eq;
     const bool most = f == Compare::le || f == Compare::lt || f == Compare::eq;
     const Wide up = reference + (f == Compare::gt), down = reference - (f == Compare::lt);
-    const auto before = now_;
     if (least) order_by_bound(w, alt, *base, all, up, +1, bits);
-    if (most) {
-      if (least) {  // ==: both bounds apply, and each starts from what was known on arrival
-        other_ = now_;
-        now_ = before;
-      }
-      order_by_bound(w, alt, *base, all, down, -1, bits);
-      if (least)
-        for (std::size_t k = 0; k < n_; ++k) now_[k] = std::max(now_[k], other_[k]);
-    }
+    if (most) order_by_bound(w, alt, *base, all, down, -1, bits);
   }
 
   /// The most that chain c can add (sign +1) or subtract (sign -1) if between `from` and `to` of its posts have

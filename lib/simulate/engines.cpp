@@ -102,18 +102,14 @@ void World::describe_flight(const Program& q, Flight& f) {
       double written = 0, read = 0;
       bool other_link = false;
       const auto& e = engines_[q.engine];
-      const auto crosses = [&](Place from, Place to) {
+      const auto cross = [&](Place from, Place to, double weight) {
         const auto r = link(from, to);
-        if (r == ~0u) {
-          find(q.name, fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
-          return false;
-        }
+        if (r == ~0u) return find(q.name, fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
+        use(r, weight);
         const auto peer = from == place ? to : from;
-        if (!peer.is_host()) {
-          const auto* l = m_.topology.link(End::gpu(q.gpu), End::gpu(peer.index));
-          other_link = other_link || (l && l->engine_mask != 0 && (l->engine_mask >> e.id & 1) == 0);
-        }
-        return true;
+        if (peer.is_host()) return;
+        const auto* l = m_.topology.link(End::gpu(q.gpu), End::gpu(peer.index));
+        other_link = other_link || (l && l->engine_mask != 0 && (l->engine_mask >> e.id & 1) == 0);
       };
       footprint(p, [&](const Region& region) {
         const auto home = memory_->home(region.va);
@@ -122,8 +118,8 @@ void World::describe_flight(const Program& q, Flight& f) {
         if (allows(region.access, Access::read)) {
           read += bytes;
           use(memories_[place_index(home)], bytes / unit);
-          if (home != place && crosses(home, place)) {
-            use(link(home, place), bytes / unit);
+          if (home != place) {
+            cross(home, place, bytes / unit);
             f.extra_ns =
                 std::max(f.extra_ns, home.is_host() ? 2 * cost(Cost::pcie_flight) : cost(Cost::engine_read_peer));
           }
@@ -131,7 +127,7 @@ void World::describe_flight(const Program& q, Flight& f) {
         if (allows(region.access, Access::write)) {
           written += bytes;
           use(memories_[place_index(home)], bytes / unit);
-          if (home != place && crosses(place, home)) use(link(place, home), bytes / unit);
+          if (home != place) cross(place, home, bytes / unit);
         }
       });
       const double part = std::is_same_v<P, CopyBroadcast> ? cost(Cost::engine_broadcast)
