@@ -70,13 +70,7 @@ class Runner {
   Schedule::Range whole(std::size_t buffer) const { return {link_buffer(buffer), s_.buffers[buffer].bytes}; }
 
   void first_contents() {
-    // An alias has the contents of the bytes that it is an alias of, unless its own `init` says otherwise.
-    for (const bool alias : {false, true})
-      for (std::size_t i = 0; i < s_.buffers.size(); ++i) {
-        const auto& b = s_.buffers[i];
-        if (b.at.has_value() == alias && !(alias && b.init == Init::poison))
-          fill(bound_.bytes(whole(i)), b.init, options_.seed, i);
-      }
+    fill(s_, options_.seed, [this](std::size_t i) { return bound_.bytes(whole(i)); });
     for (const auto& in : options_.inputs) input(in);
     for (std::size_t i = 0; i < s_.signals.size(); ++i) bound_.set(i, s_.signals[i].value);
   }

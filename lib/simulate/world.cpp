@@ -155,9 +155,9 @@ void World::prepare() {
                                                            : trace::LaneId{});
   }
   if (o_.contents)
-    for (std::size_t i = 0; i < s_.buffers.size(); ++i)
-      if (!s_.buffers[i].at || s_.buffers[i].init != Init::poison)
-        fill({memory_->at(memory_->resolve(link_buffer(i))), s_.buffers[i].bytes}, s_.buffers[i].init, o_.seed, i);
+    fill(s_, o_.seed, [this](std::size_t i) {
+      return std::span(memory_->at(memory_->resolve(link_buffer(i))), s_.buffers[i].bytes);
+    });
 }
 
 void World::handle(const Scheduled& e) {

@@ -41,9 +41,10 @@ void Source::error(std::size_t at, std::string message, std::string hint) {
 std::vector<Diagnostic> Source::take_errors() {
   std::stable_sort(errors_.begin(), errors_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Diagnostic> out;
-  for (auto& [line, e] : errors_)
-    if (std::none_of(out.begin(), out.end(), [&](auto& o) { return o.where == e.where && o.message == e.message; }))
-      out.push_back(std::move(e));
+  for (auto& entry : errors_) {
+    const auto same = [&e = entry.second](const auto& o) { return o.where == e.where && o.message == e.message; };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(entry.second));
+  }
   if (count_ > kMost)
     out.push_back(
         {.where = std::string(file_), .message = std::to_string(count_ - kMost) + " more errors are not shown"});
