@@ -115,6 +115,7 @@ std::optional<Linear> Parser::nested(std::optional<Linear> (Parser::*part)()) {
 }
 
 std::optional<std::string> Parser::expand(const Token& word) {
+  if (word.text.find('{') == word.text.npos) return std::string(word.text);
   std::string out;
   for (std::size_t i = 0; i < word.text.size(); ++i) {
     if (word.text[i] != '{') {

@@ -23,9 +23,9 @@ Token Lexer::take() noexcept {
 
 Token Lexer::scan() noexcept {
   const auto before = at_;
-  const auto skip_to = [&](std::size_t at) { at_ = std::min(at, text_.size()); };
-  skip_to(text_.find_first_not_of(" \t\r", at_));
-  if (at_ < text_.size() && text_[at_] == '#') skip_to(text_.find('\n', at_));
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (at_ < text_.size() && blank(text_[at_])) ++at_;
+  if (at_ < text_.size() && text_[at_] == '#') at_ = std::min(text_.find('\n', at_), text_.size());
   const auto begin = at_;
   Token t{.kind = Token::end, .glued = begin == before, .at = begin};
   if (begin == text_.size()) return t;
