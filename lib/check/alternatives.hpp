@@ -21,43 +21,31 @@ class Alternatives {
     possible_.reserve(w.chains.size());
     for (const auto& c : w.chains) {
       known_.push_back(reached(c, clock[c.agent]));
-      possible_.push_back(before(c, agent, wait.position));
+      possible_.push_back(std::max(before(c, agent, wait.position), known_.back()));
     }
   }
 
   std::uint32_t known(std::size_t c) const noexcept { return known_[c]; }
-  std::uint32_t possible(std::size_t c) const noexcept { return std::max(possible_[c], known_[c]); }
-  const Step& post(std::size_t c, std::uint32_t i) const noexcept {
-    const auto& chain = w_.chains[c];
-    return m_.agents[chain.agent].steps[chain.steps[i]];
+  std::uint32_t possible(std::size_t c) const noexcept { return possible_[c]; }
+  const Step& post(std::size_t c, std::uint32_t i) const noexcept { return m_.post(w_.chains[c], i); }
+
+  /// Does post `i` of chain c satisfy the wait, if no other store comes between?
+  bool satisfies(std::size_t c, std::uint32_t i) const noexcept {
+    return check_detail::satisfies(wait_, w_, post(c, i));
   }
+  Position place(std::size_t c, std::uint32_t i) const noexcept { return {w_.chains[c].agent, post(c, i).position}; }
 
   /// How many posts of a chain are at or before `position` of its agent.
   std::uint32_t reached(const Chain& c, std::uint32_t position) const noexcept {
-    const auto& steps = m_.agents[c.agent].steps;
-    return static_cast<std::uint32_t>(
-        std::partition_point(c.steps.begin(), c.steps.end(),
-                             [&](std::uint32_t i) { return steps[i].position <= position; }) -
-        c.steps.begin());
+    return first(c, [&](const Step& s) { return s.position <= position; });
   }
   /// How many posts of a chain are not ordered after `position` of `agent`.
   std::uint32_t before(const Chain& c, std::uint32_t agent, std::uint32_t position) const noexcept {
-    const auto& a = m_.agents[c.agent];
-    return static_cast<std::uint32_t>(std::partition_point(c.steps.begin(), c.steps.end(),
-                                                           [&](std::uint32_t i) {
-                                                             const auto& s = a.steps[i];
-                                                             return s.time != kNone &&
-                                                                    !m_.after(a, c.agent, s, agent, position);
-                                                           }) -
-                                      c.steps.begin());
+    return first(c, [&](const Step& s) { return s.time != kNone && !m_.after(c.agent, s, agent, position); });
   }
   /// How many posts of a chain had happened in the followed execution when the wait was satisfied.
   std::uint32_t happened(const Chain& c) const noexcept {
-    const auto& steps = m_.agents[c.agent].steps;
-    return static_cast<std::uint32_t>(
-        std::partition_point(c.steps.begin(), c.steps.end(),
-                             [&](std::uint32_t i) { return steps[i].time < wait_.time; }) -
-        c.steps.begin());
+    return first(c, [&](const Step& s) { return s.time < wait_.time; });
   }
 
   /// Is post `i` of chain c ordered before a store that, by the counts in `done`, is the last post of another chain?
@@ -65,8 +53,7 @@ class Alternatives {
     for (std::size_t d = 0; d < w_.chains.size(); ++d)
       if (d != c && done[d] > 0)
         if (const auto& y = post(d, done[d] - 1);
-            y.sync->op == Op::store &&
-            m_.after(m_.agents[w_.chains[d].agent], w_.chains[d].agent, y, w_.chains[c].agent, post(c, i).position))
+            y.sync->op == Op::store && m_.after(w_.chains[d].agent, y, w_.chains[c].agent, post(c, i).position))
           return true;
     return false;
   }
@@ -90,8 +77,7 @@ class Alternatives {
       while (i > 0 && post(c, i - 1).sync->op == Op::add) --i;
       if (i == 0) continue;
       const auto& s = post(c, i - 1);
-      const auto& a = m_.agents[w_.chains[c].agent];
-      if (!last || m_.after(a, w_.chains[c].agent, s, w_.chains[last_chain].agent, last->position)) {
+      if (!last || m_.after(w_.chains[c].agent, s, w_.chains[last_chain].agent, last->position)) {
         last = &s;
         last_chain = c;
       }
@@ -110,13 +96,17 @@ class Alternatives {
   }
 
   const std::vector<std::uint32_t>& known() const noexcept { return known_; }
-  std::vector<std::uint32_t> possible() const {
-    auto all = possible_;
-    for (std::size_t c = 0; c < all.size(); ++c) all[c] = possible(c);
-    return all;
-  }
+  const std::vector<std::uint32_t>& possible() const noexcept { return possible_; }
 
  private:
+  /// How many posts of a chain, from the first on, have a property that no post after them has.
+  template <class Fn> std::uint32_t first(const Chain& c, Fn has) const noexcept {
+    const auto& steps = m_.agents[c.agent].steps;
+    return static_cast<std::uint32_t>(
+        std::partition_point(c.steps.begin(), c.steps.end(), [&](std::uint32_t i) { return has(steps[i]); }) -
+        c.steps.begin());
+  }
+
   const Model& m_;
   const Word& w_;
   const Step& wait_;

@@ -28,14 +28,12 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
   return r.finish();
 }
 
-std::size_t CheckReport::errors() const noexcept {
-  return static_cast<std::size_t>(std::count_if(
-      findings.begin(), findings.end(), [](const auto& f) { return f.diagnostic.severity == Severity::error; }));
+static std::size_t count(const CheckReport& r, Severity severity) noexcept {
+  return static_cast<std::size_t>(
+      std::ranges::count(r.findings, severity, [](const auto& f) { return f.diagnostic.severity; }));
 }
-std::size_t CheckReport::warnings() const noexcept {
-  return static_cast<std::size_t>(std::count_if(
-      findings.begin(), findings.end(), [](const auto& f) { return f.diagnostic.severity == Severity::warning; }));
-}
+std::size_t CheckReport::errors() const noexcept { return count(*this, Severity::error); }
+std::size_t CheckReport::warnings() const noexcept { return count(*this, Severity::warning); }
 
 bool as_expected(const Schedule& s, const CheckReport& r) {
   const auto wanted = [&](const std::string& rule) {

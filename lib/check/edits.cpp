@@ -62,20 +62,17 @@ class Edge {
   std::string before(const char* what = " add: ") const { return "before " + r_.place(b_) + what; }
   std::string wait(const std::string& word, const Wanted& v) const {
     const auto value = check_detail::text(v.value);
-    if (queue(b_)) return "poll_mem addr=" + word + " func=" + sign(v.func, true) + " reference=" + value;
-    return "wait " + word + " " + sign(v.func, false) + " " + value;
-  }
-  static std::string sign(Compare f, bool packet) {
-    if (f == Compare::eq) return packet ? "eq" : "==";
-    return f == Compare::ge ? packet ? "ge" : ">=" : packet ? "le" : "<=";
+    if (!queue(b_)) return "wait " + word + " " + std::string(detail::sign_of(v.func)) + " " + value;
+    const auto func = names<Compare>[static_cast<std::size_t>(v.func)].text;
+    return "poll_mem addr=" + word + " func=" + std::string(func) + " reference=" + value;
   }
 
   /// The round that a position belongs to; 0 if there are no rounds.
   std::uint32_t round(Position x) const {
     const auto& agent = m_.agents[x.agent];
     if (agent.kind == Agent::Kind::queue) return agent.submits > 1 ? m_.epoch_at(x.agent, x.position) : 0;
-    const auto step = m_.step_at(x.agent, x.position);
-    return agent.kind == Agent::Kind::host && step != kNone ? agent.steps[step].epoch : 0;
+    const auto* step = m_.step_at(x.agent, x.position);
+    return agent.kind == Agent::Kind::host && step ? step->epoch : 0;
   }
   /// How many rounds later b is than a, at most 1: a wait for the previous round also covers all earlier rounds, and
   /// its value fits the first round.
@@ -107,7 +104,7 @@ class Edge {
     const auto all = last_count(w);
     if (!all) return {};
     for (const auto& c : w.chains)
-      if (c.agent == b_.agent && m_.agents[c.agent].steps[c.steps.back()].position >= b_.position) return {};
+      if (c.agent == b_.agent && m_.post(c, c.steps.size() - 1).position >= b_.position) return {};
     const auto init = static_cast<std::int64_t>(w.init), last = static_cast<std::int64_t>(*all);
     const auto rounds = std::max(m_.agents[a_.agent].submits, 1u);
     if (rounds == 1) return Wanted{Compare::eq, EpochValue{last}};
@@ -150,7 +147,7 @@ std::optional<std::string> wait_for(const Model& m, const Reporter& r, const Wor
   if (const auto all = last_count(w)) return "wait " + r.word(w) + " == " + std::to_string(*all);
   if (w.adds || w.unmodelled || w.copied || w.chains.size() != 1 || !w.chains[0].rising) return {};
   const auto& c = w.chains[0];
-  const auto last = truncate(w.bytes, m.agents[c.agent].steps[c.steps.back()].value);
+  const auto last = truncate(w.bytes, m.post(c, c.steps.size() - 1).value);
   return "wait " + r.word(w) + (c.steps.size() == 1 ? " == " : " >= ") + std::to_string(last);
 }
 

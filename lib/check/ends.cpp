@@ -39,7 +39,10 @@ class PendingAtEnd {
 
   void report(std::uint32_t q, std::uint32_t p) {
     const Position here{q, p};
-    Finding f{.rule = "unawaited", .places = {here}, .rests_on = {"Q3"}};
+    Finding f{.rule = "unawaited",
+              .places = {here},
+              .hint = "end " + r_.agent(q) + " with a fence or an atomic, and let the host wait for it",
+              .rests_on = {"Q3"}};
     const auto* next = m_.next_post(q, p);
     const auto* previous = m_.previous_post(q, p);
     const auto data = r_.place(here);
@@ -57,11 +60,9 @@ class PendingAtEnd {
     } else if (host_waits()) {
       f.rule = "foreign-completion";
       f.message = "no signal of the same queue announces " + data + ": the host waits for a signal of another queue";
-      f.hint = "end " + r_.agent(q) + " with a fence or an atomic, and let the host wait for it";
       f.rests_on = {"X5", "Q3"};
     } else {
       f.message = "nothing announces that " + data + " is complete";
-      f.hint = "end " + r_.agent(q) + " with a fence or an atomic, and let the host wait for it";
     }
     r_.add(std::move(f));
   }

@@ -86,7 +86,7 @@ std::uint64_t value_after(const Step& s, const Word& w, std::uint64_t value) noe
 }
 
 bool contributes(const Step& poll, const Word& w, const Step& post) noexcept {
-  if (post.sync->op == Op::store) return satisfied(poll, w, value_after(post, w, w.init));
+  if (post.sync->op == Op::store) return satisfies(poll, w, post);
   const auto n = addend(post);
   switch (poll.sync->func) {
     case Compare::ge:
@@ -108,18 +108,6 @@ Model::Model(const Schedule& s, const CheckOptions& o)
   join_words();
   first_values();
   chain();
-}
-
-std::uint64_t Model::canonical(GpuVa va) const noexcept {
-  // A chain of aliases without a cycle ends after at most as many steps as there are symbols.
-  for (std::size_t i = 0; i <= schedule.buffers.size() + schedule.signals.size(); ++i) {
-    const auto l = find_symbol(schedule, va);
-    if (!l) break;
-    const auto& at = l->signal ? schedule.signals[l->index].at : schedule.buffers[l->index].at;
-    if (!at) break;
-    va = *at + l->offset;
-  }
-  return va.value;
 }
 
 void Model::read(std::size_t queue) {
@@ -145,14 +133,14 @@ void Model::read(std::size_t queue) {
           });
         });
       });
-      sync_of(q, queue, v, item);
+      sync_of(q, v, item);
     }
     item.touches = static_cast<std::uint32_t>(p.touches.size()) - item.touch;
     p.items.push_back(item);
   }
 }
 
-void Model::sync_of(const Schedule::Queue& q, std::size_t, const PacketView& v, Item& item) {
+void Model::sync_of(const Schedule::Queue& q, const PacketView& v, Item& item) {
   auto& y = item.sync;
   std::string_view field = "value";
   if (v.is<Fence>()) {
@@ -265,6 +253,14 @@ void Model::host(std::uint32_t agent, const std::vector<Schedule::Action>& actio
   }
 }
 
+/// Completes a poll of or post to a signal by a host or a kernel. If it is not `used`, it has no word.
+Sync Model::sync_to(GpuVa signal, bool used, Sync y) const {
+  y.address = canonical(signal);
+  if (const auto l = find_symbol(schedule, signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
+  if (used) y.word = 0;
+  return y;
+}
+
 void Model::unroll() {
   agents.resize(programs.size() + schedule.hosts.size() + options.kernels.size());
   for (std::uint32_t q = 0; q < programs.size(); ++q) agents[q].index = q;
@@ -275,10 +271,8 @@ void Model::unroll() {
     auto& syncs = host_syncs_[h];
     const auto collect = [&](const auto& self, const std::vector<Schedule::Action>& actions) -> void {
       for (const auto& a : actions) {
-        Sync y{.func = a.func, .address = canonical(a.signal), .value = a.value};
-        if (const auto l = find_symbol(schedule, a.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
-        if (a.kind == Schedule::Action::Kind::set || a.kind == Schedule::Action::Kind::wait) y.word = 0;
-        syncs.push_back(y);
+        const bool used = a.kind == Schedule::Action::Kind::set || a.kind == Schedule::Action::Kind::wait;
+        syncs.push_back(sync_to(a.signal, used, {.func = a.func, .value = a.value}));
         self(self, a.body);
       }
     };
@@ -299,13 +293,8 @@ void Model::kernels() {
     agent.index = k;
     auto& syncs = host_syncs_[index];
     for (const auto& s : options.kernels[k].steps) {
-      Sync y{.op = s.kind == Kind::add ? Op::add : Op::store,
-             .func = s.func,
-             .address = canonical(s.signal),
-             .value = s.value};
-      if (const auto l = find_symbol(schedule, s.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
-      if (s.kind < Kind::read) y.word = 0;
-      syncs.push_back(y);
+      const auto op = s.kind == Kind::add ? Op::add : Op::store;
+      syncs.push_back(sync_to(s.signal, s.kind < Kind::read, {.op = op, .func = s.func, .value = s.value}));
     }
     for (std::uint32_t i = 0; i < syncs.size(); ++i) {
       const auto& s = options.kernels[k].steps[i];
@@ -330,11 +319,11 @@ std::uint32_t Model::epoch_at(std::uint32_t agent, std::uint32_t position) const
   return static_cast<std::uint32_t>((position - 1) / programs[agent].items.size()) + 1;
 }
 
-std::uint32_t Model::step_at(std::uint32_t agent, std::uint32_t position) const noexcept {
+const Step* Model::step_at(std::uint32_t agent, std::uint32_t position) const noexcept {
   const auto& steps = agents[agent].steps;
   const auto next = std::upper_bound(steps.begin(), steps.end(), position,
                                      [](std::uint32_t p, const Step& s) { return p < s.position; });
-  return next == steps.begin() ? kNone : static_cast<std::uint32_t>(next - steps.begin()) - 1;
+  return next == steps.begin() ? nullptr : &*std::prev(next);
 }
 const Step* Model::next_post(std::uint32_t agent, std::uint32_t position) const noexcept {
   const auto epoch = epoch_at(agent, position);
@@ -347,9 +336,9 @@ const Step* Model::next_post(std::uint32_t agent, std::uint32_t position) const 
 
 const Step* Model::previous_post(std::uint32_t agent, std::uint32_t position) const noexcept {
   const auto epoch = epoch_at(agent, position);
-  const auto& steps = agents[agent].steps;
-  for (auto i = step_at(agent, position); i != kNone && steps[i].epoch == epoch; i = i == 0 ? kNone : i - 1)
-    if (steps[i].kind == Step::Kind::post) return &steps[i];
+  const auto* const first = agents[agent].steps.data();
+  for (const auto* s = step_at(agent, position); s && s->epoch == epoch; s = s == first ? nullptr : s - 1)
+    if (s->kind == Step::Kind::post) return s;
   return nullptr;
 }
 

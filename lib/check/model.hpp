@@ -7,12 +7,13 @@
 //   word      memory that is polled or posted to; it has a chain for each agent that writes it, in that agent's order
 //
 // Addresses are in link space, with aliases resolved. Rows are vector clocks; order.cpp computes them.
+#include "../schedule/symbols.hpp"
 #include "sdma/check/check.hpp"
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace sdma {
@@ -82,6 +83,11 @@ struct Step {
   std::uint64_t value{};
 };
 
+/// A place: a position of an agent.
+struct Position {
+  std::uint32_t agent{}, position{};
+};
+
 struct Agent {
   enum class Kind : std::uint8_t { queue, host, kernel };
   Kind kind{};
@@ -141,26 +147,28 @@ class Model {
   const Step* next_post(std::uint32_t agent, std::uint32_t position) const noexcept;
   /// The last post at or before `position`, in the same submit; null if there is none.
   const Step* previous_post(std::uint32_t agent, std::uint32_t position) const noexcept;
-  /// The last step of `agent` at or before `position`; kNone if there is none.
-  std::uint32_t step_at(std::uint32_t agent, std::uint32_t position) const noexcept;
+  /// The last step of `agent` at or before `position`; null if there is none.
+  const Step* step_at(std::uint32_t agent, std::uint32_t position) const noexcept;
 
-  std::uint64_t canonical(GpuVa) const noexcept;
+  /// The address without aliases.
+  std::uint64_t canonical(GpuVa va) const noexcept { return detail::resolve(schedule, va).value; }
+  const Step& post(const Chain& c, std::size_t i) const noexcept { return agents[c.agent].steps[c.steps[i]]; }
   const std::uint32_t* row(std::uint32_t r) const noexcept { return r == kNone ? zeros_.data() : &rows[r * width()]; }
   std::size_t width() const noexcept { return agents.size(); }
   /// Does everything up to `position` of `agent` happen before `step` of agent `self`?
-  bool after(const Agent&, std::uint32_t self, const Step& step, std::uint32_t agent,
-             std::uint32_t position) const noexcept {
+  bool after(std::uint32_t self, const Step& step, std::uint32_t agent, std::uint32_t position) const noexcept {
     return self == agent ? step.position >= position : row(step.row)[agent] >= position;
   }
 
  private:
   void read(std::size_t queue);
-  void sync_of(const Schedule::Queue&, std::size_t queue, const PacketView&, Item&);
+  void sync_of(const Schedule::Queue&, const PacketView&, Item&);
   void engines();
   void unroll();
   void host(std::uint32_t agent, const std::vector<Schedule::Action>&, std::uint32_t& action, std::uint32_t epoch);
   void submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t action, std::uint32_t epoch);
   void kernels();
+  Sync sync_to(GpuVa signal, bool used, Sync) const;
   void join_words();
   std::uint32_t add_word(const Sync&);
   void first_values();
@@ -168,14 +176,18 @@ class Model {
 
   std::vector<std::uint32_t> zeros_;
   std::vector<std::vector<Sync>> host_syncs_;
-  std::unordered_map<std::uint64_t, std::uint32_t> word_of_;
-  std::vector<std::uint64_t> wide_;  ///< addresses of words of 8 bytes
+  std::map<std::uint64_t, std::uint32_t> word_of_;  ///< by address
+  std::vector<std::uint64_t> wide_;                 ///< addresses of words of 8 bytes
 };
 
 /// Is the condition of a waiting step true if the word holds this value?
 bool satisfied(const Step&, const Word&, std::uint64_t value) noexcept;
 /// The value of a word after a post.
 std::uint64_t value_after(const Step&, const Word&, std::uint64_t value) noexcept;
+/// Does the value that this post leaves satisfy the wait, if nothing else has been added to the word?
+inline bool satisfies(const Step& wait, const Word& w, const Step& post) noexcept {
+  return satisfied(wait, w, value_after(post, w, w.init));
+}
 /// The addend of an addition, with its sign.
 Wide addend(const Step&) noexcept;
 /// Does this post satisfy the poll, or bring a counter closer to the value that the poll waits for?

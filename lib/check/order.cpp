@@ -59,8 +59,7 @@ class Clocks {
         std::copy(frontier.begin(), frontier.end(), &m_.rows[s.row * n_]);
       const bool queue = m_.agents[e.agent].kind == Agent::Kind::queue;
       if (!queue || s.kind == Step::Kind::post || m_.profile.poll_full) frontier[e.agent] = s.position;
-      if (!queue && (s.kind == Step::Kind::poll)) m_.rows[s.row * n_ + e.agent] = s.position;
-      if (queue && m_.profile.poll_full && s.kind == Step::Kind::poll) m_.rows[s.row * n_ + e.agent] = s.position;
+      if (s.kind == Step::Kind::poll && (!queue || m_.profile.poll_full)) m_.rows[s.row * n_ + e.agent] = s.position;
     }
   }
 
@@ -130,11 +129,11 @@ class Clocks {
       if (const auto k = alt.known(c); k > 0) {
         first_value = false;
         // Satisfied on arrival: the wait tells nothing new.
-        if (satisfied(s, w, value_after(alt.post(c, k - 1), w, w.init)) && !alt.hidden(c, k - 1, alt.known())) return;
+        if (alt.satisfies(c, k - 1) && !alt.hidden(c, k - 1, alt.known())) return;
       }
       for (auto i = alt.known(c); i < alt.possible(c); ++i) {
+        if (!alt.satisfies(c, i)) continue;
         const auto& post = alt.post(c, i);
-        if (!satisfied(s, w, value_after(post, w, w.init))) continue;
         const auto agent = w.chains[c].agent;
         const auto* r = m_.row(post.row);
         std::copy(r, r + n_, other_.begin());
@@ -162,17 +161,8 @@ class Clocks {
     const bool least = f == Compare::ge || f == Compare::gt || f == Compare::eq;
     const bool most = f == Compare::le || f == Compare::lt || f == Compare::eq;
     const Wide up = reference + (f == Compare::gt), down = reference - (f == Compare::lt);
-    const auto before = now_;
     if (least) order_by_bound(w, alt, *base, all, up, +1, bits);
-    if (most) {
-      if (least) {  // ==: both bounds apply, and each starts from what was known on arrival
-        other_ = now_;
-        now_ = before;
-      }
-      order_by_bound(w, alt, *base, all, down, -1, bits);
-      if (least)
-        for (std::size_t k = 0; k < n_; ++k) now_[k] = std::max(now_[k], other_[k]);
-    }
+    if (most) order_by_bound(w, alt, *base, all, down, -1, bits);
   }
 
   /// The most that chain c can add (sign +1) or subtract (sign -1) if between `from` and `to` of its posts have

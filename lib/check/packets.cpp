@@ -111,18 +111,18 @@ class Packets {
   }
   /// Does a declaration give this address a name?
   bool named(std::uint64_t address) const {
-    const auto in = [&](const auto& symbol, std::uint64_t bytes) {
-      return symbol.at && address - symbol.at->value < bytes;
-    };
-    return std::any_of(s_.buffers.begin(), s_.buffers.end(), [&](const auto& b) { return in(b, b.bytes); }) ||
-           std::any_of(s_.signals.begin(), s_.signals.end(), [&](const auto& g) { return in(g, g.bits / 8); });
+    const auto all = detail::symbols(s_);
+    return std::any_of(all.begin(), all.end(), [&](const auto& l) {
+      const auto& at = detail::at_of(s_, l);
+      return at && address - at->value < bytes_of(s_, l);
+    });
   }
 
   void atomic(std::uint32_t q, Position here, const Item& item) {
     if (m_.programs[q].touches[item.touch].mode != Mode::modify) return;
     const auto l = home(item.sync.address);
     if (!l) return;
-    const auto place = l->signal ? s_.signals[l->index].place : s_.buffers[l->index].place;
+    const auto place = detail::place_of(s_, *l);
     if (!place.is_host() || host_takes_atomics(s_.queues[q].place.index)) return;
     r_.add({.rule = "no-pcie-atomics",
             .places = {here},
@@ -162,11 +162,9 @@ class Packets {
       for (const auto& s : m_.agents[a].steps) {
         if (!s.sync) continue;
         const auto l = home(s.sync->address);
-        const auto place = !l ? Place{} : l->signal ? s_.signals[l->index].place : s_.buffers[l->index].place;
+        const auto place = l ? detail::place_of(s_, *l) : Place::host();
         const bool wait = s.kind == Step::Kind::poll;
-        if (place.is_host() ||
-            (wait ? m_.profile.bar_read_free || m_.profile.host_link_xgmi : m_.profile.host_link_xgmi))
-          continue;
+        if (place.is_host() || m_.profile.host_link_xgmi || (wait && m_.profile.bar_read_free)) continue;
         if (!host_.insert({a, s.source}).second) continue;
         r_.add({.rule = "host-vram",
                 .places = {{a, s.position}},
@@ -188,17 +186,14 @@ class Packets {
       });
       const auto agent = w.chains.front().agent;
       if (expected || looked_at(w) || mailbox(agent)) continue;
-      const auto& post = m_.agents[agent].steps[w.chains.front().steps.front()];
+      const auto& post = m_.post(w.chains.front(), 0);
       Finding f{
           .rule = "unused-signal",
           .message = r_.word(w) + " is written (" + r_.place({agent, post.position}) + "), but nothing waits for it",
           .hint = "wait for it, or remove it"};
-      if (m_.options.map && l->index < m_.options.map->signals.size()) {
-        const auto& location = m_.options.map->signals[l->index];
-        f.where = m_.options.map->file + ":" + std::to_string(location.line) + ":" + std::to_string(location.column);
-      } else {
-        f.where = m_.options.file + ": signal " + r_.word(w);
-      }
+      const auto* map = m_.options.map;
+      f.where = map && l->index < map->signals.size() ? r_.where(map->signals[l->index])
+                                                      : m_.options.file + ": signal " + r_.word(w);
       r_.add(std::move(f));
     }
   }
@@ -232,13 +227,13 @@ void find_in_kernels(const Model& m, Reporter& r) {
   for (std::uint32_t a = m.queue_count(); a < m.agents.size(); ++a) {
     if (m.agents[a].kind != Agent::Kind::kernel) continue;
     const auto& steps = m.options.kernels[m.agents[a].index].steps;
-    const KernelAgent::Step *written = nullptr, *awaited = nullptr;
-    std::uint32_t wait_at = 0;
+    bool written = false;
+    std::uint32_t stale = 0;  // the position of a wait without an acquire; 0: none
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
       const auto& s = steps[i];
       const Position here{a, i + 1};
-      if (s.kind == Kind::write) written = &s;
-      if (s.kind == Kind::wait) awaited = s.system_scope ? nullptr : &s, wait_at = i + 1;
+      if (s.kind == Kind::write) written = true;
+      if (s.kind == Kind::wait) stale = s.system_scope ? 0 : i + 1;
       if ((s.kind == Kind::set || s.kind == Kind::add) && written) {
         if (!s.system_scope)
           r.add(
@@ -248,16 +243,16 @@ void find_in_kernels(const Model& m, Reporter& r) {
                           " announces what it wrote without a release at system scope: the data may still be in an L2",
                .hint = "put buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store, or end the kernel",
                .rests_on = {"C3"}});
-        else written = nullptr;
+        else written = false;
       }
-      if (s.kind == Kind::read && awaited && !m.profile.l2_probed) {
+      if (s.kind == Kind::read && stale != 0 && !m.profile.l2_probed) {
         r.add(
             {.rule = "kernel-scope",
-             .places = {{a, wait_at}, here},
+             .places = {{a, stale}, here},
              .message = r.agent(a) + " reads what it waited for without an acquire at system scope: an L2 may be stale",
              .hint = "put buffer_inv sc0 sc1 after the wait, or launch the kernel after the wait",
              .rests_on = {"C4"}});
-        awaited = nullptr;
+        stale = 0;
       }
     }
   }

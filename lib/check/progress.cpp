@@ -63,7 +63,7 @@ class Execution {
           ++published_[s.target];
           if (states_[s.target] == State::unpublished) wake(s.target);
           break;
-        case Step::Kind::post: break;
+        case Step::Kind::post:
         case Step::Kind::touch: break;
       }
       if (s.time == kNone) happen(a, s);

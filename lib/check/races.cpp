@@ -55,12 +55,12 @@ class Sweep {
     while (step + 1 < a.steps.size() && a.steps[step + 1].position <= position &&
            !(a.steps[step + 1].kind == Step::Kind::begin && a.steps[step + 1].position == position))
       ++step;
-    if (a.kind == Agent::Kind::queue) {
-      const auto* item = m_.item_at(agent, position);
+    const auto* item = m_.item_at(agent, position);
+    agent_ = agent;
+    position_ = position;
+    what_ = item ? item->what : What::none;
+    if (item) {
       if (item->touches == 0) return;
-      agent_ = agent;
-      position_ = position;
-      what_ = item->what;
       // A poll reads its word with what its queue knew on arrival.
       auto from = what_ == What::poll && step != kNone && a.steps[step].position == position ? before(step) : step;
       if (what_ == What::indirect)
@@ -70,9 +70,6 @@ class Sweep {
       for (auto i = item->touch; i < item->touch + item->touches; ++i) touch(touches[i]);
     } else if (step != kNone && a.steps[step].position == position) {
       const auto& s = a.steps[step];
-      agent_ = agent;
-      position_ = position;
-      what_ = What::none;
       clock(agent, s.kind == Step::Kind::poll ? before(step) : step);
       if (s.kind == Step::Kind::touch) {
         const auto& k = m_.options.kernels[a.index].steps[s.source];
@@ -151,10 +148,9 @@ class Sweep {
     const auto against = [&](const Ref& other) {
       if (other.agent == kNone || (other.agent == me.agent && other.position == me.position)) return true;
       const auto rule = rule_broken_by(other.mode, me.mode);
-      if (rule.empty()) return ordered(other, me.mode);
-      if (ordered(other, me.mode)) return true;
-      note(rule, other, me, c, begin);
-      return false;
+      const bool good = ordered(other, me.mode);
+      if (!good && !rule.empty()) note(rule, other, me, c, begin);
+      return good;
     };
     against(c.writer);
     if (me.mode == Mode::write || me.mode == Mode::store) {
@@ -193,8 +189,8 @@ class Sweep {
   void note(std::string_view rule, const Ref& a, const Ref& b, const Cell& c, std::uint64_t begin) {
     const auto source = [&](const Ref& r) {
       const auto* item = m_.item_at(r.agent, r.position);
-      const auto step = m_.step_at(r.agent, r.position);
-      return item ? item->dword : step == kNone ? 0 : m_.agents[r.agent].steps[step].source;
+      const auto* step = m_.step_at(r.agent, r.position);
+      return item ? item->dword : step ? step->source : 0;
     };
     const std::array<std::uint64_t, 3> key{std::uint64_t{a.agent} << 32 | source(a),
                                            std::uint64_t{b.agent} << 32 | source(b),
@@ -214,17 +210,6 @@ class Sweep {
       if (r_.admit(std::string(r.rule))) describe(r);
   }
 
-  static std::string_view verb(Mode m) noexcept {
-    switch (m) {
-      case Mode::read: return "reads ";
-      case Mode::write: return "writes ";
-      case Mode::poll: return "waits for ";
-      case Mode::store: return "stores ";
-      case Mode::modify: return "modifies ";
-      case Mode::condition: return "tests ";
-    }
-    return {};
-  }
   std::string describe_access(const Ref& r, std::uint64_t begin, std::uint64_t end) const {
     std::uint64_t from = begin, to = end;
     if (const auto* item = m_.item_at(r.agent, r.position)) {
@@ -233,7 +218,9 @@ class Sweep {
         if (touches[i].mode == r.mode && touches[i].begin <= begin && begin < touches[i].end)
           from = touches[i].begin, to = touches[i].end;
     }
-    return std::string(verb(r.mode)) + r_.range(from, to);
+    // In the order of Mode.
+    constexpr std::string_view kVerbs[] = {"reads ", "writes ", "waits for ", "stores ", "modifies ", "tests "};
+    return std::string(kVerbs[static_cast<std::size_t>(r.mode)]) + r_.range(from, to);
   }
 
   /// Given two unordered accesses: was the one that came second here meant to be first? Earlier rounds are meant to

@@ -2,28 +2,13 @@
 
 #include "../stream/print.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace sdma {
 inline namespace v0 {
 namespace check_detail {
-namespace {
-
-std::string bytes_text(std::uint64_t v) {
-  char text[detail::kNumber];
-  return {text, detail::put_bytes(text, v)};
-}
-std::string hex(std::uint64_t v) {
-  char text[detail::kNumber];
-  return {text, detail::put_hex(text, v)};
-}
-
-std::string value_text(std::uint64_t v) {
-  char text[detail::kNumber];
-  return {text, detail::put_value(text, v, 64)};
-}
-
-}  // namespace
 
 bool Reporter::admit(const std::string& rule) {
   const auto n = ++counts_[rule];
@@ -34,8 +19,7 @@ std::string Reporter::agent(std::uint32_t a) const {
   const auto& agent = m_.agents[a];
   if (agent.kind == Agent::Kind::host) return "host " + m_.schedule.hosts[agent.index].name;
   if (agent.kind == Agent::Kind::kernel) return "kernel " + m_.options.kernels[agent.index].name;
-  const auto& q = m_.schedule.queues[a];
-  return to_string(q.place) + "." + q.name;
+  return detail::queue_name(m_.schedule.queues[a]);
 }
 
 SourceMap::Location Reporter::location(Position p) const {
@@ -43,27 +27,21 @@ SourceMap::Location Reporter::location(Position p) const {
   if (!map) return {};
   if (const auto* item = m_.item_at(p.agent, p.position)) return map->packet(p.agent, item->dword);
   const auto& agent = m_.agents[p.agent];
-  const auto step = m_.step_at(p.agent, p.position);
-  if (agent.kind != Agent::Kind::host || step == kNone || agent.index >= map->actions.size()) return {};
-  return map->actions[agent.index][agent.steps[step].source];
+  const auto* step = m_.step_at(p.agent, p.position);
+  if (agent.kind != Agent::Kind::host || !step || agent.index >= map->actions.size()) return {};
+  return map->actions[agent.index][step->source];
 }
 
 std::string Reporter::label(Position p) const {
   const auto s = location(p);
-  std::string out;
-  if (s.line != 0) {
-    out = std::to_string(s.line) + m_.options.map->contexts[s.context];
-  } else if (const auto* item = m_.item_at(p.agent, p.position)) {
-    out = "+" + hex(std::uint64_t{4} * item->dword);
-  } else {
-    out = "step " + std::to_string(p.position);
-  }
-  const bool queue = m_.agents[p.agent].kind == Agent::Kind::queue;
-  if (queue && m_.agents[p.agent].submits > 1)
-    out += " (epoch " + std::to_string(m_.epoch_at(p.agent, p.position)) + ")";
-  if (m_.agents[p.agent].kind == Agent::Kind::host)
-    if (const auto step = m_.step_at(p.agent, p.position); step != kNone && m_.agents[p.agent].steps[step].epoch > 0)
-      out += " (round " + std::to_string(m_.agents[p.agent].steps[step].epoch) + ")";
+  const auto& agent = m_.agents[p.agent];
+  const auto* item = m_.item_at(p.agent, p.position);
+  const auto* step = m_.step_at(p.agent, p.position);
+  auto out = s.line != 0 ? std::to_string(s.line) + m_.options.map->contexts[s.context]
+             : item      ? "+" + detail::hex_text(std::uint64_t{4} * item->dword)
+                         : "step " + std::to_string(p.position);
+  if (item && agent.submits > 1) out += " (epoch " + std::to_string(m_.epoch_at(p.agent, p.position)) + ")";
+  if (agent.kind == Agent::Kind::host && step && step->epoch > 0) out += " (round " + std::to_string(step->epoch) + ")";
   return out;
 }
 
@@ -76,45 +54,36 @@ std::string Reporter::unlined(Position p) const {
 
 std::string Reporter::where(Position p) const {
   const auto s = location(p);
-  if (s.line != 0) return m_.options.map->file + ":" + std::to_string(s.line) + ":" + std::to_string(s.column);
-  return m_.options.file + ": " + unlined(p);
+  return s.line != 0 ? where(s) : m_.options.file + ": " + unlined(p);
 }
 
 std::string Reporter::text(Position p) const {
   if (const auto* item = m_.item_at(p.agent, p.position))
     return to_text(m_.schedule, m_.schedule.queues[p.agent], item->dword);
   const auto& agent = m_.agents[p.agent];
-  const auto step = m_.step_at(p.agent, p.position);
-  if (step == kNone) return {};
-  const auto& s = agent.steps[step];
+  const auto* step = m_.step_at(p.agent, p.position);
+  if (!step) return {};
+  const auto& s = *step;
   if (agent.kind == Agent::Kind::kernel) {
     constexpr std::string_view kNames[] = {"waits for ", "sets ", "adds to ", "reads ", "writes "};
     const auto& k = m_.options.kernels[agent.index].steps[s.source];
     const auto kind = static_cast<std::size_t>(k.kind);
-    if (k.kind >= KernelAgent::Step::Kind::read)
-      return std::string(kNames[kind]) + range(k.range.va.value, k.range.va.value + k.range.bytes);
-    return std::string(kNames[kind]) + name_of(m_.schedule, k.signal);
+    return std::string(kNames[kind]) + (k.kind >= KernelAgent::Step::Kind::read
+                                            ? detail::range_text(m_.schedule, k.range)
+                                            : name_of(m_.schedule, k.signal));
   }
-  if (s.kind == Step::Kind::submit) return "submit " + this->agent(s.target);
-  constexpr std::string_view kSigns[] = {"?", "<", "<=", "==", "!=", ">=", ">"};
-  const auto name = word(m_.words[s.sync->word]);
-  if (s.kind == Step::Kind::poll)
-    return "wait " + name + " " + std::string(kSigns[static_cast<std::size_t>(s.sync->func)]) + " " +
-           value_text(s.value);
-  return "set " + name + " = " + value_text(s.value);
+  using Kind = Schedule::Action::Kind;
+  if (s.kind == Step::Kind::submit) return to_text(m_.schedule, {.kind = Kind::submit, .queues = {s.target}});
+  return to_text(m_.schedule, {.kind = s.kind == Step::Kind::poll ? Kind::wait : Kind::set,
+                               .signal = GpuVa{m_.words[s.sync->word].address},
+                               .func = s.sync->func,
+                               .value = s.value});
 }
 
 std::string Reporter::range(std::uint64_t begin, std::uint64_t end) const {
-  const auto l = find_symbol(m_.schedule, GpuVa{begin});
-  if (!l) return hex(begin) + "..+" + bytes_text(end - begin);
-  const auto name = name_of(m_.schedule, SymbolOffset{l->signal, l->index, 0});
-  if (l->offset == 0 && end - begin == bytes_of(m_.schedule, *l)) return name;
-  return name + "[" + bytes_text(l->offset) + "..+" + bytes_text(end - begin) + "]";
+  return detail::range_text(m_.schedule, {GpuVa{begin}, end - begin});
 }
-std::string Reporter::word(const Word& w) const {
-  auto name = name_of(m_.schedule, GpuVa{w.address});
-  return name.empty() ? hex(w.address) : name;
-}
+std::string Reporter::word(const Word& w) const { return detail::address_text(m_.schedule, GpuVa{w.address}); }
 
 void Reporter::store(Finding f) {
   const auto rules = schedule_rules();
@@ -132,34 +101,27 @@ void Reporter::store(Finding f) {
   if (!f.where.empty()) out.diagnostic.where = std::move(f.where);
   auto& excerpt = out.diagnostic.excerpt;
   const auto line = [&](std::string s) { excerpt += (excerpt.empty() ? "  " : "\n  ") + std::move(s); };
+  constexpr std::size_t kWidest = 100;
   std::size_t labels = 0, agents = 0, texts = 0;
   for (const auto p : f.places) {
     labels = std::max(labels, label(p).size() + 1);
     agents = std::max(agents, agent(p.agent).size());
-    texts = std::max(texts, text(p).size());
+    texts = std::max(texts, std::min(text(p).size(), kWidest));
+    if (out.diagnostic.severity == Severity::error) agents_with_errors_.insert(p.agent);
   }
-  constexpr std::size_t kWidest = 100;
   for (std::size_t i = 0; i < f.places.size(); ++i) {
     const auto p = f.places[i];
-    const auto s = location(p);
-    if (out.diagnostic.severity == Severity::error) agents_with_errors_.insert(p.agent);
+    const auto* item = m_.item_at(p.agent, p.position);
     auto t = text(p);
-    out.locations.push_back(
-        {.agent = agent(p.agent),
-         .line = s.line,
-         .offset = m_.item_at(p.agent, p.position) ? m_.item_at(p.agent, p.position)->dword * 4ull : 0,
-         .epoch = m_.epoch_at(p.agent, p.position),
-         .text = t});
+    out.locations.push_back({.agent = agent(p.agent),
+                             .line = location(p).line,
+                             .offset = item ? item->dword * 4ull : 0,
+                             .epoch = m_.epoch_at(p.agent, p.position),
+                             .text = t});
     if (t.size() > kWidest) t.replace(kWidest, std::string::npos, "..");
-    auto l = label(p) + ":";
-    l.resize(std::max(l.size(), labels), ' ');
-    auto a = agent(p.agent);
-    a.resize(std::max(a.size(), agents), ' ');
-    if (i < f.notes.size() && !f.notes[i].empty()) {
-      t.resize(std::max(t.size(), std::min(texts, kWidest)), ' ');
-      t += "  " + f.notes[i];
-    }
-    line(l + " " + a + "  " + t);
+    const bool note = i < f.notes.size() && !f.notes[i].empty();
+    line(fmt::format("{:<{}} {:<{}}  {:<{}}{}", label(p) + ":", labels, agent(p.agent), agents, t, note ? texts : 0,
+                     note ? "  " + f.notes[i] : ""));
   }
   for (auto& m : f.more) line(std::move(m));
   for (const auto id : f.rests_on)

@@ -16,11 +16,6 @@ namespace sdma {
 inline namespace v0 {
 namespace check_detail {
 
-/// A place: a position of an agent.
-struct Position {
-  std::uint32_t agent{}, position{};
-};
-
 struct Finding {
   std::string_view rule{};
   std::vector<Position> places{};
@@ -53,8 +48,11 @@ class Reporter {
   /// "gpu1.buf[2K..+4K]".
   std::string range(std::uint64_t begin, std::uint64_t end) const;
   std::string word(const Word&) const;
+  /// "relay.sdma:11:3".
+  std::string where(SourceMap::Location l) const {
+    return m_.options.map->file + ":" + std::to_string(l.line) + ":" + std::to_string(l.column);
+  }
   std::string text(Position) const;
-  bool has_lines() const noexcept { return m_.options.map != nullptr; }
 
  private:
   SourceMap::Location location(Position) const;

@@ -85,42 +85,31 @@ constexpr std::array kOrdering{
                  ""},
 };
 
+/// An option and its opposite. The first one stores `value` in the member.
 struct Option {
-  std::string_view text;
+  std::string_view text, opposite;
   bool Profile::*member;
   bool value;
 };
-constexpr std::array kOptions{
-    Option{"copies=inorder", &Profile::copies_in_order, true},
-    Option{"copies=unordered", &Profile::copies_in_order, false},
-    Option{"write=ordered", &Profile::writes_ordered, true},
-    Option{"write=unordered", &Profile::writes_ordered, false},
-    Option{"fence_covers=copies", &Profile::fence_covers_writes, false},
-    Option{"fence_covers=all", &Profile::fence_covers_writes, true},
-    Option{"fences=unordered", &Profile::fences_ordered, false},
-    Option{"fences=ordered", &Profile::fences_ordered, true},
-    Option{"fence=full", &Profile::fence_full, true},
-    Option{"fence=release", &Profile::fence_full, false},
-    Option{"poll=full", &Profile::poll_full, true},
-    Option{"poll=acquire", &Profile::poll_full, false},
-    Option{"finite_poll=edge", &Profile::finite_poll_edge, true},
-    Option{"finite_poll=none", &Profile::finite_poll_edge, false},
-    Option{"cond_exec=ordered", &Profile::cond_exec_ordered, true},
-    Option{"cond_exec=unordered", &Profile::cond_exec_ordered, false},
-    Option{"poll_yields=yes", &Profile::poll_yields, true},
-    Option{"poll_yields=no", &Profile::poll_yields, false},
-    Option{"pcie_atomics=yes", &Profile::pcie_atomics, true},
-    Option{"pcie_atomics=no", &Profile::pcie_atomics, false},
-    Option{"l2_probe=yes", &Profile::l2_probed, true},
-    Option{"l2_probe=no", &Profile::l2_probed, false},
-    Option{"host_link=xgmi", &Profile::host_link_xgmi, true},
-    Option{"host_link=pcie", &Profile::host_link_xgmi, false},
-    Option{"bar_read=free", &Profile::bar_read_free, true},
-    Option{"bar_read=flush", &Profile::bar_read_free, false},
+constexpr Option kOptions[] = {
+    {"copies=inorder", "copies=unordered", &Profile::copies_in_order, true},
+    {"write=ordered", "write=unordered", &Profile::writes_ordered, true},
+    {"fence_covers=copies", "fence_covers=all", &Profile::fence_covers_writes, false},
+    {"fences=unordered", "fences=ordered", &Profile::fences_ordered, false},
+    {"fence=full", "fence=release", &Profile::fence_full, true},
+    {"poll=full", "poll=acquire", &Profile::poll_full, true},
+    {"finite_poll=edge", "finite_poll=none", &Profile::finite_poll_edge, true},
+    {"cond_exec=ordered", "cond_exec=unordered", &Profile::cond_exec_ordered, true},
+    {"poll_yields=yes", "poll_yields=no", &Profile::poll_yields, true},
+    {"pcie_atomics=yes", "pcie_atomics=no", &Profile::pcie_atomics, true},
+    {"l2_probe=yes", "l2_probe=no", &Profile::l2_probed, true},
+    {"host_link=xgmi", "host_link=pcie", &Profile::host_link_xgmi, true},
+    {"bar_read=free", "bar_read=flush", &Profile::bar_read_free, true},
 };
 constexpr auto kOptionTexts = [] {
-  std::array<std::string_view, kOptions.size()> t;
-  for (std::size_t i = 0; i < t.size(); ++i) t[i] = kOptions[i].text;
+  std::array<std::string_view, 2 * std::size(kOptions)> t;
+  auto* to = t.data();
+  for (const auto& o : kOptions) *to++ = o.text, *to++ = o.opposite;
   return t;
 }();
 
@@ -132,7 +121,7 @@ std::span<const std::string_view> profile_options() noexcept { return kOptionTex
 
 bool Profile::set(std::string_view option) noexcept {
   for (const auto& o : kOptions)
-    if (o.text == option) return this->*o.member = o.value, true;
+    if (o.text == option || o.opposite == option) return this->*o.member = (o.text == option) == o.value, true;
   return false;
 }
 

@@ -28,6 +28,10 @@ class StuckFinder {
 
  private:
   const Step& step(std::uint32_t a) const { return m_.agents[a].steps[at_[a]]; }
+  template <class Fn> void each_post(const Word& w, Fn fn) const {
+    for (const auto& c : w.chains)
+      for (std::size_t i = 0; i < c.steps.size(); ++i) fn(c.agent, m_.post(c, i));
+  }
 
   /// The posts that have not happened and would help to satisfy the wait of `a`.
   std::vector<Position> helpers(std::uint32_t a) const {
@@ -51,13 +55,11 @@ class StuckFinder {
   bool reachable(const Step& s, const Word& w) const {
     Wide low = now(w), high = low;
     bool stores = false;
-    for (const auto& c : w.chains)
-      for (const auto i : c.steps) {
-        const auto& post = m_.agents[c.agent].steps[i];
-        if (post.time != kNone) continue;
-        if (post.sync->op != Op::add) stores = true;
-        else (addend(post) > 0 ? high : low) += addend(post);
-      }
+    each_post(w, [&](std::uint32_t, const Step& post) {
+      if (post.time != kNone) return;
+      if (post.sync->op != Op::add) stores = true;
+      else (addend(post) > 0 ? high : low) += addend(post);
+    });
     if (stores || s.sync->high || low < 0) return true;
     const auto bits = Wide{1} << (s.sync->bytes == 4 ? 32 : 64);
     if (high - low >= bits || low / bits != high / bits) return true;
@@ -74,9 +76,9 @@ class StuckFinder {
   /// The value of the word when no agent can proceed.
   Wide now(const Word& w) const {
     std::vector<const Step*> done;
-    for (const auto& c : w.chains)
-      for (const auto i : c.steps)
-        if (m_.agents[c.agent].steps[i].time != kNone) done.push_back(&m_.agents[c.agent].steps[i]);
+    each_post(w, [&](std::uint32_t, const Step& post) {
+      if (post.time != kNone) done.push_back(&post);
+    });
     std::sort(done.begin(), done.end(), [](auto* a, auto* b) { return a->time < b->time; });
     auto v = w.init;
     for (const auto* s : done) v = value_after(*s, w, v);
@@ -115,17 +117,15 @@ class StuckFinder {
     const auto& w = m_.words[s.sync->word];
     const auto name = r_.word(w);
     bool passed = w.known && satisfied(s, w, w.init), counts = w.adds;
-    const Step *by = nullptr, *last = nullptr;
-    std::uint32_t by_agent = 0, last_agent = 0;
+    const Step* last = nullptr;
+    std::uint32_t last_agent = 0;
+    std::optional<Position> by;
     std::size_t posts = 0;
-    for (const auto& c : w.chains)
-      for (const auto i : c.steps) {
-        const auto& post = m_.agents[c.agent].steps[i];
-        ++posts;
-        if (post.time != kNone && (!last || post.time > last->time)) last = &post, last_agent = c.agent;
-        if (post.sync->op == Op::store && satisfied(s, w, value_after(post, w, w.init)))
-          by = &post, by_agent = c.agent, passed = true;
-      }
+    each_post(w, [&](std::uint32_t agent, const Step& post) {
+      ++posts;
+      if (post.time != kNone && (!last || post.time > last->time)) last = &post, last_agent = agent;
+      if (post.sync->op == Op::store && satisfies(s, w, post)) by = Position{agent, post.position}, passed = true;
+    });
     Finding f{.rule = "never-met", .places = {here(a)}};
     const auto value = holds_now(w, s);
     if (passed) {
@@ -137,7 +137,7 @@ class StuckFinder {
         f.message = r_.agent(last_agent) + " may reset " + name + " before " + r_.agent(a) + " has seen its value";
         f.places.insert(f.places.begin(), Position{last_agent, last->position});
       } else if (by) {
-        f.places.insert(f.places.begin(), Position{by_agent, by->position});
+        f.places.insert(f.places.begin(), *by);
       }
       f.hint = "let values only grow, and wait with func=ge";
       f.rests_on = {"E8"};

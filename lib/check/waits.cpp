@@ -81,8 +81,7 @@ class Waits {
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
       const auto k = alt.known(c);
       any = any || k > 0;
-      if (k > 0 && satisfied(s, w, value_after(alt.post(c, k - 1), w, w.init)) && !alt.hidden(c, k - 1, alt.known()))
-        old = Position{w.chains[c].agent, alt.post(c, k - 1).position};
+      if (k > 0 && alt.satisfies(c, k - 1) && !alt.hidden(c, k - 1, alt.known())) old = alt.place(c, k - 1);
     }
     const bool first_value = !any && w.known && satisfied(s, w, w.init);
     if (!old && !first_value) return false;
@@ -93,15 +92,15 @@ class Waits {
         const auto f = s.sync->func;
         const bool meant = f == Compare::gt   ? v == want + 1
                            : f == Compare::lt ? v + 1 == want
-                           : f == Compare::ne ? satisfied(s, w, value_after(post, w, w.init))
+                           : f == Compare::ne ? alt.satisfies(c, i)
                                               : v == want;
         if (!meant || post.sync->op != Op::store) continue;
         if (!first("stale-wait", a, s)) return true;
         Finding f2{
             .rule = "stale-wait",
-            .places = {{w.chains[c].agent, post.position}, {a, s.position}},
-            .message = r_.agent(a) + " may continue before " + r_.place({w.chains[c].agent, post.position}) + ": " +
-                       r_.word(w) + (old ? " still holds the old value" : " already holds that value initially"),
+            .places = {alt.place(c, i), {a, s.position}},
+            .message = r_.agent(a) + " may continue before " + r_.place(alt.place(c, i)) + ": " + r_.word(w) +
+                       (old ? " still holds the old value" : " already holds that value initially"),
             .hint =
                 "wait for a value that is new each time: value=epoch, and func=ge reference=epoch (with N values per "
                 "round: N*epoch-N+1 to N*epoch)",
@@ -118,18 +117,17 @@ class Waits {
     const auto base = alt.base(alt.known(), alt.known());
     if (!base) return false;
     Wide sum = base->value;
-    const Step* next = nullptr;
-    std::uint32_t by = 0;
+    std::optional<Position> next;
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
       const auto k = alt.known(c);
       if (k > base->from[c]) sum += w.chains[c].sums[k] - w.chains[c].sums[base->from[c]];
-      if (k < alt.possible(c) && !next) next = &alt.post(c, k), by = w.chains[c].agent;
+      if (k < alt.possible(c) && !next) next = alt.place(c, k);
     }
     if (!next || !satisfied(s, w, static_cast<std::uint64_t>(sum))) return false;
     if (first("stale-wait", a, s))
       r_.add({.rule = "stale-wait",
-              .places = {{by, next->position}, {a, s.position}},
-              .message = r_.agent(a) + " may continue before " + r_.place({by, next->position}) + ": " + r_.word(w) +
+              .places = {*next, {a, s.position}},
+              .message = r_.agent(a) + " may continue before " + r_.place(*next) + ": " + r_.word(w) +
                          " still holds the count of the previous round",
               .hint = "keep counting: wait for a number that grows with each round, as N*epoch does",
               .rests_on = {"E8"}});
@@ -145,14 +143,12 @@ class Waits {
       any = any || done.back() > 0;
     }
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
-      if (done[c] > 0 && !satisfied(s, w, value_after(alt.post(c, done[c] - 1), w, w.init)) &&
-          !alt.hidden(c, done[c] - 1, done))
-        return report_missed(a, s, w, {w.chains[c].agent, alt.post(c, done[c] - 1).position});
+      if (done[c] > 0 && !alt.satisfies(c, done[c] - 1) && !alt.hidden(c, done[c] - 1, done))
+        return report_missed(a, s, w, alt.place(c, done[c] - 1));
       const bool rises =
           w.chains[c].rising && (s.sync->func == Compare::ge || s.sync->func == Compare::gt) && s.sync->mask == ~0u;
       for (auto i = done[c]; i < alt.possible(c); ++i) {
-        if (!satisfied(s, w, value_after(alt.post(c, i), w, w.init)))
-          return report_missed(a, s, w, {w.chains[c].agent, alt.post(c, i).position});
+        if (!alt.satisfies(c, i)) return report_missed(a, s, w, alt.place(c, i));
         if (rises) break;
       }
     }
@@ -165,8 +161,7 @@ class Waits {
       done.push_back(alt.happened(w.chains[c]));
       all[c] = std::max(all[c], done[c]);
       for (auto i = done[c]; w.chains[c].stores && i < all[c]; ++i)
-        if (alt.post(c, i).sync->op != Op::add && !satisfied(s, w, value_after(alt.post(c, i), w, w.init)))
-          return report_missed(a, s, w, {w.chains[c].agent, alt.post(c, i).position});
+        if (alt.post(c, i).sync->op != Op::add && !alt.satisfies(c, i)) return report_missed(a, s, w, alt.place(c, i));
     }
     const auto base = alt.base(done, all);
     if (!base) return;  // unordered stores, which are reported elsewhere
@@ -178,7 +173,7 @@ class Waits {
       const auto here = sums[from] - sums[base->from[c]];
       Wide down = 0, up = 0;
       for (auto i = from; i < all[c]; ++i) {
-        if (next.position == 0) next = {w.chains[c].agent, alt.post(c, i).position};
+        if (next.position == 0) next = alt.place(c, i);
         down = std::min(down, sums[i + 1] - sums[from]);
         up = std::max(up, sums[i + 1] - sums[from]);
         if ((w.chains[c].up || w.chains[c].down) && i + 1 < all[c]) i = all[c] - 2;  // monotone: the last is extreme
@@ -239,8 +234,8 @@ class Waits {
       Wide low = static_cast<Wide>(w.init), high = low;
       bool up = true, down = true;
       for (const auto& c : w.chains) {
-        for (const auto k : c.steps) {
-          const auto& post = m_.agents[c.agent].steps[k];
+        for (std::size_t k = 0; k < c.steps.size(); ++k) {
+          const auto& post = m_.post(c, k);
           if (post.sync->op != Op::add) {
             low = std::min(low, Wide{post.value}), high = std::max(high, Wide{post.value});
             down = false;

@@ -82,15 +82,14 @@ void Model::chain() {
     }
   }
   // Marks every word to which a copy, fill or write stores.
-  std::vector<std::uint32_t> by_address(words.size());
-  for (std::uint32_t i = 0; i < by_address.size(); ++i) by_address[i] = i;
-  std::sort(by_address.begin(), by_address.end(), [&](auto a, auto b) { return words[a].address < words[b].address; });
   for (const auto& p : programs)
     for (const auto& t : p.touches) {
       if (t.mode != Mode::write) continue;
-      auto at = std::lower_bound(by_address.begin(), by_address.end(), t.begin,
-                                 [&](auto i, std::uint64_t v) { return words[i].address + words[i].bytes <= v; });
-      for (; at != by_address.end() && words[*at].address < t.end; ++at) words[*at].copied = true;
+      // The last word that begins at or before the bytes may reach into them.
+      auto at = word_of_.upper_bound(t.begin);
+      if (at != word_of_.begin()) --at;
+      for (; at != word_of_.end() && at->first < t.end; ++at)
+        if (auto& w = words[at->second]; t.begin < w.address + w.bytes) w.copied = true;
     }
 }
 

@@ -2,7 +2,8 @@
 
 #include "../stream/print.hpp"
 #include "bound.hpp"
-#include "extent.hpp"
+#include "sdma/core/number.hpp"
+#include "symbols.hpp"
 
 #include <algorithm>
 
@@ -11,11 +12,6 @@ inline namespace v0 {
 namespace {
 
 using namespace detail;
-
-std::string hex(std::uint64_t v) {
-  char text[kNumber];
-  return {text, put_hex(text, v)};
-}
 
 class Linker {
  public:
@@ -62,58 +58,55 @@ class Linker {
   void place_all() {
     out_->buffers.resize(s_.buffers.size());
     out_->signals.resize(s_.signals.size());
-    for (std::size_t i = 0; i < s_.buffers.size() && errors_.empty(); ++i)
-      if (!s_.buffers[i].at) buffer(i);
-    for (std::size_t i = 0; i < s_.signals.size() && errors_.empty(); ++i)
-      if (!s_.signals[i].at) signal(i);
-    if (errors_.empty()) aliases();
+    const auto all = symbols(s_);
+    for (const auto& l : all)
+      if (!at_of(s_, l) && errors_.empty()) l.signal ? signal(l) : buffer(l);
+    if (errors_.empty())
+      for (const auto& l : all) alias(l);
+    if (errors_.empty()) waits();
     if (!errors_.empty()) return;
-    for (std::size_t i = 0; i < s_.buffers.size(); ++i) {
-      const auto& b = s_.buffers[i];
-      const auto va = out_->buffers[i].va.value;
-      if (va % b.alignment != 0)
-        add("buffer " + name_of(s_, SymbolOffset{false, i, 0}),
-            "it must be aligned to " + plain_bytes(b.alignment) + " bytes, but its address is " + hex(va),
+    for (const auto& l : all) {
+      const auto va = out_->home(l).va.value;
+      if (!l.signal && va % s_.buffers[l.index].alignment != 0)
+        add(title(s_, l),
+            "it must be aligned to " + size_text(s_.buffers[l.index].alignment) + " bytes, but its address is " +
+                hex_text(va),
             "move the bytes that it is an alias of");
-    }
-    for (std::size_t i = 0; i < s_.signals.size(); ++i) {
-      const auto& home = out_->signals[i];
-      const auto bytes = s_.signals[i].bits / 8;
-      if (home.va.value % bytes != 0)
-        add("signal " + name_of(s_, SymbolOffset{true, i, 0}),
-            "a word of " + std::to_string(bytes) + " bytes has the unaligned address " + hex(home.va.value),
+      if (l.signal && va % bytes_of(s_, l) != 0)
+        add(title(s_, l),
+            "a word of " + std::to_string(bytes_of(s_, l)) + " bytes has the unaligned address " + hex_text(va),
             "align it to its size");
     }
   }
 
-  void buffer(std::size_t i) {
-    const auto& b = s_.buffers[i];
+  /// Adds the error of a device, if it is one.
+  template <class T> bool made(const std::string& where, Result<T, Diagnostic>& r) {
+    if (r) return true;
+    r.error().where = where + ": " + r.error().where;
+    errors_.push_back(std::move(r.error()));
+    return false;
+  }
+
+  void buffer(const SymbolOffset& l) {
+    const auto& b = s_.buffers[l.index];
     MemoryRequest request{
         .where = owner(b.place), .bytes = b.bytes, .alignment = std::max<std::uint64_t>(4096, b.alignment)};
     if (!b.map.empty()) request.gpus = 0;
     for (const auto p : b.map)
       if (!p.is_host()) request.gpus |= std::uint64_t{1} << gpu(p).value;
     auto m = device_.allocate(request);
-    const auto where = "buffer " + name_of(s_, SymbolOffset{false, i, 0});
-    if (!m) {
-      m.error().where = where + ": " + m.error().where;
-      errors_.push_back(std::move(m.error()));
-      return;
-    }
-    if (m->host().empty()) return add(where, "the host cannot access this memory, but has to fill and compare it");
-    out_->buffers[i] = {m->va(), m->host().data()};
+    if (!made(title(s_, l), m)) return;
+    if (m->host().empty())
+      return add(title(s_, l), "the host cannot access this memory, but has to fill and compare it");
+    out_->home(l) = {m->va(), m->host().data()};
     out_->memory.push_back(std::move(*m));
   }
 
-  void signal(std::size_t i) {
-    const auto& g = s_.signals[i];
+  void signal(const SymbolOffset& l) {
+    const auto& g = s_.signals[l.index];
     auto m = device_.create_signal({.where = owner(g.place), .value = g.value});
-    if (!m) {
-      m.error().where = "signal " + name_of(s_, SymbolOffset{true, i, 0}) + ": " + m.error().where;
-      errors_.push_back(std::move(m.error()));
-      return;
-    }
-    out_->signals[i] = {(*m)->va, reinterpret_cast<std::byte*>((*m)->word)};
+    if (!made(title(s_, l), m)) return;
+    out_->home(l) = {(*m)->va, reinterpret_cast<std::byte*>((*m)->word)};
     out_->words.push_back(std::move(*m));
   }
 
@@ -124,54 +117,37 @@ class Linker {
         return Bound::Impl::Home{at, m.host.data() + (at - m.va)};
     return {};
   }
-  /// problems() has excluded cycles.
-  std::optional<Bound::Impl::Home> resolve(GpuVa at, std::uint64_t bytes) const {
-    const auto l = find_symbol(s_, at);
-    if (!l) return external(at, bytes);
-    auto home = out_->home(*l);
-    if (home.host == nullptr) {
-      const auto further = resolve(l->signal ? *s_.signals[l->index].at : *s_.buffers[l->index].at, bytes_of(s_, *l));
-      if (!further) return {};
-      home = *further;
+  void alias(const SymbolOffset& l) {
+    if (!at_of(s_, l)) return;
+    const auto va = resolve(s_, link_address(l));
+    if (const auto to = find_symbol(s_, va)) {
+      const auto& home = out_->home(*to);
+      out_->home(l) = {home.va + to->offset, home.host + to->offset};
+    } else if (const auto given = external(va, bytes_of(s_, l))) {
+      out_->home(l) = *given;
+    } else {
+      add(name_of(s_, l), "it has the fixed address " + hex_text(va.value) + ", which no device can provide",
+          "provide the memory (BindOptions::external), or omit at= and let the device choose");
     }
-    return Bound::Impl::Home{home.va + l->offset, home.host + l->offset};
   }
-  void aliases() {
-    const auto one = [&](std::optional<GpuVa> at, Bound::Impl::Home& home, const SymbolOffset& l) {
-      if (!at) return;
-      const auto found = resolve(*at, bytes_of(s_, l));
-      if (found) home = *found;
-      else
-        add(name_of(s_, l), "it has the fixed address " + hex(at->value) + ", which no device can provide",
-            "provide the memory (BindOptions::external), or omit at= and let the device choose");
-    };
-    for (std::size_t i = 0; i < s_.buffers.size(); ++i)
-      one(s_.buffers[i].at, out_->buffers[i], SymbolOffset{false, i, 0});
-    for (std::size_t i = 0; i < s_.signals.size(); ++i)
-      one(s_.signals[i].at, out_->signals[i], SymbolOffset{true, i, 0});
-    if (!errors_.empty()) return;
-    out_->waits.resize(s_.signals.size());
+  void waits() {
     auto word = out_->words.begin();
     for (std::size_t i = 0; i < s_.signals.size(); ++i) {
-      if (!s_.signals[i].at) out_->waits[i] = **word++;
-      else
-        out_->waits[i] = {.word = reinterpret_cast<std::uint64_t*>(out_->signals[i].host), .va = out_->signals[i].va};
+      const auto& home = out_->signals[i];
+      out_->waits.push_back(
+          s_.signals[i].at ? Signal{.word = reinterpret_cast<std::uint64_t*>(home.host), .va = home.va} : **word++);
     }
   }
 
   void queue(std::size_t i) {
     const auto& q = s_.queues[i];
-    const auto where = "queue " + to_string(q.place) + "." + q.name;
+    const auto where = "queue " + queue_name(q);
     const auto engine = engine_of(q, device_.topology(), gpus_);
     if (!engine) return add(where, "the node recommends no engine for " + to_string(*q.peer), "choose one: engine=0");
-    auto made = device_.create_queue({.gpu = gpu(q.place), .engine = *engine, .ring_bytes = ring_bytes(q)});
-    if (!made) {
-      made.error().where = where + ": " + made.error().where;
-      errors_.push_back(std::move(made.error()));
-      return;
-    }
+    auto opened = device_.create_queue({.gpu = gpu(q.place), .engine = *engine, .ring_bytes = ring_bytes(q)});
+    if (!made(where, opened)) return;
     auto p = std::make_unique<Bound::Impl::Program>();
-    p->queue = std::move(*made);
+    p->queue = std::move(*opened);
     p->ring.emplace(p->queue.memory());
     p->linked = link_queue(
         q,

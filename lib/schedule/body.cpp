@@ -2,16 +2,11 @@
 #include "extent.hpp"
 #include "link.hpp"
 #include "parser.hpp"
-#include "sdma/core/nearest.hpp"
+#include "symbols.hpp"
 
 namespace sdma {
 inline namespace v0 {
 namespace detail {
-namespace {
-
-std::string tick(std::string_view s) { return "'" + std::string(s) + "'"; }
-
-}  // namespace
 
 bool ScheduleParser::packet() {
   const auto at = lex_.peek().at;
@@ -19,7 +14,7 @@ bool ScheduleParser::packet() {
   const auto begin = out.size();
   line_epochs_.clear();
   line_addresses_.clear();
-  if (!lines_.parse(lex_, "a packet or 'end'", out, options_.max_dwords - dwords_)) return false;
+  if (!lines_.parse("a packet or 'end'", out, options_.max_dwords - dwords_)) return false;
   dwords_ += out.size() - begin;
   map_.packets[next_queue_ - 1].push_back({begin, location(at)});
   bool ok = true;
@@ -40,20 +35,17 @@ bool ScheduleParser::packet() {
 
 /// Does the packet stay inside the symbols that it names, and is none of its numbers the address of a symbol?
 bool ScheduleParser::check_packet(const PacketView& v, std::size_t at) {
-  if (!v.whole() || v.info->recognised_only) return true;
   const auto errors = source_.count();
   const auto place = [&](const SymbolOffset& l) {
     for (const auto& a : line_addresses_)
       if (a.symbol.signal == l.signal && a.symbol.index == l.index) return std::optional(a.at);
     return std::optional<std::size_t>();
   };
-  for (const auto& f : v.info->fields) {
-    if (f.kind != Kind::address) continue;
-    const GpuVa va{value_of(f, v.dwords.data())};
+  each_address(v, [&](const FieldInfo& f, GpuVa va) {
     if (const auto l = find_symbol(s_, va); l && !place(*l))
-      fail(at, tick(f.name) + " is a number, but " + name_of(s_, va) + " is linked at that address",
+      fail(at, quote(f.name) + " is a number, but " + name_of(s_, va) + " is linked at that address",
            "write the name instead of the number");
-  }
+  });
   outside(s_, v, [&](const Outside& o) {
     if (source_.count() != errors) return;
     const auto* symbol = symbol_of(o.symbol);
@@ -84,34 +76,20 @@ void ScheduleParser::check_boundaries(const Token& begin) {
 
 bool ScheduleParser::host() {
   const Token begin = lex_.take();
-  if (pass_ == Pass::declare) {
-    lex_.skip_line();
-    skip_body(Block::host);
-    if (at("end")) lex_.take();
-    else broken_ = true;
-    return true;
-  }
+  if (pass_ == Pass::declare) return skip_inner(), true;
   const Token t = lex_.peek();
   std::optional<std::string> name;
-  if (t.kind == Token::word) {
-    lex_.take();
-    name = expand(t, names_, source_);
-  } else {
-    fail(t.at, "expected the name of a host thread, got " + quote(t), "write host main");
-  }
+  if (t.kind == Token::word) name = expand(lex_.take());
+  else expected("the name of a host thread", "write host main");
   bool ok = name.has_value() && room(t.at);
   for (const auto& h : s_.hosts)
-    if (name && h.name == *name) ok = fail(t.at, "host " + tick(*name) + " is already declared");
-  if (ok && !at_line_end()) ok = fail(lex_.peek().at, "expected the end of the line, got " + quote(lex_.peek()));
+    if (name && h.name == *name) ok = fail(t.at, "host " + quote(*name) + " is already declared");
+  ok = ok && line_ends();
   lex_.skip_line();
   s_.hosts.push_back({.name = name.value_or("")});
   map_.actions.emplace_back();
-  const auto known = names_.size();
-  block_at_ = begin.at;
   actions_ = &s_.hosts.back().actions;
-  block(Block::host, 1);
-  names_.forget(known);
-  close(begin);
+  body(begin);
   return ok && !broken_;
 }
 
@@ -122,13 +100,13 @@ bool ScheduleParser::action(int depth) {
   if (at("submit")) return submit();
   if (at("set") || at("wait")) return set_or_wait(t.text == "wait");
   if (at("repeat")) return repeat(depth);
-  Nearest nearest{t.text};
-  for (const auto word : {"submit", "set", "wait", "repeat", "let", "for", "end"}) nearest.offer(word);
+  const std::string_view words[] = {"submit", "set", "wait", "repeat", "let", "for", "end"};
+  const auto close = nearest(t.text, words);
+  expected("an action or 'end'", !close.best().empty() ? suggestion(close)
+                                 : find_packet(t.text) ? "packets belong in a queue"
+                                                       : "write submit, set, wait or repeat");
   lex_.skip_line();
-  std::string hint = "write submit, set, wait or repeat";
-  if (!nearest.best().empty()) hint = "did you mean " + tick(nearest.best()) + "?";
-  else if (find_packet(t.text)) hint = "packets belong in a queue";
-  return fail(t.at, "expected an action or 'end', got " + quote(t), std::move(hint));
+  return false;
 }
 
 bool ScheduleParser::submit() {
@@ -144,7 +122,7 @@ bool ScheduleParser::submit() {
       const auto* symbol = r ? find(r->text(), r->at) : nullptr;
       if (!symbol) return false;
       if (symbol->kind != Symbol::Kind::queue)
-        return fail(r->at, tick(r->text()) + " is not a queue", "it is declared " + declared(*symbol));
+        return fail(r->at, quote(r->text()) + " is not a queue", "it is declared " + declared(*symbol));
       a.queues.push_back(symbol->index);
     }
     if (a.queues.empty())
@@ -155,14 +133,10 @@ bool ScheduleParser::submit() {
 }
 
 std::optional<Compare> ScheduleParser::comparison() {
-  constexpr std::pair<std::string_view, Compare> kAll[] = {{"==", Compare::eq}, {"!=", Compare::ne},
-                                                           {"<", Compare::lt},  {"<=", Compare::le},
-                                                           {">", Compare::gt},  {">=", Compare::ge}};
   const Token t = lex_.peek();
-  for (const auto& [text, func] : kAll)
-    if (t.is(text)) return lex_.take(), func;
-  fail(t.at, "expected one of == != < <= > >=, got " + quote(t),
-       t.is("=") ? "'==' compares; '=' belongs to set" : "write wait host.done == 1");
+  for (const auto func : {Compare::eq, Compare::ne, Compare::lt, Compare::le, Compare::gt, Compare::ge})
+    if (t.is(sign_of(func))) return lex_.take(), func;
+  expected("one of == != < <= > >=", t.is("=") ? "'==' compares; '=' belongs to set" : "write wait host.done == 1");
   return {};
 }
 
@@ -176,8 +150,7 @@ bool ScheduleParser::set_or_wait(bool wait) {
     if (!func) return false;
     a.func = *func;
   } else {
-    if (!lex_.peek().is("="))
-      return fail(lex_.peek().at, "expected '=', got " + quote(lex_.peek()), "write set host.go = 1");
+    if (!lex_.peek().is("=")) return expected("'='", "write set host.go = 1");
     lex_.take();
   }
   const auto signal = signal_of(*r);
@@ -195,10 +168,10 @@ bool ScheduleParser::repeat(int depth) {
   const auto n = number("repeat", 0, kMost);
   bool ok = n.has_value();
   if (depth >= kDeepest) ok = fail(begin.at, "blocks are nested too deeply", "32 levels are allowed");
-  if (ok && !at_line_end()) ok = fail(lex_.peek().at, "expected the end of the line, got " + quote(lex_.peek()));
+  ok = ok && line_ends();
   lex_.skip_line();
   if (!ok) {
-    skip_body(Block::host);
+    skip_body();
     close(begin);
     return false;
   }
@@ -206,7 +179,7 @@ bool ScheduleParser::repeat(int depth) {
   auto* const outer = std::exchange(actions_, &a.body);
   const auto known = names_.size();
   ++repeats_;
-  block(Block::host, depth + 1);
+  block(depth + 1);
   --repeats_;
   names_.forget(known);
   actions_ = outer;

@@ -1,7 +1,7 @@
 #include "bound.hpp"
 
-#include "extent.hpp"
 #include "sdma/sync/wait.hpp"
+#include "symbols.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -24,13 +24,11 @@ GpuVa Bound::address(GpuVa link) const noexcept {
 
 std::string Bound::name(GpuVa va) const {
   const auto& s = impl_->schedule;
-  const auto inside = [&](GpuVa base, std::uint64_t bytes) { return va >= base && va - base < bytes; };
-  for (std::size_t i = 0; i < s.signals.size(); ++i)
-    if (inside(impl_->signals[i].va, s.signals[i].bits / 8))
-      return name_of(s, link_signal(i) + (va - impl_->signals[i].va));
-  for (std::size_t i = 0; i < s.buffers.size(); ++i)
-    if (inside(impl_->buffers[i].va, s.buffers[i].bytes))
-      return name_of(s, link_buffer(i) + (va - impl_->buffers[i].va));
+  // A signal may be a word in a buffer, and its own name says more.
+  for (const bool signal : {true, false})
+    for (const auto& l : detail::symbols(s))
+      if (const auto home = impl_->home(l).va; l.signal == signal && va >= home && va - home < bytes_of(s, l))
+        return name_of(s, detail::link_address(l) + (va - home));
   return {};
 }
 

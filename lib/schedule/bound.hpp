@@ -33,7 +33,7 @@ struct Bound::Impl {
   std::vector<Signal> waits;                       // for sync/wait.hpp, one per signal
   std::vector<std::unique_ptr<Program>> programs;  // destroyed before the memory that their packets refer to
 
-  Home home(const SymbolOffset& l) const noexcept { return l.signal ? signals[l.index] : buffers[l.index]; }
+  Home& home(const SymbolOffset& l) noexcept { return l.signal ? signals[l.index] : buffers[l.index]; }
 };
 
 }  // namespace v0

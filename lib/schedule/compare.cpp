@@ -1,6 +1,6 @@
 #include "compare.hpp"
 
-#include "extent.hpp"
+#include "sdma/core/number.hpp"
 
 #include <fmt/format.h>
 
@@ -20,8 +20,7 @@ std::uint64_t next(std::uint64_t& state) noexcept {
   return z ^ z >> 33;
 }
 
-}  // namespace
-
+/// `number`: that of the buffer, so that no two buffers hold the same bytes.
 void fill(std::span<std::byte> out, Init init, std::uint64_t seed, std::uint64_t number) noexcept {
   if (init != Init::random) {
     std::memset(out.data(), init == Init::zero ? 0 : kPoison, out.size());
@@ -35,6 +34,16 @@ void fill(std::span<std::byte> out, Init init, std::uint64_t seed, std::uint64_t
   }
 }
 
+}  // namespace
+
+void fill(const Schedule& s, std::uint64_t seed, const std::function<std::span<std::byte>(std::size_t)>& bytes_of) {
+  // An alias has the contents of the bytes that it is an alias of, unless its own `init` says otherwise.
+  for (const bool alias : {false, true})
+    for (std::size_t i = 0; i < s.buffers.size(); ++i)
+      if (const auto& b = s.buffers[i]; b.at.has_value() == alias && !(alias && b.init == Init::poison))
+        fill(bytes_of(i), b.init, seed, i);
+}
+
 std::string difference(const Schedule& s, const Schedule::Range& left, std::span<const std::byte> is,
                        std::span<const std::byte> should) {
   if (is.empty() || std::memcmp(is.data(), should.data(), is.size()) == 0) return {};
@@ -42,27 +51,21 @@ std::string difference(const Schedule& s, const Schedule::Range& left, std::span
   const auto l = *find_symbol(s, left.va);
   const auto name = name_of(s, SymbolOffset{l.signal, l.index, 0});
   std::string runs;
-  std::size_t count = 0, shown = 0, bytes = 0, first = is.size();
-  for (std::size_t at = 0; at < is.size();) {
-    if (is[at] == should[at]) {
-      ++at;
-      continue;
-    }
-    auto end = at;
-    while (end < is.size() && is[end] != should[end]) ++end;
-    if (count++ == 0) first = at;
-    if (shown < kShown) {
-      runs +=
-          fmt::format("{}{}[{}..+{}]", shown == 0 ? "" : ", ", name, plain_bytes(l.offset + at), plain_bytes(end - at));
-      ++shown;
-    }
-    bytes += end - at;
-    at = end;
+  std::size_t count = 0, bytes = 0, first = 0;
+  for (auto at = is.begin();;) {
+    const auto [begin, other] = std::mismatch(at, is.end(), should.begin() + (at - is.begin()));
+    if (begin == is.end()) break;
+    at = std::mismatch(begin, is.end(), other, std::not_equal_to<>{}).first;
+    const auto offset = static_cast<std::size_t>(begin - is.begin()), n = static_cast<std::size_t>(at - begin);
+    if (count == 0) first = offset;
+    if (count++ < kShown)
+      runs += fmt::format("{}{}[{}..+{}]", runs.empty() ? "" : ", ", name, size_text(l.offset + offset), size_text(n));
+    bytes += n;
   }
-  if (count > shown) runs += fmt::format(" and {} more runs", count - shown);
+  if (count > kShown) runs += fmt::format(" and {} more runs", count - kShown);
   const auto poison = static_cast<unsigned>(is[first]) == kPoison ? " (poison: possibly never written)" : "";
-  return fmt::format("{} of {} bytes differ: {}; {}[{}] is {:#04x}{}, not {:#04x}", bytes, plain_bytes(is.size()), runs,
-                     name, plain_bytes(l.offset + first), static_cast<unsigned>(is[first]), poison,
+  return fmt::format("{} of {} bytes differ: {}; {}[{}] is {:#04x}{}, not {:#04x}", bytes, size_text(is.size()), runs,
+                     name, size_text(l.offset + first), static_cast<unsigned>(is[first]), poison,
                      static_cast<unsigned>(should[first]));
 }
 

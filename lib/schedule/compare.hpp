@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -11,8 +12,8 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
-/// `number`: that of the buffer, so that no two buffers hold the same bytes.
-void fill(std::span<std::byte>, Init, std::uint64_t seed, std::uint64_t number) noexcept;
+/// Gives each buffer its initial contents. `bytes_of(k)`: the bytes of buffer k.
+void fill(const Schedule&, std::uint64_t seed, const std::function<std::span<std::byte>(std::size_t)>& bytes_of);
 
 /// "" if they are equal. Otherwise how many bytes of `left` differ, where they are, and the first of them:
 /// "12 of 4K bytes differ: gpu1.out[16..+8], gpu1.out[64..+4]; gpu1.out[16] is 0xdb, not 0x07".

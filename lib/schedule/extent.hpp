@@ -6,7 +6,9 @@
 //
 // Checks only symbols that an address field of the packet names. Other addresses may belong to other memory.
 #include "sdma/packets/footprint.hpp"
-#include "sdma/schedule/schedule.hpp"
+#include "symbols.hpp"
+
+#include <algorithm>
 
 namespace sdma {
 inline namespace v0 {
@@ -34,23 +36,19 @@ template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn
     const auto symbol = stride_of(s, r.va);
     if (!symbol) return;
     bool named = false;
-    for (const auto& f : v.info->fields) {
-      if (f.kind != Kind::address) continue;
-      const auto base = find_symbol(s, GpuVa{value_of(f, v.dwords.data())});
+    each_address(v, [&](const FieldInfo&, GpuVa va) {
+      const auto base = find_symbol(s, va);
       named = named || (base && base->signal == symbol->signal && base->index == symbol->index);
-    }
+    });
     if (!named) return;
     __extension__ typedef unsigned __int128 Wide;
     const auto hull = Wide{r.bytes} + Wide{r.rows - 1} * Wide{r.pitch} + Wide{r.slices - 1} * Wide{r.slice_pitch};
     const auto extent = bytes_of(s, *symbol);
     if (hull <= extent && symbol->offset <= extent - static_cast<std::uint64_t>(hull)) return;
-    constexpr Wide kMost = ~std::uint64_t{};
-    fn(Outside{*symbol, static_cast<std::uint64_t>(hull < kMost ? hull : kMost), extent});
+    fn(Outside{*symbol, static_cast<std::uint64_t>(std::min<Wide>(hull, ~std::uint64_t{})), extent});
   });
 }
 
-/// "64K", "1025".
-std::string plain_bytes(std::uint64_t);
 /// The message and the hint; `declared` is where the symbol is declared ("on line 3", or "").
 Diagnostic describe(const Schedule&, const PacketView&, const Outside&, std::string_view declared);
 

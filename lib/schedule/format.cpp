@@ -10,6 +10,8 @@ namespace {
 
 using namespace detail;
 
+constexpr std::string_view kBlanks = " \t\r";
+
 bool opens(std::string_view word) noexcept {
   return word == "for" || word == "queue" || word == "host" || word == "repeat";
 }
@@ -36,20 +38,14 @@ class Formatter {
  private:
   void line(std::string_view whole) {
     const auto hash = std::min(whole.find('#'), whole.size());
-    auto comment = whole.substr(hash);
-    while (!comment.empty() && (comment.back() == ' ' || comment.back() == '\t' || comment.back() == '\r'))
-      comment.remove_suffix(1);
-    const auto first_word = std::min(whole.find_first_not_of(" \t\r"), whole.size());
+    const auto comment = whole.substr(hash, whole.find_last_not_of(kBlanks) + 1 - hash);
+    const auto first_word = std::min(whole.find_first_not_of(kBlanks), whole.size());
 
-    std::string code;
+    Lexer lex{whole.substr(0, hash)};
     const bool continued = brackets_ > 0;
-    std::string_view keyword;
-    {
-      Lexer lex{whole.substr(0, hash)};
-      if (!continued) keyword = lex.peek().text;
-      if (!continued && lex.peek().kind == Token::word && lex.peek().text == "end" && depth_ > 0) --depth_;
-      code = words(lex, continued ? std::string_view() : keyword);
-    }
+    const auto keyword = continued ? std::string_view() : lex.peek().text;
+    if (keyword == "end" && depth_ > 0) --depth_;
+    const auto code = words(lex, keyword);
     if (code.empty() && comment.empty()) {
       if (!out_.empty() && !out_.ends_with("\n\n")) out_ += '\n';
       return;
@@ -67,7 +63,7 @@ class Formatter {
       }
     }
     out_ += laid + '\n';
-    if (!continued && opens(keyword)) ++depth_;
+    if (opens(keyword)) ++depth_;
   }
 
   /// The words of a line, with blanks between them where they belong.
@@ -84,7 +80,7 @@ class Formatter {
       after_wide_ = wide;
       if (t.is("[")) ++brackets_, list_ = list_ || before.is("=");
       if (t.is("]") && brackets_ > 0 && --brackets_ == 0) list_ = false;
-      out += t.kind == Token::word ? squeezed(t.text) : std::string(t.text);
+      out += t.kind == Token::word ? squeezed(std::string(t.text)) : std::string(t.text);
       before = t;
     }
     after_wide_ = false;
@@ -92,11 +88,9 @@ class Formatter {
   }
 
   /// A word without blanks inside its splices.
-  static std::string squeezed(std::string_view word) {
-    std::string out;
-    for (const char c : word)
-      if (c != ' ' && c != '\t' && c != '\r') out += c;
-    return out;
+  static std::string squeezed(std::string word) {
+    std::erase_if(word, [](char c) { return kBlanks.find(c) != kBlanks.npos; });
+    return word;
   }
 
   bool blank(const Token& before, const Token& t, std::string_view keyword) const {

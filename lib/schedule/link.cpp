@@ -1,6 +1,7 @@
 #include "link.hpp"
 
-#include "extent.hpp"
+#include "sdma/core/number.hpp"
+#include "symbols.hpp"
 
 #include <algorithm>
 
@@ -29,7 +30,7 @@ std::optional<Diagnostic> too_large(const Schedule::Queue& q) {
     if (const auto n = r.next().dwords.size(); n > most)
       return Diagnostic{.message = "a packet of " + std::to_string(n) + " dwords is more than half the ring",
                         .hint = "give the queue a larger ring: ring=" +
-                                plain_bytes(std::max(kMinRing, std::bit_ceil(std::uint64_t{n} * 8)))};
+                                size_text(std::max(kMinRing, std::bit_ceil(std::uint64_t{n} * 8)))};
   return {};
 }
 
@@ -57,11 +58,9 @@ Linked link_queue(const Schedule::Queue& q, const std::function<GpuVa(GpuVa)>& h
     ++piece.packets;
     if (!v.whole() || v.info->recognised_only) continue;
     const auto now = std::span(out.dwords).subspan(at, n);
-    for (const auto& f : v.info->fields) {
-      if (f.kind != Kind::address) continue;
-      const GpuVa link{value_of(f, v.dwords.data())};
+    each_address(v, [&](const FieldInfo& f, GpuVa link) {
       if (const auto to = home(link); to != link) store(f, to.value, now.data());
-    }
+    });
     then(v, now);
   }
   if (piece.packets != 0) out.pieces.push_back(piece);

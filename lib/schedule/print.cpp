@@ -1,26 +1,17 @@
 // Prints schedules as FLAT.
 #include "../stream/print.hpp"
-#include "extent.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/stream/text.hpp"
+#include "symbols.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace sdma {
 inline namespace v0 {
 namespace {
 
 using namespace detail;
-
-std::string value_text(std::uint64_t v, unsigned bits = 64) {
-  char text[kNumber];
-  return {text, put_value(text, v, bits)};
-}
-std::string hex_text(std::uint64_t v) {
-  char text[kNumber];
-  return {text, put_hex(text, v)};
-}
 
 /// "epoch", "-epoch", "4*epoch+1".
 std::string epoch_text(EpochValue v) {
@@ -30,11 +21,6 @@ std::string epoch_text(EpochValue v) {
   if (v.constant > 0) out += "+";
   if (v.constant != 0) out += std::to_string(v.constant);
   return out;
-}
-
-std::string address_text(const Schedule& s, GpuVa va) {
-  auto name = name_of(s, va);
-  return name.empty() ? hex_text(va.value) : name;
 }
 
 class Printer {
@@ -61,13 +47,10 @@ class Printer {
     out_.append(2 * depth, ' ');
     switch (a.kind) {
       case What::submit: submit(a.queues); break;
-      case What::set: out_ += "set " + name_of(s_, a.signal) + " = " + epoch_text(a.value); break;
-      case What::wait: {
-        constexpr std::array kOperators{"?", "<", "<=", "==", "!=", ">=", ">"};
-        out_ += "wait " + name_of(s_, a.signal) + " " + kOperators[static_cast<std::size_t>(a.func)] + " " +
-                epoch_text(a.value);
+      case What::set: out_ += "set " + address_text(s_, a.signal) + " = " + epoch_text(a.value); break;
+      case What::wait:
+        out_ += "wait " + address_text(s_, a.signal) + " " + std::string(sign_of(a.func)) + " " + epoch_text(a.value);
         break;
-      }
       case What::repeat:
         out_ += "repeat " + std::to_string(a.rounds) + "\n";
         actions(a.body, depth + 1);
@@ -80,7 +63,7 @@ class Printer {
     const auto epochs = std::equal_range(q.epochs.begin(), q.epochs.end(), Schedule::EpochField{.packet = dword},
                                          [](const auto& a, const auto& b) { return a.packet < b.packet; });
     if (v.whole()) packet(v, {epochs.first, epochs.second});
-    else plain_packets(v.dwords, false);
+    else plain_packets(v.dwords);
     out_.erase(0, 2);
     if (out_.ends_with('\n')) out_.pop_back();
   }
@@ -100,12 +83,12 @@ class Printer {
     out_ += "submit";
     if (all) out_ += " *";
     else
-      for (const auto q : queues) out_ += " " + to_string(s_.queues[q].place) + "." + s_.queues[q].name;
+      for (const auto q : queues) out_ += " " + queue_name(s_.queues[q]);
   }
 
   void buffer(const Schedule::Buffer& b) {
-    out_ += "buffer " + to_string(b.place) + "." + b.name + " bytes=" + plain_bytes(b.bytes);
-    if (b.alignment != 1) out_ += " align=" + plain_bytes(b.alignment);
+    out_ += "buffer " + to_string(b.place) + "." + b.name + " bytes=" + size_text(b.bytes);
+    if (b.alignment != 1) out_ += " align=" + size_text(b.alignment);
     if (b.at) out_ += " at=" + address_text(s_, *b.at);
     for (std::size_t i = 0; i < b.map.size(); ++i) out_ += (i == 0 ? " map=" : ",") + to_string(b.map[i]);
     if (b.init != Init::poison) out_ += b.init == Init::random ? " init=random" : " init=zero";
@@ -119,9 +102,9 @@ class Printer {
   }
 
   void queue(const Schedule::Queue& q) {
-    out_ += "queue " + to_string(q.place) + "." + q.name;
+    out_ += "queue " + queue_name(q);
     out_ += q.peer ? " peer=" + to_string(*q.peer) : " engine=" + std::to_string(q.engine);
-    if (q.ring_bytes != 0) out_ += " ring=" + plain_bytes(q.ring_bytes);
+    if (q.ring_bytes != 0) out_ += " ring=" + size_text(q.ring_bytes);
     out_ += "\n";
     // Packets without names and epochs go to the disassembler together: it folds those that repeat.
     std::size_t plain = 0;
@@ -133,23 +116,21 @@ class Printer {
       const auto first = epoch;
       while (epoch != q.epochs.end() && epoch->packet == begin) ++epoch;
       if (first == epoch && !has_symbol(v)) continue;
-      plain_packets(dwords.subspan(plain, begin - plain), begin == plain);
+      plain_packets(dwords.subspan(plain, begin - plain));
       plain = r.position();
       packet(v, {first, epoch});
     }
-    plain_packets(dwords.subspan(plain), false);
+    plain_packets(dwords.subspan(plain));
     out_ += "end\n";
   }
 
   bool has_symbol(const PacketView& v) const {
-    if (!v.whole() || v.info->recognised_only) return false;
-    for (const auto& f : v.info->fields)
-      if (f.kind == Kind::address && find_symbol(s_, GpuVa{value_of(f, v.dwords.data())})) return true;
-    return false;
+    bool any = false;
+    each_address(v, [&](const FieldInfo&, GpuVa va) { any = any || find_symbol(s_, va); });
+    return any;
   }
 
-  void plain_packets(std::span<const std::uint32_t> dwords, bool none) {
-    if (none || dwords.empty()) return;
+  void plain_packets(std::span<const std::uint32_t> dwords) {
     const auto text = disassemble(dwords);
     for (std::size_t at = 0; at < text.size();) {
       const auto end = text.find('\n', at);
@@ -192,15 +173,24 @@ class Printer {
   std::string out_;
 };
 
-std::string range_text(const Schedule& s, const Schedule::Range& r) {
-  const auto l = find_symbol(s, r.va);
-  if (!l) return hex_text(r.va.value);
-  const auto name = name_of(s, SymbolOffset{l->signal, l->index, 0});
-  if (l->offset == 0 && r.bytes == bytes_of(s, *l)) return name;
-  return name + "[" + plain_bytes(l->offset) + "..+" + plain_bytes(r.bytes) + "]";
+}  // namespace
+
+namespace detail {
+
+std::string address_text(const Schedule& s, GpuVa va) {
+  auto name = name_of(s, va);
+  return name.empty() ? hex_text(va.value) : name;
 }
 
-}  // namespace
+std::string range_text(const Schedule& s, const Schedule::Range& r) {
+  const auto l = find_symbol(s, r.va);
+  if (!l) return hex_text(r.va.value) + "..+" + size_text(r.bytes);
+  const auto name = name_of(s, SymbolOffset{l->signal, l->index, 0});
+  if (l->offset == 0 && r.bytes == bytes_of(s, *l)) return name;
+  return name + "[" + size_text(l->offset) + "..+" + size_text(r.bytes) + "]";
+}
+
+}  // namespace detail
 
 std::string to_text(const Schedule& s) { return Printer{s}.run(); }
 

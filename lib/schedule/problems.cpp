@@ -1,7 +1,10 @@
 // Errors that a schedule built in C++ can have, and one parsed from text cannot.
+#include "../stream/packet_line.hpp"
 #include "extent.hpp"
 #include "link.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
+#include "symbols.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -14,9 +17,8 @@ namespace {
 using namespace detail;
 
 bool is_name(std::string_view s) noexcept {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !s.empty() && letter(s[0]) && s != "epoch" &&
-         std::all_of(s.begin(), s.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+  return !s.empty() && is_letter(s[0]) && s != "epoch" &&
+         std::all_of(s.begin(), s.end(), [](char c) { return is_letter(c) || is_digit(c); });
 }
 
 class Check {
@@ -44,7 +46,7 @@ class Check {
     found_.push_back({.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
   }
 
-  void symbol(const std::string& where, Place p, const std::string& name) {
+  void name(const std::string& where, Place p, const std::string& name) {
     if (!p.is_host() && p.index >= s_.gpus)
       add(where, to_string(p) + " is not in this schedule: gpus " + std::to_string(s_.gpus));
     if (!is_name(name))
@@ -52,42 +54,44 @@ class Check {
     else if (!names_.insert(to_string(p) + "." + name).second) add(where, "the name is already used");
   }
 
-  void alias(const std::string& where, std::optional<GpuVa> at, std::uint64_t bytes) {
-    // A chain without a cycle ends after at most as many steps as there are symbols.
-    for (std::size_t steps = 0; at; ++steps) {
+  void alias(const std::string& where, const SymbolOffset& symbol) {
+    const auto bytes = bytes_of(s_, symbol);
+    if (is_cyclic(s_, symbol)) return add(where, "this alias leads back to itself");
+    for (auto at = at_of(s_, symbol); at;) {
       const auto l = find_symbol(s_, *at);
       if (!l) return;
       if (bytes > bytes_of(s_, *l) - l->offset)
-        return add(where, plain_bytes(bytes) + " bytes at " + name_of(s_, *at) + " end beyond that buffer or signal");
-      if (steps > s_.buffers.size() + s_.signals.size()) return add(where, "this alias leads back to itself");
-      at = l->signal ? s_.signals[l->index].at : s_.buffers[l->index].at;
+        return add(where, size_text(bytes) + " bytes at " + name_of(s_, *at) + " end beyond that buffer or signal");
+      at = at_of(s_, *l);
     }
   }
 
   void buffer(std::size_t i) {
     const auto& b = s_.buffers[i];
-    const auto where = "buffer " + name_of(s_, SymbolOffset{false, i, 0});
-    symbol(where, b.place, b.name);
+    const SymbolOffset symbol{false, i, 0};
+    const auto where = title(s_, symbol);
+    name(where, b.place, b.name);
     if (b.bytes == 0 || b.bytes > kLinkStride)
       add(where, "a buffer must have 1 to 2^40 bytes, not " + std::to_string(b.bytes));
     if (!std::has_single_bit(b.alignment) || b.alignment > std::uint64_t{1} << 30)
       add(where, "an alignment must be a power of two up to 1G, not " + std::to_string(b.alignment));
     for (const auto p : b.map)
       if (!p.is_host() && p.index >= s_.gpus) add(where, "map: " + to_string(p) + " is not in this schedule");
-    alias(where, b.at, b.bytes);
+    alias(where, symbol);
   }
   void signal(std::size_t i) {
     const auto& g = s_.signals[i];
-    const auto where = "signal " + name_of(s_, SymbolOffset{true, i, 0});
-    symbol(where, g.place, g.name);
+    const SymbolOffset symbol{true, i, 0};
+    const auto where = title(s_, symbol);
+    name(where, g.place, g.name);
     if (g.bits != 32 && g.bits != 64) add(where, "a signal must have 32 or 64 bits, not " + std::to_string(g.bits));
     else if (g.bits == 32 && g.value > 0xffffffff) add(where, "its value does not fit in 32 bits");
-    alias(where, g.at, g.bits / 8);
+    alias(where, symbol);
   }
 
   void queue(const Schedule::Queue& q) {
-    const auto where = "queue " + to_string(q.place) + "." + q.name;
-    symbol(where, q.place, q.name);
+    const auto where = "queue " + queue_name(q);
+    name(where, q.place, q.name);
     if (q.place.is_host()) add(where, "a queue belongs to a GPU");
     if (q.peer && !q.peer->is_host() && q.peer->index >= s_.gpus)
       add(where, "peer: " + to_string(*q.peer) + " is not in this schedule");
@@ -109,12 +113,9 @@ class Check {
         add(where + " at dword " + std::to_string(begin), describe(s_, v, o, "").message);
       });
       for (; epoch != q.epochs.end() && epoch->packet == begin && v.whole(); ++epoch) {
-        const FieldInfo* field = nullptr;
-        for (const auto& f : v.info->fields)
-          if (f.name == epoch->field) field = &f;
-        constexpr auto kWidest = std::int64_t{1} << 62;
-        const bool narrow = std::max(epoch->value.factor, epoch->value.constant) <= kWidest &&
-                            std::min(epoch->value.factor, epoch->value.constant) >= -kWidest;
+        const auto* field = find_field(*v.info, epoch->field);
+        const bool narrow = std::max(epoch->value.factor, epoch->value.constant) <= kMostPerEpoch &&
+                            std::min(epoch->value.factor, epoch->value.constant) >= -kMostPerEpoch;
         if (!field || field->kind != Kind::value || stored(*field, v.dwords.data()) != 0 || epoch->value.factor == 0 ||
             !narrow)
           add(where + " at dword " + std::to_string(begin),
@@ -161,7 +162,7 @@ class Check {
     } else if (!inside(e.left) || !inside(e.right)) {
       add(where, "compares bytes that are in neither a buffer nor a signal");
     } else if (e.left.bytes != e.right.bytes) {
-      add(where, plain_bytes(e.left.bytes) + " bytes are compared with " + plain_bytes(e.right.bytes));
+      add(where, size_text(e.left.bytes) + " bytes are compared with " + size_text(e.right.bytes));
     }
   }
 

@@ -1,7 +1,7 @@
 // Parses names with their places, and the offsets after them.
-#include "extent.hpp"
 #include "parser.hpp"
-#include "sdma/core/nearest.hpp"
+#include "sdma/core/number.hpp"
+#include "symbols.hpp"
 
 #include <charconv>
 
@@ -9,8 +9,6 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 namespace {
-
-std::string tick(std::string_view s) { return "'" + std::string(s) + "'"; }
 
 /// The number of "gpu12".
 std::optional<std::uint32_t> gpu_of(std::string_view s) noexcept {
@@ -38,54 +36,47 @@ bool ScheduleParser::in_schedule(Place p, std::size_t at) {
 /// "host", "gpu3"; with `all`, also "gpu*", which sets it.
 std::optional<Place> ScheduleParser::place(bool* all) {
   const Token t = lex_.take();
-  const auto word = t.kind == Token::word ? expand(t, names_, source_) : std::optional<std::string>(t.text);
+  const auto word = t.kind == Token::word ? expand(t) : std::optional<std::string>(t.text);
   if (!word) return {};
   if (t.kind == Token::word && *word == "host") return Place::host();
   if (t.kind == Token::word && *word == "gpu" && lex_.peek().is("*") && lex_.peek().glued) {
     lex_.take();
     if (all) return *all = true, Place::gpu(0);
-    fail(t.at, "'gpu*' is allowed only in buffer, signal and expect", "use a loop: for i in 0..N ... gpu{i}");
-    return {};
+    return none(t.at, "'gpu*' is allowed only in buffer, signal and expect", "use a loop: for i in 0..N ... gpu{i}");
   }
   const auto n = t.kind == Token::word ? gpu_of(*word) : std::nullopt;
-  if (!n) {
-    fail(t.at, "expected a place, got " + (t.kind == Token::word ? tick(*word) : quote(t)),
-         "write host, gpu0, gpu1, ...");
-    return {};
-  }
+  if (!n)
+    return none(t.at, "expected a place, got " + (t.kind == Token::word ? quote(*word) : quote(t)),
+                "write host, gpu0, gpu1, ...");
   if (!in_schedule(Place::gpu(*n), t.at)) return {};
   return Place::gpu(*n);
 }
 
 std::optional<ScheduleParser::Ref> ScheduleParser::ref(bool all_allowed) {
-  const auto at = lex_.peek().at;
-  Ref r{.at = at};
   const Token t = lex_.peek();
+  Ref r{.at = t.at};
   // A word without a place is the most common mistake, so it has its own message.
   if (t.kind == Token::word) {
     const auto behind = lex_.position();
     lex_.take();
     const bool place_follows = lex_.peek().is(".") || lex_.peek().is("*");
-    const auto word = place_follows ? std::string() : expand(t, names_, source_);
+    const auto word = place_follows ? std::string() : expand(t);
     lex_.go(behind);
-    if (!place_follows) {
-      if (word)
-        fail(at, "expected a name with its place, got " + tick(*word),
-             "a name includes its place: gpu0." + *word + " or host." + *word);
-      return {};
-    }
+    if (!word) return {};
+    if (!place_follows)
+      return none(t.at, "expected a name with its place, got " + quote(*word),
+                  "a name includes its place: gpu0." + *word + " or host." + *word);
   }
   const auto p = place(all_allowed ? &r.all_gpus : nullptr);
   if (!p) return {};
   r.place = *p;
-  if (!lex_.peek().is(".") || !lex_.peek().glued)
-    return fail(lex_.peek().at, "expected '.' and a name, got " + quote(lex_.peek())), std::nullopt;
+  if (!lex_.peek().is(".") || !lex_.peek().glued) return expected("'.' and a name"), std::nullopt;
   lex_.take();
   const Token name = lex_.peek();
   if (name.kind != Token::word || !name.glued)
-    return fail(name.at, "expected a name after '" + to_string(*p) + ".', got " + quote(name)), std::nullopt;
+    return expected("a name after " + quote(to_string(*p) + ".")), std::nullopt;
   lex_.take();
-  const auto full = expand(name, names_, source_);
+  const auto full = expand(name);
   if (!full) return {};
   r.name = *full;
   return r;
@@ -103,48 +94,44 @@ const ScheduleParser::Symbol* ScheduleParser::find(std::string_view ref, std::si
   const auto found = symbols_.find(ref);
   if (found != symbols_.end()) return &found->second;
   if (incomplete_) return nullptr;
-  Nearest nearest{ref};
-  for (const auto& [name, s] : symbols_) nearest.offer(name);
-  std::string hint;
-  if (!nearest.best().empty()) hint = "did you mean " + tick(nearest.best()) + "?";
-  fail(at, tick(ref) + " is not declared", std::move(hint));
+  fail(at, quote(ref) + " is not declared",
+       suggestion(nearest(ref, symbols_, [](const auto& s) -> std::string_view { return s.first; })));
   return nullptr;
 }
 
-std::optional<std::uint64_t> ScheduleParser::address(std::string_view ref, Number offset, std::size_t at, Source&) {
+/// The same for a buffer or a signal, because a queue has no `what`.
+const ScheduleParser::Symbol* ScheduleParser::find_memory(std::string_view ref, std::size_t at, std::string_view what) {
+  const auto* symbol = find(ref, at);
+  if (!symbol || symbol->kind != Symbol::Kind::queue) return symbol;
+  fail(at, quote(ref) + " is a queue, which has no " + std::string(what), "it is declared " + declared(*symbol));
+  return nullptr;
+}
+
+std::optional<Number> ScheduleParser::address(std::string_view ref, Number offset, std::size_t at) {
   const auto dot = ref.find('.');
   const auto where = ref.substr(0, dot);
   const auto gpu = gpu_of(where);
-  if (where != "host" && !gpu) {
-    fail(at, "expected a place, got " + tick(where), "write host, gpu0, gpu1, ...");
-    return {};
-  }
+  if (where != "host" && !gpu) return none(at, "expected a place, got " + quote(where), "write host, gpu0, gpu1, ...");
   if (gpu && !in_schedule(Place::gpu(*gpu), at)) return {};
-  const auto* symbol = find(ref, at);
+  const auto* symbol = find_memory(ref, at, "address");
   if (!symbol) return {};
-  if (symbol->kind == Symbol::Kind::queue) {
-    fail(at, tick(ref) + " is a queue, which has no address", "it is declared " + declared(*symbol));
-    return {};
-  }
-  const SymbolOffset l{symbol->kind == Symbol::Kind::signal, symbol->index, 0};
+  const auto l = symbol->offset();
   const auto bytes = bytes_of(s_, l);
   if (offset < 0 || offset > bytes) {
-    const auto shown = offset < 0 ? to_string(offset) : plain_bytes(static_cast<std::uint64_t>(offset));
-    fail(at, std::string(ref) + "[" + shown + "] is out of bounds: " + std::string(ref) + " has " + plain_bytes(bytes),
-         std::string(ref) + " is declared " + declared(*symbol));
-    return {};
+    const auto shown = offset < 0 ? to_string(offset) : size_text(static_cast<std::uint64_t>(offset));
+    return none(at,
+                std::string(ref) + "[" + shown + "] is out of bounds: " + std::string(ref) + " has " + size_text(bytes),
+                std::string(ref) + " is declared " + declared(*symbol));
   }
   line_addresses_.push_back({l, at});
-  const auto base = l.signal ? link_signal(l.index) : link_buffer(l.index);
-  return (base + static_cast<std::uint64_t>(offset)).value;
+  return Number{link_address(l).value} + offset;
 }
 
 std::optional<GpuVa> ScheduleParser::signal_of(const Ref& r) {
   const auto* symbol = find(r.text(), r.at);
   if (!symbol) return {};
   if (symbol->kind == Symbol::Kind::signal) return link_signal(symbol->index);
-  fail(r.at, tick(r.text()) + " is not a signal", "it is declared " + declared(*symbol));
-  return {};
+  return none(r.at, quote(r.text()) + " is not a signal", "it is declared " + declared(*symbol));
 }
 
 std::optional<ScheduleParser::Part> ScheduleParser::part() {
@@ -152,83 +139,55 @@ std::optional<ScheduleParser::Part> ScheduleParser::part() {
   if (!lex_.peek().is("[")) return p;
   p.given = true;
   lex_.take();
-  const auto from = parse_expression(lex_, names_, source_);
+  const auto from = expression();
   if (!from) return {};
   p.from = *from;
   if (lex_.peek().is("..")) {
     lex_.take();
     p.length = lex_.peek().is("+");
     if (p.length) lex_.take();
-    p.to = parse_expression(lex_, names_, source_);
+    p.to = expression();
     if (!p.to) return {};
   }
-  if (!lex_.peek().is("]")) return fail(lex_.peek().at, "expected ']', got " + quote(lex_.peek())), std::nullopt;
-  lex_.take();
-  return p;
+  return take("]") ? std::optional(p) : std::nullopt;
 }
 
 std::optional<Schedule::Range> ScheduleParser::range(const Ref& r, const Part& p) {
-  const auto* symbol = find(r.text(), r.at);
+  const auto* symbol = find_memory(r.text(), r.at, "bytes");
   if (!symbol) return {};
-  if (symbol->kind == Symbol::Kind::queue) {
-    fail(r.at, tick(r.text()) + " is a queue, which has no bytes", "it is declared " + declared(*symbol));
-    return {};
-  }
-  const SymbolOffset l{symbol->kind == Symbol::Kind::signal, symbol->index, 0};
-  const auto base = l.signal ? link_signal(l.index) : link_buffer(l.index);
+  const auto l = symbol->offset();
+  const auto base = link_address(l);
   const auto bytes = bytes_of(s_, l);
   if (!p.given) return Schedule::Range{base, bytes};
-  if (!p.to) {
-    fail(p.at, "expected a range, got one offset", "write " + r.text() + "[0..+4K] or " + r.text() + "[0..4K]");
-    return {};
-  }
+  if (!p.to)
+    return none(p.at, "expected a range, got one offset", "write " + r.text() + "[0..+4K] or " + r.text() + "[0..4K]");
   const auto end = p.length ? p.from + *p.to : *p.to;
-  if (p.from < 0 || end <= p.from || end > bytes) {
-    fail(p.at,
-         "[" + to_string(p.from) + ".." + to_string(end) + "] is not a range of " + r.text() + ", which has " +
-             plain_bytes(bytes),
-         r.text() + " is declared " + declared(*symbol));
-    return {};
-  }
+  if (p.from < 0 || end <= p.from || end > bytes)
+    return none(p.at,
+                "[" + to_string(p.from) + ".." + to_string(end) + "] is not a range of " + r.text() + ", which has " +
+                    size_text(bytes),
+                r.text() + " is declared " + declared(*symbol));
   return Schedule::Range{base + static_cast<std::uint64_t>(p.from), static_cast<std::uint64_t>(end - p.from)};
-}
-
-std::optional<std::uint64_t> ScheduleParser::number(std::string_view what, Number least, Number most) {
-  const Token t = lex_.peek();
-  const auto v = parse_expression(lex_, names_, source_);
-  if (!v) return {};
-  if (*v >= least && *v <= most) return static_cast<std::uint64_t>(*v);
-  fail(t.at, tick(what) + " must be from " + to_string(least) + " to " + to_string(most) + ", got " + to_string(*v));
-  return {};
 }
 
 /// A value that a signal holds or is compared with; with `epoch`, one that may depend on it.
 std::optional<EpochValue> ScheduleParser::word_value(GpuVa signal, bool epoch) {
   const Token t = lex_.peek();
-  const auto constant = epoch ? std::nullopt : parse_expression(lex_, names_, source_);
-  const auto v = epoch      ? parse_linear(lex_, names_, source_)
-                 : constant ? std::optional<Linear>(Linear{*constant})
-                            : std::nullopt;
+  const auto v = epoch ? linear() : constant(expression());
   if (!v) return {};
   const auto bits = s_.signals[find_symbol(s_, signal)->index].bits;
-  const auto most = bits == 64 ? kMost : (Number{1} << 32) - 1;
-  constexpr auto kWidest = Number{1} << 62;
-  const auto first = v->constant + v->factor;
-  if (first > most || first < -(most / 2 + 1)) {
-    fail(t.at, "this value does not fit in " + std::to_string(bits) + " bits: " + to_string(first));
-    return {};
-  }
-  if (v->factor != 0)
-    for (const auto part : {v->constant, v->factor})
-      if (part < -kWidest || part > kWidest) {
-        fail(t.at, "the constant and the factor of a value that depends on the epoch must fit in 62 bits, got " +
-                       to_string(part));
-        return {};
-      }
+  const auto first = word_bits(t.at, v->constant + v->factor, bits);
+  if (!first) return {};
   // A constant is stored as the bits that the word has.
-  const auto kept = v->factor == 0 ? static_cast<std::uint64_t>(v->constant) & static_cast<std::uint64_t>(most)
-                                   : static_cast<std::uint64_t>(v->constant);
+  const auto kept = v->factor == 0 ? *first : static_cast<std::uint64_t>(v->constant);
   return EpochValue{static_cast<std::int64_t>(v->factor), static_cast<std::int64_t>(kept)};
+}
+
+/// The bits of a value, signed or unsigned, in a signal.
+std::optional<std::uint64_t> ScheduleParser::word_bits(std::size_t at, Number v, std::uint32_t bits) {
+  const auto most = (Number{1} << bits) - 1;
+  if (v <= most && v >= -(most / 2 + 1)) return static_cast<std::uint64_t>(v) & static_cast<std::uint64_t>(most);
+  return none(at, "this value does not fit in " + std::to_string(bits) + " bits: " + to_string(v));
 }
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 #include "sdma/schedule/text.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
+#include "symbols.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -70,13 +71,7 @@ class Runner {
   Schedule::Range whole(std::size_t buffer) const { return {link_buffer(buffer), s_.buffers[buffer].bytes}; }
 
   void first_contents() {
-    // An alias has the contents of the bytes that it is an alias of, unless its own `init` says otherwise.
-    for (const bool alias : {false, true})
-      for (std::size_t i = 0; i < s_.buffers.size(); ++i) {
-        const auto& b = s_.buffers[i];
-        if (b.at.has_value() == alias && !(alias && b.init == Init::poison))
-          fill(bound_.bytes(whole(i)), b.init, options_.seed, i);
-      }
+    fill(s_, options_.seed, [this](std::size_t i) { return bound_.bytes(whole(i)); });
     for (const auto& in : options_.inputs) input(in);
     for (std::size_t i = 0; i < s_.signals.size(); ++i) bound_.set(i, s_.signals[i].value);
   }
@@ -101,7 +96,7 @@ class Runner {
       const auto l = *find_symbol(s_, e.right.va);
       auto& kept = old_[{l.signal, l.index}];
       if (!kept.empty()) continue;
-      const auto now = bound_.bytes({l.signal ? link_signal(l.index) : link_buffer(l.index), bytes_of(s_, l)});
+      const auto now = bound_.bytes({link_address({l.signal, l.index, 0}), bytes_of(s_, l)});
       kept.assign(now.begin(), now.end());
     }
   }
@@ -149,7 +144,7 @@ class Runner {
       for (;;) {
         const auto done = bound_.submit(q, one ? slice() : deadline_);
         if (done) break;
-        const auto where = fmt::format("host {}: submit {}", h.name, queue_name(q));
+        const auto where = fmt::format("host {}: submit {}", h.name, queue_name(s_.queues[q]));
         if (done.error() == Errc::epoch_overflow) {
           const auto epoch = bound_.epoch(q) + 1;
           add(where, fmt::format("a value of epoch {} does not fit in its field", epoch),
@@ -167,14 +162,17 @@ class Runner {
     return true;
   }
 
+  std::string where(const Schedule::Host& h, const Schedule::Action& a) const {
+    return fmt::format("host {}: {}", h.name, to_text(s_, a));
+  }
+
   /// The value of an action in this round; nothing, and a finding, if the signal does not hold it.
   std::optional<std::uint64_t> value(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
     const auto bits = s_.signals[find_symbol(s_, a.signal)->index].bits;
     const auto v = a.value.at(round);
     constexpr std::uint64_t kMost = ~std::uint32_t{};
     if (bits == 64 || v <= kMost) return v;
-    add(fmt::format("host {}: {}", h.name, to_text(s_, a)),
-        fmt::format("the value of round {} does not fit in 32 bits", round));
+    add(where(h, a), fmt::format("the value of round {} does not fit in 32 bits", round));
     return {};
   }
 
@@ -192,7 +190,7 @@ class Runner {
       if (reached(i, a.func, *v, slice())) return true;
       if (stop_ || fault()) return false;
       if (!deadline_.passed()) continue;
-      add(fmt::format("host {}: {}", h.name, to_text(s_, a)),
+      add(where(h, a),
           fmt::format("{} is {} after {}{}", name_of(s_, a.signal), bound_.value(i),
                       std::chrono::duration_cast<std::chrono::milliseconds>(options_.timeout),
                       a.value.factor == 0 ? "" : fmt::format(", in round {}", round)),
@@ -222,15 +220,13 @@ class Runner {
       any = true;
       std::string where = "fault";
       for (std::size_t q = 0; q < s_.queues.size(); ++q)
-        if (bound_.queue(q).id() == f->queue) where = queue_name(q);
+        if (bound_.queue(q).id() == f->queue) where = queue_name(s_.queues[q]);
       const auto name = bound_.name(f->va);
       add(where, describe(*f) + (name.empty() ? "" : " (" + name + ")"),
           "on hardware: " + std::string(on_hardware(f->kind)));
     }
     return any;
   }
-
-  std::string queue_name(std::size_t q) const { return to_string(s_.queues[q].place) + "." + s_.queues[q].name; }
 
   /// Describes every queue that has not read everything that was published.
   std::string queues() const {
@@ -244,7 +240,7 @@ class Runner {
       const auto text = describe(
           report, [&](GpuVa va, std::span<std::byte> to) { return bound_.device().peek(va, to); },
           [&](GpuVa va) { return bound_.name(va); });
-      out += fmt::format("{}  {}, gpu {} engine {}: {}", out.empty() ? "" : "\n", queue_name(q),
+      out += fmt::format("{}  {}, gpu {} engine {}: {}", out.empty() ? "" : "\n", queue_name(s_.queues[q]),
                          bound_.queue(q).gpu().value, bound_.queue(q).engine().value, text);
     }
     if (stalled > kShown) out += fmt::format("\n  and {} more queues", stalled - kShown);

@@ -1,7 +1,11 @@
 #include "sdma/schedule/schedule.hpp"
 
-#include "../stream/print.hpp"
+#include "../stream/packet_line.hpp"
 #include "extent.hpp"
+#include "sdma/core/number.hpp"
+#include "symbols.hpp"
+
+#include <algorithm>
 
 namespace sdma {
 inline namespace v0 {
@@ -12,16 +16,40 @@ std::string to_string(Place p) { return p.is_host() ? "host" : "gpu" + std::to_s
 
 namespace detail {
 
-std::string plain_bytes(std::uint64_t v) {
-  char text[kNumber];
-  return {text, put_bytes(text, v)};
+std::vector<SymbolOffset> symbols(const Schedule& s) {
+  std::vector<SymbolOffset> out;
+  for (std::size_t i = 0; i < s.buffers.size(); ++i) out.push_back({false, i, 0});
+  for (std::size_t i = 0; i < s.signals.size(); ++i) out.push_back({true, i, 0});
+  return out;
+}
+
+std::string title(const Schedule& s, const SymbolOffset& l) {
+  return (l.signal ? "signal " : "buffer ") + name_of(s, SymbolOffset{l.signal, l.index, 0});
+}
+
+// A chain of aliases without a cycle ends after at most as many steps as there are symbols.
+GpuVa resolve(const Schedule& s, GpuVa va) noexcept {
+  for (std::size_t i = 0; i <= s.buffers.size() + s.signals.size(); ++i) {
+    const auto l = find_symbol(s, va);
+    if (!l || !at_of(s, *l)) break;
+    va = *at_of(s, *l) + l->offset;
+  }
+  return va;
+}
+bool is_cyclic(const Schedule& s, SymbolOffset l) noexcept {
+  for (std::size_t i = 0; i <= s.buffers.size() + s.signals.size(); ++i) {
+    const auto next = at_of(s, l) ? find_symbol(s, *at_of(s, l)) : std::nullopt;
+    if (!next) return false;
+    l = *next;
+  }
+  return true;
 }
 
 Diagnostic describe(const Schedule& s, const PacketView& v, const Outside& o, std::string_view declared) {
   const auto name = name_of(s, SymbolOffset{o.symbol.signal, o.symbol.index, 0});
-  const auto at = o.symbol.offset == 0 ? name : name + "[" + plain_bytes(o.symbol.offset) + "]";
-  Diagnostic d{.message = std::string(v.info->name) + " accesses " + plain_bytes(o.bytes) + " bytes at " + at +
-                          ", but " + name + " has " + plain_bytes(o.extent)};
+  const auto at = o.symbol.offset == 0 ? name : name + "[" + size_text(o.symbol.offset) + "]";
+  Diagnostic d{.message = std::string(v.info->name) + " accesses " + size_text(o.bytes) + " bytes at " + at + ", but " +
+                          name + " has " + size_text(o.extent)};
   const std::string where = declared.empty() ? "" : " " + std::string(declared);
   if (o.symbol.signal && o.extent == 4 && o.bytes == 8) d.hint = "a 64-bit operation needs bits=64" + where;
   else if (!declared.empty()) d.hint = name + " is declared" + where;
@@ -35,9 +63,8 @@ void Schedule::Queue::mark(std::size_t packet, std::string_view field, EpochValu
     epochs.push_back({packet, field, v});
     return;
   }
-  const auto* info = identify(std::span(dwords).subspan(packet));
-  for (const auto& f : info->fields)
-    if (f.name == field) store(f, static_cast<std::uint64_t>(v.constant) & f.mask(), dwords.data() + packet);
+  const auto* f = find_field(*identify(std::span(dwords).subspan(packet)), field);
+  store(*f, static_cast<std::uint64_t>(v.constant) & f->mask(), dwords.data() + packet);
 }
 
 void Schedule::Queue::refuse(std::string_view what, Errc e) {
@@ -97,13 +124,12 @@ std::optional<SymbolOffset> find_symbol(const Schedule& s, GpuVa va) {
 }
 
 std::string name_of(const Schedule& s, const SymbolOffset& l) {
-  const auto& place = l.signal ? s.signals[l.index].place : s.buffers[l.index].place;
-  return to_string(place) + "." + (l.signal ? s.signals[l.index].name : s.buffers[l.index].name);
+  return to_string(place_of(s, l)) + "." + (l.signal ? s.signals[l.index].name : s.buffers[l.index].name);
 }
 std::string name_of(const Schedule& s, GpuVa va) {
   const auto l = find_symbol(s, va);
   if (!l) return {};
-  return l->offset == 0 ? name_of(s, *l) : name_of(s, *l) + "[" + plain_bytes(l->offset) + "]";
+  return l->offset == 0 ? name_of(s, *l) : name_of(s, *l) + "[" + size_text(l->offset) + "]";
 }
 
 const Schedule::EpochField* store_epoch(const Schedule::Queue& q, std::uint64_t epoch,
@@ -113,10 +139,7 @@ const Schedule::EpochField* store_epoch(const Schedule::Queue& q, std::uint64_t 
   for (const bool check : {true, false})
     for (const auto& e : q.epochs) {
       const auto* info = identify(dwords.subspan(e.packet));
-      const FieldInfo* field = nullptr;
-      if (info)
-        for (const auto& f : info->fields)
-          if (f.name == e.field) field = &f;
+      const auto* field = info ? find_field(*info, e.field) : nullptr;
       if (!field) return &e;
       const auto v = Wide{e.value.factor} * static_cast<Wide>(epoch) + e.value.constant;
       const auto most = static_cast<Wide>(field->mask());
@@ -127,9 +150,8 @@ const Schedule::EpochField* store_epoch(const Schedule::Queue& q, std::uint64_t 
 }
 
 bool expects_finding(const Schedule& s) {
-  for (const auto& e : s.expectations)
-    if (e.kind == Schedule::Expectation::Kind::finding) return true;
-  return false;
+  return std::any_of(s.expectations.begin(), s.expectations.end(),
+                     [](const auto& e) { return e.kind == Schedule::Expectation::Kind::finding; });
 }
 
 }  // namespace v0

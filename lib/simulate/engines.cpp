@@ -9,6 +9,14 @@ namespace sdma {
 inline namespace v0 {
 namespace detail {
 
+namespace {
+
+std::span<const std::uint32_t> head_of(const Fetched& f) noexcept {
+  return {f.head.data(), std::min<std::size_t>(f.length, f.head.size())};
+}
+
+}  // namespace
+
 void World::opened(Engine& e) noexcept {
   if (e.open++ == 0) e.since = now_;
 }
@@ -37,9 +45,7 @@ void World::next_front(Engine& e) {
                      : next.role == Role::acquire || next.role == Role::control ? Phase::schedule
                                                                                 : Phase::sync;
   q.node = node(end, q.node, e.where, What::front_end, phase, queue);
-  if (o_.recorder)
-    o_.recorder->packet_begin(q.lane, ns(), next.position,
-                              {next.head.data(), std::min<std::size_t>(next.length, next.head.size())});
+  if (o_.recorder) o_.recorder->packet_begin(q.lane, ns(), next.position, head_of(next));
   at(end, Event::front, queue);
 }
 
@@ -96,18 +102,14 @@ void World::describe_flight(const Program& q, Flight& f) {
       double written = 0, read = 0;
       bool other_link = false;
       const auto& e = engines_[q.engine];
-      const auto crosses = [&](Place from, Place to) {
+      const auto cross = [&](Place from, Place to, double weight) {
         const auto r = link(from, to);
-        if (r == ~0u) {
-          find(q.name, fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
-          return false;
-        }
+        if (r == ~0u) return find(q.name, fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
+        use(r, weight);
         const auto peer = from == place ? to : from;
-        if (!peer.is_host()) {
-          const auto* l = m_.topology.link(End::gpu(q.gpu), End::gpu(peer.index));
-          other_link = other_link || (l && l->engine_mask != 0 && (l->engine_mask >> e.id & 1) == 0);
-        }
-        return true;
+        if (peer.is_host()) return;
+        const auto* l = m_.topology.link(End::gpu(q.gpu), End::gpu(peer.index));
+        other_link = other_link || (l && l->engine_mask != 0 && (l->engine_mask >> e.id & 1) == 0);
       };
       footprint(p, [&](const Region& region) {
         const auto home = memory_->home(region.va);
@@ -116,8 +118,8 @@ void World::describe_flight(const Program& q, Flight& f) {
         if (allows(region.access, Access::read)) {
           read += bytes;
           use(memories_[place_index(home)], bytes / unit);
-          if (home != place && crosses(home, place)) {
-            use(link(home, place), bytes / unit);
+          if (home != place) {
+            cross(home, place, bytes / unit);
             f.extra_ns =
                 std::max(f.extra_ns, home.is_host() ? 2 * cost(Cost::pcie_flight) : cost(Cost::engine_read_peer));
           }
@@ -125,7 +127,7 @@ void World::describe_flight(const Program& q, Flight& f) {
         if (allows(region.access, Access::write)) {
           written += bytes;
           use(memories_[place_index(home)], bytes / unit);
-          if (home != place && crosses(place, home)) use(link(place, home), bytes / unit);
+          if (home != place) cross(place, home, bytes / unit);
         }
       });
       const double part = std::is_same_v<P, CopyBroadcast> ? cost(Cost::engine_broadcast)
@@ -162,12 +164,10 @@ void World::begin_flow(Engine& e) {
     flow_owner_[f.flow] = id;
     reschedule();
     if (o_.recorder) {
-      const auto& next = f.packet;
       for (const auto& u : f.uses)
         if (net_.resources()[u.resource].kind == Busy::Kind::link) {
           f.lanes.push_back(resource_lanes_[u.resource]);
-          o_.recorder->packet_begin(f.lanes.back(), ns(), f.number,
-                                    {next.head.data(), std::min<std::size_t>(next.length, next.head.size())});
+          o_.recorder->packet_begin(f.lanes.back(), ns(), f.number, head_of(f.packet));
         }
     }
     return;

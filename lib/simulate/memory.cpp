@@ -10,37 +10,10 @@ namespace detail {
 
 LinkMemory::LinkMemory(const Schedule& s)
     : s_(s), buffers_(s.buffers.size()), signals_(s.signals.size()), words_(s.signals.size()) {
-  for (std::size_t i = 0; i < s.buffers.size(); ++i) {
-    const auto& b = s.buffers[i];
-    if (b.at) {
-      if (!find_symbol(s, resolve(link_buffer(i))))
-        findings_.push_back({.where = name_of(s, SymbolOffset{false, i, 0}),
-                             .message = "it has a fixed address, which a simulation cannot provide",
-                             .hint = "at=0x... is for the addresses of a dump; omit it to simulate"});
-      continue;
-    }
-    const auto bytes = (b.bytes + 7) / 8 * 8;
-    auto* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) {
-      findings_.push_back(
-          {.where = name_of(s, SymbolOffset{false, i, 0}), .message = "no address space is left for it"});
-      continue;
-    }
-    buffers_[i] = {static_cast<std::byte*>(at), bytes};
-    map(link_buffer(i), bytes, b.place, b.map);
-  }
-  for (std::size_t i = 0; i < s.signals.size(); ++i) {
-    if (s.signals[i].at) {
-      const auto to = find_symbol(s, resolve(link_signal(i)));
-      if (!to)
-        findings_.push_back({.where = name_of(s, SymbolOffset{true, i, 0}),
-                             .message = "it has a fixed address, which a simulation cannot provide"});
-      else if (!to->signal) watch(resolve(link_signal(i)), 8);
-      continue;
-    }
-    signals_[i] = {reinterpret_cast<std::byte*>(&words_[i]), 8};
-    map(link_signal(i), 8, s.signals[i].place, {});
-  }
+  for (const auto& l : symbols(s))
+    if (at_of(s, l)) alias(l);
+    else if (l.signal) map(l, reinterpret_cast<std::byte*>(&words_[l.index]), 8, {});
+    else buffer(l);
   for (std::size_t i = 0; i < s.signals.size() && findings_.empty(); ++i) set(i, s.signals[i].value);
   for (std::uint32_t g = 0; g < s.gpus; ++g) readers_.emplace_back(space_, GpuId{g});
 }
@@ -50,32 +23,39 @@ LinkMemory::~LinkMemory() {
     if (b.host) munmap(b.host, b.bytes);
 }
 
-void LinkMemory::map(GpuVa va, std::uint64_t bytes, Place owner, const std::vector<Place>& gpus) {
-  const auto& p = va.value >= kLinkSignals ? signals_[(va.value - kLinkSignals) / kLinkStride - 1]
-                                           : buffers_[va.value / kLinkStride - 1];
-  Mapping m{.va = va, .bytes = bytes, .host = p.host, .owner = owner.is_host() ? Mapping::kHost : owner.index};
+void LinkMemory::alias(const SymbolOffset& l) {
+  const auto va = resolve(link_address(l));
+  const auto to = find_symbol(s_, va);
+  if (!to)
+    findings_.push_back({.where = name_of(s_, l),
+                         .message = "it has a fixed address, which a simulation cannot provide",
+                         .hint = "at=0x... is for the addresses of a dump; omit it to simulate"});
+  else if (l.signal && !to->signal) watch(va, 8);
+}
+
+void LinkMemory::buffer(const SymbolOffset& l) {
+  const auto bytes = (bytes_of(s_, l) + 7) / 8 * 8;
+  auto* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) findings_.push_back({.where = name_of(s_, l), .message = "no address space is left for it"});
+  else map(l, static_cast<std::byte*>(at), bytes, s_.buffers[l.index].map);
+}
+
+void LinkMemory::map(const SymbolOffset& l, std::byte* host, std::size_t bytes, const std::vector<Place>& gpus) {
+  (l.signal ? signals_ : buffers_)[l.index] = {host, bytes};
+  const auto owner = place_of(s_, l);
+  Mapping m{
+      .va = link_address(l), .bytes = bytes, .host = host, .owner = owner.is_host() ? Mapping::kHost : owner.index};
   if (!gpus.empty()) m.gpus = 0;
   for (const auto g : gpus)
     if (!g.is_host()) m.gpus |= std::uint64_t{1} << g.index;
   if (const auto e = space_.map(m); e != Errc::ok)
     findings_.push_back(
-        {.where = name_of(s_, va), .message = std::string("cannot be mapped: ") + std::string(message(e))});
-}
-
-GpuVa LinkMemory::resolve(GpuVa va) const noexcept {
-  // problems() has excluded cycles.
-  for (auto l = find_symbol(s_, va); l; l = find_symbol(s_, va)) {
-    const auto& at = l->signal ? s_.signals[l->index].at : s_.buffers[l->index].at;
-    if (!at) break;
-    va = *at + l->offset;
-  }
-  return va;
+        {.where = name_of(s_, l), .message = std::string("cannot be mapped: ") + std::string(message(e))});
 }
 
 Place LinkMemory::home(GpuVa va) const noexcept {
   const auto l = find_symbol(s_, va);
-  if (!l) return Place::host();
-  return l->signal ? s_.signals[l->index].place : s_.buffers[l->index].place;
+  return l ? place_of(s_, *l) : Place::host();
 }
 
 std::byte* LinkMemory::at(GpuVa va) noexcept {

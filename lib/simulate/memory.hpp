@@ -7,7 +7,8 @@
 //   memory.watched(region)                              // does any poll, wait or condition read a word in it?
 //   memory.home(va)                                     // the place that the memory belongs to
 //
-// `resolve` replaces an address in an alias with that of the aliased bytes. Errors: `findings`.
+// `resolve` replaces an alias by the address of the bytes that it is an alias of. Errors: `findings`.
+#include "../schedule/symbols.hpp"
 #include "sdma/engine/memory.hpp"
 #include "sdma/schedule/schedule.hpp"
 
@@ -29,8 +30,7 @@ class LinkMemory {
   std::vector<Diagnostic>& findings() noexcept { return findings_; }
   AddressSpace::Reader& reader(std::uint32_t gpu) noexcept { return readers_[gpu]; }
 
-  /// The address of the aliased bytes; an address outside every alias is returned unchanged.
-  GpuVa resolve(GpuVa) const noexcept;
+  GpuVa resolve(GpuVa va) const noexcept { return detail::resolve(s_, va); }
   /// Requires a resolved address.
   Place home(GpuVa) const noexcept;
   /// The byte at a resolved address; null if there is none.
@@ -47,7 +47,9 @@ class LinkMemory {
     std::byte* host{};
     std::size_t bytes{};
   };
-  void map(GpuVa va, std::uint64_t bytes, Place, const std::vector<Place>& gpus);
+  void alias(const SymbolOffset&);
+  void buffer(const SymbolOffset&);
+  void map(const SymbolOffset&, std::byte* host, std::size_t bytes, const std::vector<Place>& gpus);
 
   const Schedule& s_;
   std::vector<Diagnostic> findings_;

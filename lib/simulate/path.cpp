@@ -17,30 +17,34 @@ std::string_view name(Phase p) noexcept {
 }
 
 namespace detail {
+namespace {
 
-std::string World::what(const Node& n) const {
-  const auto queue = n.queue < programs_.size() ? programs_[n.queue].name : "";
-  switch (n.what) {
-    case What::begin: return "waits to begin";
-    case What::builds: return fmt::format("builds {} packets of {}", n.count, queue);
-    case What::rings: return "rings the doorbell of " + queue;
-    case What::sets: return "stores a trigger";
-    case What::looks: return "checks a word";
-    case What::computes: return "computes";
-    case What::releases_kernel: return "releases its stores";
-    case What::fetches: return "doorbell seen, ring fetched: " + queue;
-    case What::polls: return "sees the word that is polled: " + queue;
-    case What::reads: return "reads a condition or an indirect buffer: " + queue;
-    case What::front_end: return "front end: " + queue;
-    case What::room: return "waits for room: " + queue;
-    case What::turn: return "waits for its turn: " + queue;
-    case What::moves: return fmt::format("moves {} of {}", size_text(n.count), queue);
-    case What::lands: return fmt::format("{} of {} in flight", size_text(n.count), queue);
-    case What::releases: return "completion leaves and arrives: " + queue;
-    case What::atomics: return "completions on one word take turns: " + queue;
-  }
-  return "";
-}
+/// A kind of step: what it does, and the kind of work that the time is counted as.
+struct Step {
+  std::string_view text, work;
+};
+// In the order of What.
+constexpr Step kSteps[] = {
+    {"waits to begin", "the latency of copies"},
+    {"builds {count} packets of {queue}", "the host thread, which builds packets and rings doorbells"},
+    {"rings the doorbell of {queue}", "the host thread, which builds packets and rings doorbells"},
+    {"stores a trigger", "engines that re-read a polled word"},
+    {"checks a word", "the host's side of completions, one after another"},
+    {"computes", "compute"},
+    {"releases its stores", "compute"},
+    {"doorbell seen, ring fetched: {queue}", "doorbells and fetches in flight"},
+    {"sees the word that is polled: {queue}", "engines that re-read a polled word"},
+    {"reads a condition or an indirect buffer: {queue}", "doorbells and fetches in flight"},
+    {"front end: {queue}", "the front end of {where}"},
+    {"waits for room: {queue}", "the latency of copies"},
+    {"moves {size} of {queue}", "the rate of {where}"},
+    {"{size} of {queue} in flight", "the latency of copies"},
+    {"completion leaves and arrives: {queue}", "completions in flight"},
+    {"completions on one word take turns: {queue}", "the host's side of completions, one after another"},
+};
+static_assert(std::size(kSteps) == static_cast<std::size_t>(What::atomics) + 1);
+
+}  // namespace
 
 void World::path(Simulation& r) const {
   const auto begin = r.rounds.back().begin_ns;
@@ -52,27 +56,14 @@ void World::path(Simulation& r) const {
     const auto from = at == 0 ? begin : std::max(begin, std::min(end, nodes_[n.cause].t));
     if (from < end) {
       r.phase_ns[static_cast<std::size_t>(n.phase)] += end - from;
-      r.path.push_back({from, end, n.phase, names_[n.where], what(n)});
-      const auto t = end - from;
-      switch (n.what) {
-        case What::builds:
-        case What::rings: spent["the host thread, which builds packets and rings doorbells"] += t; break;
-        case What::sets:
-        case What::polls: spent["engines that re-read a polled word"] += t; break;
-        case What::looks:
-        case What::atomics: spent["the host's side of completions, one after another"] += t; break;
-        case What::computes:
-        case What::releases_kernel: spent["compute"] += t; break;
-        case What::fetches:
-        case What::reads: spent["doorbells and fetches in flight"] += t; break;
-        case What::front_end: spent["the front end of " + names_[n.where]] += t; break;
-        case What::moves: spent["the rate of " + names_[n.where]] += t; break;
-        case What::room:
-        case What::turn:
-        case What::begin:
-        case What::lands: spent["the latency of copies"] += t; break;
-        case What::releases: spent["completions in flight"] += t; break;
-      }
+      const auto& step = kSteps[static_cast<std::size_t>(n.what)];
+      const auto text = [&](std::string_view form) {
+        return fmt::format(fmt::runtime(form), fmt::arg("where", names_[n.where]), fmt::arg("count", n.count),
+                           fmt::arg("queue", n.queue < programs_.size() ? programs_[n.queue].name : ""),
+                           fmt::arg("size", size_text(n.count)));
+      };
+      r.path.push_back({from, end, n.phase, names_[n.where], text(step.text)});
+      spent[text(step.work)] += end - from;
       end = from;
     }
     if (at == 0) break;

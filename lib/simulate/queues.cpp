@@ -54,6 +54,13 @@ void World::next_packet(std::uint32_t queue) {
   if (q.front->fault()) refused(q);
 }
 
+/// The current packet has taken effect.
+void World::finish(std::uint32_t queue, Outcome outcome) {
+  const auto& q = programs_[queue];
+  if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), q.front->current().position);
+  consume(queue, outcome);
+}
+
 void World::consume(std::uint32_t queue, Outcome outcome) {
   auto& q = programs_[queue];
   ++totals_.packets;
@@ -90,36 +97,35 @@ void World::act(std::uint32_t queue) {
     case Role::notify: break;
   }
   execute_now(q, next);
-  if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), next.position);
-  consume(queue);
+  finish(queue);
+}
+
+/// If the word of the current packet does not have its value, the queue waits until the word changes.
+bool World::waits_for_word(std::uint32_t queue) {
+  auto& q = programs_[queue];
+  auto m = machine(q);
+  if (met(q.front->current(), m)) return false;
+  q.state = State::waits;
+  waiters_[q.front->current().word.value / 8].push_back({.id = queue});
+  return true;
 }
 
 /// A poll has read its word. `cause`: the last change of the word, or the start of the poll.
 void World::look(std::uint32_t queue, std::uint32_t cause) {
   auto& q = programs_[queue];
+  if (waits_for_word(queue)) return;
   const auto& next = q.front->current();
-  auto m = machine(q);
-  if (!met(next, m)) {
-    q.state = State::waits;
-    waiters_[next.word.value / 8].push_back({.id = queue});
-    return;
-  }
   q.node = node(now_, cause, engines_[q.engine].where, What::polls, Phase::schedule, queue);
   if (o_.recorder) arrow_from(q, cause);
   if (next.role == Role::release) return drained(queue);  // a looping atomic
-  if (execute_now(q, next) == Outcome::not_yet) return;
-  if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), next.position);
-  consume(queue);
+  if (execute_now(q, next) != Outcome::not_yet) finish(queue);
 }
 
 /// The word of a condition, or an indirect buffer, has been read.
 void World::decide(std::uint32_t queue) {
   auto& q = programs_[queue];
-  const auto& next = q.front->current();
   q.node = node(now_, q.node, engines_[q.engine].where, What::reads, Phase::schedule, queue);
-  const auto outcome = execute_now(q, next);
-  if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), next.position);
-  consume(queue, outcome);
+  finish(queue, execute_now(q, q.front->current()));
 }
 
 /// Everything earlier has landed: the release or the timestamp is sent.
@@ -129,15 +135,9 @@ void World::drained(std::uint32_t queue) {
   if (q.landed_node != 0 && nodes_[q.landed_node].t > nodes_[q.node].t) q.node = q.landed_node;
   if (next.role == Role::stamp) {
     execute_now(q, next);
-    if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), next.position);
-    return consume(queue);
+    return finish(queue);
   }
-  auto m = machine(q);
-  if (!met(next, m)) {
-    q.state = State::waits;
-    waiters_[next.word.value / 8].push_back({.id = queue});
-    return;
-  }
+  if (waits_for_word(queue)) return;
   const auto home = memory_->home(next.word);
   auto end = std::max(now_ + cost(Cost::engine_release) + flight(q.gpu, home), q.last_release);
   auto last = node(end, q.node, engines_[q.engine].where, What::releases, Phase::sync, queue);
@@ -148,29 +148,21 @@ void World::drained(std::uint32_t queue) {
     last = node(end, last, engines_[q.engine].where, What::atomics, Phase::sync, queue);
   }
   q.last_release = end;
-  std::uint32_t id;
-  if (free_pending_.empty()) {
-    id = static_cast<std::uint32_t>(pending_.size());
-    pending_.emplace_back();
-  } else {
-    id = free_pending_.back();
-    free_pending_.pop_back();
-  }
-  pending_[id] = {queue, next};
-  at(end, Event::release, id, last);
+  q.releases.push_back(next);
+  at(end, Event::release, queue, last);
   consume(queue);
 }
 
-void World::release(std::uint32_t id, std::uint32_t cause) {
-  const auto p = pending_[id];
-  free_pending_.push_back(id);
-  auto& q = programs_[p.queue];
+void World::release(std::uint32_t queue, std::uint32_t cause) {
+  auto& q = programs_[queue];
+  const auto packet = q.releases.front();
+  q.releases.pop_front();
   last_ = now_;
   last_node_ = cause;
-  execute_now(q, p.packet);
-  const auto va = p.packet.word;
+  execute_now(q, packet);
+  const auto va = packet.word;
   if (o_.recorder) {
-    o_.recorder->packet_end(q.lane, ns(), p.packet.position);
+    o_.recorder->packet_end(q.lane, ns(), packet.position);
     std::uint64_t v = 0;
     if (const auto l = find_symbol(s_, va); l && l->signal) v = memory_->value(l->index);
     o_.recorder->signal(q.lane, ns(), va, v);

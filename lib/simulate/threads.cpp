@@ -46,14 +46,7 @@ bool World::host_action(Thread& t, std::uint32_t id) {
     return false;
   }
   round_begins(true);
-  const auto home = memory_->home(memory_->resolve(link_signal(signal)));
-  const auto end = now_ + cost(Cost::host_store);
-  t.busy_ns += end - now_;
-  t.node = node(end, t.node, t.where, What::sets, Phase::schedule);
-  stores_.push_back({.signal = signal, .value = value});
-  at(end + (home.is_host() ? 0 : cost(Cost::pcie_flight)), Event::store, static_cast<std::uint32_t>(stores_.size() - 1),
-     t.node);
-  at(end, Event::thread, id);
+  store(t, id, cost(Cost::host_store), What::sets, Phase::schedule, {.signal = signal, .value = value});
   return false;
 }
 
@@ -128,14 +121,19 @@ bool World::agent_step(Thread& t, std::uint32_t id) {
     wait(t, id, signal, a.func, a.value);
     return false;
   }
-  const auto end = now_ + cost(Cost::kernel_release);
-  const auto home = memory_->home(memory_->resolve(link_signal(signal)));
-  t.busy_ns += end - now_;
-  t.node = node(end, t.node, t.where, What::releases_kernel, Phase::sync);
-  stores_.push_back({.signal = signal, .value = a.value, .add = a.kind == AgentStep::Kind::add});
-  at(end + flight(t.place.index, home), Event::store, static_cast<std::uint32_t>(stores_.size() - 1), t.node);
-  at(end, Event::thread, id);
+  store(t, id, cost(Cost::kernel_release), What::releases_kernel, Phase::sync,
+        {.signal = signal, .value = a.value, .add = a.kind == AgentStep::Kind::add});
   return false;
+}
+
+/// The thread continues after the time that the store takes, and the store lands one flight later.
+void World::store(Thread& t, std::uint32_t id, double takes, What what, Phase phase, const Store& st) {
+  const auto end = now_ + takes;
+  t.busy_ns += takes;
+  t.node = node(end, t.node, t.where, what, phase);
+  stores_.push_back(st);
+  at(end + flight(t, st.signal), Event::store, static_cast<std::uint32_t>(stores_.size() - 1), t.node);
+  at(end, Event::thread, id);
 }
 
 bool World::holds(const Thread& t) { return sdma::holds(memory_->value(t.signal), t.func, t.reference); }
@@ -152,15 +150,13 @@ void World::wait(Thread& t, std::uint32_t id, std::size_t signal, Compare func, 
 /// The thread's word has its value since `cause`; the thread sees that later.
 void World::saw(Thread& t, std::uint32_t id, std::uint32_t cause) {
   t.waits = false;
-  const auto home = memory_->home(memory_->resolve(link_signal(t.signal)));
-  const auto took = t.agent ? cost(Cost::kernel_look) + flight(t.place.index, home)
-                            : cost(Cost::host_look) + (home.is_host() ? 0 : cost(Cost::pcie_flight));
+  const auto took = cost(t.agent ? Cost::kernel_look : Cost::host_look) + flight(t, t.signal);
   t.busy_ns += took;
   t.node = node(now_ + took, cause, t.where, What::looks, Phase::sync);
   at(now_ + took, Event::thread, id, 1);
 }
 
-void World::store_signal(std::uint32_t index, std::uint32_t cause) {
+void World::store_lands(std::uint32_t index, std::uint32_t cause) {
   const auto& st = stores_[index];
   const auto value = st.add ? memory_->value(st.signal) + st.value : st.value;
   memory_->set(st.signal, value);
@@ -197,21 +193,16 @@ void World::snapshot() {
   busy_.clear();
   for (const auto& t : threads_)
     busy_.push_back({.kind = t.agent ? Busy::Kind::agent : Busy::Kind::host, .name = t.name, .busy_ns = t.busy_ns});
-  for (auto& e : engines_) {
-    const auto& r = net_.resources()[e.resource];
-    busy_.push_back({.kind = Busy::Kind::engine,
+  const auto add = [&](const Resource& r, double busy_ns) {
+    busy_.push_back({.kind = r.kind,
                      .name = r.name,
-                     .busy_ns = e.busy_ns + (e.open != 0 ? now_ - e.since : 0),
+                     .busy_ns = busy_ns,
                      .bytes = static_cast<std::uint64_t>(r.bytes + 0.5),
                      .rate = r.rate});
-  }
+  };
+  for (const auto& e : engines_) add(net_.resources()[e.resource], e.busy_ns + (e.open != 0 ? now_ - e.since : 0));
   for (const auto& r : net_.resources())
-    if (r.kind != Busy::Kind::engine && r.bytes > 0)
-      busy_.push_back({.kind = r.kind,
-                       .name = r.name,
-                       .busy_ns = r.busy_ns,
-                       .bytes = static_cast<std::uint64_t>(r.bytes + 0.5),
-                       .rate = r.rate});
+    if (r.kind != Busy::Kind::engine && r.bytes > 0) add(r, r.busy_ns);
 }
 
 }  // namespace detail

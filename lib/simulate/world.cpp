@@ -37,6 +37,12 @@ double World::flight(std::uint32_t gpu, Place to) const noexcept {
   return to.index == gpu ? 0 : cost(Cost::xgmi_flight);
 }
 
+double World::flight(const Thread& t, std::size_t signal) const noexcept {
+  const auto home = memory_->home(memory_->resolve(link_signal(signal)));
+  if (t.agent) return flight(t.place.index, home);
+  return home.is_host() ? 0 : cost(Cost::pcie_flight);
+}
+
 trace::LaneId World::lane(const Node& n) const noexcept {
   for (const auto& t : threads_)
     if (t.where == n.where) return t.lane;
@@ -87,7 +93,7 @@ void World::queue(std::size_t i) {
   const auto& source = s_.queues[i];
   auto& q = programs_.emplace_back();
   q.source = &source;
-  q.name = to_string(source.place) + "." + source.name;
+  q.name = queue_name(source);
   q.gpu = source.place.index;
   const auto engine = engine_of(source, "queue " + q.name);
   if (!engine) return;
@@ -149,9 +155,9 @@ void World::prepare() {
                                                            : trace::LaneId{});
   }
   if (o_.contents)
-    for (std::size_t i = 0; i < s_.buffers.size(); ++i)
-      if (!s_.buffers[i].at || s_.buffers[i].init != Init::poison)
-        fill({memory_->at(memory_->resolve(link_buffer(i))), s_.buffers[i].bytes}, s_.buffers[i].init, o_.seed, i);
+    fill(s_, o_.seed, [this](std::size_t i) {
+      return std::span(memory_->at(memory_->resolve(link_buffer(i))), s_.buffers[i].bytes);
+    });
 }
 
 void World::handle(const Scheduled& e) {
@@ -159,7 +165,7 @@ void World::handle(const Scheduled& e) {
     case Event::thread:
       if (e.node == 1) round_ends(threads_[e.id]);
       return step(e.id);
-    case Event::store: return store_signal(e.id, e.node);
+    case Event::store: return store_lands(e.id, e.node);
     case Event::doorbell: return doorbell(e.id, e.argument, e.node);
     case Event::front: return front_done(e.id);
     case Event::look: return look(e.id, e.node);

@@ -37,7 +37,6 @@ enum class What : std::uint8_t {
   reads,
   front_end,
   room,
-  turn,
   moves,
   lands,
   releases,
@@ -106,10 +105,17 @@ class World {
     std::uint64_t epoch = 0;
     State state = State::idle;
     std::uint32_t in_flight = 0, node = 0, landed_node = 0;
-    std::uint32_t blocked = ~0u;  ///< the thread that waits for room in the ring
+    std::uint32_t blocked = ~0u;     ///< the thread that waits for room in the ring
+    std::deque<Current> releases{};  ///< in flight: they land in this order
     double last_release = 0;
     std::uint64_t arrow = 0;
     trace::LaneId lane{};
+  };
+  /// To a signal, by a thread.
+  struct Store {
+    std::size_t signal{};
+    std::uint64_t value{};
+    bool add{};
   };
   struct Flight {
     std::uint32_t queue{}, node{}, flow{};
@@ -144,6 +150,7 @@ class World {
   void find(std::string where, std::string message, std::string hint = "");
   double cost(Cost c) const noexcept { return m_[c]; }
   double flight(std::uint32_t gpu, Place to) const noexcept;
+  double flight(const Thread&, std::size_t signal) const noexcept;
   std::uint32_t named(std::string);
   std::uint32_t node(double t, std::uint32_t cause, std::uint32_t where, What, Phase, std::uint32_t queue = ~0u,
                      std::uint64_t count = 0);
@@ -160,7 +167,8 @@ class World {
   void wait(Thread&, std::uint32_t id, std::size_t signal, Compare, std::uint64_t reference);
   void saw(Thread&, std::uint32_t id, std::uint32_t cause);
   bool holds(const Thread&);
-  void store_signal(std::uint32_t index, std::uint32_t node);
+  void store(Thread&, std::uint32_t id, double takes, What, Phase, const Store&);
+  void store_lands(std::uint32_t index, std::uint32_t node);
   void round_begins(bool by_set);
   void round_ends(const Thread&);
   void snapshot();
@@ -172,8 +180,10 @@ class World {
   void look(std::uint32_t queue, std::uint32_t cause);
   void decide(std::uint32_t queue);
   void drained(std::uint32_t queue);
-  void release(std::uint32_t index, std::uint32_t node);
+  void release(std::uint32_t queue, std::uint32_t node);
+  void finish(std::uint32_t queue, Outcome = Outcome::done);
   void consume(std::uint32_t queue, Outcome = Outcome::done);
+  bool waits_for_word(std::uint32_t queue);
   void notify(const Region&, std::uint32_t node);
   void refused(const Program&);
   Machine machine(const Program&) noexcept;
@@ -197,7 +207,6 @@ class World {
   // path.cpp
   Simulation result();
   void path(Simulation&) const;
-  std::string what(const Node&) const;
 
   const Schedule& s_;
   const MachineDescription& m_;
@@ -216,17 +225,6 @@ class World {
   std::deque<Engine> engines_;
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> free_flights_, flow_owner_;
-  struct Pending {
-    std::uint32_t queue{};
-    Current packet{};
-  };
-  std::vector<Pending> pending_;  ///< releases in flight
-  std::vector<std::uint32_t> free_pending_;
-  struct Store {
-    std::size_t signal{};
-    std::uint64_t value{};
-    bool add{};
-  };
   std::vector<Store> stores_;
   struct Waiter {
     bool thread{};

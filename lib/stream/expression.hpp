@@ -3,14 +3,16 @@
 //
 //   Names names;  names.define("i", 3);
 //   Lexer lex{"4K*(i+1)"};
-//   parse_expression(lex, names, source)   ==   16384
+//   Parser{lex, names, source}.expression()   ==   16384
 //
 // Values and all intermediate results are integers from -(2^63) to 2^64 - 1. A value outside that range is an error,
 // and so are a division by zero and an unknown name. Each function reports its errors to the Source and then returns
 // nullopt.
 #include "lexer.hpp"
+#include "sdma/core/nearest.hpp"
 #include "source.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,13 +25,15 @@ namespace detail {
 /// Holds any address and any negative value.
 __extension__ typedef __int128 Number;
 inline constexpr Number kLeast = -(Number{1} << 63), kMost = (Number{1} << 64) - 1;
+/// The largest magnitude of either part of a value that depends on the epoch.
+inline constexpr std::int64_t kMostPerEpoch = std::int64_t{1} << 62;
 
 std::string to_string(Number);
 
 /// The names that `let`, `param` and loops define. A name is defined only once: no name hides another.
 class Names {
  public:
-  /// For schedules: no text may define `epoch`, and parse_linear accepts it.
+  /// For schedules: no text may define `epoch`, and Parser::linear accepts it.
   void reserve_epoch() noexcept { epoch_ = true; }
   bool epoch_reserved() const noexcept { return epoch_; }
 
@@ -43,14 +47,14 @@ class Names {
   std::size_t size() const noexcept { return all_.size(); }
   /// Forgets all names but the first `n`.
   void forget(std::size_t n) { all_.resize(n); }
-  /// The name closest to `word`, "" if none is close.
-  std::string_view nearest(std::string_view word) const noexcept;
 
- private:
   struct Entry {
     std::string name;
     Number value{};
   };
+  const std::vector<Entry>& all() const noexcept { return all_; }
+
+ private:
   std::vector<Entry> all_;
   bool epoch_ = false;
 };
@@ -60,16 +64,70 @@ struct Linear {
   Number constant{}, factor{};
 };
 
-std::optional<Number> parse_expression(Lexer&, const Names&, Source&);
-/// An expression that may use the reserved `epoch`: add it, subtract it, or multiply it by a number.
-std::optional<Linear> parse_linear(Lexer&, const Names&, Source&);
-/// A number, a name, -x or (x), as in a list.
-std::optional<Number> parse_primary(Lexer&, const Names&, Source&);
-/// A word with its splices replaced by their values: `gpu{i+1}` is "gpu4".
-std::optional<std::string> expand(const Token& word, const Names&, Source&);
-
 /// "'x'", "the end of the line": how a token is quoted in a message.
 std::string quote(const Token&);
+/// "'x'".
+std::string quote(std::string_view);
+/// The closest of many words. `word_of`: a projection, as std::ranges::find has.
+template <class All, class WordOf = std::identity>
+Nearest nearest(std::string_view word, const All& all, WordOf word_of = {}) {
+  Nearest n{word};
+  for (const auto& x : all) n.offer(std::invoke(word_of, x));
+  return n;
+}
+/// A hint: "did you mean 'x'?" and then `more`; only `more` if no candidate is close.
+std::string suggestion(const Nearest&, std::string more = "");
+
+/// Reads expressions. The base of everything that reads the language: it takes tokens, and reports what is wrong with them.
+class Parser {
+ public:
+  /// All must outlive the Parser.
+  Parser(Lexer& lex, Names& names, Source& source) noexcept : lex_(lex), names_(names), source_(source) {}
+
+  std::optional<Number> expression() { return constant(sum()); }
+  /// A number, a name, -x or (x), as in a list.
+  std::optional<Number> primary() { return constant(value()); }
+  /// An expression that may use the reserved `epoch`: add it, subtract it, or multiply it by a number.
+  std::optional<Linear> linear();
+  /// An expression whose value is in a range; `what` is its name in a message.
+  std::optional<std::uint64_t> number(std::string_view what, Number least, Number most);
+  /// A word with its splices replaced by their values: `gpu{i+1}` is "gpu4".
+  std::optional<std::string> expand(const Token& word);
+
+ protected:
+  bool at(std::string_view word) const noexcept { return lex_.peek().kind == Token::word && lex_.peek().text == word; }
+  bool at_line_end() const noexcept { return lex_.peek().kind == Token::line || lex_.peek().kind == Token::end; }
+  /// Takes this symbol or word, or reports that it is missing.
+  bool take(std::string_view text);
+  /// Reports an error at an offset of the text. `fail` returns false, `none` nullopt.
+  bool fail(std::size_t at, std::string message, std::string hint = "") { return none(at, message, hint), false; }
+  std::nullopt_t none(std::size_t at, std::string message, std::string hint = "");
+  /// Reports that the next token is not `what`.
+  bool expected(std::string_view what, std::string hint = "");
+
+  static std::optional<Number> constant(const std::optional<Linear>& v) {
+    return v ? std::optional<Number>(v->constant) : std::nullopt;
+  }
+  static std::optional<Linear> constant(const std::optional<Number>& v) {
+    return v ? std::optional<Linear>(Linear{*v}) : std::nullopt;
+  }
+
+  Lexer& lex_;
+  Names& names_;
+  Source& source_;
+
+ private:
+  std::optional<Linear> sum();
+  std::optional<Linear> product();
+  std::optional<Linear> value();
+  std::optional<Linear> nested(std::optional<Linear> (Parser::*part)());
+  std::optional<Linear> name(const Token&);
+  std::optional<Linear> bounded(const Token& op, Linear);
+  std::optional<Linear> times(const Token& op, Linear, Linear);
+
+  bool epoch_ = false;  // `epoch` is allowed
+  int depth_ = 0;       // of parentheses, signs and splices
+};
 
 }  // namespace detail
 }  // namespace v0

@@ -5,8 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <charconv>
-
 namespace sdma {
 inline namespace v0 {
 namespace {
@@ -72,12 +70,10 @@ std::string read_line(std::string_view line, std::vector<std::uint32_t>& out) {
   if (!object.is_object() || dwords == object.end() || !dwords->is_array()) return "this line has no list 'dwords'";
   for (const auto& d : *dwords) {
     const auto* s = d.get_ptr<const std::string*>();
-    std::uint32_t value{};
-    const char* const end = s ? s->data() + s->size() : nullptr;
     if (!s || s->size() < 3 || !s->starts_with("0x")) return "a dword is a string \"0x...\"";
-    const auto [stop, error] = std::from_chars(s->data() + 2, end, value, 16);
-    if (stop != end || error != std::errc{}) return "'" + *s + "' is not a dword";
-    out.push_back(value);
+    const auto value = parse_count(*s);
+    if (!value || *value > ~std::uint32_t{}) return "'" + *s + "' is not a dword";
+    out.push_back(static_cast<std::uint32_t>(*value));
   }
   return {};
 }
@@ -137,11 +133,7 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std:
         source.error(begin, std::move(wrong), "write one object per line, as `sdma dis --format=json` writes it");
     begin = end + 1;
   }
-  if (source.count() > Source::kMost)
-    source.errors().push_back(
-        {.where = source.errors().back().where,
-         .message = std::to_string(source.count() - Source::kMost) + " more errors after this one are not shown"});
-  if (source.count() > 0) return std::move(source.errors());
+  if (source.count() > 0) return source.take_errors();
   return out;
 }
 

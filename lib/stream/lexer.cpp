@@ -2,6 +2,8 @@
 
 #include "sdma/core/number.hpp"
 
+#include <algorithm>
+
 namespace sdma {
 inline namespace v0 {
 namespace detail {
@@ -21,26 +23,15 @@ Token Lexer::take() noexcept {
 
 Token Lexer::scan() noexcept {
   const auto before = at_;
-  while (at_ < text_.size()) {
-    const char c = text_[at_];
-    if (c == '#') {
-      while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-    } else if (c == ' ' || c == '\t' || c == '\r') {
-      ++at_;
-    } else {
-      break;
-    }
-  }
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (at_ < text_.size() && blank(text_[at_])) ++at_;
+  if (at_ < text_.size() && text_[at_] == '#') at_ = std::min(text_.find('\n', at_), text_.size());
   const auto begin = at_;
   Token t{.kind = Token::end, .glued = begin == before, .at = begin};
   if (begin == text_.size()) return t;
   const char c = text_[begin];
-  if (c == '\n') {
-    ++at_;
-    t.kind = Token::line;
-    return t;
-  }
-  if (is_digit(c)) t = scan_number(begin);
+  if (c == '\n') ++at_, t.kind = Token::line;
+  else if (is_digit(c)) t = scan_number(begin);
   else if (is_letter(c)) t = scan_word(begin);
   else {
     t.kind = Token::bad;

@@ -44,6 +44,10 @@ class Lexer {
     at_ = position;
     next_ = scan();
   }
+  /// Takes all line tokens that come next.
+  void skip_lines() noexcept {
+    while (next_.kind == Token::line) take();
+  }
   /// Skips to the next line token, or to the end.
   void skip_line() noexcept {
     while (next_.kind != Token::line && next_.kind != Token::end) take();

@@ -3,14 +3,18 @@
 //
 //   char buffer[kNumber]; char* end = put_hex(buffer, 0x7f00);        "0x7f00"
 //
-// Each function writes at most kNumber characters at `p` and returns a pointer past the last. No allocation, no error.
+// Each put function writes at most kNumber characters at `p` and returns a pointer past the last. No allocation, no error.
+// Where speed does not matter, hex_text and value_text return a string.
 #include "sdma/core/number.hpp"
 #include "sdma/packets/info.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace sdma {
@@ -24,23 +28,7 @@ inline char* put(char* p, std::string_view s) noexcept {
   return p + s.size();
 }
 
-inline constexpr auto kTwoDigits = [] {
-  std::array<char, 200> t{};
-  for (std::size_t i = 0; i < 100; ++i) {
-    t[2 * i] = static_cast<char>('0' + i / 10);
-    t[2 * i + 1] = static_cast<char>('0' + i % 10);
-  }
-  return t;
-}();
-
-inline char* put_decimal(char* p, std::uint64_t v) noexcept {
-  char digits[20];
-  char* d = digits + sizeof digits;
-  for (; v >= 100; v /= 100) std::memcpy(d -= 2, &kTwoDigits[v % 100 * 2], 2);
-  if (v >= 10) std::memcpy(d -= 2, &kTwoDigits[v * 2], 2);
-  else *--d = static_cast<char>('0' + v);
-  return put(p, {d, static_cast<std::size_t>(digits + sizeof digits - d)});
-}
+inline char* put_decimal(char* p, std::uint64_t v) noexcept { return std::to_chars(p, p + kNumber, v).ptr; }
 
 inline constexpr auto kTwoHex = [] {
   std::array<char, 512> t{};
@@ -80,15 +68,19 @@ inline char* put_value(char* p, std::uint64_t v, unsigned width) noexcept {
   return put_decimal(p, negated);
 }
 
+inline std::string hex_text(std::uint64_t v) {
+  char text[kNumber];
+  return {text, put_hex(text, v)};
+}
+inline std::string value_text(std::uint64_t v, unsigned width = 64) {
+  char text[kNumber];
+  return {text, put_value(text, v, width)};
+}
+
 /// The name of a code, "" if it has none. Names are sorted by code.
 inline std::string_view name_of(std::span<const Name> names, std::uint64_t code) noexcept {
-  std::size_t low = 0, high = names.size();
-  while (low < high) {
-    const auto middle = (low + high) / 2;
-    if (names[middle].value < code) low = middle + 1;
-    else high = middle;
-  }
-  return low < names.size() && names[low].value == code ? names[low].text : std::string_view{};
+  const auto at = std::ranges::lower_bound(names, code, {}, &Name::value);
+  return at != names.end() && at->value == code ? at->text : std::string_view{};
 }
 
 /// Does this packet skip dwords that no field holds, as a NOP does? Text calls them `payload`.

@@ -65,13 +65,9 @@ constexpr std::array kRules{
 };
 static_assert(std::is_sorted(kRules.begin(), kRules.end(), [](auto& a, auto& b) { return a.id < b.id; }));
 
-std::string hex(std::uint64_t v) {
-  char buffer[kNumber];
-  return {buffer, put_hex(buffer, v)};
-}
 std::string offset(std::uint64_t v) {
-  auto s = hex(v).substr(2);
-  return "0x" + std::string(s.size() < 4 ? 4 - s.size() : 0, '0') + s;
+  const auto digits = hex_text(v).substr(2);
+  return "0x" + std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0') + digits;
 }
 
 /// Bytes in memory that a packet reads or writes, and the field that holds their address.
@@ -125,25 +121,18 @@ class StreamChecker::State {
   }
 
  private:
-  void say(std::string_view id, Severity severity, std::string_view hint, std::string message) {
-    say_at(at_, id, severity, hint, std::move(message), excerpt());
-  }
-  void say_at(std::uint64_t at, std::string_view id, Severity severity, std::string_view hint, std::string message,
-              std::string excerpt) {
-    auto count = std::find_if(counts_.begin(), counts_.end(), [&](const auto& c) { return c.first == id; });
-    if (count == counts_.end()) count = counts_.insert(count, {id, 0});
+  /// Reports that this packet violates a rule in the table.
+  void say(std::string_view id, std::string message) { say(rule_of(id), at_, std::move(message), excerpt()); }
+  void say(const StreamRule& rule, std::uint64_t at, std::string message, std::string excerpt) {
+    auto count = std::find_if(counts_.begin(), counts_.end(), [&](const auto& c) { return c.first == rule.id; });
+    if (count == counts_.end()) count = counts_.insert(count, {rule.id, 0});
     if (++count->second > options_.max_findings && options_.max_findings > 0) return;
-    out_->push_back({.rule = std::string(id),
-                     .severity = severity,
+    out_->push_back({.rule = std::string(rule.id),
+                     .severity = rule.severity,
                      .where = options_.file + ":" + offset(at),
                      .message = std::move(message),
-                     .hint = std::string(hint),
+                     .hint = std::string(rule.hint),
                      .excerpt = std::move(excerpt)});
-  }
-  /// Reports a violation of a rule in the table.
-  void say(std::string_view id, std::string message) {
-    const auto& rule = rule_of(id);
-    say(rule.id, rule.severity, rule.hint, std::move(message));
   }
   static const StreamRule& rule_of(std::string_view id) noexcept {
     return *std::lower_bound(kRules.begin(), kRules.end(), id, [](const auto& r, auto i) { return r.id < i; });
@@ -171,9 +160,10 @@ class StreamChecker::State {
     fields();
     for (const auto& r : view_.info->rules)
       if (!r.holds(view_.dwords))
-        say(r.id, error, "docs/rules.md#" + std::string(r.id) + " explains this rule",
-            name() + ": " + std::string(r.text));
-    lengths();
+        say({r.id, error, r.text, "docs/rules.md#" + std::string(r.id) + " explains this rule"}, at_,
+            name() + ": " + std::string(r.text), excerpt());
+    visit(*view_.info, view_.dwords, [&](const auto& p) { values(p); });
+    if (!view_.is<CopyLinear>() && !view_.is<Nop>()) last_copy_ = {};
     order();
   }
 
@@ -185,11 +175,10 @@ class StreamChecker::State {
   /// Reports a run of unknown dwords once, not once per dword.
   void flush_unknown() {
     if (unknown_count_ == 0) return;
-    const auto& rule = rule_of("unknown-packet");
-    auto message = hex(unknown_dword_) + " does not begin a packet";
+    auto message = hex_text(unknown_dword_) + " does not begin a packet";
     if (unknown_count_ == 2) message += ", nor does the next dword";
     if (unknown_count_ > 2) message += ", nor do the next " + std::to_string(unknown_count_ - 1) + " dwords";
-    say_at(unknown_at_, rule.id, rule.severity, rule.hint, std::move(message), {});
+    say(rule_of("unknown-packet"), unknown_at_, std::move(message), {});
     unknown_count_ = 0;
   }
 
@@ -206,7 +195,7 @@ class StreamChecker::State {
       if (f.kind == Kind::payload) continue;
       const auto v = value_of(f, d);
       const auto what = [&] {
-        return name() + " " + std::string(f.name) + " " + (f.kind == Kind::count ? std::to_string(v) : hex(v));
+        return name() + " " + std::string(f.name) + " " + (f.kind == Kind::count ? std::to_string(v) : hex_text(v));
       };
       if (v > f.limit) say("range", what() + " is more than " + std::to_string(f.limit));
       if (v % f.alignment != 0) say("alignment", what() + " is not a multiple of " + std::to_string(f.alignment));
@@ -217,43 +206,37 @@ class StreamChecker::State {
     }
     for (std::size_t i = 0; i < view_.info->head; ++i)
       if (const auto bits = d[i] & view_.info->reserved(i); bits != 0)
-        say("reserved-bits", name() + " sets reserved bits " + hex(bits) + " of dword " + std::to_string(i));
+        say("reserved-bits", name() + " sets reserved bits " + hex_text(bits) + " of dword " + std::to_string(i));
   }
 
-  void lengths() {
-    if (view_.is<CopySwap>())
-      if (const auto p = decode<CopySwap>(view_.dwords); p.bytes % 64 != 0)
-        say("swap-length", name() + " bytes " + std::to_string(p.bytes) + " is not a multiple of 64");
-    if (view_.is<Fill>()) {
-      const auto p = decode<Fill>(view_.dwords);
-      const unsigned unit_bits = 8u << static_cast<unsigned>(p.unit);
-      if (p.unit < FillUnit::dword && p.data >> unit_bits != 0)
-        say("fill-data-cut",
-            name() + " data " + hex(p.data) + " has bits beyond its unit, and only the unit is stored");
-    }
-    if (view_.is<PollMem>()) finite(decode<PollMem>(view_.dwords));
-    if (view_.is<PollReg>()) finite(decode<PollReg>(view_.dwords));
-    if (view_.is<Indirect>()) indirect(decode<Indirect>(view_.dwords));
-    if (view_.is<CopyLinear>()) chunk(decode<CopyLinear>(view_.dwords));
-    else if (!view_.is<Nop>()) last_copy_ = {};
+  /// The rules about the values of one kind of packet.
+  template <class P> void values(const P&) {}
+  void values(const CopySwap& p) {
+    if (p.bytes % 64 != 0)
+      say("swap-length", name() + " bytes " + std::to_string(p.bytes) + " is not a multiple of 64");
   }
+  void values(const Fill& p) {
+    const unsigned unit_bits = 8u << static_cast<unsigned>(p.unit);
+    if (p.unit < FillUnit::dword && p.data >> unit_bits != 0)
+      say("fill-data-cut",
+          name() + " data " + hex_text(p.data) + " has bits beyond its unit, and only the unit is stored");
+  }
+  void values(const PollMem& p) { finite(p); }
+  void values(const PollReg& p) { finite(p); }
   template <class Poll> void finite(const Poll& p) {
     if (p.retry == Poll{}.retry || p.func == Compare::always) return;  // the default is to retry forever
     say("finite-poll", name() + " expires after " + std::to_string(p.retry) + " reads");
   }
-
-  void indirect(const Indirect& p) {
+  void values(const Indirect& p) {
     if (p.dwords % 8 != 0)
       say("ib-alignment", name() + " dwords " + std::to_string(p.dwords) + " is not a multiple of 8");
     if (const auto end = at_ / 4 + view_.dwords.size(); end % 8 != 0)
       say("ib-alignment", name() + " ends " + std::to_string(end % 8) + " dwords after a multiple of 8");
   }
-
-  /// Is it the next piece of the previous copy?
-  void chunk(const CopyLinear& p) {
+  void values(const CopyLinear& p) {
     const auto& l = last_copy_;
-    const bool goes_on = l.bytes > 0 && p.src == l.src + l.bytes && p.dst == l.dst + l.bytes;
-    if (goes_on && (l.src.value | l.dst.value) % 64 == 0 && l.bytes % 64 != 0)
+    const bool next_piece = l.bytes > 0 && p.src == l.src + l.bytes && p.dst == l.dst + l.bytes;
+    if (next_piece && (l.src.value | l.dst.value) % 64 == 0 && l.bytes % 64 != 0)
       say("copy-chunk-misaligned", name() + " continues the previous copy at an offset of " + std::to_string(l.bytes) +
                                        " bytes, which is not a multiple of 64");
     last_copy_ = p;
@@ -277,37 +260,37 @@ class StreamChecker::State {
       if (allows(r.access, Access::write)) stores_.add(r.va.value, r.bytes, at_);
     if (e.stores && pending_++ == 0) first_pending_ = at_;
 
-    if (view_.is<Fence>()) {
-      const auto p = decode<Fence>(view_.dwords);
-      completion(word(p));
-      mailboxes_.push_back(p.value);
-      if (mailboxes_.size() > kMailboxes) mailboxes_.erase(mailboxes_.begin());
-    }
-    if (view_.is<Atomic>()) completion(word(decode<Atomic>(view_.dwords)));
-    if (view_.is<PollMem>()) poll(decode<PollMem>(view_.dwords));
-    if (view_.is<CondExec>())
-      if (const auto p = decode<CondExec>(view_.dwords); !polled_ || polled_word_ != p.addr)
-        say("cond-exec-unordered", name() + " addr " + hex(p.addr.value) + " may be read before it is written");
-    if (view_.is<Trap>()) trap(decode<Trap>(view_.dwords));
-    // Its packets are not known here, and may contain the completion.
-    if (view_.is<Indirect>()) pending_ = 0;
+    visit(*view_.info, view_.dwords, [&](const auto& p) { synchronise(p); });
   }
 
+  template <class P> void synchronise(const P&) {}
+  void synchronise(const Fence& p) {
+    completion(word(p));
+    mailboxes_.push_back(p.value);
+    if (mailboxes_.size() > kMailboxes) mailboxes_.erase(mailboxes_.begin());
+  }
+  void synchronise(const Atomic& p) { completion(word(p)); }
+  void synchronise(const CondExec& p) {
+    if (!polled_ || polled_word_ != p.addr)
+      say("cond-exec-unordered", name() + " addr " + hex_text(p.addr.value) + " may be read before it is written");
+  }
+  // Its packets are not known here, and may contain the completion.
+  void synchronise(const Indirect&) { pending_ = 0; }
   void completion(const Region& word) {
     stores_.fenced();
     stores_.erase(word.va.value, word.bytes);
     pending_ = 0;
   }
-  void poll(const PollMem& p) {
+  void synchronise(const PollMem& p) {
     if (const auto by = stores_.find(p.addr.value, word(p).bytes))
       say("data-as-flag",
-          name() + " addr " + hex(p.addr.value) + " waits for what the packet at " + offset(*by) + " stores");
+          name() + " addr " + hex_text(p.addr.value) + " waits for what the packet at " + offset(*by) + " stores");
     stores_.polled();
     polled_ = true;
     polled_word_ = p.addr;
   }
   /// The kernel's own traps have context 0 and no mailbox of their own: any fence before them will do.
-  void trap(const Trap& p) {
+  void synchronise(const Trap& p) {
     const bool announced = p.context == 0
                                ? !mailboxes_.empty()
                                : std::find(mailboxes_.begin(), mailboxes_.end(), p.context) != mailboxes_.end();
@@ -319,14 +302,12 @@ class StreamChecker::State {
 
   void end() {
     flush_unknown();
-    if (pending_ > 0) {
-      const auto& rule = rule_of("no-completion");
-      say_at(first_pending_, rule.id, rule.severity, rule.hint,
-             pending_ == 1
-                 ? "no fence or atomic follows this packet"
-                 : "no fence or atomic follows the " + std::to_string(pending_) + " packets that store, from here on",
-             {});
-    }
+    if (pending_ > 0)
+      say(rule_of("no-completion"), first_pending_,
+          pending_ == 1
+              ? "no fence or atomic follows this packet"
+              : "no fence or atomic follows the " + std::to_string(pending_) + " packets that store, from here on",
+          {});
     if (options_.max_findings > 0)
       for (const auto& [id, n] : counts_)
         if (n > options_.max_findings)

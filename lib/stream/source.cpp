@@ -18,26 +18,43 @@ std::string shown(std::string s) {
 
 }  // namespace
 
-std::size_t Source::line(std::size_t at) const noexcept {
-  const auto before = text_.substr(0, at);
-  return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+Source::Source(std::string_view text, std::string_view file) : text_(text), file_(file) {
+  for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1)) begins_.push_back(at + 1);
 }
+
+std::size_t Source::line(std::size_t at) const noexcept {
+  return static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), at) - begins_.begin());
+}
+
+std::size_t Source::column(std::size_t at) const noexcept { return at - begins_[line(at) - 1] + 1; }
 
 void Source::error(std::size_t at, std::string message, std::string hint) {
   if (++count_ > kMost) return;
   at = std::min(at, text_.size());
-  const auto newline = at == 0 ? std::string_view::npos : text_.rfind('\n', at - 1);
-  const auto begin = newline == std::string_view::npos ? 0 : newline + 1;
-  const auto number = line(at);
-  errors_.push_back({.where = std::string(file_) + ':' + std::to_string(number) + ':' + std::to_string(at - begin + 1),
-                     .message = shown(std::move(message)) + context_,
-                     .hint = shown(std::move(hint)),
-                     .excerpt = excerpt(begin, at, number)});
+  errors_.push_back({line(at),
+                     {.where = std::string(file_) + ':' + std::to_string(line(at)) + ':' + std::to_string(column(at)),
+                      .message = shown(std::move(message)) + context_,
+                      .hint = shown(std::move(hint)),
+                      .excerpt = excerpt(at)}});
 }
 
-std::string Source::excerpt(std::size_t begin, std::size_t at, std::size_t number) const {
+std::vector<Diagnostic> Source::take_errors() {
+  std::stable_sort(errors_.begin(), errors_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Diagnostic> out;
+  for (auto& entry : errors_) {
+    const auto same = [&e = entry.second](const auto& o) { return o.where == e.where && o.message == e.message; };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(entry.second));
+  }
+  if (count_ > kMost)
+    out.push_back(
+        {.where = std::string(file_), .message = std::to_string(count_ - kMost) + " more errors are not shown"});
+  return out;
+}
+
+std::string Source::excerpt(std::size_t at) const {
   // The line of a big WRITE is megabytes long: show only the part around the place.
   constexpr std::size_t kBefore = 72, kAfter = 40;
+  const auto number = line(at), begin = begins_[number - 1];
   const auto end = std::min(text_.find('\n', at), text_.size());
   const auto from = at - begin > kBefore ? at - kBefore : begin;
   const auto until = std::min(end, at + kAfter);

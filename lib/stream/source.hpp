@@ -3,9 +3,10 @@
 //
 //   Source s{"bytes=64KB", "a.sdma"};
 //   s.error(6, "'64KB' is not a number", "numbers are 4096, 0x1000, ...");     // 6: the offset of the character
-//   to_string(s.errors()[0])  ==  "a.sdma:1:7: error: '64KB' is not a number\n  1 | bytes=64KB\n    |       ^\n  hint: ..."
+//   to_string(s.take_errors()[0])  ==  "a.sdma:1:7: error: '64KB' is not a number\n  1 | bytes=64KB\n    |       ^\n  hint: ..."
 //
-// Keeps the first kMost errors: binary data, for example, has an error in every line. One thread at a time.
+// Keeps the first kMost errors: binary data, for example, has an error in every line. A text may be read more than once:
+// an error that is reported again counts, but is shown once. One thread at a time.
 #include "sdma/core/diagnostic.hpp"
 
 #include <cstddef>
@@ -23,7 +24,7 @@ class Source {
   static constexpr std::size_t kMost = 100;
 
   /// Both must outlive the Source.
-  Source(std::string_view text, std::string_view file) noexcept : text_(text), file_(file) {}
+  Source(std::string_view text, std::string_view file);
 
   std::string_view text() const noexcept { return text_; }
   std::string_view file() const noexcept { return file_; }
@@ -31,23 +32,26 @@ class Source {
   void error(std::size_t at, std::string message, std::string hint);
   /// Adds an error about something other than this text.
   void add(Diagnostic d) {
-    if (++count_ <= kMost) errors_.push_back(std::move(d));
+    if (++count_ <= kMost) errors_.emplace_back(0, std::move(d));
   }
   /// Sets a suffix for every message from now on, such as " [i=1]": the values of the loops' variables.
   void set_context(std::string c) noexcept { context_ = std::move(c); }
 
   /// The number of errors so far, including those that were not kept.
   std::size_t count() const noexcept { return count_; }
-  std::vector<Diagnostic>& errors() noexcept { return errors_; }
-  /// The line of an offset, from 1.
+  /// All errors in the order of their lines, each once, and how many were not kept.
+  std::vector<Diagnostic> take_errors();
+  /// The line and the column of an offset, from 1.
   std::size_t line(std::size_t at) const noexcept;
+  std::size_t column(std::size_t at) const noexcept;
 
  private:
-  std::string excerpt(std::size_t begin, std::size_t at, std::size_t line) const;
+  std::string excerpt(std::size_t at) const;
 
   std::string_view text_, file_;
+  std::vector<std::size_t> begins_{0};  // of the lines
   std::string context_;
-  std::vector<Diagnostic> errors_;
+  std::vector<std::pair<std::size_t, Diagnostic>> errors_;  // with their lines
   std::size_t count_ = 0;
 };
 

@@ -15,10 +15,10 @@ constexpr std::size_t kNames = [] {
     std::size_t n = p.name.size() + PacketInfo::kMaxHead * 20;
     for (const auto& f : p.fields) {
       std::size_t value = kNumber;
-      for (const auto& e : f.enumerants) value = value > e.text.size() ? value : e.text.size();
+      for (const auto& e : f.enumerants) value = std::max(value, e.text.size());
       n += f.name.size() + value + 2;
     }
-    longest = longest > n ? longest : n;
+    longest = std::max(longest, n);
   }
   return longest;
 }();
@@ -60,17 +60,16 @@ void append_dword_line(std::string& out, std::uint32_t dword) {
   out.append(line, put_dword(put(line, ".dword 0x"), dword));
 }
 
+void append_truncated_line(std::string& out, const PacketView& v) {
+  append_dword_line(out, v.dwords.front());
+  out.append("  # truncated ").append(v.info->name);
+}
+
 void append_raw_packet(std::string& out, const PacketView& v) {
   char word[16];
   out += ".dword";
   for (const auto d : v.dwords) out.append(word, put_dword(put(word, " 0x"), d));
   out.append("  # ").append(v.info->name);
-}
-
-bool any(std::span<const std::uint32_t> d) noexcept {
-  for (const auto w : d)
-    if (w != 0) return true;
-  return false;
 }
 
 char* put_reserved(char* p, const PacketView& v) noexcept {
@@ -88,7 +87,7 @@ void append_packet(std::string& out, const PacketView& v) {
   const std::uint32_t* d = v.dwords.data();
   // The dwords that a NOP skips are printed as a list, and the length of the list implies the count.
   const auto skipped = skips(info) ? v.dwords.subspan(info.head) : std::span<const std::uint32_t>{};
-  const bool has_payload = any(skipped);
+  const bool has_payload = std::ranges::any_of(skipped, [](auto w) { return w != 0; });
 
   char line[kNames];
   char* p = put(line, info.name);
@@ -131,11 +130,9 @@ void append_packet(std::string& out, const PacketView& v) {
 
 void append_text(std::string& out, const PacketView& v) {
   if (v.whole()) return v.info->recognised_only ? append_raw_packet(out, v) : append_packet(out, v);
-  for (std::size_t i = 0; i < v.dwords.size(); ++i) {
-    if (i > 0) out += '\n';
-    append_dword_line(out, v.dwords[i]);
-    if (i == 0 && v.info) out.append("  # truncated ").append(v.info->name);
-  }
+  if (v.info) append_truncated_line(out, v);
+  else append_dword_line(out, v.dwords.front());
+  for (const auto d : v.dwords.subspan(1)) append_dword_line(out += '\n', d);
 }
 
 std::string to_text(const PacketView& v) {
@@ -200,8 +197,7 @@ std::size_t Disassembler::append(std::string& out, std::span<const std::uint32_t
     }
     flush(out);
     if (v.cut_off) {
-      append_dword_line(out, v.dwords[0]);
-      out.append("  # truncated ").append(v.info->name);
+      append_truncated_line(out, v);
       line_end(out, v.dwords.first(1));
       at_ += 4;
       for (const auto d : v.dwords.subspan(1)) add(out, d, true);

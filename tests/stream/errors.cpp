@@ -160,7 +160,7 @@ TEST_CASE("all errors of a text are reported, those of a loop once, and not with
   const auto m = assemble(many, "a");
   REQUIRE(!m);
   REQUIRE(m.error().size() == 101);
-  CHECK(m.error()[100].message == "200 more errors after this one are not shown");
+  CHECK(m.error()[100].message == "200 more errors are not shown");
 }
 
 TEST_CASE("a long line is shown around its error only") {

@@ -88,5 +88,5 @@ TEST_CASE("errors that are not shown are counted") {
   const auto r = from_json_lines(text);
   REQUIRE(!r);
   REQUIRE(r.error().size() == 101);
-  CHECK(r.error().back().message == "20 more errors after this one are not shown");
+  CHECK(r.error().back().message == "20 more errors are not shown");
 }

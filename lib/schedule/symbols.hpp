@@ -1,0 +1,56 @@
+#pragma once
+// Buffers and signals alike. Internal: a SymbolOffset says which of them is meant.
+//
+//   for (const auto& l : symbols(schedule)) place_of(schedule, l), link_address(l) ...
+//   resolve(schedule, va)        the address without aliases
+//
+// Pure functions without errors.
+#include "sdma/schedule/schedule.hpp"
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+/// All buffers, then all signals.
+std::vector<SymbolOffset> symbols(const Schedule&);
+
+inline const Place& place_of(const Schedule& s, const SymbolOffset& l) noexcept {
+  return l.signal ? s.signals[l.index].place : s.buffers[l.index].place;
+}
+/// The address that its declaration gives it, if any: that of an alias, or a fixed one.
+inline const std::optional<GpuVa>& at_of(const Schedule& s, const SymbolOffset& l) noexcept {
+  return l.signal ? s.signals[l.index].at : s.buffers[l.index].at;
+}
+constexpr GpuVa link_address(const SymbolOffset& l) noexcept {
+  return (l.signal ? link_signal(l.index) : link_buffer(l.index)) + l.offset;
+}
+/// Calls fn(field, address) for each address field of a packet whose fields are known.
+template <class Fn> void each_address(const PacketView& v, Fn&& fn) {
+  if (!v.whole() || v.info->recognised_only) return;
+  for (const auto& f : v.info->fields)
+    if (f.kind == Kind::address) fn(f, GpuVa{value_of(f, v.dwords.data())});
+}
+
+inline std::string queue_name(const Schedule::Queue& q) { return to_string(q.place) + "." + q.name; }
+/// "buffer gpu1.buf", "signal host.done".
+std::string title(const Schedule&, const SymbolOffset&);
+
+/// "gpu1.buf[64K]", or "0x7f00" if find_symbol finds nothing.
+std::string address_text(const Schedule&, GpuVa);
+/// "gpu1.buf[2K..+4K]", "gpu1.buf", or "0x7f00..+4K".
+std::string range_text(const Schedule&, const Schedule::Range&);
+/// "==", "<".
+constexpr std::string_view sign_of(Compare f) noexcept {
+  constexpr std::string_view kSigns[] = {"?", "<", "<=", "==", "!=", ">=", ">"};
+  return kSigns[static_cast<std::size_t>(f)];
+}
+
+/// The address in link space without aliases, or a fixed address; any other address is returned unchanged. In a cycle of
+/// aliases, any address of the cycle.
+GpuVa resolve(const Schedule&, GpuVa) noexcept;
+/// Is this symbol, directly or through others, an alias of itself?
+bool is_cyclic(const Schedule&, SymbolOffset) noexcept;
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma

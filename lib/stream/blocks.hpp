@@ -1,0 +1,63 @@
+#pragma once
+// Statements, `let` and loops. Internal: the part of the language that streams and schedules share.
+//
+//   class Streams : Blocks { bool statement(int depth) override { return at("let") ? let() : at("for") ? loop(depth) : ...; } };
+//
+// A block is a sequence of statements up to `end`, or up to the end of the text. A loop evaluates its body once per round, by
+// going back in the text. All errors are reported to the Source; after an error, the next line is the next statement.
+#include "expression.hpp"
+
+namespace sdma {
+inline namespace v0 {
+namespace detail {
+
+class Blocks : protected Parser {
+ public:
+  Blocks(Lexer& lex, Names& names, Source& source, std::uint32_t max_rounds) noexcept
+      : Parser(lex, names, source), max_rounds_(max_rounds) {}
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+  virtual ~Blocks() = default;
+
+ protected:
+  static constexpr int kDeepest = 32;
+  struct Definition {
+    std::string name{};
+    Number value{};
+  };
+
+  /// Parses a statement; false if it has an error. `depth` counts the blocks around it.
+  virtual bool statement(int depth) = 0;
+  /// Does this word, at the start of a line, begin a block?
+  virtual bool opens(const Token&) const noexcept = 0;
+  /// Can this word, at the start of a line, not be in this block?
+  virtual bool misplaced(const Token&) const noexcept { return false; }
+
+  /// Statements up to the `end` of the block, which is not taken, or to the end of the text.
+  void block(int depth);
+  bool let();
+  /// What comes after `let`: NAME = VALUE.
+  std::optional<Definition> definition();
+  bool loop(int depth);
+  /// Skips to the `end` of this block, or to a misplaced word.
+  void skip_body();
+  /// Takes the `end` of the block that `begin` opened.
+  void close(const Token& begin);
+  bool line_ends() { return at_line_end() || expected("the end of the line"); }
+  /// " [i=1]": the values of the loops' variables.
+  std::string context() const { return context_.empty() ? "" : context_ + "]"; }
+
+  bool inner_ = false;   // in a block other than a loop
+  bool broken_ = false;  // such a block has ended without its `end`, which has been reported
+
+ private:
+  std::optional<std::string> new_name();
+  void rounds(const std::string& variable, Number first, Number last, int depth, const Token& begin);
+
+  std::uint32_t max_rounds_, rounds_ = 0;
+  std::string context_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace sdma
