@@ -4,6 +4,8 @@
 #include "sdma/core/number.hpp"
 #include "symbols.hpp"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <set>
 
@@ -57,21 +59,20 @@ bool ScheduleParser::gpus() {
 /// NAME=... until the line ends. `fn(token)` reads what comes after the `=`: nullopt if there is no such field.
 template <class Fn>
 bool ScheduleParser::fields(std::string_view what, std::string_view names, std::string_view required, Fn fn) {
+  const auto hint = fmt::format("its fields: {}", names);
   std::set<std::string, std::less<>> given;
   while (!at_line_end()) {
     const Token t = lex_.take();
     if (t.kind != Token::word) return fail(t.at, "expected a field or the end of the line, got " + quote(t));
-    if (!lex_.peek().is("=")) return fail(t.at, quote(t.text) + " needs a value", "its fields: " + std::string(names));
+    if (!lex_.peek().is("=")) return fail(t.at, quote(t.text) + " needs a value", hint);
     if (!given.emplace(t.text).second) return fail(t.at, "duplicate field " + quote(t.text));
     lex_.take();
     const std::optional<bool> good = fn(t);
-    if (!good)
-      return fail(t.at, std::string(what) + " has no field " + quote(t.text), "its fields: " + std::string(names));
+    if (!good) return fail(t.at, fmt::format("{} has no field '{}'", what, t.text), hint);
     if (!*good) return false;
   }
   if (required.empty() || given.contains(required)) return true;
-  return fail(lex_.behind(), std::string(what) + " needs " + quote(std::string(required) + "="),
-              "its fields: " + std::string(names));
+  return fail(lex_.behind(), fmt::format("{} needs '{}='", what, required), hint);
 }
 
 /// The ref itself, or, for gpu*, one per GPU.
