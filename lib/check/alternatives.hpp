@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 
 class Alternatives {
  public:
@@ -113,6 +111,4 @@ class Alternatives {
   std::vector<std::uint32_t> known_, possible_;
 };
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

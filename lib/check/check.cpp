@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 using namespace check_detail;
 
@@ -64,5 +63,4 @@ Result<Schedule, Diagnostic> schedule_of(std::span<const RingDump> dumps) {
   return s;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

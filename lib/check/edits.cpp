@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 namespace {
 
 std::string text(EpochValue v) {
@@ -151,6 +149,4 @@ std::optional<std::string> wait_for(const Model& m, const Reporter& r, const Wor
   return "wait " + r.word(w) + (c.steps.size() == 1 ? " == " : " >= ") + std::to_string(last);
 }
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

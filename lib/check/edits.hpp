@@ -8,9 +8,7 @@
 // stores 4*epoch-3, `b` waits for 4*epoch-3.
 #include "report.hpp"
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 
 /// A change that orders `b` after `a`; they belong to two agents, or to one queue.
 std::string edge(const Model&, const Reporter&, Position a, Position b);
@@ -19,6 +17,4 @@ std::optional<std::string> wait_for(const Model&, const Reporter&, const Word&);
 /// The final value of a counter; nullopt if a post also stores to it.
 std::optional<std::uint64_t> last_count(const Word&);
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 namespace {
 
 class PendingAtEnd {
@@ -114,6 +112,4 @@ void find_unawaited(const Model& m, Reporter& r) {
   if (m.stuck.empty() && !m.truncated && !m.schedule.hosts.empty()) PendingAtEnd{m, r}.run();
 }
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 namespace {
 
 /// A box with at most this many rows is analysed row by row; a larger one counts as one range from its start to its
@@ -342,6 +340,4 @@ const Step* Model::previous_post(std::uint32_t agent, std::uint32_t position) co
   return nullptr;
 }
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

@@ -16,9 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 
 __extension__ typedef __int128 Wide;
 inline constexpr std::uint32_t kNone = ~0u;
@@ -197,6 +195,4 @@ bool contributes(const Step& poll, const Word&, const Step& post) noexcept;
 void progress(Model&);    ///< follows one execution: fills in times, runs, acquires, stuck
 void find_order(Model&);  ///< computes the clocks
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

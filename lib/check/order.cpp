@@ -7,9 +7,7 @@
 // next round's arrivals need this round's.)
 #include "alternatives.hpp"
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 namespace {
 
 constexpr int kMostPasses = 64;
@@ -235,6 +233,4 @@ class Clocks {
 
 void find_order(Model& m) { Clocks{m}.run(); }
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

@@ -7,9 +7,7 @@
 #include <array>
 #include <charconv>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 namespace {
 
 // For a single stream these rules are guesses; for a schedule the order is known.
@@ -258,6 +256,4 @@ void find_in_kernels(const Model& m, Reporter& r) {
   }
 }
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

@@ -4,9 +4,7 @@
 
 #include <deque>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 namespace {
 
 class Execution {
@@ -144,6 +142,4 @@ class Execution {
 
 void progress(Model& m) { Execution{m}.run(); }
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

@@ -9,9 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 namespace {
 
 struct Ref {
@@ -319,6 +317,4 @@ class Sweep {
 
 void find_races(Model& m, Reporter& r) { Sweep{m, r}.run(); }
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 
 bool Reporter::admit(const std::string& rule) {
   const auto n = ++counts_[rule];
@@ -146,6 +144,4 @@ CheckReport Reporter::finish() {
   return r;
 }
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

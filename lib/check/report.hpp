@@ -12,9 +12,7 @@
 #include <optional>
 #include <set>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 
 struct Finding {
   std::string_view rule{};
@@ -77,6 +75,4 @@ void find_unawaited(const Model&, Reporter&);
 void find_in_packets(const Model&, Reporter&);
 void find_in_kernels(const Model&, Reporter&);
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 constexpr auto error = Severity::error, warning = Severity::warning, note = Severity::note;
@@ -134,5 +133,4 @@ const OrderingRule* ordering_rule(std::string_view id) noexcept {
 }
 
 }  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

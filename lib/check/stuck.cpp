@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 namespace {
 
 class StuckFinder {
@@ -216,6 +214,4 @@ void find_stuck(const Model& m, Reporter& r) {
   if (!m.truncated) StuckFinder{m, r}.run();
 }
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

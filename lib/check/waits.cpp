@@ -4,9 +4,7 @@
 
 #include <set>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 namespace {
 
 class Waits {
@@ -266,6 +264,4 @@ class Waits {
 
 void find_bad_waits(const Model& m, Reporter& r) { Waits{m, r}.run(); }
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace check_detail {
+namespace sdma::inline v0::check_detail {
 
 void Model::join_words() {
   std::vector<Sync*> all;
@@ -93,6 +91,4 @@ void Model::chain() {
     }
 }
 
-}  // namespace check_detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::check_detail

@@ -4,8 +4,7 @@
 #include <unistd.h>
 #include <initializer_list>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 void keep_standard_descriptors() noexcept {
   // open() returns the lowest free number, and the lower ones are taken by now.
@@ -13,5 +12,4 @@ void keep_standard_descriptors() noexcept {
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -1,7 +1,6 @@
 #include "sdma/core/diagnostic.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 std::string to_string(const Diagnostic& d) {
   std::string s;
@@ -14,5 +13,4 @@ std::string to_string(const Diagnostic& d) {
   return s;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -11,8 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 namespace fs = std::filesystem;
@@ -192,5 +191,4 @@ Result<void, Diagnostic> save_file(const std::string& path, std::string_view byt
   return out.close();
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 Json parse_json(std::string_view text) { return Json::parse(text.begin(), text.end(), nullptr, false); }
 
@@ -82,6 +80,4 @@ void JsonReader::each(const Json& j, const char* key, const std::function<void(c
   for (std::size_t i = 0; i < items.size() && !failed_; ++i) f(items[i], fmt::format("{}[{}]", key, i));
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -18,9 +18,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 using Json = nlohmann::ordered_json;  ///< keeps the order of keys
 
@@ -67,6 +65,4 @@ class JsonReader {
   bool failed_ = false;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -1,7 +1,6 @@
 #include "sdma/core/nearest.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
   Nearest nearest{word};
@@ -15,5 +14,4 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string_vi
   return meant.empty() ? "" : "; did you mean '" + std::string(meant) + "'?";
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 constexpr std::uint64_t kMostGpus = 64;  // a set of GPUs is a word of 64 bits
@@ -67,6 +66,5 @@ std::string size_text(std::uint64_t bytes) {
   return text;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0
 int x;

@@ -1,7 +1,6 @@
 #include "sdma/core/version.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 // The build also has the version, for the names of the library and the package: the two must be equal.
 #ifdef SDMA_PROJECT_VERSION
@@ -10,5 +9,4 @@ static_assert(kVersion.string == SDMA_PROJECT_VERSION);
 
 std::string_view runtime_version() noexcept { return kVersion.string; }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

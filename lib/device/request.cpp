@@ -8,9 +8,7 @@
 #include <bit>
 #include <cstring>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 /// The memory of this machine, in bytes; 0 if it is not known.
@@ -90,6 +88,4 @@ void load_bytes(const std::byte* from, std::span<std::byte> to) noexcept {
   }
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

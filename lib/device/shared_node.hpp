@@ -18,9 +18,7 @@
 #include <mutex>
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 template <class Node> class SharedNode {
  public:
@@ -93,6 +91,4 @@ template <class Node> class SharedNode {
   SignalSlots signals_;  // guarded by memory_
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

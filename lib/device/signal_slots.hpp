@@ -15,9 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 class SignalSlots {
  public:
@@ -54,6 +52,4 @@ class SignalSlots {
   std::uint64_t next_ = 1;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

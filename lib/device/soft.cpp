@@ -4,8 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 Result<std::unique_ptr<SoftDevice>, Diagnostic> SoftDevice::open(const SoftOptions& o) {
   const auto refused = [](std::string message, std::string hint) {
@@ -59,5 +58,4 @@ Result<Clock> SoftDevice::clock(GpuId g) const noexcept {
   return Clock{.ticks = static_cast<std::uint64_t>(ns) / 10, .host = now};
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

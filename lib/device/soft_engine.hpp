@@ -16,9 +16,7 @@
 #include <memory>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 class SoftNode;
 class SoftEngine;
@@ -123,6 +121,4 @@ class SoftEngine final : private Worker::Served {
   std::uint64_t polls_ = 0, published_polls_ = 0;  // bits of the words that the last round waits for; as last published
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -8,9 +8,7 @@
 #include <cstring>
 #include <system_error>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -275,6 +273,4 @@ bool SoftNode::begin_spinning() noexcept {
   return false;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

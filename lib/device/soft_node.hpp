@@ -19,9 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 class SoftNode final : public SharedNode<SoftNode> {
  public:
@@ -119,6 +117,4 @@ class SoftNode final : public SharedNode<SoftNode> {
   const std::uint32_t may_spin_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

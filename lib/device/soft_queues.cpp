@@ -7,9 +7,7 @@
 #include <bit>
 #include <system_error>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -226,6 +224,4 @@ std::vector<EngineCounters> SoftNode::counters() const {
   return out;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -12,8 +12,7 @@
 #include <set>
 #include <sstream>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 constexpr std::uint32_t kNoAtomics64 = 1u << 3, kLinkEnabled = 1u << 0;
@@ -380,5 +379,4 @@ Result<SysfsFiles, Diagnostic> read_sysfs(std::string_view directory) {
   return out;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

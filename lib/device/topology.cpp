@@ -6,8 +6,7 @@
 #include <bit>
 #include <iterator>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 // clang-format off
@@ -157,5 +156,4 @@ std::string to_table(const Topology& t) {
   return out;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -6,8 +6,7 @@
 #include <bit>
 #include <charconv>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using detail::Json;
@@ -122,5 +121,4 @@ Result<Topology, Diagnostic> topology_from_json(std::string_view text, std::stri
   return t;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

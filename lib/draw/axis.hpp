@@ -7,9 +7,7 @@
 #include <cmath>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 class Axis {
  public:
@@ -44,6 +42,4 @@ class Axis {
   double from_, to_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

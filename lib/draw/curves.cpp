@@ -6,8 +6,7 @@
 #include <iterator>
 #include <set>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
@@ -111,5 +110,4 @@ std::string stacked_curves_svg(std::span<const Curves> all) {
   return svg.close();
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -3,8 +3,7 @@
 #include "axis.hpp"
 #include "svg.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
@@ -81,5 +80,4 @@ std::string lanes_svg(const Lanes& l) {
   return svg.close();
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

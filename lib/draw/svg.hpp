@@ -11,9 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 inline std::string escaped(std::string_view s) {
   std::string out;
@@ -70,6 +68,4 @@ class Svg {
   std::string out_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

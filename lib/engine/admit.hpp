@@ -8,8 +8,7 @@
 #include "sdma/engine/execute.hpp"
 #include "sdma/engine/fault.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace detail {
 
 /// Do two runs of bytes overlap?
@@ -154,5 +153,4 @@ template <Packet P> bool admit(const P& p, AddressSpace::Reader& reader, Fault& 
   }
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

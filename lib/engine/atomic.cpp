@@ -5,8 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 namespace {
 
@@ -115,5 +114,4 @@ Outcome execute(const Atomic& p, Machine& m) noexcept {
   return width(p.op) == 8 ? modify<std::uint64_t>(p, m) : modify<std::uint32_t>(p, m);
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

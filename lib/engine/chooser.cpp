@@ -1,7 +1,6 @@
 #include "sdma/engine/chooser.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 std::uint32_t Enumerator::choose(Choice, std::uint32_t n) noexcept {
   if (n == 1) return 0;  // no alternative to try later
@@ -19,5 +18,4 @@ bool Enumerator::next() noexcept {
   return true;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -5,8 +5,7 @@
 #include <chrono>
 #include <cstring>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 std::uint64_t host_ticks() noexcept {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -242,5 +241,4 @@ Outcome execute(const PreExec& p, Machine& m) noexcept {
 
 Outcome execute(const DummyTrap&, Machine&) noexcept { return Outcome::done; }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

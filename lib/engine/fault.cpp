@@ -4,8 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 namespace {
 
@@ -105,5 +104,4 @@ std::string describe(const Fault& f) {
                      in_buffer, subject, what(f));
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

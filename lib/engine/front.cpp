@@ -6,9 +6,7 @@
 #include <atomic>
 #include <cstring>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 FrontEnd::FrontEnd(const PipelineConfig& c)
     : ring_(c.ring),
@@ -257,6 +255,4 @@ bool FrontEnd::call(const Indirect& ib) noexcept {
   return true;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

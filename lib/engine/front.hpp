@@ -15,9 +15,7 @@
 #include "sdma/engine/pipeline.hpp"
 #include "window.hpp"
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 /// The current packet of the front end, and how it waits.
 struct Current : Fetched {
@@ -99,6 +97,4 @@ class FrontEnd {
   Fault fault_{};
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

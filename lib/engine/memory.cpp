@@ -4,8 +4,7 @@
 #include <new>
 #include <thread>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 // How a reader and a writer detect each other, in the single order of seq_cst operations:
 //
@@ -190,5 +189,4 @@ bool AddressSpace::Reader::covers(const Region& r, GpuVa* missing) noexcept {
   return true;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

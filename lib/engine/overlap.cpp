@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 namespace {
 
@@ -59,6 +57,4 @@ bool boxes_meet(const Region& a, const Region& b) noexcept {
   return false;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -23,9 +23,7 @@
 #include <cstdint>
 #include <ctime>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 class Parking {
  public:
@@ -69,6 +67,4 @@ class Parking {
   std::atomic<std::uint32_t> word_{0};
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

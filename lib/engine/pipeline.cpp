@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <atomic>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 using detail::Current;
 using detail::Fetched;
@@ -310,5 +309,4 @@ const Pipeline::Counters& Pipeline::counters() const noexcept { return impl_->co
 std::uint64_t Pipeline::position() const noexcept { return impl_->position(); }
 std::uint64_t Pipeline::queue() const noexcept { return impl_->queue(); }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

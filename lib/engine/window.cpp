@@ -4,9 +4,7 @@
 #include <atomic>
 #include <bit>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 namespace {
 
@@ -160,6 +158,4 @@ GpuVa Window::waits_for(Machine& m) const noexcept {
   return word;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -12,9 +12,7 @@
 
 #include <array>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 /// A packet as it was fetched: its first dwords are a copy, so that they cannot change between check and use.
 struct Fetched {
@@ -113,6 +111,4 @@ class Window {
   std::uint32_t size_, count_ = 0;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -7,9 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -89,6 +87,4 @@ void Worker::rest(Progress p) noexcept {
   }
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -32,9 +32,7 @@
 #include <mutex>
 #include <thread>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 /// The progress of a round, from that of its queues.
 constexpr Progress busier(Progress a, Progress b) noexcept {
@@ -108,6 +106,4 @@ class Worker {
   std::chrono::nanoseconds nap_{};
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

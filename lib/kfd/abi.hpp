@@ -17,9 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sdma {
-inline namespace v0 {
-namespace kfd {
+namespace sdma::inline v0::kfd {
 
 /// The version of the interface described here.
 inline constexpr std::uint32_t kMajor = 1, kMinor = 17;
@@ -256,6 +254,4 @@ struct RuntimeEnable {
   std::uint32_t mode{}, capabilities{};
 };
 
-}  // namespace kfd
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::kfd

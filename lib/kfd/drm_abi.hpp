@@ -11,9 +11,7 @@
 
 #include <cstdint>
 
-namespace sdma {
-inline namespace v0 {
-namespace drm {
+namespace sdma::inline v0::drm {
 
 /// Numbers of the ioctls, type 'd'.
 enum Nr : unsigned {
@@ -82,6 +80,4 @@ struct DeviceInfo {
   std::uint32_t va_alignment{}, pte_fragment{}, gart_page{}, ce_ram{}, vram_type{}, vram_bits{};
 };
 
-}  // namespace drm
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::drm

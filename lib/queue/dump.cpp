@@ -8,8 +8,7 @@
 #include <bit>
 #include <cstring>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 namespace {
 
@@ -170,5 +169,4 @@ Result<RingDump, Diagnostic> load_dump(const std::string& path) {
   return from_bytes(bytes(), path);
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

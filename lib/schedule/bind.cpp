@@ -7,8 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
@@ -191,5 +190,4 @@ Result<Bound, std::vector<Diagnostic>> bind(const Schedule& s, Device& d, const 
   return Linker{s, d, o}.run();
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

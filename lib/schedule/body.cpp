@@ -4,9 +4,7 @@
 #include "parser.hpp"
 #include "symbols.hpp"
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 bool ScheduleParser::packet() {
   const auto at = lex_.peek().at;
@@ -188,6 +186,4 @@ bool ScheduleParser::repeat(int depth) {
   return !broken_;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 Bound::Bound(std::unique_ptr<Impl> i) noexcept : impl_(std::move(i)) {}
 Bound::Bound(Bound&&) noexcept = default;
@@ -105,5 +104,4 @@ Errc Bound::restart(Deadline d) const noexcept {
   return Errc::ok;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

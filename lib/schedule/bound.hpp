@@ -6,8 +6,7 @@
 #include <mutex>
 #include <optional>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 struct Bound::Impl {
   /// The location of a buffer or a signal.
@@ -36,5 +35,4 @@ struct Bound::Impl {
   Home& home(const SymbolOffset& l) noexcept { return l.signal ? signals[l.index] : buffers[l.index]; }
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

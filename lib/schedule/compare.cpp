@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 /// splitmix64: one step per word.
@@ -69,6 +67,4 @@ std::string difference(const Schedule& s, const Schedule::Range& left, std::span
                      static_cast<unsigned>(should[first]));
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

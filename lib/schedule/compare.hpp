@@ -8,9 +8,7 @@
 #include <span>
 #include <string>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 /// Gives each buffer its initial contents. `bytes_of(k)`: the bytes of buffer k.
 void fill(const Schedule&, std::uint64_t seed, const std::function<std::span<std::byte>(std::size_t)>& bytes_of);
@@ -20,6 +18,4 @@ void fill(const Schedule&, std::uint64_t seed, const std::function<std::span<std
 std::string difference(const Schedule&, const Schedule::Range& left, std::span<const std::byte> is,
                        std::span<const std::byte> should);
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -9,9 +9,7 @@
 #include <bit>
 #include <set>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 /// Stores a number if it is one. Returns whether it is.
@@ -349,6 +347,4 @@ bool ScheduleParser::add_expectation(const Schedule::Range& left, const Schedule
   return true;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

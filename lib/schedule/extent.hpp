@@ -10,9 +10,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 struct Outside {
   SymbolOffset symbol{};   ///< offset: where the bytes begin
@@ -52,6 +50,4 @@ template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn
 /// The message and the hint; `declared` is where the symbol is declared ("on line 3", or "").
 Diagnostic describe(const Schedule&, const PacketView&, const Outside&, std::string_view declared);
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

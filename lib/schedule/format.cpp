@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
@@ -120,5 +119,4 @@ class Formatter {
 
 std::string format_source(std::string_view text) { return Formatter{text}.run(); }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 constexpr std::uint64_t kLeastChosen = 64 * 1024;
@@ -67,6 +65,4 @@ Linked link_queue(const Schedule::Queue& q, const std::function<GpuVa(GpuVa)>& h
   return out;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

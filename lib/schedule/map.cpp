@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 SourceMap::Location SourceMap::packet(std::size_t queue, std::size_t dword) const noexcept {
   if (queue >= packets.size()) return {};
@@ -37,5 +36,4 @@ void ScheduleParser::finish_map() {
 }
 
 }  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

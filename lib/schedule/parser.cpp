@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace detail {
 namespace {
 
@@ -164,5 +163,4 @@ Result<Schedule, std::vector<Diagnostic>> parse_schedule(std::string_view text, 
   return std::move(parser.schedule());
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

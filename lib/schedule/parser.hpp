@@ -17,9 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 class ScheduleParser final : private Blocks, private Symbols {
  public:
@@ -167,6 +165,4 @@ class ScheduleParser final : private Blocks, private Symbols {
   std::vector<LineAddress> line_addresses_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

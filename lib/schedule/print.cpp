@@ -7,8 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
@@ -214,5 +213,4 @@ std::string to_text(const Schedule& s, const Schedule::Expectation& e) {
   return left + (e.old ? "old " : "") + range_text(s, e.right);
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -10,8 +10,7 @@
 #include <bit>
 #include <set>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
@@ -175,5 +174,4 @@ class Check {
 
 std::vector<Diagnostic> problems(const Schedule& s) { return Check{s}.run(); }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

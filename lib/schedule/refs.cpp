@@ -5,9 +5,7 @@
 
 #include <charconv>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 /// The number of "gpu12".
@@ -190,6 +188,4 @@ std::optional<std::uint64_t> ScheduleParser::word_bits(std::size_t at, Number v,
   return none(at, "this value does not fit in " + std::to_string(bits) + " bits: " + to_string(v));
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -17,8 +17,7 @@
 #include <system_error>
 #include <thread>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
@@ -276,5 +275,4 @@ class Runner {
 
 RunReport run(const Bound& b, const RunOptions& o) { return Runner{b, o}.run(); }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -7,8 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 using namespace detail;
 
@@ -154,5 +153,4 @@ bool expects_finding(const Schedule& s) {
                      [](const auto& e) { return e.kind == Schedule::Expectation::Kind::finding; });
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

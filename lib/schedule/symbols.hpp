@@ -7,9 +7,7 @@
 // Pure functions without errors.
 #include "sdma/schedule/schedule.hpp"
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 /// All buffers, then all signals.
 std::vector<SymbolOffset> symbols(const Schedule&);
@@ -51,6 +49,4 @@ GpuVa resolve(const Schedule&, GpuVa) noexcept;
 /// Is this symbol, directly or through others, an alias of itself?
 bool is_cyclic(const Schedule&, SymbolOffset) noexcept;
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -7,8 +7,7 @@
 #include <atomic>
 #include <map>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 std::vector<TimedSchedule::Bar> bars_of(std::span<const std::uint32_t> dwords) {
@@ -107,5 +106,4 @@ Errc record_timestamps(const TimedSchedule& t, const Bound& bound, trace::Record
   return result;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

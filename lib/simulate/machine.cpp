@@ -9,8 +9,7 @@
 #include <cmath>
 #include <mi300x.hpp>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using detail::Json;
@@ -186,5 +185,4 @@ std::string to_table(const MachineDescription& m) {
   return out;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -4,9 +4,7 @@
 
 #include <cstring>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 LinkMemory::LinkMemory(const Schedule& s)
     : s_(s), buffers_(s.buffers.size()), signals_(s.signals.size()), words_(s.signals.size()) {
@@ -86,6 +84,4 @@ bool LinkMemory::watched(const Region& r) const noexcept {
   return false;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -16,9 +16,7 @@
 #include <memory>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 class LinkMemory {
  public:
@@ -60,6 +58,4 @@ class LinkMemory {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> watched_;  ///< ranges of buffers
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 void Network::advance(double now, Flow& f) noexcept {
   const auto moved = std::min(f.left, f.rate * (now - f.updated));
@@ -116,6 +114,4 @@ void Network::account(double now, bool reset) noexcept {
   }
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -18,9 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 struct Resource {
   Busy::Kind kind{};
@@ -79,6 +77,4 @@ class Network {
   std::uint32_t mark_ = 0;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

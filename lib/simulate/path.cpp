@@ -8,8 +8,7 @@
 #include <algorithm>
 #include <map>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 std::string_view name(Phase p) noexcept {
   constexpr std::string_view kNames[] = {"control", "schedule", "copy", "sync", "compute"};
@@ -101,5 +100,4 @@ Simulation World::result() {
 }
 
 }  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 std::uint64_t World::ticks(void* self) noexcept {
   return static_cast<std::uint64_t>(static_cast<World*>(self)->now_ / 10);
@@ -207,6 +205,4 @@ void World::notify(const Region& r, std::uint32_t cause) {
       wake(key, std::exchange(found->second, {}));
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -6,8 +6,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using detail::Json;
@@ -122,5 +121,4 @@ std::string to_json(const Simulation& s, const Sensitivity* hangs) {
   return detail::json_text(j, 2) + "\n";
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, const MachineDescription& m,
                                                          const SimulateOptions& o) {
@@ -44,5 +43,4 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
   return out;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

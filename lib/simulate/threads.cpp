@@ -5,9 +5,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 void World::step(std::uint32_t id) {
   auto& t = threads_[id];
@@ -205,6 +203,4 @@ void World::snapshot() {
     if (r.kind != Busy::Kind::engine && r.bytes > 0) add(r, r.busy_ns);
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

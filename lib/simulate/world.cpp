@@ -6,8 +6,7 @@
 
 #include <cstdlib>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace detail {
 
 World::World(const Schedule& s, const MachineDescription& m, const SimulateOptions& o) : s_(s), m_(m), o_(o) {}
@@ -251,5 +250,4 @@ Result<Simulation, std::vector<Diagnostic>> simulate(const Schedule& s, const Ma
   return detail::World{s, m, o}.run();
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

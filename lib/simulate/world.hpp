@@ -19,9 +19,7 @@
 #include <queue>
 #include <unordered_map>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 /// The kind of a step.
 enum class What : std::uint8_t {
@@ -250,6 +248,4 @@ class World {
   Simulation totals_{};
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
@@ -61,5 +60,4 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> assemble(std::string
   return out;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

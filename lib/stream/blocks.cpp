@@ -1,8 +1,6 @@
 #include "blocks.hpp"
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 void Blocks::block(int depth) {
   for (;;) {
@@ -112,6 +110,4 @@ void Blocks::close(const Token& begin) {
   else fail(begin.at, quote(begin) + " on line " + std::to_string(source_.line(begin.at)) + " has no 'end'");
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

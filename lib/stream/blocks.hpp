@@ -7,9 +7,7 @@
 // going back in the text. All errors are reported to the Source; after an error, the next line is the next statement.
 #include "expression.hpp"
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 class Blocks : protected Parser {
  public:
@@ -58,6 +56,4 @@ class Blocks : protected Parser {
   std::string context_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -2,9 +2,7 @@
 
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 constexpr int kDeepest = 64;
@@ -185,6 +183,4 @@ std::string suggestion(const Nearest& n, std::string more) {
   return "did you mean " + quote(n.best()) + "?" + (more.empty() ? "" : " " + more);
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -18,9 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 /// Holds any address and any negative value.
 __extension__ typedef __int128 Number;
@@ -129,6 +127,4 @@ class Parser {
   int depth_ = 0;       // of parentheses, signs and splices
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -5,8 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
@@ -137,5 +136,4 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std:
   return out;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 constexpr std::string_view kLongSymbols[] = {"..", "|=", "==", "!=", "<=", ">="};
@@ -81,6 +79,4 @@ Token Lexer::scan_word(std::size_t begin) noexcept {
   return t;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

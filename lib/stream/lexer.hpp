@@ -13,9 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 struct Token {
   enum Kind : std::uint8_t { word, number, symbol, line, end, bad_number, bad };
@@ -66,6 +64,4 @@ class Lexer {
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 constexpr auto kByName = [] {
@@ -345,6 +343,4 @@ bool PacketLines::append(const Line& line, std::vector<std::uint32_t>& out, std:
   return true;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -19,9 +19,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 /// Resolves names that may be written in place of an address.
 class Symbols {
@@ -83,6 +81,4 @@ class PacketLines : private Parser {
   Symbols* symbols_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

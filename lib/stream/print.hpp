@@ -17,9 +17,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 inline constexpr std::size_t kNumber = 21;
 
@@ -89,6 +87,4 @@ constexpr bool skips(const PacketInfo& p) noexcept {
 }
 inline constexpr std::string_view kSkipped = "payload";
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

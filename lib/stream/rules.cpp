@@ -8,8 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
@@ -353,5 +352,4 @@ std::vector<Diagnostic> check_stream(std::span<const std::uint32_t> dwords, cons
   return out;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 /// Makes a quote from the text safe to show: it may be of any length, and may contain control characters.
@@ -71,6 +69,4 @@ std::string Source::excerpt(std::size_t at) const {
   return out += '^';
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -15,9 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 class Source {
  public:
@@ -55,6 +53,4 @@ class Source {
   std::size_t count_ = 0;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

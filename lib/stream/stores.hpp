@@ -14,9 +14,7 @@
 #include <map>
 #include <optional>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 class Stores {
   struct Range {
@@ -79,6 +77,4 @@ class Stores {
   Ranges recent_, fenced_;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

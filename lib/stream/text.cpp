@@ -2,8 +2,7 @@
 
 #include "print.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
@@ -218,5 +217,4 @@ std::string disassemble(std::span<const std::uint32_t> dwords, const TextOptions
   return out;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

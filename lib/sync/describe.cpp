@@ -8,8 +8,7 @@
 #include <array>
 #include <optional>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 constexpr std::size_t kPollDwords = layout<PollMem>.length.fixed;
@@ -271,5 +270,4 @@ std::string describe(const StallReport& r, const Peek& peek, const NameOf& name)
   return Explainer(r, peek, name).text();
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -5,10 +5,7 @@
 #include <map>
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
-namespace detail {
+namespace sdma::inline v0::trace::detail {
 namespace {
 
 void assign_rows(LaneBars& lane) {
@@ -63,7 +60,4 @@ Bars::Bars(const Trace& t) : lanes(t.lanes.size()) {
   for (auto& l : lanes) assign_rows(l);
 }
 
-}  // namespace detail
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace::detail

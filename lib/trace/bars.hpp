@@ -14,10 +14,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
-namespace detail {
+namespace sdma::inline v0::trace::detail {
 
 /// A packet from its beginning to its end, in the first free row of its lane.
 struct Bar {
@@ -43,7 +40,4 @@ struct Bars {
   std::uint64_t first{}, last{};     ///< times of the first and last event, in ns; both 0 without events
 };
 
-}  // namespace detail
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace::detail

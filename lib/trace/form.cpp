@@ -4,9 +4,7 @@
 #include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 
 Form form_of(std::string_view path) noexcept {
   return path.ends_with(".jsonl") ? Form::jsonl : path.ends_with(".html") ? Form::html : Form::perfetto;
@@ -40,6 +38,4 @@ Result<Trace, Diagnostic> load_json_lines(const std::string& path) {
   return from_json_lines(*text, path == "-" ? "stdin" : path);
 }
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

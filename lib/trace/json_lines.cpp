@@ -11,9 +11,7 @@
 #include <iterator>
 #include <optional>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 namespace {
 
 using Json = nlohmann::json;
@@ -309,6 +307,4 @@ std::string to_json_lines(const Trace& t) {
   return out;
 }
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

@@ -5,10 +5,7 @@
 
 #include <string>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
-namespace detail {
+namespace sdma::inline v0::trace::detail {
 
 /// Both numbers take at least `width` characters, so that larger numbers can replace them in place.
 void append_header(std::string& out, std::string_view clock, std::uint64_t events, std::uint64_t lost, int width = 0);
@@ -16,7 +13,4 @@ void append_lane(std::string& out, std::size_t number, const Lane&);
 void append_text(std::string& out, std::size_t number, std::string_view);
 void append_event(std::string& out, const Event&);
 
-}  // namespace detail
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace::detail

@@ -1,9 +1,7 @@
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 namespace {
 
 std::string what(const Trace& t, const Event& e) {
@@ -38,6 +36,4 @@ std::string to_text(const Trace& t) {
   return out;
 }
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

@@ -4,9 +4,7 @@
 
 #include <unistd.h>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 namespace {
 
 constexpr int kDigits = 20;  // digits of the largest 64-bit number
@@ -52,6 +50,4 @@ bool LinesWriter::write(const Trace& names, const Event& e) {
   return kept;
 }
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

@@ -8,9 +8,7 @@
 #include <iterator>
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 namespace {
 
 /// The data that page/*.js reads: {"traces":[{name, clock, lost, first, last, lanes, marks}]}. Times are in ns from the
@@ -125,6 +123,4 @@ Result<void, Diagnostic> save_page(std::span<const PageTrace> traces, const std:
   return save_file(path, to_page(traces));
 }
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

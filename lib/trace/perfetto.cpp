@@ -7,9 +7,7 @@
 #include <set>
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 namespace {
 
 class Picture {
@@ -150,6 +148,4 @@ class Picture {
 
 std::string to_perfetto(const Trace& t) { return Picture(t).text(); }
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

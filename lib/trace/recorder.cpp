@@ -8,9 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 namespace {
 
 constexpr std::size_t kMostEvents = std::size_t{1} << 32;
@@ -170,6 +168,4 @@ Trace Recorder::snapshot() const {
   return t;
 }
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

@@ -8,10 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
-namespace detail {
+namespace sdma::inline v0::trace::detail {
 
 /// The packet that an event holds, cut off if it was too long to keep.
 inline PacketView view(const Event& e) { return e.dword_count == 0 ? PacketView{} : Reader{e.packet()}.next(); }
@@ -31,7 +28,4 @@ inline std::string packet_line(const Event& e) {
 /// Appends `s` as a JSON string. Invalid UTF-8 becomes U+FFFD.
 void append_string(std::string& out, std::string_view s);
 
-}  // namespace detail
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace::detail

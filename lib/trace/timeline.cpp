@@ -10,9 +10,7 @@
 #include <map>
 #include <numeric>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 namespace {
 
 constexpr std::size_t kMostBars = 20000;
@@ -100,6 +98,4 @@ std::string timeline_svg(const Trace& t, const TimelineOptions& o) {
   return lanes_svg(picture);
 }
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

@@ -10,8 +10,7 @@
 #include <chrono>
 #include <concepts>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 struct Deadline {
   using Clock = std::chrono::steady_clock;
@@ -33,5 +32,4 @@ struct Deadline {
   }
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

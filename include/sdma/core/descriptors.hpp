@@ -10,10 +10,8 @@
 // with EBADF, and so does a write to the substitute for standard output or error. Call it before other threads start.
 // It does not report errors: if /dev/null cannot be opened, nothing changes.
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 void keep_standard_descriptors() noexcept;
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

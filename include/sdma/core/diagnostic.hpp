@@ -12,8 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 enum class Severity : std::uint8_t { note, warning, error };
 
@@ -33,5 +32,4 @@ struct Diagnostic {
 /// "where: severity[rule]: message", then the excerpt and a line "  hint: ...", if there are any. No newline at the end.
 std::string to_string(const Diagnostic&);
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -9,8 +9,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 class Lease {
  public:
@@ -42,5 +41,4 @@ class Lease {
   std::uint64_t id_ = 0;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -16,8 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 class Nearest {
  public:
@@ -62,5 +61,4 @@ class Nearest {
 /// most of its letters are missing.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

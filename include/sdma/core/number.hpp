@@ -20,8 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// "20" or "0x14".
 [[nodiscard]] std::optional<std::uint64_t> parse_count(std::string_view) noexcept;
@@ -47,5 +46,4 @@ constexpr ScaledSize scaled(std::uint64_t bytes) noexcept {
 /// The shortest text that parse_size reads back.
 std::string size_text(std::uint64_t bytes);
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

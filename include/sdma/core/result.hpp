@@ -15,8 +15,7 @@
 #include <utility>
 #include <variant>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 // clang-format 14 mistakes an enum with an attribute for an initialiser.
 // clang-format off
@@ -135,5 +134,4 @@ template <class E> class [[nodiscard]] Result<void, E> {
   detail::ResultStorage<std::monostate, E> s_;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

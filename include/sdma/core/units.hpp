@@ -10,8 +10,7 @@
 #include <compare>
 #include <cstdint>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// A GPU virtual address, 64 bits. Explicit from an integer; sums and differences are in bytes.
 struct GpuVa {
@@ -35,5 +34,4 @@ struct EngineId {
   friend constexpr auto operator<=>(EngineId, EngineId) = default;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

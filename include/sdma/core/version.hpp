@@ -7,8 +7,7 @@
 // These are constants; any thread may read them. No errors.
 #include <string_view>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 struct Version {
   unsigned major{}, minor{}, patch{};
@@ -21,5 +20,4 @@ inline constexpr Version kVersion{.major = 0, .minor = 1, .patch = 0, .string = 
 /// The version of the sdma-runtime library that the program runs with. Defined in the library, not in this header.
 std::string_view runtime_version() noexcept;
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

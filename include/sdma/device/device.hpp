@@ -36,8 +36,7 @@
 #include <optional>
 #include <span>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// How the engine of a new queue is chosen.
 enum class EnginePick : std::uint8_t {
@@ -104,5 +103,4 @@ class Device {
   Device& operator=(const Device&) = delete;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -49,8 +49,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 namespace detail {
 class KfdNode;
@@ -106,5 +105,4 @@ class KfdDevice final : public Device {
   [[maybe_unused]] detail::KfdNode* node_;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -27,8 +27,7 @@
 #include <span>
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// What memory is for. The KFD device chooses the memory's flags accordingly.
 enum class Purpose : std::uint8_t {
@@ -111,5 +110,4 @@ class Event {
   std::uint32_t id_ = 0;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -26,8 +26,7 @@
 #include <optional>
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 class EngineQueues {
  public:
@@ -91,5 +90,4 @@ Result<std::uint64_t, StallReport> drain(Ring<K>& ring, const Signal& word, std:
   return wait(word, Compare::eq, epoch, until, ring);
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

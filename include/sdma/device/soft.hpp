@@ -40,8 +40,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 namespace detail {
 class SoftNode;
@@ -94,5 +93,4 @@ class SoftDevice final : public Device {
   detail::SoftNode* node_;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

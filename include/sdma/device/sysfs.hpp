@@ -27,8 +27,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 inline constexpr std::string_view kSysfsTopology = "/sys/devices/virtual/kfd/kfd/topology";
 
@@ -74,5 +73,4 @@ Result<SysfsNode, Diagnostic> from_sysfs(const SysfsFiles&);
 /// All files under `directory` that from_sysfs uses. An error if there is no such tree.
 Result<SysfsFiles, Diagnostic> read_sysfs(std::string_view directory = kSysfsTopology);
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -18,8 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 struct Curves {
   struct Series {
@@ -37,5 +36,4 @@ std::string curves_svg(const Curves&);
 /// Several plots in one picture, from top to bottom.
 std::string stacked_curves_svg(std::span<const Curves>);
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -17,8 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 struct Lanes {
   struct Bar {
@@ -50,5 +49,4 @@ struct Lanes {
 };
 std::string lanes_svg(const Lanes&);
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -10,8 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// What a choice is about, so that a chooser can prefer, count or fix some of them.
 enum class Choice : std::uint8_t {
@@ -64,5 +63,4 @@ class Enumerator final : public Chooser {
   std::uint64_t runs_ = 0;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

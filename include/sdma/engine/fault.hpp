@@ -36,8 +36,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 enum class FaultKind : std::uint8_t {
   none,
@@ -81,5 +80,4 @@ struct Fault {
 /// One line without a newline: where the fault occurred, at which packet, and what it was.
 std::string describe(const Fault&);
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -36,8 +36,7 @@
 #include <span>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// One piece of memory and its GPU address.
 struct Mapping {
@@ -153,5 +152,4 @@ class AddressSpace::Reader {
   std::uint32_t oldest_{};
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -50,8 +50,7 @@
 #include <memory>
 #include <span>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 enum class Ordering : std::uint8_t { strict, rocr, adversarial };
 std::string_view name(Ordering) noexcept;
@@ -150,5 +149,4 @@ class Pipeline {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -13,8 +13,7 @@
 // These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 // clang-format off
 
 /// Skips `dwords` dwords, itself included: 1 to 16384. Their contents are ignored.
@@ -86,5 +85,4 @@ template <> inline constexpr auto layout<SrbmWrite> = packet(
   | kernel_only;
 
 // clang-format on
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

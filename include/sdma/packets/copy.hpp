@@ -16,8 +16,7 @@
 // may use them.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 // clang-format off
 
 /// Copies `bytes` bytes from `src` to `dst`. Both are GPU virtual addresses and need no alignment.
@@ -211,5 +210,4 @@ template <> inline constexpr auto layout<CopyPhysical> = packet(
   | kernel_only;
 
 // clang-format on
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -16,8 +16,7 @@
 
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 namespace detail {
 
@@ -272,5 +271,4 @@ template <Packet P> constexpr Broken check(const P& p) noexcept {
   return first;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -24,8 +24,7 @@
 #include "sdma/packets/region.hpp"
 #include "sdma/packets/registry.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// How a packet takes part in ordering.
 enum class Role : std::uint8_t {
@@ -316,5 +315,4 @@ inline std::uint32_t skipped(const PacketInfo& info, std::span<const std::uint32
   return n;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

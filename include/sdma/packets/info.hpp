@@ -8,8 +8,7 @@
 // Constants: any thread may read them. No errors.
 #include "sdma/packets/encode.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// A rule over the dwords of a complete packet.
 struct RuleInfo {
@@ -125,5 +124,4 @@ constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, st
   return i;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

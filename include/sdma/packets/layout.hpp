@@ -33,8 +33,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// One enumerant: its code on the wire, and its name in text.
 struct Name {
@@ -221,5 +220,4 @@ template <class P> inline constexpr auto layout = nullptr;
 template <class P>
 concept Packet = !std::is_same_v<decltype(layout<P>), const std::nullptr_t>;
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -10,8 +10,7 @@
 // Errors: check(packet) names the field and the rule. These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 // clang-format off
 
 /// Writes `entries` consecutive 64-bit entries. Entry i is `flags | (init + i * increment)`.
@@ -78,5 +77,4 @@ template <> inline constexpr auto layout<PteCopyBackwards> = packet(
   | kernel_only;
 
 // clang-format on
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -13,8 +13,7 @@
 // polls retry forever, and put the deadline on the host's wait. These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 // clang-format off
 
 /// The condition of a poll: `(value & mask) func reference`, unsigned. Code 7 is unassigned.
@@ -120,5 +119,4 @@ template <> inline constexpr auto layout<PollVerify> = packet(
     bits  <&PollVerify::policy> ("policy",   0, 24, 26, "cache policy [inferred]").opt());
 
 // clang-format on
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -9,8 +9,7 @@
 
 #include <cstdint>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// How memory is accessed, and which accesses a mapping allows.
 enum class Access : std::uint8_t { read = 1, write = 2, read_write = 3 };
@@ -31,5 +30,4 @@ struct Region {
   std::uint64_t slice_pitch{};
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -17,8 +17,7 @@
 #include "sdma/packets/tiled.hpp"
 #include "sdma/packets/write.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 template <class... P> struct PacketList { static constexpr std::size_t size = sizeof...(P); };
 
@@ -144,5 +143,4 @@ template <class Fn> bool visit(const PacketInfo& p, std::span<const std::uint32_
   return true;
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

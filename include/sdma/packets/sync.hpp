@@ -12,8 +12,7 @@
 // Errors: check(packet) names the field and the rule. These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 // clang-format off
 
 /// Stores a dword once all earlier packets of the queue are complete.
@@ -97,5 +96,4 @@ template <> inline constexpr auto layout<Semaphore> = packet(
     bits  <&Semaphore::mailbox>  ("mailbox",   0, 31, 31, "through the mailbox").opt());
 
 // clang-format on
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

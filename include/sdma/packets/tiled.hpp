@@ -9,9 +9,7 @@
 // SUBWIN_LARGE, which comes from newer headers and is unproven on 4.4.2.
 #include "sdma/packets/info.hpp"
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 // clang-format off
 inline constexpr FieldInfo kWriteTiledCount{.name = "count", .doc = "dwords of data", .dword = 8, .lo = 0, .hi = 19, .bias = 1};
 
@@ -25,6 +23,4 @@ inline constexpr std::array kRecognised{
     recognised("write_tiled",               op(2, 1),                   9, "store dwords to a tiled surface", kWriteTiledCount),
 };
 // clang-format on
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

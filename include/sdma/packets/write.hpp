@@ -12,8 +12,7 @@
 // to its data and does not own it.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 // clang-format off
 
 /// Stores `data`, which the packet carries, to `dst`.
@@ -110,5 +109,4 @@ template <> inline constexpr auto layout<TimestampSet> = packet(
     bits<&TimestampSet::value>("value", 1, 0, 63, "ticks").value());
 
 // clang-format on
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

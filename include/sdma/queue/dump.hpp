@@ -32,8 +32,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 struct RingDump {
   std::uint64_t read{}, committed{}, reserved{};  ///< bytes, as Ring::positions
@@ -85,5 +84,4 @@ Result<RingDump, Diagnostic> from_bytes(std::span<const std::byte>, std::string_
 Result<void, Diagnostic> save(const RingDump&, const std::string& path);
 Result<RingDump, Diagnostic> load_dump(const std::string& path);
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

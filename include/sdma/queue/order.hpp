@@ -30,8 +30,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// How the CPU maps the memory of a ring. If you do not know, `write_combining` is the safe assumption.
 enum class Caching : std::uint8_t { write_back, write_combining, vram };
@@ -93,5 +92,4 @@ static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free, "a doorbell i
 
 }  // namespace order
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

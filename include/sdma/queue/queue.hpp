@@ -19,8 +19,7 @@
 
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 class Queue {
  public:
@@ -46,5 +45,4 @@ class Queue {
   EngineId engine_{};
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

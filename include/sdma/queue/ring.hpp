@@ -43,8 +43,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// The memory of a queue, as hardware sees it. The creator (KFD, ROCr, a software device, a test) keeps it alive.
 struct RingMemory {
@@ -266,5 +265,4 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   [[no_unique_address]] std::conditional_t<kMany, typename Order::template Atomic<bool>, None> bell_{};
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -36,8 +36,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 struct BindOptions {
   /// Memory that the caller keeps until the Bound is destroyed.
@@ -100,5 +99,4 @@ class Bound {
 /// why.
 Result<Bound, std::vector<Diagnostic>> bind(const Schedule&, Device&, const BindOptions& = {});
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -21,8 +21,7 @@
 
 #include <chrono>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 struct RunOptions {
   struct Input {
@@ -43,5 +42,4 @@ struct [[nodiscard]] RunReport {
 /// Runs all host threads of the schedule once.
 RunReport run(const Bound&, const RunOptions& = {});
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -22,8 +22,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// Maps the parts of a schedule to their places in the text, for later reports.
 struct SourceMap {
@@ -76,5 +75,4 @@ bool is_schedule(std::string_view text) noexcept;
 /// should have no errors; lines that cannot be parsed stay as they are.
 std::string format_source(std::string_view text);
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

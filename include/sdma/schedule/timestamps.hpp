@@ -27,8 +27,7 @@
 
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 struct TimedSchedule {
   /// Dwords [begin, begin + dwords) of the original queue, and where they begin in the timed queue.
@@ -54,5 +53,4 @@ TimedSchedule with_timestamps(const Schedule&);
 /// case.
 Errc record_timestamps(const TimedSchedule&, const Bound&, trace::Recorder&, Deadline);
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -8,8 +8,7 @@
 // (draw/curves.hpp) draws times over sizes. The functions are pure and allocate; any thread may call them. No errors.
 #include "sdma/simulate/simulate.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// Ends with a newline. The table has the uncertainty, and what it depends on, only if a Sensitivity is given.
 std::string to_table(const Simulation&, const Sensitivity* = nullptr);
@@ -19,5 +18,4 @@ std::string to_json(const Simulation&, const Sensitivity* = nullptr);
 /// "1.6 us", "430 ns", "2.85 ms".
 std::string time_text(double ns);
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

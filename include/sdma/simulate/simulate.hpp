@@ -45,8 +45,7 @@
 #include "sdma/simulate/machine.hpp"
 #include "sdma/trace/trace.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 enum class Phase : std::uint8_t { control, schedule, copy, sync, compute };
 inline constexpr std::size_t kPhases = 5;
@@ -129,5 +128,4 @@ struct Sensitivity {
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const MachineDescription&,
                                                          const SimulateOptions& = {});
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

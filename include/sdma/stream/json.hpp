@@ -26,8 +26,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// Appends the object of one packet, without a newline.
 void append_json(std::string& out, const PacketView&, std::uint64_t offset);
@@ -50,5 +49,4 @@ std::string to_json_lines(std::span<const std::uint32_t>, std::uint64_t base = 0
 Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std::string_view text,
                                                                             std::string_view file = "json");
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

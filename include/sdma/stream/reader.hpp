@@ -13,8 +13,7 @@
 // every bit. A Reader belongs to one thread; the dwords must not change while it reads them. No errors, no allocation.
 #include "sdma/packets/registry.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// One packet, in place.
 struct PacketView {
@@ -51,5 +50,4 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

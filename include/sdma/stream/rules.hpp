@@ -31,8 +31,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// A rule about a stream, or a rule that all packets share.
 struct StreamRule {
@@ -71,5 +70,4 @@ class StreamChecker {
 /// Checks a whole stream.
 [[nodiscard]] std::vector<Diagnostic> check_stream(std::span<const std::uint32_t>, const StreamCheckOptions& = {});
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

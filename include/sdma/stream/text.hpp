@@ -31,8 +31,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// Appends the line of one packet, without a newline. A packet that is cut off takes one line for each dword.
 void append_text(std::string& out, const PacketView&);
@@ -88,5 +87,4 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> assemble(std::string
                                                                      std::string_view file = "text",
                                                                      const AssembleOptions& = {});
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -20,8 +20,7 @@
 #include "sdma/packets/encode.hpp"
 #include "sdma/packets/write.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 inline constexpr std::uint32_t kChunk = 0x3fffffc0;    ///< bytes: the largest multiple of 64 below 2^30
 inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest multiple of 64 below 2^22
@@ -124,5 +123,4 @@ class Writer {
   std::uint32_t *begin_, *at_, *end_;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

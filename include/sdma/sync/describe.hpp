@@ -33,8 +33,7 @@
 #include <span>
 #include <string>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// Fills `out` from the memory at an address. Returns Errc::ok, or why it could not, such as Errc::unmapped.
 using Peek = std::function<Errc(GpuVa, std::span<std::byte> out)>;
@@ -44,5 +43,4 @@ using NameOf = std::function<std::string(GpuVa)>;
 /// Returns several lines, without a newline at the end.
 std::string describe(const StallReport&, const Peek& = {}, const NameOf& = {});
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

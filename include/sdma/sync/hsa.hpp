@@ -27,9 +27,7 @@
 
 #include <cstdint>
 
-namespace sdma {
-inline namespace v0 {
-namespace hsa {
+namespace sdma::inline v0::hsa {
 
 /// The most dwords that `complete` writes: a timestamp, two fences or an atomic, a fence to the mailbox, and a trap.
 inline constexpr std::size_t kCompleteDwords = kDwordsOf<Timestamp, Fence, Fence, Fence, Trap>;
@@ -76,6 +74,4 @@ template <class S> void record(S& s, const std::uint64_t& start, const std::uint
   s.end_ts = end;
 }
 
-}  // namespace hsa
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::hsa

@@ -25,8 +25,7 @@
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/signal.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// Writes all of these packets, or none.
 template <Packet... P> [[gnu::always_inline]] constexpr Errc put_all(Writer& w, const P&... p) noexcept {
@@ -110,5 +109,4 @@ constexpr Errc full_barrier(Writer& w, GpuVa word, std::uint32_t fresh) noexcept
                  PollMem{.addr = word, .func = Compare::eq, .reference = fresh});
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

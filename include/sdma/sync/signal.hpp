@@ -34,8 +34,7 @@
 #include <cassert>
 #include <cstdint>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// A 64-bit word, seen by the host at `word` and by engines at `va`.
 struct Signal {
@@ -89,5 +88,4 @@ struct Signal {
 constexpr std::uint32_t low_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v); }
 constexpr std::uint32_t high_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v >> 32); }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -28,8 +28,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 struct StallReport {
   static constexpr std::size_t kHead = 64, kBefore = 16;
@@ -162,5 +161,4 @@ struct RingView {
         read([](const void* p) noexcept { return static_cast<const Ring<K, Order>*>(p)->positions().read; }) {}
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

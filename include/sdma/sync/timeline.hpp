@@ -32,8 +32,7 @@
 #include <cassert>
 #include <cstdint>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 class Timeline {
  public:
@@ -100,5 +99,4 @@ class Timeline {
   std::atomic<std::uint64_t> last_;
 };
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

@@ -45,8 +45,7 @@
 #include <span>
 #include <thread>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 /// A condition to wait for: `signal func reference`. `ring`: the queue that will signal, for the report.
 struct Until {
@@ -180,5 +179,4 @@ inline Result<std::size_t, StallReport> wait_any(std::span<const Until> any, Dea
   }
 }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

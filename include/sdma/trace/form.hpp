@@ -18,9 +18,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 
 enum class Form : std::uint8_t {
   perfetto,
@@ -36,6 +34,4 @@ std::string to_string(const Trace&, Form, std::string_view name = "trace");
 /// Writes a file in the form that its name selects; "-" is standard output, in Perfetto's form.
 Result<void, Diagnostic> save(const Trace&, const std::string& path);
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

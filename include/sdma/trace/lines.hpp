@@ -37,9 +37,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 
 class LinesWriter {
  public:
@@ -81,6 +79,4 @@ class LinesReader {
   friend Result<Trace, Diagnostic> from_json_lines(std::string_view, std::string_view);
 };
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

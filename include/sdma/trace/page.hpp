@@ -30,9 +30,7 @@
 #include <span>
 #include <string>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 
 /// A page compares at most this many traces.
 inline constexpr std::size_t kPageTraces = 2;
@@ -47,6 +45,4 @@ std::string to_page(std::span<const PageTrace>);
 /// Writes the page to a file, and replaces the file if it exists; "-" is standard output.
 Result<void, Diagnostic> save_page(std::span<const PageTrace>, const std::string& path);
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

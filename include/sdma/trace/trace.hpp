@@ -39,9 +39,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 
 /// A row of the picture: an engine's queue, a host thread, a link. Valid for the Recorder that returned it.
 struct LaneId {
@@ -176,6 +174,4 @@ class Recorder {
   std::atomic<std::uint64_t> lost_{0}, flows_{0};
 };
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

@@ -39,9 +39,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma {
-inline namespace v0 {
-namespace trace {
+namespace sdma::inline v0::trace {
 
 std::string to_json_lines(const Trace&);
 std::string to_perfetto(const Trace&);
@@ -66,6 +64,4 @@ Result<void, Diagnostic> save_perfetto(const Trace&, const std::string& path);
 /// Reads a file; "-" is standard input.
 Result<Trace, Diagnostic> load_json_lines(const std::string& path);
 
-}  // namespace trace
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::trace

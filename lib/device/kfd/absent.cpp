@@ -1,8 +1,7 @@
 // KfdDevice in a library that was built without it: `open` always fails and says why.
 #include "sdma/device/kfd.hpp"
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 namespace {
 
 Diagnostic without() {
@@ -37,5 +36,4 @@ const std::vector<KfdGpu>& KfdDevice::gpus() const noexcept {
 }
 std::string KfdDevice::version() const { return {}; }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

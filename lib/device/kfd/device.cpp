@@ -4,8 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma {
-inline namespace v0 {
+namespace sdma::inline v0 {
 
 Result<std::unique_ptr<KfdDevice>, Diagnostic> KfdDevice::open(const KfdOptions& o) {
   auto n = detail::KfdNode::open(o);
@@ -41,5 +40,4 @@ Result<Clock> KfdDevice::clock(GpuId g) const noexcept { return node_->clock(g);
 const std::vector<KfdGpu>& KfdDevice::gpus() const noexcept { return node_->gpus(); }
 std::string KfdDevice::version() const { return fmt::format("{}.{}", node_->version().major, node_->version().minor); }
 
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0

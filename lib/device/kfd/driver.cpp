@@ -4,9 +4,7 @@
 
 #include <cerrno>
 
-namespace sdma {
-inline namespace v0 {
-namespace kfd {
+namespace sdma::inline v0::kfd {
 
 int call(int fd, unsigned long request, void* args) noexcept {
   int status = 0;
@@ -16,6 +14,4 @@ int call(int fd, unsigned long request, void* args) noexcept {
   return status == -1 ? errno : 0;
 }
 
-}  // namespace kfd
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::kfd

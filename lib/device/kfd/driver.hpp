@@ -8,9 +8,7 @@
 // Any thread may call these functions.
 #include "../../kfd/abi.hpp"
 
-namespace sdma {
-inline namespace v0 {
-namespace kfd {
+namespace sdma::inline v0::kfd {
 
 /// Returns 0, or the errno. Repeats a call that a signal handler interrupts.
 int call(int fd, unsigned long request, void* args) noexcept;
@@ -18,6 +16,4 @@ template <class Args> int call(int fd, Nr nr, Args& args, Way way = kBoth) noexc
   return call(fd, request<Args>(nr, way), &args);
 }
 
-}  // namespace kfd
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::kfd

@@ -10,9 +10,7 @@
 #include <array>
 #include <optional>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail::drm {
+namespace sdma::inline v0::detail::drm {
 namespace {
 
 using namespace sdma::drm;
@@ -99,6 +97,4 @@ int identify(int render, const std::string& library, KfdGpu& out) {
   return by_library(*l, render, out);
 }
 
-}  // namespace detail::drm
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail::drm

@@ -15,9 +15,7 @@
 #include <cstdint>
 #include <string>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail::drm {
+namespace sdma::inline v0::detail::drm {
 
 /// Sets all but `kernel`. A firmware version that is not reported stays 0. `library`: a name for the loader, or a path; "" for
 /// the ioctls.
@@ -31,6 +29,4 @@ struct GpuInfo {
   std::uint32_t counter_khz{};
 };
 
-}  // namespace detail::drm
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail::drm

@@ -8,9 +8,7 @@
 #include <cerrno>
 #include <thread>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -195,6 +193,4 @@ std::optional<Fault> KfdNode::fault(GpuId g) noexcept {
   return first_fault_;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

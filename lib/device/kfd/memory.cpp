@@ -5,9 +5,7 @@
 
 #include <algorithm>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 /// Flags by purpose and place. Memory must be uncached for a running kernel to see an engine's store; "fine-grained"
@@ -99,6 +97,4 @@ Errc KfdNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
   return Errc::ok;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

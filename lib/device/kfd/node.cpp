@@ -8,9 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 KfdNode::KfdNode(const KfdOptions& o, Probe&& p) : node_(std::move(p.node)), thunk_(*p.thunk), cpu_node_(p.thunk_cpu) {
   for (std::size_t i = 0; i < node_.gpus.size(); ++i)
@@ -133,6 +131,4 @@ Result<Clock> KfdNode::clock(GpuId g) const noexcept {
   return best;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -17,9 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 
 class KfdNode final : public SharedNode<KfdNode> {
  public:
@@ -114,6 +112,4 @@ class KfdNode final : public SharedNode<KfdNode> {
   thunk::Event* exception_event_ = nullptr;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

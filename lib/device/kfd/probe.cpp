@@ -12,9 +12,7 @@
 #include <cstring>
 #include <optional>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 /// "the group render", or its number if it has no name here.
@@ -143,6 +141,4 @@ Probe probe(const KfdOptions& o) {
   return p;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

@@ -7,9 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail {
+namespace sdma::inline v0::detail {
 namespace {
 
 constexpr std::uint32_t kAll = 100;  // percent of the engine's time
@@ -150,6 +148,4 @@ void KfdNode::destroy_queue(std::uint64_t id) noexcept {
   queues_.erase(at);
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail

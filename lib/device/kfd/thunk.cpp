@@ -7,9 +7,7 @@
 #include <memory>
 #include <mutex>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail::thunk {
+namespace sdma::inline v0::detail::thunk {
 
 const char* message(Status s) noexcept {
   switch (s) {
@@ -81,6 +79,4 @@ Result<const Thunk*, Diagnostic> load_thunk(const std::string& name) {
   return loaded->emplace(name, std::move(t)).first->second.get();
 }
 
-}  // namespace detail::thunk
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail::thunk

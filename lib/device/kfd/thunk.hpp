@@ -17,9 +17,7 @@
 #include <cstdint>
 #include <string>
 
-namespace sdma {
-inline namespace v0 {
-namespace detail::thunk {
+namespace sdma::inline v0::detail::thunk {
 
 using Status = std::uint32_t;
 inline constexpr Status kSuccess = 0, kNoMemory = 6, kAlreadyOpened = 22;
@@ -109,6 +107,4 @@ struct Thunk {
 
 Result<const Thunk*, Diagnostic> load_thunk(const std::string& name);
 
-}  // namespace detail::thunk
-}  // namespace v0
-}  // namespace sdma
+}  // namespace sdma::inline v0::detail::thunk
