@@ -44,15 +44,15 @@ int run(const Options& o) {
 
 }  // namespace
 
-void add_as(CLI::App& verb, Action& action) {
+void add_as(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->path, "input file; - is standard input")->capture_default_str();
+  verb.value("FILE", o->path, "input file; - is standard input").shown("-");
   add_choice<From>(verb, "--input", o->input, {{"text", From::text}, {"json", From::json}},
                    "contents of FILE: packet lines (default), or the output of dis --format=json");
   add_choice<To>(verb, "--format", o->format, {{"binary", To::binary}, {"hex", To::hex}},
                  "output form: the ring's bytes (default), or eight dwords per line");
-  verb.add_option("-o,--output", o->output, "output file, unchanged if the text has errors; - is standard output")
-      ->type_name("FILE");
+  verb.value("-o,--output", o->output, "output file, unchanged if the text has errors; - is standard output")
+      .type("FILE");
   verb.footer(
       "A text can produce at most 1 GiB of packets, all of which are held in memory.\n"
       "Examples:\n"

@@ -198,16 +198,14 @@ int run(const Options& o) {
 
 /// A number that must be a multiple of `unit`.
 template <class T>
-CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, unsigned unit, const std::string& doc) {
-  const auto parse = [&value, name, unit](const CLI::results_t& given) {
-    const auto n = parse_size(given.back());
-    if (!n)
-      throw CLI::ValidationError(name, "'" + given.back() + "' is not a number: write 4096, 0x1000, 4K, 1M or 2G");
-    if (*n % unit != 0)
-      throw CLI::ValidationError(name, given.back() + " is not a multiple of " + std::to_string(unit));
-    return value = *n, true;
+Option add_number(VerbOptions& verb, const std::string& name, T& value, unsigned unit, const std::string& doc) {
+  const auto take = [&value, unit](const std::string& given) -> std::string {
+    const auto n = parse_size(given);
+    if (!n) return "'" + given + "' is not a number: write 4096, 0x1000, 4K, 1M or 2G";
+    if (*n % unit != 0) return given + " is not a multiple of " + std::to_string(unit);
+    return value = *n, "";
   };
-  return app.add_option(name, parse, doc)->type_name("N");
+  return verb.parsed(name, take, doc).type("N");
 }
 
 /// The options with the same name, or all options if no name matches.
@@ -223,28 +221,27 @@ std::string options_like(std::string_view given) {
 
 }  // namespace
 
-void add_check(CLI::App& verb, Action& action) {
+void add_check(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   add_input(verb, o->input);
-  verb.add_option("DUMPS", o->more, "more ring dumps to check together with FILE");
+  verb.values("DUMPS", o->more, "more ring dumps to check together with FILE");
   add_settings(verb, o->parse.set);
   add_choice<Profile>(
       verb, "--profile", o->profile,
       {{"conservative", Profile::conservative()}, {"rocr", Profile::rocr()}, {"strict", Profile::strict()}},
       "ordering that a schedule may rely on: the rules of docs/ordering.md (default), the rules that ROCr relies on, "
       "or strict queue order");
+  // Applied when the verb runs, because --profile may follow.
   const auto assumed = std::make_shared<std::vector<std::string>>();
-  verb.add_option("--assume", *assumed, "assume one more guarantee, such as fence=full; may be repeated")
-      ->type_name("OPTION=VALUE")
-      ->allow_extra_args(false)
-      ->check([](const std::string& given) {
-        if (Profile{}.set(given)) return std::string();
-        const auto all = profile_options();
-        return "'" + given + "' is not one of " + options_like(given) + did_you_mean(given, {all.begin(), all.end()});
-      });
-  verb.add_option("--topology", o->topology,
-                  "file that describes the node, from sdma topology --json (default: 8 MI300X)")
-      ->type_name("FILE");
+  const auto assume = [assumed](const std::string& given) -> std::string {
+    if (Profile{}.set(given)) return assumed->push_back(given), "";
+    const auto all = profile_options();
+    return "'" + given + "' is not one of " + options_like(given) + did_you_mean(given, {all.begin(), all.end()});
+  };
+  verb.repeated("--assume", assume, "assume one more guarantee, such as fence=full; may be repeated")
+      .type("OPTION=VALUE");
+  verb.value("--topology", o->topology, "file that describes the node, from sdma topology --json (default: 8 MI300X)")
+      .type("FILE");
   add_json(verb, [o] { o->format = Format::json; });
   add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"json", Format::json}},
                      "form of findings: text on standard error (default), or one object per line on standard output");
@@ -253,9 +250,9 @@ void add_check(CLI::App& verb, Action& action) {
   add_number(verb, "--base", o->check.base, 4, "ring position of the first dword, in bytes (default: 0)");
   add_number(verb, "--max-findings", o->check.max_findings, 1,
              "maximum number of findings to show per rule; 0 shows all")
-      ->default_str("20");
-  verb.add_flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");
-  verb.add_flag("--rules", o->rules, "list the rules and exit");
+      .shown("20");
+  verb.flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");
+  verb.flag("--rules", o->rules, "list the rules and exit");
   verb.footer(
       "docs/rules.md explains each rule; docs/ordering.md explains --profile and --assume.\n"
       "Examples:\n"

@@ -69,16 +69,16 @@ int run(const Options& o) {
 
 }  // namespace
 
-void add_dis(CLI::App& verb, Action& action) {
+void add_dis(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   add_input(verb, o->input);
   add_choice<Format>(verb, "--format", o->format,
                      {{"text", Format::text}, {"json", Format::json}, {"hex", Format::hex}},
                      "output form: one packet per line (default), one object per line, or eight dwords per line");
   add_json(verb, [o] { o->format = Format::json; });
-  verb.add_flag("--offsets", o->text.offsets, "with text: show the offset of each packet in a comment");
-  verb.add_flag("--raw", o->text.raw, "with text: show the dwords of each packet in a comment");
-  verb.add_option("-o,--output", o->output, "output file; - is standard output")->type_name("FILE");
+  verb.flag("--offsets", o->text.offsets, "with text: show the offset of each packet in a comment");
+  verb.flag("--raw", o->text.raw, "with text: show the dwords of each packet in a comment");
+  verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.footer(
       "Examples:\n"
       "  sdma dis ring.bin                        the packets of a ring, one per line\n"

@@ -202,53 +202,33 @@ int run(const Options& o) {
   return status == 0 ? drawn : end_as(status);
 }
 
-std::string check_bytes(const std::string& text) {
+/// The size of a GPU's memory, as it was written.
+std::optional<std::string> vram_size(const std::string& text) {
   const auto n = parse_size(text);
-  if (!n) return "'" + text + "' is not a size: write 64G or 512M";
   constexpr std::uint64_t kLeast = 1 << 20, kMost = std::uint64_t{1} << 40;
-  return *n < kLeast || *n > kMost ? "'" + text + "' is not between 1M and 1024G" : "";
+  return n && *n >= kLeast && *n <= kMost ? std::optional(text) : std::nullopt;
 }
-
-/// The parser does not know that a program and its arguments follow.
-struct Help : CLI::Formatter {
-  std::string make_usage(const CLI::App*, std::string name) const override {
-    return "Usage: " + name + " [OPTIONS] [--] PROGRAM [ARGUMENTS...]\n";
-  }
-};
 
 }  // namespace
 
-void add_emulate(CLI::App& verb, Action& action) {
+void add_emulate(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  // All words from the program's name on are passed on unchanged: as an option of ours, "[a]" would be a list.
-  verb.prefix_command();
-  const auto help = std::make_shared<Help>();
-  help->column_width(verb.get_formatter()->get_column_width());
-  verb.formatter(help);
-  verb.parse_complete_callback([o, &verb] {
-    o->program = verb.remaining();
-    const auto mark = std::find(o->program.begin(), o->program.end(), kProgramFollows);
-    if (mark != o->program.end() && mark != o->program.begin()) *mark = "--";  // the program's own
-    else if (mark != o->program.end()) o->program.erase(mark);
-    if (o->program.empty()) throw CLI::RequiredError("PROGRAM");
-    if (o->program[0].starts_with('-')) throw CLI::ExtrasError(verb.get_name(), {o->program[0]});
-  });
+  verb.program(o->program);
   add_count(verb, "--gpus", o->gpus, 1, 8, "number of GPUs of the node");
   add_choice<std::string>(
       verb, "--gpu", o->gpu, {{"gfx942", "gfx942"}, {"gfx90a", "gfx90a"}},
       "type of the GPUs: MI300X (default), or one die of an MI250X, for runtimes that do not support MI300X");
-  verb.add_option("--vram", o->vram,
-                  "memory per GPU: 64G, 512M (default: 192G; with gfx90a: 64G), allocated page by page as it is used")
-      ->type_name("SIZE")
-      ->check(CLI::Validator(check_bytes, ""));
+  add_parsed(verb, "--vram", o->vram, vram_size, "a size from 1M to 1024G: write 64G or 512M",
+             "memory per GPU: 64G, 512M (default: 192G; with gfx90a: 64G), allocated page by page as it is used")
+      .type("SIZE");
   add_choice<Ordering>(verb, "--order", o->order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
                        "ordering of packets, from strongest to weakest (default: strict)");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for --order=rocr and adversarial");
-  verb.add_option("--trace", o->trace,
-                  std::string(kTraceDoc) + "; *.jsonl grows while the program runs, the others are written at its end")
-      ->type_name("PATH");
-  verb.add_flag("--watch", o->watch, "print queue, doorbell and packet events on stderr as they happen");
+  verb.value("--trace", o->trace,
+             std::string(kTraceDoc) + "; *.jsonl grows while the program runs, the others are written at its end")
+      .type("PATH");
+  verb.flag("--watch", o->watch, "print queue, doorbell and packet events on stderr as they happen");
   add_choice<std::string>(verb, "--doorbells", o->doorbells,
                           {{"protect", "protect"}, {"park", "park"}, {"spin", "spin"}},
                           "way to notice doorbells of an idle engine: write-protect their page (default), poll with "

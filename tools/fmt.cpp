@@ -66,13 +66,13 @@ int run(const Options& o) {
 
 }  // namespace
 
-void add_fmt(CLI::App& verb, Action& action) {
+void add_fmt(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->paths, "schedules or packet streams; - is standard input")->default_str("-");
-  verb.add_flag("--flat", o->flat, "expand loops, drop comments, and write everything in the canonical form");
+  verb.values("FILE", o->paths, "schedules or packet streams; - is standard input").shown("-");
+  verb.flag("--flat", o->flat, "expand loops, drop comments, and write everything in the canonical form");
   add_settings(verb, o->parse.set);
-  auto* const check = verb.add_flag("--check", o->check, "print nothing, and exit with 1 if a file would change");
-  verb.add_flag("--write", o->write, "replace the files instead of writing to standard output")->excludes(check);
+  const auto check = verb.flag("--check", o->check, "print nothing, and exit with 1 if a file would change");
+  verb.flag("--write", o->write, "replace the files instead of writing to standard output").excludes(check);
   verb.footer(
       "Examples:\n"
       "  sdma fmt ag.sdma\n"

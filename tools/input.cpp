@@ -130,8 +130,8 @@ Result<std::string, Diagnostic> read_text(const std::string& path) {
   return text;
 }
 
-void add_input(CLI::App& verb, InputOptions& o) {
-  verb.add_option("FILE", o.path, "input file; - is standard input")->capture_default_str();
+void add_input(VerbOptions& verb, InputOptions& o) {
+  verb.value("FILE", o.path, "input file; - is standard input").shown("-");
   add_choice<Form>(
       verb, "--input", o.form,
       {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}, {"dump", Form::dump}},

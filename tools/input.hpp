@@ -20,11 +20,9 @@
 #include <string_view>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace sdma::tool {
+
+class VerbOptions;
 
 enum class Form { automatic, binary, hex, dump };
 
@@ -79,6 +77,6 @@ struct InputOptions {
   std::string path = "-";
   Form form = Form::automatic;
 };
-void add_input(CLI::App&, InputOptions&);
+void add_input(VerbOptions&, InputOptions&);
 
 }  // namespace sdma::tool

@@ -4,6 +4,8 @@
 #include "sdma/core/version.hpp"
 #include "verb.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <csignal>
 #include <new>
@@ -107,7 +109,8 @@ int run(int argc, char** argv) {
   for (const auto& v : kVerbs) {
     auto* verb = app.add_subcommand(v.name, v.summary);
     const auto mine = std::make_shared<Action>();
-    v.add(*verb, *mine);
+    VerbOptions options{*verb};
+    v.add(options, *mine);
     verb->footer("Exit codes: " + std::string(v.codes) + ".\n" + verb->get_footer());
     verb->final_callback([mine, &action] { action = *mine; });
     for (auto* o : verb->get_options())

@@ -243,9 +243,9 @@ int run(const Options& o) {
 
 }  // namespace
 
-void add_run(CLI::App& verb, Action& action) {
+void add_run(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->paths, "a schedule, or several with --test")->required();
+  verb.values("FILE", o->paths, "a schedule, or several with --test").required();
   add_settings(verb, o->parse.set);
   add_choice<Kind>(verb, "--device", o->device, {{"soft", Kind::soft}, {"kfd", Kind::kfd}},
                    "device to run on: a software node (default), or the node of the kernel driver");
@@ -253,22 +253,23 @@ void add_run(CLI::App& verb, Action& action) {
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
              "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the same "
              "numbers)")
-      ->type_name("N|N,N..");
+      .type("N|N,N..");
   const auto order = std::make_shared<Ordering>();
-  add_choice<Ordering>(verb, "--order", *order,
-                       {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
-                       "ordering of packets, from strongest to weakest (default: strict; with --test, all three)");
+  const auto chosen = add_choice<Ordering>(
+      verb, "--order", *order,
+      {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
+      "ordering of packets, from strongest to weakest (default: strict; with --test, all three)");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{},
             "seed for random contents and for choices that the ordering leaves open");
   add_parsed(verb, "--timeout", o->timeout, parse_time, "a time: write 10s, 250ms or 50us",
              "time limit per run: 10s, 250ms, 50us (default: 10s)")
-      ->type_name("TIME");
+      .type("TIME");
   add_pairs(verb, "--input", "NAME=PATH", o->inputs, "fill a buffer from a file before the run; may be repeated");
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; may be repeated");
-  verb.add_option("--trace", o->trace,
-                  std::string(kTraceDoc) + "; with --device=kfd, only the last round, from TIMESTAMP packets")
-      ->type_name("PATH");
-  verb.add_flag("--test", o->test, "run each file in all orderings, and print one line per file");
+  verb.value("--trace", o->trace,
+             std::string(kTraceDoc) + "; with --device=kfd, only the last round, from TIMESTAMP packets")
+      .type("PATH");
+  verb.flag("--test", o->test, "run each file in all orderings, and print one line per file");
   verb.footer(
       "A file with `expect finding` is not run. --test checks it instead; it passes if sdma check reports that finding "
       "and no other error.\n"
@@ -279,9 +280,8 @@ void add_run(CLI::App& verb, Action& action) {
       "  sdma run --test examples/schedules/*.sdma\n"
       "  sdma run --trace run.jsonl copy.sdma && sdma trace run.jsonl -o run.html\n"
       "  sdma emulate --gpus=8 -- sdma run --device=kfd examples/schedules/1_copy.sdma");
-  const auto* const chosen = verb.get_option("--order");
   action = [o, order, chosen] {
-    if (chosen->count() > 0) o->order = *order;
+    if (chosen.given()) o->order = *order;
     return run(*o);
   };
 }

@@ -9,36 +9,29 @@ namespace {
 
 /// An option that may be repeated, whose values are NAME=SOMETHING. Any other form is a usage error.
 template <class Take>
-void add_repeated(CLI::App& app, const std::string& option, const std::string& form, const std::string& doc,
+void add_repeated(VerbOptions& verb, const std::string& option, const std::string& form, const std::string& doc,
                   Take take) {
-  const auto parse = [take, option, form](const CLI::results_t& given) {
-    for (const auto& g : given) {
-      const auto at = g.find('=');
-      if (at == 0 || at == g.npos || at + 1 == g.size())
-        throw CLI::ValidationError(option, "'" + g + "' is not " + form);
-      take(g.substr(0, at), g.substr(at + 1));
-    }
-    return true;
+  const auto split = [take, form](const std::string& given) -> std::string {
+    const auto at = given.find('=');
+    if (at == 0 || at == given.npos || at + 1 == given.size()) return "'" + given + "' is not " + form;
+    take(given.substr(0, at), given.substr(at + 1));
+    return "";
   };
-  app.add_option(option, parse, doc)
-      ->type_name(form)
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb.repeated(option, split, doc).type(form);
 }
 
 }  // namespace
 
-void add_settings(CLI::App& app, std::vector<ParseOptions::Setting>& set) {
-  add_repeated(app, "--set", "NAME=VALUE", "set a param of the schedule; may be repeated",
+void add_settings(VerbOptions& verb, std::vector<ParseOptions::Setting>& set) {
+  add_repeated(verb, "--set", "NAME=VALUE", "set a param of the schedule; may be repeated",
                [&set](std::string name, std::string value) {
                  set.push_back({std::move(name), std::move(value)});
                });
 }
 
-void add_pairs(CLI::App& app, const std::string& option, const std::string& form,
+void add_pairs(VerbOptions& verb, const std::string& option, const std::string& form,
                std::vector<std::pair<std::string, std::string>>& pairs, const std::string& doc) {
-  add_repeated(app, option, form, doc, [&pairs](std::string name, std::string value) {
+  add_repeated(verb, option, form, doc, [&pairs](std::string name, std::string value) {
     pairs.emplace_back(std::move(name), std::move(value));
   });
 }

@@ -10,15 +10,13 @@
 #include <utility>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace sdma::tool {
 
-void add_settings(CLI::App&, std::vector<ParseOptions::Setting>&);
+class VerbOptions;
+
+void add_settings(VerbOptions&, std::vector<ParseOptions::Setting>&);
 /// An option that may be repeated. `form`: the form of each value, such as NAME=PATH.
-void add_pairs(CLI::App&, const std::string& option, const std::string& form,
+void add_pairs(VerbOptions&, const std::string& option, const std::string& form,
                std::vector<std::pair<std::string, std::string>>&, const std::string& doc);
 
 /// The schedule of a text; nothing if the text has errors, which are then reported.

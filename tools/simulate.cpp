@@ -232,27 +232,26 @@ int run(const Options& o) {
 
 }  // namespace
 
-void add_simulate(CLI::App& verb, Action& action) {
+void add_simulate(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->paths, "a schedule, or several with --sweep");
+  verb.values("FILE", o->paths, "a schedule, or several with --sweep");
   add_settings(verb, o->parse.set);
-  verb.add_option("--machine", o->machine, "file that describes the machine (default: eight MI300X)")
-      ->type_name("PATH");
+  verb.value("--machine", o->machine, "file that describes the machine (default: eight MI300X)").type("PATH");
   add_pairs(verb, "--parameter", "NAME=VALUE", o->changes,
             "change a parameter of the machine, such as engine.poll_ns=1000; may be repeated");
-  verb.add_flag("--show-machine", o->show_machine, "list the machine's parameters and their sources");
-  verb.add_option("--sweep", o->sweep,
-                  "simulate and compare each FILE for each value of a param: chunk=1K..1G doubles it at each step, "
-                  "chunk=1K..1G*4 multiplies it by 4")
-      ->type_name("NAME=A..B");
+  verb.flag("--show-machine", o->show_machine, "list the machine's parameters and their sources");
+  verb.value("--sweep", o->sweep,
+             "simulate and compare each FILE for each value of a param: chunk=1K..1G doubles it at each step, "
+             "chunk=1K..1G*4 multiplies it by 4")
+      .type("NAME=A..B");
   add_choice<Format>(verb, "--format", o->format, {{"table", Format::table}, {"json", Format::json}},
                      "form of the report (default: table)");
   add_json(verb, [o] { o->format = Format::json; });
-  verb.add_option("--trace", o->trace, kTraceDoc)->type_name("PATH");
-  verb.add_option("--plot", o->plot, "draw an SVG: the timeline, or the speed-ups with --sweep")->type_name("PATH");
-  verb.add_flag("--contents", o->contents, "also move the bytes, and check the expectations");
+  verb.value("--trace", o->trace, kTraceDoc).type("PATH");
+  verb.value("--plot", o->plot, "draw an SVG: the timeline, or the speed-ups with --sweep").type("PATH");
+  verb.flag("--contents", o->contents, "also move the bytes, and check the expectations");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for random contents, with --contents");
-  verb.add_flag("--no-sensitivity", o->no_sensitivity, "omit the sensitivity and the uncertainty from the report");
+  verb.flag("--no-sensitivity", o->no_sensitivity, "omit the sensitivity and the uncertainty from the report");
   verb.footer(
       "Times cover the last round, from its first trigger or submit to the end of its waits.\n"
       "Examples:\n"

@@ -58,16 +58,16 @@ int run(const Options& o) {
 
 }  // namespace
 
-void add_topology(CLI::App& verb, Action& action) {
+void add_topology(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  auto* const file = verb.add_option("FILE", o->file, "a node written by --json; - is standard input");
-  verb.add_flag("--json", o->json, "print JSON, which FILE and --topology of sdma check read");
-  auto* const device =
+  const auto file = verb.value("FILE", o->file, "a node written by --json; - is standard input");
+  verb.flag("--json", o->json, "print JSON, which FILE and --topology of sdma check read");
+  auto device =
       add_choice<Source>(verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}},
                          "node to show: the built-in MI300X node (default), or this machine's, from the kernel driver");
-  auto* const gpus = add_count(verb, "--gpus", o->gpus, 1, 8, "show the first N GPUs of a node of eight MI300X");
-  device->excludes(file);
-  gpus->excludes(file)->excludes(device);
+  auto gpus = add_count(verb, "--gpus", o->gpus, 1, 8, "show the first N GPUs of a node of eight MI300X");
+  device.excludes(file);
+  gpus.excludes(file).excludes(device);
   verb.footer(
       "Examples:\n"
       "  sdma topology\n"

@@ -121,16 +121,16 @@ int run(const Options& o) {
 
 }  // namespace
 
-void add_trace(CLI::App& verb, Action& action) {
+void add_trace(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.add_option("FILE", o->inputs, "a trace in JSON Lines, or two for a page; - is standard input")->type_name("");
+  verb.values("FILE", o->inputs, "a trace in JSON Lines, or two for a page; - is standard input").type("");
   add_choice<std::optional<Form>>(
       verb, "--format", o->format,
       {{"perfetto", Form::perfetto}, {"html", Form::html}, {"jsonl", Form::jsonl}, {"text", Form::text}},
       "output form: JSON for ui.perfetto.dev (default), a page (default for -o NAME.html), JSON Lines that have been "
       "checked (default for -o NAME.jsonl), or text");
-  verb.add_flag("--follow", o->follow, "print events as text while they are recorded, until the writer ends");
-  verb.add_option("-o,--output", o->output, "output file; - is standard output")->type_name("FILE");
+  verb.flag("--follow", o->follow, "print events as text while they are recorded, until the writer ends");
+  verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.footer(
       "Examples:\n"
       "  sdma trace run.jsonl -o run.json          open it in ui.perfetto.dev\n"

@@ -1,0 +1,76 @@
+#include "options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
+namespace sdma::tool {
+namespace {
+
+/// CLI11 does not know that a program and its arguments follow.
+struct ProgramHelp : CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string name) const override {
+    return "Usage: " + name + " [OPTIONS] [--] PROGRAM [ARGUMENTS...]\n";
+  }
+};
+
+CLI::callback_t checked(const std::string& name, VerbOptions::Take take) {
+  return [name, take](const CLI::results_t& given) {
+    for (const auto& text : given)
+      if (const auto wrong = take(text); !wrong.empty()) throw CLI::ValidationError(name, wrong);
+    return true;
+  };
+}
+
+}  // namespace
+
+Option Option::type(const std::string& name) { return option_->type_name(name), *this; }
+Option Option::shown(const std::string& value) { return option_->default_str(value), *this; }
+Option Option::required() { return option_->required(), *this; }
+Option Option::excludes(Option other) { return option_->excludes(other.option_), *this; }
+bool Option::given() const { return option_->count() > 0; }
+
+Option VerbOptions::value(const std::string& name, std::string& to, const std::string& doc) {
+  return Option{app_.add_option(name, to, doc)};
+}
+
+Option VerbOptions::values(const std::string& name, std::vector<std::string>& to, const std::string& doc) {
+  return Option{app_.add_option(name, to, doc)};
+}
+
+Option VerbOptions::flag(const std::string& name, bool& to, const std::string& doc) {
+  return Option{app_.add_flag(name, to, doc)};
+}
+
+void VerbOptions::call(const std::string& name, std::function<void()> fn, const std::string& doc) {
+  app_.add_flag_callback(name, std::move(fn), doc);
+}
+
+Option VerbOptions::parsed(const std::string& name, Take take, const std::string& doc) {
+  return Option{app_.add_option(name, checked(name, std::move(take)), doc)};
+}
+
+Option VerbOptions::repeated(const std::string& name, Take take, const std::string& doc) {
+  auto* const o = app_.add_option(name, checked(name, std::move(take)), doc);
+  return Option{o->type_size(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)};
+}
+
+void VerbOptions::program(std::vector<std::string>& words) {
+  // Not an option of its own: "[a]" would be a list.
+  app_.prefix_command();
+  const auto help = std::make_shared<ProgramHelp>();
+  help->column_width(app_.get_formatter()->get_column_width());
+  app_.formatter(help);
+  app_.parse_complete_callback([this_app = &app_, &words] {
+    words = this_app->remaining();
+    const auto mark = std::find(words.begin(), words.end(), kProgramFollows);
+    if (mark != words.end() && mark != words.begin()) *mark = "--";  // the program's own
+    else if (mark != words.end()) words.erase(mark);
+    if (words.empty()) throw CLI::RequiredError("PROGRAM");
+    if (words[0].starts_with('-')) throw CLI::ExtrasError(this_app->get_name(), {words[0]});
+  });
+}
+
+void VerbOptions::footer(const std::string& text) { app_.footer(text); }
+
+}  // namespace sdma::tool

@@ -1,0 +1,120 @@
+#pragma once
+// The options of a verb, in the words of the tool. CLI11 parses them: options.cpp and main.cpp include it, no other file does,
+// because its headers take seconds of each compilation.
+//
+//   verb.value("--machine", o->machine, "file that describes the machine").type("PATH");
+//   verb.flag("--kernel", o->kernel, "check a queue of the kernel");
+//   add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"hex", Format::hex}}, "output form");
+//
+// A name without dashes, such as FILE, is a positional argument. Variables are set while the command line is parsed, so they
+// must live until the verb runs. Errors: a usage error names the option, the value and what is wrong with it.
+#include "sdma/core/nearest.hpp"
+#include "sdma/core/number.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace sdma::tool {
+
+/// A declared option. The methods return it, so that calls can be chained.
+class Option {
+ public:
+  explicit Option(CLI::Option* o) : option_(o) {}
+
+  Option type(const std::string& name);    ///< the name of its value in --help
+  Option shown(const std::string& value);  ///< its default in --help
+  Option required();
+  Option excludes(Option other);
+  bool given() const;  ///< is it on the command line? Known when the verb runs.
+
+ private:
+  CLI::Option* option_;
+};
+
+class VerbOptions {
+ public:
+  /// Takes a value. Returns what is wrong with it, or "".
+  using Take = std::function<std::string(const std::string&)>;
+
+  explicit VerbOptions(CLI::App& app) : app_(app) {}
+
+  Option value(const std::string& name, std::string&, const std::string& doc);
+  Option values(const std::string& name, std::vector<std::string>&, const std::string& doc);
+  Option flag(const std::string& name, bool&, const std::string& doc);
+  /// A flag that calls a function.
+  void call(const std::string& name, std::function<void()>, const std::string& doc);
+  /// An option whose text `take` understands.
+  Option parsed(const std::string& name, Take take, const std::string& doc);
+  /// The same for an option that may be repeated.
+  Option repeated(const std::string& name, Take take, const std::string& doc);
+  /// The first word that is not an option, and all words after it: a program and its arguments, which are passed on unchanged.
+  /// "--" may stand before them.
+  void program(std::vector<std::string>& words);
+  /// The end of --help.
+  void footer(const std::string& text);
+
+ private:
+  CLI::App& app_;
+};
+
+/// Replaces "--" before a program's words: the parser would consume "--", and then read "[a]" as a list.
+inline constexpr const char* kProgramFollows = "\x01--";
+
+/// An option whose value is one of a few words: "--format text|json|hex".
+template <class E>
+Option add_choice(VerbOptions& verb, const std::string& name, E& value, std::vector<std::pair<std::string, E>> words,
+                  const std::string& doc) {
+  std::string list;
+  for (const auto& w : words) list += (list.empty() ? "" : "|") + w.first;
+  const auto take = [&value, words, list](const std::string& given) -> std::string {
+    std::vector<std::string_view> known;
+    for (const auto& [word, meaning] : words) {
+      if (word == given) return value = meaning, "";
+      known.push_back(word);
+    }
+    return "'" + given + "' is not one of " + list + did_you_mean(given, known);
+  };
+  return verb.parsed(name, take, doc).type(list);
+}
+
+/// "--json", short for "--format=json".
+inline void add_json(VerbOptions& verb, std::function<void()> choose) {
+  verb.call("--json", std::move(choose), "short for --format=json");
+}
+
+/// An option whose text `parse` turns into a value. If it returns nothing, the text is not `wanted`.
+template <class T, class Parse>
+Option add_parsed(VerbOptions& verb, const std::string& name, T& value, Parse parse, const std::string& wanted,
+                  const std::string& doc) {
+  const auto take = [&value, parse, wanted](const std::string& given) -> std::string {
+    auto parsed = parse(given);
+    if (!parsed) return "'" + given + "' is not " + wanted;
+    value = static_cast<T>(*std::move(parsed));
+    return "";
+  };
+  return verb.parsed(name, take, doc);
+}
+
+/// A number without a unit, from `least` to `most`. Any other value is an error.
+template <class T>
+Option add_count(VerbOptions& verb, const std::string& name, T& value, std::uint64_t least, std::uint64_t most,
+                 const std::string& doc) {
+  const auto parse = [least, most](const std::string& text) {
+    const auto n = parse_count(text);
+    return n && *n >= least && *n <= most ? n : std::nullopt;
+  };
+  const auto wanted = "a number from " + std::to_string(least) + " to " + std::to_string(most);
+  return add_parsed(verb, name, value, parse, wanted, doc).type("N").shown(std::to_string(value));
+}
+
+}  // namespace sdma::tool
