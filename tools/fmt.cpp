@@ -5,6 +5,9 @@
 #include "sdma/stream/text.hpp"
 #include "verb.hpp"
 
+#include <algorithm>
+#include <memory>
+
 namespace sdma::tool {
 namespace {
 
