@@ -84,8 +84,8 @@ std::optional<MachineDescription> machine_of(const Options& o) {
     if (*end == 0 && !value.empty() && m->set(name, v) == Errc::ok) continue;
     const auto unit = sdma::unit(static_cast<Cost>(at - known.begin()));
     complain("--parameter " + name + "=" + value + ": " + "'" + value + "' is not a valid value",
-             unit == "part" ? "write a number above 0 and at most 1"
-             : unit == "ns" ? "write a number of ns from 0 to 1e12, without a unit"
+             unit == "fraction" ? "write a number above 0 and at most 1"
+             : unit == "ns"     ? "write a number of ns from 0 to 1e12, without a unit"
                             : "write a number of " + std::string(unit) + " above 0 and at most 1e12, without a unit");
     return {};
   }

@@ -118,7 +118,7 @@ void Model::read(std::size_t queue) {
               .dword = static_cast<std::uint32_t>(begin),
               .dwords = static_cast<std::uint32_t>(v.dwords.size())};
     item.touch = static_cast<std::uint32_t>(p.touches.size());
-    if (v.whole() && !v.info->recognised_only) {
+    if (v.whole() && !v.info->fields_unknown) {
       visit(*v.info, v.dwords, [&](const auto& packet) {
         using P = std::remove_cvref_t<decltype(packet)>;
         item.what = what_of(role(packet), *v.info);

@@ -133,7 +133,7 @@ class Packets {
     if (!m_.profile.pcie_atomics) return false;
     const auto* t = m_.options.topology;
     if (!t) return true;
-    const auto to_host = [&](const Link& l) { return l.from == End::gpu(gpu) && l.to.kind == End::Kind::cpu; };
+    const auto to_host = [&](const Link& l) { return l.from == LinkEnd::gpu(gpu) && l.to.kind == LinkEnd::Kind::cpu; };
     // If the node lists no link from the GPU to a processor, assume that atomics work.
     return std::none_of(t->links.begin(), t->links.end(), to_host) ||
            std::any_of(t->links.begin(), t->links.end(), [&](const Link& l) { return to_host(l) && l.atomics_64; });

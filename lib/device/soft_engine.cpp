@@ -197,7 +197,7 @@ Rest SoftEngine::rest(Progress p, std::chrono::nanoseconds nap) noexcept {
     return Rest::again;
   }
   sleep(Deadline::in(nap));
-  return Rest::napped;
+  return Rest::slept;
 }
 
 void SoftEngine::set_waiting(std::uint64_t polled) noexcept {

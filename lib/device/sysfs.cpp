@@ -108,11 +108,11 @@ class TreeWriter {
   }
 
  private:
-  std::uint32_t number(End e) const {
-    return e.kind == End::Kind::cpu ? node_.cpu_nodes[e.index] : node_.gpus[e.index].kfd_node;
+  std::uint32_t number(LinkEnd e) const {
+    return e.kind == LinkEnd::Kind::cpu ? node_.cpu_nodes[e.index] : node_.gpus[e.index].kfd_node;
   }
 
-  std::uint32_t links(const std::string& at, End from) {
+  std::uint32_t links(const std::string& at, LinkEnd from) {
     std::uint32_t n = 0;
     for (const auto& l : node_.topology.links) {
       if (l.from != from) continue;
@@ -130,7 +130,7 @@ class TreeWriter {
   void cpu_node(std::uint32_t i) {
     const auto& c = node_.topology.cpus[i];
     const auto at = fmt::format("nodes/{}", node_.cpu_nodes[i]);
-    const auto n = links(at, End::cpu(i));
+    const auto n = links(at, LinkEnd::cpu(i));
     files_[at + "/gpu_id"] = "0\n";
     files_[at + "/name"] = (c.name == "host" ? "" : c.name) + "\n";
     if (c.memory_bytes != 0) files_[at + "/mem_banks/0/properties"] = bank(kSystemRam, c.memory_bytes, 0, 0);
@@ -150,7 +150,7 @@ class TreeWriter {
     const auto& s = node_.gpus[i];
     const bool mi200 = g.gfx == 90010;
     const auto at = fmt::format("nodes/{}", s.kfd_node);
-    const auto link_count = links(at, End::gpu(i));
+    const auto link_count = links(at, LinkEnd::gpu(i));
     std::uint32_t caches = 0;
     const Cache kinds[] = {{1, mi200 ? 16u : 32u, s.compute_units},
                            {2, mi200 ? 8192u : 4096u, std::max(s.xcc, 1u)},
@@ -248,7 +248,7 @@ class TreeReader {
       return Diagnostic{.where = at + "/gpu_id", .message = fmt::format("'{}' is not a number", id_text)};
     auto& t = node_.topology;
     if (gpu_id != 0 && p["simd_count"] != 0) {
-      ends_.emplace_back(n, End::gpu(static_cast<std::uint32_t>(t.gpus.size())));
+      ends_.emplace_back(n, LinkEnd::gpu(static_cast<std::uint32_t>(t.gpus.size())));
       t.gpus.push_back({.name = name_of(p.u32("device_id"), name, p.u32("gfx_target_version")),
                         .gfx = p.u32("gfx_target_version"),
                         .memory_bytes = memory(at, p["mem_banks_count"]),
@@ -269,7 +269,7 @@ class TreeReader {
                             .firmware = p.u32("fw_version"),
                             .sdma_firmware = p.u32("sdma_fw_version")});
     } else if (p["cpu_cores_count"] != 0) {
-      ends_.emplace_back(n, End::cpu(static_cast<std::uint32_t>(t.cpus.size())));
+      ends_.emplace_back(n, LinkEnd::cpu(static_cast<std::uint32_t>(t.cpus.size())));
       t.cpus.push_back(
           {.name = name.empty() ? "host" : std::string(name), .memory_bytes = memory(at, p["mem_banks_count"])});
       node_.cpu_nodes.push_back(n);
@@ -278,13 +278,13 @@ class TreeReader {
     return std::nullopt;
   }
 
-  const End* end_of(std::uint64_t n) const {
+  const LinkEnd* end_of(std::uint64_t n) const {
     for (const auto& [number, e] : ends_)
       if (number == n) return &e;
     return nullptr;
   }
 
-  void links(std::uint32_t n, End from, std::string_view folder, std::string_view count) {
+  void links(std::uint32_t n, LinkEnd from, std::string_view folder, std::string_view count) {
     const Properties counts(*file(fmt::format("nodes/{}/properties", n)));
     for (std::uint64_t i = 0; i < counts[count]; ++i) {
       const auto* text = file(fmt::format("nodes/{}/{}/{}/properties", n, folder, i));
@@ -320,7 +320,7 @@ class TreeReader {
 
   const SysfsFiles& files_;
   SysfsNode node_;
-  std::vector<std::pair<std::uint32_t, End>> ends_;
+  std::vector<std::pair<std::uint32_t, LinkEnd>> ends_;
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ constexpr std::uint8_t kRecommended[8][8] = {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-std::string name_of(End e) { return fmt::format("{}{}", e.kind == End::Kind::cpu ? "cpu" : "gpu", e.index); }
+std::string name_of(LinkEnd e) { return fmt::format("{}{}", e.kind == LinkEnd::Kind::cpu ? "cpu" : "gpu", e.index); }
 
 std::string engines_of(std::uint64_t mask) {
   std::string out;
@@ -63,7 +63,7 @@ void append_links(std::string& out, const Topology& t) {
 
 }  // namespace
 
-const Link* Topology::link(End from, End to) const noexcept {
+const Link* Topology::link(LinkEnd from, LinkEnd to) const noexcept {
   for (const auto& l : links)
     if (l.from == from && l.to == to) return &l;
   return nullptr;
@@ -74,7 +74,7 @@ Result<EngineId> Topology::engine_for(GpuId src, GpuId dst) const noexcept {
   const auto& g = gpus[src.value];
   if (g.engines() == 0) return Errc::bad_argument;
   if (src == dst) return EngineId{0};
-  const auto* l = link(End::gpu(src.value), End::gpu(dst.value));
+  const auto* l = link(LinkEnd::gpu(src.value), LinkEnd::gpu(dst.value));
   if (l && l->engine_mask != 0) return EngineId{static_cast<std::uint32_t>(std::countr_zero(l->engine_mask))};
   return EngineId{g.xgmi_engines != 0 ? g.host_engines : 0};
 }
@@ -83,8 +83,8 @@ Completion Topology::completion(GpuId by, std::optional<GpuId> where) const noex
   if (where && *where == by) return Completion::atomic;
   bool any = false, all = true;
   for (const auto& l : links) {
-    if (l.from != End::gpu(by.value)) continue;
-    if (where ? l.to != End::gpu(where->value) : l.to.kind != End::Kind::cpu) continue;
+    if (l.from != LinkEnd::gpu(by.value)) continue;
+    if (where ? l.to != LinkEnd::gpu(where->value) : l.to.kind != LinkEnd::Kind::cpu) continue;
     any = true;
     all = all && l.atomics_64;
   }
@@ -110,8 +110,8 @@ Result<Topology, Diagnostic> mi300x(std::uint32_t n) {
                        .xgmi_engines = 14,
                        .queues_per_engine = 8});
   for (std::uint32_t s = 0; s < n; ++s) {
-    const Link host{.from = End::gpu(s),
-                    .to = End::cpu(s / 4),
+    const Link host{.from = LinkEnd::gpu(s),
+                    .to = LinkEnd::cpu(s / 4),
                     .type = LinkType::pcie,
                     .mb_per_s = 64000,
                     .atomics_64 = true,
@@ -122,8 +122,8 @@ Result<Topology, Diagnostic> mi300x(std::uint32_t n) {
     t.links.push_back(back);
     for (std::uint32_t d = 0; d < n; ++d) {
       if (d == s) continue;
-      t.links.push_back({.from = End::gpu(s),
-                         .to = End::gpu(d),
+      t.links.push_back({.from = LinkEnd::gpu(s),
+                         .to = LinkEnd::gpu(d),
                          .type = LinkType::xgmi,
                          .mb_per_s = 64000,
                          .atomics_64 = true,

@@ -12,7 +12,7 @@ namespace {
 using detail::Json;
 using detail::JsonReader;
 
-std::string name_of(End e) { return fmt::format("{}{}", e.kind == End::Kind::cpu ? "cpu" : "gpu", e.index); }
+std::string name_of(LinkEnd e) { return fmt::format("{}{}", e.kind == LinkEnd::Kind::cpu ? "cpu" : "gpu", e.index); }
 
 Json json_of(const Link& l) {
   auto engines = Json::array();
@@ -29,7 +29,7 @@ void append_lines(std::string& out, std::string_view key, const std::vector<Json
   out += objects.empty() ? "]" : "\n  ]";
 }
 
-End load_end(JsonReader& in, const Json& j, const char* key, const std::string& where, const Topology& t) {
+LinkEnd load_end(JsonReader& in, const Json& j, const char* key, const std::string& where, const Topology& t) {
   std::string text;
   in.string(j, key, where, text);
   const bool is_cpu = text.starts_with("cpu");
@@ -38,15 +38,15 @@ End load_end(JsonReader& in, const Json& j, const char* key, const std::string& 
   const auto [stop, error] = std::from_chars(first, last, index);
   const bool well_formed = (is_cpu || text.starts_with("gpu")) && error == std::errc{} && stop == last;
   if (well_formed && index < (is_cpu ? t.cpus.size() : t.gpus.size()))
-    return is_cpu ? End::cpu(index) : End::gpu(index);
+    return is_cpu ? LinkEnd::cpu(index) : LinkEnd::gpu(index);
   in.complain(where, fmt::format("\"{}\" is \"{}\", which is neither a CPU nor a GPU of this node", key, text),
               "write cpu0, gpu0, ...");
   return {};
 }
 
 void load_engines(JsonReader& in, const Json& j, const std::string& where, const Topology& t, Link& l) {
-  const auto owner = l.from.kind == End::Kind::gpu ? l.from : l.to;
-  const auto count = owner.kind == End::Kind::gpu ? t.gpus[owner.index].engines() : 0;
+  const auto owner = l.from.kind == LinkEnd::Kind::gpu ? l.from : l.to;
+  const auto count = owner.kind == LinkEnd::Kind::gpu ? t.gpus[owner.index].engines() : 0;
   for (const auto& e : in.array(j, "engines", where)) {
     if (!e.is_number_unsigned() || e.get<std::uint64_t>() >= count)
       return in.complain(where, fmt::format("engine {} is not one of the {} engines of {}", detail::json_text(e), count,

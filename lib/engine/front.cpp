@@ -122,7 +122,7 @@ bool FrontEnd::fetch() noexcept {
   const auto got = copy_head(left);
   if (got == 0) return fail(FaultKind::unmapped, frames_[depth_ - 1].base);
   current_.info = identify({current_.head.data(), got});
-  if (!current_.info || current_.info->recognised_only) {
+  if (!current_.info || current_.info->fields_unknown) {
     current_.length = 1;
     return fail(FaultKind::unknown_packet);
   }

@@ -174,9 +174,9 @@ class Pipeline::Impl {
     }
     auto f = front_.fault_of(at(), FaultKind::poll_timeout);
     f.va = at().word;
-    const bool go_on = c_.poll_timeout == PollTimeout::go_on ||
-                       (c_.poll_timeout == PollTimeout::either && chooser_.choose(Choice::poll_expired, 2) == 1);
-    if (!go_on) return fail(f);
+    const bool keep_running = c_.poll_timeout == PollTimeout::keep_running ||
+                              (c_.poll_timeout == PollTimeout::either && chooser_.choose(Choice::poll_expired, 2) == 1);
+    if (!keep_running) return fail(f);
     if (c_.hooks.fault) c_.hooks.fault(c_.hooks.context, f);
     finish();
   }

@@ -83,7 +83,7 @@ void Worker::rest(Progress p) noexcept {
   switch (served_.rest(p, nap_)) {
     case Rest::again: break;
     case Rest::woken: last_work_ = {}; break;
-    case Rest::napped: nap_ = std::min(nap_ * 2, pace_.longest_nap); break;
+    case Rest::slept: nap_ = std::min(nap_ * 2, pace_.longest_nap); break;
   }
 }
 

@@ -16,7 +16,7 @@
 //   spin(fresh) -- true --> pause, then the next round     fresh: the last work was less than Pace::spin ago
 //     | false
 //     v
-//   rest(p, nap)    again: the next round    woken: the same, and work counts as fresh    napped: the next nap is twice as long
+//   rest(p, nap)    again: the next round    woken: the same, and work counts as fresh    slept: the next nap is twice as long
 //
 // Rounds run under the lock; spin() and rest() do not. So that no wake-up is lost, rest() must return for every wake()
 // that came after its round began. A Served that sleeps in a Parking therefore takes the ticket in round(). Releasing
@@ -41,7 +41,7 @@ constexpr Progress busier(Progress a, Progress b) noexcept {
 
 class Worker {
  public:
-  enum class Rest : std::uint8_t { again, woken, napped };
+  enum class Rest : std::uint8_t { again, woken, slept };
 
   /// Only the worker's thread calls these, except `wake`.
   class Served {

@@ -164,7 +164,7 @@ class Linker {
   void check_rules(const std::string& where, const PacketView& v, std::span<const std::uint32_t> moved,
                    std::size_t at) {
     const auto broken = [&](std::span<const std::uint32_t> d) {
-      Broken b;
+      Violation b;
       visit(*v.info, d, [&](const auto& packet) { b = check(packet); });
       return b;
     };

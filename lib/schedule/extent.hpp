@@ -28,7 +28,7 @@ inline std::optional<SymbolOffset> stride_of(const Schedule& s, GpuVa va) noexce
 }
 
 template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn) {
-  if (!v.whole() || v.info->recognised_only) return;
+  if (!v.whole() || v.info->fields_unknown) return;
   footprint(*v.info, v.dwords, [&](const Region& r) {
     if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return;
     const auto symbol = stride_of(s, r.va);

@@ -54,7 +54,7 @@ Linked link_queue(const Schedule::Queue& q, const std::function<GpuVa(GpuVa)>& h
     }
     piece.end = at + n;
     ++piece.packets;
-    if (!v.whole() || v.info->recognised_only) continue;
+    if (!v.whole() || v.info->fields_unknown) continue;
     const auto now = std::span(out.dwords).subspan(at, n);
     each_address(v, [&](const FieldInfo& f, GpuVa link) {
       if (const auto to = home(link); to != link) store(f, to.value, now.data());

@@ -150,7 +150,7 @@ class Printer {
       return nullptr;
     };
     for (const auto& f : v.info->fields)
-      if (of(f)) store(f, (f.fallback + 1) & f.mask(), dwords.data());
+      if (of(f)) store(f, (f.default_value + 1) & f.mask(), dwords.data());
     auto line = to_text(PacketView{v.info, dwords, false});
     for (const auto& f : v.info->fields) {
       if (const auto* e = of(f)) replace(line, f.name, epoch_text(e->value));

@@ -24,7 +24,7 @@ constexpr GpuVa link_address(const SymbolOffset& l) noexcept {
 }
 /// Calls fn(field, address) for each address field of a packet whose fields are known.
 template <class Fn> void each_address(const PacketView& v, Fn&& fn) {
-  if (!v.whole() || v.info->recognised_only) return;
+  if (!v.whole() || v.info->fields_unknown) return;
   for (const auto& f : v.info->fields)
     if (f.kind == Kind::address) fn(f, GpuVa{value_of(f, v.dwords.data())});
 }

@@ -106,7 +106,7 @@ void World::describe_flight(const Program& q, Flight& f) {
         use(r, weight);
         const auto peer = from == place ? to : from;
         if (peer.is_host()) return;
-        const auto* l = m_.topology.link(End::gpu(q.gpu), End::gpu(peer.index));
+        const auto* l = m_.topology.link(LinkEnd::gpu(q.gpu), LinkEnd::gpu(peer.index));
         other_link = other_link || (l && l->engine_mask != 0 && (l->engine_mask >> e.id & 1) == 0);
       };
       footprint(p, [&](const Region& region) {

@@ -19,41 +19,41 @@ struct Entry {
 };
 constexpr std::array<Entry, kCosts> kEntries{{
     {"host.build_ns", "ns"},
-    {"host.group_ns", "ns"},
+    {"host.submit_ns", "ns"},
     {"host.doorbell_ns", "ns"},
     {"host.store_ns", "ns"},
-    {"host.look_ns", "ns"},
+    {"host.poll_ns", "ns"},
     {"host.atomic_ns", "ns"},
     {"host.memory_bytes_per_ns", "bytes/ns"},
     {"pcie.flight_ns", "ns"},
-    {"pcie.efficiency", "part"},
+    {"pcie.efficiency", "fraction"},
     {"xgmi.flight_ns", "ns"},
-    {"xgmi.efficiency", "part"},
+    {"xgmi.efficiency", "fraction"},
     {"hbm.bytes_per_ns", "bytes/ns"},
     {"engine.fetch_ns", "ns"},
     {"engine.packet_ns", "ns"},
     {"engine.control_ns", "ns"},
     {"engine.window_bytes", "bytes"},
     {"engine.bytes_per_ns", "bytes/ns"},
-    {"engine.broadcast_efficiency", "part"},
-    {"engine.swap_efficiency", "part"},
-    {"engine.other_link_efficiency", "part"},
+    {"engine.broadcast_efficiency", "fraction"},
+    {"engine.swap_efficiency", "fraction"},
+    {"engine.other_link_efficiency", "fraction"},
     {"engine.latency_ns", "ns"},
     {"engine.read_peer_ns", "ns"},
     {"engine.release_ns", "ns"},
     {"engine.poll_ns", "ns"},
     {"kernel.release_ns", "ns"},
-    {"kernel.look_ns", "ns"},
+    {"kernel.poll_ns", "ns"},
 }};
-static_assert(static_cast<std::size_t>(Cost::kernel_look) + 1 == kCosts);
-static_assert(kEntries.back().name == "kernel.look_ns");
+static_assert(static_cast<std::size_t>(Cost::kernel_poll) + 1 == kCosts);
+static_assert(kEntries.back().name == "kernel.poll_ns");
 
 /// "" if the parameter may have this value. Rates, fractions and the window are divisors, so they cannot be zero.
 std::string refuse(std::size_t i, double v) {
   const auto unit = kEntries[i].unit;
   if (!std::isfinite(v) || v < 0) return "is negative";
   if (unit != "ns" && v <= 0) return "is not above zero";
-  if (unit == "part" && v > 1) return "is more than 1";
+  if (unit == "fraction" && v > 1) return "is more than 1";
   return v > 1e12 ? "is more than 1e12" : "";
 }
 

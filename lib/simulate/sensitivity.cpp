@@ -16,7 +16,7 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
   double variance = 0;
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];
-    const auto part = unit(static_cast<Cost>(i)) == "part";
+    const auto part = unit(static_cast<Cost>(i)) == "fraction";
     const auto time = [&](double value) {
       auto changed = m;
       changed.parameters[i].value = part ? std::min(value, 1.0) : value;

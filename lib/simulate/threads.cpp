@@ -79,7 +79,7 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
     return false;
   }
   t.blocked = false;
-  const auto built = now_ + static_cast<double>(p.packets) * cost(Cost::host_build) + cost(Cost::host_group);
+  const auto built = now_ + static_cast<double>(p.packets) * cost(Cost::host_build) + cost(Cost::host_submit);
   const auto rung = built + cost(Cost::host_doorbell);
   t.busy_ns += rung - now_;
   const auto build = node(built, t.node, t.where, What::builds, Phase::control, number, p.packets);
@@ -148,7 +148,7 @@ void World::wait(Thread& t, std::uint32_t id, std::size_t signal, Compare func, 
 /// The thread's word has its value since `cause`; the thread sees that later.
 void World::saw(Thread& t, std::uint32_t id, std::uint32_t cause) {
   t.waits = false;
-  const auto took = cost(t.agent ? Cost::kernel_look : Cost::host_look) + flight(t, t.signal);
+  const auto took = cost(t.agent ? Cost::kernel_poll : Cost::host_poll) + flight(t, t.signal);
   t.busy_ns += took;
   t.node = node(now_ + took, cause, t.where, What::looks, Phase::sync);
   at(now_ + took, Event::thread, id, 1);

@@ -57,9 +57,9 @@ void World::links() {
         net_.add({.kind = Busy::Kind::memory, .name = fmt::format("gpu{} memory", g), .rate = cost(Cost::hbm_rate)}));
   memories_.push_back(net_.add({.kind = Busy::Kind::memory, .name = "host memory", .rate = cost(Cost::host_memory)}));
   for (const auto& l : m_.topology.links) {
-    const auto in = [&](End e) { return e.kind == End::Kind::cpu || e.index < s_.gpus; };
-    if (!in(l.from) || !in(l.to) || (l.from.kind == End::Kind::cpu && l.to.kind == End::Kind::cpu)) continue;
-    const auto place = [&](End e) { return e.kind == End::Kind::cpu ? Place::host() : Place::gpu(e.index); };
+    const auto in = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu || e.index < s_.gpus; };
+    if (!in(l.from) || !in(l.to) || (l.from.kind == LinkEnd::Kind::cpu && l.to.kind == LinkEnd::Kind::cpu)) continue;
+    const auto place = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu ? Place::host() : Place::gpu(e.index); };
     auto& at = links_[place_index(place(l.from)) * places_ + place_index(place(l.to))];
     if (at != ~0u) continue;  // a second socket: the nearest one, named first, is used
     const auto part = cost(l.type == LinkType::xgmi ? Cost::xgmi_efficiency : Cost::pcie_efficiency);

@@ -92,7 +92,7 @@ void append_json(std::string& out, const PacketView& v, std::uint64_t offset) {
     }
     out += '}';
     // If a packet is only recognised, its reserved bits are not known.
-    if (!v.info->recognised_only) append_reserved(out, v);
+    if (!v.info->fields_unknown) append_reserved(out, v);
   } else {
     out += ",\"packet\":null";
     if (v.info) out.append(",\"truncated\":\"").append(v.info->name).append("\"");

@@ -51,7 +51,7 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
   const auto name = begin.kind == Token::word ? expand(begin) : std::string(begin.text);
   if (!name) return lex_.skip_line(), false;
   const auto* info = find_packet(*name);
-  if (info && !info->recognised_only) return packet(*info, out, room);
+  if (info && !info->fields_unknown) return packet(*info, out, room);
 
   lex_.skip_line();
   if (info)
@@ -59,7 +59,7 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
                 "write its dwords: .dword 0x...");
   Nearest close{*name};
   for (const auto& p : kPackets)
-    if (!p.recognised_only) close.offer(p.name);
+    if (!p.fields_unknown) close.offer(p.name);
   close.offer(".dword");
   const auto shown = begin.kind == Token::word ? quote(*name) : quote(begin);
   return fail(begin.at, "expected " + std::string(expected) + ", got " + shown, suggestion(close));
@@ -103,7 +103,7 @@ bool PacketLines::packet(const PacketInfo& info, std::vector<std::uint32_t>& out
   line.info = &info;
   for (std::size_t i = 0; i < Pattern::kDwords && i < info.head; ++i) line.head[i] = info.pattern.value[i];
   for (const auto& f : info.fields)
-    if (f.kind != Kind::payload && f.optional) store(f, (f.fallback - f.bias) & f.mask(), line.head.data());
+    if (f.kind != Kind::payload && f.optional) store(f, (f.default_value - f.bias) & f.mask(), line.head.data());
 
   const auto errors = source_.count();
   while (!at_line_end())

@@ -83,7 +83,7 @@ inline std::string_view name_of(std::span<const Name> names, std::uint64_t code)
 
 /// Does this packet skip dwords that no field holds, as a NOP does? Text calls them `payload`.
 constexpr bool skips(const PacketInfo& p) noexcept {
-  return p.counted && p.counted->kind != Kind::payload && !p.recognised_only;
+  return p.counted && p.counted->kind != Kind::payload && !p.fields_unknown;
 }
 inline constexpr std::string_view kSkipped = "payload";
 

@@ -152,7 +152,7 @@ class StreamChecker::State {
     wraps();
     if (view_.cut_off)
       return say("truncated", name() + " is cut off; dwords present: " + std::to_string(view_.dwords.size()));
-    if (view_.info->recognised_only)
+    if (view_.info->fields_unknown)
       return say("unchecked-packet", name() + " is identified by its header, and its fields are not checked");
     if (view_.info->privilege == Privilege::kernel && options_.user_queue)
       say("privileged", name() + " needs kernel privileges");

@@ -106,7 +106,7 @@ void append_packet(std::string& out, const PacketView& v) {
       append_list(out, data);
       continue;
     }
-    if (f.optional && value == f.fallback) continue;
+    if (f.optional && value == f.default_value) continue;
     if (has_payload && &f == info.counted) continue;
     *p++ = ' ';
     p = put(p, f.name);
@@ -128,7 +128,7 @@ void append_packet(std::string& out, const PacketView& v) {
 }  // namespace
 
 void append_text(std::string& out, const PacketView& v) {
-  if (v.whole()) return v.info->recognised_only ? append_raw_packet(out, v) : append_packet(out, v);
+  if (v.whole()) return v.info->fields_unknown ? append_raw_packet(out, v) : append_packet(out, v);
   if (v.info) append_truncated_line(out, v);
   else append_dword_line(out, v.dwords.front());
   for (const auto d : v.dwords.subspan(1)) append_dword_line(out += '\n', d);
@@ -190,7 +190,7 @@ std::size_t Disassembler::append(std::string& out, std::span<const std::uint32_t
     const auto begin = r.position();
     const auto v = r.next();
     if (v.cut_off && !last) return begin;
-    if (v.dwords.size() == 1 && !v.cut_off && !(v.info && v.info->recognised_only)) {
+    if (v.dwords.size() == 1 && !v.cut_off && !(v.info && v.info->fields_unknown)) {
       add(out, v.dwords[0], v.info == nullptr);
       continue;
     }

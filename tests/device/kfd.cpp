@@ -128,9 +128,9 @@ TEST_CASE("GPUs that are not gfx94x are left out; a node without one does not op
     const auto& t = (*d)->topology();
     REQUIRE(t.gpus.size() == all.gpus.size() - 1);
     CHECK((*d)->gpus()[1].kernel == all.gpus[2]);
-    const auto* link = t.link(End::gpu(0), End::gpu(1));
+    const auto* link = t.link(LinkEnd::gpu(0), LinkEnd::gpu(1));
     REQUIRE(link);
-    CHECK(link->engine_mask == all.topology.link(End::gpu(0), End::gpu(2))->engine_mask);
+    CHECK(link->engine_mask == all.topology.link(LinkEnd::gpu(0), LinkEnd::gpu(2))->engine_mask);
     CHECK((*d)->create_queue({.gpu = GpuId{1}}));
   }
   for (std::size_t g = 0; g < all.gpus.size(); ++g)

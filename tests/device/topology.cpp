@@ -28,7 +28,7 @@ TEST_CASE("completion by an atomic only where every link carries one") {
   CHECK(t.completion(GpuId{0}, {}) == Completion::atomic);
   CHECK(t.completion(GpuId{0}, GpuId{2}) == Completion::atomic);
   for (auto& l : t.links)
-    if (l.from == End::gpu(0)) l.atomics_64 = false;
+    if (l.from == LinkEnd::gpu(0)) l.atomics_64 = false;
   CHECK(t.completion(GpuId{0}, {}) == Completion::fence);
   CHECK(t.completion(GpuId{0}, GpuId{2}) == Completion::fence);
   CHECK(t.completion(GpuId{0}, GpuId{0}) == Completion::atomic);
@@ -81,17 +81,17 @@ TEST_CASE("what an MI300X is") {
   CHECK(g.engines() == 16);
   CHECK(g.host_engines == 2);
   CHECK(g.queues_per_engine == 8);
-  const auto* xgmi = t->link(End::gpu(0), End::gpu(1));
+  const auto* xgmi = t->link(LinkEnd::gpu(0), LinkEnd::gpu(1));
   REQUIRE(xgmi);
   CHECK(xgmi->type == LinkType::xgmi);
   CHECK(xgmi->atomics_64);
-  const auto* host = t->link(End::gpu(0), End::cpu(0));
+  const auto* host = t->link(LinkEnd::gpu(0), LinkEnd::cpu(0));
   REQUIRE(host);
   CHECK(host->type == LinkType::pcie);
   CHECK(host->engine_mask == 3);
   CHECK(t->engine_for(GpuId{0}, HostDirection::to_host)->value == 0);
   CHECK(t->engine_for(GpuId{0}, HostDirection::from_host)->value == 1);
-  CHECK(t->link(End::gpu(0), End::gpu(0)) == nullptr);
+  CHECK(t->link(LinkEnd::gpu(0), LinkEnd::gpu(0)) == nullptr);
 }
 
 TEST_CASE("a pair without a recommendation takes the first xGMI engine, an unknown GPU none") {
@@ -120,8 +120,8 @@ TEST_CASE("JSON and back is the same node") {
   odd.cpus.push_back({.name = "", .memory_bytes = ~0ull});
   odd.gpus.push_back(
       {.name = "one", .gfx = 1, .memory_bytes = 1, .host_engines = 0, .xgmi_engines = 64, .queues_per_engine = 1});
-  odd.links.push_back({.from = End::cpu(0),
-                       .to = End::gpu(0),
+  odd.links.push_back({.from = LinkEnd::cpu(0),
+                       .to = LinkEnd::gpu(0),
                        .type = LinkType::other,
                        .mb_per_s = 0,
                        .atomics_64 = false,

@@ -286,7 +286,7 @@ TEST_CASE("memory that is mapped after the batch began is found") {
 }
 
 TEST_CASE("a finite poll expires: the queue stops or goes on, and says so") {
-  for (auto timeout : {PollTimeout::stop, PollTimeout::go_on}) {
+  for (auto timeout : {PollTimeout::stop, PollTimeout::keep_running}) {
     std::vector<Fault> told;
     RigOptions o;
     o.more.poll_timeout = timeout;

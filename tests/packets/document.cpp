@@ -56,7 +56,7 @@ std::string constants(const Pattern& p) {
 
 std::string dwords(const PacketInfo& p) {
   if (!p.counted) return std::to_string(p.fixed);
-  const std::string counted = p.recognised_only ? "count" : std::string(p.counted->name);
+  const std::string counted = p.fields_unknown ? "count" : std::string(p.counted->name);
   if (p.fixed == 0) return counted;
   if (p.counted->kind != Kind::payload) return std::to_string(p.fixed) + " + " + counted;
   return std::to_string(p.fixed) + " + " + (p.stride > 1 ? std::to_string(p.stride) + " * " : "") + counted;
@@ -71,13 +71,13 @@ std::string values(const FieldInfo& f, unsigned stride) {
   if (f.kind == Kind::payload) out += stride > 1 ? " times " + std::to_string(stride) + " dwords" : " dwords";
   return out;
 }
-std::string fallback(const FieldInfo& f) {
+std::string default_value(const FieldInfo& f) {
   if (!f.optional) return "";
   for (const auto& n : f.enumerants)
-    if (n.value == f.fallback) return std::string(n.text);
+    if (n.value == f.default_value) return std::string(n.text);
   if (f.kind == Kind::payload) return "none";
-  return f.kind == Kind::hex || f.kind == Kind::address ? (f.fallback ? hex(f.fallback) : "0")
-                                                        : std::to_string(f.fallback);
+  return f.kind == Kind::hex || f.kind == Kind::address ? (f.default_value ? hex(f.default_value) : "0")
+                                                        : std::to_string(f.default_value);
 }
 std::string notes(const FieldInfo& f) {
   std::string out;
@@ -98,7 +98,7 @@ void describe(std::ostream& out, const PacketInfo& p, std::string_view type) {
   if (!p.fields.empty()) out << "\n| field | bits | meaning | values | default | |\n|---|---|---|---|---|---|\n";
   for (const auto& f : p.fields)
     out << "| `" << f.name << "` | " << bits(f.dword, f.lo, f.hi) << " | " << f.doc << " | " << values(f, p.stride)
-        << " | " << fallback(f) << " | " << notes(f) << " |\n";
+        << " | " << default_value(f) << " | " << notes(f) << " |\n";
   for (const auto& r : p.rules) out << "\nRule `" << r.id << "`: " << r.text << ".\n";
   for (const auto& f : p.fields) {
     if (f.enumerants.size() <= 8) continue;
@@ -123,11 +123,11 @@ std::string document() {
   for (const auto& p : kPackets) {
     const bool sub = (p.pattern.mask[0] >> 8 & 0xff) != 0;
     out << "| "
-        << (p.recognised_only ? std::string(p.name) : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
+        << (p.fields_unknown ? std::string(p.name) : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
         << " | " << (p.pattern.value[0] & 0xff) << " | "
         << (sub ? std::to_string(p.pattern.value[0] >> 8 & 0xff) : "any") << " | " << dwords(p) << " | " << p.doc
         << (p.privilege == Privilege::kernel ? " (kernel only)" : "")
-        << (p.recognised_only ? " (recognised, no fields)" : "") << " |\n";
+        << (p.fields_unknown ? " (recognised, no fields)" : "") << " |\n";
   }
   [&]<class... P>(PacketList<P...>) { (describe(out, info<P>, type_name<P>()), ...); }(Packets{});
   return out.str();

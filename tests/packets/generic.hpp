@@ -62,7 +62,7 @@ class Dice {
         constexpr auto& f = detail::field<P, I>;
         auto v = value(f);
         if constexpr (f.kind == Kind::payload) v = f.bias + v % 64;
-        else if (below(4) == 0 && f.name != "bytes") v = f.optional ? info<P>.fields[I].fallback : v;
+        else if (below(4) == 0 && f.name != "bytes") v = f.optional ? info<P>.fields[I].default_value : v;
         set<P, I>(p, v);
       });
       if (fits(p)) return p;

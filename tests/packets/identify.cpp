@@ -112,7 +112,7 @@ TEST_CASE("packets that are only recognised have a name and a length") {
     const auto* p = identify(d);
     REQUIRE(p);
     CHECK(p->name == name);
-    CHECK(p->recognised_only);
+    CHECK(p->fields_unknown);
     CHECK(p->length(d.data()) == dwords);
   };
   lies(0x00000101, "copy_tiled", 13);
@@ -160,7 +160,7 @@ TEST_CASE("visit calls once, with the type of the packet and its value") {
 
 TEST_CASE("visit does not call for a packet that is only recognised") {
   for (const auto& p : kPackets) {
-    if (!p.recognised_only) continue;
+    if (!p.fields_unknown) continue;
     std::array<std::uint32_t, 32> d{p.pattern.value[0]};
     Seen seen;
     CHECK_FALSE(visit(p, d, seen));

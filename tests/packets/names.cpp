@@ -54,7 +54,7 @@ std::string spelling(const PacketInfo& p) {
     if (f.optional && !open) out += '(';
     open = open || f.optional;
     out += f.name;
-    if (f.optional && f.fallback) out += '=' + std::to_string(f.fallback);
+    if (f.optional && f.default_value) out += '=' + std::to_string(f.default_value);
     if (open && !f.optional) out += "<required behind an optional field>";
   }
   return open ? out + ')' : out;
@@ -121,7 +121,7 @@ TEST_CASE("the info of a packet is its layout") {
       CHECK(f.name == g.name);
       CHECK((f.dword == g.dword && f.lo == g.lo && f.hi == g.hi && f.bias == g.bias && f.kind == g.kind));
       CHECK((f.alignment == g.alignment && f.limit == g.limit));
-      if (g.kind != Kind::payload) CHECK(f.fallback == detail::number<P, I>(P{}));
+      if (g.kind != Kind::payload) CHECK(f.default_value == detail::number<P, I>(P{}));
     });
     CHECK(i.head <= PacketInfo::kMaxHead);
     CHECK(counted_by(i) == layout<P>.length.counted);

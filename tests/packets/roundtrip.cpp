@@ -77,7 +77,7 @@ TEST_CASE("each bit of a packet's head has one owner: the pattern, one field, or
         CHECK((word >> b % 32 & 1) == 0);
         word |= 1u << b % 32;
       }
-    if (p.recognised_only && p.counted)
+    if (p.fields_unknown && p.counted)
       owned[p.counted->dword] |= static_cast<std::uint32_t>(p.counted->mask() << p.counted->lo);
     for (std::size_t i = 0; i < PacketInfo::kMaxHead; ++i) {
       CHECK(p.owned[i] == owned[i]);

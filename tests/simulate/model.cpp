@@ -45,9 +45,9 @@ std::string copy(const std::string& bytes, const std::string& src, const std::st
 
 /// Of a queue of one copy and a completion, all but what the bytes take.
 double around() {
-  return 2 * ns(Cost::host_build) + ns(Cost::host_group) + ns(Cost::host_doorbell) + 3 * ns(Cost::pcie_flight) +
+  return 2 * ns(Cost::host_build) + ns(Cost::host_submit) + ns(Cost::host_doorbell) + 3 * ns(Cost::pcie_flight) +
          ns(Cost::engine_fetch) + ns(Cost::engine_packet) + ns(Cost::engine_latency) + ns(Cost::engine_release) +
-         ns(Cost::pcie_flight) + ns(Cost::host_atomic) + ns(Cost::host_look);
+         ns(Cost::pcie_flight) + ns(Cost::host_atomic) + ns(Cost::host_poll);
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ TEST_CASE("one copy is the sum of its parts") {
   CHECK(t.packets == 2);
   CHECK(t.bytes == 48000);
   CHECK(t.doorbells == 1);
-  CHECK(t.phase_ns[0] == Approx(2 * ns(Cost::host_build) + ns(Cost::host_group)));
+  CHECK(t.phase_ns[0] == Approx(2 * ns(Cost::host_build) + ns(Cost::host_submit)));
   CHECK(t.path.front().begin_ns == 0);
   CHECK(t.path.back().end_ns == Approx(t.ns));
   for (std::size_t i = 1; i < t.path.size(); ++i) CHECK(t.path[i].begin_ns == Approx(t.path[i - 1].end_ns));
@@ -105,7 +105,7 @@ TEST_CASE("a round is timed from its trigger, the engine's look behind it") {
   REQUIRE(t.rounds.size() == 2);
   CHECK(t.ns == Approx(ns(Cost::host_store) + ns(Cost::engine_poll) + ns(Cost::pcie_flight) + ns(Cost::engine_packet) +
                        10 + ns(Cost::engine_latency) + ns(Cost::engine_release) + ns(Cost::pcie_flight) +
-                       ns(Cost::host_atomic) + ns(Cost::host_look)));
+                       ns(Cost::host_atomic) + ns(Cost::host_poll)));
 }
 
 TEST_CASE("epochs: each round publishes anew, and is timed alone") {
@@ -130,7 +130,7 @@ TEST_CASE("completions on one word of the host take turns") {
                "\nend\n")
         .ns;
   };
-  CHECK(one(false) - one(true) == Approx(ns(Cost::host_atomic) - ns(Cost::host_look)).margin(1e-6));
+  CHECK(one(false) - one(true) == Approx(ns(Cost::host_atomic) - ns(Cost::host_poll)).margin(1e-6));
 }
 
 TEST_CASE("packets really happen: contents, conditions, indirect buffers, times") {
@@ -213,7 +213,7 @@ TEST_CASE("kernels: compute, a release, an acquire") {
   REQUIRE(t);
   CHECK(t->ns == Approx(20000 + ns(Cost::kernel_release) + ns(Cost::engine_poll) + ns(Cost::engine_packet) + 10 +
                         ns(Cost::engine_latency) + ns(Cost::engine_release) + ns(Cost::xgmi_flight) +
-                        ns(Cost::kernel_look) + 500));
+                        ns(Cost::kernel_poll) + 500));
   CHECK(t->phase_ns[static_cast<std::size_t>(Phase::compute)] == Approx(20500));
 }
 

@@ -63,7 +63,7 @@ class Dwords {
       if (f.kind != sdma::Kind::payload && one_in(2)) sdma::store(f, random_() & f.mask(), d.data());
     for (const auto& f : info.fields)
       if (f.optional && f.kind != sdma::Kind::payload && one_in(2))
-        sdma::store(f, (f.fallback - f.bias) & f.mask(), d.data());
+        sdma::store(f, (f.default_value - f.bias) & f.mask(), d.data());
     // A counted packet takes what its count says: keep most of them short.
     if (info.counted && !one_in(50)) sdma::store(*info.counted, random_() % 24 & info.counted->mask(), d.data());
     const auto length = info.length(d.data());

@@ -287,7 +287,7 @@ TEST_CASE("no ring, no signals, one of several") {
   CHECK(describe(wait(signal, Compare::ge, 5, test::past()).error()) ==
         "nothing is known about the queue: no ring was given, or its memory cannot be a ring" + kWaited);
   CHECK(describe(wait_any({}, test::past()).error()) == "waited for any of zero signals, which cannot end");
-  const Until all[] = {{signal, Compare::lt, 5, {}}, {signal, Compare::eq, ~std::uint64_t{0}, s.ring}};
+  const WaitCondition all[] = {{signal, Compare::lt, 5, {}}, {signal, Compare::eq, ~std::uint64_t{0}, s.ring}};
   CHECK(describe(wait_all(all, test::past()).error()) ==
         "nothing was published to the queue\n  waited for: 2 of 2 signals: signal 0x7f0000002000 eq 0xffffffffffffffff "
         "(value: 4)\n  hint:       check that this is the right ring");

@@ -86,7 +86,7 @@ TEST_CASE("a wait ends at its deadline, not before, and says what it saw") {
 TEST_CASE("with a ring the report is of that ring, and knows where it stood when the wait began") {
   std::uint64_t word = 0;
   int ring = 0;
-  Until u{Signal{.word = &word}, Compare::eq, 1, {}};
+  WaitCondition u{Signal{.word = &word}, Compare::eq, 1, {}};
   u.ring.ring = &ring;
   u.ring.inspect = one_report;
   u.ring.read = one_read;
@@ -213,9 +213,9 @@ TEST_CASE("no value is lost between two threads that spin, yield and nap") {
 
 TEST_CASE("wait_all takes each, and names the first that did not come") {
   std::uint64_t a = 1, b = 0, c = 0;
-  const Until all[] = {{Signal{.word = &a}, Compare::ge, 1, {}},
-                       {Signal{.word = &b, .va = GpuVa{0x2000}}, Compare::ge, 1, {}},
-                       {Signal{.word = &c, .va = GpuVa{0x3000}}, Compare::ge, 1, {}}};
+  const WaitCondition all[] = {{Signal{.word = &a}, Compare::ge, 1, {}},
+                               {Signal{.word = &b, .va = GpuVa{0x2000}}, Compare::ge, 1, {}},
+                               {Signal{.word = &c, .va = GpuVa{0x3000}}, Compare::ge, 1, {}}};
   const auto v = wait_all(all, test::past());
   REQUIRE_FALSE(v);
   CHECK(v.error().index == 1);
@@ -228,7 +228,7 @@ TEST_CASE("wait_all takes each, and names the first that did not come") {
 
 TEST_CASE("wait_all sees signals that come in any order") {
   std::vector<std::uint64_t> words(8);
-  std::vector<Until> all;
+  std::vector<WaitCondition> all;
   for (auto& w : words) all.push_back({Signal{.word = &w}, Compare::eq, 1, {}});
   std::thread writer([&] {
     for (auto i = words.size(); i-- > 0;) all[i].signal.set(1);
@@ -239,9 +239,9 @@ TEST_CASE("wait_all sees signals that come in any order") {
 
 TEST_CASE("wait_any takes the lowest that holds, and tells of the first otherwise") {
   std::uint64_t a = 0, b = 0, c = 0;
-  const Until any[] = {{Signal{.word = &a, .va = GpuVa{0x1000}}, Compare::ge, 1, {}},
-                       {Signal{.word = &b}, Compare::ge, 1, {}},
-                       {Signal{.word = &c}, Compare::ge, 1, {}}};
+  const WaitCondition any[] = {{Signal{.word = &a, .va = GpuVa{0x1000}}, Compare::ge, 1, {}},
+                               {Signal{.word = &b}, Compare::ge, 1, {}},
+                               {Signal{.word = &c}, Compare::ge, 1, {}}};
   const auto none = wait_any(any, test::soon());
   REQUIRE_FALSE(none);
   CHECK(none.error().index == 0);
@@ -252,7 +252,7 @@ TEST_CASE("wait_any takes the lowest that holds, and tells of the first otherwis
   REQUIRE(v);
   CHECK(*v == 1);
   std::thread writer([&] { any[0].signal.set(1); });
-  const Until last[] = {any[0]};
+  const WaitCondition last[] = {any[0]};
   CHECK(wait_any(last, test::far()));
   writer.join();
 }

@@ -46,13 +46,13 @@ struct Gpu {
 };
 
 /// One end of a link.
-struct End {
+struct LinkEnd {
   enum class Kind : std::uint8_t { cpu, gpu };
   Kind kind{};
   std::uint32_t index{};  ///< into Topology::cpus or Topology::gpus
-  static constexpr End cpu(std::uint32_t i) noexcept { return {Kind::cpu, i}; }
-  static constexpr End gpu(std::uint32_t i) noexcept { return {Kind::gpu, i}; }
-  friend bool operator==(const End&, const End&) = default;
+  static constexpr LinkEnd cpu(std::uint32_t i) noexcept { return {Kind::cpu, i}; }
+  static constexpr LinkEnd gpu(std::uint32_t i) noexcept { return {Kind::gpu, i}; }
+  friend bool operator==(const LinkEnd&, const LinkEnd&) = default;
 };
 
 /// The type of a link. The numbers are the kernel's; all types that are not listed here become `other`.
@@ -63,7 +63,7 @@ constexpr std::string_view name(LinkType t) noexcept {
 
 /// One direction of a connection.
 struct Link {
-  End from{}, to{};
+  LinkEnd from{}, to{};
   LinkType type = LinkType::other;
   std::uint32_t mb_per_s{};  ///< raw rate of this direction, in 10^6 bytes per second; 0: unknown
   bool atomics_64{};         ///< an engine of `from` can add to a word of `to`
@@ -85,7 +85,7 @@ struct Topology {
   std::vector<Link> links{};
 
   /// The direct link; null if there is none.
-  const Link* link(End from, End to) const noexcept;
+  const Link* link(LinkEnd from, LinkEnd to) const noexcept;
   /// The engine of `src` for copies to `dst`: the lowest that the link recommends, or the first xGMI engine if it
   /// recommends none. For src == dst, engine 0. bad_argument: there is no such GPU, or it has no engines.
   Result<EngineId> engine_for(GpuId src, GpuId dst) const noexcept;

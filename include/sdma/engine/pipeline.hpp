@@ -74,7 +74,7 @@ struct PipelineHooks {
 };
 
 /// What happens to a queue when one of its polls expires. What real engines do is not known (docs/litmus.md, Q9).
-enum class PollTimeout : std::uint8_t { stop, go_on, either };
+enum class PollTimeout : std::uint8_t { stop, keep_running, either };
 
 struct PipelineConfig {
   std::span<std::uint32_t> ring{};  ///< its size in dwords is a power of two; the pipeline only reads it

@@ -2,7 +2,7 @@
 // Converts typed packets to dwords and back. Encoding costs no more than the stores that you would write by hand.
 //
 //   CopyLinear copy{.src = GpuVa{0x1000}, .dst = GpuVa{0x2000}, .bytes = 4096};
-//   if (Broken b = check(copy)) report(b.field, b.rule);   // e.g. "bytes", "range"
+//   if (Violation b = check(copy)) report(b.field, b.rule);   // e.g. "bytes", "range"
 //   std::uint32_t* end = encode_to(copy, ring);            // 7 dwords, ascending, each stored exactly once
 //   auto same = decode<CopyLinear>({ring, 7});
 //
@@ -255,12 +255,12 @@ template <Packet P> [[nodiscard, gnu::always_inline]] constexpr bool fits(const 
 
 /// The first thing that is wrong with a value: the field (empty for a rule over several fields), and "range", "alignment"
 /// or the id of the packet's own rule. Converts to false if nothing is wrong.
-struct [[nodiscard]] Broken {
+struct [[nodiscard]] Violation {
   std::string_view field{}, rule{};
   constexpr explicit operator bool() const noexcept { return !rule.empty(); }
 };
-template <Packet P> constexpr Broken check(const P& p) noexcept {
-  Broken first{};
+template <Packet P> constexpr Violation check(const P& p) noexcept {
+  Violation first{};
   detail::each<P>([&]<std::size_t I>() {
     if (first) return;
     if (!detail::in_range<P, I>(p)) first = {detail::field<P, I>.name, "range"};

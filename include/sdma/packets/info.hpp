@@ -27,7 +27,7 @@ struct PacketInfo {
   std::uint8_t fixed{}, stride = 1;  ///< length = fixed + stride * (value of *counted)
   const FieldInfo* counted{};        ///< null: the length is `fixed`
   Privilege privilege = Privilege::user;
-  bool recognised_only = false;  ///< its length is known, but its fields are not: text shows raw dwords
+  bool fields_unknown = false;  ///< its length is known, but its fields are not: text shows raw dwords
   /// The bits of each head dword that the pattern or a field owns; the others are reserved.
   std::array<std::uint32_t, kMaxHead> owned{};
 
@@ -47,14 +47,14 @@ struct PacketInfo {
 
 namespace detail {
 
-template <class P, std::size_t I> consteval std::uint64_t fallback(const P& p) {
+template <class P, std::size_t I> consteval std::uint64_t default_value(const P& p) {
   if constexpr (field<P, I>.kind == Kind::payload) return 0;
   else return number<P, I>(p);
 }
 /// The fields, with the defaults that their members have.
 template <class P> consteval auto flatten() {
   auto out = layout<P>.fields;
-  [&]<std::size_t... I>(std::index_sequence<I...>) { ((out[I].fallback = fallback<P, I>(P{})), ...); }
+  [&]<std::size_t... I>(std::index_sequence<I...>) { ((out[I].default_value = default_value<P, I>(P{})), ...); }
   (std::make_index_sequence<kFields<P>>{});
   return out;
 }
@@ -110,7 +110,7 @@ constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, st
                .pattern = p,
                .head = static_cast<std::uint8_t>(head ? head : dwords),
                .fixed = static_cast<std::uint8_t>(dwords),
-               .recognised_only = true};
+               .fields_unknown = true};
   for (std::size_t d = 0; d < Pattern::kDwords; ++d) i.owned[d] = p.mask[d];
   return i;
 }

@@ -66,9 +66,9 @@ struct FieldInfo {
   std::string_view name{}, doc{};
   std::uint8_t dword{}, lo{}, hi{}, bias{};
   Kind kind = Kind::count;
-  bool optional = false;        ///< text omits it if it holds `fallback`
-  std::uint64_t fallback = 0;   ///< the member's default
-  std::uint32_t alignment = 1;  ///< `check` reports a misaligned value; it can still be encoded and decoded
+  bool optional = false;            ///< text omits it if it holds `default_value`
+  std::uint64_t default_value = 0;  ///< the member's default
+  std::uint32_t alignment = 1;      ///< `check` reports a misaligned value; it can still be encoded and decoded
   std::uint64_t limit = ~std::uint64_t{};
   std::span<const Name> enumerants{};
 

@@ -138,7 +138,7 @@ constexpr const PacketInfo* find(std::string_view name) noexcept {
 /// in Packets. For a packet that is only recognised, returns false and does not call `fn`. `p` must be an entry of
 /// kPackets.
 template <class Fn> bool visit(const PacketInfo& p, std::span<const std::uint32_t> d, Fn&& fn) {
-  if (p.recognised_only) return false;
+  if (p.fields_unknown) return false;
   detail::visit(static_cast<std::size_t>(&p - kPackets.data()), d, fn, Packets{});
   return true;
 }

@@ -3,7 +3,7 @@
 // tiled copies, which a compute GPU does not need, and a wide sub-window copy, which public code sends to MI300X
 // although no 4.x header lists it.
 //
-//   identify(dwords)->recognised_only       the length is known; text prints one `.dword` line and the name as a comment
+//   identify(dwords)->fields_unknown       the length is known; text prints one `.dword` line and the name as a comment
 //
 // Constants: any thread may read them. No errors. The lengths come from the kernel's 4.x header, except that of
 // SUBWIN_LARGE, which comes from newer headers and is unproven on 4.4.2.

@@ -8,10 +8,10 @@
 //
 //   host thread            PCIe            engine                            xGMI                memory
 //   build_ns per packet    flight_ns  ->   fetch_ns                          flight_ns
-//   group_ns per submit    efficiency      packet_ns per data packet         efficiency          hbm.bytes_per_ns
+//   submit_ns per submit   efficiency      packet_ns per data packet         efficiency          hbm.bytes_per_ns
 //   doorbell_ns            (of the         window_bytes in flight            (of the link's      host.memory_bytes_per_ns
 //   store_ns per set       link's rate)    bytes_per_ns                      rate)
-//   look_ns per wait                       latency_ns until it has landed
+//   poll_ns per wait                       latency_ns until it has landed
 //   atomic_ns per word                     release_ns, poll_ns
 //
 // The topology gives the raw rates of links; a parameter here says what fraction of that rate is left for data. Each
@@ -34,10 +34,10 @@ namespace sdma::inline v0 {
 /// One parameter of a machine. Times are in ns, rates in bytes per ns (which is GB/s), fractions from 0 to 1.
 enum class Cost : std::uint8_t {
   host_build,         ///< time for a thread to write one packet into a ring
-  host_group,         ///< time to find the queue, reserve and publish: once per submit
+  host_submit,        ///< time to find the queue, reserve and publish: once per submit
   host_doorbell,      ///< time that the store to the doorbell holds up the thread
   host_store,         ///< time for a `set`
-  host_look,          ///< time for a `wait` to see that the word has its value
+  host_poll,          ///< time for a `wait` to see that the word has its value
   host_atomic,        ///< time that one atomic occupies its word in host memory: atomics on one word are serialised
   host_memory,        ///< rate of the host's memory
   pcie_flight,        ///< latency, one way, between host memory and an engine
@@ -58,12 +58,12 @@ enum class Cost : std::uint8_t {
   engine_release,     ///< fence, atomic: time from the landing of the last earlier packet until the word leaves
   engine_poll,        ///< time from a change of a polled word until the engine reads it again, without the flight
   kernel_release,     ///< time for a compute kernel to make its stores visible at system scope
-  kernel_look,        ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
+  kernel_poll,        ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
 };
 inline constexpr std::size_t kCosts = 26;
 /// "engine.poll_ns"; `cost_named` is the inverse.
 std::string_view name(Cost) noexcept;
-/// "ns", "bytes", "bytes/ns", "part".
+/// "ns", "bytes", "bytes/ns", "fraction".
 std::string_view unit(Cost) noexcept;
 /// The index of the parameter with this name; kCosts if there is none.
 std::size_t cost_named(std::string_view) noexcept;

@@ -4,7 +4,7 @@
 //   auto v = wait(done, Compare::ge, epoch, Deadline::in(200ms), ring);
 //   if (!v) return fail(describe(v.error(), peek));             // "... probably waiting in poll_mem addr=..."
 //
-//   const Until all[] = {{a, Compare::ge, 1, ring_a}, {b, Compare::eq, 0, ring_b}};
+//   const WaitCondition all[] = {{a, Compare::ge, 1, ring_a}, {b, Compare::eq, 0, ring_b}};
 //   wait_all(all, deadline);                                    // or wait_any: the index of one that holds
 //
 // How it waits:
@@ -48,7 +48,7 @@
 namespace sdma::inline v0 {
 
 /// A condition to wait for: `signal func reference`. `ring`: the queue that will signal, for the report.
-struct Until {
+struct WaitCondition {
   Signal signal{};
   Compare func = Compare::ge;
   std::uint64_t reference{};
@@ -100,7 +100,7 @@ class Backoff {
 
 namespace detail {
 
-inline StallReport stalled(const Until& u, std::uint64_t seen, std::uint64_t read_first) noexcept {
+inline StallReport stalled(const WaitCondition& u, std::uint64_t seen, std::uint64_t read_first) noexcept {
   auto r = u.ring.ring ? u.ring.inspect(u.ring.ring) : StallReport{};
   r.signal = u.signal.va;
   r.func = u.func;
@@ -111,7 +111,7 @@ inline StallReport stalled(const Until& u, std::uint64_t seen, std::uint64_t rea
 }
 
 /// The slow path of a wait, after the first load.
-[[gnu::noinline]] inline Result<std::uint64_t, StallReport> wait_on(const Until& u, Deadline d) noexcept {
+[[gnu::noinline]] inline Result<std::uint64_t, StallReport> wait_on(const WaitCondition& u, Deadline d) noexcept {
   const auto read_first = u.ring.ring ? u.ring.read(u.ring.ring) : 0;
   Backoff backoff;
   for (;;) {
@@ -130,24 +130,24 @@ inline StallReport stalled(const Until& u, std::uint64_t seen, std::uint64_t rea
 
 /// Waits for one condition. Returns the value that satisfied it or, if the deadline passed first, the state of its
 /// queue.
-inline Result<std::uint64_t, StallReport> wait(const Until& u, Deadline d) noexcept {
+inline Result<std::uint64_t, StallReport> wait(const WaitCondition& u, Deadline d) noexcept {
   const auto v = u.signal.load();
   if (holds(v, u.func, u.reference)) return v;
   return detail::wait_on(u, d);
 }
 inline Result<std::uint64_t, StallReport> wait(const Signal& s, Compare func, std::uint64_t reference,
                                                Deadline d) noexcept {
-  return wait(Until{s, func, reference, {}}, d);
+  return wait(WaitCondition{s, func, reference, {}}, d);
 }
 template <Producers K, class Order>
 Result<std::uint64_t, StallReport> wait(const Signal& s, Compare func, std::uint64_t reference, Deadline d,
                                         const Ring<K, Order>& ring) noexcept {
-  return wait(Until{s, func, reference, RingView(ring)}, d);
+  return wait(WaitCondition{s, func, reference, RingView(ring)}, d);
 }
 
 /// Waits for each condition in turn. On success, each condition has held at some moment; if the words are monotone, all
 /// of them hold now. The report is about the first condition that did not hold.
-inline Result<void, StallReport> wait_all(std::span<const Until> all, Deadline d) noexcept {
+inline Result<void, StallReport> wait_all(std::span<const WaitCondition> all, Deadline d) noexcept {
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto v = wait(all[i], d);
     if (v) continue;
@@ -161,7 +161,7 @@ inline Result<void, StallReport> wait_all(std::span<const Until> all, Deadline d
 /// Waits until one of the conditions holds and returns its index; if several hold, the lowest. The report is about the
 /// first of `any`. Does not use `sleep` hooks, because a thread can sleep on only one word; it spins, yields and naps
 /// instead.
-inline Result<std::size_t, StallReport> wait_any(std::span<const Until> any, Deadline d) noexcept {
+inline Result<std::size_t, StallReport> wait_any(std::span<const WaitCondition> any, Deadline d) noexcept {
   if (any.empty()) {
     StallReport none;
     none.signals = 0;

@@ -47,10 +47,10 @@ SysfsNode only(const SysfsNode& all, const std::vector<bool>& keep) {
     out.gpus.push_back(all.gpus[i]);
     out.topology.gpus.push_back(all.topology.gpus[i]);
   }
-  const auto end = [&](End e) -> std::optional<End> {
-    if (e.kind == End::Kind::cpu) return e;
+  const auto end = [&](LinkEnd e) -> std::optional<LinkEnd> {
+    if (e.kind == LinkEnd::Kind::cpu) return e;
     if (!keep[e.index]) return {};
-    return End::gpu(now[e.index]);
+    return LinkEnd::gpu(now[e.index]);
   };
   for (auto l : all.topology.links) {
     const auto from = end(l.from), to = end(l.to);

@@ -116,7 +116,7 @@ Progress Model::round() noexcept {
 /// Only the model's destructor wakes it, because nothing announces a store to a write pointer.
 Model::Worker::Rest Model::rest(Progress, std::chrono::nanoseconds nap) noexcept {
   parking_.sleep(ticket_, Deadline::in(nap));
-  return Worker::Rest::napped;
+  return Worker::Rest::slept;
 }
 
 }  // namespace sdma::emulator

@@ -47,8 +47,8 @@ Topology shown() {
     }
   }
   for (auto& l : t.links) {
-    if (l.from.kind == End::Kind::cpu) l.from.index %= cpus;
-    if (l.to.kind == End::Kind::cpu) l.to.index %= cpus;
+    if (l.from.kind == LinkEnd::Kind::cpu) l.from.index %= cpus;
+    if (l.to.kind == LinkEnd::Kind::cpu) l.to.index %= cpus;
     if (o.gfx == 90010) l.engine_mask = 0;
   }
   return t;

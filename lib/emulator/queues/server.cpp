@@ -148,7 +148,7 @@ Server::Worker::Rest Server::rest(Progress p, std::chrono::nanoseconds nap) noex
   if (waits && !polls_.exchange(true)) return Worker::Rest::again;  // check once more, or a nudge is lost
   if (!waits) polls_.store(false);
   // After a wake-up, work will arrive soon, but the program's thread needs a processor first.
-  return doorbells_.sleep(static_cast<std::uint64_t>(nap.count()), waits) ? Worker::Rest::woken : Worker::Rest::napped;
+  return doorbells_.sleep(static_cast<std::uint64_t>(nap.count()), waits) ? Worker::Rest::woken : Worker::Rest::slept;
 }
 
 }  // namespace sdma::emulator
