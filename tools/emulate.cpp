@@ -7,6 +7,8 @@
 #include "sdma/trace/lines.hpp"
 #include "verb.hpp"
 
+#include <fmt/format.h>
+
 #include <elf.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -226,7 +228,7 @@ void add_emulate(VerbOptions& verb, Action& action) {
                        "ordering of packets, from strongest to weakest (default: strict)");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for --order=rocr and adversarial");
   verb.value("--trace", o->trace,
-             std::string(kTraceDoc) + "; *.jsonl grows while the program runs, the others are written at its end")
+             fmt::format("{}; *.jsonl grows while the program runs, the others are written at its end", kTraceDoc))
       .type("PATH");
   verb.flag("--watch", o->watch, "print queue, doorbell and packet events on stderr as they happen");
   add_choice<std::string>(verb, "--doorbells", o->doorbells,

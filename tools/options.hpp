@@ -58,7 +58,7 @@ class VerbOptions {
   /// The same for an option that may be repeated.
   Option repeated(const std::string& name, Take take, const std::string& doc);
   /// The first word that is not an option, and all words after it: a program and its arguments, which are passed on unchanged.
-  /// "--" may stand before them.
+  /// "--" may come first.
   void program(std::vector<std::string>& words);
   /// The end of --help.
   void footer(const std::string& text);

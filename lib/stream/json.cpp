@@ -1,9 +1,8 @@
 #include "sdma/stream/json.hpp"
 
+#include "../core/json.hpp"
 #include "print.hpp"
 #include "source.hpp"
-
-#include <nlohmann/json.hpp>
 
 namespace sdma::inline v0 {
 namespace {
@@ -63,7 +62,7 @@ void append_reserved(std::string& out, const PacketView& v) {
 
 // Appends the dwords of a line to `out`. Returns what is wrong with the line, "" if nothing is.
 std::string read_line(std::string_view line, std::vector<std::uint32_t>& out) {
-  const auto object = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+  const auto object = parse_json(line);
   if (object.is_discarded()) return "this line is not JSON";
   const auto dwords = object.is_object() ? object.find("dwords") : object.end();
   if (!object.is_object() || dwords == object.end() || !dwords->is_array()) return "this line has no list 'dwords'";

@@ -1,11 +1,10 @@
 #include "json_lines.hpp"
 
+#include "../core/json.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/trace/lines.hpp"
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <initializer_list>
 #include <iterator>
@@ -14,7 +13,7 @@
 namespace sdma::inline v0::trace {
 namespace {
 
-using Json = nlohmann::json;
+using sdma::detail::Json;
 
 constexpr std::uint64_t kVersion = 1;
 
@@ -100,7 +99,7 @@ class LinesReader::State {
   void line(std::string_view text) {
     ++number_;
     if (text.empty()) return;
-    json_ = Json::parse(text, nullptr, false);
+    json_ = sdma::detail::parse_json(text);
     if (!json_.is_object()) fail("is not a JSON object", begun_ ? kCut : kForm);
     else if (!begun_) header();
     else if (json_.contains("event")) event();
@@ -265,9 +264,7 @@ Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_vie
 
 namespace detail {
 
-void append_string(std::string& out, std::string_view s) {
-  out += Json(s).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+void append_string(std::string& out, std::string_view s) { out += sdma::detail::json_string(s); }
 
 void append_header(std::string& out, std::string_view clock, std::uint64_t events, std::uint64_t lost, int width) {
   const auto to = std::back_inserter(out);

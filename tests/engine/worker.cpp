@@ -38,7 +38,7 @@ struct Counter final : Worker::Served {
     last = p;
     if (naps.size() < most) {
       naps.push_back(nap);
-      return Worker::Rest::napped;
+      return Worker::Rest::slept;
     }
     ++sleeps;
     parking.sleep(ticket, Deadline::in(1h));
