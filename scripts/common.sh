@@ -107,5 +107,5 @@ configure() {
       how=(--wipe)
     fi
   fi
-  CXX=$(launcher "$compiler")$compiler meson setup "${how[@]}" "$@" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
+  CXX=$(launcher "$compiler")$compiler meson setup "${how[@]}" -Dgrouped=true "$@" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
 }

@@ -26,8 +26,6 @@ constexpr std::uint8_t kRecommended[8][8] = {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-std::string name_of(LinkEnd e) { return fmt::format("{}{}", e.kind == LinkEnd::Kind::cpu ? "cpu" : "gpu", e.index); }
-
 std::string engines_of(std::uint64_t mask) {
   std::string out;
   for (; mask != 0; mask &= mask - 1)
@@ -56,12 +54,14 @@ void append_links(std::string& out, const Topology& t) {
   fmt::format_to(to, "\n{:<5} {:<5} {:<5} {:>9}  {:<10} engines\n", "from", "to", "type", "GB/s", "atomics");
   for (const auto& l : t.links) {
     const auto rate = l.mb_per_s == 0 ? std::string("?") : fmt::format("{:.1f}", l.mb_per_s / 1000.0);
-    fmt::format_to(to, "{:<5} {:<5} {:<5} {:>9}  {:<10} {}\n", name_of(l.from), name_of(l.to), name(l.type), rate,
+    fmt::format_to(to, "{:<5} {:<5} {:<5} {:>9}  {:<10} {}\n", to_string(l.from), to_string(l.to), name(l.type), rate,
                    l.atomics_64 ? "64-bit" : "none", engines_of(l.engine_mask));
   }
 }
 
 }  // namespace
+
+std::string to_string(LinkEnd e) { return fmt::format("{}{}", e.kind == LinkEnd::Kind::cpu ? "cpu" : "gpu", e.index); }
 
 const Link* Topology::link(LinkEnd from, LinkEnd to) const noexcept {
   for (const auto& l : links)

@@ -12,13 +12,11 @@ namespace {
 using detail::Json;
 using detail::JsonReader;
 
-std::string name_of(LinkEnd e) { return fmt::format("{}{}", e.kind == LinkEnd::Kind::cpu ? "cpu" : "gpu", e.index); }
-
 Json json_of(const Link& l) {
   auto engines = Json::array();
   for (auto mask = l.engine_mask; mask != 0; mask &= mask - 1) engines.push_back(std::countr_zero(mask));
-  return {{"from", name_of(l.from)}, {"to", name_of(l.to)},        {"type", name(l.type)},
-          {"mb_per_s", l.mb_per_s},  {"atomics_64", l.atomics_64}, {"engines", std::move(engines)}};
+  return {{"from", to_string(l.from)}, {"to", to_string(l.to)},      {"type", name(l.type)},
+          {"mb_per_s", l.mb_per_s},    {"atomics_64", l.atomics_64}, {"engines", std::move(engines)}};
 }
 
 /// One line per object.
@@ -50,7 +48,7 @@ void load_engines(JsonReader& in, const Json& j, const std::string& where, const
   for (const auto& e : in.array(j, "engines", where)) {
     if (!e.is_number_unsigned() || e.get<std::uint64_t>() >= count)
       return in.complain(where, fmt::format("engine {} is not one of the {} engines of {}", detail::json_text(e), count,
-                                            name_of(owner)));
+                                            to_string(owner)));
     l.engine_mask |= std::uint64_t{1} << e.get<unsigned>();
   }
 }

@@ -9,7 +9,8 @@ namespace {
 using namespace detail;
 
 // In pixels.
-constexpr double kLeft = 190, kTop = 44, kRow = 7, kGap = 5, kPlot = 1190, kRight = 20, kName = 9, kKey = 24;
+constexpr double kLaneLeft = 190, kLaneTop = 44, kRow = 7, kGap = 5, kLanePlot = 1190, kLaneRight = 20, kLaneName = 9,
+                 kKey = 24;
 constexpr std::string_view kGrey = "fill=\"#555555\"";
 
 struct Place {
@@ -46,24 +47,24 @@ void draw_keys(Svg& svg, const Lanes& l, double x, double y) {
 
 std::string lanes_svg(const Lanes& l) {
   std::vector<Place> places;
-  double left = kLeft, bottom = kTop + 14;
+  double left = kLaneLeft, bottom = kLaneTop + 14;
   for (const auto& lane : l.lanes) {
     std::size_t rows = 0;
     for (const auto& b : lane.bars) rows = std::max(rows, b.row + 1);
     places.push_back({bottom, rows == 0 ? 0 : std::max(10.0, static_cast<double>(rows) * kRow)});
     if (rows == 0) continue;
     bottom += places.back().height + kGap;
-    left = std::max(left, text_width(lane.name, kName) + 20);
+    left = std::max(left, text_width(lane.name, kLaneName) + 20);
   }
-  const auto right = left + kPlot;
+  const auto right = left + kLanePlot;
   const Axis x(Axis::Scale::linear, l.begin, l.end, left, right);
-  Svg svg(std::max(right + kRight, title_width(l.title) + 24), std::max(bottom + 50, 120.0));
+  Svg svg(std::max(right + kLaneRight, title_width(l.title) + 24), std::max(bottom + 50, 120.0));
   svg.title(20, l.title);
   for (const auto us : x.ticks()) {
-    svg.line(x.at(us), kTop, x.at(us), bottom, Svg::kGrid);
-    svg.text(x.at(us), kTop - 4, fmt::format("{:.6g}", us), "middle", kGrey);
+    svg.line(x.at(us), kLaneTop, x.at(us), bottom, Svg::kGrid);
+    svg.text(x.at(us), kLaneTop - 4, fmt::format("{:.6g}", us), "middle", kGrey);
   }
-  svg.text(left - 36, kTop - 4, "us", "end", kGrey);
+  svg.text(left - 36, kLaneTop - 4, "us", "end", kGrey);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto [top, height] = places[i];
     if (height == 0) continue;

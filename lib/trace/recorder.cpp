@@ -17,18 +17,6 @@ constexpr std::string_view kNames[kKinds] = {"doorbell",   "packet_begin",  "pac
                                              "fault",      "queue_created", "queue_destroyed", "counter",
                                              "flow_begin", "flow_end"};
 
-/// An event, and whether it is complete. All zero bytes are an empty slot.
-struct Slot {
-  Event event;
-  std::uint32_t ready;
-};
-static_assert(std::is_trivially_copyable_v<Slot> && std::is_trivially_destructible_v<Slot>);
-static_assert(sizeof(Slot) <= 128);
-
-struct alignas(64) Cursor {
-  std::atomic<std::size_t> next{0};
-};
-
 }  // namespace
 
 std::string_view name(Kind k) noexcept {
@@ -37,7 +25,18 @@ std::string_view name(Kind k) noexcept {
 }
 
 struct Recorder::Slots {
+  /// An event, and whether it is complete. All zero bytes are an empty slot.
+  struct Slot {
+    Event event;
+    std::uint32_t ready;
+  };
+
+  struct alignas(64) Cursor {
+    std::atomic<std::size_t> next{0};
+  };
+
   explicit Slots(std::size_t events) noexcept {
+    static_assert(std::is_trivially_copyable_v<Slot> && std::is_trivially_destructible_v<Slot> && sizeof(Slot) <= 128);
     if (events > kMostEvents) return;
     const auto wanted = events / kStripes + (events % kStripes != 0);
     all = static_cast<Slot*>(std::calloc(wanted * kStripes, sizeof(Slot)));

@@ -55,6 +55,9 @@ struct LinkEnd {
   friend bool operator==(const LinkEnd&, const LinkEnd&) = default;
 };
 
+/// "cpu0", "gpu3".
+std::string to_string(LinkEnd);
+
 /// The type of a link. The numbers are the kernel's; all types that are not listed here become `other`.
 enum class LinkType : std::uint8_t { other = 0, pcie = 2, xgmi = 11 };
 constexpr std::string_view name(LinkType t) noexcept {
