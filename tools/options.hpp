@@ -53,7 +53,7 @@ class VerbOptions {
   Option flag(const std::string& name, bool&, const std::string& doc);
   /// A flag that calls a function.
   void call(const std::string& name, std::function<void()>, const std::string& doc);
-  /// An option whose text `take` understands.
+  /// An option whose text `take` parses.
   Option parsed(const std::string& name, Take take, const std::string& doc);
   /// The same for an option that may be repeated.
   Option repeated(const std::string& name, Take take, const std::string& doc);

@@ -155,7 +155,7 @@ int one(const Options& o, const std::string& path, const Schedule& s, const Sour
   if (expects_finding(s)) {
     for (const auto& rule : expected_findings(s))
       report({.where = shown(path),
-              .message = "not run: it contains a deliberate error for sdma check to find, '" + rule + "'"});
+              .message = "not run: it contains a deliberate error, '" + rule + "', for sdma check to find"});
     return kFindings;
   }
   const auto order = o.order.value_or(Ordering::strict);
@@ -267,7 +267,7 @@ void add_run(VerbOptions& verb, Action& action) {
   add_pairs(verb, "--input", "NAME=PATH", o->inputs, "fill a buffer from a file before the run; may be repeated");
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; may be repeated");
   verb.value("--trace", o->trace,
-             std::string(kTraceDoc) + "; with --device=kfd, only the last round, from TIMESTAMP packets")
+             std::string(kTraceDoc) + "; with --device=kfd, it covers only the last round, timed by TIMESTAMP packets")
       .type("PATH");
   verb.flag("--test", o->test, "run each file in all orderings, and print one line per file");
   verb.footer(

@@ -198,7 +198,7 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
                                      {"--json", &g.json},
                                      {"--plot", &g.plot}})
     if (!text->empty())
-      r.refuse(option, "--tune simulates all variants and prints a table",
+      r.refuse(option, "not allowed with --tune, which simulates all variants and prints a table",
                "--tune takes --machine, --collective, -b, -e, -f, -i, -g, -r and --set");
   s.where = Where::simulate;
   s.tune.emplace();
