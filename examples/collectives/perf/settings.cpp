@@ -131,7 +131,7 @@ void read_set(Reader& r, const Given& g, Options& o) {
                "packet_bytes, ring_bytes: examples/collectives/options.hpp explains each");
     else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
       r.refuse("--set", "variants without +pl already have prelaunch=off",
-               "name only such variants: --variant=pcpy,b2b");
+               "name only variants without +pl: --variant=pcpy,b2b");
   }
 }
 
