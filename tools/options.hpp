@@ -1,6 +1,6 @@
 #pragma once
-// The options of a verb, in the words of the tool. CLI11 parses them: options.cpp and main.cpp include it, no other file does,
-// because its headers take seconds of each compilation.
+// The options of a verb, in the words of the tool. CLI11 parses them; only options.cpp and main.cpp include it, because its
+// headers add seconds to each compilation.
 //
 //   verb.value("--machine", o->machine, "file that describes the machine").type("PATH");
 //   verb.flag("--kernel", o->kernel, "check a queue of the kernel");

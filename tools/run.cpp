@@ -251,8 +251,8 @@ void add_run(VerbOptions& verb, Action& action) {
                    "device to run on: a software node (default), or the node of the kernel driver");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
-             "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the same "
-             "numbers)")
+             "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the "
+             "numbers in the schedule)")
       .type("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   const auto chosen = add_choice<Ordering>(

@@ -2,7 +2,7 @@
 // One view of buffers and signals: a SymbolOffset names either. Internal.
 //
 //   for (const auto& l : symbols(schedule)) place_of(schedule, l), link_address(l) ...
-//   resolve(schedule, va)        the address without aliases
+//   resolve(schedule, va)        the address that aliases lead to
 //
 // Pure functions without errors.
 #include "sdma/schedule/schedule.hpp"
@@ -43,8 +43,8 @@ constexpr std::string_view sign_of(Compare f) noexcept {
   return kSigns[static_cast<std::size_t>(f)];
 }
 
-/// The address in link space without aliases, or a fixed address; any other address is returned unchanged. In a cycle of
-/// aliases, any address of the cycle.
+/// Follows aliases to an address in link space, or to a fixed address; returns any other address unchanged. In a cycle of
+/// aliases, returns any address of the cycle.
 GpuVa resolve(const Schedule&, GpuVa) noexcept;
 /// Is this symbol an alias of itself, directly or through others?
 bool is_cyclic(const Schedule&, SymbolOffset) noexcept;
