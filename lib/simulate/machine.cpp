@@ -121,7 +121,8 @@ class Loader {
     in_.number(j, "uncertainty", where, to.uncertainty);
     in_.string(j, "source", where, to.source);
     if (to.source.empty())
-      return in_.complain(where, "\"source\" is missing", "say where the number comes from, or write \"assumed\"");
+      return in_.complain(where, "\"source\" is missing or empty",
+                          "say where the number comes from, or write \"assumed\"");
     if (const auto why = refuse(i, to.value); !why.empty()) return in_.complain(where, "\"value\" " + why);
     if (!(to.uncertainty >= 0 && to.uncertainty <= 1e12)) in_.complain(where, "\"uncertainty\" is not from 0 to 1e12");
   }
