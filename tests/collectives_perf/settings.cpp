@@ -72,7 +72,7 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.gpus = "1,2", .tune = true}, "--gpus: a simulated machine always uses its first GPUs"},
       {{.machine = "m.json"}, "--machine: a device has no machine description"},
       {{.csv = "x", .tune = true}, "--csv: not allowed with --tune, which simulates all variants and prints a table"},
-      {{.variants = "b2b", .tune = true}, "--variant: --tune simulates"},
+      {{.variants = "b2b", .tune = true}, "--variant: not allowed with --tune"},
       {{.seed = "1K"}, "--seed: '1K'"},
       {{.timeout = "5"}, "--timeout: '5' is not a time | write 10s"},
       {{.timeout = "0s"}, "--timeout: '0s'"},
