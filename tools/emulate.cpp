@@ -227,8 +227,9 @@ void add_emulate(VerbOptions& verb, Action& action) {
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
                        "ordering of packets, from strongest to weakest (default: strict)");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for --order=rocr and adversarial");
-  verb.value("--trace", o->trace,
-             fmt::format("{}; *.jsonl grows while the program runs, the others are written at its end", kTraceDoc))
+  verb.value(
+          "--trace", o->trace,
+          fmt::format("{}; a .jsonl file grows while the program runs; any other is written when it ends", kTraceDoc))
       .type("PATH");
   verb.flag("--watch", o->watch, "print queue, doorbell and packet events on stderr as they happen");
   add_choice<std::string>(verb, "--doorbells", o->doorbells,

@@ -50,8 +50,7 @@ int run(const Options& o) {
     } else if (o.check) {
       if (*good == *text) continue;
       report({.where = shown(path),
-              .message = o.flat ? "this is not in the form that sdma fmt --flat writes"
-                                : "this is not formatted as sdma fmt formats it",
+              .message = o.flat ? "sdma fmt --flat would change this file" : "sdma fmt would change this file",
               .hint = o.flat ? "sdma fmt --flat --write expands it" : "sdma fmt --write formats it"});
       worst = std::max<int>(worst, kFindings);
     } else if (o.write && path != "-") {

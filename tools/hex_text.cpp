@@ -119,7 +119,7 @@ bool HexText::tokens(std::string_view line, std::size_t begin, Parsed& p) const 
       std::all_of(words.begin(), words.end(), [](const Word& w) { return is_prefixed_pair(w.text); })) {
     p.pairs = pairs_ || std::any_of(words.begin(), words.end(), [](const Word& w) { return w.text[2] == '0'; });
     if (!p.pairs)
-      return fail(words[0].at, "0x and two digits may be bytes or dwords",
+      return fail(words[0].at, "0x with two digits may be a byte or a dword",
                   "write bytes without 0x, and dwords with 8 digits");
   }
   if (words.size() > 1)
@@ -283,7 +283,7 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
   bool swapped = false;
   const auto shorter = without_characters(line, swapped);
   if (swapped)
-    return error(0, "the characters at the end show the bytes of each dword in the other order",
+    return error(0, "the characters at the end of the line show the bytes of each dword in the other order",
                  std::string(kOtherForms));
   if (shorter.size() == line.size())
     for (std::size_t i = 0; i < line.size(); ++i)

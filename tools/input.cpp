@@ -99,7 +99,7 @@ Result<void, Diagnostic> Input::take_dump(std::vector<std::uint32_t>& out) {
   out.insert(out.end(), p->dwords.begin(), p->dwords.end());
   Diagnostic note{
       .severity = Severity::note, .where = name_, .message = std::to_string(p->dwords.size()) + " dwords are pending"};
-  if (!p->dwords.empty()) note.message += ", from byte " + std::to_string(p->ring_offset(0)) + " of the ring on";
+  if (!p->dwords.empty()) note.message += ", starting at byte " + std::to_string(p->ring_offset(0)) + " of the ring";
   report(note);
   return {};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The options of a verb, in the words of the tool. CLI11 parses them: options.cpp and main.cpp include it, no other file does,
-// because its headers take seconds of each compilation.
+// The options of a verb, in the words of the tool. CLI11 parses them; only options.cpp and main.cpp include it, because its
+// headers add seconds to each compilation.
 //
 //   verb.value("--machine", o->machine, "file that describes the machine").type("PATH");
 //   verb.flag("--kernel", o->kernel, "check a queue of the kernel");
@@ -53,7 +53,7 @@ class VerbOptions {
   Option flag(const std::string& name, bool&, const std::string& doc);
   /// A flag that calls a function.
   void call(const std::string& name, std::function<void()>, const std::string& doc);
-  /// An option whose text `take` understands.
+  /// An option whose text `take` parses.
   Option parsed(const std::string& name, Take take, const std::string& doc);
   /// The same for an option that may be repeated.
   Option repeated(const std::string& name, Take take, const std::string& doc);

@@ -47,7 +47,7 @@ bool overwrites(const std::vector<Written>& written, const std::vector<std::stri
     if (w.path.empty() || w.path == "-") continue;
     for (const auto& in : inputs)
       if (same_file(in == "-" ? "/dev/stdin" : in, w.path))
-        return complain(w.option + " " + w.path + " is the input", "name another file"), true;
+        return complain(w.option + " " + w.path + " is also the input", "name another file"), true;
     for (std::size_t k = 0; k < i; ++k)
       if (!written[k].path.empty() && same_file(written[k].path, w.path))
         return complain(w.option + " " + w.path + " is also the file of " + written[k].option, "name another file"),

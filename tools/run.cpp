@@ -155,7 +155,7 @@ int one(const Options& o, const std::string& path, const Schedule& s, const Sour
   if (expects_finding(s)) {
     for (const auto& rule : expected_findings(s))
       report({.where = shown(path),
-              .message = "not run: it contains a deliberate error for sdma check to find, '" + rule + "'"});
+              .message = "not run: it contains a deliberate error, '" + rule + "', for sdma check to find"});
     return kFindings;
   }
   const auto order = o.order.value_or(Ordering::strict);
@@ -251,8 +251,8 @@ void add_run(VerbOptions& verb, Action& action) {
                    "device to run on: a software node (default), or the node of the kernel driver");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
-             "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the same "
-             "numbers)")
+             "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the "
+             "numbers in the schedule)")
       .type("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   const auto chosen = add_choice<Ordering>(
@@ -267,7 +267,7 @@ void add_run(VerbOptions& verb, Action& action) {
   add_pairs(verb, "--input", "NAME=PATH", o->inputs, "fill a buffer from a file before the run; may be repeated");
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; may be repeated");
   verb.value("--trace", o->trace,
-             std::string(kTraceDoc) + "; with --device=kfd, only the last round, from TIMESTAMP packets")
+             std::string(kTraceDoc) + "; with --device=kfd, it covers only the last round, timed by TIMESTAMP packets")
       .type("PATH");
   verb.flag("--test", o->test, "run each file in all orderings, and print one line per file");
   verb.footer(

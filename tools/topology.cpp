@@ -60,8 +60,8 @@ int run(const Options& o) {
 
 void add_topology(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  const auto file = verb.value("FILE", o->file, "a node written by --json; - is standard input");
-  verb.flag("--json", o->json, "print JSON, which FILE and --topology of sdma check read");
+  const auto file = verb.value("FILE", o->file, "a node that --json has printed; - is standard input");
+  verb.flag("--json", o->json, "print JSON, for FILE and for sdma check --topology");
   auto device =
       add_choice<Source>(verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}},
                          "node to show: the built-in MI300X node (default), or this machine's, from the kernel driver");

@@ -99,12 +99,12 @@ int run(const Options& o) {
   if (o.inputs.size() > trace::kPageTraces) {
     report({.where = o.inputs[trace::kPageTraces],
             .message = "too many traces",
-            .hint = "a page shows at most two, side by side"});
+            .hint = "an HTML page shows at most two, side by side"});
     return kUsage;
   }
   if (o.inputs.size() > 1 && (o.follow || o.chosen() != Form::html)) {
     report({.where = o.inputs[1],
-            .message = "only a page shows two traces side by side",
+            .message = "only an HTML page can show two traces",
             .hint = o.follow ? "give one FILE" : "add --format=html, or give one FILE"});
     return kUsage;
   }
@@ -123,11 +123,12 @@ int run(const Options& o) {
 
 void add_trace(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.values("FILE", o->inputs, "a trace in JSON Lines, or two for a page; - is standard input").type("");
+  verb.values("FILE", o->inputs, "a trace in JSON Lines, or two for an HTML page; - is standard input").type("");
   add_choice<std::optional<Form>>(
       verb, "--format", o->format,
       {{"perfetto", Form::perfetto}, {"html", Form::html}, {"jsonl", Form::jsonl}, {"text", Form::text}},
-      "output form: JSON for ui.perfetto.dev (default), a page (default for -o NAME.html), JSON Lines that have been "
+      "output form: JSON for ui.perfetto.dev (default), an HTML page (default for -o NAME.html), JSON Lines that have "
+      "been "
       "checked (default for -o NAME.jsonl), or text");
   verb.flag("--follow", o->follow, "print events as text while they are recorded, until the writer ends");
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");

@@ -172,7 +172,7 @@ void Builder::exchange(std::uint32_t gpu, std::uint32_t peer, GpuVa a, GpuVa b, 
     if (middle.bytes == 0)
       fell_back(
           "swap: the two addresses must be multiples of 64, or equal modulo 64 and 64 bytes apart: three copies "
-          "through a staging buffer replace it",
+          "through a staging buffer replace the swap",
           pair);
     else
       fell_back(

@@ -126,7 +126,7 @@ class Packets {
             .places = {here},
             .message =
                 to_string(s_.queues[q].place) + " cannot use atomics on host memory: its link does not complete them",
-            .hint = "announce with a fence to a separate signal, or put the counter into the memory of a GPU",
+            .hint = "use a fence to a separate signal, or put the counter in GPU memory",
             .rests_on = {"X6"}});
   }
   bool host_takes_atomics(std::uint32_t gpu) const {
@@ -168,7 +168,7 @@ class Packets {
                 .places = {{a, s.position}},
                 .message = r_.agent(a) + (wait ? " reads " : " stores to ") + r_.word(m_.words[s.sync->word]) +
                            " in the memory of " + to_string(place) + " without a flush",
-                .hint = "put the signal into the host's memory: engines can poll and store there too",
+                .hint = "put the signal in host memory: engines can poll it and store to it there too",
                 .rests_on = {wait ? "C9" : "C8"}});
       }
     }
@@ -234,22 +234,21 @@ void find_in_kernels(const Model& m, Reporter& r) {
       if (s.kind == Kind::wait) stale = s.system_scope ? 0 : i + 1;
       if ((s.kind == Kind::set || s.kind == Kind::add) && written) {
         if (!s.system_scope)
-          r.add(
-              {.rule = "kernel-scope",
-               .places = {here},
-               .message = r.agent(a) +
-                          " announces what it wrote without a release at system scope: the data may still be in an L2",
-               .hint = "put buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store, or end the kernel",
-               .rests_on = {"C3"}});
+          r.add({.rule = "kernel-scope",
+                 .places = {here},
+                 .message = r.agent(a) +
+                            " announces its stores without a release at system scope: the data may still be in an L2",
+                 .hint = "put buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store, or end the kernel",
+                 .rests_on = {"C3"}});
         else written = false;
       }
       if (s.kind == Kind::read && stale != 0 && !m.profile.l2_probed) {
-        r.add(
-            {.rule = "kernel-scope",
-             .places = {{a, stale}, here},
-             .message = r.agent(a) + " reads what it waited for without an acquire at system scope: an L2 may be stale",
-             .hint = "put buffer_inv sc0 sc1 after the wait, or launch the kernel after the wait",
-             .rests_on = {"C4"}});
+        r.add({.rule = "kernel-scope",
+               .places = {{a, stale}, here},
+               .message =
+                   r.agent(a) + " reads data after a wait without an acquire at system scope: an L2 may hold old data",
+               .hint = "put buffer_inv sc0 sc1 after the wait, or launch the kernel after the wait",
+               .rests_on = {"C4"}});
         stale = 0;
       }
     }

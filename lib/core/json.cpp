@@ -23,24 +23,23 @@ void JsonReader::complain(Diagnostic error) {
 
 Json JsonReader::parse(std::string_view text, const char* hint) {
   auto j = parse_json(text);
-  if (j.is_discarded()) complain("", "is not JSON", hint);
-  else if (!j.is_object()) complain("", "is not a JSON object", hint);
+  if (j.is_discarded()) complain("", "this is not JSON", hint);
+  else if (!j.is_object()) complain("", "this is not a JSON object", hint);
   return j;
 }
 
 bool JsonReader::object(const Json& j, const std::string& where, std::initializer_list<std::string_view> keys) {
   if (failed_) return false;
-  if (!j.is_object()) return complain(where, "is not a JSON object"), false;
+  if (!j.is_object()) return complain(where, "this is not a JSON object"), false;
   for (const auto& [key, value] : j.items())
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      complain(where, fmt::format("has the unknown key \"{}\"", key),
-               fmt::format("known keys: {}", fmt::join(keys, ", ")));
+      complain(where, fmt::format("unknown key \"{}\"", key), fmt::format("known keys: {}", fmt::join(keys, ", ")));
   return !failed_;
 }
 
 std::uint64_t JsonReader::unsigned_of(const Json& j, const char* key, const std::string& where, std::uint64_t most) {
   const auto at = j.find(key);
-  if (at == j.end()) return complain(where, fmt::format("has no \"{}\"", key)), 0;
+  if (at == j.end()) return complain(where, fmt::format("\"{}\" is missing", key)), 0;
   const auto v = at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
   if (at->is_number_unsigned() && v <= most) return v;
   complain(where, fmt::format("\"{}\" is not an integer from 0 to {}", key, most));
@@ -71,7 +70,7 @@ const Json& JsonReader::array(const Json& j, const char* key, const std::string&
   static const auto none = Json::array();
   const auto at = j.find(key);
   if (at != j.end() && at->is_array()) return *at;
-  complain(where, fmt::format("has no array \"{}\"", key));
+  complain(where, fmt::format("the array \"{}\" is missing", key));
   return none;
 }
 

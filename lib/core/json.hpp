@@ -1,6 +1,6 @@
 #pragma once
-// JSON of people's files: read key by key with errors that say where, and written one way. Internal. The JSON library is
-// instantiated here, once, because it takes seconds in every source that parses or prints by itself.
+// Reads JSON files that users write, key by key, with errors that name the place; and writes JSON in one form. Internal. Only
+// json.cpp instantiates the parser and the printer of the JSON library, because they take seconds to compile.
 //
 //   JsonReader in{"node.json"};
 //   const auto j = in.parse(text, "`sdma topology --json` prints an example");
@@ -38,7 +38,7 @@ class JsonReader {
   void complain(const std::string& where, std::string message, std::string hint = {});
   void complain(Diagnostic error);
 
-  /// Parses a file, which must be an object. `hint` says where an example is.
+  /// Parses a file, which must be an object. `hint` says where to find an example.
   Json parse(std::string_view text, const char* hint);
   /// Is `j` an object that has no keys other than these?
   bool object(const Json& j, const std::string& where, std::initializer_list<std::string_view> keys);
@@ -52,7 +52,7 @@ class JsonReader {
   void string(const Json& j, const char* key, const std::string& where, std::string& to);
   /// Reads true or false, which must be present.
   void boolean(const Json& j, const char* key, const std::string& where, bool& to);
-  /// The array of this name, which must be present. If it is not: an empty one.
+  /// Returns the array of this name, which must be present; if it is missing, returns an empty one.
   const Json& array(const Json& j, const char* key, const std::string& where);
   /// Calls `f` for each item of an array that must be present, with "key[i]" for messages, until something fails.
   void each(const Json& j, const char* key, const std::function<void(const Json&, const std::string&)>& f);

@@ -1,5 +1,5 @@
 #pragma once
-// What the handles of a device share, whichever device it is: references, the process that opened it, and words for signals.
+// What the handles of any device share: a reference count, the process that opened the device, and words for signals.
 //
 //   class SoftNode final : public SharedNode<SoftNode> { friend SharedNode; ... };
 //
@@ -56,7 +56,7 @@ template <class Node> class SharedNode {
             .message = "this device belongs to the parent process",
             .hint = "open a new device in the child"};
   }
-  /// The function with which a handle gives back its lease.
+  /// The function that a handle calls to give back its lease.
   template <auto F> static void give_back(void* node, std::uint64_t id) noexcept {
     auto* n = static_cast<Node*>(node);
     if (!n->in_opening_process()) return;
@@ -64,7 +64,7 @@ template <class Node> class SharedNode {
     drop(n);
   }
 
-  /// The id and the place of a word for a signal; allocates a page of words if none is free.
+  /// Returns the id and the place of a word for a signal; allocates a page of words if no word is free.
   Result<std::pair<std::uint64_t, SignalSlots::Slot>, Diagnostic> take_signal(std::optional<GpuId> where) {
     for (;;) {
       {

@@ -19,7 +19,7 @@ Result<std::unique_ptr<SoftDevice>, Diagnostic> SoftDevice::open(const SoftOptio
     t = std::move(*preset);
   }
   if (t.gpus.empty() || t.gpus.size() > 64)
-    return refused(fmt::format("a node cannot have {} GPUs", t.gpus.size()), "1 to 64");
+    return refused(fmt::format("a node cannot have {} GPUs", t.gpus.size()), "use 1 to 64");
   for (std::size_t i = 0; i < t.gpus.size(); ++i)
     if (t.gpus[i].engines() > 64)
       return refused(fmt::format("gpu{} has {} engines", i, t.gpus[i].engines()), "use at most 64");

@@ -59,8 +59,8 @@ Result<SoftNode::NewBlock, Diagnostic> SoftNode::allocate_block(const MemoryRequ
 
   std::lock_guard lock(memory_);
   if (r.where && gpu_bytes_[r.where->value] + r.bytes > topology_.gpus[r.where->value].memory_bytes)
-    return out_of_memory(fmt::format("the GPU has {} bytes, {} are in use", topology_.gpus[r.where->value].memory_bytes,
-                                     gpu_bytes_[r.where->value]));
+    return out_of_memory(fmt::format("the GPU has {} bytes, of which {} are in use",
+                                     topology_.gpus[r.where->value].memory_bytes, gpu_bytes_[r.where->value]));
   // The requested memory in whole pages, followed by a page that nothing maps.
   const auto alignment = std::max(r.alignment, kPage), bytes = round_up(r.bytes, 8), used = round_up(bytes, kPage),
              span = used + kPage;

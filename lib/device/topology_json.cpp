@@ -62,8 +62,8 @@ void load_gpu(JsonReader& in, const Json& j, const std::string& where, Gpu& g) {
   in.number(j, "host_engines", where, g.host_engines);
   in.number(j, "xgmi_engines", where, g.xgmi_engines);
   in.number(j, "queues_per_engine", where, g.queues_per_engine);
-  if (std::uint64_t{g.host_engines} + g.xgmi_engines > 64) in.complain(where, "has more than 64 engines");
-  if (g.queues_per_engine > 1024) in.complain(where, "has more than 1024 queues per engine");
+  if (std::uint64_t{g.host_engines} + g.xgmi_engines > 64) in.complain(where, "this GPU has more than 64 engines");
+  if (g.queues_per_engine > 1024) in.complain(where, "this GPU has more than 1024 queues per engine");
 }
 
 void load_link(JsonReader& in, const Json& j, const std::string& where, const Topology& t, Link& l) {

@@ -9,7 +9,7 @@ namespace sdma::inline v0 {
 namespace {
 
 constexpr const char* kVmFault =
-    "a VM fault: all queues of the process on this GPU are evicted and a memory event is raised";
+    "a VM fault, which evicts all queues of the process on this GPU and raises a memory event";
 
 struct Row {
   FaultKind kind;

@@ -1,12 +1,12 @@
 #pragma once
-// The part of the DRM ioctl interface that identifies a GPU, as bytes: numbers, structs and queries. Code that asks a render node
-// includes this, and so does the software node, which answers.
+// The part of the DRM ioctl interface that identifies a GPU: its numbers, structs and queries. Both sides include it: code that
+// asks a render node, and the software node, which answers.
 //
 //   Info question{.pointer = address of the answer, .bytes = its size, .query = kDevInfo};
 //   ioctl(render, kInfoRequest, &question)
 //
-// <drm/amdgpu_drm.h> is not used because it is not part of libc's headers everywhere. Plain data; members are zero unless they
-// are set.
+// <drm/amdgpu_drm.h> is not used, because not every system installs it with libc's headers. Plain data; members are zero unless
+// they are set.
 #include <linux/ioctl.h>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ enum Nr : unsigned {
   kInfo = 0x45
 };
 
-/// Each text: its address, and the room for it. The driver stores its length.
+/// For each text: the address of a buffer, and its size, which the driver replaces with the length of the text.
 struct Version {
   std::int32_t major{}, minor{}, patch{}, pad{};
   std::uint64_t name_bytes{}, name{}, date_bytes{}, date{}, text_bytes{}, text{};
@@ -62,8 +62,8 @@ enum Firmware : std::uint32_t { kFirstFirmware = 0x01, kMec = 0x08, kSdma = 0x0b
 struct Info {
   std::uint64_t pointer{};  ///< of the answer
   std::uint32_t bytes{}, query{};
-  std::uint32_t type{};      ///< of the firmware or the engine; of registers: the first one
-  std::uint32_t instance{};  ///< of registers: their number
+  std::uint32_t type{};      ///< of the firmware or the engine; for registers: the first register
+  std::uint32_t instance{};  ///< for registers: how many
   std::uint32_t index{}, pad{};
 };
 static_assert(sizeof(Info) == 32);

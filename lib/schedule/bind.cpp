@@ -41,8 +41,7 @@ class Linker {
     else gpus_ = options_.gpus;
     if (gpus_.size() != s_.gpus)
       return add("gpus",
-                 "the schedule has " + std::to_string(s_.gpus) + " GPUs, but the number of chosen GPUs is " +
-                     std::to_string(gpus_.size()),
+                 "the schedule has " + std::to_string(s_.gpus) + " GPUs; GPUs chosen: " + std::to_string(gpus_.size()),
                  "choose as many GPUs as the schedule has, or none");
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       if (gpus_[i].value >= have)
@@ -173,7 +172,7 @@ class Linker {
     add(where + " at dword " + std::to_string(at),
         std::string(v.info->name) + (now.field.empty() ? "" : " " + std::string(now.field)) + ": the rule '" +
             std::string(now.rule) + "' does not hold at the addresses of its buffers",
-        "declare the alignment that it needs: align= of each buffer");
+        "declare the alignment that it needs: write align= on each buffer");
   }
 
   std::unique_ptr<Bound::Impl> out_;

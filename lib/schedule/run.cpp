@@ -153,7 +153,7 @@ class Runner {
         if (done.error() != Errc::timed_out) return add(where, std::string(message(done.error()))), false;
         if (fault() || stop_) return false;
         if (one && !deadline_.passed()) continue;
-        add(where, fmt::format("the ring had no room for {}", options_.timeout),
+        add(where, fmt::format("the ring stayed full for {}", options_.timeout),
             "give the queue a larger ring: ring=", queues());
         return false;
       }

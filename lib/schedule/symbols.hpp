@@ -1,8 +1,8 @@
 #pragma once
-// Buffers and signals alike. Internal: a SymbolOffset says which of them is meant.
+// One view of buffers and signals: a SymbolOffset names either. Internal.
 //
 //   for (const auto& l : symbols(schedule)) place_of(schedule, l), link_address(l) ...
-//   resolve(schedule, va)        the address without aliases
+//   resolve(schedule, va)        the address that aliases lead to
 //
 // Pure functions without errors.
 #include "sdma/schedule/schedule.hpp"
@@ -15,7 +15,7 @@ std::vector<SymbolOffset> symbols(const Schedule&);
 inline const Place& place_of(const Schedule& s, const SymbolOffset& l) noexcept {
   return l.signal ? s.signals[l.index].place : s.buffers[l.index].place;
 }
-/// The address that its declaration gives it, if any: that of an alias, or a fixed one.
+/// The address in its declaration, if any: the target of an alias, or a fixed address.
 inline const std::optional<GpuVa>& at_of(const Schedule& s, const SymbolOffset& l) noexcept {
   return l.signal ? s.signals[l.index].at : s.buffers[l.index].at;
 }
@@ -43,10 +43,10 @@ constexpr std::string_view sign_of(Compare f) noexcept {
   return kSigns[static_cast<std::size_t>(f)];
 }
 
-/// The address in link space without aliases, or a fixed address; any other address is returned unchanged. In a cycle of
-/// aliases, any address of the cycle.
+/// Follows aliases to an address in link space, or to a fixed address; returns any other address unchanged. In a cycle of
+/// aliases, returns any address of the cycle.
 GpuVa resolve(const Schedule&, GpuVa) noexcept;
-/// Is this symbol, directly or through others, an alias of itself?
+/// Is this symbol an alias of itself, directly or through others?
 bool is_cyclic(const Schedule&, SymbolOffset) noexcept;
 
 }  // namespace sdma::inline v0::detail

@@ -72,14 +72,14 @@ class Loader {
  private:
   void load(const Json& j, MachineDescription& m) {
     if (j.value("sdma_machine", Json()) != 1)
-      return in_.complain("", "is not a machine description of version 1", "it must contain \"sdma_machine\": 1");
+      return in_.complain("", "this is not a machine description of version 1", "it must contain \"sdma_machine\": 1");
     if (!in_.object(j, "", {"sdma_machine", "name", "notes", "topology", "parameters"})) return;
     in_.string(j, "name", "", m.name);
     in_.string(j, "notes", "", m.notes);
     if (!j.contains("topology"))
-      in_.complain("", "has no \"topology\"", "write {\"mi300x\": 8}, or the output of sdma topology --json");
+      in_.complain("", "\"topology\" is missing", "write {\"mi300x\": 8}, or the output of sdma topology --json");
     else topology(j["topology"], m.topology);
-    if (!j.contains("parameters")) in_.complain("", "has no \"parameters\"");
+    if (!j.contains("parameters")) in_.complain("", "\"parameters\" is missing");
     else parameters(j["parameters"], m);
   }
 
@@ -94,7 +94,7 @@ class Loader {
   }
 
   void parameters(const Json& j, MachineDescription& m) {
-    if (!j.is_object()) return in_.complain("parameters", "is not a JSON object");
+    if (!j.is_object()) return in_.complain("parameters", "this is not a JSON object");
     std::array<bool, kCosts> seen{};
     for (const auto& [key, value] : j.items()) {
       const auto i = cost_named(key);
@@ -114,14 +114,15 @@ class Loader {
 
   void one(const std::string& where, std::size_t i, const Json& j, Parameter& to) {
     if (!j.is_object())
-      return in_.complain(where, "is not a JSON object", R"({"value": 1, "uncertainty": 0, "source": "..."})");
+      return in_.complain(where, "this is not a JSON object", R"({"value": 1, "uncertainty": 0, "source": "..."})");
     if (!in_.object(j, where, {"value", "uncertainty", "source"})) return;
-    if (!j.contains("value")) return in_.complain(where, "has no \"value\"");
+    if (!j.contains("value")) return in_.complain(where, "\"value\" is missing");
     in_.number(j, "value", where, to.value);
     in_.number(j, "uncertainty", where, to.uncertainty);
     in_.string(j, "source", where, to.source);
     if (to.source.empty())
-      return in_.complain(where, "has no \"source\"", "say where the number comes from, or write \"assumed\"");
+      return in_.complain(where, "\"source\" is missing or empty",
+                          "say where the number comes from, or write \"assumed\"");
     if (const auto why = refuse(i, to.value); !why.empty()) return in_.complain(where, "\"value\" " + why);
     if (!(to.uncertainty >= 0 && to.uncertainty <= 1e12)) in_.complain(where, "\"uncertainty\" is not from 0 to 1e12");
   }

@@ -1,6 +1,7 @@
 #include "world.hpp"
 
 #include "../schedule/compare.hpp"
+#include "../schedule/symbols.hpp"
 
 #include <fmt/format.h>
 
@@ -120,7 +121,8 @@ void World::prepare() {
   findings_ = problems(s_);
   if (!findings_.empty()) return;
   if (s_.gpus > m_.topology.gpus.size())
-    return find("gpus", fmt::format("the schedule has {} GPUs, the machine {}", s_.gpus, m_.topology.gpus.size()));
+    return find("gpus",
+                fmt::format("the schedule has {} GPUs, but the machine has {}", s_.gpus, m_.topology.gpus.size()));
   memory_.emplace(s_);
   findings_ = std::move(memory_->findings());
   if (!findings_.empty()) return;
@@ -210,9 +212,8 @@ void World::stuck() {
   for (const auto& t : threads_) {
     if (t.done) continue;
     if (t.waits)
-      find(t.name,
-           fmt::format("waits forever: {} is {}, but must be {} {}", name_of(s_, link_signal(t.signal)),
-                       memory_->value(t.signal), names<Compare>[static_cast<std::size_t>(t.func)].text, t.reference));
+      find(t.name, fmt::format("waits forever for {} {} {}: its value is {}", name_of(s_, link_signal(t.signal)),
+                               sign_of(t.func), t.reference, memory_->value(t.signal)));
     else find(t.name, "waits forever for room in a ring");
   }
   if (findings_.empty()) return;

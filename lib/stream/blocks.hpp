@@ -28,18 +28,18 @@ class Blocks : protected Parser {
   virtual bool statement(int depth) = 0;
   /// Does this word, at the start of a line, begin a block?
   virtual bool opens(const Token&) const noexcept = 0;
-  /// Can this word, at the start of a line, not be in this block?
+  /// Is this word, at the start of a line, out of place in this block?
   virtual bool misplaced(const Token&) const noexcept { return false; }
 
-  /// Statements up to the `end` of the block, which is not taken, or to the end of the text.
+  /// Parses statements up to the `end` of the block, which it leaves, or up to the end of the text.
   void block(int depth);
   bool let();
-  /// What comes after `let`: NAME = VALUE.
+  /// Parses what follows `let`: NAME = VALUE.
   std::optional<Definition> definition();
   bool loop(int depth);
   /// Skips to the `end` of this block, or to a misplaced word.
   void skip_body();
-  /// Takes the `end` of the block that `begin` opened.
+  /// Consumes the `end` of the block that `begin` opened.
   void close(const Token& begin);
   bool line_ends() { return at_line_end() || expected("the end of the line"); }
   /// " [i=1]": the values of the loops' variables.

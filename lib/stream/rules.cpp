@@ -54,8 +54,9 @@ constexpr std::array kRules{
     StreamRule{"unchecked-packet", note, "the fields of a packet are not known, so they are not checked",
                "check its dwords by hand"},
     StreamRule{"unknown-code", error, "an enumerated field holds a code that has no meaning", "choose a named code"},
-    StreamRule{"unknown-packet", error, "a dword does not begin a packet of this engine",
-               "the queue would stop here; check that the input begins with a packet, and that its form is right"},
+    StreamRule{
+        "unknown-packet", error, "a dword does not begin a packet of this engine",
+        "the queue would stop here; check that the input begins with a packet, and that it is in the right format"},
     StreamRule{"unordered", warning,
                "a packet reads or overwrites what an earlier packet writes, and nothing orders the two",
                "put fence addr=W value=N and poll_mem addr=W func=eq reference=N between them"},
@@ -78,7 +79,7 @@ bool overlap(const Region& a, const Region& b) noexcept {
   return a.bytes > 0 && b.bytes > 0 && (a.va - b.va < b.bytes || b.va - a.va < a.bytes);
 }
 
-/// Packets that read and write plain runs of bytes. The rules leave the boxes, lists and records of all others alone.
+/// Packets that read and write plain runs of bytes. The rules ignore the boxes, lists and records of all others.
 template <class P, class... Runs> inline constexpr bool kOneOf = (std::is_same_v<P, Runs> || ...);
 template <class P>
 inline constexpr bool kRuns = kOneOf<P, CopyLinear, CopyBroadcast, CopyDirtyPage, CopySwap, Write, Fill>;
@@ -153,7 +154,7 @@ class StreamChecker::State {
     if (view_.cut_off)
       return say("truncated", name() + " is cut off; dwords present: " + std::to_string(view_.dwords.size()));
     if (view_.info->fields_unknown)
-      return say("unchecked-packet", name() + " is identified by its header, and its fields are not checked");
+      return say("unchecked-packet", name() + ": only its header is known, so its fields are not checked");
     if (view_.info->privilege == Privilege::kernel && options_.user_queue)
       say("privileged", name() + " needs kernel privileges");
     fields();
@@ -303,9 +304,8 @@ class StreamChecker::State {
     flush_unknown();
     if (pending_ > 0)
       say(rule_of("no-completion"), first_pending_,
-          pending_ == 1
-              ? "no fence or atomic follows this packet"
-              : "no fence or atomic follows the " + std::to_string(pending_) + " packets that store, from here on",
+          pending_ == 1 ? "no fence or atomic follows this packet"
+                        : std::to_string(pending_) + " packets store from here on, and no fence or atomic follows them",
           {});
     if (options_.max_findings > 0)
       for (const auto& [id, n] : counts_)

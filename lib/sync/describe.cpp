@@ -56,7 +56,7 @@ class Explainer {
   Explainer(const StallReport& r, const Peek& peek, const NameOf& name) : r_(r), peek_(peek), name_(name) {}
 
   std::string text() {
-    if (r_.signals == 0) return "waited for any of zero signals, which cannot end";
+    if (r_.signals == 0) return "waited for any of zero signals: such a wait cannot end";
     conclude();
     // A report that comes from `inspect` describes a ring only: it has no signal that was waited for.
     if (r_.signal.value != 0) add("waited for", fmt::format("{}{}", signal_index_text(), signal_text()));
@@ -162,7 +162,7 @@ class Explainer {
   std::string contradiction() const {
     if (r_.read % 4 != 0) return fmt::format("rptr {:#x} is not a multiple of 4", r_.read);
     if (r_.read > r_.reserved)
-      return fmt::format("rptr {:#x} is ahead of everything reserved, {:#x}", r_.read, r_.reserved);
+      return fmt::format("rptr {:#x} is ahead of the reserved position {:#x}", r_.read, r_.reserved);
     if (r_.read > r_.wptr) return fmt::format("rptr {:#x} is ahead of wptr in memory, {:#x}", r_.read, r_.wptr);
     if (r_.reserved - r_.read >= r_.ring_bytes)
       return fmt::format("rptr {:#x} lags by {:#x} bytes, but the ring has {:#x}", r_.read, r_.reserved - r_.read,

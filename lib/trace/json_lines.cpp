@@ -78,9 +78,9 @@ class LinesReader::State {
   /// The text has ended.
   void finish() {
     if (!rest_.empty()) line(rest_);
-    if (error_.empty() && !begun_) fail("does not contain a trace", kForm);
+    if (error_.empty() && !begun_) fail("this file does not contain a trace", kForm);
     if (error_.empty() && trace_.events.size() < expected_)
-      fail(fmt::format("the trace is cut off: {} events of {}", trace_.events.size(), expected_));
+      fail(fmt::format("the trace is cut off: it has {} of {} events", trace_.events.size(), expected_));
   }
   bool failed() const noexcept { return !error_.empty(); }
   Diagnostic error() const { return {.where = fmt::format("{}:{}", file_, number_), .message = error_, .hint = hint_}; }
@@ -100,12 +100,12 @@ class LinesReader::State {
     ++number_;
     if (text.empty()) return;
     json_ = sdma::detail::parse_json(text);
-    if (!json_.is_object()) fail("is not a JSON object", begun_ ? kCut : kForm);
+    if (!json_.is_object()) fail("this line is not a JSON object", begun_ ? kCut : kForm);
     else if (!begun_) header();
     else if (json_.contains("event")) event();
     else if (json_.contains("lane")) lane();
     else if (json_.contains("text")) this->text();
-    else fail("is neither an event, a lane nor a text");
+    else fail("this line is neither an event, a lane nor a text");
   }
 
   static constexpr const char* kForm = "sdma trace reads JSON Lines, as --trace=NAME.jsonl writes them";
@@ -122,7 +122,7 @@ class LinesReader::State {
     for (const auto& [key, value] : json_.items()) {
       bool known = key == "packet";
       for (const auto k : keys) known = known || key == k;
-      if (!known) return fail(fmt::format("has the member \"{}\", which its kind does not have", key));
+      if (!known) return fail(fmt::format("this kind of line does not have a member \"{}\"", key));
     }
     return true;
   }
@@ -156,12 +156,12 @@ class LinesReader::State {
 
   void header() {
     if (!json_.contains("sdma_trace")) {
-      fail("does not begin a trace");
+      fail("this line does not begin a trace");
       hint_ = "the first line of a trace is {\"sdma_trace\":1,...}";
       return;
     }
     if (const auto v = number("sdma_trace"); v != kVersion) {
-      fail(fmt::format("is a trace of version {}", v));
+      fail(fmt::format("this trace has version {}", v));
       hint_ = fmt::format("this program reads version {}", kVersion);
       return;
     }
@@ -195,12 +195,13 @@ class LinesReader::State {
       return;
     }
     e.ns = number("ns");
-    if (e.ns < last_ns_) fail("is earlier than the previous event");
+    if (e.ns < last_ns_) fail("this event is earlier than the previous one");
     last_ns_ = e.ns;
     e.lane.value = index("lane", trace_.lanes.size());
     std::size_t used = 3;
     for (const auto m : members(e.kind)) used += member(e, m);
-    if (used + json_.contains("packet") != json_.size()) fail(fmt::format("has members that a {} does not have", what));
+    if (used + json_.contains("packet") != json_.size())
+      fail(fmt::format("this line has members that a {} does not have", what));
     trace_.events.push_back(e);
   }
   std::uint32_t index(const char* key, std::size_t count) {
@@ -228,7 +229,7 @@ class LinesReader::State {
     for (const auto& j : *found) {
       const auto d = hex(j);
       if (!d || *d > ~std::uint32_t{}) {
-        fail("\"dwords\" has an item that is not \"0x...\" of 32 bits");
+        fail("\"dwords\" has an item that is not a 32-bit \"0x...\"");
         break;
       }
       e.dwords[e.dword_count++] = static_cast<std::uint32_t>(*d);

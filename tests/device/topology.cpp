@@ -143,7 +143,7 @@ TEST_CASE("JSON that does not describe a node says where and why") {
       {"[1, 2", "f", "not JSON"},
       {"3", "f", "not a JSON object"},
       {"{}", "f", "\"cpus\""},
-      {replaced(good, "\"gfx\":90402,", ""), "f: gpus[0]", "has no \"gfx\""},
+      {replaced(good, "\"gfx\":90402,", ""), "f: gpus[0]", "\"gfx\" is missing"},
       {replaced(good, "\"gfx\":90402", "\"gfx\":-1"), "f: gpus[0]", "not an integer"},
       {replaced(good, "\"gfx\":90402", "\"gfx\":4294967296"), "f: gpus[0]", "not an integer"},
       {replaced(good, "\"gfx\":90402", "\"gfx\":90402,\"gfy\":1"), "f: gpus[0]", "unknown key \"gfy\""},

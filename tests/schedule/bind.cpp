@@ -70,7 +70,7 @@ TEST_CASE("engines are those that the node recommends, for the GPUs that were gi
 TEST_CASE("what cannot be bound says why") {
   const auto d = node(2);
   auto s = parse(kPair);
-  CHECK(refused(s, *d, {.gpus = {GpuId{0}}}) == "gpus: the schedule has 2 GPUs, but the number of chosen GPUs is 1");
+  CHECK(refused(s, *d, {.gpus = {GpuId{0}}}) == "gpus: the schedule has 2 GPUs; GPUs chosen: 1");
   CHECK(refused(s, *d, {.gpus = {GpuId{0}, GpuId{7}}}) == "gpu1: this node has no GPU 7");
   CHECK(refused(s, *d, {.gpus = {GpuId{1}, GpuId{1}}}).find("GPU 1 is chosen for two") != std::string::npos);
   s.buffers[2].alignment = 8192;

@@ -66,7 +66,7 @@ TEST_CASE("set: a question to the machine") {
 }
 
 TEST_CASE("errors name the file, the key, and what to do") {
-  CHECK(error("[1").starts_with("m.json: error: is not JSON\n  hint: sdma simulate --show-machine"));
+  CHECK(error("[1").starts_with("m.json: error: this is not JSON\n  hint: sdma simulate --show-machine"));
   CHECK(error("{}").find("not a machine description of version 1") != std::string::npos);
   CHECK(error(replaced(file(), "engine.poll_ns", "engine.pol_ns")).find("did you mean 'engine.poll_ns'?") !=
         std::string::npos);
@@ -76,7 +76,7 @@ TEST_CASE("errors name the file, the key, and what to do") {
   CHECK(error(replaced(file(), "{\"value\": 0.81", "{\"valu\": 0.81")).find("unknown key \"valu\"") !=
         std::string::npos);
   CHECK(error(replaced(file(), "\"source\": \"5.3 TB/s peak\"", "\"source\": \"\""))
-            .find("has no \"source\"") != std::string::npos);
+            .find("\"source\" is missing or empty") != std::string::npos);
   CHECK(error(replaced(file(), "{\"mi300x\": 8}", "{\"mi300x\": 9}")).find("m.json") == std::string::npos);
   CHECK(error(replaced(file(), "{\"mi300x\": 8}", "{\"gpu\": 8}")).find("topology") != std::string::npos);
 }

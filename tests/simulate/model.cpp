@@ -160,7 +160,7 @@ TEST_CASE("a copied word that is polled wakes its poller") {
 
 TEST_CASE("what never ends says who waits for what") {
   const auto why = why_not(schedule("poll_mem addr=host.go func=eq reference=1" + kDone));
-  CHECK(why.find("host main: error: waits forever: host.done is 0, but must be eq 1") != std::string::npos);
+  CHECK(why.find("host main: error: waits forever for host.done == 1: its value is 0") != std::string::npos);
   CHECK(why.find("queue gpu0.q: error: its engine is stalled at a poll of host.go") != std::string::npos);
 }
 

@@ -262,7 +262,7 @@ TEST_CASE("positions that contradict each other") {
   Stand s;
   s.submit(kFence);
   s.bytes.read_to(20);
-  CHECK(s.text() == start + "rptr 0x14 is ahead of everything reserved, 0x10" + kWaited + hint);
+  CHECK(s.text() == start + "rptr 0x14 is ahead of the reserved position 0x10" + kWaited + hint);
   s.bytes.read_to(6);
   CHECK(s.text() == start + "rptr 0x6 is not a multiple of 4" + kWaited + hint);
   s.bytes.read_to(0);
@@ -286,7 +286,7 @@ TEST_CASE("no ring, no signals, one of several") {
   const Signal signal{.word = &s.word, .va = kDone};
   CHECK(describe(wait(signal, Compare::ge, 5, test::past()).error()) ==
         "nothing is known about the queue: no ring was given, or its memory cannot be a ring" + kWaited);
-  CHECK(describe(wait_any({}, test::past()).error()) == "waited for any of zero signals, which cannot end");
+  CHECK(describe(wait_any({}, test::past()).error()) == "waited for any of zero signals: such a wait cannot end");
   const WaitCondition all[] = {{signal, Compare::lt, 5, {}}, {signal, Compare::eq, ~std::uint64_t{0}, s.ring}};
   CHECK(describe(wait_all(all, test::past()).error()) ==
         "nothing was published to the queue\n  waited for: 2 of 2 signals: signal 0x7f0000002000 eq 0xffffffffffffffff "

@@ -94,27 +94,28 @@ TEST_CASE("more events than the header counts: whoever wrote them was killed bef
 }
 
 TEST_CASE("what is wrong with a file is said with its line") {
-  CHECK(error("") == "f:0: does not contain a trace");
-  CHECK(error("[]") == "f:1: is not a JSON object");
-  CHECK(error("{}") == "f:1: does not begin a trace");
-  CHECK(error("{\"sdma_trace\":2}") == "f:1: is a trace of version 2");
+  CHECK(error("") == "f:0: this file does not contain a trace");
+  CHECK(error("[]") == "f:1: this line is not a JSON object");
+  CHECK(error("{}") == "f:1: this line does not begin a trace");
+  CHECK(error("{\"sdma_trace\":2}") == "f:1: this trace has version 2");
   CHECK(error("{\"sdma_trace\":1,\"events\":0,\"lost\":0}") == "f:1: \"clock\" is missing or not a string");
   CHECK(error("{\"sdma_trace\":1,\"clock\":\"c\",\"events\":-1,\"lost\":0}") ==
         "f:1: \"events\" is missing or not a number");
   CHECK(error("{\"sdma_trace\":1,\"clock\":\"c\",\"events\":0,\"lost\":0,\"x\":1}") ==
-        "f:1: has the member \"x\", which its kind does not have");
-  CHECK(error(kHeader + kLane) == "f:2: the trace is cut off: 0 events of 1");
-  CHECK(error(kHeader + kLane + kDoorbell.substr(0, 20)) == "f:3: is not a JSON object");
+        "f:1: this kind of line does not have a member \"x\"");
+  CHECK(error(kHeader + kLane) == "f:2: the trace is cut off: it has 0 of 1 events");
+  CHECK(error(kHeader + kLane + kDoorbell.substr(0, 20)) == "f:3: this line is not a JSON object");
   CHECK(error(kHeader + "{\"lane\":1,\"group\":\"g\",\"name\":\"q\"}") == "f:2: lanes are numbered from 0, in order");
   CHECK(error(kHeader + "{\"text\":1,\"is\":\"g\"}") == "f:2: texts are numbered from 0, in order");
-  CHECK(error(kHeader + "{\"x\":1}") == "f:2: is neither an event, a lane nor a text");
+  CHECK(error(kHeader + "{\"x\":1}") == "f:2: this line is neither an event, a lane nor a text");
   CHECK(error(kHeader + kDoorbell) == "f:2: \"lane\" 0 was not declared");
   const auto event = [](const std::string& rest) {
     return error(kHeader + kLane + "{\"ns\":1,\"lane\":0," + rest + "}");
   };
   CHECK(event("\"event\":\"boom\"") == "f:3: \"boom\" is not a kind of event");
   CHECK(event("\"event\":\"doorbell\"") == "f:3: \"position\" is missing or not a number");
-  CHECK(event("\"event\":\"doorbell\",\"position\":4,\"value\":1") == "f:3: has members that a doorbell does not have");
+  CHECK(event("\"event\":\"doorbell\",\"position\":4,\"value\":1") ==
+        "f:3: this line has members that a doorbell does not have");
   CHECK(event("\"event\":\"signal\",\"address\":\"0x\",\"value\":\"0x1\"") ==
         "f:3: \"address\" is missing or not \"0x...\"");
   CHECK(event("\"event\":\"signal\",\"address\":\"0x1g\",\"value\":\"0x1\"") ==
@@ -125,12 +126,12 @@ TEST_CASE("what is wrong with a file is said with its line") {
   CHECK(event("\"event\":\"packet_begin\",\"position\":0,\"length\":1,\"dwords\":[\"0x1\",\"0x1\"]") == list);
   CHECK(event("\"event\":\"packet_begin\",\"position\":0,\"length\":1,\"dwords\":\"0x1\"") == list);
   CHECK(event("\"event\":\"packet_begin\",\"position\":0,\"length\":1,\"dwords\":[\"0x100000000\"]") ==
-        "f:3: \"dwords\" has an item that is not \"0x...\" of 32 bits");
+        "f:3: \"dwords\" has an item that is not a 32-bit \"0x...\"");
   CHECK(event("\"event\":\"packet_begin\",\"position\":0,\"length\":4294967296,\"dwords\":[]") ==
         "f:3: \"length\" is 4294967296, more than 4294967295");
   CHECK(error("{\"sdma_trace\":1,\"clock\":\"c\",\"events\":2,\"lost\":0}\n" + kLane + kDoorbell +
               "{\"ns\":0,\"lane\":0,\"event\":\"doorbell\",\"position\":4}") ==
-        "f:4: is earlier than the previous event");
+        "f:4: this event is earlier than the previous one");
 }
 
 TEST_CASE("any bytes are read without harm") {

@@ -222,5 +222,5 @@ TEST_CASE("a growing trace: half a line waits, and an error has its line and sta
   REQUIRE(event);
   CHECK(event->events.size() == 1);
   CHECK(r.feed("{\"ns\":0,\"lane\":0,\"event\":\"doorbell\",\"position\":4}\n").error().where == "f:5");
-  CHECK(r.feed("").error().message == "is earlier than the previous event");
+  CHECK(r.feed("").error().message == "this event is earlier than the previous one");
 }

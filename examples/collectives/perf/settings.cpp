@@ -131,7 +131,7 @@ void read_set(Reader& r, const Given& g, Options& o) {
                "packet_bytes, ring_bytes: examples/collectives/options.hpp explains each");
     else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
       r.refuse("--set", "variants without +pl already have prelaunch=off",
-               "name only such variants: --variant=pcpy,b2b");
+               "name only variants without +pl: --variant=pcpy,b2b");
   }
 }
 
@@ -198,7 +198,7 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
                                      {"--json", &g.json},
                                      {"--plot", &g.plot}})
     if (!text->empty())
-      r.refuse(option, "--tune simulates all variants and prints a table",
+      r.refuse(option, "not allowed with --tune, which simulates all variants and prints a table",
                "--tune takes --machine, --collective, -b, -e, -f, -i, -g, -r and --set");
   s.where = Where::simulate;
   s.tune.emplace();
