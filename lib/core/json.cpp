@@ -70,7 +70,7 @@ const Json& JsonReader::array(const Json& j, const char* key, const std::string&
   static const auto none = Json::array();
   const auto at = j.find(key);
   if (at != j.end() && at->is_array()) return *at;
-  complain(where, fmt::format("the array \"{}\" is missing", key));
+  complain(where, fmt::format("\"{}\" is missing or is not an array", key));
   return none;
 }
 
