@@ -155,7 +155,8 @@ TEST_CASE("JSON that does not describe a node says where and why") {
       {replaced(good, "\"type\":\"pcie\"", "\"type\":\"isa\""), "f: links[0]", "\"isa\""},
       {replaced(good, "\"atomics_64\":true", "\"atomics_64\":1"), "f: links[0]", "true nor false"},
       {replaced(good, "\"engines\":[0,1]", "\"engines\":[16]"), "f: links[0]", "engine 16"},
-      {replaced(good, "\"engines\":[0,1]", "\"engines\":3"), "f: links[0]", "\"engines\" is missing or is not an array"},
+      {replaced(good, "\"engines\":[0,1]", "\"engines\":3"), "f: links[0]",
+       "\"engines\" is missing or is not an array"},
   };
   for (const auto& c : cases) {
     CAPTURE(c.text);
