@@ -67,4 +67,3 @@ std::string size_text(std::uint64_t bytes) {
 }
 
 }  // namespace sdma::inline v0
-int x;
