@@ -23,7 +23,7 @@ struct Options {
 
 void append_hex(std::string& out, std::span<const std::uint32_t> dwords) {
   for (std::size_t i = 0; i < dwords.size(); ++i)
-    fmt::format_to(std::back_inserter(out), "{:08x}{}", dwords[i], i % 8 == 7 || i + 1 == dwords.size() ? '\n' : ' ');
+    out += fmt::format("{:08x}{}", dwords[i], i % 8 == 7 || i + 1 == dwords.size() ? '\n' : ' ');
 }
 
 int run(const Options& o) {

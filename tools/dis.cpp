@@ -26,10 +26,9 @@ class HexLines {
  public:
   std::size_t append(std::string& out, std::span<const std::uint32_t> in, bool last) {
     const auto n = last ? in.size() : in.size() / 8 * 8;
-    const auto to = std::back_inserter(out);
     for (std::size_t i = 0; i < n; ++i) {
-      if (i % 8 == 0) fmt::format_to(to, "{:08x}:", at_ + 4 * i);
-      fmt::format_to(to, " {:08x}", in[i]);
+      if (i % 8 == 0) out += fmt::format("{:08x}:", at_ + 4 * i);
+      out += fmt::format(" {:08x}", in[i]);
       if (i % 8 == 7 || i + 1 == n) out += '\n';
     }
     at_ += 4 * n;

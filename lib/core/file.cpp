@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kNames = 1000;  // after so many taken names the folder counts as full
+constexpr int kNamesTried = 1000;  // after so many taken names the folder counts as full
 
 /// The folder with a process's own open files, with or without a name.
 constexpr const char* kOpenFiles = "/proc/self/fd/";
@@ -76,7 +76,7 @@ int FileWriter::open_beside(bool there) {
   if (error || target_.empty()) return errno = error ? error.value() : ENOENT, -1;
   const auto folder = fs::path(target_).parent_path().string();
   int fd = ::access(kOpenFiles, X_OK) == 0 ? ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
-  for (int i = 0; fd < 0 && i < kNames; ++i) {
+  for (int i = 0; fd < 0 && i < kNamesTried; ++i) {
     beside_ = with_number(target_, i);
     fd = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) beside_.clear();
@@ -133,7 +133,7 @@ int FileWriter::link_beside() {
   for (int i = 0; beside_.empty(); ++i) {
     const auto name = with_number(target_, i);
     if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) beside_ = name;
-    else if (errno != EEXIST || i == kNames) return errno;
+    else if (errno != EEXIST || i == kNamesTried) return errno;
   }
   return 0;
 }

@@ -8,6 +8,7 @@
 //   if (in.failed()) return in.take();
 //
 // Thread-safety: none. Errors: the first one, as a Diagnostic; everything after it is skipped.
+#include "json_string.hpp"
 #include "sdma/core/diagnostic.hpp"
 
 #include <cstdint>
@@ -26,8 +27,6 @@ using Json = nlohmann::ordered_json;  ///< keeps the order of keys
 Json parse_json(std::string_view text);
 /// On one line, or with this indentation. Invalid UTF-8 becomes U+FFFD.
 std::string json_text(const Json& j, int indent = -1);
-/// A string with its quotes.
-std::string json_string(std::string_view s);
 
 class JsonReader {
  public:

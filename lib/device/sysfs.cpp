@@ -1,5 +1,7 @@
 #include "sdma/device/sysfs.hpp"
 
+#include "../core/append.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -69,7 +70,7 @@ std::string_view trimmed(std::string_view s) {
 class Lines {
  public:
   Lines& operator()(std::string_view key, std::uint64_t v) {
-    fmt::format_to(std::back_inserter(text_), "{} {}\n", key, v);
+    detail::append(text_, "{} {}\n", key, v);
     return *this;
   }
   std::string take() { return std::move(text_); }
@@ -312,7 +313,7 @@ class TreeReader {
       const auto same = [&](const Gpu& o) { return o.name == g[i].name; };
       const auto next = static_cast<std::size_t>(
           std::find_if_not(g.begin() + static_cast<std::ptrdiff_t>(i), g.end(), same) - g.begin());
-      fmt::format_to(std::back_inserter(out), "{}{} x {}", out.empty() ? "" : ", ", next - i, g[i].name);
+      detail::append(out, "{}{} x {}", out.empty() ? "" : ", ", next - i, g[i].name);
       i = next;
     }
     return out;

@@ -1,10 +1,11 @@
 #include "sdma/device/topology.hpp"
 
+#include "../core/append.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
 #include <bit>
-#include <iterator>
 
 namespace sdma::inline v0 {
 namespace {
@@ -28,33 +29,30 @@ constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
 std::string engines_of(std::uint64_t mask) {
   std::string out;
-  for (; mask != 0; mask &= mask - 1)
-    fmt::format_to(std::back_inserter(out), "{}{}", out.empty() ? "" : ",", std::countr_zero(mask));
+  for (; mask != 0; mask &= mask - 1) detail::append(out, "{}{}", out.empty() ? "" : ",", std::countr_zero(mask));
   return out.empty() ? "-" : out;
 }
 
 void append_pairs(std::string& out, const Topology& t) {
-  auto to = std::back_inserter(out);
-  fmt::format_to(to, "\nrecommended engine from a GPU (row) to a GPU (column) and to the host\n     ");
-  for (std::size_t d = 0; d < t.gpus.size(); ++d) fmt::format_to(to, "{:>5}", fmt::format("gpu{}", d));
-  fmt::format_to(to, "  host\n");
+  detail::append(out, "\nrecommended engine from a GPU (row) to a GPU (column) and to the host\n     ");
+  for (std::size_t d = 0; d < t.gpus.size(); ++d) detail::append(out, "{:>5}", fmt::format("gpu{}", d));
+  detail::append(out, "  host\n");
   for (std::uint32_t s = 0; s < t.gpus.size(); ++s) {
-    fmt::format_to(to, "{:<5}", fmt::format("gpu{}", s));
+    detail::append(out, "{:<5}", fmt::format("gpu{}", s));
     for (std::uint32_t d = 0; d < t.gpus.size(); ++d) {
       const auto e = t.engine_for(GpuId{s}, GpuId{d});
-      fmt::format_to(to, "{:>5}", s == d ? "-" : e ? fmt::to_string(e->value) : "?");
+      detail::append(out, "{:>5}", s == d ? "-" : e ? fmt::to_string(e->value) : "?");
     }
     const auto e = t.engine_for(GpuId{s}, HostDirection::to_host);
-    fmt::format_to(to, "{:>6}\n", e ? fmt::to_string(e->value) : "?");
+    detail::append(out, "{:>6}\n", e ? fmt::to_string(e->value) : "?");
   }
 }
 
 void append_links(std::string& out, const Topology& t) {
-  auto to = std::back_inserter(out);
-  fmt::format_to(to, "\n{:<5} {:<5} {:<5} {:>9}  {:<10} engines\n", "from", "to", "type", "GB/s", "atomics");
+  detail::append(out, "\n{:<5} {:<5} {:<5} {:>9}  {:<10} engines\n", "from", "to", "type", "GB/s", "atomics");
   for (const auto& l : t.links) {
     const auto rate = l.mb_per_s == 0 ? std::string("?") : fmt::format("{:.1f}", l.mb_per_s / 1000.0);
-    fmt::format_to(to, "{:<5} {:<5} {:<5} {:>9}  {:<10} {}\n", to_string(l.from), to_string(l.to), name(l.type), rate,
+    detail::append(out, "{:<5} {:<5} {:<5} {:>9}  {:<10} {}\n", to_string(l.from), to_string(l.to), name(l.type), rate,
                    l.atomics_64 ? "64-bit" : "none", engines_of(l.engine_mask));
   }
 }
@@ -139,15 +137,14 @@ std::string gfx_name(std::uint32_t gfx) {
 
 std::string to_table(const Topology& t) {
   std::string out = t.name.empty() ? "node\n" : t.name + "\n";
-  auto to = std::back_inserter(out);
   for (std::size_t i = 0; i < t.cpus.size(); ++i) {
-    fmt::format_to(to, "cpu{:<3} {}", i, t.cpus[i].name);
-    if (t.cpus[i].memory_bytes != 0) fmt::format_to(to, "  {} GiB", t.cpus[i].memory_bytes / kGiB);
+    detail::append(out, "cpu{:<3} {}", i, t.cpus[i].name);
+    if (t.cpus[i].memory_bytes != 0) detail::append(out, "  {} GiB", t.cpus[i].memory_bytes / kGiB);
     out += '\n';
   }
   for (std::size_t i = 0; i < t.gpus.size(); ++i) {
     const auto& g = t.gpus[i];
-    fmt::format_to(to, "gpu{:<3} {}  {}  {} GiB  {} engines ({} host, {} xGMI), {} queues each\n", i, g.name,
+    detail::append(out, "gpu{:<3} {}  {}  {} GiB  {} engines ({} host, {} xGMI), {} queues each\n", i, g.name,
                    gfx_name(g.gfx), g.memory_bytes / kGiB, g.engines(), g.host_engines, g.xgmi_engines,
                    g.queues_per_engine);
   }

@@ -13,7 +13,8 @@ using namespace detail;
 
 constexpr std::string_view kColours[] = {"#3b78b5", "#4e9f50", "#d9782d", "#8064a2", "#c03028", "#8c564b", "#2a9d9d"};
 // In pixels.
-constexpr double kPlot = 550, kHeight = 430, kLeft = 60, kRight = 150, kTop = 44, kBottom = 56, kNames = 40, kName = 18;
+constexpr double kPlot = 550, kHeight = 430, kLeft = 60, kRight = 150, kTop = 44, kBottom = 56, kNamesGap = 40,
+                 kName = 18;
 
 std::string x_text(const Curves& c, double x) {
   constexpr std::string_view kUnits[] = {"", "K", "M", "G", "T"};
@@ -27,7 +28,7 @@ std::string y_text(double y) { return fmt::format("{:.4g}", y); }
 struct Plot {
   explicit Plot(const Curves& curves) : c(curves), y(y_axis()) {
     for (const auto v : y.ticks()) left = std::max(left, text_width(y_text(v)) + 30);
-    for (const auto& s : c.series) right = std::max(right, kNames + text_width(s.name) + 12);
+    for (const auto& s : c.series) right = std::max(right, kNamesGap + text_width(s.name) + 12);
   }
 
   void draw(Svg& svg, double from, double top) const {
@@ -91,7 +92,7 @@ struct Plot {
                    fmt::format("{} {}: {}", s.name, x_text(c, size), y_text(v)));
     const auto at = top + kTop + 10 + kName * static_cast<double>(i);
     svg.line(to + 12, at, to + 34, at, style(2));
-    svg.text(to + kNames, at + 4, s.name);
+    svg.text(to + kNamesGap, at + 4, s.name);
   }
 };
 

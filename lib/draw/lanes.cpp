@@ -13,7 +13,7 @@ constexpr double kLaneLeft = 190, kLaneTop = 44, kRow = 7, kGap = 5, kLanePlot =
                  kKey = 24;
 constexpr std::string_view kGrey = "fill=\"#555555\"";
 
-struct Place {
+struct Cell {
   double top{}, height{};  ///< no height: not drawn
 };
 
@@ -46,7 +46,7 @@ void draw_keys(Svg& svg, const Lanes& l, double x, double y) {
 }  // namespace
 
 std::string lanes_svg(const Lanes& l) {
-  std::vector<Place> places;
+  std::vector<Cell> places;
   double left = kLaneLeft, bottom = kLaneTop + 14;
   for (const auto& lane : l.lanes) {
     std::size_t rows = 0;

@@ -14,10 +14,10 @@ std::uint64_t host_ticks() noexcept {
 
 namespace {
 
-using Reader = AddressSpace::Reader;
+using MemoryReader = AddressSpace::Reader;
 
 /// Calls fn(pointer, bytes) for each piece of host memory that backs [va, va + bytes).
-template <class Fn> Outcome each_piece(Reader& r, GpuVa va, std::uint64_t bytes, Access a, Fn fn) noexcept {
+template <class Fn> Outcome each_piece(MemoryReader& r, GpuVa va, std::uint64_t bytes, Access a, Fn fn) noexcept {
   for (std::uint64_t done = 0; done < bytes;) {
     const auto s = r.run(va + done, bytes - done, a);
     if (s.empty()) return Outcome::lost;
@@ -28,7 +28,7 @@ template <class Fn> Outcome each_piece(Reader& r, GpuVa va, std::uint64_t bytes,
 }
 
 /// memmove, because two VAs may map the same host memory, and overlap on the host is not known here.
-Outcome copy(Reader& r, GpuVa dst, GpuVa src, std::uint64_t bytes) noexcept {
+Outcome copy(MemoryReader& r, GpuVa dst, GpuVa src, std::uint64_t bytes) noexcept {
   while (bytes != 0) {
     const auto from = r.run(src, bytes, Access::read);
     const auto to = r.run(dst, bytes, Access::write);
@@ -42,17 +42,17 @@ Outcome copy(Reader& r, GpuVa dst, GpuVa src, std::uint64_t bytes) noexcept {
   return Outcome::done;
 }
 
-Outcome take(Reader& r, std::byte* to, GpuVa src, std::uint64_t bytes) noexcept {
+Outcome take(MemoryReader& r, std::byte* to, GpuVa src, std::uint64_t bytes) noexcept {
   return each_piece(r, src, bytes, Access::read,
                     [&](std::byte* from, std::uint64_t at, std::uint64_t n) { std::memcpy(to + at, from, n); });
 }
-Outcome give(Reader& r, GpuVa dst, const std::byte* from, std::uint64_t bytes) noexcept {
+Outcome give(MemoryReader& r, GpuVa dst, const std::byte* from, std::uint64_t bytes) noexcept {
   return each_piece(r, dst, bytes, Access::write,
                     [&](std::byte* to, std::uint64_t at, std::uint64_t n) { std::memcpy(to, from + at, n); });
 }
 
 /// Repeats a 32-bit pattern; byte i of the whole gets its byte i mod 4, and `phase` is where this part begins.
-Outcome repeat(Reader& r, GpuVa dst, std::uint32_t pattern, std::uint64_t phase, std::uint64_t bytes) noexcept {
+Outcome repeat(MemoryReader& r, GpuVa dst, std::uint32_t pattern, std::uint64_t phase, std::uint64_t bytes) noexcept {
   std::array<std::byte, 4> unit{};
   std::memcpy(unit.data(), &pattern, sizeof pattern);
   return each_piece(r, dst, bytes, Access::write, [&](std::byte* to, std::uint64_t at, std::uint64_t n) {

@@ -15,16 +15,16 @@ namespace {
 constexpr std::uint32_t kVersion1 = 1;
 
 /// The beginning of a dump. The label follows, filled with zeros to whole dwords, and then the ring.
-struct Header {
+struct FileHeader {
   std::array<char, 8> magic{'S', 'D', 'M', 'A', 'R', 'I', 'N', 'G'};
   std::uint32_t version = kVersion1, size = 72;
   std::uint64_t read{}, committed{}, reserved{}, wptr{}, doorbell{};
   std::uint32_t gpu{}, engine{}, label{}, dwords{};
 
-  std::size_t dwords_at() const noexcept { return sizeof(Header) + (label + std::size_t{3}) / 4 * 4; }
+  std::size_t dwords_at() const noexcept { return sizeof(FileHeader) + (label + std::size_t{3}) / 4 * 4; }
   std::size_t total() const noexcept { return dwords_at() + dwords * std::size_t{4}; }
 };
-static_assert(sizeof(Header) == 72 && std::endian::native == std::endian::little,
+static_assert(sizeof(FileHeader) == 72 && std::endian::native == std::endian::little,
               "a file has the bytes of this struct");
 
 Diagnostic wrong(std::string_view name, std::size_t offset, std::string message, std::string hint = {}) {
@@ -33,23 +33,23 @@ Diagnostic wrong(std::string_view name, std::size_t offset, std::string message,
           .message = std::move(message),
           .hint = std::move(hint)};
 }
-Result<Header, Diagnostic> header(std::span<const std::byte> in, std::string_view name) {
+Result<FileHeader, Diagnostic> header(std::span<const std::byte> in, std::string_view name) {
   if (!is_dump(in)) return wrong(name, 0, "this is not a ring dump", "a dump begins with SDMARING");
-  if (in.size() < sizeof(Header))
-    return wrong(name, in.size(), fmt::format("the header ends after {} of {} bytes", in.size(), sizeof(Header)));
-  Header h;
+  if (in.size() < sizeof(FileHeader))
+    return wrong(name, in.size(), fmt::format("the header ends after {} of {} bytes", in.size(), sizeof(FileHeader)));
+  FileHeader h;
   std::memcpy(&h, in.data(), sizeof h);
   if (h.version != kVersion1)
-    return wrong(name, offsetof(Header, version), fmt::format("unknown format version {}", h.version),
+    return wrong(name, offsetof(FileHeader, version), fmt::format("unknown format version {}", h.version),
                  "this library reads version 1");
   if (h.size != sizeof h)
-    return wrong(name, offsetof(Header, size),
+    return wrong(name, offsetof(FileHeader, size),
                  fmt::format("the header gives its size as {} bytes instead of {}", h.size, sizeof h));
   if (h.label > kMaxDumpLabel)
-    return wrong(name, offsetof(Header, label),
+    return wrong(name, offsetof(FileHeader, label),
                  fmt::format("the label has {} bytes; at most {} are allowed", h.label, kMaxDumpLabel));
   if (h.dwords > kMaxDumpDwords)
-    return wrong(name, offsetof(Header, dwords),
+    return wrong(name, offsetof(FileHeader, dwords),
                  fmt::format("the ring has {} dwords; at most {} are allowed", h.dwords, kMaxDumpDwords));
   return h;
 }
@@ -70,14 +70,14 @@ RingDump snapshot(const RingMemory& m, std::uint64_t read, std::uint64_t committ
 
 Result<Pending, Diagnostic> pending(const RingDump& d, std::string_view name) {
   if (d.read % 4 != 0)
-    return wrong(name, offsetof(Header, read), fmt::format("read is {:#x}, not a multiple of 4", d.read));
+    return wrong(name, offsetof(FileHeader, read), fmt::format("read is {:#x}, not a multiple of 4", d.read));
   if (d.wptr % 4 != 0)
-    return wrong(name, offsetof(Header, wptr), fmt::format("wptr is {:#x}, not a multiple of 4", d.wptr));
+    return wrong(name, offsetof(FileHeader, wptr), fmt::format("wptr is {:#x}, not a multiple of 4", d.wptr));
   if (d.read > d.wptr)
-    return wrong(name, offsetof(Header, read), fmt::format("read is {:#x}, ahead of wptr {:#x}", d.read, d.wptr));
+    return wrong(name, offsetof(FileHeader, read), fmt::format("read is {:#x}, ahead of wptr {:#x}", d.read, d.wptr));
   const auto n = (d.wptr - d.read) / 4;
   if (n != 0 && n >= d.dwords.size())
-    return wrong(name, offsetof(Header, read),
+    return wrong(name, offsetof(FileHeader, read),
                  fmt::format("read {:#x} lags wptr {:#x} by a whole ring of {} dwords or more", d.read, d.wptr,
                              d.dwords.size()));
   Pending p{{}, d.read, d.dwords.size()};
@@ -91,15 +91,15 @@ Result<Pending, Diagnostic> pending(const RingDump& d, std::string_view name) {
 
 std::vector<std::byte> to_bytes(const RingDump& d) {
   const auto label = std::string_view(d.label).substr(0, kMaxDumpLabel);
-  const Header h{.read = d.read,
-                 .committed = d.committed,
-                 .reserved = d.reserved,
-                 .wptr = d.wptr,
-                 .doorbell = d.doorbell,
-                 .gpu = d.gpu.value,
-                 .engine = d.engine.value,
-                 .label = static_cast<std::uint32_t>(label.size()),
-                 .dwords = static_cast<std::uint32_t>(d.dwords.size())};
+  const FileHeader h{.read = d.read,
+                     .committed = d.committed,
+                     .reserved = d.reserved,
+                     .wptr = d.wptr,
+                     .doorbell = d.doorbell,
+                     .gpu = d.gpu.value,
+                     .engine = d.engine.value,
+                     .label = static_cast<std::uint32_t>(label.size()),
+                     .dwords = static_cast<std::uint32_t>(d.dwords.size())};
   std::vector<std::byte> out(h.total());
   std::memcpy(out.data(), &h, sizeof h);
   std::copy(label.begin(), label.end(), reinterpret_cast<char*>(out.data() + sizeof h));
@@ -108,7 +108,7 @@ std::vector<std::byte> to_bytes(const RingDump& d) {
 }
 
 bool is_dump(std::span<const std::byte> in) noexcept {
-  const auto magic = Header{}.magic;
+  const auto magic = FileHeader{}.magic;
   return in.size() >= magic.size() && std::memcmp(in.data(), magic.data(), magic.size()) == 0;
 }
 
@@ -120,7 +120,7 @@ Result<RingDump, Diagnostic> from_bytes(std::span<const std::byte> in, std::stri
                  "the file is incomplete: write or copy it again");
   if (in.size() > h->total())
     return wrong(name, h->total(), fmt::format("{} extra bytes after the dump's last dword", in.size() - h->total()));
-  for (auto at = sizeof(Header) + h->label; at < h->dwords_at(); ++at)
+  for (auto at = sizeof(FileHeader) + h->label; at < h->dwords_at(); ++at)
     if (in[at] != std::byte{}) return wrong(name, at, "the label is not padded with zeros");
   RingDump d{.read = h->read,
              .committed = h->committed,
@@ -129,7 +129,7 @@ Result<RingDump, Diagnostic> from_bytes(std::span<const std::byte> in, std::stri
              .doorbell = h->doorbell,
              .gpu = {h->gpu},
              .engine = {h->engine},
-             .label = std::string(reinterpret_cast<const char*>(in.data() + sizeof(Header)), h->label),
+             .label = std::string(reinterpret_cast<const char*>(in.data() + sizeof(FileHeader)), h->label),
              .dwords = std::vector<std::uint32_t>(h->dwords)};
   std::ranges::copy(in.subspan(h->dwords_at()), std::as_writable_bytes(std::span(d.dwords)).begin());
   return d;
@@ -161,7 +161,7 @@ Result<RingDump, Diagnostic> load_dump(const std::string& path) {
     return {};
   };
   const auto bytes = [&] { return std::as_bytes(std::span(text)); };
-  if (auto e = read_to(sizeof(Header)); !e) return std::move(e.error());
+  if (auto e = read_to(sizeof(FileHeader)); !e) return std::move(e.error());
   const auto h = header(bytes(), path);
   if (!h) return h.error();
   // Requests one byte more than there should be, to detect trailing bytes.

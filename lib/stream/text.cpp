@@ -8,7 +8,7 @@ namespace {
 using namespace detail;
 
 // The size of the array for the fixed part of a line: names are short, and a packet has few fields.
-constexpr std::size_t kNames = [] {
+constexpr std::size_t kFixedPart = [] {
   std::size_t longest = 0;
   for (const auto& p : kPackets) {
     std::size_t n = p.name.size() + PacketInfo::kMaxHead * 20;
@@ -88,7 +88,7 @@ void append_packet(std::string& out, const PacketView& v) {
   const auto skipped = skips(info) ? v.dwords.subspan(info.head) : std::span<const std::uint32_t>{};
   const bool has_payload = std::ranges::any_of(skipped, [](auto w) { return w != 0; });
 
-  char line[kNames];
+  char line[kFixedPart];
   char* p = put(line, info.name);
   const auto spill = [&] {
     out.append(line, p);

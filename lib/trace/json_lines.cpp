@@ -1,5 +1,6 @@
 #include "json_lines.hpp"
 
+#include "../core/append.hpp"
 #include "../core/json.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/trace/lines.hpp"
@@ -7,7 +8,6 @@
 #include "text.hpp"
 
 #include <initializer_list>
-#include <iterator>
 #include <optional>
 
 namespace sdma::inline v0::trace {
@@ -39,21 +39,20 @@ std::span<const Member> members(Kind k) {
 }
 
 void append_member(std::string& out, const Event& e, Member m) {
-  const auto to = std::back_inserter(out);
   switch (m) {
-    case Member::position: fmt::format_to(to, ",\"position\":{}", e.position); break;
-    case Member::value: fmt::format_to(to, ",\"value\":\"{:#x}\"", e.value); break;
-    case Member::number: fmt::format_to(to, ",\"value\":{}", e.value); break;
-    case Member::address: fmt::format_to(to, ",\"address\":\"{:#x}\"", e.address.value); break;
-    case Member::text: fmt::format_to(to, ",\"text\":{}", e.text.value); break;
+    case Member::position: sdma::detail::append(out, ",\"position\":{}", e.position); break;
+    case Member::value: sdma::detail::append(out, ",\"value\":\"{:#x}\"", e.value); break;
+    case Member::number: sdma::detail::append(out, ",\"value\":{}", e.value); break;
+    case Member::address: sdma::detail::append(out, ",\"address\":\"{:#x}\"", e.address.value); break;
+    case Member::text: sdma::detail::append(out, ",\"text\":{}", e.text.value); break;
     case Member::dwords:
-      fmt::format_to(to, ",\"length\":{},\"dwords\":[", e.length);
-      for (const auto d : e.packet()) fmt::format_to(to, "\"{:#010x}\",", d);
+      sdma::detail::append(out, ",\"length\":{},\"dwords\":[", e.length);
+      for (const auto d : e.packet()) sdma::detail::append(out, "\"{:#010x}\",", d);
       if (e.dword_count != 0) out.pop_back();
       out += ']';
       if (e.dword_count != 0) {
         out += ",\"packet\":";
-        detail::append_string(out, detail::packet_line(e));
+        out += sdma::detail::json_string(detail::packet_line(e));
       }
   }
 }
@@ -265,31 +264,28 @@ Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_vie
 
 namespace detail {
 
-void append_string(std::string& out, std::string_view s) { out += sdma::detail::json_string(s); }
-
 void append_header(std::string& out, std::string_view clock, std::uint64_t events, std::uint64_t lost, int width) {
-  const auto to = std::back_inserter(out);
-  fmt::format_to(to, "{{\"sdma_trace\":{},\"clock\":", kVersion);
-  append_string(out, clock);
-  fmt::format_to(to, ",\"events\":{:>{}},\"lost\":{:>{}}}}\n", events, width, lost, width);
+  sdma::detail::append(out, "{{\"sdma_trace\":{},\"clock\":", kVersion);
+  out += sdma::detail::json_string(clock);
+  sdma::detail::append(out, ",\"events\":{:>{}},\"lost\":{:>{}}}}\n", events, width, lost, width);
 }
 
 void append_lane(std::string& out, std::size_t number, const Lane& lane) {
-  fmt::format_to(std::back_inserter(out), "{{\"lane\":{},\"group\":", number);
-  append_string(out, lane.group);
+  sdma::detail::append(out, "{{\"lane\":{},\"group\":", number);
+  out += sdma::detail::json_string(lane.group);
   out += ",\"name\":";
-  append_string(out, lane.name);
+  out += sdma::detail::json_string(lane.name);
   out += "}\n";
 }
 
 void append_text(std::string& out, std::size_t number, std::string_view text) {
-  fmt::format_to(std::back_inserter(out), "{{\"text\":{},\"is\":", number);
-  append_string(out, text);
+  sdma::detail::append(out, "{{\"text\":{},\"is\":", number);
+  out += sdma::detail::json_string(text);
   out += "}\n";
 }
 
 void append_event(std::string& out, const Event& e) {
-  fmt::format_to(std::back_inserter(out), "{{\"ns\":{},\"lane\":{},\"event\":\"{}\"", e.ns, e.lane.value, name(e.kind));
+  sdma::detail::append(out, "{{\"ns\":{},\"lane\":{},\"event\":\"{}\"", e.ns, e.lane.value, name(e.kind));
   for (const auto m : members(e.kind)) append_member(out, e, m);
   out += "}\n";
 }

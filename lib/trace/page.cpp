@@ -1,11 +1,12 @@
 #include "sdma/trace/page.hpp"
+#include "../core/append.hpp"
+#include "../core/json_string.hpp"
 #include "bars.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/packets/poll.hpp"
 #include "text.hpp"
 #include "trace/page_parts.hpp"
 
-#include <iterator>
 #include <utility>
 
 namespace sdma::inline v0::trace {
@@ -26,10 +27,10 @@ class Data {
   }
 
  private:
-  template <class... A> void add(fmt::format_string<A...> f, A&&... a) {
-    fmt::format_to(std::back_inserter(out_), f, std::forward<A>(a)...);
+  template <class... A> void add(fmt::format_string<const A&...> f, const A&... a) {
+    sdma::detail::append(out_, f, a...);
   }
-  void string(std::string_view s) { detail::append_string(out_, s); }
+  void string(std::string_view s) { out_ += sdma::detail::json_string(s); }
 
   void one(const PageTrace& p) {
     const auto& t = p.trace;

@@ -1,8 +1,9 @@
+#include "../core/append.hpp"
+#include "../core/json_string.hpp"
 #include "bars.hpp"
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
 
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -16,7 +17,7 @@ class Picture {
 
   std::string text() {
     out_ = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":";
-    detail::append_string(out_, trace_.clock);
+    out_ += sdma::detail::json_string(trace_.clock);
     add(",\"first_ns\":\"{}\",\"lost\":\"{}\"}},\"traceEvents\":[", bars_.first, trace_.lost);
     names();
     for (std::size_t lane = 0; lane < bars_.lanes.size(); ++lane)
@@ -33,8 +34,8 @@ class Picture {
   }
 
  private:
-  template <class... A> void add(fmt::format_string<A...> f, A&&... a) {
-    fmt::format_to(std::back_inserter(out_), f, std::forward<A>(a)...);
+  template <class... A> void add(fmt::format_string<const A&...> f, const A&... a) {
+    sdma::detail::append(out_, f, a...);
   }
   void next() {
     out_ += first_event_ ? "\n" : ",\n";
@@ -47,7 +48,7 @@ class Picture {
   void metadata(const char* what, std::size_t pid, std::size_t tid, std::string_view name) {
     next();
     add("{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"{}\",\"args\":{{\"name\":", pid, tid, what);
-    detail::append_string(out_, name);
+    out_ += sdma::detail::json_string(name);
     out_ += "}}";
   }
   void names() {
@@ -81,11 +82,11 @@ class Picture {
     const auto& e = *b.begin;
     begin("X", lane, b.row, b.from);
     add(",\"dur\":{},\"cat\":\"packet\",\"name\":", micro(b.to - b.from));
-    detail::append_string(out_, detail::packet_name(e));
+    out_ += sdma::detail::json_string(detail::packet_name(e));
     add(",\"args\":{{\"position\":\"{:#x}\",\"dwords\":{}", e.position, e.length);
     if (e.dword_count != 0) {
       out_ += ",\"packet\":";
-      detail::append_string(out_, detail::packet_line(e));
+      out_ += sdma::detail::json_string(detail::packet_line(e));
     }
     if (!b.finished) out_ += ",\"unfinished\":true";
     out_ += "}}";
@@ -93,7 +94,7 @@ class Picture {
   void instant(const Event& e, std::string_view name, const std::string& args) {
     begin("i", e.lane.value, 0, e.ns);
     add(",\"s\":\"t\",\"cat\":\"{}\",\"name\":", trace::name(e.kind));
-    detail::append_string(out_, name);
+    out_ += sdma::detail::json_string(name);
     add(",\"args\":{{{}}}}}", args);
   }
   void event(const Event& e) {
@@ -116,7 +117,7 @@ class Picture {
         begin("C", e.lane.value, 0, e.ns);
         out_ += ",\"name\":";
         // A counter belongs to its process, so counters of different lanes in a group need different names.
-        detail::append_string(out_, trace_.lanes[e.lane.value].name + ": " + trace_.texts[e.text.value]);
+        out_ += sdma::detail::json_string(trace_.lanes[e.lane.value].name + ": " + trace_.texts[e.text.value]);
         add(",\"args\":{{\"value\":{}}}}}", e.value);
         break;
       case Kind::flow_begin:

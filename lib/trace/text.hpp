@@ -1,5 +1,5 @@
 #pragma once
-// What all writers of traces share: the name and the line of a packet, and JSON strings. Internal.
+// What all writers of traces share: the name and the line of a packet. Internal.
 #include "sdma/stream/text.hpp"
 #include "sdma/trace/trace.hpp"
 
@@ -24,8 +24,5 @@ inline std::string packet_line(const Event& e) {
     return fmt::format("{} of {} dwords, of which {} are available", packet_name(e), e.length, e.dword_count);
   return to_text(view(e));
 }
-
-/// Appends `s` as a JSON string. Invalid UTF-8 becomes U+FFFD.
-void append_string(std::string& out, std::string_view s);
 
 }  // namespace sdma::inline v0::trace::detail

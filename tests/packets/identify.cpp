@@ -30,9 +30,7 @@ const PacketInfo* identify_exactly(std::span<const std::uint32_t> d) {
 TEST_CASE("every packet is identified as itself") {
   Dice dice{1};
   each_packet([&]<class P>() {
-    INFO(info<P>.name);
-    CHECK(&info_of<P>() == find(info<P>.name));
-    bool ok = true;
+    bool ok = &info_of<P>() == find(info<P>.name);
     for (int i = 0; i < 500; ++i) {
       auto d = words_of(dice.packet<P>());
       ok = ok && identify_exactly(d) == &info_of<P>();
@@ -40,7 +38,7 @@ TEST_CASE("every packet is identified as itself") {
         d[at] |= static_cast<std::uint32_t>(dice.number()) & info<P>.reserved(at);
       ok = ok && identify_exactly(d) == &info_of<P>();
     }
-    CHECK(ok);
+    holds(info<P>.name, ok);
   });
 }
 
@@ -147,14 +145,13 @@ TEST_CASE("visit calls once, with the type of the packet and its value") {
     const auto p = dice.packet<P>();
     const auto d = words_of(p);
     Seen seen;
-    CHECK(visit(*identify(d), d, seen));
-    CHECK(seen.name == info<P>.name);
-    CHECK(seen.calls == 1);
-    bool equal = false;
+    bool called = visit(*identify(d), d, seen), equal = false;
+    called = called && seen.name == info<P>.name && seen.calls == 1;
     visit(*identify(d), d, [&](const auto& q) {
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(q)>, P>) equal = same(p, q);
     });
-    CHECK(equal);
+    holds(info<P>.name, called);
+    holds(info<P>.name, equal);
   });
 }
 

@@ -9,21 +9,19 @@ namespace {
 TEST_CASE("a value survives its dwords") {
   Dice dice{1};
   each_packet([&]<class P>() {
-    INFO(info<P>.name);
     bool ok = true;
     for (int i = 0; i < 3000; ++i) {
       const auto p = dice.packet<P>();
       const auto d = words_of(p);
       ok = ok && d.size() == length(p) && d.size() == info<P>.length(d.data()) && same(decode<P>(d), p);
     }
-    CHECK(ok);
+    holds(info<P>.name, ok);
   });
 }
 
 TEST_CASE("dwords survive their value, but for reserved bits and what a NOP skips") {
   Dice dice{2};
   each_packet([&]<class P>() {
-    INFO(info<P>.name);
     bool ok = true;
     for (int i = 0; i < 1000; ++i) {
       auto d = words_of(dice.packet<P>());
@@ -32,8 +30,17 @@ TEST_CASE("dwords survive their value, but for reserved bits and what a NOP skip
         d[at] |= static_cast<std::uint32_t>(dice.number()) & info<P>.reserved(at);
       ok = ok && words_of(decode<P>(d)) == before;
     }
-    CHECK(ok);
+    holds(info<P>.name, ok);
   });
+}
+
+/// Were exactly these words written between two guards, whatever lay there? The writer returned `end`.
+void guarded(const std::vector<std::uint32_t>& out, std::uint32_t guard, const std::uint32_t* end,
+             const std::vector<std::uint32_t>& words) {
+  CHECK(end == out.data() + 1 + words.size());
+  CHECK(out.front() == guard);
+  CHECK(out.back() == guard);
+  CHECK(std::vector(out.begin() + 1, out.end() - 1) == words);
 }
 
 TEST_CASE("encode_to writes length(p) dwords and nothing else") {
@@ -43,11 +50,7 @@ TEST_CASE("encode_to writes length(p) dwords and nothing else") {
     for (const std::uint32_t guard : {0x5a5a5a5au, 0xa5a5a5a5u}) {
       const auto p = dice.packet<P>();
       std::vector<std::uint32_t> out(length(p) + 2, guard);
-      CHECK(encode_to(p, out.data() + 1) == out.data() + 1 + length(p));
-      CHECK(out.front() == guard);
-      CHECK(out.back() == guard);
-      // Every dword in between is stored, whatever lay there.
-      CHECK(std::equal(out.begin() + 1, out.end() - 1, words_of(p).begin()));
+      guarded(out, guard, encode_to(p, out.data() + 1), words_of(p));
     }
   });
 }
@@ -55,14 +58,13 @@ TEST_CASE("encode_to writes length(p) dwords and nothing else") {
 TEST_CASE("an encoded packet sets no reserved bit, and the bits of its pattern as they must be") {
   Dice dice{4};
   each_packet([&]<class P>() {
-    INFO(info<P>.name);
     bool ok = true;
     for (int i = 0; i < 500; ++i) {
       const auto d = words_of(dice.packet<P>());
       for (std::size_t at = 0; at < info<P>.head; ++at) ok = ok && (d[at] & info<P>.reserved(at)) == 0;
       ok = ok && info<P>.matches(d);
     }
-    CHECK(ok);
+    holds(info<P>.name, ok);
   });
 }
 
@@ -115,15 +117,17 @@ TEST_CASE("store changes the bits of its field and no other, and value_of reads 
     }
 }
 
+void reads(const PacketInfo& p, std::size_t field, const std::vector<std::uint32_t>& d, std::uint64_t number) {
+  INFO(p.name << "." << p.fields[field].name);
+  CHECK(value_of(p.fields[field], d.data()) == number);
+}
+
 TEST_CASE("a field of the info reads what the member says") {
   Dice dice{6};
   each_packet([&]<class P>() {
     const auto p = dice.packet<P>();
     const auto d = words_of(p);
-    each_field<P>([&]<std::size_t I>() {
-      INFO(info<P>.name << "." << info<P>.fields[I].name);
-      CHECK(value_of(info<P>.fields[I], d.data()) == detail::number<P, I>(p));
-    });
+    each_field<P>([&]<std::size_t I>() { reads(info<P>, I, d, detail::number<P, I>(p)); });
   });
 }
 

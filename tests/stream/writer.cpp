@@ -1,6 +1,8 @@
 // The writer is transactional: a call stores all its packets, or not a bit. Long requests become several packets.
 #include "sdma/stream/writer.hpp"
 
+#include <functional>
+
 #include "packets/generic.hpp"
 #include "sdma/stream/reader.hpp"
 
@@ -18,8 +20,10 @@ std::size_t opaque(std::size_t n) {
   return hidden;
 }
 
+using Call = std::function<Errc(Writer&)>;
+
 /// A call that must fail, and leave a buffer of `size` dwords between guards untouched.
-template <class Call> Errc without_effect(std::size_t size, Call call) {
+Errc without_effect(std::size_t size, const Call& call) {
   const auto room = opaque(size);
   std::vector<std::uint32_t> d(room + 2, kUntouched);
   Writer w{std::span(d).subspan(1, room)};
@@ -32,7 +36,7 @@ template <class Call> Errc without_effect(std::size_t size, Call call) {
 }
 
 /// The packets of type P that a call makes of a request, in a buffer with room for just so many.
-template <Packet P, class Call> std::vector<P> packets_of(std::size_t packets, Call call) {
+template <Packet P> std::vector<P> packets_of(std::size_t packets, const Call& call) {
   const auto room = packets * layout<P>.length.fixed;
   std::vector<std::uint32_t> d(room + 2, kUntouched);
   Writer w{std::span(d).subspan(1, room)};
@@ -150,7 +154,7 @@ TEST_CASE("a fill covers whole units in every piece") {
 }
 
 TEST_CASE("what cannot be is a bad packet, and nothing is written") {
-  const auto bad = [](auto call) { CHECK(without_effect(64, call) == Errc::bad_packet); };
+  const auto bad = [](const Call& call) { CHECK(without_effect(64, call) == Errc::bad_packet); };
   // No bytes, no chunk.
   bad([](Writer& w) { return w.copy({.src = kSrc, .dst = kDst, .bytes = 0}); });
   bad([](Writer& w) { return w.broadcast({.src = kSrc, .dst1 = kDst, .dst2 = kDst2}); });
@@ -177,7 +181,7 @@ TEST_CASE("what cannot be is a bad packet, and nothing is written") {
 TEST_CASE("a request that runs past the last address is a bad packet; one that ends there is not") {
   static constexpr std::uint64_t n = 1ull << 31;
   static constexpr GpuVa last{0 - n}, past{64 - n};
-  const auto bad = [](auto call) { CHECK(without_effect(64, call) == Errc::bad_packet); };
+  const auto bad = [](const Call& call) { CHECK(without_effect(64, call) == Errc::bad_packet); };
   bad([](Writer& w) { return w.copy({.src = past, .dst = kDst, .bytes = n}); });
   bad([](Writer& w) { return w.copy({.src = kSrc, .dst = past, .bytes = n}); });
   bad([](Writer& w) { return w.copy({.src = GpuVa{~0ull}, .dst = kDst, .bytes = 2}); });
@@ -203,20 +207,24 @@ TEST_CASE("more packets than any buffer has room for is no_space, not a loop") {
   CHECK(without_effect(0, [](Writer& w) { return w.copy({.bytes = 1}); }) == Errc::no_space);
 }
 
+void in_all_rooms(std::string_view name, const std::vector<std::uint32_t>& words, const Call& put) {
+  INFO(name);
+  const auto n = words.size();
+  CHECK(without_effect(n - 1, put) == Errc::no_space);
+  CHECK(without_effect(0, put) == Errc::no_space);
+  std::vector<std::uint32_t> d(opaque(n) + 1, kUntouched);
+  Writer w{std::span(d).first(n)};
+  CHECK(put(w) == Errc::ok);
+  CHECK(w.room() == 0);
+  CHECK(d.back() == kUntouched);
+  CHECK(std::vector(w.written().begin(), w.written().end()) == words);
+}
+
 TEST_CASE("one packet of each kind: exactly enough room, one dword short, none") {
   Dice dice{1};
   each_packet([&]<class P>() {
-    INFO(info<P>.name);
     const auto p = dice.packet<P>();
-    const auto n = length(p);
-    CHECK(without_effect(n - 1, [&](Writer& w) { return w.put(p); }) == Errc::no_space);
-    CHECK(without_effect(0, [&](Writer& w) { return w.put(p); }) == Errc::no_space);
-    std::vector<std::uint32_t> d(opaque(n) + 1, kUntouched);
-    Writer w{std::span(d).first(n)};
-    CHECK(w.put(p) == Errc::ok);
-    CHECK(w.room() == 0);
-    CHECK(d.back() == kUntouched);
-    CHECK(std::vector(w.written().begin(), w.written().end()) == words_of(p));
+    in_all_rooms(info<P>.name, words_of(p), [&](Writer& w) { return w.put(p); });
   });
 }
 

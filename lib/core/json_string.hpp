@@ -1,0 +1,11 @@
+#pragma once
+// A JSON string, without the JSON library's headers. Internal.
+#include <string>
+#include <string_view>
+
+namespace sdma::inline v0::detail {
+
+/// `s` with quotes and escapes. Invalid UTF-8 becomes U+FFFD.
+std::string json_string(std::string_view s);
+
+}  // namespace sdma::inline v0::detail
