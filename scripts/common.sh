@@ -98,8 +98,10 @@ launcher() { if [[ $1 == g++ ]] && command -v ccache >/dev/null; then echo 'ccac
 
 # configure DIR COMPILER OPTION...: an existing build folder keeps its objects, unless another compiler built them.
 configure() {
-  local dir=$1 compiler=$2 how=()
+  local dir=$1 compiler=$2 how=() faster=()
   shift 2
+  # The compiler collects its garbage 20 times while it reads our headers; with memory to spare, it need not.
+  if [[ $compiler == g++ ]]; then faster=(-Dcpp_args=--param=ggc-min-heapsize=524288); fi
   if [[ -e $dir/meson-private/coredata.dat ]]; then
     how=(--reconfigure)
     if [[ $(cat "$dir/compiler" 2>&1) != "$compiler" ]]; then
@@ -107,5 +109,5 @@ configure() {
       how=(--wipe)
     fi
   fi
-  CXX=$(launcher "$compiler")$compiler meson setup "${how[@]}" -Dgrouped=true "$@" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
+  CXX=$(launcher "$compiler")$compiler meson setup "${how[@]}" -Dgrouped=true "${faster[@]}" "$@" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
 }
