@@ -201,7 +201,7 @@ template <class T>
 Option add_number(VerbOptions& verb, const std::string& name, T& value, unsigned unit, const std::string& doc) {
   const auto take = [&value, unit](const std::string& given) -> std::string {
     const auto n = parse_size(given);
-    if (!n) return "'" + given + "' is not a valid number: write 4096, 0x1000, 4K, 1M or 2G";
+    if (!n) return "'" + given + "' is not a number from 0 to 2^64 - 1: write 4096, 0x1000, 4K, 1M or 2G";
     if (*n % unit != 0) return given + " is not a multiple of " + std::to_string(unit);
     return value = *n, "";
   };

@@ -22,6 +22,9 @@ CLI::callback_t checked(const std::string& name, VerbOptions::Take take) {
   };
 }
 
+/// In --help, the name of a positional argument says what it is; an option's value has a type of its own.
+Option described(CLI::Option* o) { return Option{o->get_positional() ? o->type_name("") : o}; }
+
 }  // namespace
 
 Option Option::type(const std::string& name) { return option_->type_name(name), *this; }
@@ -31,11 +34,11 @@ Option Option::excludes(Option other) { return option_->excludes(other.option_),
 bool Option::given() const { return option_->count() > 0; }
 
 Option VerbOptions::value(const std::string& name, std::string& to, const std::string& doc) {
-  return Option{app_.add_option(name, to, doc)};
+  return described(app_.add_option(name, to, doc));
 }
 
 Option VerbOptions::values(const std::string& name, std::vector<std::string>& to, const std::string& doc) {
-  return Option{app_.add_option(name, to, doc)};
+  return described(app_.add_option(name, to, doc));
 }
 
 Option VerbOptions::flag(const std::string& name, bool& to, const std::string& doc) {

@@ -44,7 +44,7 @@ int write_all(int fd, std::string_view bytes, std::optional<std::uint64_t> at) n
     const auto n = at ? ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(*at))
                       : ::write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return n == 0 ? ENOSPC : errno;
+    if (n <= 0) return n == 0 ? EIO : errno;  // 0: a file system that neither writes nor says why
     bytes.remove_prefix(static_cast<std::size_t>(n));
     if (at) *at += static_cast<std::uint64_t>(n);
   }

@@ -32,6 +32,7 @@ class JsonReader {
  public:
   explicit JsonReader(std::string_view file) : file_(file) {}
 
+  const std::string& file() const noexcept { return file_; }
   bool failed() const noexcept { return failed_; }
   Diagnostic take() { return std::move(error_); }
   void complain(const std::string& where, std::string message, std::string hint = {});

@@ -225,10 +225,12 @@ bool ScheduleParser::signal() {
                              return v.has_value();
                            }
                            if (t.text == "bits") {
-                             const auto n = number("bits", 32, 64);
-                             if (n && *n != 32 && *n != 64)
+                             const auto n = expression();
+                             if (!n) return false;
+                             if (*n != 32 && *n != 64)
                                return fail(first.at, "'bits' must be 32 or 64, got " + to_string(*n));
-                             return set(g.bits, n);
+                             g.bits = *n == 32 ? 32 : 64;
+                             return true;
                            }
                            if (t.text == "at") return alias(also.emplace());
                            return {};

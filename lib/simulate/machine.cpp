@@ -59,7 +59,7 @@ std::string refuse(std::size_t i, double v) {
 
 class Loader {
  public:
-  explicit Loader(std::string_view file) : file_(file), in_(file) {}
+  explicit Loader(std::string_view file) : in_(file) {}
 
   Result<MachineDescription, Diagnostic> run(std::string_view text) {
     const auto j = in_.parse(text, "sdma simulate --show-machine --json prints an example");
@@ -87,7 +87,7 @@ class Loader {
     auto t = [&]() -> Result<Topology, Diagnostic> {
       if (j.is_object() && j.size() == 1 && j.contains("mi300x") && j["mi300x"].is_number_unsigned())
         return sdma::mi300x(static_cast<std::uint32_t>(std::min<std::uint64_t>(j["mi300x"].get<std::uint64_t>(), 99)));
-      return topology_from_json(detail::json_text(j), file_ + ": topology");
+      return topology_from_json(detail::json_text(j), in_.file() + ": topology");
     }();
     if (t) to = std::move(*t);
     else in_.complain(std::move(t.error()));
@@ -127,7 +127,6 @@ class Loader {
     if (!(to.uncertainty >= 0 && to.uncertainty <= 1e12)) in_.complain(where, "\"uncertainty\" is not from 0 to 1e12");
   }
 
-  std::string file_;
   detail::JsonReader in_;
 };
 

@@ -1,11 +1,14 @@
 #include "sdma/stream/text.hpp"
 
 #include "print.hpp"
+#include "sdma/packets/unambiguous.hpp"
 
 namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
+
+static_assert(unambiguous(kPackets), "two packets claim the same dwords");
 
 // The size of the array for the fixed part of a line: names are short, and a packet has few fields.
 constexpr std::size_t kFixedPart = [] {

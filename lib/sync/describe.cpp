@@ -31,9 +31,8 @@ std::string name_of(Compare f) {
 std::string line(const PacketView& v) {
   if (!v.info || v.whole()) return to_text(v);
   if (v.dwords.size() < v.info->head)
-    return fmt::format("{}, of which {} dwords are available", v.info->name, v.dwords.size());
-  return fmt::format("{} of {} dwords, of which {} are available", v.info->name, v.info->length(v.dwords.data()),
-                     v.dwords.size());
+    return fmt::format("{} of at least {} dwords, {} available", v.info->name, v.info->head, v.dwords.size());
+  return fmt::format("{} of {} dwords, {} available", v.info->name, v.info->length(v.dwords.data()), v.dwords.size());
 }
 
 /// What a packet does to a queue that has reached it.

@@ -21,7 +21,7 @@ inline std::string_view packet_name(const Event& e) {
 inline std::string packet_line(const Event& e) {
   if (e.dword_count == 0) return {};
   if (e.length > e.dword_count)
-    return fmt::format("{} of {} dwords, of which {} are available", packet_name(e), e.length, e.dword_count);
+    return fmt::format("{} of {} dwords, {} available", packet_name(e), e.length, e.dword_count);
   return to_text(view(e));
 }
 

@@ -414,9 +414,22 @@ def sources(root):
     return bad
 
 
+def exports(root, *libraries):
+    """the library defines no symbol outside the namespace sdma, but for instances of templates"""
+    bad = []
+    for library in libraries:
+        command = ["nm", "--dynamic", "--defined-only", "--format=posix", library]
+        symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+        strong = [line.split()[0] for line in symbols if line and line.split()[1] in "ABCDGRSTi"]
+        if not strong:
+            bad.append(f"{library}: no symbol")
+        bad += [f"{library}: it defines {name}, which is not in sdma" for name in strong if "4sdma" not in name]
+    return bad
+
+
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, wire, length, words, overlay, paragraph, drivers, paths, sources)
+    for check in (includes, alone, wire, length, words, overlay, paragraph, drivers, paths, sources, exports)
 }
 
 

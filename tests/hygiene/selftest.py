@@ -4,6 +4,7 @@
   selftest.py COMPILER...
 """
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -346,6 +347,29 @@ class Sources(Tree):
         for build in ({}, {"lib/core/meson.build": "files('ba.cpp', 'a.hpp')"}, {"lib/sync/meson.build": "files('a.cpp')"}):
             with self.subTest(build):
                 self.bad(self.check, {"lib/core/a.cpp": ""} | build, "lib/core/a.cpp:1: no meson.build")
+
+
+class Exports(Tree):
+    check = staticmethod(hygiene.exports)
+
+    def library(self, text):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        name = pathlib.Path(folder.name) / "libx.so"
+        subprocess.run([COMPILERS[0], "-shared", "-fPIC", "-x", "c++", "-", "-o", name], input=text, text=True, check=True)
+        return str(name)
+
+    def test_own(self):
+        template = "template <class T> T twice(T x) { return x + x; }"
+        self.good(self.check, {}, self.library(template + " namespace sdma { int x; int f() { return twice(x); } }"))
+
+    def test_stray(self):
+        for stray in ("int x;", "int f() { return 1; }", 'extern "C" void f() {}', "extern const int x = 1;"):
+            with self.subTest(stray):
+                self.bad(self.check, {}, "which is not in sdma", self.library("namespace sdma { int y; } " + stray))
+
+    def test_nothing(self):
+        self.bad(self.check, {}, "no symbol", self.library(""))
 
 
 if __name__ == "__main__":

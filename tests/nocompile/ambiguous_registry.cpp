@@ -1,5 +1,6 @@
 // must not compile: two packets claim the same dwords
 #include "sdma/packets/registry.hpp"
+#include "sdma/packets/unambiguous.hpp"
 
 namespace {
 struct Rival {

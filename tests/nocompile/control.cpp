@@ -2,6 +2,7 @@
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/packets/registry.hpp"
+#include "sdma/packets/unambiguous.hpp"
 
 namespace {
 struct Good {

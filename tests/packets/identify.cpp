@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "packets/generic.hpp"
+#include "sdma/packets/unambiguous.hpp"
 
 using namespace sdma;
 using namespace sdma::test;

@@ -115,7 +115,7 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nbuffer host.x bytes=1\nsignal host.x value=0\n") ==
         "3:8: 'host.x' is already declared | it is declared on line 2");
   CHECK(all("sdma 1\nsignal host.x\n") == "2:14: a signal needs 'value=' | its fields: value bits at");
-  CHECK(all("sdma 1\nsignal host.x value=0 bits=16\n") == "2:28: 'bits' must be from 32 to 64, got 16");
+  CHECK(all("sdma 1\nsignal host.x value=0 bits=16\n") == "2:28: 'bits' must be 32 or 64, got 16");
   CHECK(all("sdma 1\nsignal host.x value=0 bits=33\n") == "2:28: 'bits' must be 32 or 64, got 33");
   CHECK(all("sdma 1\nsignal host.x value=4G bits=32\n") == "2:21: this value does not fit in 32 bits: 4294967296");
   CHECK(all("sdma 1\ngpus 1\nqueue host.q engine=0\nend\n") ==

@@ -49,24 +49,6 @@ template <class P, class... All> consteval std::size_t place(PacketList<All...>)
   return at;
 }
 
-/// True if no dwords match two packets, except that a narrower pattern may precede a wider one of the same length.
-template <std::size_t N> consteval bool unambiguous(const std::array<PacketInfo, N>& all) {
-  for (std::size_t i = 0; i < N; ++i)
-    for (std::size_t j = i + 1; j < N; ++j) {
-      bool meet = true, within = true, narrower = false;
-      for (std::size_t d = 0; d < Pattern::kDwords; ++d) {
-        const auto &a = all[i].pattern, &b = all[j].pattern;
-        if ((a.value[d] ^ b.value[d]) & a.mask[d] & b.mask[d]) meet = false;
-        if (b.mask[d] & ~a.mask[d]) within = false;
-        if (a.mask[d] & ~b.mask[d]) narrower = true;
-      }
-      if (meet && !(within && narrower && all[i].fixed == all[j].fixed && !all[i].counted && !all[j].counted))
-        return false;
-    }
-  return true;
-}
-static_assert(unambiguous(kPackets), "two packets claim the same dwords");
-
 // Chains of candidates for each op and sub_op: the first candidate, and for each candidate the next. 255 ends a chain.
 inline constexpr std::uint32_t kOps = 17;
 inline constexpr std::uint8_t kNone = 255;
