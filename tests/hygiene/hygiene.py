@@ -208,13 +208,6 @@ PROSE = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "tools", "examp
 PROSE += [f"include/sdma/{room}" for room in ("core", "packets", "stream", "queue", "sync", "engine", "device")]
 PROSE += [f"lib/{room}" for room in ("core", "stream", "queue", "sync", "engine", "device", "kfd")]
 PROSE += [f"{root}/{room}" for root in ("include/sdma", "lib") for room in ("check", "draw", "schedule", "simulate", "trace")]
-PROSE_NOT_YET = {"docs/packets.md"}
-# Quotations of program output that are not in a code span: (file, part of the line).
-PROSE_QUOTED = [
-    ("docs/litmus.md", "stands still (s r)"),
-    ("docs/litmus.md", "| done (s r), stands still |"),
-    ("docs/litmus.md", "behind the poll |"),
-]
 PROSE_RULES = [
     (re.compile(pattern, re.I), advice)
     for pattern, advice in (
@@ -248,12 +241,10 @@ def prose_lines(path, text):
 
 def wording(root):
     """Complaints about the prose of PROSE; part of `words`."""
-    bad, used = [], set()
+    bad = []
     paths = [pathlib.PurePath(p) for p in PROSE if (root / p).is_file()]
     paths += files(root, *(p for p in PROSE if (root / p).is_dir()), suffixes=(".md", *SOURCES))
     for path in paths:
-        if str(path) in PROSE_NOT_YET:
-            continue
         text = read(root, path)
         original = text.split("\n")
         for number, line in prose_lines(path, text):
@@ -261,14 +252,8 @@ def wording(root):
                 match = pattern.search(line)
                 if not match:
                     continue
-                quoted = {q for q in PROSE_QUOTED if q[0] == str(path) and q[1] in original[number - 1]}
-                used |= quoted
-                if not quoted:
-                    found = match.group().strip()
-                    bad.append(f"{path}:{number}: '{found}': write {advice}: {original[number - 1].strip()}")
-    for path, fragment in PROSE_QUOTED:
-        if (root / path).is_file() and (path, fragment) not in used:
-            bad.append(f"{path}:1: PROSE_QUOTED excuses what is no longer there: {fragment}")
+                found = match.group().strip()
+                bad.append(f"{path}:{number}: '{found}': write {advice}: {original[number - 1].strip()}")
     return bad
 
 

@@ -13,7 +13,7 @@ std::vector<Program> engine_programs() {
 
   all.push_back({.rule = "X2",
                  .name = "poll-and-release-on-one-engine",
-                 .question = "Does a POLL that waits leave the engine to the queue that would release it?",
+                 .question = "If a POLL waits for another queue of the same engine, does that queue run?",
                  .engines = {2, 2},
                  .setup =
                      [](World& w) {
@@ -22,13 +22,13 @@ std::vector<Program> engine_programs() {
                        w.put(1, Fence{.addr = w.va(kFlag), .value = 1});
                        w.ring(0), w.ring(1);
                      },
-                 .outcome = [](World& w) { return w.load(kDone) == 1 ? "done" : "stands still"; },
-                 .outcomes = {{"done", true, true}, {"stands still", false, false}},
+                 .outcome = [](World& w) { return w.load(kDone) == 1 ? "done" : "stalled"; },
+                 .outcomes = {{"done", true, true}, {"stalled", false, false}},
                  .parts = {.holding_polls = true}});
 
   all.push_back({.rule = "X3",
                  .name = "poll-and-release-on-two-engines",
-                 .question = "And on two engines?",
+                 .question = "If a POLL waits for a queue of another engine, does that queue run?",
                  .engines = {2, 4},
                  .setup =
                      [](World& w) {
@@ -37,38 +37,38 @@ std::vector<Program> engine_programs() {
                        w.put(1, Fence{.addr = w.va(kFlag), .value = 1});
                        w.ring(0), w.ring(1);
                      },
-                 .outcome = [](World& w) { return w.load(kDone) == 1 ? "done" : "stands still"; },
+                 .outcome = [](World& w) { return w.load(kDone) == 1 ? "done" : "stalled"; },
                  .outcomes = {{"done", true, true}},
                  .parts = {.holding_polls = true}});
 
   // An exchange that nobody could see the middle of never shows "new, old": A exchanged, and later B not yet.
-  all.push_back({.rule = "X7",
-                 .name = "half-a-swap",
-                 .question = "Can a reader see one buffer of a SWAP exchanged and, later, the other one not yet?",
-                 .engines = {2, 4},
-                 .setup =
-                     [](World& w) {
-                       w.store(kA, 1), w.store(kB, 2);
-                       w.put(0, CopySwap{.a = w.va(kA), .b = w.va(kB), .bytes = 64});
-                       w.put(1, CopyLinear{.src = w.va(kA), .dst = w.va(kC), .bytes = 4});
-                       w.barrier(1, kBarrier, 1);
-                       w.put(1, CopyLinear{.src = w.va(kB), .dst = w.va(kD), .bytes = 4});
-                       w.ring(0), w.ring(1);
-                     },
-                 .outcome =
-                     [](World& w) {
-                       return std::string(w.load(kC) == 2 ? "A new" : "A old") +
-                              (w.load(kD) == 1 ? ", B new" : ", B old");
-                     },
-                 .outcomes = {{"A old, B old", true, true},
-                              {"A old, B new", true, true},
-                              {"A new, B new", true, true},
-                              {"A new, B old", false, false}},
-                 .parts = {.split_stores = true}});
+  all.push_back(
+      {.rule = "X7",
+       .name = "half-a-swap",
+       .question = "Can a reader see one buffer of a SWAP exchanged, and afterwards see the other not yet exchanged?",
+       .engines = {2, 4},
+       .setup =
+           [](World& w) {
+             w.store(kA, 1), w.store(kB, 2);
+             w.put(0, CopySwap{.a = w.va(kA), .b = w.va(kB), .bytes = 64});
+             w.put(1, CopyLinear{.src = w.va(kA), .dst = w.va(kC), .bytes = 4});
+             w.barrier(1, kBarrier, 1);
+             w.put(1, CopyLinear{.src = w.va(kB), .dst = w.va(kD), .bytes = 4});
+             w.ring(0), w.ring(1);
+           },
+       .outcome =
+           [](World& w) {
+             return std::string(w.load(kC) == 2 ? "A new" : "A old") + (w.load(kD) == 1 ? ", B new" : ", B old");
+           },
+       .outcomes = {{"A old, B old", true, true},
+                    {"A old, B new", true, true},
+                    {"A new, B new", true, true},
+                    {"A new, B old", false, false}},
+       .parts = {.split_stores = true}});
 
   all.push_back({.rule = "H9",
                  .name = "full-ring",
-                 .question = "Is a ring that is full to its last dword told from an empty one?",
+                 .question = "Does the engine distinguish a ring that is full to its last dword from an empty one?",
                  .setup =
                      [](World& w) {
                        const auto fence = length(Fence{});
@@ -82,7 +82,7 @@ std::vector<Program> engine_programs() {
   all.push_back(
       {.rule = "E6",
        .name = "rptr-at-a-poll",
-       .question = "Where does rptr stand while a POLL waits?",
+       .question = "Is rptr before or after a POLL while the POLL waits?",
        .setup =
            [](World& w) {
              w.put(0, Nop{.dwords = 4});
@@ -93,14 +93,14 @@ std::vector<Program> engine_programs() {
        .outcome =
            [](World& w) {
              const auto at = w.load(kDone);
-             return at == 4 ? "before the poll" : at == 4 + length(PollMem{}) ? "behind the poll" : "elsewhere";
+             return at == 4 ? "before the poll" : at == 4 + length(PollMem{}) ? "after the poll" : "elsewhere";
            },
-       .outcomes = {{"before the poll", true, true}, {"behind the poll", false, false}},
+       .outcomes = {{"before the poll", true, true}, {"after the poll", false, false}},
        .parts = {.late_rptr = true}});
 
   all.push_back({.rule = "H8",
                  .name = "rptr-as-completion",
-                 .question = "Does rptr behind a copy say that the copy is done?",
+                 .question = "If rptr is past a copy, is the copy complete?",
                  .engines = {2},
                  .setup =
                      [](World& w) {

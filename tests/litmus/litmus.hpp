@@ -1,7 +1,7 @@
 #pragma once
-// Litmus programs: a few packets each, whose outcome tells what orders what. docs/litmus.md is their table.
+// Litmus programs: a few packets each, whose outcome shows which packets are ordered. docs/litmus.md is their table.
 //
-//   Program{.rule = "Q5", .name = "copy-behind-fence", .question = "...",
+//   Program{.rule = "Q5", .name = "copy-after-fence", .question = "...",
 //           .engines = {0},                                            // a queue on each of these engines
 //           .setup = [](World& w) { w.put(0, CopyLinear{...}); w.ring(0); },
 //           .outcome = [](World& w) { return w.load(kB) == 1 ? "before" : "after"; },
@@ -47,7 +47,7 @@ class World {
     encode_to(p, d.data());
     return put_dwords(queue, d);
   }
-  /// Orders all that is later in the queue behind all that is earlier: the only full barrier (rule Q7).
+  /// Orders all later packets of the queue after all earlier ones: the only full barrier (rule Q7).
   void barrier(std::uint32_t queue, std::uint32_t word, std::uint32_t fresh) {
     put(queue, Fence{.addr = va(word), .value = fresh});
     put(queue, PollMem{.addr = va(word), .func = Compare::eq, .reference = fresh});

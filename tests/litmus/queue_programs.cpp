@@ -17,7 +17,7 @@ std::vector<Program> queue_programs() {
 
   all.push_back({.rule = "Q1",
                  .name = "two-copies",
-                 .question = "Which of two copies to one place lands last?",
+                 .question = "Which of two copies to the same destination lands last?",
                  .setup =
                      [](World& w) {
                        w.store(kX, 1), w.store(kY, 2);
@@ -31,7 +31,7 @@ std::vector<Program> queue_programs() {
 
   all.push_back({.rule = "Q1",
                  .name = "bytes-of-a-copy",
-                 .question = "Which bytes of one copy are seen first?",
+                 .question = "Which bytes of one copy become visible first?",
                  .engines = {0, 1},
                  .setup =
                      [](World& w) {
@@ -56,7 +56,7 @@ std::vector<Program> queue_programs() {
 
   all.push_back({.rule = "Q2",
                  .name = "write-as-completion",
-                 .question = "Does a WRITE behind a copy say that the copy is done?",
+                 .question = "Does a WRITE after a copy show that the copy is complete?",
                  .engines = {0, 1},
                  .setup =
                      [](World& w) {
@@ -73,7 +73,7 @@ std::vector<Program> queue_programs() {
 
   all.push_back({.rule = "Q3",
                  .name = "fence-as-completion",
-                 .question = "Does a FENCE behind a copy say that the copy is done?",
+                 .question = "Does a FENCE after a copy show that the copy is complete?",
                  .engines = {0, 1},
                  .setup =
                      [](World& w) {
@@ -89,8 +89,8 @@ std::vector<Program> queue_programs() {
                  .parts = {.split_stores = true}});
 
   all.push_back({.rule = "Q5",
-                 .name = "copy-behind-fence",
-                 .question = "May a copy that is behind a FENCE change what a copy before it reads?",
+                 .name = "copy-after-fence",
+                 .question = "May a copy after a FENCE change what a copy before the FENCE reads?",
                  .setup =
                      [](World& w) {
                        w.store(kA, 1), w.store(kC, 2);
@@ -103,8 +103,8 @@ std::vector<Program> queue_programs() {
                  .outcomes = {{"held back", true, true}, {"overtook", false, false}}});
 
   all.push_back({.rule = "Q7",
-                 .name = "copy-behind-barrier",
-                 .question = "And behind FENCE(w, n), POLL(w == n)?",
+                 .name = "copy-after-barrier",
+                 .question = "May a copy after FENCE(w, n), POLL(w == n) change what a copy before the FENCE reads?",
                  .setup =
                      [](World& w) {
                        w.store(kA, 1), w.store(kC, 2);
@@ -119,19 +119,19 @@ std::vector<Program> queue_programs() {
 
   all.push_back({.rule = "Q9",
                  .name = "expired-poll",
-                 .question = "Does a queue go on behind a finite POLL that expired?",
+                 .question = "Does a queue continue after a finite POLL has expired?",
                  .setup =
                      [](World& w) {
                        w.put(0, PollMem{.addr = w.va(kGo), .func = Compare::eq, .reference = 1, .retry = 2});
                        w.put(0, Fence{.addr = w.va(kFlag), .value = 1});
                        w.ring(0);
                      },
-                 .outcome = [](World& w) { return w.load(kFlag) == 1 ? "goes on" : "stands still"; },
-                 .outcomes = {{"stands still", true, true}, {"goes on", true, true}}});
+                 .outcome = [](World& w) { return w.load(kFlag) == 1 ? "continues" : "stalled"; },
+                 .outcomes = {{"stalled", true, true}, {"continues", true, true}}});
 
   all.push_back({.rule = "Q12",
-                 .name = "cond-exec-behind-fence",
-                 .question = "Does COND_EXEC see what a copy before it wrote, if only a FENCE is between them?",
+                 .name = "cond-exec-after-fence",
+                 .question = "Does COND_EXEC see what an earlier copy wrote, if there is only a FENCE between them?",
                  .setup =
                      [](World& w) {
                        w.store(kX, 1);
@@ -145,8 +145,8 @@ std::vector<Program> queue_programs() {
                  .outcomes = {{"executed", true, true}, {"skipped", false, false}}});
 
   all.push_back({.rule = "Q12",
-                 .name = "cond-exec-behind-barrier",
-                 .question = "And behind a full barrier?",
+                 .name = "cond-exec-after-barrier",
+                 .question = "Does COND_EXEC see what an earlier copy wrote, if there is a full barrier between them?",
                  .setup =
                      [](World& w) {
                        w.store(kX, 1);
@@ -162,7 +162,7 @@ std::vector<Program> queue_programs() {
   // The value of a Fence is its last dword.
   all.push_back({.rule = "Q13",
                  .name = "patched-ring",
-                 .question = "Is a packet that was published behind a POLL fetched before the POLL is met?",
+                 .question = "Is a packet after a POLL fetched before the POLL is satisfied?",
                  .setup =
                      [](World& w) {
                        w.put(0, PollMem{.addr = w.va(kGo), .func = Compare::eq, .reference = 1});
@@ -182,7 +182,7 @@ std::vector<Program> queue_programs() {
 
   all.push_back({.rule = "Q13",
                  .name = "patched-ib",
-                 .question = "Is an indirect buffer behind a POLL fetched before the POLL is met?",
+                 .question = "Is an indirect buffer after a POLL fetched before the POLL is satisfied?",
                  .setup =
                      [](World& w) {
                        const auto fence = encode(Fence{.addr = w.va(kA), .value = 1});

@@ -1,4 +1,4 @@
-// must not compile: a field of this packet is wider than its member (a bool holds one bit, a value stored less one needs one more)
+// must not compile: a field of this packet is wider than its member (a bool holds one bit, a value stored minus one needs one more)
 #include "sdma/packets/encode.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 // The tables of docs/packets.md, from the registry: what the code encodes is what the manual says.
 //
-//   document FILE            exit code 1 and a word if the part of FILE behind its marker line is not what it would write
-//   document --write FILE    replaces that part; what stands before the marker is written by hand and stays
+//   document FILE            exit code 1 and a message if the part of FILE after its marker line is out of date
+//   document --write FILE    replaces that part; the text before the marker is written by hand and kept
 #include <bit>
 #include <fstream>
 #include <iostream>
@@ -83,7 +83,7 @@ std::string notes(const FieldInfo& f) {
   std::string out;
   const auto note = [&](const std::string& s) { out += (out.empty() ? "" : "; ") + s; };
   if (f.alignment > 1) note("multiple of " + std::to_string(f.alignment));
-  if (f.bias) note("stored less one");
+  if (f.bias) note("stored minus one");
   if (f.enumerants.size() > 8) note(std::to_string(f.enumerants.size()) + " names, below");
   else
     for (const auto& n : f.enumerants) note(std::to_string(n.value) + " " + std::string(n.text));

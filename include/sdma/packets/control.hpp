@@ -50,7 +50,7 @@ template <> inline constexpr auto layout<Trap> = packet(
 /// A trap without a handler. Opcode 16 has this meaning only on SDMA 4.x; later engines use it for another packet.
 struct DummyTrap { std::uint32_t context{}; };
 template <> inline constexpr auto layout<DummyTrap> = packet(
-    "dummy_trap", op(16, 0), dwords(2), "interrupt without a handler",
+    "dummy_trap", op(16, 0), dwords(2), "raise an interrupt that has no handler",
     bits<&DummyTrap::context>("context", 1, 0, 27, "passed to the handler"));
 
 /// Skips the next `dwords` dwords unless the dword at `addr` equals `reference` [inferred from newer engines].
@@ -61,7 +61,7 @@ struct CondExec {
   std::uint8_t policy{};
 };
 template <> inline constexpr auto layout<CondExec> = packet(
-    "cond_exec", op(9, 0), dwords(5), "skip the next packets unless a dword has a value",
+    "cond_exec", op(9, 0), dwords(5), "skip the next packets unless a dword equals the reference",
     addr64<&CondExec::addr>     ("addr",      1,         "the dword").aligned(4),
     bits  <&CondExec::reference>("reference", 3,  0, 31, "value for which they execute").value(),
     bits  <&CondExec::dwords>   ("dwords",    4,  0, 13, "number of dwords to skip"),

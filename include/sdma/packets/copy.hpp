@@ -160,7 +160,7 @@ template <> inline constexpr auto layout<CopyDirtyPage> = packet(
     bits  <&CopyDirtyPage::bytes>    ("bytes",     1,  0, 21, "number of bytes", minus_one).size(),
     addr64<&CopyDirtyPage::src>      ("src",       3,         "source"),
     addr64<&CopyDirtyPage::dst>      ("dst",       5,         "destination"),
-    bits  <&CopyDirtyPage::all>      ("all",       0, 31, 31, "clean pages too").opt(),
+    bits  <&CopyDirtyPage::all>      ("all",       0, 31, 31, "copy clean pages too").opt(),
     bits  <&CopyDirtyPage::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt(),
     bits  <&CopyDirtyPage::dst_swap> ("dst_swap",  2, 16, 17, "endian swap of the destination").opt(),
     bits  <&CopyDirtyPage::dst_gcc>  ("dst_gcc",   2, 19, 19, "destination: coherent").opt(),

@@ -152,7 +152,7 @@ template <class P> consteval bool well_formed() {
                 "a bit of this packet has two owners (two fields, or a field and the pattern)");
   static_assert(
       detail::members_hold_fields(layout<P>),
-      "a field of this packet is wider than its member (a bool holds one bit, a value stored less one needs one more)");
+      "a field of this packet is wider than its member (a bool holds one bit, a value stored minus one needs one more)");
   static_assert(detail::names_differ(layout<P>.fields), "two fields of this packet have one name");
   static_assert(detail::kFixed<P> || detail::counter<P>() < detail::kFields<P>,
                 "this packet's length is counted by a field that it does not have");

@@ -45,13 +45,13 @@ struct PollMem {
   std::uint8_t policy{};
 };
 template <> inline constexpr auto layout<PollMem> = packet(
-    "poll_mem", op(8, 0).is(0, 31, 31, 1), dwords(6), "wait until a dword in memory has a value",
+    "poll_mem", op(8, 0).is(0, 31, 31, 1), dwords(6), "wait until a dword in memory satisfies a comparison",
     addr64<&PollMem::addr>     ("addr",      1,         "the dword").aligned(4),
     bits  <&PollMem::func>     ("func",      0, 28, 30, "comparison"),
     bits  <&PollMem::reference>("reference", 3,  0, 31, "right-hand side").value(),
     bits  <&PollMem::mask>     ("mask",      4,  0, 31, "bits to compare").hex().opt(),
     bits  <&PollMem::interval> ("interval",  5,  0, 15, "clocks between two reads").opt(),
-    bits  <&PollMem::retry>    ("retry",     5, 16, 27, "reads before it expires").named(kRetryNames).opt(),
+    bits  <&PollMem::retry>    ("retry",     5, 16, 27, "number of reads before the poll expires").named(kRetryNames).opt(),
     bits  <&PollMem::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt());
 
 /// Flushes the host data path (HDP) from a user queue. Its 6 dwords are fixed. They are also a PollReg with particular
@@ -72,14 +72,14 @@ struct PollReg {
   bool hdp{};
 };
 template <> inline constexpr auto layout<PollReg> = packet(
-    "poll_reg", op(8, 0).is(0, 31, 31, 0), dwords(6), "wait until a register has a value",
+    "poll_reg", op(8, 0).is(0, 31, 31, 0), dwords(6), "wait until a register satisfies a comparison",
     bits<&PollReg::reg>      ("reg",       1,  0, 31, "the register, in bytes").hex().aligned(4),
     bits<&PollReg::func>     ("func",      0, 28, 30, "comparison"),
     bits<&PollReg::reference>("reference", 3,  0, 31, "right-hand side").value(),
     bits<&PollReg::request>  ("request",   2,  0, 31, "the flush request register, in bytes").hex().opt(),
     bits<&PollReg::mask>     ("mask",      4,  0, 31, "bits to compare").hex().opt(),
     bits<&PollReg::interval> ("interval",  5,  0, 15, "clocks between two reads").opt(),
-    bits<&PollReg::retry>    ("retry",     5, 16, 27, "reads before it expires").named(kRetryNames).opt(),
+    bits<&PollReg::retry>    ("retry",     5, 16, 27, "number of reads before the poll expires").named(kRetryNames).opt(),
     bits<&PollReg::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt());
 
 /// Stores the value of a register to memory.

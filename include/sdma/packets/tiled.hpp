@@ -16,7 +16,7 @@ inline constexpr FieldInfo kWriteTiledCount{.name = "count", .doc = "dwords of d
 inline constexpr std::array kRecognised{
     recognised("copy_tiled",                op(1, 1).is(0, 26, 27, 0), 13, "copy between a tiled and a linear surface"),
     recognised("copy_tiled_frame_to_field", op(1, 1).is(0, 26, 27, 1), 16, "copy a frame to two fields"),
-    recognised("copy_tiled_broadcast",      op(1, 1).is(0, 27, 27, 1), 16, "copy a linear to two tiled surfaces"),
+    recognised("copy_tiled_broadcast",      op(1, 1).is(0, 27, 27, 1), 16, "copy a linear surface to two tiled surfaces"),
     recognised("copy_tiled_subwindow",      op(1, 5),                  14, "copy a box between a tiled and a linear surface"),
     recognised("copy_tiled_to_tiled",       op(1, 6),                  15, "copy a box between tiled surfaces"),
     recognised("copy_subwindow_large",      op(1, 36),                 20, "copy a box of any size (unproven on 4.4.2)", 1),

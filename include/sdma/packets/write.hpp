@@ -44,7 +44,7 @@ struct Fill {
   std::uint8_t swap{}, policy{};
 };
 template <> inline constexpr auto layout<Fill> = packet(
-    "fill", op(11, 0), dwords(5), "repeat a value over a buffer",
+    "fill", op(11, 0), dwords(5), "fill a buffer with a repeated value",
     addr64<&Fill::dst>   ("dst",    1,         "destination"),
     bits  <&Fill::data>  ("data",   3,  0, 31, "the value").hex(),
     bits  <&Fill::bytes> ("bytes",  4,  0, 29, "number of bytes", minus_one).size(),
@@ -70,7 +70,7 @@ struct FillMulti {
   bool memlog_clear{};
 };
 template <> inline constexpr auto layout<FillMulti> = packet(
-    "fill_multi", op(11, 1), dwords(6), "clear runs of equal length at equal distances",
+    "fill_multi", op(11, 1), dwords(6), "clear runs of equal length, a fixed distance apart",
     addr64<&FillMulti::dst>         ("dst",          3,         "first run"),
     bits  <&FillMulti::stride>      ("stride",       1,  0, 31, "bytes from one run to the next").size(),
     bits  <&FillMulti::count>       ("count",        2,  0, 31, "runs"),

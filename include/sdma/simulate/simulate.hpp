@@ -9,7 +9,7 @@
 //
 // Example: a command group that consists of a copy and an atomic.
 //
-//   host     [build][build][group][doorbell]                                                              [look]
+//   host     [build][build][submit][doorbell]                                                             [poll]
 //                                    \ flight, fetch                                              flight  /
 //   engine                            [front end][--- bytes, at the slowest of engine, ---]      [release]
 //                                                [    links and memories               ][latency]
