@@ -4,9 +4,9 @@
 #include "sdma/schedule/text.hpp"
 #include "sdma/trace/write.hpp"
 #include "support/catch.hpp"
+#include "support/json.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
 using namespace sdma;
@@ -66,7 +66,7 @@ TEST_CASE("JSON holds what the table says") {
   const auto m = *mi300x_machine(2);
   const auto t = *simulate(schedule(), m);
   const auto h = *sensitivity(schedule(), m);
-  const auto j = Json::parse(to_json(t, &h));
+  const auto j = test::parse_json(to_json(t, &h));
   CHECK(j["ns"] == t.ns);
   double sum = 0;
   for (const auto& [phase, ns] : j["phases"].items()) sum += ns.get<double>();

@@ -2,8 +2,8 @@
 
 #include "random.hpp"
 #include "support/catch.hpp"
+#include "support/json.hpp"
 
-#include <nlohmann/json.hpp>
 
 using namespace sdma;
 
@@ -43,7 +43,7 @@ TEST_CASE("JSON is JSON, numbers are exact, and the dwords come back") {
     std::uint64_t offset = 256;
     for (std::size_t begin = 0; begin < text.size();) {
       const auto end = text.find('\n', begin);
-      const auto object = nlohmann::json::parse(text.substr(begin, end - begin));
+      const auto object = test::parse_json(text.substr(begin, end - begin));
       REQUIRE(object["offset"] == offset);
       offset += 4 * object["dwords"].size();
       if (!object["packet"].is_null())

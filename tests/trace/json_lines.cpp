@@ -1,8 +1,8 @@
 #include "sample.hpp"
 #include "sdma/trace/write.hpp"
 #include "support/catch.hpp"
+#include "support/json.hpp"
 
-#include <nlohmann/json.hpp>
 
 #include <sstream>
 
@@ -51,7 +51,7 @@ TEST_CASE("each line is one JSON object, and each packet has its text") {
   std::istringstream lines(trace::to_json_lines(test::sample()));
   std::size_t n = 0, events = 0, packets = 0;
   for (std::string line; std::getline(lines, line); ++n) {
-    const auto j = json::parse(line);
+    const auto j = test::parse_json(line);
     REQUIRE(j.is_object());
     if (j.contains("event")) ++events;
     if (j.contains("packet") && j["packet"].get<std::string>().starts_with("copy_linear bytes=4K src=0x7f0000010000 "))

@@ -2,8 +2,8 @@
 #include "sample.hpp"
 #include "sdma/trace/write.hpp"
 #include "support/catch.hpp"
+#include "support/json.hpp"
 
-#include <nlohmann/json.hpp>
 
 using namespace sdma;
 
@@ -13,7 +13,7 @@ namespace {
 nlohmann::json data(const std::string& page) {
   const std::string mark = "id=\"data\">";
   const auto from = page.find(mark) + mark.size();
-  return nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
+  return test::parse_json(page.substr(from, page.find("</script>", from) - from));
 }
 
 }  // namespace

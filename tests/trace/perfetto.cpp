@@ -1,8 +1,8 @@
 #include "sample.hpp"
 #include "sdma/trace/write.hpp"
 #include "support/catch.hpp"
+#include "support/json.hpp"
 
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,7 +20,7 @@ std::int64_t ns(const json& micro) { return static_cast<std::int64_t>(micro.get<
 
 /// What every picture must be, whatever is in it; returns the events by phase.
 std::map<std::string, std::vector<json>> structure(const trace::Trace& t) {
-  const auto file = json::parse(trace::to_perfetto(t));
+  const auto file = test::parse_json(trace::to_perfetto(t));
   CHECK(file["displayTimeUnit"] == "ns");
   std::map<std::string, std::vector<json>> by;
   std::set<int> processes, threads;
