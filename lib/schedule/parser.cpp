@@ -27,6 +27,7 @@ void ScheduleParser::run() {
   if (!version()) return;
   const auto body = lex_.position();
   pass(Pass::declare);
+  if (full_) return;  // or a small text could cost a million rounds again
   unused_settings();
   resolve_aliases();
   lex_.go(body);
@@ -59,6 +60,7 @@ bool ScheduleParser::version() {
 
 bool ScheduleParser::room(std::size_t at) {
   if (items_ < options_.max_items) return ++items_, true;
+  full_ = true;
   return fail(
       at, "the text has more than " + std::to_string(options_.max_items) + " declarations, actions and expectations");
 }

@@ -143,6 +143,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   std::vector<bool> setting_used_;
   std::vector<std::string> params_;
   std::size_t items_ = 0, dwords_ = 0, next_queue_ = 0, gpus_at_ = 0, block_at_ = 0;
+  bool full_ = false;  ///< the declarations exceed max_items
   bool gpus_given_ = false;
 
   SourceMap map_;

@@ -100,7 +100,7 @@ TEST_CASE("golden schedules run as files do, and their own expectations hold") {
   }
 }
 
-TEST_CASE("the schedule that the page builds is right, and and so are its steps for breaking and repeating it") {
+TEST_CASE("the schedule that the page builds is right, and so are its steps for breaking and repeating it") {
   const auto page = read("docs/collectives.md");
   const auto begin = page.find("```\nsdma 1") + 4;
   const auto text = page.substr(begin, page.find("```", begin) - begin);
