@@ -4,7 +4,6 @@
 #include "support/catch.hpp"
 #include "support/json.hpp"
 
-
 using namespace sdma;
 
 namespace {

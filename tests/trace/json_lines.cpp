@@ -3,7 +3,6 @@
 #include "support/catch.hpp"
 #include "support/json.hpp"
 
-
 #include <sstream>
 
 using namespace sdma;

@@ -3,7 +3,6 @@
 #include "support/catch.hpp"
 #include "support/json.hpp"
 
-
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>

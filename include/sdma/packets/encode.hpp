@@ -150,9 +150,9 @@ template <class P> consteval bool well_formed() {
                 "a field or the pattern of this packet leaves the packet's fixed dwords");
   static_assert(detail::one_owner_a_bit(layout<P>.fields, layout<P>.pattern),
                 "a bit of this packet has two owners (two fields, or a field and the pattern)");
-  static_assert(
-      detail::members_hold_fields(layout<P>),
-      "a field of this packet is wider than its member (a bool holds one bit, a value stored minus one needs one more)");
+  static_assert(detail::members_hold_fields(layout<P>),
+                "a field of this packet is wider than its member (a bool holds one bit, a value stored minus one needs "
+                "one more)");
   static_assert(detail::names_differ(layout<P>.fields), "two fields of this packet have one name");
   static_assert(detail::kFixed<P> || detail::counter<P>() < detail::kFields<P>,
                 "this packet's length is counted by a field that it does not have");
