@@ -100,7 +100,7 @@ launcher() { if [[ $1 == g++ ]] && command -v ccache >/dev/null; then echo 'ccac
 configure() {
   local dir=$1 compiler=$2 how=() faster=()
   shift 2
-  # The compiler collects its garbage 20 times while it reads our headers; with memory to spare, it need not.
+  # GCC collects its garbage less often, which saves about 5 % of its time.
   if [[ $compiler == g++ ]]; then faster=(-Dcpp_args=--param=ggc-min-heapsize=524288); fi
   if [[ -e $dir/meson-private/coredata.dat ]]; then
     how=(--reconfigure)

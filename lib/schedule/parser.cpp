@@ -27,9 +27,9 @@ void ScheduleParser::run() {
   if (!version()) return;
   const auto body = lex_.position();
   pass(Pass::declare);
-  if (full_) return;  // or a small text could cost a million rounds again
   unused_settings();
   resolve_aliases();
+  if (full_) return;  // or a small text could cost a million rounds again
   lex_.go(body);
   map_.packets.resize(s_.queues.size());
   pass(Pass::define);

@@ -66,11 +66,11 @@ void Blocks::rounds(const std::string& variable, Number first, Number last, int 
   const auto known = names_.size(), outer = context_.size();
   const auto errors = source_.count();
   names_.define(variable, first);
-  // All rounds of loops that are nested in one count together. No round is read if they cannot all be.
+  // Rounds of nested loops count together. A loop takes all of its rounds before the first, so rounds_ never exceeds the limit.
   if (last - first > static_cast<Number>(max_rounds_ - rounds_))
     fail(begin.at, "this loop has more than " + std::to_string(max_rounds_) + " rounds");
+  else rounds_ += static_cast<std::uint32_t>(last - first);
   for (auto i = first; i < last && source_.count() == errors; ++i) {
-    ++rounds_;
     context_.resize(outer);
     source_.set_context(context());
     names_.forget(known + 1);

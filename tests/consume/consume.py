@@ -50,7 +50,7 @@ def subproject(source, build, version, work, compilers):
     path = client(work, "client")
     (path / "subprojects").mkdir()
     (path / "subprojects" / "sdma").symlink_to(source)
-    # Unoptimised, clang, which comes last, needs less time than GCC.
+    # In the GCC build, the last compiler is clang, which needs less time for unoptimised code.
     environment = os.environ | {"CXX": compilers[-1]}
     ways = [
         ("whole", [], {"headers", "runtime", "sdma-runtime"}),

@@ -31,7 +31,8 @@ const PacketInfo* identify_exactly(std::span<const std::uint32_t> d) {
 TEST_CASE("every packet is identified as itself") {
   Dice dice{1};
   each_packet([&]<class P>() {
-    bool ok = &info_of<P>() == find(info<P>.name);
+    holds(info<P>.name, &info_of<P>() == find(info<P>.name));
+    bool ok = true;
     for (int i = 0; i < 500; ++i) {
       auto d = words_of(dice.packet<P>());
       ok = ok && identify_exactly(d) == &info_of<P>();
@@ -146,12 +147,13 @@ TEST_CASE("visit calls once, with the type of the packet and its value") {
     const auto p = dice.packet<P>();
     const auto d = words_of(p);
     Seen seen;
-    bool called = visit(*identify(d), d, seen), equal = false;
-    called = called && seen.name == info<P>.name && seen.calls == 1;
+    holds(info<P>.name, visit(*identify(d), d, seen));
+    holds(info<P>.name, seen.name == info<P>.name);
+    holds(info<P>.name, seen.calls == 1);
+    bool equal = false;
     visit(*identify(d), d, [&](const auto& q) {
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(q)>, P>) equal = same(p, q);
     });
-    holds(info<P>.name, called);
     holds(info<P>.name, equal);
   });
 }

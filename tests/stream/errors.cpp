@@ -141,6 +141,10 @@ TEST_CASE("a small text cannot become unbounded") {
   CHECK(one("for i in 0..2000000\nend") == "1:1: this loop has more than 1048576 rounds");
   CHECK(one("for i in 0..2000\nfor k in 0..2000\nend\nend").find("this loop has more than 1048576 rounds") !=
         std::string::npos);
+  // The outer loop takes all rounds that are allowed, so the inner one has none.
+  CHECK(one("for i in 0..1048576\nfor k in 0..1\nend\nend").find("this loop has more than 1048576 rounds") !=
+        std::string::npos);
+  CHECK(one("for i in 0..1048577\nend") == "1:1: this loop has more than 1048576 rounds");
   CHECK(one("nop dwords=16384 times=4294967295") == "1:34: the text produces more dwords than allowed");
   CHECK(one(".dword 1 times=4294967295") == "1:26: the text produces more dwords than allowed");
   CHECK(one("nop times=11", {.max_dwords = 10}) == "1:13: the text produces more dwords than allowed");
