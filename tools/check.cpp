@@ -28,6 +28,11 @@ struct Options {
   bool kernel = false, rules = false;
 };
 
+/// One line.
+std::string dump(const nlohmann::ordered_json& j) {
+  return j.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 std::string to_json_line(const Diagnostic& d) {
   const auto colon = d.where.rfind(':');
   nlohmann::ordered_json j{{"rule", d.rule}, {"severity", std::string(name(d.severity))}, {"where", d.where}};
@@ -35,7 +40,7 @@ std::string to_json_line(const Diagnostic& d) {
     j["offset"] = std::stoull(d.where.substr(colon + 1), nullptr, 16);
   j["message"] = d.message;
   j["hint"] = d.hint;
-  return j.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return dump(j);
 }
 
 /// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
@@ -84,22 +89,30 @@ int judge(const Options& o, const Schedule& s, const CheckOptions& options) {
   const auto report = sdma::check(s, options);
   Output out{"-"};
   for (const auto& f : report.findings)
-    if (o.format == Format::json)
-      out.text() += to_json(f).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    if (o.format == Format::json) out.text() += dump(to_json(f));
     else tool::report(f.diagnostic);
   const bool expected = expects_finding(s);
   const bool good = expected ? as_expected(s, report) : report.errors() + report.warnings() == 0;
+  const bool unproved = good && !expected && report.verdict() != Verdict::proved;
+  if (o.format == Format::json)
+    out.text() += dump({{"verdict", std::string(name(report.verdict()))},
+                        {"file", shown(o.input.path)},
+                        {"packets", report.packets},
+                        {"waits", report.waits}});
   if (o.format == Format::text) {
     const auto checked =
         "checked packets: " + std::to_string(report.packets) + ", waits: " + std::to_string(report.waits);
     if (expected && good) out.text() += shown(o.input.path) + ": found what it expects (" + checked + ")\n";
+    else if (unproved)
+      out.text() +=
+          shown(o.input.path) + ": nothing wrong was found, but this is not a proof: see the notes (" + checked + ")\n";
     else if (good) out.text() += shown(o.input.path) + ": no race, no deadlock, no missing wait (" + checked + ")\n";
     else
       for (const auto& rule : expected_findings(s))
         complain(shown(o.input.path) + ": expected to find '" + rule + "' and no other error");
   }
   if (!out.close()) return out.exit_code();
-  return good ? kOk : kFindings;
+  return unproved ? kUnproved : good ? kOk : kFindings;
 }
 
 /// The node whose engines and links the checker assumes; null: MI300X.

@@ -20,7 +20,8 @@ constexpr Verb kVerbs[] = {
      "0 written; 2 usage error; 3 errors in the text, or an input or output error", add_as},
     {"check", "find errors in a ring or a schedule",
      "0 no error and no warning, or exactly the findings that the schedule expects; 1 an error or a warning,\n"
-     "or findings other than those that the schedule expects; 2 usage error; 3 input or output error",
+     "or findings other than those that the schedule expects; 2 usage error; 3 input or output error;\n"
+     "4 nothing wrong was found, but a note says what is not proved",
      add_check},
     {"fmt", "format a schedule, or expand it",
      "0 success; 1 a file would change (--check); 2 usage error; 3 errors in a text, or an input or output error",

@@ -15,8 +15,9 @@ enum Exit : int {
   kOk = 0,
   kFindings = 1,  ///< the input was read, and something is wrong with it
   kUsage = 2,
-  kInput = 3,   ///< something cannot be read or written, or has the wrong form
-  kPipe = 141,  ///< the reader of the output has exited: the code that a shell reports for SIGPIPE
+  kInput = 3,     ///< something cannot be read or written, or has the wrong form
+  kUnproved = 4,  ///< nothing wrong was found, but not everything was examined
+  kPipe = 141,    ///< the reader of the output has exited: the code that a shell reports for SIGPIPE
 };
 
 using Action = std::function<int()>;

@@ -18,7 +18,7 @@ class Alternatives {
     known_.reserve(w.chains.size());
     possible_.reserve(w.chains.size());
     for (const auto& c : w.chains) {
-      known_.push_back(reached(c, clock[c.agent]));
+      known_.push_back(reached(c, clock));
       possible_.push_back(std::max(before(c, agent, wait.position), known_.back()));
     }
   }
@@ -33,13 +33,17 @@ class Alternatives {
   }
   Position place(std::size_t c, std::uint32_t i) const noexcept { return {w_.chains[c].agent, post(c, i).position}; }
 
-  /// How many posts of a chain are at or before `position` of its agent.
-  std::uint32_t reached(const Chain& c, std::uint32_t position) const noexcept {
-    return first(c, [&](const Step& s) { return s.position <= position; });
+  /// How many posts of a chain have landed, according to a row.
+  std::uint32_t reached(const Chain& c, const std::uint32_t* row) const noexcept {
+    return first(c, [&](const Step& s) { return Model::landed(row, c.agent, s); });
   }
-  /// How many posts of a chain are not ordered after `position` of `agent`.
+  /// How many posts of a chain are not ordered after the wait at `position` of `agent`.
   std::uint32_t before(const Chain& c, std::uint32_t agent, std::uint32_t position) const noexcept {
     return first(c, [&](const Step& s) { return s.time != kNone && !m_.after(c.agent, s, agent, position); });
+  }
+  /// How many posts of a chain do not come after a post of `agent`.
+  std::uint32_t before(const Chain& c, std::uint32_t agent, const Step& post) const noexcept {
+    return first(c, [&](const Step& s) { return s.time != kNone && !m_.after(c.agent, s, agent, post); });
   }
   /// How many posts of a chain had happened in the followed execution when the wait was satisfied.
   std::uint32_t happened(const Chain& c) const noexcept {
@@ -51,7 +55,7 @@ class Alternatives {
     for (std::size_t d = 0; d < w_.chains.size(); ++d)
       if (d != c && done[d] > 0)
         if (const auto& y = post(d, done[d] - 1);
-            y.sync->op == Op::store && m_.after(w_.chains[d].agent, y, w_.chains[c].agent, post(c, i).position))
+            y.sync->op == Op::store && m_.after(w_.chains[d].agent, y, w_.chains[c].agent, post(c, i)))
           return true;
     return false;
   }
@@ -75,7 +79,7 @@ class Alternatives {
       while (i > 0 && post(c, i - 1).sync->op == Op::add) --i;
       if (i == 0) continue;
       const auto& s = post(c, i - 1);
-      if (!last || m_.after(w_.chains[c].agent, s, w_.chains[last_chain].agent, last->position)) {
+      if (!last || m_.after(w_.chains[c].agent, s, w_.chains[last_chain].agent, *last)) {
         last = &s;
         last_chain = c;
       }
@@ -84,8 +88,8 @@ class Alternatives {
     const auto owner = w_.chains[last_chain].agent;
     b.value = Wide{value_after(*last, w_, w_.init)};
     for (std::size_t c = 0; c < w_.chains.size(); ++c) {
-      const auto agent = w_.chains[c].agent;
-      b.from[c] = reached(w_.chains[c], agent == owner ? last->position : m_.row(last->row)[agent]);
+      const auto& chain = w_.chains[c];
+      b.from[c] = first(chain, [&](const Step& s) { return &s == last || m_.after(owner, *last, chain.agent, s); });
       // A store of another chain is in `done`, but is not ordered before the last store: the two stores are unordered.
       for (auto i = b.from[c]; w_.chains[c].stores && i < done[c]; ++i)
         if (c != last_chain && post(c, i).sync->op != Op::add) return {};

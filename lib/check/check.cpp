@@ -18,18 +18,35 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
   find_stuck(m, r);
   find_races(m, r);
   find_bad_waits(m, r);
+  find_held_engines(m, r);
   find_unawaited(m, r);
   if (m.truncated)
     r.add({.rule = "not-all-rounds",
            .message = "only the first " + std::to_string(m.packets) +
-                      " packets and rounds are checked, not the rest of the schedule",
+                      " packets are checked, not the rest of the schedule, so nothing is proved",
            .hint = "check it with fewer rounds: a hazard between rounds appears within three rounds"});
+  if (m.open)
+    r.add({.rule = "open-schedule",
+           .message = s.hosts.empty() && !o.open
+                          ? "the schedule has no host thread: how its queues are submitted, which signals are set and "
+                            "what is waited for is assumed, not proved"
+                          : "the schedule is part of a larger system: what its words hold at first, and what the rest "
+                            "stores to them, is assumed, not proved",
+           .hint = s.hosts.empty() && !o.open ? "add a host block" : ""});
   return r.finish();
 }
 
 static std::size_t count(const CheckReport& r, Severity severity) noexcept {
   return static_cast<std::size_t>(
       std::ranges::count(r.findings, severity, [](const auto& f) { return f.diagnostic.severity; }));
+}
+std::string_view name(Verdict v) noexcept {
+  constexpr std::string_view kNames[] = {"proved", "unproved", "refuted"};
+  return kNames[static_cast<std::size_t>(v)];
+}
+Verdict CheckReport::verdict() const noexcept {
+  if (errors() > 0) return Verdict::refuted;
+  return std::ranges::all_of(findings, &CheckFinding::advice) ? Verdict::proved : Verdict::unproved;
 }
 std::size_t CheckReport::errors() const noexcept { return count(*this, Severity::error); }
 std::size_t CheckReport::warnings() const noexcept { return count(*this, Severity::warning); }

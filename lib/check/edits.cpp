@@ -37,12 +37,12 @@ class Edge {
     const auto from = post ? where + " announces it; " + before()
                            : "move " + where + " after " + r_.place(a_) + "; " + before(" there must be: ");
     const auto& w = m_.words[used.sync->word];
-    if (used.sync->op == Op::store) {
-      if (const auto v = flag(used, w)) return from + wait(r_.word(w), *v);
-    } else if (const auto v = count(w)) {
-      return from + wait(r_.word(w), *v) + ", the count when all are complete";
-    }
-    return own_signal();
+    const bool store = used.sync->op == Op::store;
+    const auto v = store ? flag(used, w) : count(w);
+    if (!v) return own_signal();
+    if (post)
+      if (auto text = stale(used.sync->word, *v)) return *text;
+    return from + wait(r_.word(w), *v) + (store ? "" : ", the count when all are complete");
   }
 
  private:
@@ -65,13 +65,20 @@ class Edge {
     return "poll_mem addr=" + word + " func=" + std::string(func) + " reference=" + value;
   }
 
-  /// The round that a position belongs to; 0 if there are no rounds.
-  std::uint32_t round(Position x) const {
-    const auto& agent = m_.agents[x.agent];
-    if (agent.kind == Agent::Kind::queue) return agent.submits > 1 ? m_.epoch_at(x.agent, x.position) : 0;
-    const auto* step = m_.step_at(x.agent, x.position);
-    return agent.kind == Agent::Kind::host && step ? step->epoch : 0;
+  /// What to say if this very wait is there already, and so does not help.
+  std::optional<std::string> stale(std::uint32_t word, const Wanted& v) const {
+    const auto& steps = m_.agents[b_.agent].steps;
+    for (const auto& s : steps)
+      if (s.kind == Step::Kind::poll && s.position < b_.position && s.sync->word == word && s.sync->func == v.func &&
+          s.sync->value == v.value && m_.round_at(b_.agent, s.position) == round(b_))
+        return r_.place({b_.agent, s.position}) +
+               " waits for it, but another value can satisfy that wait too: store a value that is new each time, as "
+               "value=epoch is, and wait for that value";
+    return {};
   }
+
+  /// The round that a position belongs to; 0 if there are no rounds.
+  std::uint32_t round(Position x) const { return m_.round_at(x.agent, x.position); }
   /// How many rounds later b is than a, at most 1: a wait for the previous round also covers all earlier rounds, and
   /// its value fits the first round.
   std::int64_t behind() const { return std::min(std::int64_t{round(b_)} - std::int64_t{round(a_)}, std::int64_t{1}); }

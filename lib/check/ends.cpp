@@ -19,16 +19,15 @@ class PendingAtEnd {
       for (std::size_t i = 0; i < end_.size(); ++i) end_[i] = std::max(end_[i], row[i]);
     }
     for (std::uint32_t q = 0; q < m_.queue_count(); ++q)
-      // A queue with an error is likely to be pending at the end because of it, and the error has been reported.
-      if (!r_.has_error(q) && !report_data(q)) report_signals(q);
+      if (!report_data(q)) report_signals(q);
   }
 
  private:
   bool report_data(std::uint32_t q) {
     const auto last = m_.agents[q].submits * static_cast<std::uint32_t>(m_.programs[q].items.size());
-    for (auto p = end_[q] + 1; p <= last; ++p) {
+    for (auto p = m_.profile.fence_covers_writes ? end_[q] + 1 : 1; p <= last; ++p) {
       const auto what = m_.item_at(q, p)->what;
-      if (what != What::copy && what != What::write && what != What::stamp) continue;
+      if ((what != What::copy && what != What::write && what != What::stamp) || m_.landed(end_[q], q, p)) continue;
       report(q, p);
       return true;
     }
@@ -88,7 +87,7 @@ class PendingAtEnd {
 
   void report_signals(std::uint32_t q) {
     for (const auto& s : m_.agents[q].steps) {
-      if (!s.sync || s.position <= end_[q]) continue;
+      if (!s.sync || (s.posts() ? Model::landed(end_.data(), q, s) : s.position <= end_[q])) continue;
       const bool poll = s.kind == Step::Kind::poll;
       r_.add({.rule = "freed-while-polled",
               .places = {{q, s.position}},
@@ -109,7 +108,10 @@ class PendingAtEnd {
 }  // namespace
 
 void find_unawaited(const Model& m, Reporter& r) {
-  if (m.stuck.empty() && !m.truncated && !m.schedule.hosts.empty()) PendingAtEnd{m, r}.run();
+  // A host thread that is stuck has no end.
+  const bool ends = std::none_of(m.stuck.begin(), m.stuck.end(),
+                                 [&](const auto& s) { return m.agents[s.agent].kind == Agent::Kind::host; });
+  if (ends && !m.truncated && !m.schedule.hosts.empty()) PendingAtEnd{m, r}.run();
 }
 
 }  // namespace sdma::inline v0::check_detail

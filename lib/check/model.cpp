@@ -4,13 +4,17 @@
 #include "sdma/packets/footprint.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace sdma::inline v0::check_detail {
 namespace {
 
-/// A box with at most this many rows is analysed row by row; a larger one counts as one range from its start to its
-/// end.
-constexpr std::uint64_t kMostRows = 65536;
+/// Boxes are analysed row by row, up to this many rows in all; further boxes count as one range each, from start to end.
+constexpr std::size_t kMostRows = std::size_t{1} << 19;
+/// How many entries the clocks may have, of 4 bytes each.
+constexpr std::size_t kMostClocks = std::size_t{1} << 27;
+/// How many times a packet may access a row of bytes, in all submits.
+constexpr std::size_t kMostAccesses = std::size_t{1} << 24;
 
 /// Modulo 32, because operations of one kind differ only in their width and in whether they return the old value.
 Op kind_of(AtomicOp op) noexcept {
@@ -42,8 +46,8 @@ Mode mode_of(What w, Access a) noexcept {
   return a == Access::read ? Mode::read : Mode::write;
 }
 
-/// Calls fn(begin, end) for each row of bytes; adjacent rows count as one.
-template <class Fn> void each_row(const Region& r, std::uint64_t va, Fn fn) {
+/// Calls fn(begin, end) for each row of bytes; adjacent rows count as one. More than `most` rows count as one range.
+template <class Fn> void each_row(const Region& r, std::uint64_t va, std::size_t most, Fn fn) {
   if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return;
   const auto row_end = va + r.bytes;
   const bool dense_rows = r.rows == 1 || r.pitch == r.bytes;
@@ -51,12 +55,18 @@ template <class Fn> void each_row(const Region& r, std::uint64_t va, Fn fn) {
   const bool dense = dense_rows && (r.slices == 1 || r.slice_pitch == slice);
   if (dense) return fn(va, va + slice * r.slices);
   const auto pieces = std::uint64_t{r.slices} * (dense_rows ? 1 : r.rows);
-  if (pieces > kMostRows) return fn(va, va + r.slice_pitch * (r.slices - 1) + slice);
+  if (pieces > most) return fn(va, va + r.slice_pitch * (r.slices - 1) + slice);
   for (std::uint64_t z = 0; z < r.slices; ++z)
     for (std::uint64_t y = 0; y < (dense_rows ? 1 : r.rows); ++y) {
       const auto at = z * r.slice_pitch + y * r.pitch;
       fn(va + at, (dense_rows ? va + slice : row_end) + at);
     }
+}
+
+bool acts(const std::vector<Schedule::Action>& body) noexcept {
+  return std::any_of(body.begin(), body.end(), [](const Schedule::Action& a) {
+    return a.kind != Schedule::Action::Kind::repeat || acts(a.body);
+  });
 }
 
 }  // namespace
@@ -98,11 +108,13 @@ bool contributes(const Step& poll, const Word& w, const Step& post) noexcept {
 Model::Model(const Schedule& s, const CheckOptions& o)
     : schedule(s), options(o), profile(o.profile), open(o.open || s.hosts.empty()) {
   for (std::size_t q = 0; q < s.queues.size(); ++q) read(q);
+  flags();
   engines();
   host_syncs_.resize(s.hosts.size() + o.kernels.size());
   unroll();
   kernels();
-  zeros_.assign(agents.size(), 0);
+  columns();
+  zeros_.assign(width(), 0);
   join_words();
   first_values();
   chain();
@@ -126,16 +138,64 @@ void Model::read(std::size_t queue) {
         if constexpr (std::is_same_v<P, CondExec>) item.what = What::condition;
         if constexpr (std::is_same_v<P, PollReg>) item.what = What::none;
         footprint(packet, [&](const Region& region) {
-          each_row(region, canonical(region.va), [&](std::uint64_t from, std::uint64_t to) {
-            p.touches.push_back({from, to, mode_of(item.what, region.access)});
-          });
+          each_row(region, canonical(region.va), kMostRows - std::min(kMostRows, rows_),
+                   [&](std::uint64_t from, std::uint64_t to) {
+                     p.touches.push_back({from, to, mode_of(item.what, region.access)});
+                   });
         });
       });
       sync_of(q, v, item);
     }
     item.touches = static_cast<std::uint32_t>(p.touches.size()) - item.touch;
+    if (item.touches > 2) rows_ += item.touches;
     p.items.push_back(item);
   }
+}
+
+/// Q16: a WRITE of one dword to a word that something waits for is a flag, if a full barrier (a fence, and a poll of the
+/// fence's value) separates it from all data before it in its queue. Any other WRITE to such a word is data.
+void Model::flags() {
+  std::set<std::uint64_t> polled;
+  for (const auto& p : programs)
+    for (const auto& i : p.items)
+      if (i.what == What::poll) polled.insert(i.sync.address);
+  const auto waits_for = [&](const auto& self, const std::vector<Schedule::Action>& actions) -> void {
+    for (const auto& a : actions) {
+      if (a.kind == Schedule::Action::Kind::wait) polled.insert(canonical(a.signal));
+      self(self, a.body);
+    }
+  };
+  for (const auto& h : schedule.hosts) waits_for(waits_for, h.actions);
+  for (const auto& k : options.kernels)
+    for (const auto& s : k.steps)
+      if (s.kind == KernelAgent::Step::Kind::wait) polled.insert(canonical(s.signal));
+  for (std::size_t q = 0; q < programs.size(); ++q) {
+    auto& p = programs[q];
+    bool barrier = true;          // no data since the last full barrier
+    const Item* fence = nullptr;  // the last one, if no data comes after it
+    for (auto& i : p.items) {
+      if (i.what == What::post && i.sync.op == Op::store) fence = &i;
+      if (i.what == What::poll && fence && !i.sync.finite && i.sync.func == Compare::eq && i.sync.mask == ~0u &&
+          i.sync.address == fence->sync.address && i.sync.value == fence->sync.value)
+        barrier = true;
+      const bool flag = i.what == What::write && i.touches == 1 && barrier && flag_of(q, i, polled);
+      if (!flag && (i.what == What::copy || i.what == What::write || i.what == What::indirect)) {
+        barrier = false;
+        fence = nullptr;
+      }
+      if (i.sync.word == kNone) continue;
+      ++(i.what == What::poll ? p.acquires : p.posts);
+    }
+  }
+}
+
+bool Model::flag_of(std::size_t queue, Item& item, const std::set<std::uint64_t>& polled) {
+  auto& touch = programs[queue].touches[item.touch];
+  if (touch.end - touch.begin != 4 || !polled.contains(touch.begin)) return false;
+  const auto v = Reader{std::span(schedule.queues[queue].dwords).subspan(item.dword)}.next();
+  item.sync = {.word = 0, .address = touch.begin, .value = decode<Write>(v.dwords).data[0]};
+  touch.mode = Mode::store;
+  return true;
 }
 
 void Model::sync_of(const Schedule::Queue& q, const PacketView& v, Item& item) {
@@ -186,8 +246,14 @@ void Model::engines() {
 
 void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t action, std::uint32_t epoch) {
   auto& q = agents[queue];
-  const auto& items = programs[queue].items;
-  if (packets + items.size() > options.max_packets) {
+  const auto& program = programs[queue];
+  const auto& items = program.items;
+  const bool apart = !profile.fences_ordered && !profile.fence_full;
+  acquires_ += program.acquires + 1;
+  accesses_ += program.touches.size();
+  const auto most_columns = columns_ + program.posts;
+  if (packets + rounds_ + items.size() > options.max_packets || accesses_ > kMostAccesses ||
+      acquires_ * (agents.size() + most_columns) > kMostClocks) {
     truncated = true;
     return;
   }
@@ -209,12 +275,17 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
   for (std::uint32_t i = 0; i < items.size(); ++i) {
     const auto& item = items[i];
     if (item.sync.word == kNone) continue;
-    q.steps.push_back({.kind = item.what == What::poll ? Step::Kind::poll : Step::Kind::post,
+    const auto kind = item.what == What::poll    ? Step::Kind::poll
+                      : item.what == What::write ? Step::Kind::flag
+                                                 : Step::Kind::post;
+    q.steps.push_back({.kind = kind,
                        .position = first + i + 1,
                        .source = i,
                        .epoch = q.submits,
                        .sync = &item.sync,
                        .value = item.sync.value.at(q.submits)});
+    if (kind == Step::Kind::flag || (kind == Step::Kind::post && apart))
+      q.steps.back().column = static_cast<std::uint32_t>(agents.size() + columns_++);
     waits += item.what == What::poll;
   }
 }
@@ -231,15 +302,22 @@ void Model::host(std::uint32_t agent, const std::vector<Schedule::Action>& actio
         if (!truncated) submit(agent, static_cast<std::uint32_t>(q), number, epoch);
     } else if (a.kind == Kind::repeat) {
       const auto body = action;
-      for (std::uint64_t n = 1; n <= a.rounds && !truncated; ++n) {
+      // Rounds without any action, of which there may be many, are all over at once.
+      const auto rounds = acts(a.body) ? a.rounds : std::min<std::uint64_t>(a.rounds, 1);
+      for (std::uint64_t n = 1; n <= rounds && !truncated; ++n) {
         action = body;
-        // A round without packets counts too.
-        if (packets++ > options.max_packets) truncated = true;
+        // A round without packets takes time, too.
+        if (packets + ++rounds_ > options.max_packets) truncated = true;
         host(agent, a.body, action, static_cast<std::uint32_t>(n));
       }
     } else {
       const bool wait = a.kind == Kind::wait;
       auto& steps = agents[agent].steps;
+      acquires_ += wait;
+      if (acquires_ * (agents.size() + columns_) > kMostClocks) {
+        truncated = true;
+        continue;
+      }
       steps.push_back({.kind = wait ? Step::Kind::poll : Step::Kind::post,
                        .position = static_cast<std::uint32_t>(steps.size()) + 1,
                        .source = number,
@@ -307,6 +385,51 @@ void Model::kernels() {
   }
 }
 
+/// Completes the posts that land on their own, once all polls are known.
+void Model::columns() {
+  for (std::uint32_t a = 0; a < agents.size(); ++a) {
+    auto poll = kNone;
+    auto& steps = agents[a].steps;
+    for (auto s = steps.rbegin(); s != steps.rend(); ++s) {
+      if (s->kind == Step::Kind::poll && profile.poll_full) poll = s->position;
+      if (s->column == kNone) continue;
+      s->covered = s->kind == Step::Kind::flag && profile.fence_covers_writes ? s->position : poll;
+    }
+  }
+}
+
+void Model::arrive(std::uint32_t agent, std::uint32_t step, std::vector<std::uint32_t>& out) const {
+  const auto& steps = agents[agent].steps;
+  const auto* before = row(step == 0 ? kNone : steps[step - 1].row);
+  std::copy(before, before + width(), out.begin());
+  if (step == 0) return;
+  if (agents[agent].kind != Agent::Kind::queue) {
+    out[agent] = std::max(out[agent], steps[step - 1].position);
+  } else if (profile.fence_full) {
+    for (auto i = step; i-- > 0;)
+      if (steps[i].kind == Step::Kind::post) {
+        out[agent] = std::max(out[agent], steps[i].position);
+        break;
+      }
+  }
+}
+
+std::uint32_t Model::drained(std::uint32_t agent, std::uint32_t position) const noexcept {
+  if (!profile.poll_full) return kNone;
+  const auto& steps = agents[agent].steps;
+  const auto next = std::find_if(
+      std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.position <= position; }),
+      steps.end(), [](const Step& s) { return s.kind == Step::Kind::poll; });
+  return next == steps.end() ? kNone : next->position;
+}
+
+bool Model::landed(std::uint32_t known, std::uint32_t agent, std::uint32_t position) const noexcept {
+  const auto* item = item_at(agent, position);
+  if (!item) return known >= position;
+  if (item->what == What::write && !profile.fence_covers_writes) return known >= drained(agent, position);
+  return known >= position;
+}
+
 const Item* Model::item_at(std::uint32_t agent, std::uint32_t position) const noexcept {
   if (agent >= programs.size() || position == 0) return nullptr;
   const auto& items = programs[agent].items;
@@ -315,6 +438,13 @@ const Item* Model::item_at(std::uint32_t agent, std::uint32_t position) const no
 std::uint32_t Model::epoch_at(std::uint32_t agent, std::uint32_t position) const noexcept {
   if (agent >= programs.size() || position == 0) return 0;
   return static_cast<std::uint32_t>((position - 1) / programs[agent].items.size()) + 1;
+}
+
+std::uint32_t Model::round_at(std::uint32_t agent, std::uint32_t position) const noexcept {
+  const auto& a = agents[agent];
+  if (a.kind == Agent::Kind::queue) return a.submits > 1 ? epoch_at(agent, position) : 0;
+  const auto* step = step_at(agent, position);
+  return a.kind == Agent::Kind::host && step ? step->epoch : 0;
 }
 
 const Step* Model::step_at(std::uint32_t agent, std::uint32_t position) const noexcept {

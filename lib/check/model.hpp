@@ -3,16 +3,22 @@
 //
 //   agent     a queue, a host thread or a kernel; it has positions 1, 2, ... in program order
 //   item      a packet, decoded once; each submit of its queue has it at position (epoch - 1) * items + i + 1
-//   step      an action that other agents may notice: begin (a doorbell), poll, post (fence, atomic, set), submit
+//   step      an action that other agents may notice: begin (a doorbell), poll, post (fence, atomic, set), submit,
+//             flag (a WRITE to a polled word, after a full barrier)
 //   word      memory that is polled or posted to; it has a chain for each agent that writes it, in that agent's order
 //
 // Addresses are in link space, with aliases resolved. Rows are vector clocks; order.cpp computes them.
+//
+//   a row    | agent 0 | agent 1 | .. | post 0 | post 1 | ..
+//              until which position      has it landed? Only for posts that land in no order with the other posts of
+//              all data has landed       their queue: flags, and fences if they are unordered
 #include "../schedule/symbols.hpp"
 #include "sdma/check/check.hpp"
 
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,11 +68,12 @@ struct Item {
 struct Program {
   std::vector<Item> items;
   std::vector<Touch> touches;
-  std::uint64_t engine{};  ///< queues with the same value share an engine
+  std::size_t acquires = 0, posts = 0;  ///< of the items
+  std::uint64_t engine{};               ///< queues with the same value share an engine
 };
 
 struct Step {
-  enum class Kind : std::uint8_t { begin, poll, post, submit, touch };
+  enum class Kind : std::uint8_t { begin, poll, post, flag, submit, touch };
   Kind kind{};
   /// A poll that is assumed to be satisfied, because the value that it waits for is unknown.
   bool assumed_satisfied = false;
@@ -77,8 +84,12 @@ struct Step {
   std::uint32_t target_position{};  ///< begin: the position of the submit in that agent
   std::uint32_t row = kNone;        ///< the clock of the last acquire at or before this step; kNone: all zero
   std::uint32_t time = kNone;       ///< when it happened in the followed execution
+  std::uint32_t column = kNone;     ///< of a post that lands on its own: where rows say that it has landed
+  std::uint32_t covered = kNone;    ///< of such a post: it has also landed if the agent has got to this position
   const Sync* sync{};
   std::uint64_t value{};
+
+  bool posts() const noexcept { return kind == Kind::post || kind == Kind::flag; }
 };
 
 /// A place: a position of an agent.
@@ -99,6 +110,7 @@ struct Chain {
   std::uint32_t agent{};
   std::vector<std::uint32_t> steps{};           ///< indices of the agent's steps
   std::vector<Wide> sums;                       ///< sums[i] is the sum of the first i additions
+  bool apart = false;                           ///< its only post lands in no order with the agent's other posts
   bool stores = false, up = true, down = true;  ///< up: no addition is negative; down: none is positive
   bool rising = true;                           ///< no store is less than the one before it
 };
@@ -106,7 +118,7 @@ struct Chain {
 struct Word {
   std::uint64_t address{}, init{};
   std::uint32_t bytes = 4;
-  bool known = true;        ///< `init` is known
+  bool known = true;        ///< `init` is known; if not, it may satisfy any wait
   bool unmodelled = false;  ///< it is written in a way that is not modelled
   bool copied = false;      ///< a copy, fill or write stores to it
   bool stores = false, adds = false, polled = false;
@@ -141,6 +153,9 @@ class Model {
   std::uint32_t queue_count() const noexcept { return static_cast<std::uint32_t>(programs.size()); }
   const Item* item_at(std::uint32_t agent, std::uint32_t position) const noexcept;
   std::uint32_t epoch_at(std::uint32_t agent, std::uint32_t position) const noexcept;
+  /// The round that a position belongs to: the epoch of a queue, or a host's round of its innermost repeat; 0 if it has no
+  /// rounds.
+  std::uint32_t round_at(std::uint32_t agent, std::uint32_t position) const noexcept;
   /// The first post of queue `agent` at or after `position`, in the same submit; null if there is none.
   const Step* next_post(std::uint32_t agent, std::uint32_t position) const noexcept;
   /// The last post at or before `position`, in the same submit; null if there is none.
@@ -148,18 +163,41 @@ class Model {
   /// The last step of `agent` at or before `position`; null if there is none.
   const Step* step_at(std::uint32_t agent, std::uint32_t position) const noexcept;
 
+  /// May the first value of the word satisfy the wait? An unknown value may, except in a dump, which shows the middle of
+  /// an execution: there the check assumes that it does not, and says so.
+  bool may_satisfy(const Step& wait, const Word& w) const noexcept;
   /// The address without aliases.
   std::uint64_t canonical(GpuVa va) const noexcept { return detail::resolve(schedule, va).value; }
   const Step& post(const Chain& c, std::size_t i) const noexcept { return agents[c.agent].steps[c.steps[i]]; }
   const std::uint32_t* row(std::uint32_t r) const noexcept { return r == kNone ? zeros_.data() : &rows[r * width()]; }
-  std::size_t width() const noexcept { return agents.size(); }
-  /// Does everything up to `position` of `agent` happen before `step` of agent `self`?
+  /// Sets `out` to what an agent knows on its arrival at a step: its row so far, and what it has itself waited for.
+  void arrive(std::uint32_t agent, std::uint32_t step, std::vector<std::uint32_t>& out) const;
+  std::size_t width() const noexcept { return agents.size() + columns_; }
+  /// Has the wait at `position` of `agent` been satisfied before `step` of agent `self` begins?
   bool after(std::uint32_t self, const Step& step, std::uint32_t agent, std::uint32_t position) const noexcept {
     return self == agent ? step.position >= position : row(step.row)[agent] >= position;
   }
+  /// Does whoever has this row know that a post of `agent` has landed?
+  static bool landed(const std::uint32_t* row, std::uint32_t agent, const Step& post) noexcept {
+    if (post.column == kNone) return row[agent] >= post.position;
+    return row[post.column] != 0 || row[agent] >= post.covered;
+  }
+  /// Does a post of `agent` land before `step` of agent `self`?
+  bool after(std::uint32_t self, const Step& step, std::uint32_t agent, const Step& post) const noexcept {
+    if (self == agent && post.column == kNone) return step.position >= post.position;
+    return landed(row(step.row), agent, post);
+  }
+  /// Have the bytes of the packet at `position` of `agent` landed, if rows say `known` about that agent? A row says so
+  /// about packets that a fence covers.
+  bool landed(std::uint32_t known, std::uint32_t agent, std::uint32_t position) const noexcept;
+  /// Where a queue next waits for all its earlier packets, after `position`; kNone if nowhere.
+  std::uint32_t drained(std::uint32_t agent, std::uint32_t position) const noexcept;
 
  private:
   void read(std::size_t queue);
+  void flags();
+  bool flag_of(std::size_t queue, Item&, const std::set<std::uint64_t>& polled);
+  void columns();
   void sync_of(const Schedule::Queue&, const PacketView&, Item&);
   void engines();
   void unroll();
@@ -173,6 +211,7 @@ class Model {
   void chain();
 
   std::vector<std::uint32_t> zeros_;
+  std::size_t columns_ = 0, acquires_ = 0, accesses_ = 0, rows_ = 0, rounds_ = 0;
   std::vector<std::vector<Sync>> host_syncs_;
   std::map<std::uint64_t, std::uint32_t> word_of_;  ///< by address
   std::vector<std::uint64_t> wide_;                 ///< addresses of words of 8 bytes

@@ -11,6 +11,8 @@ namespace sdma::inline v0::check_detail {
 namespace {
 
 constexpr int kMostPasses = 64;
+/// How many pairs of chains are compared; after that, less order is found than there is.
+constexpr std::size_t kMostCompared = std::size_t{1} << 28;
 
 class Clocks {
  public:
@@ -46,7 +48,7 @@ class Clocks {
       std::uint32_t time, agent, step;
     };
     std::vector<Event> events;
-    for (std::uint32_t a = 0; a < n_; ++a)
+    for (std::uint32_t a = 0; a < m_.agents.size(); ++a)
       for (std::uint32_t i = 0; i < m_.agents[a].steps.size(); ++i)
         if (const auto t = m_.agents[a].steps[i].time; t != kNone) events.push_back({t, a, i});
     std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
@@ -56,7 +58,9 @@ class Clocks {
       if (s.kind == Step::Kind::begin || s.kind == Step::Kind::poll)
         std::copy(frontier.begin(), frontier.end(), &m_.rows[s.row * n_]);
       const bool queue = m_.agents[e.agent].kind == Agent::Kind::queue;
-      if (!queue || s.kind == Step::Kind::post || m_.profile.poll_full) frontier[e.agent] = s.position;
+      if (!queue || s.kind == Step::Kind::post || (m_.profile.poll_full && s.kind == Step::Kind::poll))
+        frontier[e.agent] = s.position;
+      if (s.column != kNone) frontier[s.column] = 1;
       if (s.kind == Step::Kind::poll && (!queue || m_.profile.poll_full)) m_.rows[s.row * n_ + e.agent] = s.position;
     }
   }
@@ -64,13 +68,10 @@ class Clocks {
   /// One pass over all acquires. Returns true if a clock has changed.
   bool narrow() {
     bool changed = false;
-    std::vector<std::uint32_t> last(n_, kNone);
     for (const auto& [a, i] : m_.acquires) {
       const auto& agent = m_.agents[a];
       const auto& s = agent.steps[i];
-      const auto* before = m_.row(last[a]);
-      std::copy(before, before + n_, now_.begin());
-      own(a, i);
+      m_.arrive(a, i, now_);
       if (s.kind == Step::Kind::begin) begin(agent, s);
       else wait(a, s);
       if (agent.kind != Agent::Kind::queue || (m_.profile.poll_full && s.kind == Step::Kind::poll))
@@ -80,36 +81,27 @@ class Clocks {
         std::copy(now_.begin(), now_.end(), row);
         changed = true;
       }
-      last[a] = s.row;
     }
     return changed;
   }
 
-  /// Adds what an agent knows about itself when it arrives at a step.
-  void own(std::uint32_t a, std::uint32_t step) {
-    const auto& agent = m_.agents[a];
-    if (step == 0) return;
-    if (agent.kind != Agent::Kind::queue) {
-      now_[a] = std::max(now_[a], agent.steps[step - 1].position);
-    } else if (m_.profile.fence_full) {
-      for (auto i = step; i-- > 0;)
-        if (agent.steps[i].kind == Step::Kind::post) {
-          now_[a] = std::max(now_[a], agent.steps[i].position);
-          break;
-        }
-    }
+  /// What is known to whoever sees this post, or follows this submit.
+  void knowledge(std::uint32_t agent, const Step& s, std::vector<std::uint32_t>& out) const {
+    const auto* r = m_.row(s.row);
+    std::copy(r, r + n_, out.begin());
+    // A flag says nothing about the data before it.
+    if (s.kind != Step::Kind::flag) out[agent] = std::max(out[agent], s.position);
+    if (s.column != kNone) out[s.column] = 1;
   }
-  void join(std::uint32_t agent, std::uint32_t row, std::uint32_t position) {
-    const auto* r = m_.row(row);
-    for (std::size_t i = 0; i < n_; ++i) now_[i] = std::max(now_[i], r[i]);
-    now_[agent] = std::max(now_[agent], position);
+  void join(std::uint32_t agent, const Step& s) {
+    knowledge(agent, s, other_);
+    for (std::size_t i = 0; i < n_; ++i) now_[i] = std::max(now_[i], other_[i]);
   }
 
   void begin(const Agent& agent, const Step& s) {
     // If several host threads ring the doorbell, it is not known whose doorbell this is.
     if (s.target == kNone || agent.shared) return;
-    const auto& submit = m_.agents[s.target].steps[s.target_position - 1];
-    join(s.target, submit.row, submit.position);
+    join(s.target, m_.agents[s.target].steps[s.target_position - 1]);
   }
 
   void wait(std::uint32_t a, const Step& s) {
@@ -122,7 +114,7 @@ class Clocks {
 
   /// For a word with stores only: the wait comes after everything that all stores which may satisfy it have in common.
   void order_by_stores(const Word& w, const Step& s, const Alternatives& alt) {
-    bool any = false, first_value = w.known && satisfied(s, w, w.init);
+    bool any = false, first_value = m_.may_satisfy(s, w);
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
       if (const auto k = alt.known(c); k > 0) {
         first_value = false;
@@ -131,11 +123,7 @@ class Clocks {
       }
       for (auto i = alt.known(c); i < alt.possible(c); ++i) {
         if (!alt.satisfies(c, i)) continue;
-        const auto& post = alt.post(c, i);
-        const auto agent = w.chains[c].agent;
-        const auto* r = m_.row(post.row);
-        std::copy(r, r + n_, other_.begin());
-        other_[agent] = std::max(other_[agent], post.position);
+        knowledge(w.chains[c].agent, alt.post(c, i), other_);
         if (!any) common_ = other_;
         else
           for (std::size_t k = 0; k < n_; ++k) common_[k] = std::min(common_[k], other_[k]);
@@ -180,10 +168,11 @@ class Clocks {
                       const std::vector<std::uint32_t>& all, Wide bound, int sign, unsigned bits) {
     const auto n = w.chains.size();
     std::vector<Wide> extremes(n);
-    Wide total = base.value, low = base.value, high = base.value;
+    Wide total = base.value, low = base.value, high = base.value, known = base.value;
     for (std::size_t c = 0; c < n; ++c) {
       extremes[c] = extreme(w.chains[c], base.from[c], alt.known(c), all[c], sign);
       total += extremes[c] * sign;
+      known += extreme(w.chains[c], base.from[c], alt.known(c), alt.known(c), sign) * sign;
       high += extreme(w.chains[c], base.from[c], alt.known(c), all[c], +1);
       low -= extreme(w.chains[c], base.from[c], alt.known(c), all[c], -1);
     }
@@ -193,6 +182,7 @@ class Clocks {
     bound += floor(low) * window;
     const auto enough = [&](Wide value) { return sign > 0 ? value >= bound : value <= bound; };
     if (!enough(total)) return;  // never satisfied, which is reported elsewhere
+    if (enough(known)) return;   // satisfied on arrival
     std::vector<std::uint32_t> limit(n);
     for (std::size_t c = 0; c < n; ++c) {
       const auto& chain = w.chains[c];
@@ -204,11 +194,12 @@ class Clocks {
         const auto& post = alt.post(c, i);
         const Wide own = extreme(chain, base.from[c], alt.known(c), i, sign) * sign;
         Wide rest = total - extremes[c] * sign + own;
-        if (n > 1 && enough(rest)) {
+        if (n > 1 && enough(rest) && compared_ < kMostCompared) {
+          compared_ += n;
           rest = base.value + own;
           for (std::size_t d = 0; d < n; ++d)
             if (d != c) {
-              const auto up_to = std::min(all[d], alt.before(w.chains[d], chain.agent, post.position));
+              const auto up_to = std::min(all[d], alt.before(w.chains[d], chain.agent, post));
               rest += extreme(w.chains[d], base.from[d], alt.known(d), up_to, sign) * sign;
             }
         }
@@ -219,14 +210,14 @@ class Clocks {
     }
     for (std::size_t c = 0; c < n; ++c)
       if (limit[c] > std::max(alt.known(c), base.from[c])) {
-        const auto& post = alt.post(c, limit[c] - 1);
-        join(w.chains[c].agent, post.row, post.position);
+        join(w.chains[c].agent, alt.post(c, limit[c] - 1));
       }
   }
 
   Model& m_;
   std::size_t n_;
   std::vector<std::uint32_t> now_, common_, other_;
+  std::size_t compared_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Findings about a single packet, signal or kernel.
 #include "../schedule/extent.hpp"
 #include "report.hpp"
+#include "sdma/packets/footprint.hpp"
 #include "sdma/stream/rules.hpp"
 
 #include <algorithm>
@@ -66,6 +67,12 @@ class Packets {
               .message = "the packets in this indirect buffer are not checked",
               .hint = "check its bytes separately with sdma check, or write its packets into the queue",
               .rests_on = {"Q13"}});
+    if (const auto n = item.info && view.whole() ? skipped(*item.info, view.dwords) : 0; n > 0)
+      r_.add({.rule = "cond-exec-assumed",
+              .places = {here},
+              .message = "the " + std::to_string(n) + " dwords after this packet are assumed to execute",
+              .hint = "check the schedule a second time without them",
+              .rests_on = {"Q12"}});
     bool outside = false;
     detail::outside(s_, view, [&](const detail::Outside& o) {
       outside = true;

@@ -10,7 +10,7 @@ namespace {
 class Execution {
  public:
   explicit Execution(Model& m) : m_(m), cursors_(m.agents.size()), states_(m.agents.size(), State::ready) {
-    for (const auto& w : m.words) values_.push_back(w.init);
+    for (const auto& w : m.words) values_.push_back({w.init, w.known});
     waiting_.resize(m.words.size());
     published_.resize(m.queue_count());
     for (std::uint32_t a = m.queue_count(); a < m.agents.size(); ++a) ready_.push_back(a);
@@ -52,7 +52,7 @@ class Execution {
           if (s.target != kNone && published_[a] < s.epoch) return stop(a, s, State::unpublished);
           break;
         case Step::Kind::poll:
-          if (s.time == kNone && !s.assumed_satisfied && !satisfied(s, m_.words[s.sync->word], values_[s.sync->word])) {
+          if (s.time == kNone && !s.assumed_satisfied && !met(s)) {
             waiting_[s.sync->word].push_back(a);
             return stop(a, s, State::polling);
           }
@@ -62,10 +62,11 @@ class Execution {
           if (states_[s.target] == State::unpublished) wake(s.target);
           break;
         case Step::Kind::post:
+        case Step::Kind::flag:
         case Step::Kind::touch: break;
       }
       if (s.time == kNone) happen(a, s);
-      if (s.kind == Step::Kind::post) post(a, s);
+      if (s.posts()) post(a, s);
     }
     if (at == 0) return;
     note(a, agent.kind == Agent::Kind::queue ? agent.submits * static_cast<std::uint32_t>(m_.programs[a].items.size())
@@ -80,9 +81,17 @@ class Execution {
     ready_.push_back(a);
   }
 
+  /// An unknown value satisfies no wait: that is the worst case for progress.
+  bool met(const Step& poll) const {
+    const auto& now = values_[poll.sync->word];
+    return now.known && satisfied(poll, m_.words[poll.sync->word], now.value);
+  }
+
   void post(std::uint32_t a, const Step& s) {
     const auto w = s.sync->word;
-    values_[w] = value_after(s, m_.words[w], values_[w]);
+    auto& now = values_[w];
+    now.value = value_after(s, m_.words[w], now.value);
+    now.known = now.known || (s.sync->op == Op::store && s.sync->bytes == m_.words[w].bytes);
     auto& waiting = waiting_[w];
     if (waiting.empty()) return;
     // Everything that the posting agent did before comes before everything that the satisfied polls release.
@@ -90,7 +99,7 @@ class Execution {
     for (std::size_t i = 0; i < waiting.size();) {
       const auto other = waiting[i];
       auto& poll = m_.agents[other].steps[cursors_[other]];
-      if (!satisfied(poll, m_.words[w], values_[w])) {
+      if (!met(poll)) {
         ++i;
         continue;
       }
@@ -108,7 +117,7 @@ class Execution {
       if (states_[a] != State::polling || cursors_[a] >= m_.agents[a].steps.size()) continue;
       auto& s = m_.agents[a].steps[cursors_[a]];
       const auto& w = m_.words[s.sync->word];
-      const bool unknown = m_.open ? !helped(s, w) : !w.known;
+      const bool unknown = m_.open ? !helped(s, w) : !values_[s.sync->word].known;
       if (!(s.sync->finite || w.unmodelled || w.copied || unknown)) continue;
       s.assumed_satisfied = true;
       std::erase(waiting_[s.sync->word], a);
@@ -132,7 +141,11 @@ class Execution {
   std::vector<std::uint32_t> cursors_;
   std::vector<State> states_;
   std::vector<std::uint32_t> published_;
-  std::vector<std::uint64_t> values_;
+  struct Value {
+    std::uint64_t value;
+    bool known;
+  };
+  std::vector<Value> values_;
   std::vector<std::vector<std::uint32_t>> waiting_;
   std::deque<std::uint32_t> ready_;
   std::uint32_t time_ = 0;

@@ -96,6 +96,7 @@ void Reporter::store(Finding f) {
                     .message = std::move(f.message),
                     .hint = std::move(f.hint)};
   if (f.severity) out.diagnostic.severity = *f.severity;
+  out.advice = rule != rules.end() && rule->id == f.rule && rule->advice;
   if (!f.where.empty()) out.diagnostic.where = std::move(f.where);
   auto& excerpt = out.diagnostic.excerpt;
   const auto line = [&](std::string s) { excerpt += (excerpt.empty() ? "  " : "\n  ") + std::move(s); };

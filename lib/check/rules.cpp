@@ -10,6 +10,7 @@ namespace {
 constexpr auto error = Severity::error, warning = Severity::warning, note = Severity::note;
 
 constexpr std::array kRules{
+    ScheduleRule{"cond-exec-assumed", note, "conditional packets are assumed to execute"},
     ScheduleRule{"cond-exec-unordered", warning, "a conditional execution reads a word that no poll has waited for"},
     ScheduleRule{"data-as-flag", error, "a copy, fill or write stores to a word that something waits for"},
     ScheduleRule{"deadlock", error, "agents wait for each other forever"},
@@ -25,10 +26,13 @@ constexpr std::array kRules{
     ScheduleRule{"kernel-scope", error, "a kernel does not release or acquire at system scope"},
     ScheduleRule{"missed-value", error, "the value that a wait needs may change before the wait sees it"},
     ScheduleRule{"never-met", error, "nothing stores the value that a wait needs"},
-    ScheduleRule{"never-submitted", warning, "a queue is never submitted"},
+    ScheduleRule{"never-submitted", warning, "a queue is never submitted", true},
     ScheduleRule{"no-pcie-atomics", error, "an atomic to host memory goes over a link that does not complete atomics"},
+    ScheduleRule{"not-all-accesses", note, "some accesses to memory are not compared"},
+    ScheduleRule{"not-all-engines", note, "waits that may hold their engines are not all compared"},
     ScheduleRule{"not-all-rounds", note, "some rounds of a repeat are not checked"},
-    ScheduleRule{"not-shown", note, "some findings are not shown"},
+    ScheduleRule{"not-shown", note, "some findings are not shown", true},
+    ScheduleRule{"open-schedule", note, "what the rest of the system does is assumed"},
     ScheduleRule{"outside", error, "a packet accesses memory outside the buffers and signals that it names"},
     ScheduleRule{"race", error, "two accesses to the same bytes, at least one of them a write, are not ordered"},
     ScheduleRule{"reset-while-polled", error, "a signal is reset before all polls of it are complete"},
@@ -38,7 +42,7 @@ constexpr std::array kRules{
     ScheduleRule{"unknown-value", warning, "the value of a signal is not known"},
     ScheduleRule{"unmapped", error, "a packet accesses memory that its GPU has not mapped"},
     ScheduleRule{"unreachable-count", error, "a wait needs a count that is never reached"},
-    ScheduleRule{"unused-signal", warning, "nothing waits for a signal that is written"},
+    ScheduleRule{"unused-signal", warning, "nothing waits for a signal that is written", true},
     ScheduleRule{"wide-poll", warning, "a 64-bit word that is not monotone is polled in halves"},
 };
 static_assert(std::is_sorted(kRules.begin(), kRules.end(), [](auto& a, auto& b) { return a.id < b.id; }));

@@ -22,6 +22,9 @@ class StuckFinder {
     }
     for (const auto& s : m_.stuck)
       if (!reported_[s.agent]) cycle(s.agent);
+    // Whatever the reason is, nothing that is stuck goes unsaid.
+    for (const auto& s : m_.stuck)
+      if (!reported_[s.agent]) report_rest(s.agent);
   }
 
  private:
@@ -35,7 +38,7 @@ class StuckFinder {
   std::vector<Position> helpers(std::uint32_t a) const {
     std::vector<Position> out;
     const auto& s = step(a);
-    if (s.kind == Step::Kind::begin) return {{s.target, s.target_position}};
+    if (s.kind == Step::Kind::begin) return submits(a, s);
     const auto& w = m_.words[s.sync->word];
     for (const auto& c : w.chains)
       for (const auto i : c.steps) {
@@ -47,6 +50,18 @@ class StuckFinder {
         }
       }
     if (w.known && w.adds && !out.empty() && !reachable(s, w)) out.clear();
+    return out;
+  }
+  /// The submits of queue `a` that have not happened: the next one of each agent.
+  std::vector<Position> submits(std::uint32_t a, const Step& begin) const {
+    if (!m_.agents[a].shared) return {{begin.target, begin.target_position}};
+    std::vector<Position> out;
+    for (std::uint32_t h = m_.queue_count(); h < m_.agents.size(); ++h)
+      for (const auto& s : m_.agents[h].steps)
+        if (s.kind == Step::Kind::submit && s.target == a && s.time == kNone) {
+          out.push_back({h, s.position});
+          break;
+        }
     return out;
   }
   /// Can the counter reach the value if any number of the outstanding additions happen?
@@ -71,16 +86,27 @@ class StuckFinder {
       default: return true;
     }
   }
-  /// The value of the word when no agent can proceed.
-  Wide now(const Word& w) const {
+  /// Calls fn(value) with each value that the word has had in the followed execution.
+  template <class Fn> void replay(const Word& w, Fn fn) const {
     std::vector<const Step*> done;
     each_post(w, [&](std::uint32_t, const Step& post) {
       if (post.time != kNone) done.push_back(&post);
     });
     std::sort(done.begin(), done.end(), [](auto* a, auto* b) { return a->time < b->time; });
     auto v = w.init;
-    for (const auto* s : done) v = value_after(*s, w, v);
-    return Wide{v};
+    fn(v);
+    for (const auto* s : done) fn(v = value_after(*s, w, v));
+  }
+  /// The value of the word when no agent can proceed.
+  Wide now(const Word& w) const {
+    Wide last{};
+    replay(w, [&](std::uint64_t v) { last = Wide{v}; });
+    return last;
+  }
+  bool has_held(const Word& w, const Step& s) const {
+    bool held = false;
+    replay(w, [&](std::uint64_t v) { held = held || satisfied(s, w, v); });
+    return held;
   }
   std::string holds_now(const Word& w, const Step& s) const {
     auto v = static_cast<std::uint64_t>(now(w));
@@ -124,6 +150,7 @@ class StuckFinder {
       if (post.time != kNone && (!last || post.time > last->time)) last = &post, last_agent = agent;
       if (post.sync->op == Op::store && satisfies(s, w, post)) by = Position{agent, post.position}, passed = true;
     });
+    if (!passed && w.known) passed = has_held(w, s);
     Finding f{.rule = "never-met", .places = {here(a)}};
     const auto value = holds_now(w, s);
     if (passed) {
@@ -198,6 +225,19 @@ class StuckFinder {
                " value=" + std::to_string(static_cast<std::uint32_t>(first.value)) +
                ", or move its poll after its fence";
     f.rests_on = {"Q6"};
+    add_dependents(f);
+    r_.add(std::move(f));
+  }
+
+  void report_rest(std::uint32_t a) {
+    reported_[a] = true;
+    Finding f{.rule = "deadlock",
+              .places = {here(a)},
+              .message = r_.agent(a) + " waits forever",
+              .hint = "mend the other findings first",
+              .rests_on = {"Q6"}};
+    for (const auto p : helpers(a))
+      f.more.push_back(r_.place(p) + ", in " + r_.agent(p.agent) + ", comes too late or never");
     add_dependents(f);
     r_.add(std::move(f));
   }

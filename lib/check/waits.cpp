@@ -1,4 +1,4 @@
-// Finds waits that may be satisfied too early, that may miss their value, or that need an engine which they may hold.
+// Finds waits that may be satisfied too early, or that may miss their value.
 #include "alternatives.hpp"
 #include "edits.hpp"
 
@@ -19,12 +19,8 @@ class Waits {
       if (w.copied) stored_as_data(a, s, w);
       else if (w.unmodelled || (s.assumed_satisfied && !s.sync->finite && !m_.open)) unknown(a, s, w);
       if (s.assumed_satisfied) continue;
-      const auto* before = m_.row(i == 0 ? kNone : m_.agents[a].steps[i - 1].row);
-      std::copy(before, before + m_.width(), clock_.begin());
-      engine(a, s);
       if (w.unmodelled || w.copied) continue;
-      if (m_.agents[a].kind != Agent::Kind::queue && i > 0)
-        clock_[a] = std::max(clock_[a], m_.agents[a].steps[i - 1].position);
+      m_.arrive(a, i, clock_);
       const Alternatives alt{m_, w, a, s, clock_.data()};
       if (w.adds ? stale_count(a, s, w, alt) : stale_flag(a, s, w, alt)) continue;
       if (w.adds) check_count_stays(a, s, w, alt);
@@ -57,22 +53,6 @@ class Waits {
             .hint = "declare it as a signal or with init=zero, and change it only with stores and adds"});
   }
 
-  /// X2: the wait depends on another queue of the engine that it may hold.
-  void engine(std::uint32_t a, const Step& s) {
-    if (m_.profile.poll_yields || m_.agents[a].kind != Agent::Kind::queue) return;
-    const auto* row = m_.row(s.row);
-    for (std::uint32_t q = 0; q < m_.queue_count(); ++q) {
-      if (q == a || m_.programs[q].engine != m_.programs[a].engine || row[q] <= clock_[q]) continue;
-      if (!first("engine-wait", a, s)) return;
-      r_.add({.rule = "engine-wait",
-              .places = {{q, row[q]}, {a, s.position}},
-              .message = r_.agent(a) + " waits for " + r_.agent(q) + ", which is on the same engine",
-              .hint = "put the two queues on different engines, or merge them",
-              .rests_on = {"X2"}});
-      return;
-    }
-  }
-
   bool stale_flag(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
     std::optional<Position> old;
     bool any = false;
@@ -81,6 +61,7 @@ class Waits {
       any = any || k > 0;
       if (k > 0 && alt.satisfies(c, k - 1) && !alt.hidden(c, k - 1, alt.known())) old = alt.place(c, k - 1);
     }
+    if (!any && !w.known && !m_.open) return unknown(a, s, w), true;
     const bool first_value = !any && w.known && satisfied(s, w, w.init);
     if (!old && !first_value) return false;
     for (std::size_t c = 0; c < w.chains.size(); ++c)
@@ -88,11 +69,9 @@ class Waits {
         const auto& post = alt.post(c, i);
         const auto v = static_cast<std::uint32_t>(post.value), want = static_cast<std::uint32_t>(s.value);
         const auto f = s.sync->func;
-        const bool meant = f == Compare::gt   ? v == want + 1
-                           : f == Compare::lt ? v + 1 == want
-                           : f == Compare::ne ? alt.satisfies(c, i)
-                                              : v == want;
-        if (!meant || post.sync->op != Op::store) continue;
+        const bool meant = f == Compare::gt ? v == want + 1 : f == Compare::lt ? v + 1 == want : v == want;
+        // A wait with ne is for any other value, so none is meant more than the others.
+        if (!meant || f == Compare::ne || post.sync->op != Op::store) continue;
         if (!first("stale-wait", a, s)) return true;
         Finding f2{
             .rule = "stale-wait",
@@ -162,7 +141,7 @@ class Waits {
         if (alt.post(c, i).sync->op != Op::add && !alt.satisfies(c, i)) return report_missed(a, s, w, alt.place(c, i));
     }
     const auto base = alt.base(done, all);
-    if (!base) return;  // unordered stores, which are reported elsewhere
+    if (!base) return m_.open ? void() : unknown(a, s, w);
     Wide low = base->value, high = low;
     Position next{};
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
@@ -182,7 +161,11 @@ class Waits {
     if (!holds_between(s, w, low, high)) report_missed(a, s, w, next);
   }
   static bool holds_between(const Step& s, const Word& w, Wide low, Wide high) {
-    if (low == high) return satisfied(s, w, static_cast<std::uint64_t>(low));
+    constexpr Wide kFew = 256;
+    if (high - low <= kFew) {
+      while (low <= high && satisfied(s, w, static_cast<std::uint64_t>(low))) ++low;
+      return low > high;
+    }
     const bool half = s.sync->bytes == 4;
     if (half && s.sync->mask != ~0u) return false;
     const Wide window = Wide{1} << (half || w.bytes == 4 ? 32 : 64);

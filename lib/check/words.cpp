@@ -1,4 +1,5 @@
 // Builds the words that are polled and posted to, their initial values and their chains.
+#include "../schedule/contents.hpp"
 #include "model.hpp"
 
 #include <algorithm>
@@ -31,44 +32,41 @@ std::uint32_t Model::add_word(const Sync& y) {
 }
 
 void Model::first_values() {
-  for (const auto& g : schedule.signals) {
-    const auto at = canonical(link_signal(static_cast<std::size_t>(&g - schedule.signals.data())));
-    for (const auto offset : {0u, 4u}) {
-      if (const auto w = word_of_.find(at + offset); w != word_of_.end() && offset * 8 < g.bits) {
-        auto& word = words[w->second];
-        word.init = truncate(word.bytes, g.value >> (offset * 8));
-        word.known = word.bytes * 8 <= g.bits;
-        word.polled = true;  // temporary: marks the words of signals
-      }
-    }
-  }
+  const detail::FirstContents first{schedule};
   for (auto& w : words) {
-    if (std::exchange(w.polled, false)) continue;
-    const auto l = find_symbol(schedule, GpuVa{w.address});
-    w.known = l && !l->signal && schedule.buffers[l->index].init != Init::random;
-    if (w.known && schedule.buffers[l->index].init == Init::poison)
-      w.init = truncate(w.bytes, std::uint64_t{0x0101010101010101} * kPoison);
+    const auto value = first.word(GpuVa{w.address}, w.bytes);
+    w.known = value.has_value();
+    w.init = value.value_or(0);
   }
+}
+
+bool Model::may_satisfy(const Step& wait, const Word& w) const noexcept {
+  return w.known ? satisfied(wait, w, w.init) : !open;
 }
 
 void Model::chain() {
   for (std::uint32_t a = 0; a < agents.size(); ++a) {
     const auto& agent = agents[a];
-    // If fences are unordered among themselves, each is a chain of its own.
-    const bool apart = agent.kind == Agent::Kind::queue && !profile.fences_ordered;
     for (std::uint32_t i = 0; i < agent.steps.size(); ++i) {
       const auto& s = agent.steps[i];
       if (!s.sync || s.sync->word == kNone) continue;
       auto& w = words[s.sync->word];
       if (s.kind == Step::Kind::poll) w.polled = true;
-      if (s.kind != Step::Kind::post) continue;
+      if (!s.posts()) continue;
       // A 64-bit value stored by two fences counts as a 32-bit one if its high half never changes.
       if (s.sync->high && s.sync->op == Op::store && w.known && s.value == w.init >> 32) continue;
       if (s.sync->op == Op::unknown || (s.sync->high && s.sync->op != Op::store) ||
           (w.bytes == 8 && s.sync->bytes == 4 && s.sync->high))
         w.unmodelled = true;
-      if (w.chains.empty() || w.chains.back().agent != a || apart) w.chains.push_back({.agent = a, .sums = {0}});
-      auto& c = w.chains.back();
+      // A post that lands in no order with the others is a chain of its own.
+      const bool apart = s.column != kNone;
+      auto last = w.chains.rbegin();
+      while (!apart && last != w.chains.rend() && last->agent == a && last->apart) ++last;
+      if (apart || last == w.chains.rend() || last->agent != a) {
+        w.chains.push_back({.agent = a, .sums = {0}, .apart = apart});
+        last = w.chains.rbegin();
+      }
+      auto& c = *last;
       if (!c.steps.empty()) c.rising = c.rising && agent.steps[c.steps.back()].value <= s.value;
       c.steps.push_back(i);
       const auto n = s.sync->op == Op::add ? addend(s) : Wide{0};

@@ -1,6 +1,7 @@
 #include "sdma/schedule/run.hpp"
 
 #include "compare.hpp"
+#include "contents.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"

@@ -12,7 +12,6 @@ LinkMemory::LinkMemory(const Schedule& s)
     if (at_of(s, l)) alias(l);
     else if (l.signal) map(l, reinterpret_cast<std::byte*>(&words_[l.index]), 8, {});
     else buffer(l);
-  for (std::size_t i = 0; i < s.signals.size() && findings_.empty(); ++i) set(i, s.signals[i].value);
   for (std::uint32_t g = 0; g < s.gpus; ++g) readers_.emplace_back(space_, GpuId{g});
 }
 

@@ -1,6 +1,7 @@
 #include "world.hpp"
 
 #include "../schedule/compare.hpp"
+#include "../schedule/contents.hpp"
 #include "../schedule/symbols.hpp"
 
 #include <fmt/format.h>
@@ -159,6 +160,8 @@ void World::prepare() {
     fill(s_, o_.seed, [this](std::size_t i) {
       return std::span(memory_->at(memory_->resolve(link_buffer(i))), s_.buffers[i].bytes);
     });
+  // After the buffers, because a signal may be a word in one.
+  for (std::size_t i = 0; i < s_.signals.size() && findings_.empty(); ++i) memory_->set(i, s_.signals[i].value);
 }
 
 void World::handle(const Scheduled& e) {

@@ -244,10 +244,12 @@ end)"},
 {"data-as-flag", R"(gpus 2
 buffer gpu*.a bytes=4K
 signal host.f value=0
+signal host.y value=0
 signal host.x value=0
 queue gpu0.p peer=gpu1
   copy_linear bytes=4K src=gpu0.a dst=gpu1.a
   write dst=host.f data=[1]
+  fence addr=host.y value=1
 end
 queue gpu1.q peer=gpu0
   poll_mem addr=host.f func=eq reference=1
@@ -256,6 +258,7 @@ end
 host main
   submit *
   wait host.x == 1
+  wait host.y == 1
 end)"},
 {"fence-race", R"(gpus 2
 signal host.x value=0

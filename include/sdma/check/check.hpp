@@ -12,7 +12,7 @@
 //     11: gpu1.second  copy_linear bytes=4K src=gpu1.buf[2K] dst=gpu2.buf    reads  gpu1.buf[2K..+2K]
 //     overlap gpu1.buf[2K..+2K]; nothing orders line 7 before line 11
 //     rests on X3 (relied on by ROCr): only a fence or atomic that a poll or the host has seen orders two queues
-//     hint: line 8 announces it; before line 11 add: poll_mem addr=gpu1.arrived func=eq reference=1
+//     hint: line 8 announces it; before line 11 add: poll_mem addr=host.arrived func=eq reference=1
 //
 // The ordering rules are those of docs/ordering.md, and nothing stronger. A Profile says which rules to assume:
 // `conservative` is that page itself, `rocr` adds what shipping runtimes rely on (a fence holds back later packets),
@@ -105,7 +105,8 @@ struct CheckOptions {
   const Topology* topology{};     ///< decides which queues share an engine; null: MI300X
   std::vector<KernelAgent> kernels{};
   std::size_t max_findings = 20;  ///< findings per rule; a note says how many more there were. 0: all
-  /// The most packets that are checked, in all submits. If there are more, a note says so.
+  /// The most packets that are checked, in all submits. If there are more, a note says so and nothing is proved. The
+  /// check also stops early if its clocks or its ranges of bytes would take more than about 1 GiB.
   std::size_t max_packets = std::size_t{1} << 22;
   /// The schedule is part of a larger system, as dumps are. If no agent of the schedule can satisfy a poll, the check
   /// assumes that an outside agent does. An address outside every buffer and signal belongs to outside memory.
@@ -117,6 +118,8 @@ struct ScheduleRule {
   std::string_view id;
   Severity severity;
   std::string_view text;  ///< what a finding means, a sentence
+  /// The proof holds in spite of a finding. Findings of all other rules leave something unproved.
+  bool advice = false;
 };
 /// All of them, sorted by id.
 std::span<const ScheduleRule> schedule_rules() noexcept;
@@ -142,15 +145,25 @@ struct CheckFinding {
   std::vector<Location> locations{};
   std::string overlap{};  ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
   std::vector<const OrderingRule*> rests_on{};
+  bool advice = false;  ///< as ScheduleRule::advice
 };
+
+/// What a check has shown. Whatever was not looked at is not proved.
+enum class Verdict : std::uint8_t {
+  proved,    ///< no execution that the rules allow has a race, a deadlock or a missing wait
+  unproved,  ///< nothing wrong was found, but a finding says what was assumed, or was not examined
+  refuted,   ///< there is an error
+};
+/// "proved", "unproved", "refuted".
+std::string_view name(Verdict) noexcept;
 
 struct [[nodiscard]] CheckReport {
   std::vector<CheckFinding> findings{};  ///< errors first
   std::size_t packets{}, waits{};        ///< how many the check covered, in all submits
   std::size_t errors() const noexcept;
   std::size_t warnings() const noexcept;
-  /// True if there are no errors: no execution that the rules allow breaks the schedule.
-  bool proved() const noexcept { return errors() == 0; }
+  Verdict verdict() const noexcept;
+  bool proved() const noexcept { return verdict() == Verdict::proved; }
 };
 
 /// Checks every submit of every queue.

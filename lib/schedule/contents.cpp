@@ -1,0 +1,86 @@
+#include "contents.hpp"
+
+#include "symbols.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sdma::inline v0::detail {
+namespace {
+
+/// splitmix64: one step per word.
+std::uint64_t next(std::uint64_t& state) noexcept {
+  auto z = state += 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 33) * 0xff51afd7ed558ccd;
+  z = (z ^ z >> 33) * 0xc4ceb9fe1a85ec53;
+  return z ^ z >> 33;
+}
+
+/// `number`: that of the buffer, so that no two buffers hold the same bytes.
+void fill(std::span<std::byte> out, Init init, std::uint64_t seed, std::uint64_t number) noexcept {
+  if (init != Init::random) {
+    std::memset(out.data(), init == Init::zero ? 0 : kPoison, out.size());
+    return;
+  }
+  auto state = seed * 0x2545f4914f6cdd1d + number;
+  next(state);
+  for (std::size_t at = 0; at < out.size(); at += 8) {
+    const auto word = next(state);
+    std::memcpy(out.data() + at, &word, std::min<std::size_t>(8, out.size() - at));
+  }
+}
+
+/// Calls fn(k) for each buffer that is filled, in that order. An alias has the contents of the bytes that it is an alias
+/// of, unless its own `init` says otherwise.
+template <class Fn> void each_filled(const Schedule& s, Fn fn) {
+  for (const bool alias : {false, true})
+    for (std::size_t i = 0; i < s.buffers.size(); ++i)
+      if (const auto& b = s.buffers[i]; b.at.has_value() == alias && !(alias && b.init == Init::poison)) fn(i);
+}
+
+}  // namespace
+
+void fill(const Schedule& s, std::uint64_t seed, const std::function<std::span<std::byte>(std::size_t)>& bytes_of) {
+  each_filled(s, [&](std::size_t i) { fill(bytes_of(i), s.buffers[i].init, seed, i); });
+}
+
+FirstContents::FirstContents(const Schedule& s) {
+  const auto address = [&](const SymbolOffset& l) { return resolve(s, link_address(l)).value; };
+  each_filled(s, [&](std::size_t i) {
+    store(address({false, i, 0}), s.buffers[i].bytes, s.buffers[i].init == Init::zero, 0);
+  });
+  for (std::size_t i = 0; i < s.signals.size(); ++i)
+    store(address({true, i, 0}), s.signals[i].bits / 8, true, s.signals[i].value);
+}
+
+void FirstContents::store(std::uint64_t begin, std::uint64_t bytes, bool known, std::uint64_t value) {
+  if (bytes == 0) return;
+  const auto end = begin + bytes;
+  const auto split = [this](std::uint64_t at) {
+    auto next = ranges_.lower_bound(at);
+    if (next == ranges_.begin()) return;
+    auto before = std::prev(next);
+    if (before->second.end <= at) return;
+    ranges_.emplace_hint(next, at, before->second);
+    before->second.end = at;
+  };
+  split(begin);
+  split(end);
+  ranges_.erase(ranges_.lower_bound(begin), ranges_.lower_bound(end));
+  ranges_.insert_or_assign(begin, Range{end, known, value, begin});
+}
+
+std::optional<std::uint64_t> FirstContents::word(GpuVa va, std::size_t bytes) const noexcept {
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const auto at = va.value + i;
+    auto r = ranges_.upper_bound(at);
+    if (r == ranges_.begin() || (--r)->second.end <= at || !r->second.known) return {};
+    const auto byte = at - r->second.base;
+    const auto value = byte < 8 ? r->second.value >> (8 * byte) & 0xff : 0;
+    out |= value << (8 * i);
+  }
+  return out;
+}
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,47 @@
+#pragma once
+// What buffers and signals hold before anything runs: run and simulate store it, and check asks for it. Internal.
+//
+//   fill(schedule, seed, bytes_of);                     stores the contents of every buffer
+//   FirstContents first{schedule};
+//   first.word(resolve(schedule, signal), 4)            the value of a word; nullopt: it is not known
+//
+//   order of stores   buffers | aliases of buffers that have an init= | signals, in the order of their declarations
+//
+// Each is stored over the ones before it, so the last declaration of a byte decides. The bytes of init=random depend on
+// the seed, and poison stands for bytes that a schedule must not rely on: neither is known.
+//
+// Pure functions without errors; FirstContents allocates.
+#include "sdma/schedule/schedule.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+
+namespace sdma::inline v0::detail {
+
+/// Gives each buffer its initial contents. `bytes_of(k)`: the bytes of buffer k.
+void fill(const Schedule&, std::uint64_t seed, const std::function<std::span<std::byte>(std::size_t)>& bytes_of);
+
+class FirstContents {
+ public:
+  explicit FirstContents(const Schedule&);
+
+  /// The value of a word of at most 8 bytes at an address without aliases; nullopt if any of its bytes is not known.
+  std::optional<std::uint64_t> word(GpuVa, std::size_t bytes) const noexcept;
+
+ private:
+  struct Range {
+    std::uint64_t end{};
+    bool known{};
+    std::uint64_t value{};  ///< of the first 8 bytes; all other bytes are 0
+    std::uint64_t base{};   ///< the address of its first byte
+  };
+  void store(std::uint64_t begin, std::uint64_t bytes, bool known, std::uint64_t value);
+
+  std::map<std::uint64_t, Range> ranges_;
+};
+
+}  // namespace sdma::inline v0::detail

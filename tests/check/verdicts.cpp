@@ -1,0 +1,272 @@
+// What is proved, and what is not: schedules that were once proved although an execution breaks them, each with the assumption
+// under which it breaks.
+#include "sdma/check/check.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+
+using namespace sdma;
+
+namespace {
+
+struct Broken {
+  const char* why;
+  const char* assume;  ///< "" for the default profile
+  const char* rule;    ///< a finding that says so
+  Verdict verdict;
+  const char* text;
+};
+
+// clang-format off
+constexpr Broken kBroken[] = {
+{"two polls hold two engines, and each needs a queue that stands after the other", "", "engine-wait", Verdict::unproved, R"(gpus 1
+signal host.x value=0 bits=32
+signal host.z value=0 bits=32
+signal host.d value=0
+queue gpu0.a engine=2
+  poll_mem addr=host.x func=eq reference=1
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+queue gpu0.b engine=2
+  fence addr=host.z value=1
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+queue gpu0.c engine=3
+  poll_mem addr=host.z func=eq reference=1
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+queue gpu0.e engine=3
+  fence addr=host.x value=1
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+host main
+  submit *
+  wait host.d == 4
+end)"},
+{"three polls on three engines", "", "engine-wait", Verdict::unproved, R"(gpus 1
+signal host.x value=0 bits=32
+signal host.y value=0 bits=32
+signal host.z value=0 bits=32
+signal host.d value=0
+queue gpu0.a engine=2
+  poll_mem addr=host.x func=eq reference=1
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+queue gpu0.a2 engine=2
+  fence addr=host.y value=1
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+queue gpu0.b engine=3
+  poll_mem addr=host.y func=eq reference=1
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+queue gpu0.b2 engine=3
+  fence addr=host.z value=1
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+queue gpu0.c engine=4
+  poll_mem addr=host.z func=eq reference=1
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+queue gpu0.c2 engine=4
+  fence addr=host.x value=1
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+host main
+  submit *
+  wait host.d == 6
+end)"},
+{"two hosts submit one queue, and one waits for what the other sets later", "", "deadlock", Verdict::refuted, R"(gpus 1
+signal host.x value=0 bits=32
+signal host.y value=0 bits=32
+queue gpu0.q engine=2
+  poll_mem addr=host.x func=ge reference=1
+  atomic op=add_rtn_32 addr=host.y value=1
+end
+host one
+  submit gpu0.q
+  wait host.y == 2
+  set host.x = 1
+end
+host two
+  submit gpu0.q
+  wait host.y == 2
+end)"},
+{"the flag is in a buffer of random bytes", "", "unknown-value", Verdict::refuted, R"(gpus 2
+buffer gpu*.a bytes=4K init=zero
+buffer host.w bytes=4K init=random
+signal host.d value=0
+queue gpu0.p peer=gpu1
+  copy_linear bytes=4K src=gpu0.a dst=gpu1.a
+  fence addr=host.w value=1
+end
+queue gpu1.q peer=gpu0
+  poll_mem addr=host.w func=eq reference=1
+  copy_linear bytes=4K src=gpu1.a dst=gpu0.a
+  fence addr=host.d value=1
+end
+host main
+  submit *
+  wait host.d == 1
+end)"},
+{"an alias gives the flag its value", "", "stale-wait", Verdict::refuted, R"(gpus 2
+buffer gpu*.a bytes=4K init=zero
+buffer host.w bytes=4K init=zero
+signal host.f value=1 bits=32 at=host.w[16]
+signal host.d value=0
+queue gpu0.p peer=gpu1
+  copy_linear bytes=4K src=gpu0.a dst=gpu1.a
+  fence addr=host.f value=1
+end
+queue gpu1.q peer=gpu0
+  poll_mem addr=host.w[16] func=eq reference=1
+  copy_linear bytes=4K src=gpu1.a dst=gpu0.a
+  fence addr=host.d value=1
+end
+host main
+  submit *
+  wait host.d == 1
+end)"},
+{"the packets of a condition need not execute", "", "cond-exec-assumed", Verdict::unproved, R"(gpus 1
+buffer host.w bytes=4K init=zero
+signal host.y value=0 bits=32
+queue gpu0.q engine=2
+  cond_exec addr=host.w reference=1 dwords=4
+  fence addr=host.y value=1
+end
+host main
+  submit gpu0.q
+  wait host.y == 1
+end)"},
+{"a fence of one epoch lands after that of the next", "fences=unordered", "fence-race", Verdict::refuted, R"(gpus 1
+signal host.x value=0 bits=32
+signal host.y value=0 bits=32
+queue gpu0.q engine=2
+  fence addr=host.x value=epoch
+  fence addr=host.y value=epoch
+end
+host main
+  repeat 2
+    submit gpu0.q
+    wait host.y >= epoch
+  end
+  wait host.x >= 2
+end)"},
+{"no fence covers the write", "fence_covers=copies", "unawaited", Verdict::refuted, R"(gpus 1
+buffer gpu0.a bytes=4K init=zero
+signal host.y value=0 bits=32
+queue gpu0.q engine=2
+  write dst=gpu0.a data=[1]
+  fence addr=host.y value=1
+end
+host main
+  submit gpu0.q
+  wait host.y == 1
+end)"},
+};
+// clang-format on
+
+CheckReport checked(const std::string& text, CheckOptions o = {}) {
+  SourceMap map;
+  const auto s = parse_schedule("sdma 1\n" + text + "\n", "case.sdma", {.map = &map});
+  if (!s)
+    for (const auto& e : s.error()) UNSCOPED_INFO(to_string(e));
+  REQUIRE(s);
+  o.map = &map;
+  return check(*s, o);
+}
+
+}  // namespace
+
+TEST_CASE("what an execution breaks is not proved, and a finding says why") {
+  for (const auto& b : kBroken) {
+    CheckOptions o;
+    if (*b.assume) REQUIRE(o.profile.set(b.assume));
+    const auto r = checked(b.text, o);
+    INFO(b.why);
+    for (const auto& f : r.findings) UNSCOPED_INFO(to_string(f.diagnostic));
+    CHECK(std::any_of(r.findings.begin(), r.findings.end(),
+                      [&](const auto& f) { return f.diagnostic.rule == b.rule; }));
+    CHECK(name(r.verdict()) == name(b.verdict));
+    CHECK_FALSE(r.proved());
+  }
+}
+
+TEST_CASE("without the assumption that breaks it, it is proved") {
+  for (const auto& b : kBroken) {
+    CheckOptions o;
+    if (std::string_view(b.rule) == "engine-wait") REQUIRE(o.profile.set("poll_yields=yes"));
+    else if (!*b.assume) continue;
+    INFO(b.why);
+    const auto r = checked(b.text, o);
+    for (const auto& f : r.findings) UNSCOPED_INFO(to_string(f.diagnostic));
+    CHECK(r.verdict() == Verdict::proved);
+  }
+}
+
+TEST_CASE("a model that is cut short proves nothing") {
+  const std::string text = R"(gpus 1
+signal host.y value=0 bits=32
+queue gpu0.q engine=2
+  fence addr=host.y value=epoch
+end
+host main
+  repeat 100
+    submit gpu0.q
+    wait host.y >= epoch
+  end
+end)";
+  CHECK(checked(text).proved());
+  const auto cut = checked(text, {.max_packets = 50});
+  CHECK(cut.verdict() == Verdict::unproved);
+  REQUIRE(cut.findings.size() == 1);
+  CHECK(cut.findings[0].diagnostic.rule == "not-all-rounds");
+}
+
+TEST_CASE("rounds without actions cost nothing") {
+  const auto r = checked(R"(gpus 1
+signal host.y value=0 bits=32
+queue gpu0.q engine=2
+  fence addr=host.y value=1
+end
+host main
+  repeat 1000000000
+    repeat 1000000000
+    end
+  end
+  submit gpu0.q
+  wait host.y == 1
+end)");
+  CHECK(r.proved());
+  CHECK(r.packets == 2);
+}
+
+TEST_CASE("a write is a flag after a full barrier only") {
+  const auto relay = [](const std::string& barrier) {
+    return checked(R"(gpus 2
+buffer gpu*.a bytes=4K init=zero
+signal host.s value=0 bits=32
+signal host.f value=0 bits=32
+signal host.d value=0
+queue gpu0.p peer=gpu1
+  copy_linear bytes=4K src=gpu0.a dst=gpu1.a
+)" + barrier + R"(
+  write dst=host.f data=[1]
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+queue gpu1.q peer=gpu0
+  poll_mem addr=host.f func=eq reference=1
+  copy_linear bytes=4K src=gpu1.a dst=gpu0.a
+  atomic op=add_rtn_64 addr=host.d value=1
+end
+host main
+  submit *
+  wait host.d == 2
+  wait host.s >= 0
+end)");
+  };
+  CHECK(relay("  fence addr=host.s value=1\n  poll_mem addr=host.s func=eq reference=1").proved());
+  CHECK(relay("").verdict() == Verdict::refuted);
+  CHECK(relay("  fence addr=host.s value=1").verdict() == Verdict::refuted);
+  CHECK(relay("  fence addr=host.s value=2\n  poll_mem addr=host.s func=ge reference=1").verdict() == Verdict::refuted);
+}
