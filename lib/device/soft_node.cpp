@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kNoEvent = ~std::uint64_t{0};  // in a mailbox: no event has arrived
-constexpr std::size_t kMaxFaults = 4096;
+constexpr std::size_t kMaxNodeFaults = 4096;
 
 }  // namespace
 
@@ -203,7 +203,7 @@ void SoftNode::report(const Fault& f) noexcept {
   {
     std::lock_guard lock(faults_mutex_);
     if (f.kind != FaultKind::poll_timeout) stopped_queues_.emplace(f.queue, f);
-    if (faults_.size() < kMaxFaults) faults_.push_back(f);
+    if (faults_.size() < kMaxNodeFaults) faults_.push_back(f);
     else ++lost_faults_;
   }
   fault_came_.notify_all();

@@ -1,19 +1,32 @@
 #include "bars.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <queue>
 #include <utility>
 
 namespace sdma::inline v0::trace::detail {
 namespace {
 
+/// Gives each bar the first row that is free when it begins. A lane may have as many rows as bars, so that no row is
+/// searched: rows that become free go to one heap, by number, and rows in use are in another, by the time of their end.
 void assign_rows(LaneBars& lane) {
+  using Used = std::pair<std::uint64_t, std::size_t>;
+  std::priority_queue<Used, std::vector<Used>, std::greater<>> used;
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free;
   auto& [bars, rows] = lane;
+  for (std::size_t r = 0; r < rows.size(); ++r) free.push(r);
   for (std::size_t i = 0; i < bars.size(); ++i) {
-    std::size_t r = 0;
-    while (r < rows.size() && !rows[r].empty() && bars[rows[r].back()].to > bars[i].from) ++r;
-    if (r == rows.size()) rows.emplace_back();
+    for (; !used.empty() && used.top().first <= bars[i].from; used.pop()) free.push(used.top().second);
+    if (free.empty()) {
+      free.push(rows.size());
+      rows.emplace_back();
+    }
+    const auto r = free.top();
+    free.pop();
+    used.emplace(bars[i].to, r);
     rows[r].push_back(i);
     bars[i].row = r;
   }

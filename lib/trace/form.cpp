@@ -1,7 +1,7 @@
 #include "sdma/trace/form.hpp"
 
+#include "page_data.hpp"
 #include "sdma/core/file.hpp"
-#include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 
 namespace sdma::inline v0::trace {
@@ -14,8 +14,10 @@ std::string to_string(const Trace& t, Form form, std::string_view name) {
   switch (form) {
     case Form::perfetto: return to_perfetto(t);
     case Form::html: {
-      const PageTrace one{std::string(name), t};
-      return to_page({&one, 1});
+      std::string page;
+      const detail::PageSource one{name, t};
+      detail::write_page({&one, 1}, [&](std::string_view piece) { return page += piece, true; });
+      return page;
     }
     case Form::jsonl: return to_json_lines(t);
     case Form::text: return to_text(t);
@@ -24,7 +26,9 @@ std::string to_string(const Trace& t, Form form, std::string_view name) {
 }
 
 Result<void, Diagnostic> save(const Trace& t, const std::string& path) {
-  return save_file(path, to_string(t, form_of(path), path));
+  if (form_of(path) != Form::html) return save_file(path, to_string(t, form_of(path), path));
+  const detail::PageSource one{path, t};
+  return detail::save_page({&one, 1}, path);
 }
 Result<void, Diagnostic> save_json_lines(const Trace& t, const std::string& path) {
   return save_file(path, to_json_lines(t));

@@ -7,13 +7,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace sdma::inline v0::trace {
 namespace {
 
-constexpr std::size_t kMostBars = 20000;
+/// With more bars than kMostBars, those that are narrower than 1/kPixels of the picture are merged into blocks.
+constexpr std::size_t kMostBars = 20000, kMostArrows = 2000;
+constexpr double kPixels = 1190;
 /// The legend: the meaning of each colour, and a packet that has this colour.
 constexpr std::pair<const char*, const char*> kKeys[] = {{"host builds", "host"},
                                                          {"poll", "poll_mem"},
@@ -56,6 +60,103 @@ std::vector<std::size_t> add_lanes(const std::vector<Lane>& lanes, Lanes& pictur
   return place;
 }
 
+/// Bars of one row that begin in one pixel, each narrower than it. A pixel that has one bar shows this bar.
+struct PixelBlock {
+  const detail::Bar* only{};
+  double pixel = -1;
+  std::size_t packets = 0;
+  std::uint64_t from{}, to{}, busy{};
+  std::map<std::string, std::uint64_t> colours{};  // ns that each ran
+
+  void add(const detail::Bar& b, std::string_view name) {
+    if (packets++ == 0) only = &b, from = b.from;
+    to = std::max(to, b.to);
+    busy += b.to - b.from;
+    colours[colour(name)] += b.to - b.from;
+  }
+  const std::string& most() const {
+    return std::max_element(colours.begin(), colours.end(),
+                            [](const auto& a, const auto& b) { return a.second < b.second; })
+        ->first;
+  }
+};
+
+class TimelineBars {
+ public:
+  TimelineBars(const Trace& t, const detail::Bars& packets, Lanes& picture, const std::vector<std::size_t>& place)
+      : trace_(t), packets_(packets), picture_(picture), place_(place) {}
+
+  double us(auto ns) const { return (static_cast<double>(ns) - static_cast<double>(packets_.first)) / 1e3; }
+
+  /// Adds all bars to the picture, and returns a line about those that it does not show one by one.
+  std::string add() {
+    const auto all = visible([](const detail::Bar&) {});
+    if (all <= kMostBars) {
+      visible([&](const detail::Bar& b) { bar(b); });
+      return {};
+    }
+    std::map<std::pair<std::size_t, std::size_t>, PixelBlock> open;  // by lane and row
+    visible([&](const detail::Bar& b) {
+      const auto lane = b.begin->lane.value;
+      const auto pixel = std::floor((us(b.from) - picture_.begin) / width());
+      auto& block = open[{lane, b.row}];
+      const bool narrow = us(b.to) - us(b.from) < width();
+      if (block.packets != 0 && (!narrow || block.pixel != pixel)) close(block);
+      if (!narrow) return bar(b);
+      block.pixel = pixel;
+      block.add(b, name_of(trace_, *b.begin));
+    });
+    for (auto& [row, block] : open)
+      if (block.packets != 0) close(block);
+    std::string note;
+    if (blocks_ != 0) note = fmt::format("{} packets are drawn as {} blocks", merged_, blocks_);
+    if (left_out_ != 0) note += fmt::format("{}{} bars are not drawn", note.empty() ? "" : ", ", left_out_);
+    return note;
+  }
+
+ private:
+  double width() const { return (picture_.end - picture_.begin) / kPixels; }
+
+  /// Calls `act` for each bar that overlaps the picture; returns how many there are.
+  std::size_t visible(const auto& act) const {
+    std::size_t n = 0;
+    for (const auto& lane : packets_.lanes)
+      for (const auto& b : lane.bars)
+        if (us(b.to) >= picture_.begin && us(b.from) <= picture_.end) ++n, act(b);
+    return n;
+  }
+  void draw(std::size_t lane, Lanes::Bar b) {
+    if (drawn_ == kMostBars) ++left_out_;
+    else ++drawn_, picture_.lanes[place_[lane]].bars.push_back(std::move(b));
+  }
+  void bar(const detail::Bar& b) {
+    const auto lane = b.begin->lane.value;
+    const auto name = name_of(trace_, *b.begin);
+    const auto from = us(b.from), to = us(b.to);
+    draw(lane, {from, to, b.row, colour(name),
+                fmt::format("{} {} {:.3f} to {:.3f} us", name, trace_.lanes[lane].name, from, to)});
+  }
+  void close(PixelBlock& block) {
+    const auto b = std::exchange(block, {});
+    if (b.packets == 1) return bar(*b.only);
+    const auto lane = b.only->begin->lane.value;
+    const auto from = us(b.from), to = us(b.to);
+    const auto busy =
+        std::min(1.0, static_cast<double>(b.busy) / static_cast<double>(std::max<std::uint64_t>(1, b.to - b.from)));
+    draw(lane, {from, to, b.only->row, b.most(),
+                fmt::format("{} packets {} {:.3f} to {:.3f} us, busy {:.0f} %", b.packets, trace_.lanes[lane].name,
+                            from, to, 100 * busy)});
+    ++blocks_;
+    merged_ += b.packets;
+  }
+
+  const Trace& trace_;
+  const detail::Bars& packets_;
+  Lanes& picture_;
+  const std::vector<std::size_t>& place_;
+  std::size_t drawn_ = 0, left_out_ = 0, blocks_ = 0, merged_ = 0;
+};
+
 }  // namespace
 
 std::string timeline_svg(const Trace& t, const TimelineOptions& o) {
@@ -69,32 +170,27 @@ std::string timeline_svg(const Trace& t, const TimelineOptions& o) {
   for (const auto& [key, packet] : kKeys) picture.keys.push_back({key, colour(packet)});
   const auto place = add_lanes(t.lanes, picture);
 
-  std::vector<const detail::Bar*> shown;
-  for (const auto& lane : packets.lanes)
-    for (const auto& b : lane.bars)
-      if (us(b.to) >= picture.begin && us(b.from) <= picture.end) shown.push_back(&b);
-  std::stable_sort(shown.begin(), shown.end(), [](const auto* a, const auto* b) { return a->from < b->from; });
-  const auto left_out = shown.size() - std::min(shown.size(), kMostBars);
-  shown.resize(shown.size() - left_out);
-  for (const auto* b : shown) {
-    const auto lane = b->begin->lane.value;
-    const auto name = name_of(t, *b->begin);
-    const auto from = us(b->from), to = us(b->to);
-    picture.lanes[place[lane]].bars.push_back(
-        {from, to, b->row, colour(name), fmt::format("{} {} {:.3f} to {:.3f} us", name, t.lanes[lane].name, from, to)});
-  }
+  std::vector<std::string> notes;
+  if (t.lost != 0) notes.push_back(fmt::format("{} events were lost", t.lost));
+  if (auto note = TimelineBars(t, packets, picture, place).add(); !note.empty()) notes.push_back(std::move(note));
 
   // At the same time, the end of an arrow may come before its beginning.
   std::map<std::uint64_t, std::pair<const Event*, const Event*>> flows;
   for (const auto& e : t.events)
     if (e.kind == Kind::flow_begin) flows[e.value].first = &e;
     else if (e.kind == Kind::flow_end) flows[e.value].second = &e;
+  std::erase_if(flows, [&](const auto& flow) {
+    const auto [from, to] = flow.second;
+    return !from || !to || us(from->ns) < picture.begin || us(to->ns) > picture.end;
+  });
+  const auto step = (flows.size() + kMostArrows - 1) / kMostArrows;
+  if (step > 1) notes.push_back(fmt::format("1 of {} arrows is drawn", step));
+  std::size_t next = 0;
   for (const auto& [number, flow] : flows)
-    if (const auto [from, to] = flow; from && to)
+    if (const auto [from, to] = flow; next++ % step == 0)
       picture.arrows.push_back({place[from->lane.value], us(from->ns), place[to->lane.value], us(to->ns),
                                 packets.lanes[to->lane.value].row_at(to->ns).value_or(0)});
-  if (t.lost != 0 || left_out != 0)
-    picture.note = fmt::format("{} events were lost, {} bars are not drawn", t.lost, left_out);
+  for (const auto& note : notes) picture.note += (picture.note.empty() ? "" : ", ") + note;
   return lanes_svg(picture);
 }
 

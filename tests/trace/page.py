@@ -1,16 +1,12 @@
 #!/usr/bin/env python3
-"""The page of traces in a real browser: page.py SDMA CHROMIUM CHROMEDRIVER [SCREENSHOTS]. With a folder, what was seen is kept there.
-
-Speaks the WebDriver protocol itself: HTTP and JSON to chromedriver, on a port that it chooses.
-"""
-import base64
-import json
+"""The page of traces in a real browser: page.py SDMA CHROMIUM CHROMEDRIVER [SCREENSHOTS]. With a folder, what was seen is kept there."""
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
-import urllib.request
+
+from browser import Browser, expect
 
 TRACE = """{"sdma_trace":1,"clock":"virtual","events":11,"lost":0}
 {"lane":0,"group":"host","name":"thread 1"}
@@ -30,87 +26,6 @@ TRACE = """{"sdma_trace":1,"clock":"virtual","events":11,"lost":0}
 """
 
 
-class Browser:
-    """One chromedriver with one session."""
-
-    def __init__(self, chromium, chromedriver, profile):
-        self.driver = subprocess.Popen([chromedriver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.url = None
-        for line in self.driver.stdout:
-            if match := re.search(r"started successfully on port (\d+)", line):
-                self.url = f"http://127.0.0.1:{match[1]}"
-                break
-        if not self.url:
-            sys.exit("chromedriver did not start")
-        arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-                     "--disable-component-update", "--disable-sync", "--window-size=1200,800", f"--user-data-dir={profile}"]
-        self.session = ""
-        options = {"binary": chromium, "args": arguments}
-        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
-        made = self.post("/session", {"capabilities": {"alwaysMatch": wanted}})
-        self.session = f"/session/{made['sessionId']}"
-
-    def post(self, path, body=None, session=True):
-        where = self.url + (self.session if session else "") + path
-        request = urllib.request.Request(where, json.dumps(body or {}).encode(), {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.load(answer)["value"]
-
-    def open(self, page):
-        self.post("/url", {"url": "about:blank"})  # an address that differs behind # alone loads nothing
-        self.post("/url", {"url": page})
-
-    def run(self, script):
-        return self.post("/execute/sync", {"script": script, "args": []})
-
-    def text(self, selector):
-        return self.run(f"return document.querySelector({json.dumps(selector)}).innerText")
-
-    def act(self, *actions):
-        self.post("/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": list(actions)}]})
-
-    def click(self, x, y):
-        self.act({"type": "pointerMove", "x": round(x), "y": round(y)}, {"type": "pointerDown", "button": 0},
-                 {"type": "pointerUp", "button": 0})  # fmt: skip
-
-    def click_on(self, selector):
-        x, y = self.run(f"const r = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
-                        "return [r.x + r.width / 2, r.y + r.height / 2]")
-        self.click(x, y)
-
-    def click_packet(self, key):
-        x, y = self.run(f"const r = canvas.getBoundingClientRect(), [x, y] = view.place(barOf('{key}'));"
-                        "return [r.x + x, r.y + y]")
-        self.click(x, y)
-
-    def press(self, key):
-        keys = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
-        self.post("/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": keys}]})
-
-    def complaints(self):
-        return [entry["message"] for entry in self.post("/se/log", {"type": "browser"})]
-
-    def picture(self):
-        with urllib.request.urlopen(self.url + self.session + "/screenshot", timeout=60) as answer:
-            return base64.b64decode(json.load(answer)["value"])
-
-    def close(self):
-        # The browser ends with its session; a driver that is only killed leaves it behind.
-        try:
-            if self.session:
-                request = urllib.request.Request(self.url + self.session, method="DELETE")
-                urllib.request.urlopen(request, timeout=60).close()
-        finally:
-            self.driver.kill()
-            self.driver.wait()
-
-
-def expect(what, held):
-    print(("ok      " if held else "FAILED  ") + what, flush=True)
-    if not held:
-        sys.exit(1)
-
-
 def main(sdma, chromium, chromedriver, screenshots=None):
     sdma = pathlib.Path(sdma).resolve()
     with tempfile.TemporaryDirectory() as folder:
@@ -123,6 +38,12 @@ def main(sdma, chromium, chromedriver, screenshots=None):
         subprocess.run([sdma, "trace", "model.jsonl", "-o", "one.html"], check=True, cwd=work)
         subprocess.run([sdma, "trace", "model.jsonl", "real.jsonl", "-o", "both.html"], check=True, cwd=work)
         subprocess.run([sdma, "trace", work / "model.jsonl", work / "late.jsonl", "-o", "late.html"], check=True, cwd=work)
+        # More packets at once than the page has rows for, from none of which it has an end.
+        rows = [f'{{"ns":{i},"lane":0,"event":"packet_begin","position":{4 * i},"length":1,"dwords":["0x00000000"]}}' for i in range(100)]
+        (work / "rows.jsonl").write_text("\n".join(
+            ['{"sdma_trace":1,"clock":"virtual","events":101,"lost":0}', '{"lane":0,"group":"gpu0","name":"engine 0 queue 0"}', *rows,
+             '{"ns":1000,"lane":0,"event":"doorbell","position":400}', ""]))
+        subprocess.run([sdma, "trace", "rows.jsonl", "-o", "rows.html"], check=True, cwd=work)
         page = (work / "one.html").read_text()
         expect("the page asks for nothing else", not re.search(r"(src|href)\s*=|https?://|@import|url\(", page.split('id="data"')[0]))
 
@@ -194,6 +115,18 @@ def main(sdma, chromium, chromedriver, screenshots=None):
                    and browser.run("return [model.first, state.from]") == [-1900, 0])
             browser.click_on("#all")
             expect("what came before is there", browser.run("return state.from") == -1900)
+            browser.open((work / "rows.html").as_uri())
+            texts = browser.run("""const pen = canvas.getContext('2d'), texts = [];
+                pen.fillText = (t, ...rest) => texts.push(t);
+                view.chart.scrollTop = 1e9;
+                const {whole, runs} = view.draw();
+                delete pen.fillText;
+                view.draw();
+                return [...texts, whole + runs.reduce((n, r) => n + r.count, 0)]""")
+            keep("rows")
+            expect("rows that do not fit the page share one, which says so", "37 rows overlap here" in texts and texts[-1] == 100)
+            browser.click_packet("0.0.70")
+            expect("and their packets can be selected", browser.run("return state.selected.row") == 63)
             expect("nothing was complained of", browser.complaints() == [])
         finally:
             browser.close()

@@ -20,8 +20,17 @@
 // signal that satisfied its poll, its doorbell. The page shows how long each step took. `critical path` shows the path
 // of the last completion. The part of the address after # records the view, so a link opens the same view again.
 //
+// A page shows ten million packets, in one lane or in many. Packets that are narrower than a pixel are drawn as a block; its
+// height is the part of the time during which a packet ran, and it says how many packets it stands for and from when to
+// when. Zoom in, or click the block, to see them one by one. A lane shows at most 64 packets at once in rows of their own;
+// further ones share the last row, and the page says how many. A path has at most 1000 steps; its first one leads to the steps before
+// it. If the browser cannot show the trace, for example for lack of memory, the page says why.
+//
+// A page takes about 15 bytes of the file per packet, and about 50 bytes of the browser's memory. docs/trace.md has measured figures.
+//
 // Errors: those of writing, as in write.hpp; a page without a trace, or with more than kPageTraces, is also an error.
-// Names are text and cannot become markup. The functions allocate about 200 bytes per packet; any thread may call them.
+// Names are text and cannot become markup. The functions allocate about 100 bytes per packet, and to_page also the text; any
+// thread may call them.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"
@@ -42,7 +51,7 @@ struct PageTrace {
 
 /// The page as HTML; "" if there is no trace, or more than kPageTraces.
 std::string to_page(std::span<const PageTrace>);
-/// Writes the page to a file, and replaces the file if it exists; "-" is standard output.
+/// Writes the page to a file piece by piece, and replaces the file if it exists; "-" is standard output.
 Result<void, Diagnostic> save_page(std::span<const PageTrace>, const std::string& path);
 
 }  // namespace sdma::inline v0::trace

@@ -22,7 +22,9 @@
 // of a lane that overlap (an engine runs several at once) go to further threads "NAME (2)", "(3)": nothing is dropped.
 //
 // Picture (SVG): one bar per packet, one or more rows per lane, and arrows from trigger to completion. Times begin at the
-// first event. At most 20000 bars are drawn; the picture says how many are missing.
+// first event. If there are more than 20000 packets, those of a row that are narrower than a pixel and begin in the same
+// pixel become one bar, whose title says how many they are and how much of the time they ran. At most 20000 bars and 2000
+// arrows are drawn; the picture says what is merged and what is missing.
 //
 // Text: one event per line, with its time since `first_ns`, its lane, and what happened. Packets are decoded.
 //

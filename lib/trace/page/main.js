@@ -28,9 +28,9 @@ const showPacket = bar => {
   facts(box, [
     ...(model.traces.length > 1 ? [['trace', bar.trace.name]] : []),
     ['lane', laneName(bar.lane)],
-    ['began', time(bar.from)],
-    ['ended', bar.finished ? time(bar.to) : 'not in the trace'],
-    ['took', time(bar.to - bar.from)],
+    ['began', exactly(bar.from)],
+    ['ended', bar.finished ? exactly(bar.to) : 'not in the trace'],
+    ['took', exactly(bar.to - bar.from)],
     ['position', `0x${bar.position.toString(16)}`],
     ['dwords', `${bar.dwords}: ${bar.hex}`],
   ]);
@@ -41,18 +41,33 @@ const showPacket = bar => {
 const signed = ns => (ns < 0 ? '-' : '+') + time(Math.abs(ns));
 /// The same packet in the other trace: the same index in the lane of the same name.
 const twin = bar => {
-  const place = model.places.find(p => p.lanes.some(l => l.lane === bar.lane));
-  const lane = place.lanes.find(l => l.lane !== bar.lane)?.lane, b = lane?.bars[bar.index];
-  return b && b.name === bar.name ? b : null;
+  const lane = bar.lane.place.lanes.find(l => l.lane !== bar.lane)?.lane;
+  if (!lane || bar.index >= lane.count) return null;
+  const b = new Bar(lane, bar.index);
+  return b.name === bar.name ? b : null;
+};
+/// What a block stands for, in words.
+const summary = ({from, to, count, busy}) =>
+  `${many(count)} packets from ${exactly(from)} to ${exactly(to)}, busy ${Math.round(100 * Math.min(1, busy / Math.max(1, to - from)))} % of this time`;
+const showBlock = block => {
+  const box = byId('packet');
+  box.className = '';
+  box.replaceChildren();
+  byId('path').replaceChildren();
+  element('h2', 'Packets that are narrower than a pixel', box);
+  element('p', `${laneName(block.lane)}: ${summary(block)}`, box);
+  const closer = element('button', 'zoom to them', box), margin = Math.max(5, (block.to - block.from) / 10);
+  closer.addEventListener('click', () => show(block.from - margin, block.to + margin));
 };
 const showPath = path => {
   const box = byId('path');
   box.replaceChildren();
   element('h2', 'Path to its end, from the trigger', box);
+  if (path.cut) element('p', `This path is longer: these are its last ${many(path.length)} steps. Click the first one to see the steps before it.`, box, 'warning');
   const table = element('table', '', box), steps = [...path].reverse();
   steps.forEach((step, i) => {
     const row = element('tr', '', table);
-    element('td', time(step.ns), row, 'number');
+    element('td', exactly(step.ns), row, 'number');
     element('td', i === 0 ? '' : signed(step.ns - steps[i - 1].ns), row, 'number');
     element('td', laneName((step.bar ?? step.mark).lane), row);
     element('td', step.bar ? `${step.bar.text || step.bar.name} \u2014 ${step.how}` : step.how, row);
@@ -63,7 +78,27 @@ const showPath = path => {
   });
 };
 
+/// The next frame draws: several events before it cost one picture.
+let asked = 0;
+const redraw = () => {
+  asked ||= requestAnimationFrame(() => {
+    asked = 0;
+    view.draw();
+  });
+};
+/// At most ten times a second: browsers refuse an address that changes more often.
+let remembering = 0, changed = false;
 const remember = () => {
+  changed = true;
+  if (remembering) return;
+  rememberNow();
+  remembering = setTimeout(() => {
+    remembering = 0;
+    if (changed) remember();
+  }, 100);
+};
+const rememberNow = () => {
+  changed = false;
   const parts = [`from=${Math.round(state.from)}`, `to=${Math.round(state.to)}`];
   if (state.selected) parts.push(`packet=${state.selected.key}`);
   history.replaceState(null, '', '#' + parts.join('&'));
@@ -73,7 +108,7 @@ const show = (from, to) => {
   state.from = Math.min(Math.max(from, model.first - whole * 0.02), model.last + whole * 0.02 - span);
   state.to = state.from + span;
   remember();
-  view.draw();
+  redraw();
 };
 const zoom = (factor, at = (state.from + state.to) / 2) => show(at - (at - state.from) * factor, at + (state.to - at) * factor);
 const select = (bar, bring = true) => {
@@ -84,25 +119,16 @@ const select = (bar, bring = true) => {
   const span = state.to - state.from;
   if (bring && (bar.to < state.from || bar.from > state.to)) return show(bar.from - span / 3, bar.from + span * 2 / 3);
   remember();
-  view.draw();
+  redraw();
 };
 const critical = () => {
   const trace = state.selected?.trace ?? model.traces[0], bar = lastCompletion(trace);
   if (bar) select(bar);
 };
-const find = text => {
-  const wanted = text.trim().toLowerCase();
-  const all = wanted === '' ? [] : model.traces.flatMap(t => t.lanes.flatMap(l => l.bars))
-    .filter(b => b.text.toLowerCase().includes(wanted) || b.name.includes(wanted));
-  state.matches = wanted === '' ? null : new Set(all);
-  byId('found').textContent = wanted === '' ? '' : all.length === 1 ? '1 packet' : `${all.length} packets`;
-  if (all.length) select(all[0]);
-  else view.draw();
-};
 const step = by => {
   if (!state.selected) return;
-  const next = state.selected.lane.bars[state.selected.index + by];
-  if (next) select(next);
+  const {lane, index} = state.selected;
+  if (index + by >= 0 && index + by < lane.count) select(new Bar(lane, index + by));
 };
 
 const keys = {'+': () => zoom(0.7), '=': () => zoom(0.7), '-': () => zoom(1 / 0.7), '0': () => show(model.first, model.last), c: critical,
@@ -126,18 +152,19 @@ canvas.addEventListener('pointerdown', e => {
 });
 canvas.addEventListener('pointermove', e => {
   if (!drag) {
-    const bar = view.hit(e.offsetX, e.offsetY);
-    canvas.title = bar ? `${bar.text || bar.name}\n${time(bar.to - bar.from)}` : '';
+    const {bar, block} = view.hit(e.offsetX, e.offsetY) ?? {};
+    canvas.title = bar ? `${bar.text || bar.name}\n${time(bar.to - bar.from)}` : block ? `${summary(block)}\nzoom in to see them` : '';
     return;
   }
-  const by = (e.offsetX - drag.x) * (drag.to - drag.from) / (canvas.clientWidth - 230);
+  const by = (e.offsetX - drag.x) * (drag.to - drag.from) / (canvas.clientWidth - LABEL);
   if (Math.abs(e.offsetX - drag.x) > 3) drag.moved = true;
   if (drag.moved) show(drag.from - by, drag.to - by);
 });
 canvas.addEventListener('pointerup', e => {
   if (drag && !drag.moved) {
-    const bar = view.hit(e.offsetX, e.offsetY);
+    const {bar, block} = view.hit(e.offsetX, e.offsetY) ?? {};
     if (bar) select(bar);
+    else if (block) showBlock(block);
   }
   drag = null;
 });
@@ -146,16 +173,19 @@ byId('out').addEventListener('click', () => zoom(2));
 byId('all').addEventListener('click', () => show(model.first, model.last));
 byId('critical').addEventListener('click', critical);
 byId('find').addEventListener('input', e => find(e.target.value));
-addEventListener('resize', view.draw);
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', view.draw);
+view.chart.addEventListener('scroll', redraw);
+addEventListener('resize', redraw);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 
 for (const t of model.traces) {
-  const packets = t.lanes.reduce((n, l) => n + l.bars.length, 0);
+  const packets = t.lanes.reduce((n, l) => n + l.count, 0);
   const before = t.before ? ` from its first packet, ${time(t.before)} before it` : '';
-  element('span', `${t.name}: ${time(t.last)}${before}, ${packets} packets, clock ${t.clock} `, byId('names'));
-  if (t.lost) element('span', `${t.lost} events were lost `, byId('names'), 'warning');
+  element('span', `${t.name}: ${time(t.last)}${before}, ${many(packets)} packets, clock ${t.clock} `, byId('names'));
+  if (t.lost) element('span', `${many(t.lost)} events were lost `, byId('names'), 'warning');
 }
-const asked = new URLSearchParams(location.hash.slice(1)), number = name => asked.has(name) ? Number(asked.get(name)) : NaN;
+byId('packet').textContent = 'Click a packet. Wheel zooms, dragging moves, 0 shows all, n and p go to the next and the previous packet.';
+if (view.hidden) element('span', `${many(view.hidden)} lanes do not fit the page `, byId('names'), 'warning');
+const wanted = new URLSearchParams(location.hash.slice(1)), number = name => wanted.has(name) ? Number(wanted.get(name)) : NaN;
 if (number('to') > number('from')) show(number('from'), number('to'));
 else show(0, model.last);
-if (asked.has('packet') && barOf(asked.get('packet'))) select(barOf(asked.get('packet')), !asked.has('from'));
+if (wanted.has('packet') && barOf(wanted.get('packet'))) select(barOf(wanted.get('packet')), !wanted.has('from'));

@@ -3,47 +3,78 @@
 // A packet waits for the packet of its lane that ended last before it began; for its doorbell, the first one after its position;
 // and, if it is a poll, for the last write to its word before it was satisfied (also if it polls the upper half of the word).
 // An arrow of the trace leads from a trigger to a completion and skips the steps between, so it can only begin a path.
+// A lane of a million packets has a path of a million steps, so a path ends after STEPS steps, and says so.
+const STEPS = 1000;
+
+/// The indices of the signals of a word, ascending: all signals are sorted by word once.
+const signalsOf = (trace, address) => {
+  const {words, signals} = trace, high = Number(address >> 32n), low = Number(address & 0xffffffffn);
+  let word = 0;
+  for (let end = words.low.length; word < end;) {
+    const middle = (word + end) >>> 1;
+    if (words.high[middle] > high || (words.high[middle] === high && words.low[middle] >= low)) end = middle;
+    else word = middle + 1;
+  }
+  if (word === words.low.length || words.high[word] !== high || words.low[word] !== low) return [];
+  if (!signals.start) {
+    signals.start = new Uint32Array(words.low.length + 1);
+    signals.order = new Uint32Array(signals.ns.length);
+    for (const w of signals.word) ++signals.start[w + 1];
+    for (let w = 0; w < words.low.length; ++w) signals.start[w + 1] += signals.start[w];
+    const next = signals.start.slice();
+    for (let i = 0; i < signals.ns.length; ++i) signals.order[next[signals.word[i]]++] = i;
+  }
+  return signals.order.subarray(signals.start[word], signals.start[word + 1]);
+};
 const causes = bar => {
-  const {trace, lane} = bar, found = [];
-  const before = firstOf(lane.byEnd, b => b.to > bar.from) - 1;
-  for (let i = before; i >= 0; --i)
-    if (lane.byEnd[i] !== bar) { found.push({ns: lane.byEnd[i].to, bar: lane.byEnd[i], how: 'the packet before'}); break; }
-  const bell = lane.marks.find(m => m.kind === 'doorbell' && m.position > bar.position && m.ns <= bar.to);
-  if (bell) found.push({ns: bell.ns, mark: bell, how: 'doorbell'});
-  if (bar.waits !== null && bar.finished)
-    for (let i = firstOf(trace.signals, s => s.ns > bar.to) - 1; i >= 0; --i) {
-      const s = trace.signals[i];
-      if (s.address !== bar.waits && s.address !== bar.waits - 4n) continue;
-      const writer = barAt(s.lane, s.ns);
-      found.push({ns: s.ns, bar: writer === bar ? null : writer, mark: s, how: `its word became ${s.value}`});
-      break;
+  const {trace, lane} = bar, found = [], {signals} = trace;
+  const before = lane.levels.ended(bar.from, bar.index);
+  if (before >= 0) found.push({ns: lane.packets.to[before], bar: new Bar(lane, before), how: 'the packet before'});
+  const bell = firstOf(lane.bells.most, position => position > bar.position);
+  if (bell < lane.bells.ns.length) found.push({ns: lane.bells.ns[bell], mark: {lane}, how: 'doorbell'});
+  if (bar.waits !== null && bar.finished) {
+    const last = [bar.waits, bar.waits - 4n].map(address => {
+      const all = signalsOf(trace, address);
+      return all[firstOf(all, i => signals.ns[i] > bar.to) - 1] ?? -1;
+    }).reduce((a, b) => Math.max(a, b));
+    if (last >= 0) {
+      const at = trace.lanes[signals.lane[last]], writer = barAt(at, signals.ns[last]);
+      found.push({ns: signals.ns[last], bar: writer?.key === bar.key ? null : writer, mark: {lane: at},
+                  how: `its word became 0x${hexOf(signals.high[last], signals.low[last])}`});
     }
+  }
   return found.filter(c => c.ns <= bar.to);
 };
 
-/// The path backwards: [{bar | mark, ns, how}], from the packet to the trigger.
+/// The path backwards: [{bar | mark, ns, how}], from the packet to the trigger. Its member `cut` is true if it has earlier steps.
 const pathTo = bar => {
-  const steps = [{bar, ns: bar.to, how: bar.finished ? 'ended' : 'has no end in the trace'}], seen = new Set([bar]);
+  const steps = [{bar, ns: bar.to, how: bar.finished ? 'ended' : 'has no end in the trace'}], seen = new Set([bar.key]);
   for (let at = bar; at;) {
     const cause = causes(at).reduce((a, b) => (!a || b.ns > a.ns ? b : a), null);
-    if (!cause || (cause.bar && seen.has(cause.bar))) break;  // a poll of a word that its own lane writes is a cycle
+    if (!cause || (cause.bar && seen.has(cause.bar.key))) break;  // a poll of a word that its own lane writes is a cycle
+    if (steps.length === STEPS) return Object.assign(steps, {cut: true});
     steps.push(cause);
-    if (cause.bar) seen.add(cause.bar);
+    if (cause.bar) seen.add(cause.bar.key);
     at = cause.bar || null;
   }
-  const first = steps[steps.length - 1].ns;
-  const triggers = steps.filter(s => s.bar).flatMap(({bar: b}) => (b.lane.arrows || [])
-    .filter(a => a.end.ns >= b.from && a.end.ns <= b.to && a.begin.ns <= first).map(a => a.begin));
-  const trigger = triggers.reduce((a, b) => (!a || b.ns > a.ns ? b : a), null);
-  if (trigger) steps.push({bar: null, mark: trigger, ns: trigger.ns, how: 'trigger'});
+  const first = steps[steps.length - 1].ns, {flows} = bar.trace;
+  let trigger = -1;
+  for (const {bar: b} of steps)
+    if (b) flows.levels.visit(b.from, b.to, () => false, i => {
+      if (b.trace.lanes[flows.toLane[i]] === b.lane && flows.to[i] >= b.from && flows.to[i] <= b.to && flows.from[i] <= first
+          && (trigger < 0 || flows.from[i] > flows.from[trigger])) trigger = i;
+    });
+  if (trigger >= 0)
+    steps.push({bar: null, mark: {lane: bar.trace.lanes[flows.fromLane[trigger]]}, ns: flows.from[trigger], how: 'trigger'});
   return steps;
 };
 
 /// The packet that completed last: the one with the last write to a signal, or, without such writes, the one that ended last.
 const lastCompletion = trace => {
-  for (let i = trace.signals.length - 1; i >= 0; --i) {
-    const bar = barAt(trace.signals[i].lane, trace.signals[i].ns);
+  for (let i = trace.signals.ns.length - 1; i >= 0; --i) {
+    const bar = barAt(trace.lanes[trace.signals.lane[i]], trace.signals.ns[i]);
     if (bar) return bar;
   }
-  return trace.lanes.flatMap(l => l.byEnd.slice(-1)).reduce((a, b) => (!a || b.to > a.to ? b : a), null);
+  return trace.lanes.map(l => [l, l.levels.ended(Infinity)]).filter(([, i]) => i >= 0).map(([l, i]) => new Bar(l, i))
+    .reduce((a, b) => (!a || b.to > a.to ? b : a), null);
 };

@@ -1,113 +1,71 @@
-// The chart: lanes of the two traces alternate. Every change redraws it, and only visible packets cost time.
-const LABEL = 230, ROW = 18, AXIS = 22;
+// The chart: lanes of the two traces alternate. Every change redraws the lanes that are visible. The canvas is as large as the window
+// and stays in it while the lanes scroll, because browsers limit the size of a canvas.
+const MOST_HEIGHT = 3e7, MOST_ARROWS = 200;
 
 const view = (() => {
   const canvas = document.getElementById('canvas'), chart = document.getElementById('chart'), pen = canvas.getContext('2d');
   const several = model.traces.length > 1;
-  let height = AXIS, group = null;
+  let height = AXIS, group = null, hidden = 0;
   const rows = [];  // {lane, trace, y, height, title, heading}
   for (const place of model.places) {
     place.lanes.forEach(({trace, lane}, i) => {
+      if (height > MOST_HEIGHT) return void ++hidden;
       const heading = place.group !== group ? place.group : null;
       if (heading !== null) height += ROW;
       group = place.group;
       const tall = Math.max(1, lane.rows) * ROW;
-      rows.push({trace, lane, y: height, height: tall, title: i === 0 || lane.name !== place.name ? lane.name : '', heading, first: i === 0});
+      lane.place = place;
+      lane.shown = {trace, lane, y: height, height: tall, title: i === 0 || lane.name !== place.name ? lane.name : '', heading, first: i === 0};
+      rows.push(lane.shown);
       height += tall;
     });
     height += several ? 5 : 1;
   }
+  document.getElementById('tall').style.height = `${height + 8}px`;
   const state = {from: 0, to: model.last, selected: null, path: [], matches: null};
 
   const x = ns => LABEL + (ns - state.from) / (state.to - state.from) * (canvas.clientWidth - LABEL);
   const nsAt = px => state.from + (px - LABEL) / (canvas.clientWidth - LABEL) * (state.to - state.from);
-  const rowOf = lane => rows.find(r => r.lane === lane);
-  const css = {};
+  const yOf = row => row.y - chart.scrollTop;
+  const css = {}, paint = lanePainter(pen, css, state), {fitting} = paint;
   const colours = () => {
     const style = getComputedStyle(document.documentElement);
     for (const name of ['back', 'text', 'dim', 'line', 'band', 'copy', 'wait', 'sync', 'other', 'fault', 'path'])
       css[name] = style.getPropertyValue('--' + name).trim();
   };
-  const fitting = (text, width) => {
-    if (pen.measureText(text).width <= width) return text;
-    let n = Math.floor(text.length * width / pen.measureText(text).width);
-    while (n > 0 && pen.measureText(text.slice(0, n) + '\u2026').width > width) --n;
-    return n > 0 ? text.slice(0, n) + '\u2026' : '';
+  const steps = w => {
+    const span = state.to - state.from, rough = span / Math.max(2, (w - LABEL) / 110), power = 10 ** Math.floor(Math.log10(rough));
+    const step = Math.max(1, [1, 2, 5, 10].find(k => k * power >= rough) * power), times = [];
+    for (let t = Math.ceil(state.from / step) * step; t <= state.to; t += step) times.push(t);
+    return {step, times};
   };
-
-  const axis = (w, h) => {
-    const span = state.to - state.from, rough = span / Math.max(2, (w - LABEL) / 110);
-    const power = 10 ** Math.floor(Math.log10(rough)), step = Math.max(1, [1, 2, 5, 10].find(k => k * power >= rough) * power);
-    pen.textAlign = 'left';
-    for (let t = Math.ceil(state.from / step) * step; t <= state.to; t += step) {
-      pen.fillStyle = css.line;
-      pen.fillRect(Math.round(x(t)), AXIS - 5, 1, h);
-      pen.fillStyle = css.dim;
-      const text = time(Math.round(t));
+  const grid = (times, h) => {
+    pen.fillStyle = css.line;
+    for (const t of times) pen.fillRect(Math.round(x(t)), AXIS - 5, 1, h);
+  };
+  const axis = ({step, times}, w) => {
+    pen.fillStyle = css.back;
+    pen.fillRect(0, 0, w, AXIS - 5);
+    pen.fillStyle = css.dim;
+    for (const t of times) {
+      const text = time(Math.round(t), step);
       if (x(t) + 3 + pen.measureText(text).width <= w) pen.fillText(text, x(t) + 3, AXIS - 8);
     }
   };
-  const bars = row => {
-    const list = row.lane.bars;
-    let occupied = new Array(Math.max(1, row.lane.rows)).fill(-1);
-    for (let i = firstOf(list, b => b.from >= state.from - row.lane.width); i < list.length && list[i].from <= state.to; ++i) {
-      const b = list[i];
-      if (b.to < state.from) continue;
-      const left = Math.max(LABEL, x(b.from)), right = Math.max(left + 1, Math.min(canvas.clientWidth, x(b.to)));
-      const marked = b === state.selected || (state.matches && state.matches.has(b));
-      // Packets within one pixel are drawn as one.
-      if (right <= occupied[b.row] && !marked) continue;
-      occupied[b.row] = right;
-      const y = row.y + b.row * ROW;
-      pen.globalAlpha = state.matches && !state.matches.has(b) ? 0.25 : 1;
-      pen.fillStyle = css[b.colour];
-      pen.fillRect(left, y + 2, right - left, ROW - 4);
-      if (!b.finished) {
-        pen.fillStyle = css.fault;
-        pen.fillRect(right - 3, y + 2, 3, ROW - 4);
-      }
-      if (right - left > 26) {
-        pen.fillStyle = b.colour === 'wait' ? css.text : '#fff';
-        pen.fillText(fitting(b.name, right - left - 8), left + 4, y + 13);
-      }
-      pen.globalAlpha = 1;
-      if (b === state.selected) {
-        pen.strokeStyle = css.path;
-        pen.lineWidth = 2;
-        pen.strokeRect(left, y + 1, right - left, ROW - 2);
-      }
-    }
-  };
-  const marks = row => {
-    for (const m of row.lane.marks) {
-      if (m.ns < state.from || m.ns > state.to || m.kind === 'counter' || m.kind.startsWith('flow')) continue;
-      const px = x(m.ns), bottom = row.y + row.height;
-      pen.fillStyle = m.kind === 'fault' ? css.fault : m.kind === 'signal' ? css.sync : css.dim;
-      pen.beginPath();
-      if (m.kind === 'signal') pen.arc(px, bottom - 4, 3, 0, 7);
-      else pen.moveTo(px - 4, bottom), pen.lineTo(px + 4, bottom), pen.lineTo(px, bottom - (m.kind === 'fault' ? 14 : 7));
-      pen.fill();
-    }
-    for (const list of row.lane.counters.values()) {
-      const top = Math.max(1, ...list.map(m => m.number));
-      pen.strokeStyle = css.other;
-      pen.lineWidth = 1;
-      pen.beginPath();
-      let y = row.y + row.height - 2;
-      pen.moveTo(Math.max(LABEL, x(-row.trace.before)), y);
-      for (const m of list) {
-        pen.lineTo(Math.max(LABEL, x(m.ns)), y);
-        y = row.y + row.height - 2 - (row.height - 4) * m.number / top;
-        pen.lineTo(Math.max(LABEL, x(m.ns)), y);
-      }
-      pen.lineTo(Math.max(LABEL, x(row.trace.last)), y);
-      pen.stroke();
-    }
+  const selected = () => {
+    const b = state.selected, row = b?.lane.shown;
+    if (!row || b.to < state.from || b.from > state.to) return;
+    const left = Math.max(LABEL, x(b.from)), right = Math.max(left + 1, Math.min(canvas.clientWidth, x(b.to))), y = yOf(row) + b.row * ROW;
+    pen.fillStyle = css[COLOURS[b.shape.colour]];
+    if (right - left < 3) pen.fillRect(left, y + 2, right - left, ROW - 4);
+    pen.strokeStyle = css.path;
+    pen.lineWidth = 2;
+    pen.strokeRect(left, y + 1, right - left, ROW - 2);
   };
   const arrow = (fromLane, fromNs, fromBar, toLane, toNs, toBar) => {
-    const a = rowOf(fromLane), b = rowOf(toLane);
+    const a = fromLane.shown, b = toLane.shown;
     if (!a || !b) return;
-    const y0 = a.y + (fromBar ? fromBar.row * ROW : 0) + ROW / 2, y1 = b.y + (toBar ? toBar.row * ROW : 0) + ROW / 2;
+    const y0 = yOf(a) + (fromBar ? fromBar.row * ROW : 0) + ROW / 2, y1 = yOf(b) + (toBar ? toBar.row * ROW : 0) + ROW / 2;
     pen.beginPath();
     pen.moveTo(x(fromNs), y0);
     pen.bezierCurveTo(x(fromNs) + 20, y0, x(toNs) - 20, y1, x(toNs), y1);
@@ -116,46 +74,56 @@ const view = (() => {
     pen.arc(x(toNs), y1, 3, 0, 7);
     pen.fill();
   };
+  /// Draws them, and returns how many are too many to draw.
   const arrows = () => {
     pen.save();
     pen.beginPath();
-    pen.rect(LABEL, AXIS, canvas.clientWidth - LABEL, height);
+    pen.rect(LABEL, AXIS, canvas.clientWidth - LABEL, canvas.clientHeight);
     pen.clip();
     pen.strokeStyle = pen.fillStyle = css.dim;
     pen.lineWidth = 1;
     pen.globalAlpha = 0.5;
-    for (const trace of model.traces)
-      for (const {begin, end} of trace.flows.values())
-        if (begin && end && end.ns >= state.from && begin.ns <= state.to)
-          arrow(begin.lane, begin.ns, null, end.lane, end.ns, null);
+    let missing = 0;
+    for (const {flows, lanes} of model.traces) {
+      const n = flows.levels.count(state.from, state.to);
+      if (n > MOST_ARROWS) missing += n;
+      else flows.levels.visit(state.from, state.to, () => false,
+                              i => arrow(lanes[flows.fromLane[i]], flows.from[i], null, lanes[flows.toLane[i]], flows.to[i], null));
+    }
     pen.globalAlpha = 1;
     pen.strokeStyle = pen.fillStyle = css.path;
     pen.lineWidth = 2;
     for (let i = 0; i + 1 < state.path.length; ++i) {
       const to = state.path[i], from = state.path[i + 1];
+      if (to.ns < state.from || from.ns > state.to) continue;
       arrow((from.mark ?? from.bar).lane, from.ns, from.bar, (to.bar ?? to.mark).lane, to.bar ? Math.max(from.ns, to.bar.from) : to.ns,
             to.bar);
     }
     pen.restore();
+    return missing;
   };
-  const labels = () => {
+  const labels = visible => {
     pen.fillStyle = css.back;
-    pen.fillRect(0, 0, LABEL, height + AXIS);
-    for (const row of rows) {
+    pen.fillRect(0, 0, LABEL, canvas.clientHeight);
+    for (const row of visible) {
+      const y = yOf(row);
       if (row.heading !== null) {
         pen.fillStyle = css.text;
         pen.font = 'bold 12px system-ui, sans-serif';
-        pen.fillText(fitting(row.heading, LABEL - 12), 8, row.y - 5);
+        pen.fillText(fitting(row.heading, LABEL - 12), 8, y - 5);
         pen.font = '12px system-ui, sans-serif';
       }
       pen.fillStyle = css.text;
-      pen.fillText(fitting(row.title, several ? 128 : LABEL - 24), 16, row.y + 13);
+      pen.fillText(fitting(row.title, several ? 128 : LABEL - 24), 16, y + 13);
       pen.fillStyle = css.dim;
-      if (several) pen.fillText(fitting(row.trace.shortName, LABEL - 154), 150, row.y + 13);
+      if (several) pen.fillText(fitting(row.trace.shortName, LABEL - 154), 150, y + 13);
+      if (row.lane.allRows > ROWS)
+        pen.fillText(fitting(`${many(row.lane.allRows - ROWS + 1)} rows overlap here`, LABEL - 24), 16, y + row.height - 5);
     }
   };
+  /// Draws everything, and returns {whole: the number of packets that were drawn as they are, runs: those of the blocks}.
   const draw = () => {
-    const ratio = devicePixelRatio || 1, w = chart.clientWidth, h = Math.max(height + 8, chart.clientHeight - 2);
+    const ratio = devicePixelRatio || 1, w = chart.clientWidth, h = Math.min(chart.clientHeight - 2, 4000);
     if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) {
       canvas.style.width = w + 'px';
       canvas.style.height = h + 'px';
@@ -166,34 +134,74 @@ const view = (() => {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, w, h);
     pen.font = '12px system-ui, sans-serif';
-    axis(w, h);
-    for (const row of rows) {
+    pen.textAlign = 'left';
+    const ticks = steps(w);
+    grid(ticks.times, Math.min(h, height - chart.scrollTop));
+    const visible = rows.filter(r => yOf(r) < h && yOf(r) + r.height > 0), drawn = {whole: 0, runs: []}, said = [];
+    for (const row of visible) {
+      const {lane, trace} = row, y = yOf(row);
       pen.fillStyle = css.band;
-      if (row.trace === model.traces[0]) pen.globalAlpha = 1; else pen.globalAlpha = 0.5;
-      pen.fillRect(LABEL, row.y, w - LABEL, row.height);
+      if (trace === model.traces[0]) pen.globalAlpha = 1; else pen.globalAlpha = 0.5;
+      pen.fillRect(LABEL, y, w - LABEL, row.height);
       pen.globalAlpha = 1;
-      bars(row);
-      marks(row);
+      const all = paint.packets(lane, lane.levels, y, w, x, state.matches ? 0.25 : 1, 'packets');
+      const found = state.matches?.get(lane);
+      const shown = found ? paint.packets(lane, found, y, w, x, 1, 'found') : all;
+      drawn.whole += all.whole;
+      for (const r of all.runs) drawn.runs.push(r.run);
+      if (found || !state.matches) for (const r of shown.runs) if (r.run.several) said.push(r);
+      paint.marks(lane, y, row.height, w);
+      for (const counter of lane.counters) paint.counter(counter, y, row.height, w, x, trace.last);
     }
-    arrows();
-    labels();
+    selected();
+    const missing = arrows();
+    said.forEach(paint.say);
+    labels(visible);
+    axis(ticks, w);
+    if (missing) pen.fillText(fitting(`zoom in to see ${many(missing)} arrows`, LABEL - 12), 8, AXIS - 8);
+    return drawn;
   };
+  /// What is drawn at a pixel: {bar}, or {block: {lane, row, from, to, count, busy, first}} for several packets in this pixel, or null.
   const hit = (px, py) => {
-    const row = rows.find(r => py >= r.y && py < r.y + r.height);
+    const y = py + chart.scrollTop, row = py < AXIS ? null : rows.find(r => y >= r.y && y < r.y + r.height);
     if (!row || px < LABEL) return null;
-    const track = Math.floor((py - row.y) / ROW), near = (state.to - state.from) * 3 / (canvas.clientWidth - LABEL), ns = nsAt(px);
-    let best = null;
-    for (const b of row.lane.bars) {
-      if (b.row !== track || b.from > ns + near || b.to < ns - near) continue;
-      const off = Math.max(0, b.from - ns, ns - b.to);
-      if (!best || off <= Math.max(0, best.from - ns, ns - best.to)) best = b;
-    }
-    return best;
+    const {lane} = row, track = Math.floor((y - row.y) / ROW), pixel = (state.to - state.from) / (canvas.clientWidth - LABEL);
+    const {from, to, row: rowAndEnd} = lane.packets, ns = nsAt(px);
+    const block = {lane, row: track, from: Infinity, to: -Infinity, count: 0, busy: 0, first: -1};
+    let wide = -1;
+    // The packets whose middle is in this pixel, as they are drawn.
+    const begin = state.from + Math.floor((ns - state.from) / pixel) * pixel;
+    const sum = (n, time, first, last) => {
+      const middle = (first + last) / 2;
+      if (middle < begin || middle >= begin + pixel) return false;
+      block.count += n;
+      block.busy += time;
+      block.from = Math.min(block.from, first);
+      block.to = Math.max(block.to, last);
+      return true;
+    };
+    lane.levels.visit(begin - pixel, begin + 2 * pixel, (cells, c) => {
+      if (cells.last[c] - cells.first[c] > pixel) return false;
+      for (let e = cells.start[c]; e < cells.start[c + 1]; ++e)
+        if (Math.floor(cells.kind[e] / PER_ROW) === track) sum(cells.count[e], cells.time[e], cells.first[c], cells.last[c]);
+      return true;
+    }, i => {
+      if (rowAndEnd[i] >> 1 !== track) return;
+      if (to[i] - from[i] >= pixel) wide = from[i] <= ns && to[i] >= ns ? i : wide;
+      else if (sum(1, to[i] - from[i], from[i], to[i])) block.first = i;
+    });
+    if (wide >= 0) return {bar: new Bar(lane, wide)};
+    if (block.count > 1) return {block};
+    if (block.count === 1 && block.first >= 0) return {bar: new Bar(lane, block.first)};
+    // Nothing here: the nearest packet within three pixels.
+    let best = -1, off = Infinity;
+    lane.levels.visit(ns - 3 * pixel, ns + 3 * pixel, (cells, c) => cells.last[c] - cells.first[c] <= pixel, i => {
+      const away = Math.max(0, from[i] - ns, ns - to[i]);
+      if (rowAndEnd[i] >> 1 === track && away <= off) best = i, off = away;
+    });
+    return best < 0 ? null : {bar: new Bar(lane, best)};
   };
   /// Where a packet is drawn, in pixels of the canvas: [x, y] of its middle.
-  const place = b => {
-    const row = rowOf(b.lane);
-    return [Math.min(canvas.clientWidth - 1, Math.max(LABEL, x((b.from + b.to) / 2))), row.y + b.row * ROW + ROW / 2];
-  };
-  return {canvas, chart, state, draw, hit, nsAt, place};
+  const place = b => [Math.min(canvas.clientWidth - 1, Math.max(LABEL, x((b.from + b.to) / 2))), yOf(b.lane.shown) + b.row * ROW + ROW / 2];
+  return {canvas, chart, state, hidden, draw, hit, nsAt, place};
 })();
