@@ -238,7 +238,7 @@ host main
   wait host.y == 1
 end)");
   CHECK(r.proved());
-  CHECK(r.packets == 2);
+  CHECK(r.packets == 1);
 }
 
 TEST_CASE("a write is a flag after a full barrier only") {
