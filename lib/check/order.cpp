@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMostPasses = 64;
 /// How many pairs of chains are compared; after that, less order is found than there is.
-constexpr std::size_t kMostCompared = std::size_t{1} << 28;
+constexpr std::size_t kMostPairs = std::size_t{1} << 28;
 
 class Clocks {
  public:
@@ -194,7 +194,7 @@ class Clocks {
         const auto& post = alt.post(c, i);
         const Wide own = extreme(chain, base.from[c], alt.known(c), i, sign) * sign;
         Wide rest = total - extremes[c] * sign + own;
-        if (n > 1 && enough(rest) && compared_ < kMostCompared) {
+        if (n > 1 && enough(rest) && compared_ < kMostPairs) {
           compared_ += n;
           rest = base.value + own;
           for (std::size_t d = 0; d < n; ++d)
