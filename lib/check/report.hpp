@@ -73,6 +73,7 @@ void find_stuck(const Model&, Reporter&);
 void find_bad_waits(const Model&, Reporter&);
 void find_unawaited(const Model&, Reporter&);
 void find_in_packets(const Model&, Reporter&);
+void find_refused(const Model&, Reporter&);
 void find_in_kernels(const Model&, Reporter&);
 
 }  // namespace sdma::inline v0::check_detail

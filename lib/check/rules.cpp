@@ -23,6 +23,7 @@ constexpr std::array kRules{
     ScheduleRule{"host-vram", warning, "the host accesses VRAM without an HDP flush"},
     ScheduleRule{"indirect-unknown", note, "the packets of an indirect buffer are not checked"},
     ScheduleRule{"kernel-scope", error, "a kernel does not release or acquire at system scope"},
+    ScheduleRule{"loop-needs-compare", error, "an atomic is to retry until its compare succeeds, but does not compare"},
     ScheduleRule{"missed-value", error, "the value that a wait needs may change before the wait sees it"},
     ScheduleRule{"never-met", error, "nothing stores the value that a wait needs"},
     ScheduleRule{"never-submitted", warning, "a queue is never submitted"},
