@@ -69,6 +69,7 @@ void add_topology(VerbOptions& verb, Action& action) {
   device.excludes(file);
   gpus.excludes(file).excludes(device);
   verb.footer(
+      "To mark engines that the driver counts but that do not work, add \"dead_engines\": [3, 5] to a GPU of FILE.\n"
       "Examples:\n"
       "  sdma topology\n"
       "  sdma topology --gpus 4 --json > node.json; sdma topology node.json\n"

@@ -14,6 +14,9 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
   find_order(m);
   Reporter r{m};
   find_in_packets(m, r);
+  find_refused(m, r);
+  find_misplaced(m, r);
+  find_full_rings(m, r);
   find_in_kernels(m, r);
   find_stuck(m, r);
   find_races(m, r);

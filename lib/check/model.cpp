@@ -234,11 +234,11 @@ void Model::sync_of(const Schedule::Queue& q, const PacketView& v, Item& item) {
 }
 
 void Model::engines() {
-  const auto preset = options.topology ? Result<Topology, Diagnostic>(*options.topology) : mi300x();
+  const auto node = node_of(options);
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const auto& q = schedule.queues[i];
     const GpuId gpu{q.place.index};
-    const auto e = preset ? detail::engine_of(q, *preset) : EngineId{q.engine};
+    const auto e = detail::engine_of(q, node);
     // If the engine is not known, only queues with the same peer are known to share it.
     programs[i].engine = std::uint64_t{gpu.value} << 32 | (e ? e->value : 0x10000 + q.peer->index);
   }

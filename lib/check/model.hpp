@@ -230,6 +230,9 @@ Wide addend(const Step&) noexcept;
 /// Does this post satisfy the poll, or bring a counter closer to the value that the poll waits for?
 bool contributes(const Step& poll, const Word&, const Step& post) noexcept;
 
+/// The node whose engines and links the check assumes: the given one, or a full MI300X node.
+Topology node_of(const CheckOptions&);
+
 // The passes over a model, in this order.
 void progress(Model&);    ///< follows one execution: fills in times, runs, acquires, stuck
 void find_order(Model&);  ///< computes the clocks

@@ -13,6 +13,11 @@ namespace {
 
 // For a single stream these rules are guesses; for a schedule the order is known.
 constexpr std::array<std::string_view, 4> kOfOrder{"cond-exec-unordered", "data-as-flag", "no-completion", "unordered"};
+/// Does refused.cpp report this rule, at addresses without aliases?
+bool of_addresses(std::string_view rule, const PacketInfo& info) noexcept {
+  return rule == "alignment" || rule == "overlap" ||
+         std::any_of(info.rules.begin(), info.rules.end(), [&](const auto& r) { return r.id == rule; });
+}
 
 class Packets {
  public:
@@ -38,6 +43,9 @@ class Packets {
   /// The rules of a stream, which know nothing about other queues.
   void stream(std::uint32_t q) {
     const auto& items = m_.programs[q].items;
+    epoch_words_.clear();
+    for (const auto& i : items)
+      if (i.what == What::poll && i.sync.value.factor != 0) epoch_words_.insert(i.sync.address);
     for (auto& d : check_stream(s_.queues[q].dwords, {.file = "", .max_findings = m_.options.max_findings})) {
       if (std::find(kOfOrder.begin(), kOfOrder.end(), d.rule) != kOfOrder.end() || d.rule.empty()) continue;
       std::uint64_t offset = 0;
@@ -46,6 +54,9 @@ class Packets {
       const auto at =
           std::partition_point(items.begin(), items.end(), [&](const Item& i) { return i.dword * 4ull <= offset; });
       const auto position = static_cast<std::uint32_t>(at - items.begin());
+      if (const auto* item = m_.item_at(q, position);
+          item && item->info && (of_addresses(d.rule, *item->info) || known_better(q, position - 1, *item, d.rule)))
+        continue;
       // A long loop breaks a rule in every round: report it once per line.
       const auto line = m_.options.map ? m_.options.map->packet(q, offset / 4).line : 0;
       if (line != 0 && !lines_.insert({line, d.rule}).second) continue;
@@ -56,6 +67,27 @@ class Packets {
                   .hint = std::move(d.hint),
                   .severity = d.severity});
     }
+  }
+
+  /// A stream rule about a poll does not know epochs, nor what other agents store.
+  bool known_better(std::uint32_t q, std::uint32_t i, const Item& item, std::string_view rule) const {
+    if (item.what != What::poll || item.sync.word == kNone || !rule.starts_with("poll-")) return false;
+    if (epoch_words_.contains(item.sync.address)) return true;
+    // The search for agents that never proceed reports the poll, if it is one of them.
+    if (rule == "poll-never")
+      return std::any_of(m_.stuck.begin(), m_.stuck.end(), [&](const auto& s) {
+        const auto& step = m_.agents[s.agent].steps[s.step];
+        return s.agent == q && step.kind == Step::Kind::poll && step.source == i;
+      });
+    return rule == "poll-repeated" && !kept(item);
+  }
+  /// Does a word that has satisfied this condition satisfy it forever?
+  bool kept(const Item& item) const {
+    const auto& w = m_.words[item.sync.word];
+    if (item.sync.func != Compare::ge && item.sync.func != Compare::gt) return w.chains.empty();
+    const auto stores = std::count_if(w.chains.begin(), w.chains.end(), [](const Chain& c) { return c.stores; });
+    return !w.unmodelled && !w.copied && item.sync.mask == ~0u && stores <= 1 &&
+           std::all_of(w.chains.begin(), w.chains.end(), [](const Chain& c) { return c.up && c.rising; });
   }
 
   void item(std::uint32_t q, std::uint32_t i, const Item& item) {
@@ -221,6 +253,7 @@ class Packets {
   Reporter& r_;
   std::set<std::pair<std::uint32_t, std::string>> lines_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> host_;
+  std::set<std::uint64_t> epoch_words_;  ///< what the queue polls for a value that depends on the epoch
 };
 
 }  // namespace

@@ -170,10 +170,12 @@ class Sweep {
       c.writer = me;
       return c.others.empty();
     }
-    if (me.mode == Mode::modify)
-      for (const auto& o : c.others) against(o);
+    for (const auto& o : c.others)
+      if (!rule_broken_by(o.mode, me.mode).empty()) against(o);
+    // Whoever knows that an access has landed knows it of the agent's earlier ones too, except of fences that land on their own.
+    const bool apart = me.mode == Mode::modify && !m_.profile.fences_ordered;
     for (auto& o : c.others)
-      if (o.agent == me.agent && o.mode == me.mode) return o = me, false;
+      if (o.agent == me.agent && o.mode == me.mode && !apart) return o = me, false;
     c.others.push_back(me);
     return false;
   }

@@ -74,6 +74,9 @@ void find_bad_waits(const Model&, Reporter&);
 void find_held_engines(const Model&, Reporter&);
 void find_unawaited(const Model&, Reporter&);
 void find_in_packets(const Model&, Reporter&);
+void find_refused(const Model&, Reporter&);
+void find_misplaced(const Model&, Reporter&);
+void find_full_rings(const Model&, Reporter&);
 void find_in_kernels(const Model&, Reporter&);
 
 }  // namespace sdma::inline v0::check_detail

@@ -35,6 +35,11 @@ std::string place_of(const MemoryRequest& r) {
   return fmt::format("allocate where={} bytes={}", r.where ? fmt::format("gpu{}", r.where->value) : "host", r.bytes);
 }
 
+std::uint64_t engines_for(EnginePick pick, const Gpu& g) noexcept {
+  const auto live = g.live_engines(), host = g.live_host_engines();
+  return pick == EnginePick::any_host ? host : pick == EnginePick::any_xgmi ? live & ~host : live;
+}
+
 std::optional<Diagnostic> refuse(const QueueRequest& r, const Topology& t) {
   if (r.gpu.value >= t.gpus.size()) return no_gpu(place_of(r), r.gpu, t);
   const auto refused = [&](std::string message, std::string hint) {
@@ -47,9 +52,12 @@ std::optional<Diagnostic> refuse(const QueueRequest& r, const Topology& t) {
         fmt::format(
             "it has {} engines: first {} for the host, then {} for xGMI; topology().engine_for chooses one for a peer",
             g.engines(), g.host_engines, g.xgmi_engines));
-  if ((r.pick == EnginePick::any_host && g.host_engines == 0) ||
-      (r.pick == EnginePick::any_xgmi && g.xgmi_engines == 0))
-    return refused(fmt::format("gpu{} has no engine of that kind", r.gpu.value),
+  if (r.pick == EnginePick::exact && (g.live_engines() >> r.engine.value & 1) == 0)
+    return refused(
+        fmt::format("engine {} of gpu{} is dead: nothing would execute the queue", r.engine.value, r.gpu.value),
+        "choose another engine: the topology lists the dead ones, and engine_for (in a schedule: peer=) avoids them");
+  if (r.pick != EnginePick::exact && engines_for(r.pick, g) == 0)
+    return refused(fmt::format("gpu{} has no live engine of that kind", r.gpu.value),
                    fmt::format("it has {} for the host and {} for xGMI", g.host_engines, g.xgmi_engines));
   if (!std::has_single_bit(r.ring_bytes) || r.ring_bytes < kMinRing || r.ring_bytes > kMaxRing)
     return refused(fmt::format("a ring cannot have {} bytes", r.ring_bytes),

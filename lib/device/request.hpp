@@ -16,7 +16,11 @@ constexpr std::uint64_t round_up(std::uint64_t v, std::uint64_t to) noexcept { r
 std::string place_of(const QueueRequest&);
 std::string place_of(const MemoryRequest&);
 
-/// Why a device with this topology cannot serve the request; nullopt: it may be able to.
+/// Bit n: a queue with this pick may be on engine n, which is not dead.
+std::uint64_t engines_for(EnginePick, const Gpu&) noexcept;
+
+/// Why a device with this topology cannot serve the request; nullopt: it may be able to. The checker and the simulator
+/// ask the same function about the queues of a schedule.
 std::optional<Diagnostic> refuse(const QueueRequest&, const Topology&);
 std::optional<Diagnostic> refuse(const MemoryRequest&, const Topology&);
 

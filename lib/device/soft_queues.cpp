@@ -102,12 +102,12 @@ void SoftNode::map_queues(GpuId g) noexcept {
 /// lowest free slot.
 EngineId SoftNode::choose(const QueueRequest& r) {
   if (r.pick == EnginePick::exact) return r.engine;
-  const auto& g = topology_.gpus[r.gpu.value];
-  const auto first = r.pick == EnginePick::any_host ? 0 : g.host_engines;
-  const auto end = r.pick == EnginePick::any_host ? g.host_engines : g.engines();
-  EngineId best{first};
-  for (auto e = first + 1; e < end; ++e)
-    if (engine(r.gpu, EngineId{e}).free_slot() < engine(r.gpu, best).free_slot()) best = EngineId{e};
+  auto left = engines_for(r.pick, topology_.gpus[r.gpu.value]);
+  EngineId best{static_cast<std::uint32_t>(std::countr_zero(left))};
+  for (left &= left - 1; left != 0; left &= left - 1)
+    if (const EngineId e{static_cast<std::uint32_t>(std::countr_zero(left))};
+        engine(r.gpu, e).free_slot() < engine(r.gpu, best).free_slot())
+      best = e;
   return best;
 }
 

@@ -25,6 +25,11 @@ constexpr std::uint8_t kRecommended[8][8] = {
 };
 // clang-format on
 
+Result<EngineId> lowest(std::uint64_t mask) noexcept {
+  if (mask == 0) return Errc::bad_argument;
+  return EngineId{static_cast<std::uint32_t>(std::countr_zero(mask))};
+}
+
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
 std::string engines_of(std::uint64_t mask) {
@@ -70,11 +75,10 @@ const Link* Topology::link(LinkEnd from, LinkEnd to) const noexcept {
 Result<EngineId> Topology::engine_for(GpuId src, GpuId dst) const noexcept {
   if (src.value >= gpus.size() || dst.value >= gpus.size()) return Errc::bad_argument;
   const auto& g = gpus[src.value];
-  if (g.engines() == 0) return Errc::bad_argument;
-  if (src == dst) return EngineId{0};
-  const auto* l = link(LinkEnd::gpu(src.value), LinkEnd::gpu(dst.value));
-  if (l && l->engine_mask != 0) return EngineId{static_cast<std::uint32_t>(std::countr_zero(l->engine_mask))};
-  return EngineId{g.xgmi_engines != 0 ? g.host_engines : 0};
+  const auto live = g.live_engines(), xgmi = live & ~g.live_host_engines();
+  const auto* l = src == dst ? nullptr : link(LinkEnd::gpu(src.value), LinkEnd::gpu(dst.value));
+  if (l && (l->engine_mask & live) != 0) return lowest(l->engine_mask & live);
+  return lowest(src != dst && xgmi != 0 ? xgmi : live);
 }
 
 Completion Topology::completion(GpuId by, std::optional<GpuId> where) const noexcept {
@@ -90,8 +94,11 @@ Completion Topology::completion(GpuId by, std::optional<GpuId> where) const noex
 }
 
 Result<EngineId> Topology::engine_for(GpuId g, HostDirection d) const noexcept {
-  if (g.value >= gpus.size() || gpus[g.value].engines() == 0) return Errc::bad_argument;
-  return EngineId{d == HostDirection::from_host && gpus[g.value].host_engines > 1 ? 1u : 0u};
+  if (g.value >= gpus.size()) return Errc::bad_argument;
+  const auto live = gpus[g.value].live_engines(), facing = gpus[g.value].live_host_engines();
+  const auto second = facing & (facing - 1);
+  if (d == HostDirection::from_host && second != 0) return lowest(second);
+  return lowest(facing != 0 ? facing : live);
 }
 
 Result<Topology, Diagnostic> mi300x(std::uint32_t n) {
@@ -144,9 +151,9 @@ std::string to_table(const Topology& t) {
   }
   for (std::size_t i = 0; i < t.gpus.size(); ++i) {
     const auto& g = t.gpus[i];
-    detail::append(out, "gpu{:<3} {}  {}  {} GiB  {} engines ({} host, {} xGMI), {} queues each\n", i, g.name,
+    detail::append(out, "gpu{:<3} {}  {}  {} GiB  {} engines ({} host, {} xGMI), {} queues each{}\n", i, g.name,
                    gfx_name(g.gfx), g.memory_bytes / kGiB, g.engines(), g.host_engines, g.xgmi_engines,
-                   g.queues_per_engine);
+                   g.queues_per_engine, g.dead_engines == 0 ? "" : ", dead: " + engines_of(g.dead_engines));
   }
   append_pairs(out, t);
   append_links(out, t);

@@ -12,11 +12,27 @@ namespace {
 using detail::Json;
 using detail::JsonReader;
 
-Json json_of(const Link& l) {
+Json json_of_engines(std::uint64_t mask) {
   auto engines = Json::array();
-  for (auto mask = l.engine_mask; mask != 0; mask &= mask - 1) engines.push_back(std::countr_zero(mask));
+  for (; mask != 0; mask &= mask - 1) engines.push_back(std::countr_zero(mask));
+  return engines;
+}
+
+Json json_of(const Link& l) {
   return {{"from", to_string(l.from)}, {"to", to_string(l.to)},      {"type", name(l.type)},
-          {"mb_per_s", l.mb_per_s},    {"atomics_64", l.atomics_64}, {"engines", std::move(engines)}};
+          {"mb_per_s", l.mb_per_s},    {"atomics_64", l.atomics_64}, {"engines", json_of_engines(l.engine_mask)}};
+}
+
+/// Names the dead engines only if there are any.
+Json json_of(const Gpu& g) {
+  Json j{{"name", g.name},
+         {"gfx", g.gfx},
+         {"memory_bytes", g.memory_bytes},
+         {"host_engines", g.host_engines},
+         {"xgmi_engines", g.xgmi_engines},
+         {"queues_per_engine", g.queues_per_engine}};
+  if (g.dead_engines != 0) j["dead_engines"] = json_of_engines(g.dead_engines);
+  return j;
 }
 
 /// One line per object.
@@ -42,19 +58,23 @@ LinkEnd load_end(JsonReader& in, const Json& j, const char* key, const std::stri
   return {};
 }
 
-void load_engines(JsonReader& in, const Json& j, const std::string& where, const Topology& t, Link& l) {
-  const auto owner = l.from.kind == LinkEnd::Kind::gpu ? l.from : l.to;
-  const auto count = owner.kind == LinkEnd::Kind::gpu ? t.gpus[owner.index].engines() : 0;
-  for (const auto& e : in.array(j, "engines", where)) {
+/// The engines of an array as a mask; each must be one of the `count` engines of `owner`.
+std::uint64_t load_engines(JsonReader& in, const Json& j, const char* key, const std::string& where,
+                           const std::string& owner, std::uint32_t count) {
+  std::uint64_t mask = 0;
+  for (const auto& e : in.array(j, key, where)) {
     if (!e.is_number_unsigned() || e.get<std::uint64_t>() >= count)
       return in.complain(where, fmt::format("engine {} is not one of the {} engines of {}", detail::json_text(e), count,
-                                            to_string(owner)));
-    l.engine_mask |= std::uint64_t{1} << e.get<unsigned>();
+                                            owner)),
+             0;
+    mask |= std::uint64_t{1} << e.get<unsigned>();
   }
+  return mask;
 }
 
 void load_gpu(JsonReader& in, const Json& j, const std::string& where, Gpu& g) {
-  if (!in.object(j, where, {"name", "gfx", "memory_bytes", "host_engines", "xgmi_engines", "queues_per_engine"}))
+  if (!in.object(j, where,
+                 {"name", "gfx", "memory_bytes", "host_engines", "xgmi_engines", "queues_per_engine", "dead_engines"}))
     return;
   in.string(j, "name", where, g.name);
   in.number(j, "gfx", where, g.gfx);
@@ -64,6 +84,8 @@ void load_gpu(JsonReader& in, const Json& j, const std::string& where, Gpu& g) {
   in.number(j, "queues_per_engine", where, g.queues_per_engine);
   if (std::uint64_t{g.host_engines} + g.xgmi_engines > 64) in.complain(where, "this GPU has more than 64 engines");
   if (g.queues_per_engine > 1024) in.complain(where, "this GPU has more than 1024 queues per engine");
+  if (!in.failed() && j.contains("dead_engines"))
+    g.dead_engines = load_engines(in, j, "dead_engines", where, "this GPU", g.engines());
 }
 
 void load_link(JsonReader& in, const Json& j, const std::string& where, const Topology& t, Link& l) {
@@ -77,7 +99,10 @@ void load_link(JsonReader& in, const Json& j, const std::string& where, const To
   else if (type != "other") in.complain(where, fmt::format("\"type\" is \"{}\"", type), "write pcie, xgmi or other");
   in.number(j, "mb_per_s", where, l.mb_per_s);
   in.boolean(j, "atomics_64", where, l.atomics_64);
-  if (!in.failed()) load_engines(in, j, where, t, l);
+  if (in.failed()) return;
+  const auto owner = l.from.kind == LinkEnd::Kind::gpu ? l.from : l.to;
+  l.engine_mask = load_engines(in, j, "engines", where, to_string(owner),
+                               owner.kind == LinkEnd::Kind::gpu ? t.gpus[owner.index].engines() : 0);
 }
 
 }  // namespace
@@ -85,13 +110,7 @@ void load_link(JsonReader& in, const Json& j, const std::string& where, const To
 std::string to_json(const Topology& t) {
   std::vector<Json> cpus, gpus, links;
   for (const auto& c : t.cpus) cpus.push_back({{"name", c.name}, {"memory_bytes", c.memory_bytes}});
-  for (const auto& g : t.gpus)
-    gpus.push_back({{"name", g.name},
-                    {"gfx", g.gfx},
-                    {"memory_bytes", g.memory_bytes},
-                    {"host_engines", g.host_engines},
-                    {"xgmi_engines", g.xgmi_engines},
-                    {"queues_per_engine", g.queues_per_engine}});
+  for (const auto& g : t.gpus) gpus.push_back(json_of(g));
   for (const auto& l : t.links) links.push_back(json_of(l));
   std::string out = "{\n  \"name\": " + detail::json_string(t.name);
   append_lines(out, "cpus", cpus);

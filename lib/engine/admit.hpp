@@ -7,24 +7,10 @@
 // One thread, inside a Section of the reader. No allocation.
 #include "sdma/engine/execute.hpp"
 #include "sdma/engine/fault.hpp"
+#include "sdma/packets/overlap.hpp"
 
 namespace sdma::inline v0 {
 namespace detail {
-
-/// Do two runs of bytes overlap?
-constexpr bool meet(GpuVa a, std::uint64_t a_bytes, GpuVa b, std::uint64_t b_bytes) noexcept {
-  return a_bytes != 0 && b_bytes != 0 && (b - a < a_bytes || a - b < b_bytes);
-}
-
-/// Does a box write a byte twice? Also true for some boxes that do not: those whose rows and slices interlace, with
-/// neither rows within slices nor slices within rows.
-bool meets_itself(const Region&) noexcept;
-/// Do two boxes have a byte in common? Exact.
-bool boxes_meet(const Region&, const Region&) noexcept;
-inline bool meet(const Region& a, const Region& b) noexcept {
-  if (a.rows == 1 && a.slices == 1 && b.rows == 1 && b.slices == 1) return meet(a.va, a.bytes, b.va, b.bytes);
-  return boxes_meet(a, b);
-}
 
 constexpr bool ends_with(std::string_view s, std::string_view end) noexcept {
   return s.size() >= end.size() && s.substr(s.size() - end.size()) == end;
@@ -76,25 +62,6 @@ inline FaultKind own_rule(const Atomic& p, Fault& why) noexcept {
   return FaultKind::bad_field;
 }
 
-/// Do the source and the destination of a packet that moves data overlap, or two of its destinations?
-template <class P> bool overlaps(const P& p, GpuVa& where) noexcept {
-  if constexpr (!Divisible<P>) {
-    return false;
-  } else {
-    std::array<Region, 3> all;
-    std::size_t n = 0;
-    footprint(p, [&](const Region& r) { all[n++] = r; });
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!allows(all[i].access, Access::write)) continue;
-      where = all[i].va;
-      if (meets_itself(all[i])) return true;
-      for (std::size_t j = 0; j < n; ++j)
-        if (i != j && meet(all[i], all[j])) return true;
-    }
-    return false;
-  }
-}
-
 template <class P> bool mapped(const P& p, AddressSpace::Reader& reader) noexcept {
   bool all = true;
   footprint(p, [&](const Region& r) { all = all && reader.covers(r); });
@@ -131,7 +98,10 @@ template <class P>
     // The memory may have been mapped after this Section began, and this packet published after that.
     reader.refresh();
     why.kind = unmapped(p, reader, why);
-    if (why.kind == FaultKind::none && overlaps(p, why.va)) why.kind = FaultKind::overlap;
+    if (const auto o = overlap(p); why.kind == FaultKind::none && o) {
+      why.va = o.a.va;
+      why.kind = FaultKind::overlap;
+    }
   }
   return why.kind == FaultKind::none;
 }
@@ -144,10 +114,8 @@ template <Packet P> bool admit(const P& p, AddressSpace::Reader& reader, Fault& 
     why.kind = layout<P>.privilege == Privilege::kernel ? FaultKind::privileged : FaultKind::unsupported;
     return false;
   } else {
-    GpuVa where;
     if (detail::nameless(p).empty() && fits(p) && detail::unsupported_field(p).empty() &&
-        detail::own_rule(p, why) == FaultKind::none && detail::mapped(p, reader) && !detail::overlaps(p, where))
-        [[likely]]
+        detail::own_rule(p, why) == FaultKind::none && detail::mapped(p, reader) && !overlap(p)) [[likely]]
       return true;
     return detail::refuse(p, reader, why);
   }

@@ -75,10 +75,10 @@ void World::links() {
 std::optional<std::uint32_t> World::engine_of(const Schedule::Queue& q, const std::string& where) {
   const auto found = detail::engine_of(q, m_.topology);
   if (!found) return find(where, "the machine recommends no engine for " + to_string(*q.peer)), std::nullopt;
+  if (auto d =
+          refuse(QueueRequest{.gpu = GpuId{q.place.index}, .engine = *found, .ring_bytes = ring_bytes(q)}, m_.topology))
+    return find(where, std::move(d->message), std::move(d->hint)), std::nullopt;
   const auto id = found->value;
-  if (const auto& gpu = m_.topology.gpus[q.place.index]; id >= gpu.engines())
-    return find(where, fmt::format("the machine's GPUs have {} engines, not engine {}", gpu.engines(), id)),
-           std::nullopt;
   for (std::uint32_t i = 0; i < engines_.size(); ++i)
     if (engines_[i].gpu == q.place.index && engines_[i].id == id) return i;
   auto& e = engines_.emplace_back();

@@ -1,9 +1,11 @@
 #include "sdma/stream/rules.hpp"
 
+#include "nop_payload.hpp"
 #include "print.hpp"
-#include "sdma/packets/footprint.hpp"
+#include "sdma/packets/overlap.hpp"
 #include "sdma/stream/text.hpp"
 #include "stores.hpp"
+#include "waited.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -12,59 +14,6 @@ namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
-constexpr auto error = Severity::error, warning = Severity::warning, note = Severity::note;
-
-constexpr std::array kRules{
-    StreamRule{"alignment", error, "an address or offset does not have the alignment that its packet requires",
-               "move it to a multiple of the alignment"},
-    StreamRule{"cache-policy-set", warning, "a packet sets cache policy bits, which are 0 in all public code",
-               "omit the policy, unless you have measured its effect"},
-    StreamRule{"cond-exec-unordered", warning, "a conditional execution reads a word that no poll has waited for",
-               "before the cond_exec, store the word with a fence or atomic and wait for it with poll_mem: the engine "
-               "may read it early"},
-    StreamRule{"copy-chunk-misaligned", warning, "a long copy is split at an offset that is not a multiple of 64 bytes",
-               "use chunks of 0x3fffffc0 bytes (or 0x3fffc0): every chunk then has the alignment of the first"},
-    StreamRule{"data-as-flag", warning, "a copy, fill or write stores to a word that a poll waits for",
-               "store the flag with a fence or atomic: other stores may overtake the data that they announce"},
-    StreamRule{"endian-swap-set", warning, "a packet swaps the bytes of its data, but hosts are little-endian",
-               "omit the swap"},
-    StreamRule{"fill-data-cut", warning, "the data of a fill has bits beyond its unit",
-               "use unit=dword for a pattern of 32 bits"},
-    StreamRule{"finite-poll", warning, "a poll can expire, because it does not retry forever",
-               "use retry=forever and give the host's wait a deadline: user space does not learn that a poll expired"},
-    StreamRule{"ib-alignment", error,
-               "an indirect packet does not end on a multiple of 8 dwords, or the length of its buffer is not a "
-               "multiple of 8 dwords",
-               "put nop packets before the packet, or after the packets in the buffer"},
-    StreamRule{"no-completion", warning, "no fence or atomic follows a packet that stores",
-               "end the stream with a fence or an atomic: nothing else shows that the stores are complete"},
-    StreamRule{"overlap", error, "the ranges of one packet overlap",
-               "copy through a third buffer, or in pieces with a fence and a poll between them"},
-    StreamRule{"privileged", error, "a packet of a user queue needs kernel privileges",
-               "remove it: a user queue stops at this packet, and user space is not notified"},
-    StreamRule{"range", error, "a field holds a value that is not documented", "choose a documented value"},
-    StreamRule{"reserved-bits", warning, "a packet sets bits that no document describes", "clear them"},
-    StreamRule{"swap-length", warning, "the length of a swap is not a multiple of 64 bytes",
-               "round the length up to a multiple of 64, or copy the rest: other lengths are not documented"},
-    StreamRule{
-        "trap-without-mailbox-fence", error, "no fence before a trap stores the context of the trap",
-        "put fence addr=MAILBOX value=CONTEXT before the trap: the kernel drops an interrupt whose mailbox is empty"},
-    StreamRule{"truncated", error, "the stream ends inside a packet",
-               "give the whole stream, or cut it between packets"},
-    StreamRule{"unchecked-packet", note, "the fields of a packet are not known, so they are not checked",
-               "check its dwords by hand"},
-    StreamRule{"unknown-code", error, "an enumerated field holds a code that has no meaning", "choose a named code"},
-    StreamRule{
-        "unknown-packet", error, "a dword does not begin a packet of this engine",
-        "the queue would stop here; check that the input begins with a packet, and that it is in the right format"},
-    StreamRule{"unordered", warning,
-               "a packet reads or overwrites what an earlier packet writes, and nothing orders the two",
-               "put fence addr=W value=N and poll_mem addr=W func=eq reference=N between them"},
-    StreamRule{"wraps-ring", error, "a packet lies across the end of the ring",
-               "fill the end of the ring with nop packets, and put this packet at the start"},
-};
-static_assert(std::is_sorted(kRules.begin(), kRules.end(), [](auto& a, auto& b) { return a.id < b.id; }));
-
 std::string offset(std::uint64_t v) {
   const auto digits = hex_text(v).substr(2);
   return "0x" + std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0') + digits;
@@ -75,10 +24,6 @@ struct Range {
   Region region{};
   std::string_view field{};
 };
-bool overlap(const Region& a, const Region& b) noexcept {
-  return a.bytes > 0 && b.bytes > 0 && (a.va - b.va < b.bytes || b.va - a.va < a.bytes);
-}
-
 /// Packets that read and write plain runs of bytes. The rules ignore the boxes, lists and records of all others.
 template <class P, class... Runs> inline constexpr bool kOneOf = (std::is_same_v<P, Runs> || ...);
 template <class P>
@@ -135,7 +80,8 @@ class StreamChecker::State {
                      .excerpt = std::move(excerpt)});
   }
   static const StreamRule& rule_of(std::string_view id) noexcept {
-    return *std::lower_bound(kRules.begin(), kRules.end(), id, [](const auto& r, auto i) { return r.id < i; });
+    const auto all = stream_rules();
+    return *std::lower_bound(all.begin(), all.end(), id, [](const auto& r, auto i) { return r.id < i; });
   }
   std::string excerpt() const {
     constexpr std::size_t kLongest = 160;
@@ -160,7 +106,7 @@ class StreamChecker::State {
     fields();
     for (const auto& r : view_.info->rules)
       if (!r.holds(view_.dwords))
-        say({r.id, error, r.text, "docs/rules.md#" + std::string(r.id) + " explains this rule"}, at_,
+        say({r.id, Severity::error, r.text, "docs/rules.md#" + std::string(r.id) + " explains this rule"}, at_,
             name() + ": " + std::string(r.text), excerpt());
     visit(*view_.info, view_.dwords, [&](const auto& p) { values(p); });
     if (!view_.is<CopyLinear>() && !view_.is<Nop>()) last_copy_ = {};
@@ -221,9 +167,26 @@ class StreamChecker::State {
       say("fill-data-cut",
           name() + " data " + hex_text(p.data) + " has bits beyond its unit, and only the unit is stored");
   }
-  void values(const PollMem& p) { finite(p); }
-  void values(const PollReg& p) { finite(p); }
-  template <class Poll> void finite(const Poll& p) {
+  void values(const Nop&) {
+    const auto s = skipped_by(view_.dwords.subspan(1));
+    if (s.completion)
+      say("nop-skips-packets",
+          name() + " skips a packet at " + offset(at_ + 4 * (s.at + 1)) + ": " + std::string(s.completion->name));
+    else if (s.nonzero > 0)
+      say("nop-payload", name() + " skips " + std::to_string(view_.dwords.size() - 1) +
+                             " dwords; not 0: " + std::to_string(s.nonzero));
+  }
+  void values(const PollMem& p) { poll(p); }
+  void values(const PollReg& p) { poll(p); }
+  template <class Poll> void poll(const Poll& p) {
+    const Condition c{p.func, p.reference, p.mask};
+    const auto what = [&] {
+      return name() + " waits for (value & " + hex_text(p.mask) + ") " +
+             std::string(name_of(names<Compare>, static_cast<std::uint64_t>(p.func))) + " " + hex_text(p.reference);
+    };
+    // Another rule reports a code without a name.
+    if (p.func <= Compare::gt && !can_hold(c)) say("poll-never", what() + ", which no value satisfies");
+    if (p.func != Compare::always && must_hold(c)) say("poll-always", what() + ", which every value satisfies");
     if (p.retry == Poll{}.retry || p.func == Compare::always) return;  // the default is to retry forever
     say("finite-poll", name() + " expires after " + std::to_string(p.retry) + " reads");
   }
@@ -245,11 +208,9 @@ class StreamChecker::State {
   void order() {
     const auto e = effects_of(view_);
     const auto ranges = std::span(e.ranges).first(e.count);
-    for (std::size_t i = 0; i < ranges.size(); ++i)
-      for (std::size_t k = i + 1; k < ranges.size(); ++k)
-        if (overlap(ranges[i].region, ranges[k].region))
-          say("overlap",
-              name() + ": " + std::string(ranges[i].field) + " and " + std::string(ranges[k].field) + " overlap");
+    if (const auto o = sdma::overlap(*view_.info, view_.dwords))
+      say("overlap", name() + ": " + std::string(o.second) +
+                         (o.first == o.second ? " overlaps itself" : " and " + std::string(o.first) + " overlap"));
     for (const auto& [r, field] : ranges)
       if (const auto by = stores_.find(r.va.value, r.bytes)) {
         say("unordered", name() + (allows(r.access, Access::read) ? " reads" : " overwrites") + " what the packet at " +
@@ -260,7 +221,13 @@ class StreamChecker::State {
       if (allows(r.access, Access::write)) stores_.add(r.va.value, r.bytes, at_);
     if (e.stores && pending_++ == 0) first_pending_ = at_;
 
-    visit(*view_.info, view_.dwords, [&](const auto& p) { synchronise(p); });
+    visit(*view_.info, view_.dwords, [&](const auto& p) {
+      footprint(p, [&](const Region& r) {
+        if (allows(r.access, Access::write)) waited_.stored(r);
+      });
+      if (const auto n = skipped(p); n > 0) conditional_until_ = at_ + 4 * (view_.dwords.size() + n);
+      synchronise(p);
+    });
   }
 
   template <class P> void synchronise(const P&) {}
@@ -275,7 +242,10 @@ class StreamChecker::State {
       say("cond-exec-unordered", name() + " addr " + hex_text(p.addr.value) + " may be read before it is written");
   }
   // Its packets are not known here, and may contain the completion.
-  void synchronise(const Indirect&) { pending_ = 0; }
+  void synchronise(const Indirect&) {
+    pending_ = 0;
+    waited_.forget();
+  }
   void completion(const Region& word) {
     stores_.fenced();
     stores_.erase(word.va.value, word.bytes);
@@ -288,6 +258,16 @@ class StreamChecker::State {
     stores_.polled();
     polled_ = true;
     polled_word_ = p.addr;
+    repeated(p);
+  }
+  void repeated(const PollMem& p) {
+    const Condition c{p.func, p.reference, p.mask};
+    if (!can_hold(c) || must_hold(c)) return;
+    if (const auto by = waited_.find(p.addr, c))
+      say("poll-repeated", name() + " addr " + hex_text(p.addr.value) + " waits for what the poll at " + offset(*by) +
+                               " has already waited for, and no packet of this queue changes the word in between");
+    // A poll that may expire, or that may not be executed, proves nothing about its word.
+    else if (p.retry == PollMem{}.retry && at_ >= conditional_until_) waited_.add(p.addr, c, at_);
   }
   /// The kernel's own traps have context 0 and no mailbox of their own: any fence before them will do.
   void synchronise(const Trap& p) {
@@ -312,7 +292,7 @@ class StreamChecker::State {
         if (n > options_.max_findings)
           out_->push_back(
               {.rule = std::string(id),
-               .severity = note,
+               .severity = Severity::note,
                .where = options_.file,
                .message = "findings of this rule that are not shown: " + std::to_string(n - options_.max_findings)});
   }
@@ -329,13 +309,13 @@ class StreamChecker::State {
   std::uint32_t unknown_dword_ = 0;
   CopyLinear last_copy_;
   Stores stores_;
+  Waited waited_;
+  std::uint64_t conditional_until_ = 0;            // where the dwords end that the last condition may skip
   std::uint64_t pending_ = 0, first_pending_ = 0;  // stores that no completion follows yet
   std::vector<std::uint32_t> mailboxes_;           // what fences stored since the last trap
   GpuVa polled_word_;
   bool polled_ = false;
 };
-
-std::span<const StreamRule> stream_rules() noexcept { return kRules; }
 
 StreamChecker::StreamChecker(StreamCheckOptions o) : state_(std::make_unique<State>(std::move(o))) {}
 StreamChecker::~StreamChecker() = default;

@@ -1,33 +1,16 @@
 // Every rule of the checker, broken once, and beside it what is right (cases.hpp).
 #include "cases.hpp"
-#include "sdma/check/check.hpp"
-#include "support/catch.hpp"
+#include "checked.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
 
 using namespace sdma;
 
+using sdma::test::checked;
+using sdma::test::has;
 using sdma::test::kCases;
-
-namespace {
-
-CheckReport checked(const std::string& text, CheckOptions o = {}) {
-  SourceMap map;
-  const auto s = parse_schedule("sdma 1\n" + text + "\n", "case.sdma", {.map = &map});
-  if (!s)
-    for (const auto& e : s.error()) UNSCOPED_INFO(to_string(e));
-  REQUIRE(s);
-  o.map = &map;
-  return check(*s, o);
-}
-bool has(const CheckReport& r, std::string_view rule) {
-  return std::any_of(r.findings.begin(), r.findings.end(), [&](const auto& f) { return f.diagnostic.rule == rule; });
-}
-
-}  // namespace
 
 TEST_CASE("each rule finds what it is for, and no other error") {
   for (const auto& c : kCases) {

@@ -196,9 +196,10 @@ def packet(t, sdma, conformance):
 
 def rule(t, sdma, conformance):
     tests, page, case = "tests/stream/rules.cpp", "docs/rules.md", "tests/tools/cases/check_rules.test"
-    t.run(*t.compile("rules", "lib/stream/rules.cpp"))
+    t.run(*t.compile("rules", "lib/stream/rule_table.cpp", "lib/stream/rules.cpp"))
     t.run(*t.compile("tests", tests))
-    t.noticed("lib/stream/rules.cpp", "breaks it alone", t.program(conformance, "tests"))
+    for source in "lib/stream/rule_table.cpp", "lib/stream/rules.cpp":
+        t.noticed(source, "breaks it alone", t.program(conformance, "tests"))
     program = t.program(conformance, "tests", "rules")
     t.run(program)
     with t.without(page):

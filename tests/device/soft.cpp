@@ -43,6 +43,25 @@ TEST_CASE("counters tell what went through each engine, queues that are gone inc
   CHECK(c[0].doorbells == 2);
 }
 
+TEST_CASE("a queue on a dead engine is refused, and a pick avoids it") {
+  auto node = *mi300x(2);
+  node.gpus[0].dead_engines = 0b101;
+  auto d = *SoftDevice::open({.topology = node});
+  const auto dead = d->create_queue({.engine = EngineId{2}});
+  REQUIRE_FALSE(dead);
+  CHECK(dead.error().message == "engine 2 of gpu0 is dead: nothing would execute the queue");
+  CHECK(d->create_queue({.gpu = GpuId{1}, .engine = EngineId{2}}));
+  CHECK(d->create_queue({.pick = EnginePick::any_host})->engine() == EngineId{1});
+  std::vector<Queue> queues;
+  for (int i = 0; i < 13; ++i) queues.push_back(*d->create_queue({.pick = EnginePick::any_xgmi}));
+  for (const auto& q : queues) CHECK(q.engine().value >= 3);
+  CHECK(queues.front().engine() == EngineId{3});
+  CHECK(queues.back().engine() == EngineId{15});
+  node.gpus[0].dead_engines = 0b11;
+  d = *SoftDevice::open({.topology = node});
+  CHECK(d->create_queue({.pick = EnginePick::any_host}).error().message == "gpu0 has no live engine of that kind");
+}
+
 TEST_CASE("a trace has the queue's lane, its doorbell, each packet and the signal") {
   trace::Recorder recorder(1024);
   auto d = *SoftDevice::open({.gpus = 1, .trace = &recorder});

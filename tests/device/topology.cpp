@@ -107,6 +107,42 @@ TEST_CASE("a pair without a recommendation takes the first xGMI engine, an unkno
   CHECK(t.engine_for(GpuId{0}, GpuId{1}).error() == Errc::bad_argument);
 }
 
+TEST_CASE("no engine is recommended that is dead") {
+  auto t = *mi300x(3);
+  auto& g = t.gpus[0];
+  g.dead_engines = std::uint64_t{1} << 14;
+  CHECK(t.engine_for(GpuId{0}, GpuId{1})->value == 2);
+  CHECK(t.engine_for(GpuId{0}, GpuId{2})->value == 12);
+  t.links[2].engine_mask |= 1 << 15;
+  REQUIRE(t.links[2].to == LinkEnd::gpu(1));
+  CHECK(t.engine_for(GpuId{0}, GpuId{1})->value == 15);
+  g.dead_engines = 1;
+  CHECK(t.engine_for(GpuId{0}, GpuId{0})->value == 1);
+  CHECK(t.engine_for(GpuId{0}, HostDirection::to_host)->value == 1);
+  CHECK(t.engine_for(GpuId{0}, HostDirection::from_host)->value == 1);
+  g.dead_engines = 0b11;
+  CHECK(t.engine_for(GpuId{0}, HostDirection::to_host)->value == 2);
+  g.dead_engines = 0xfffc;
+  CHECK(t.engine_for(GpuId{0}, GpuId{1})->value == 0);
+  g.dead_engines = 0xffff;
+  CHECK(t.engine_for(GpuId{0}, GpuId{1}).error() == Errc::bad_argument);
+  CHECK(t.engine_for(GpuId{0}, GpuId{0}).error() == Errc::bad_argument);
+  CHECK(t.engine_for(GpuId{0}, HostDirection::to_host).error() == Errc::bad_argument);
+  CHECK(t.engine_for(GpuId{1}, GpuId{0})->value == 14);
+}
+
+TEST_CASE("dead engines are part of a node's JSON and of its table, if there are any") {
+  auto t = *mi300x(2);
+  CHECK_FALSE(contains(to_json(t), "dead"));
+  CHECK_FALSE(contains(to_table(t), "dead"));
+  t.gpus[1].dead_engines = 0b101000;
+  CHECK(contains(to_json(t), "\"dead_engines\":[3,5]"));
+  CHECK(contains(to_table(t), "8 queues each, dead: 3,5\n"));
+  const auto back = topology_from_json(to_json(t));
+  REQUIRE(back);
+  CHECK(*back == t);
+}
+
 TEST_CASE("JSON and back is the same node") {
   for (std::uint32_t n = 1; n <= 8; ++n) {
     const auto t = *mi300x(n);
@@ -148,6 +184,9 @@ TEST_CASE("JSON that does not describe a node says where and why") {
       {replaced(good, "\"gfx\":90402", "\"gfx\":4294967296"), "f: gpus[0]", "not an integer"},
       {replaced(good, "\"gfx\":90402", "\"gfx\":90402,\"gfy\":1"), "f: gpus[0]", "unknown key \"gfy\""},
       {replaced(good, "\"xgmi_engines\":14", "\"xgmi_engines\":63"), "f: gpus[0]", "more than 64 engines"},
+      {replaced(good, "\"gfx\":90402", "\"gfx\":90402,\"dead_engines\":[2,16]"), "f: gpus[0]",
+       "engine 16 is not one of the 16 engines of this GPU"},
+      {replaced(good, "\"gfx\":90402", "\"gfx\":90402,\"dead_engines\":3"), "f: gpus[0]", "\"dead_engines\""},
       {replaced(good, "\"from\":\"gpu0\"", "\"from\":\"gpu2\""), "f: links[0]", "neither a CPU nor a GPU"},
       {replaced(good, "\"from\":\"gpu0\"", "\"from\":\"gpu\""), "f: links[0]", "neither a CPU nor a GPU"},
       {replaced(good, "\"from\":\"gpu0\"", "\"from\":\"gpu0x\""), "f: links[0]", "neither a CPU nor a GPU"},

@@ -170,7 +170,15 @@ TEST_CASE("what the machine does not have is refused") {
   CHECK(why_not("sdma 1\ngpus 2\nsignal host.d value=0\nqueue gpu0.q engine=20\natomic op=add_rtn_64 addr=host.d "
                 "value=1\nend\n"
                 "host main\nsubmit *\nwait host.d == 1\nend\n")
-            .find("have 16 engines, not engine 20") != std::string::npos);
+            .find("gpu0 has no engine 20") != std::string::npos);
+  auto crippled = *mi300x_machine(4);
+  crippled.topology.gpus[0].dead_engines = 1 << 14;
+  CHECK(simulate(*s, crippled));  // peer= avoids it
+  auto exact = *s;
+  exact.queues[0].peer = {};
+  exact.queues[0].engine = 14;
+  CHECK(simulate(exact, machine()));
+  CHECK(simulate(exact, crippled).error()[0].message == "engine 14 of gpu0 is dead: nothing would execute the queue");
   auto large = *s;
   large.queues[0].ring_bytes = 1024;
   large.queues[0].put(Nop{.dwords = 200});

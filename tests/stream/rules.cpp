@@ -55,6 +55,48 @@ const std::vector<Example> kExamples{
     {"overlap", "copy_swap bytes=128 a=0x1000 b=0x1040" + kFence, "copy_swap bytes=64 a=0x1000 b=0x1040" + kFence},
     {"overlap", "copy_broadcast bytes=64 src=0x5000 dst1=0x1000 dst2=0x1020" + kFence,
      "copy_broadcast bytes=32 src=0x5000 dst1=0x1000 dst2=0x1020" + kFence},
+    {"overlap",  // boxes: rows that touch, then rows beside rows
+     "copy_subwindow element_log2=0 src=0x1000 src_pitch=64 dst=0x1000 dst_pitch=64 dst_x=7 x=8 y=4" + kFence,
+     "copy_subwindow element_log2=0 src=0x1000 src_pitch=64 dst=0x1000 dst_pitch=64 dst_x=8 x=8 y=4" + kFence},
+    {"nop-payload", "nop payload=[0 7]", "nop payload=[0 0]"},
+    {"nop-payload",  // small numbers are not packets: a fence stores to an address, and has no reserved bits
+     "nop payload=[5 0 0 0 0x00100005 4 0 0]", "nop dwords=9"},
+    {"nop-skips-packets", ".dword 0x00050000 0 5 0x1000 0 1", ".dword 0x00010000 0 5 0x1000 0 1"},
+    {"nop-skips-packets",  // 25 dwords too long: the next submission and its completion are gone
+     ".dword 0x001c0000 0 3 3\npoll_mem addr=0x8000 func=eq reference=1\n"
+     "copy_linear bytes=64 src=0x1000 dst=0x2000\natomic op=add_rtn_64 addr=0x9000 value=1\nnop times=4",
+     ".dword 0x00010000 0 0 0\npoll_mem addr=0x8000 func=eq reference=1\n"
+     "copy_linear bytes=64 src=0x1000 dst=0x2000\natomic op=add_rtn_64 addr=0x9000 value=1\nnop times=4"},
+    {"nop-skips-packets", ".dword 0x00030000 0 6 5", ".dword 0x00030000 0 0 0"},
+    {"poll-never", "poll_mem addr=0x1000 func=eq reference=0x10000 mask=0xffff",
+     "poll_mem addr=0x1000 func=eq reference=0xffff mask=0xffff"},
+    {"poll-never", "poll_mem addr=0x1000 func=lt reference=0", "poll_mem addr=0x1000 func=lt reference=1"},
+    {"poll-never", "poll_mem addr=0x1000 func=gt reference=0xff mask=0xff",
+     "poll_mem addr=0x1000 func=gt reference=0xfe mask=0xff"},
+    {"poll-never", "poll_mem addr=0x1000 func=ne reference=0 mask=0",
+     "poll_mem addr=0x1000 func=ne reference=0 mask=1"},
+    {"poll-never", "poll_reg reg=0x1000 func=ge reference=2 mask=1", "poll_reg reg=0x1000 func=ge reference=1 mask=1"},
+    {"poll-always", "poll_mem addr=0x1000 func=ge reference=0", "poll_mem addr=0x1000 func=ge reference=1"},
+    {"poll-always", "poll_reg reg=0x1000 func=eq reference=0 mask=0",
+     "poll_reg reg=0x1000 func=always reference=0 mask=0"},
+    {"poll-repeated", "poll_mem addr=0x1000 func=ge reference=2\npoll_mem addr=0x1000 func=ge reference=1",
+     "poll_mem addr=0x1000 func=ge reference=1\npoll_mem addr=0x1000 func=ge reference=2"},
+    {"poll-repeated",  // a store to another word changes nothing; one to this word does
+     "poll_mem addr=0x1000 func=eq reference=1\nfence addr=0x1004 value=2\npoll_mem addr=0x1000 func=ne reference=0",
+     "poll_mem addr=0x1000 func=eq reference=1\nfence addr=0x1000 value=2\npoll_mem addr=0x1000 func=ne reference=0"},
+    {"poll-repeated",  // in two words, and of two halves of one
+     "poll_mem addr=0x1004 func=ge reference=1\npoll_mem addr=0x1000 func=ge reference=1\n"
+     "poll_mem addr=0x1004 func=ge reference=1",
+     "poll_mem addr=0x1004 func=ge reference=1\npoll_mem addr=0x1000 func=ge reference=1"},
+    {"poll-repeated",  // a poll that a condition may skip has waited for nothing
+     "poll_mem addr=0x1000 func=eq reference=1\npoll_mem addr=0x8000 func=eq reference=1\n"
+     "cond_exec addr=0x8000 reference=1 dwords=1\nnop\npoll_mem addr=0x1000 func=eq reference=1",
+     "poll_mem addr=0x8000 func=eq reference=1\ncond_exec addr=0x8000 reference=1 dwords=6\n"
+     "poll_mem addr=0x1000 func=eq reference=1\npoll_mem addr=0x1000 func=eq reference=1"},
+    {"poll-repeated",  // an indirect buffer may store to the word
+     "poll_mem addr=0x1000 func=eq reference=1\npoll_mem addr=0x1000 func=eq reference=1",
+     "poll_mem addr=0x1000 func=eq reference=1\nnop times=4\nindirect base=0x4000 dwords=8\n"
+     "poll_mem addr=0x1000 func=eq reference=1"},
     {"swap-length", "copy_swap bytes=100 a=0x1000 b=0x2000" + kFence, "copy_swap bytes=128 a=0x1000 b=0x2000" + kFence},
     {"fill-data-cut", "fill dst=0x1000 data=0x1a5 bytes=64 unit=byte" + kFence,
      "fill dst=0x1000 data=0xa5 bytes=64 unit=byte" + kFence},

@@ -23,6 +23,7 @@
 //   edges       program order of a host; doorbell -> packets; release -> poll, if the poll cannot pass without it
 //   race        two accesses to a byte, at least one a write, with no path of edges from the end of one to the other
 //   deadlock    one execution is followed to its end; a proof for each wait shows that no other execution gets stuck
+//   ring-full   the same execution with rings of their real size: does each submit get room?
 //
 // The check is exact for flags (fence, set, swap) and for counters (add and sub). docs/check.md says where it is
 // conservative, and what it does not analyse: packets in an indirect buffer, other atomics, how long anything takes. If
@@ -102,7 +103,7 @@ struct CheckOptions {
   Profile profile{};
   std::string file = "schedule";  ///< the schedule's name in findings, if there is no map
   const SourceMap* map{};         ///< the source lines of the packets, from parse_schedule
-  const Topology* topology{};     ///< decides which queues share an engine; null: MI300X
+  const Topology* topology{};     ///< the node's engines and links; null: eight MI300X
   std::vector<KernelAgent> kernels{};
   std::size_t max_findings = 20;  ///< findings per rule; a note says how many more there were. 0: all
   /// The most packets that are checked, in all submits. If there are more, a note says so and nothing is proved. The

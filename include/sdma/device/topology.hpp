@@ -11,6 +11,7 @@
 //
 // One engine sustains about the rate of one link, and an engine other than the recommended one is markedly slower. So
 // call `engine_for` and do not compute an engine yourself. The table is not symmetric: 0 to 2 is 12, 2 to 0 is 10.
+// `engine_for` never returns a dead engine, and every device, `sdma simulate` and `sdma check` refuse a queue on one.
 //
 // Plain values that allocate and share nothing: one thread may write, or many may read. A Topology is the same whether
 // it comes from a preset, a JSON file or the kernel's /sys. Errors: a Diagnostic if JSON does not describe a node,
@@ -41,7 +42,17 @@ struct Gpu {
   std::uint32_t host_engines{};  ///< engines 0 to host_engines - 1 face the host
   std::uint32_t xgmi_engines{};  ///< the next engines face other GPUs
   std::uint32_t queues_per_engine{};
+  /// Bit n: engine n is dead. The driver counts and may recommend it, but nothing executes its queues: on some products
+  /// several engine numbers share one engine, and only one of them works.
+  std::uint64_t dead_engines{};
   std::uint32_t engines() const noexcept { return host_engines + xgmi_engines; }
+  /// Bit n: the GPU has engine n, and it is not dead.
+  std::uint64_t live_engines() const noexcept { return first(engines()) & ~dead_engines; }
+  /// The live engines that face the host.
+  std::uint64_t live_host_engines() const noexcept { return first(host_engines) & ~dead_engines; }
+  static constexpr std::uint64_t first(std::uint32_t n) noexcept {
+    return n < 64 ? (std::uint64_t{1} << n) - 1 : ~std::uint64_t{0};
+  }
   friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
@@ -89,10 +100,12 @@ struct Topology {
 
   /// The direct link; null if there is none.
   const Link* link(LinkEnd from, LinkEnd to) const noexcept;
-  /// The engine of `src` for copies to `dst`: the lowest that the link recommends, or the first xGMI engine if it
-  /// recommends none. For src == dst, engine 0. bad_argument: there is no such GPU, or it has no engines.
+  /// The engine of `src` for copies to `dst`: the lowest live engine that the link recommends, or the first live xGMI
+  /// engine if it recommends none. For src == dst, the first live engine. bad_argument: there is no such GPU, or it has
+  /// no live engine.
   Result<EngineId> engine_for(GpuId src, GpuId dst) const noexcept;
-  /// The host-facing engine of `g` for one direction, so that both directions can run at once: 0 to the host, 1 from it.
+  /// The host-facing engine of `g` for one direction, so that both directions can run at once: the first live one to the
+  /// host (0), the next from it (1). If only one is live, it serves both directions.
   Result<EngineId> engine_for(GpuId g, HostDirection) const noexcept;
 
   /// How an engine of `by` can signal a word in the memory of `where` (nullopt: the host's): with an atomic if every

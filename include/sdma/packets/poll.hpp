@@ -2,6 +2,7 @@
 // Packets that wait for a word or inspect memory: the POLL family, and the HDP (host data path) flush.
 //
 //   PollMem{.addr = flag, .func = Compare::ge, .reference = epoch}     later packets wait until (*flag & mask) >= epoch
+//   can_hold(c), must_hold(c), implies(c, d)                           whether any or every value satisfies a condition
 //   HdpFlush{}                                                         later packets see what the host wrote to VRAM
 //
 // A poll compares 32 bits, unsigned. To wait for a 64-bit word, poll its high half and then its low half. This is sound
@@ -33,6 +34,51 @@ constexpr bool holds(std::uint64_t value, Compare f, std::uint64_t reference) no
     case Compare::gt: return value > reference;
   }
   return false;
+}
+
+/// The condition of a poll: `(value & mask) func reference`.
+struct Condition {
+  Compare func{};
+  std::uint32_t reference{}, mask = 0xffffffff;
+};
+/// Is there a value that satisfies it?
+constexpr bool can_hold(const Condition& c) noexcept {
+  switch (c.func) {
+    case Compare::always: return true;
+    case Compare::lt: return c.reference != 0;
+    case Compare::le: return true;                          // 0 is possible with every mask
+    case Compare::eq: return (c.reference & ~c.mask) == 0;
+    case Compare::ne: return c.mask != 0 || c.reference != 0;
+    case Compare::ge: return c.mask >= c.reference;         // the mask is the largest value
+    case Compare::gt: return c.mask > c.reference;
+  }
+  return false;
+}
+/// The condition that holds for exactly the other values. Requires a comparison: neither `always` nor code 7.
+constexpr Condition opposite(Condition c) noexcept {
+  constexpr Compare kOpposite[] = {{}, Compare::ge, Compare::gt, Compare::ne, Compare::eq, Compare::lt, Compare::le};
+  c.func = kOpposite[static_cast<std::size_t>(c.func)];
+  return c;
+}
+/// Does every value satisfy it?
+constexpr bool must_hold(const Condition& c) noexcept {
+  return c.func == Compare::always || (c.func <= Compare::gt && !can_hold(opposite(c)));
+}
+/// Does every value that satisfies `a` also satisfy `b`? May be false although it does, if a mask has gaps or they differ.
+constexpr bool implies(const Condition& a, const Condition& b) noexcept {
+  if (a.func > Compare::gt || b.func > Compare::gt) return false;
+  if (must_hold(b) || !can_hold(a)) return true;
+  if (a.func == Compare::eq && (b.mask & ~a.mask) == 0) return holds(a.reference & b.mask, b.func, b.reference);
+  if (a.mask != b.mask) return false;
+  if (a.func == Compare::ne && b.func == Compare::ne && a.reference == b.reference) return true;
+  // Bounds of the values that satisfy `a`.
+  std::uint64_t low = 0, high = a.mask;
+  if (a.func == Compare::lt && a.reference <= high) high = a.reference - 1;
+  if (a.func == Compare::le && a.reference < high) high = a.reference;
+  if (a.func == Compare::ge) low = a.reference;
+  if (a.func == Compare::gt) low = a.reference + std::uint64_t{1};
+  if (b.func == Compare::ne) return b.reference < low || b.reference > high;
+  return holds(low, b.func, b.reference) && holds(high, b.func, b.reference);
 }
 
 /// Holds the queue until `(*addr & mask) func reference` is true.

@@ -1,0 +1,109 @@
+// Packets that an engine refuses at the addresses to which their aliases lead: misaligned ones, those that break a rule of
+// their packet, and those whose ranges overlap. The functions are those that the software engine asks before it executes
+// a packet; only its limits (swapped bytes, encryption) and mappings are left out.
+#include "../engine/admit.hpp"
+#include "report.hpp"
+#include "sdma/stream/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace sdma::inline v0::check_detail {
+namespace {
+
+class Refused {
+ public:
+  Refused(const Model& m, Reporter& r) : m_(m), s_(m.schedule), r_(r) {}
+
+  void run() {
+    for (std::uint32_t q = 0; q < m_.queue_count(); ++q)
+      for (std::uint32_t i = 0; i < m_.programs[q].items.size(); ++i) {
+        const auto& item = m_.programs[q].items[i];
+        const auto view = Reader{std::span(s_.queues[q].dwords).subspan(item.dword)}.next();
+        if (view.whole() && !view.info->fields_unknown) packet({q, i + 1}, view);
+      }
+  }
+
+ private:
+  void packet(Position here, const PacketView& v) {
+    dwords_.assign(v.dwords.begin(), v.dwords.end());
+    detail::each_address(v, [&](const FieldInfo& f, GpuVa va) { store(f, m_.canonical(va), dwords_.data()); });
+    visit(*v.info, std::span<const std::uint32_t>(dwords_), [&](const auto& p) {
+      Fault why;
+      // The rules of a stream report every field that is out of range.
+      if (const auto broken = check(p); broken && broken.rule != "range") add(here, v, broken.rule, what(v, broken));
+      else if (detail::own_rule(p, why) != FaultKind::none)
+        add(here, v, why.rule.empty() ? "privileged" : why.rule,
+            fmt::format("{}: the engine refuses this value of {}", v.info->name, why.field));
+      else if (const auto o = overlap(p)) overlaps(here, v, o);
+    });
+  }
+
+  std::string what(const PacketView& v, const Violation& broken) const {
+    for (const auto& f : v.info->fields)
+      if (f.name == broken.field)
+        return fmt::format("{} {}: {} is not a multiple of {}", v.info->name, f.name,
+                           f.kind == Kind::address ? detail::address_text(s_, address(f))
+                                                   : fmt::to_string(value_of(f, dwords_.data())),
+                           f.alignment);
+    for (const auto& r : v.info->rules)
+      if (r.id == broken.rule) return fmt::format("{}: {}", v.info->name, r.text);
+    return std::string(v.info->name);
+  }
+
+  void overlaps(Position here, const PacketView& v, const Overlap& o) {
+    const auto a = extent(o.a), b = extent(o.b);
+    const bool self = o.first == o.second;
+    add(here, v, "overlap",
+        self ? fmt::format("{}: {} {} overlaps itself: a row begins before the previous one ends", v.info->name,
+                           o.first, detail::range_text(s_, a))
+             : fmt::format("{}: {} {} and {} {} overlap", v.info->name, o.second, detail::range_text(s_, b), o.first,
+                           detail::range_text(s_, a)),
+        self ? "" : common(a, b));
+  }
+  /// From the first byte of a region to its last. The parser and the rule `outside` refuse a box that does not fit.
+  static Schedule::Range extent(const Region& r) noexcept {
+    return {r.va, r.bytes + (r.rows - std::uint64_t{1}) * r.pitch + (r.slices - std::uint64_t{1}) * r.slice_pitch};
+  }
+  std::string common(const Schedule::Range& a, const Schedule::Range& b) const {
+    const auto begin = std::max(a.va.value, b.va.value);
+    return r_.range(begin, std::min(a.va.value + a.bytes, b.va.value + b.bytes));
+  }
+
+  GpuVa address(const FieldInfo& f) const noexcept { return GpuVa{value_of(f, dwords_.data())}; }
+
+  void add(Position here, const PacketView& v, std::string_view rule, std::string message, std::string overlap = "") {
+    // A long loop breaks a rule in every round: report it once per line.
+    const auto* map = m_.options.map;
+    const auto line = map ? map->packet(here.agent, m_.item_at(here.agent, here.position)->dword).line : 0;
+    if (line != 0 && !lines_.insert({line, std::string(rule)}).second) return;
+    if (!r_.admit(std::string(rule))) return;
+    Finding f{.rule = rule, .places = {here}, .message = std::move(message), .hint = hint(rule)};
+    f.overlap = std::move(overlap);
+    detail::each_address(v, [&](const FieldInfo& field, GpuVa va) {
+      if (const auto to = address(field); to != va)
+        f.more.push_back(
+            fmt::format("{} is an alias of {}", detail::address_text(s_, va), detail::address_text(s_, to)));
+    });
+    r_.store(std::move(f));
+  }
+  static std::string hint(std::string_view rule) {
+    for (const auto& r : stream_rules())
+      if (r.id == rule) return std::string(r.hint);
+    return fmt::format("docs/rules.md#{} explains this rule", rule);
+  }
+
+  const Model& m_;
+  const Schedule& s_;
+  Reporter& r_;
+  std::vector<std::uint32_t> dwords_;  ///< the packet without aliases
+  std::set<std::pair<std::uint32_t, std::string>> lines_;
+};
+
+}  // namespace
+
+void find_refused(const Model& m, Reporter& r) { Refused{m, r}.run(); }
+
+}  // namespace sdma::inline v0::check_detail

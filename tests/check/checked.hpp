@@ -1,0 +1,29 @@
+#pragma once
+// Parses and checks a schedule: has(checked("gpus 1\n..."), "race"). The text needs no first line.
+#include "sdma/check/check.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+
+namespace sdma::test {
+
+inline CheckReport checked(const std::string& text, CheckOptions o = {}) {
+  SourceMap map;
+  const auto s = parse_schedule("sdma 1\n" + text + "\n", "case.sdma", {.map = &map});
+  if (!s)
+    for (const auto& e : s.error()) UNSCOPED_INFO(to_string(e));
+  REQUIRE(s);
+  o.map = &map;
+  return check(*s, o);
+}
+inline bool has(const CheckReport& r, std::string_view rule) {
+  return std::any_of(r.findings.begin(), r.findings.end(), [&](const auto& f) { return f.diagnostic.rule == rule; });
+}
+/// The findings, one line each: "rule: message".
+inline std::string said(const CheckReport& r) {
+  std::string out;
+  for (const auto& f : r.findings) out += f.diagnostic.rule + ": " + f.diagnostic.message + "\n";
+  return out;
+}
+
+}  // namespace sdma::test
