@@ -1,6 +1,6 @@
 // Follows one execution to its end: every agent that can proceed does, and a poll is satisfied as soon as its word
 // allows.
-#include "model.hpp"
+#include "values.hpp"
 
 #include <deque>
 
@@ -9,8 +9,7 @@ namespace {
 
 class Execution {
  public:
-  explicit Execution(Model& m) : m_(m), cursors_(m.agents.size()), states_(m.agents.size(), State::ready) {
-    for (const auto& w : m.words) values_.push_back({w.init, w.known});
+  explicit Execution(Model& m) : m_(m), cursors_(m.agents.size()), states_(m.agents.size(), State::ready), values_(m) {
     waiting_.resize(m.words.size());
     published_.resize(m.queue_count());
     for (std::uint32_t a = m.queue_count(); a < m.agents.size(); ++a) ready_.push_back(a);
@@ -52,7 +51,7 @@ class Execution {
           if (s.target != kNone && published_[a] < s.epoch) return stop(a, s, State::unpublished);
           break;
         case Step::Kind::poll:
-          if (s.time == kNone && !s.assumed_satisfied && !met(s)) {
+          if (s.time == kNone && !s.assumed_satisfied && !values_.met(s)) {
             waiting_[s.sync->word].push_back(a);
             return stop(a, s, State::polling);
           }
@@ -81,17 +80,9 @@ class Execution {
     ready_.push_back(a);
   }
 
-  /// An unknown value satisfies no wait: that is the worst case for progress.
-  bool met(const Step& poll) const {
-    const auto& now = values_[poll.sync->word];
-    return now.known && satisfied(poll, m_.words[poll.sync->word], now.value);
-  }
-
   void post(std::uint32_t a, const Step& s) {
     const auto w = s.sync->word;
-    auto& now = values_[w];
-    now.value = value_after(s, m_.words[w], now.value);
-    now.known = now.known || (s.sync->op == Op::store && s.sync->bytes == m_.words[w].bytes);
+    values_.post(s);
     auto& waiting = waiting_[w];
     if (waiting.empty()) return;
     // Everything that the posting agent did before comes before everything that the satisfied polls release.
@@ -99,7 +90,7 @@ class Execution {
     for (std::size_t i = 0; i < waiting.size();) {
       const auto other = waiting[i];
       auto& poll = m_.agents[other].steps[cursors_[other]];
-      if (!met(poll)) {
+      if (!values_.met(poll)) {
         ++i;
         continue;
       }
@@ -117,7 +108,7 @@ class Execution {
       if (states_[a] != State::polling || cursors_[a] >= m_.agents[a].steps.size()) continue;
       auto& s = m_.agents[a].steps[cursors_[a]];
       const auto& w = m_.words[s.sync->word];
-      const bool unknown = m_.open ? !helped(s, w) : !values_[s.sync->word].known;
+      const bool unknown = m_.open ? !helped(s, w) : !values_.known(s.sync->word);
       if (!(s.sync->finite || w.unmodelled || w.copied || unknown)) continue;
       s.assumed_satisfied = true;
       std::erase(waiting_[s.sync->word], a);
@@ -141,11 +132,7 @@ class Execution {
   std::vector<std::uint32_t> cursors_;
   std::vector<State> states_;
   std::vector<std::uint32_t> published_;
-  struct Value {
-    std::uint64_t value;
-    bool known;
-  };
-  std::vector<Value> values_;
+  Values values_;
   std::vector<std::vector<std::uint32_t>> waiting_;
   std::deque<std::uint32_t> ready_;
   std::uint32_t time_ = 0;

@@ -1,6 +1,7 @@
 #include "report.hpp"
 
 #include "../stream/print.hpp"
+#include "sdma/stream/rules.hpp"
 
 #include <fmt/format.h>
 
@@ -96,7 +97,9 @@ void Reporter::store(Finding f) {
                     .message = std::move(f.message),
                     .hint = std::move(f.hint)};
   if (f.severity) out.diagnostic.severity = *f.severity;
-  out.advice = rule != rules.end() && rule->id == f.rule && rule->advice;
+  out.advice = rule != rules.end() && rule->id == f.rule
+                   ? rule->advice
+                   : std::ranges::any_of(stream_rules(), [&](const auto& s) { return s.id == f.rule && s.advice; });
   if (!f.where.empty()) out.diagnostic.where = std::move(f.where);
   auto& excerpt = out.diagnostic.excerpt;
   const auto line = [&](std::string s) { excerpt += (excerpt.empty() ? "  " : "\n  ") + std::move(s); };

@@ -11,6 +11,7 @@
 #include "../schedule/link.hpp"
 #include "report.hpp"
 #include "sdma/core/number.hpp"
+#include "values.hpp"
 
 #include <fmt/format.h>
 
@@ -52,9 +53,9 @@ class RingReplay {
         last_(last),
         cursors_(m.agents.size()),
         states_(m.agents.size(), Wait::none),
+        values_(m),
         waiting_(m.words.size()),
         rings_(m.queue_count()) {
-    for (const auto& w : m.words) values_.push_back(w.init);
     for (std::uint32_t q = 0; q < m.queue_count(); ++q) {
       auto linked = detail::link_queue(
           m.schedule.queues[q], [](GpuVa va) { return va; }, [](const PacketView&, std::span<const std::uint32_t>) {});
@@ -99,7 +100,7 @@ class RingReplay {
     for (auto& at = cursors_[a]; at < steps.size(); ++at) {
       const auto& s = steps[at];
       if (s.kind == Step::Kind::poll && !passes(a, s)) return;
-      if (s.kind == Step::Kind::post) post(s);
+      if (s.posts()) post(s);
       if (s.kind == Step::Kind::submit && !submit(a, s.target)) return;
       if (a == last_ && !ready_.empty()) {
         ++at;
@@ -116,7 +117,7 @@ class RingReplay {
     for (auto& at = cursors_[q]; at < steps.size() && steps[at].position <= rings_[q].published; ++at) {
       const auto& s = steps[at];
       if (s.kind == Step::Kind::poll && !passes(q, s)) break;
-      if (s.kind == Step::Kind::post) post(s);
+      if (s.posts()) post(s);
     }
     if (cursors_[q] != before) wake(rings_[q].blocked);
   }
@@ -128,7 +129,7 @@ class RingReplay {
   bool passes(std::uint32_t a, const Step& s) {
     const auto w = s.sync->word;
     auto& state = states_[a];
-    if (state == Wait::none && !s.assumed_satisfied && !satisfied(s, m_.words[w], values_[w])) {
+    if (state == Wait::none && !s.assumed_satisfied && !values_.met(s)) {
       state = Wait::pending;
       waiting_[w].push_back(a);
     }
@@ -138,10 +139,10 @@ class RingReplay {
   }
   void post(const Step& s) {
     const auto w = s.sync->word;
-    values_[w] = value_after(s, m_.words[w], values_[w]);
+    values_.post(s);
     // A wait ends as soon as its word allows, whatever is stored later.
     std::erase_if(waiting_[w], [&](std::uint32_t a) {
-      if (!satisfied(m_.agents[a].steps[cursors_[a]], m_.words[w], values_[w])) return false;
+      if (!values_.met(m_.agents[a].steps[cursors_[a]])) return false;
       states_[a] = Wait::satisfied;
       ready_.push_back(a);
       return true;
@@ -191,7 +192,7 @@ class RingReplay {
   bool yielded_ = false;  ///< `last_` is ready, but others go first
   std::vector<std::uint32_t> cursors_;
   std::vector<Wait> states_;  ///< of the wait at the cursor
-  std::vector<std::uint64_t> values_;
+  Values values_;
   std::vector<std::vector<std::uint32_t>> waiting_;
   std::vector<RingUse> rings_;
   std::deque<std::uint32_t> ready_;
@@ -213,6 +214,14 @@ bool worth_a_replay(const Model& m) {
   return full && !m.schedule.hosts.empty();
 }
 
+/// X2: can a poll hold an engine that another queue needs?
+bool may_hold_engines(const Model& m) {
+  if (m.profile.poll_yields) return false;
+  std::set<std::uint64_t> engines;
+  return std::any_of(m.programs.begin(), m.programs.end(),
+                     [&](const Program& p) { return !engines.insert(p.engine).second; });
+}
+
 std::string larger_ring(const Model& m, std::uint32_t q) {
   const auto enough = std::bit_ceil(2 * all_bytes(m, q));
   return enough > detail::kMaxRing ? ""
@@ -226,6 +235,13 @@ void find_full_rings(const Model& m, Reporter& r) {
   const auto shared = std::any_of(m.agents.begin(), m.agents.end(), [](const Agent& a) { return a.shared; });
   const auto first = m.queue_count(), threads = static_cast<std::uint32_t>(m.schedule.hosts.size());
   std::set<std::pair<std::uint32_t, std::uint32_t>> reported;  // thread, queue
+  if (shared || may_hold_engines(m))
+    r.add({.rule = "not-all-rings",
+           .message = shared ? "a ring may become full, and threads share a queue: not every order of their submits is "
+                               "examined"
+                             : "a ring may become full, and polls may hold engines that queues share: whether both "
+                               "together block a submit is not examined",
+           .hint = "declare rings that hold all submits: ring="});
   for (std::uint32_t i = 0; i < (shared ? threads : 1); ++i) {
     RingReplay replay{m, shared ? first + i : kNone};
     replay.run();

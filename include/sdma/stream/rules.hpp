@@ -39,6 +39,7 @@ struct StreamRule {
   Severity severity;
   std::string_view text;  ///< what a finding means, a sentence
   std::string_view hint;  ///< what to do where it does not
+  bool advice = false;    ///< as ScheduleRule::advice: a schedule may be proved in spite of a finding
 };
 /// All of them, sorted by id; the packets' own rules are in `PacketInfo::rules`.
 std::span<const StreamRule> stream_rules() noexcept;
