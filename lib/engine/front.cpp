@@ -226,6 +226,7 @@ void FrontEnd::take_payload() noexcept {
 
 bool FrontEnd::consume(Outcome outcome) noexcept {
   have_ = current_.waits = false;
+  current_.landed = 0;
   if (depth_ != 0) frames_[depth_ - 1].at += current_.length;
   else read_ += std::uint64_t{4} * current_.length;
   if (outcome != Outcome::skip && outcome != Outcome::call) [[likely]]

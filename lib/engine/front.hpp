@@ -27,6 +27,7 @@ struct Current : Fetched {
   bool passed = false;             ///< while it waits: rptr is already past it
   bool holds = false;              ///< while it waits: the engine serves no other queue
   std::uint32_t looks = kForever;  ///< while it waits: how many reads are left
+  std::uint64_t landed{};          ///< strict: how many bytes of its work have landed
 };
 
 class FrontEnd {

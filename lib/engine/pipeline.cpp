@@ -1,6 +1,7 @@
 #include "sdma/engine/pipeline.hpp"
 
 #include "admit.hpp"
+#include "allowance.hpp"
 #include "front.hpp"
 #include "window.hpp"
 
@@ -9,6 +10,7 @@
 
 namespace sdma::inline v0 {
 
+using detail::Allowance;
 using detail::Current;
 using detail::Fetched;
 using detail::Flight;
@@ -36,7 +38,7 @@ class Pipeline::Impl {
         published_(front_.read()) {}
 
   void doorbell(std::uint64_t position) noexcept {
-    if (fault_) return;
+    if (fault_ || failing_) return;
     const auto limit = front_.limit();
     if (!front_.doorbell(position, weak() ? &chooser_ : nullptr)) stop(front_.fault());
     counters_.doorbells += front_.limit() != limit;
@@ -45,6 +47,7 @@ class Pipeline::Impl {
   Progress step(std::uint32_t budget) noexcept {
     if (fault_) return Progress::stopped;
     const AddressSpace::Reader::Section section{*c_.reader};
+    left_ = {};
     const bool worked = c_.ordering == Ordering::strict ? step_strict(budget) : step_weak(budget);
     if (!fault_ || !weak())
       publish(worked);  // also after a fault: rptr then gives the packet at which the queue stopped
@@ -56,7 +59,7 @@ class Pipeline::Impl {
   bool ready() noexcept {
     if (fault_) return false;
     const AddressSpace::Reader::Section section{*c_.reader};
-    if (window_.effects(machine_) != 0) return true;
+    if (failing_ || window_.effects(machine_) != 0) return true;
     if (rptr_target() != published_ && c_.rptr) return true;
     if (!front_.available()) return false;
     if (!front_.loaded()) return true;
@@ -125,17 +128,29 @@ class Pipeline::Impl {
   /// Starts, and usually finishes, the loaded packet. Requires may_start().
   void start() noexcept {
     const auto& next = at();
-    if (!next.waits) event(c_.hooks.begin, next);
+    if (!next.waits && next.landed == 0) event(c_.hooks.begin, next);
     if (goes_to_window(next.role)) return launch(next);
     std::uint64_t bytes = 0;
+    bool unfinished = false;
     const auto outcome = detail::typed(next, *c_.reader, [&](const auto& p) {
       using P = std::remove_cvref_t<decltype(p)>;
-      if constexpr (Divisible<P>) bytes = work(p);
-      if constexpr (kRefused<P>) return Outcome::lost;
-      else return execute(p, machine_);
+      if constexpr (kRefused<P>) {
+        return Outcome::lost;
+      } else if constexpr (Divisible<P>) {
+        const auto part = left_.take(p, {next.landed, work(p)});
+        bytes = part.end;
+        unfinished = part.end != work(p);
+        return execute(p, machine_, part);
+      } else {
+        return execute(p, machine_);
+      }
     });
     if (outcome == Outcome::lost) return lose(next);
     if (outcome == Outcome::not_yet) return retry();
+    if (unfinished) {
+      at().landed = bytes;
+      return;
+    }
     counters_.bytes += bytes;
     finish(outcome);
   }
@@ -184,7 +199,7 @@ class Pipeline::Impl {
   // --- The window's side: effects in flight land.
 
   void land(std::uint32_t k) noexcept {
-    const auto landed = window_.land(k, machine_);
+    const auto landed = window_.land(k, machine_, left_);
     if (landed.outcome == Outcome::lost) return lose(*landed.flight);
     if (!landed.last) return;
     counters_.bytes += landed.flight->work;
@@ -192,18 +207,16 @@ class Pipeline::Impl {
     window_.drop(landed.index);
   }
 
-  /// Effects of packets before a fault: in rocr all of them land, in adversarial any part of them.
-  void land_some() noexcept {
-    while (!fault_) {
-      const auto n = window_.effects(machine_);
-      if (n == 0 || (weak() && chooser_.choose(Choice::at_fault, 2) == 0)) return;
-      land(chooser_.choose(Choice::action, n));
-    }
+  /// One effect of the packets before a fault. In rocr all of them land, in adversarial any part of them; then the queue stops.
+  void land_before_fault() noexcept {
+    const auto n = window_.effects(machine_);
+    if (n == 0 || (weak() && chooser_.choose(Choice::at_fault, 2) == 0)) return stop(failing_);
+    land(chooser_.choose(Choice::action, n));
   }
 
   bool step_strict(std::uint32_t budget) noexcept {
     bool worked = false;
-    for (; budget > 0 && load() && may_start(); --budget) {
+    for (; budget > 0 && !left_.spent() && load() && may_start(); --budget) {
       start();
       if (fault_) return true;
       worked = true;
@@ -213,9 +226,14 @@ class Pipeline::Impl {
 
   bool step_weak(std::uint32_t budget) noexcept {
     bool worked = false;
-    for (; budget > 0; --budget) {
-      const bool can_start = load() && may_start();
+    for (; budget > 0 && !left_.spent(); --budget) {
+      const bool can_start = !failing_ && load() && may_start();
       if (fault_) return true;
+      if (failing_) {
+        land_before_fault();
+        worked = true;
+        continue;
+      }
       const auto effects = window_.empty() ? 0 : window_.effects(machine_);
       if (!can_start && effects == 0) break;
       worked = true;
@@ -270,10 +288,10 @@ class Pipeline::Impl {
     if (!why) why.kind = FaultKind::unmapped, why.va = f.va;
     stop(why);
   }
-  /// The queue stops at the current packet of the front end.
+  /// The queue stops at the current packet of the front end, once earlier packets have landed.
   void fail(const Fault& f) noexcept {
-    land_some();
-    stop(f);
+    if (window_.empty()) return stop(f);
+    failing_ = f;
   }
   void stop(const Fault& f) noexcept {
     if (fault_) return;
@@ -292,7 +310,9 @@ class Pipeline::Impl {
   Machine machine_;
   std::uint64_t published_;  ///< the value of rptr
   std::uint32_t lingered_ = 0;
+  Fault failing_{};  ///< the queue stops with it when the effects before it have landed
   Fault fault_{};
+  Allowance left_{};  ///< that of the present step
   Counters counters_{};
 };
 

@@ -31,7 +31,8 @@
 //   a waiting poll      yields      yields                     may keep the engine: `holds_engine`
 //   a full ring         is full     is full                    may be mistaken for empty
 //
-// Everything lands in finite time: `step` returns idle or waiting only when nothing is left to land. The window has a fixed
+// Everything lands in finite time: `step` returns idle or waiting only when nothing is left to land. A step takes bounded
+// time, however large its packets are: after about 4 MiB it returns, and the next step continues in the same packet. The window has a fixed
 // size: when it is full, the front end waits until a packet has landed. Nothing is allocated after construction, except by an
 // adversarial pipeline that prefetches its first indirect buffer.
 //
