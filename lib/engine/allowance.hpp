@@ -18,7 +18,8 @@ class Allowance {
  public:
   static constexpr std::uint64_t kStep = 4 << 20;  ///< about a millisecond
   static constexpr std::uint64_t kRow = 64;
-  static constexpr std::uint64_t kLeast = 1024;  ///< a part of at most this size is never cut, so a step may execute a little more
+  static constexpr std::uint64_t kLeast =
+      1024;  ///< a part of at most this size is never cut, so a step may execute a little more
 
   bool spent() const noexcept { return left_ == 0; }
 

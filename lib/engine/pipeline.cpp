@@ -3,10 +3,12 @@
 #include "admit.hpp"
 #include "allowance.hpp"
 #include "front.hpp"
+#include "sleepiness.hpp"
 #include "window.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 namespace sdma::inline v0 {
 
@@ -15,6 +17,7 @@ using detail::Current;
 using detail::Fetched;
 using detail::Flight;
 using detail::FrontEnd;
+using detail::Sleepiness;
 using detail::Window;
 
 std::string_view name(Ordering o) noexcept {
@@ -35,13 +38,27 @@ class Pipeline::Impl {
                  .engine = c.engine,
                  .context = this,
                  .trap = &Impl::trap},
+        sleepiness_(c.seed, 1, c.chooser),
+        rung_(front_.limit()),
         published_(front_.read()) {}
 
   void doorbell(std::uint64_t position) noexcept {
     if (fault_ || failing_) return;
-    const auto limit = front_.limit();
-    if (!front_.doorbell(position, weak() ? &chooser_ : nullptr)) stop(front_.fault());
-    counters_.doorbells += front_.limit() != limit;
+    if (asleep_ && position >= rung_) {
+      rung_ = position;  // of several doorbells, the queue sees the last when it is awake
+      return;
+    }
+    if (asleep_) see_doorbell();  // one that goes backwards is a fault, as it is while the queue is awake
+    const bool again = position == rung_;
+    rung_ = position;
+    if (!again && sleeps() && sleepiness_.falls_asleep()) asleep_ = true;
+    else see_doorbell();
+  }
+
+  bool asleep() const noexcept { return asleep_; }
+  void awaken() noexcept {
+    if (!std::exchange(asleep_, false) || fault_ || failing_) return;
+    see_doorbell();
   }
 
   Progress step(std::uint32_t budget) noexcept {
@@ -53,7 +70,7 @@ class Pipeline::Impl {
       publish(worked);  // also after a fault: rptr then gives the packet at which the queue stopped
     if (fault_) return Progress::stopped;
     if (worked) return Progress::progressed;
-    return at().waits || !window_.empty() ? Progress::waiting : Progress::idle;
+    return asleep_ || at().waits || !window_.empty() ? Progress::waiting : Progress::idle;
   }
 
   bool ready() noexcept {
@@ -61,7 +78,7 @@ class Pipeline::Impl {
     const AddressSpace::Reader::Section section{*c_.reader};
     if (failing_ || window_.effects(machine_) != 0) return true;
     if (rptr_target() != published_ && c_.rptr) return true;
-    if (!front_.available()) return false;
+    if (asleep_ || !front_.available()) return false;
     if (!front_.loaded()) return true;
     if (at().waits) return at().looks != Current::kForever || detail::met(at(), machine_);
     return !goes_to_window(at().role) || !window_.full();
@@ -84,7 +101,22 @@ class Pipeline::Impl {
   Current& at() noexcept { return front_.current(); }
   const Current& at() const noexcept { return front_.current(); }
 
+  bool sleeps() const noexcept { return weak() && c_.sleeps; }
+
+  void see_doorbell() noexcept {
+    const auto limit = front_.limit();
+    if (!front_.doorbell(rung_, weak() ? &chooser_ : nullptr)) stop(front_.fault());
+    counters_.doorbells += front_.limit() != limit;
+  }
+
   // --- The front end's side: the next packet starts.
+
+  /// Does the queue sleep here, between two packets? Decided once for each packet, before it is fetched.
+  bool sleeps_before_packet() noexcept {
+    if (asleep_ || !sleeps() || decided_ || front_.loaded() || !front_.available()) return asleep_;
+    decided_ = true;
+    return asleep_ = sleepiness_.falls_asleep();
+  }
 
   /// Is there a packet to start? False: there is none, or the queue has stopped.
   bool load() noexcept {
@@ -158,6 +190,7 @@ class Pipeline::Impl {
   void finish(Outcome outcome = Outcome::done) noexcept {
     event(c_.hooks.end, at());
     ++counters_.packets;
+    decided_ = false;
     if (!front_.consume(outcome)) fail(front_.fault());
   }
 
@@ -175,6 +208,7 @@ class Pipeline::Impl {
       return Outcome::done;
     });
     ++counters_.packets;
+    decided_ = false;
     (void)front_.consume();  // no branch: it cannot fail
     lingered_ = 0;
   }
@@ -227,7 +261,7 @@ class Pipeline::Impl {
   bool step_weak(std::uint32_t budget) noexcept {
     bool worked = false;
     for (; budget > 0 && !left_.spent(); --budget) {
-      const bool can_start = !failing_ && load() && may_start();
+      const bool can_start = !failing_ && !sleeps_before_packet() && load() && may_start();
       if (fault_) return true;
       if (failing_) {
         land_before_fault();
@@ -308,6 +342,10 @@ class Pipeline::Impl {
   FrontEnd front_;
   Window window_;
   Machine machine_;
+  Sleepiness sleepiness_;
+  bool asleep_ = false;
+  bool decided_ = false;     ///< whether to sleep before the next packet
+  std::uint64_t rung_;       ///< the last doorbell; the front end has not seen it if the queue sleeps
   std::uint64_t published_;  ///< the value of rptr
   std::uint32_t lingered_ = 0;
   Fault failing_{};  ///< the queue stops with it when the effects before it have landed
@@ -322,6 +360,8 @@ Pipeline::~Pipeline() = default;
 void Pipeline::doorbell(std::uint64_t position) noexcept { impl_->doorbell(position); }
 Progress Pipeline::step(std::uint32_t budget) noexcept { return impl_->step(budget); }
 bool Pipeline::ready() noexcept { return impl_->ready(); }
+bool Pipeline::asleep() const noexcept { return impl_->asleep(); }
+void Pipeline::awaken() noexcept { impl_->awaken(); }
 bool Pipeline::holds_engine() const noexcept { return impl_->holds_engine(); }
 GpuVa Pipeline::waits_for() const noexcept { return impl_->waits_for(); }
 const Fault* Pipeline::fault() const noexcept { return impl_->fault(); }

@@ -68,10 +68,10 @@ struct Flight : Fetched {
   std::uint64_t work{};  ///< bytes
   std::uint64_t todo{};  ///< bit i: piece i is not loaded yet; bit 0 if the packet is not divisible
   std::uint32_t pieces = 1;
-  std::uint32_t staged{};  ///< the piece that is loaded, while `stores` is not 0, or that has landed in part
+  std::uint32_t staged{};   ///< the piece that is loaded, while `stores` is not 0, or that has landed in part
   std::uint64_t reached{};  ///< where the rest of a piece begins that has landed in part; 0: there is none
-  std::uint32_t stores{};  ///< bit i: store i of that piece has not been performed yet
-  std::uint32_t places{};  ///< how many separate stores follow the load of a piece; 0: load and store are one step
+  std::uint32_t stores{};   ///< bit i: store i of that piece has not been performed yet
+  std::uint32_t places{};   ///< how many separate stores follow the load of a piece; 0: load and store are one step
   Stage stage;
 
   Part piece(std::uint32_t i) const noexcept {
