@@ -93,14 +93,16 @@ TEST_CASE("short rows count as more than their bytes") {
   }
 }
 
-TEST_CASE("in rocr, no other packet lands between two parts of a packet") {
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    Large l{{.ordering = Ordering::rocr, .seed = seed}};
-    for (std::uint32_t byte = 1; byte <= 4; ++byte) l.rig.put(l.fill(byte));
-    l.rig.go();
-    const int last = std::to_integer<int>(*l.memory.data());
-    CHECK(l.count(last) == kLarge);
-  }
+TEST_CASE("in strict and rocr, no other packet lands between two parts of a packet") {
+  for (const auto o : {Ordering::strict, Ordering::rocr})
+    for (std::uint64_t seed = 0; seed < (o == Ordering::strict ? 1u : 10u); ++seed) {
+      Large l{{.ordering = o, .seed = seed}};
+      for (std::uint32_t byte = 1; byte <= 4; ++byte) l.rig.put(l.fill(byte));
+      l.rig.go();
+      const int last = std::to_integer<int>(*l.memory.data());
+      CHECK(l.count(last) == kLarge);
+      if (o == Ordering::strict) CHECK(last == 4);
+    }
 }
 
 TEST_CASE("what lands before a fault takes several steps, too") {
