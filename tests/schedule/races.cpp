@@ -1,5 +1,5 @@
 // Races between queues as they occur in practice: the files of `races`, each with its mend (`--set fixed=1`). An adversarial run
-// shows each of them with one of the first hundred seeds, and never blames the mended schedule.
+// shows each of them with several of the first hundred seeds, and never blames the mended schedule.
 #include "support.hpp"
 
 using namespace sdma;
@@ -8,7 +8,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// Without delays, none of these seeds shows some of the races, and one or two show others, by the timing of threads.
 constexpr std::uint64_t kSeeds = 100;
+constexpr int kShown = 4;
 
 /// A queue that sleeps too long, or a deadlock, ends the run at `timeout`.
 std::string run_file(const std::string& name, bool fixed, std::uint64_t seed, std::chrono::nanoseconds timeout) {
@@ -19,11 +21,16 @@ std::string run_file(const std::string& name, bool fixed, std::uint64_t seed, st
 
 void shows(const std::string& name, const std::string& how) {
   INFO(name);
+  int shown = 0;
   std::uint64_t seed = 0;
-  std::string found;
-  while (seed < kSeeds && found.empty()) found = run_file(name, false, seed++, 500ms);
-  INFO("seed " << seed - 1 << ": " << found);
-  CHECK(found.find(how) != found.npos);
+  for (; seed < kSeeds && shown < kShown; ++seed) {
+    const auto found = run_file(name, false, seed, 200ms);
+    if (found.empty()) continue;
+    INFO("seed " << seed << ": " << found);
+    CHECK(found.find(how) != found.npos);
+    ++shown;
+  }
+  CHECK(shown == kShown);
   for (seed = 0; seed < kSeeds; ++seed) REQUIRE(run_file(name, true, seed, 60s) == "");
 }
 
@@ -41,5 +48,5 @@ TEST_CASE("an adversarial run delays whole queues, and hosts: races between them
 }
 
 TEST_CASE("a poll that keeps its engine from the queue that it waits for shows, too") {
-  shows("own_engine", "host.done is 0 after 500ms");
+  shows("own_engine", "host.done is 0 after 200ms");
 }
