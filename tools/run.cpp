@@ -271,11 +271,18 @@ void add_run(VerbOptions& verb, Action& action) {
       .type("PATH");
   verb.flag("--test", o->test, "run each file in all orderings, and print one line per file");
   verb.footer(
+      "With --order=adversarial, data lands in any order that hardware may choose, and queues and host threads are "
+      "delayed: "
+      "at doorbells and between packets, until all others have finished or are stuck. --seed selects the delays. A "
+      "race may need "
+      "several seeds; the timing of threads also matters, so the same seed makes the same result likely, but not "
+      "certain.\n"
       "A file with `expect finding` is not run. --test checks it instead; it passes if sdma check reports that finding "
       "and no other error.\n"
       "Examples:\n"
       "  sdma run --set N=8 --set chunk=1M examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma run --order=adversarial --seed=7 --gpus=2,5 copy.sdma\n"
+      "  for seed in $(seq 100); do sdma run --order=adversarial --seed=$seed copy.sdma || break; done\n"
       "  sdma run --input gpu0.in=in.bin --output gpu1.out=out.bin copy.sdma\n"
       "  sdma run --test examples/schedules/*.sdma\n"
       "  sdma run --trace run.jsonl copy.sdma && sdma trace run.jsonl -o run.html\n"

@@ -149,10 +149,14 @@ Progress SoftEngine::round() noexcept {
     node_.wake_after_store();
   }
   polls_ = 0;
+  naps_ = false;
   if (result == Progress::waiting)
-    for (const auto& q : queues_)
-      if (const auto word = q->at_rest ? GpuVa{} : q->pipeline->waits_for(); word != GpuVa{}) polls_ |= bit_of(word);
-  if (result == Progress::waiting && polls_ == 0)
+    for (const auto& q : queues_) {
+      if (q->at_rest) continue;
+      naps_ = naps_ || q->pipeline->asleep();
+      if (const auto word = q->pipeline->waits_for(); word != GpuVa{}) polls_ |= bit_of(word);
+    }
+  if (result == Progress::waiting && polls_ == 0 && !naps_)
     polls_ = ~std::uint64_t{0};  // satisfied just now, or any store may satisfy it
   return result;
 }
@@ -166,6 +170,7 @@ Progress SoftEngine::serve(SoftQueue& q) noexcept {
     if (raw_) q.poll_doorbell_until = Deadline::Clock::now() + kRawFor;
   }
   if (q.at_rest) return Progress::idle;
+  if (q.pipeline->asleep() && node_.sleepers().ends(*q.nap)) q.pipeline->awaken();
   AddressSpace::Reader::Section section(reader_);
   const auto p = q.pipeline->step(kBudget);
   if (p != Progress::idle && p != Progress::stopped) return p;
@@ -196,7 +201,7 @@ Rest SoftEngine::rest(Progress p, std::chrono::nanoseconds nap) noexcept {
     sleep(Deadline::in(1h));
     return Rest::again;
   }
-  sleep(Deadline::in(nap));
+  sleep(Deadline::in(naps_ ? std::min<std::chrono::nanoseconds>(nap, Sleepers::kCheck) : nap));
   return Rest::slept;
 }
 

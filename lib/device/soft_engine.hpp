@@ -11,9 +11,11 @@
 #include "../engine/worker.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/queue/ring.hpp"
+#include "sleepers.hpp"
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace sdma::inline v0::detail {
@@ -31,6 +33,7 @@ struct SoftQueue {
   trace::LaneId lane{};
   SoftEngine* engine{};
   std::unique_ptr<Pipeline> pipeline{};
+  std::optional<Nap> nap{};  ///< of an adversarial queue
 
   /// The position up to which the engine may read the ring.
   std::uint64_t published() const noexcept {
@@ -118,6 +121,7 @@ class SoftEngine final : private Worker::Served {
   // Used only by the thread.
   std::uint32_t ticket_ = 0;  // taken before the round's first check
   bool spinning_ = false, raw_ = false;
+  bool naps_ = false;                              // does one of its queues sleep?
   std::uint64_t polls_ = 0, published_polls_ = 0;  // bits of the words that the last round waits for; as last published
 };
 

@@ -248,12 +248,30 @@ template <class F> void SoftNode::wake_waiters(F which) noexcept {
     }
 }
 
+/// After an action of a host thread. An adversarial node may delay the thread here, until everything else has happened that
+/// can happen without it. Before the first doorbell there is nothing that could.
+void SoftNode::delay_host() noexcept {
+  if (!adversarial() || !in_opening_process()) return;
+  sleepers_.activity();
+  if (!rung_.load(std::memory_order_relaxed)) return;
+  std::uint64_t seed = 0;
+  {
+    const std::lock_guard lock(hosts_mutex_);
+    if (!hosts_.falls_asleep()) return;
+    seed = options_.seed + ++host_naps_;
+  }
+  for (Nap nap{seed, kHostNaps}; !sleepers_.ends(nap);) std::this_thread::sleep_for(Sleepers::kCheck);
+}
+
 void SoftNode::wake_after_store() noexcept {
+  if (adversarial()) sleepers_.activity();
   wake_waiters([](const SoftEngine&) { return true; });
 }
 
 void SoftNode::on_host_store(void* node, GpuVa va) noexcept {
-  static_cast<SoftNode*>(node)->wake_waiters([va](const SoftEngine& e) { return e.polls(va); });
+  auto& n = *static_cast<SoftNode*>(node);
+  n.wake_waiters([va](const SoftEngine& e) { return e.polls(va); });
+  n.delay_host();
 }
 
 void SoftNode::set_waiting(GpuId g, EngineId e, bool waiting) noexcept {

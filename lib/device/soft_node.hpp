@@ -7,6 +7,7 @@
 // `memory_`, then the others. No engine thread takes `creation_` or `memory_`. Internal to the library.
 #include "../engine/park.hpp"
 #include "shared_node.hpp"
+#include "sleepers.hpp"
 #include "soft_engine.hpp"
 
 #include <array>
@@ -30,6 +31,8 @@ class SoftNode final : public SharedNode<SoftNode> {
   Result<Event, Diagnostic> create_event();
   Result<Queue, Diagnostic> create_queue(const QueueRequest&);
   Errc wait_event(std::uint32_t id, Deadline) noexcept;
+  /// A host has rung a doorbell of this engine.
+  void on_doorbell(SoftEngine&) noexcept;
   Result<Fault> wait_fault(Deadline) noexcept;
   std::optional<Fault> fault(std::uint64_t queue) const noexcept;
   std::uint64_t lost_faults() const noexcept;
@@ -39,6 +42,9 @@ class SoftNode final : public SharedNode<SoftNode> {
   const Topology& topology() const noexcept { return topology_; }
   const SoftOptions& options() const noexcept { return options_; }
   AddressSpace& space() noexcept { return space_; }
+  bool adversarial() const noexcept { return options_.ordering == Ordering::adversarial; }
+  /// Those of an adversarial node.
+  Sleepers& sleepers() noexcept { return sleepers_; }
 
   // Called by engine threads.
   void trap(std::uint32_t id) noexcept;
@@ -78,10 +84,14 @@ class SoftNode final : public SharedNode<SoftNode> {
   void destroy_queue(std::uint64_t id) noexcept;
   void scan() noexcept;
   template <class F> void wake_waiters(F which) noexcept;
+  void delay_host() noexcept;
   static void sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
   /// The Signal::wake hook: a host has stored this word.
   static void on_host_store(void* node, GpuVa) noexcept;
   void free_event(std::uint64_t id) noexcept;
+
+  /// Streams of random numbers, beside those of the pipelines.
+  static constexpr std::uint64_t kQueueNaps = 2, kHosts = 3, kHostNaps = 4;
 
   const SoftOptions options_;
   const Topology topology_;
@@ -107,6 +117,12 @@ class SoftNode final : public SharedNode<SoftNode> {
   std::vector<std::unique_ptr<SoftEngine>> engines_;  ///< 64 per GPU; null until an engine has its first queue
   std::unordered_map<std::uint64_t, SoftEngine*> queues_;
   bool stopped_ = false;
+
+  Sleepers sleepers_;
+  std::mutex hosts_mutex_;
+  Sleepiness hosts_{options_.seed, kHosts};  // guarded by hosts_mutex_, as is the number of their naps
+  std::uint64_t host_naps_ = 0;
+  std::atomic<bool> rung_{false};  // has any doorbell rung?
 
   Parking signal_sleepers_, scan_parking_;
   std::atomic<bool> scan_ends_{false};

@@ -80,7 +80,17 @@ Result<RingMemory, Diagnostic> SoftNode::make_ring(const QueueRequest& r, SoftQu
                     .wptr = word(at[2]),
                     .doorbell = word(at[3]),
                     .caching = Caching::write_back,
-                    .wake = [](void* engine) noexcept { static_cast<SoftEngine*>(engine)->wake(); }};
+                    .wake = [](void* engine) noexcept {
+                      auto& e = *static_cast<SoftEngine*>(engine);
+                      e.node().on_doorbell(e);
+                    }};
+}
+
+void SoftNode::on_doorbell(SoftEngine& e) noexcept {
+  e.wake();
+  if (!adversarial()) return;
+  rung_.store(true, std::memory_order_relaxed);
+  delay_host();
 }
 
 SoftEngine& SoftNode::engine(GpuId g, EngineId e) {
@@ -132,22 +142,23 @@ Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
     q->id = next_id_++;
   }
   q->ring = *ring;
+  if (adversarial()) q->nap.emplace(options_.seed + q->id, kQueueNaps);
   q->trace = options_.trace;
   if (q->trace)
     q->lane =
         q->trace->lane(fmt::format("gpu{}", r.gpu.value), fmt::format("engine {} queue {}", chosen.value, q->slot));
-  q->pipeline =
-      std::make_unique<Pipeline>(PipelineConfig{.ring = ring->dwords,
-                                                .rptr = ring->rptr,
-                                                .reader = &e.reader(),
-                                                .gpu = r.gpu,
-                                                .engine = chosen,
-                                                .queue = q->id,
-                                                .ordering = options_.ordering,
-                                                .seed = options_.seed + q->id,
-                                                .linger = options_.ordering == Ordering::adversarial ? 16u : 0u,
-                                                .state = &e.state(),
-                                                .hooks = hooks_of(*q)});
+  q->pipeline = std::make_unique<Pipeline>(PipelineConfig{.ring = ring->dwords,
+                                                          .rptr = ring->rptr,
+                                                          .reader = &e.reader(),
+                                                          .gpu = r.gpu,
+                                                          .engine = chosen,
+                                                          .queue = q->id,
+                                                          .ordering = options_.ordering,
+                                                          .seed = options_.seed + q->id,
+                                                          .linger = adversarial() ? 16u : 0u,
+                                                          .sleeps = adversarial(),
+                                                          .state = &e.state(),
+                                                          .hooks = hooks_of(*q)});
   if (q->trace) q->trace->queue_created(q->lane, trace::now(), r.ring_bytes);
 
   const auto id = q->id;

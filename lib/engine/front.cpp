@@ -16,7 +16,7 @@ FrontEnd::FrontEnd(const PipelineConfig& c)
       engine_(c.engine),
       queue_(c.queue) {
   if (c.ordering == Ordering::adversarial && c.prefetch)
-    ib_copy_ = std::make_unique_for_overwrite<std::uint32_t[]>(kPrefetchedIb);
+    ib_copy_.words = std::make_unique_for_overwrite<std::uint32_t[]>(kPrefetchedIb);
   if (c.rptr) read_ = std::atomic_ref(*c.rptr).load(std::memory_order_acquire);
   limit_ = rung_ = copied_from_ = copied_to_ = read_;
 }
@@ -42,7 +42,7 @@ bool FrontEnd::doorbell(std::uint64_t position, Chooser* model) noexcept {
   }
   const auto from = limit_;
   limit_ = position;
-  if (model && ib_copy_ && model->choose(Choice::prefetch, 2) == 1) {
+  if (model && ib_copy_.words && model->choose(Choice::prefetch, 2) == 1) {
     if (copied_to_ != from) copied_from_ = std::max(from, read_);
     prefetch(std::max(from, read_), position, *model);
   }
@@ -63,13 +63,15 @@ void FrontEnd::prefetch(std::uint64_t from, std::uint64_t to, Chooser& model) no
 }
 
 void FrontEnd::prefetch_ib(const Indirect& ib, std::uint64_t position, Chooser& model) noexcept {
-  const bool busy = ib_position_ != ~std::uint64_t{} && (ib_position_ >= read_ || depth_ != 0);
+  const bool busy = ib_copy_.position != ~std::uint64_t{} && (ib_copy_.position >= read_ || depth_ != 0);
   if (busy || ib.dwords == 0 || ib.dwords > kPrefetchedIb || model.choose(Choice::prefetch, 2) == 0) return;
   const AddressSpace::Reader::Section section{reader_};
   const auto* from = reader_.at(ib.base, std::uint64_t{4} * ib.dwords, Access::read);
   if (!from) return;
-  std::memcpy(ib_copy_.get(), from, std::size_t{4} * ib.dwords);
-  ib_position_ = position;
+  std::memcpy(ib_copy_.words.get(), from, std::size_t{4} * ib.dwords);
+  ib_copy_.position = position;
+  ib_copy_.base = ib.base;
+  ib_copy_.dwords = ib.dwords;
 }
 
 bool FrontEnd::available() const noexcept {
@@ -169,7 +171,7 @@ std::uint32_t FrontEnd::copy_head(std::uint64_t left) noexcept {
     const auto& f = frames_[depth_ - 1];
     const auto* base =
         f.prefetched
-            ? ib_copy_.get()
+            ? ib_copy_.words.get()
             : reinterpret_cast<const std::uint32_t*>(reader_.at(f.base, std::uint64_t{4} * f.dwords, Access::read));
     if (!base) return 0;
     from = base + f.at;
@@ -224,6 +226,7 @@ void FrontEnd::take_payload() noexcept {
 
 bool FrontEnd::consume(Outcome outcome) noexcept {
   have_ = current_.waits = false;
+  current_.landed = 0;
   if (depth_ != 0) frames_[depth_ - 1].at += current_.length;
   else read_ += std::uint64_t{4} * current_.length;
   if (outcome != Outcome::skip && outcome != Outcome::call) [[likely]]
@@ -250,7 +253,7 @@ bool FrontEnd::call(const Indirect& ib) noexcept {
   frames_[depth_] = {.base = ib.base,
                      .dwords = ib.dwords,
                      .position = position,
-                     .prefetched = depth_ == 0 && ib_copy_ && position == ib_position_};
+                     .prefetched = depth_ == 0 && ib_copy_.is_of(ib, position)};
   ++depth_;
   return true;
 }

@@ -27,6 +27,7 @@ struct Current : Fetched {
   bool passed = false;             ///< while it waits: rptr is already past it
   bool holds = false;              ///< while it waits: the engine serves no other queue
   std::uint32_t looks = kForever;  ///< while it waits: how many reads are left
+  std::uint64_t landed{};          ///< strict: how many bytes of its work have landed
 };
 
 class FrontEnd {
@@ -66,6 +67,18 @@ class FrontEnd {
     bool prefetched{};
   };
 
+  /// A private copy of an indirect buffer, and the packet that it was made for. The ring may change after the copy was
+  /// made: a packet with another position, address or length does not use the copy.
+  struct PrefetchedIb {
+    std::unique_ptr<std::uint32_t[]> words{};
+    std::uint64_t position = ~std::uint64_t{};
+    GpuVa base{};
+    std::uint32_t dwords{};
+    bool is_of(const Indirect& ib, std::uint64_t at) const noexcept {
+      return position == at && base == ib.base && dwords == ib.dwords;
+    }
+  };
+
   std::uint64_t ring_bytes() const noexcept { return ring_.size() * sizeof(std::uint32_t); }
   std::size_t slot(std::uint64_t position) const noexcept { return position / sizeof(std::uint32_t) % ring_.size(); }
   bool fetch() noexcept;
@@ -82,8 +95,7 @@ class FrontEnd {
   std::span<const std::uint32_t> ring_;
   AddressSpace::Reader& reader_;
   std::unique_ptr<std::uint32_t[]> copy_;  ///< twice the ring: a packet across the ring's end lies here in one piece
-  std::unique_ptr<std::uint32_t[]> ib_copy_;
-  std::uint64_t ib_position_ = ~std::uint64_t{};  ///< of the INDIRECT whose buffer is in ib_copy_
+  PrefetchedIb ib_copy_{};
   std::uint64_t read_ = 0, limit_ = 0, rung_ = 0, skip_ = 0;
   /// The part of the ring that copy_ holds. The front end reads it from there.
   std::uint64_t copied_from_ = 0, copied_to_ = 0;

@@ -1,18 +1,23 @@
 #include "sdma/engine/pipeline.hpp"
 
 #include "admit.hpp"
+#include "allowance.hpp"
 #include "front.hpp"
+#include "sleepiness.hpp"
 #include "window.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 namespace sdma::inline v0 {
 
+using detail::Allowance;
 using detail::Current;
 using detail::Fetched;
 using detail::Flight;
 using detail::FrontEnd;
+using detail::Sleepiness;
 using detail::Window;
 
 std::string_view name(Ordering o) noexcept {
@@ -33,32 +38,47 @@ class Pipeline::Impl {
                  .engine = c.engine,
                  .context = this,
                  .trap = &Impl::trap},
+        sleepiness_(c.seed, 1, c.chooser),
+        rung_(front_.limit()),
         published_(front_.read()) {}
 
   void doorbell(std::uint64_t position) noexcept {
-    if (fault_) return;
-    const auto limit = front_.limit();
-    if (!front_.doorbell(position, weak() ? &chooser_ : nullptr)) stop(front_.fault());
-    counters_.doorbells += front_.limit() != limit;
+    if (fault_ || failing_) return;
+    if (asleep_ && position >= rung_) {
+      rung_ = position;  // of several doorbells, the queue sees the last when it is awake
+      return;
+    }
+    if (asleep_) see_doorbell();  // one that goes backwards is a fault, as it is while the queue is awake
+    const bool again = position == rung_;
+    rung_ = position;
+    if (!again && sleeps() && sleepiness_.falls_asleep()) asleep_ = true;
+    else see_doorbell();
+  }
+
+  bool asleep() const noexcept { return asleep_; }
+  void awaken() noexcept {
+    if (!std::exchange(asleep_, false) || fault_ || failing_) return;
+    see_doorbell();
   }
 
   Progress step(std::uint32_t budget) noexcept {
     if (fault_) return Progress::stopped;
     const AddressSpace::Reader::Section section{*c_.reader};
+    left_ = {};
     const bool worked = c_.ordering == Ordering::strict ? step_strict(budget) : step_weak(budget);
     if (!fault_ || !weak())
       publish(worked);  // also after a fault: rptr then gives the packet at which the queue stopped
     if (fault_) return Progress::stopped;
     if (worked) return Progress::progressed;
-    return at().waits || !window_.empty() ? Progress::waiting : Progress::idle;
+    return asleep_ || at().waits || !window_.empty() ? Progress::waiting : Progress::idle;
   }
 
   bool ready() noexcept {
     if (fault_) return false;
     const AddressSpace::Reader::Section section{*c_.reader};
-    if (window_.effects(machine_) != 0) return true;
+    if (failing_ || window_.effects(machine_) != 0) return true;
     if (rptr_target() != published_ && c_.rptr) return true;
-    if (!front_.available()) return false;
+    if (asleep_ || !front_.available()) return false;
     if (!front_.loaded()) return true;
     if (at().waits) return at().looks != Current::kForever || detail::met(at(), machine_);
     return !goes_to_window(at().role) || !window_.full();
@@ -81,7 +101,22 @@ class Pipeline::Impl {
   Current& at() noexcept { return front_.current(); }
   const Current& at() const noexcept { return front_.current(); }
 
+  bool sleeps() const noexcept { return weak() && c_.sleeps; }
+
+  void see_doorbell() noexcept {
+    const auto limit = front_.limit();
+    if (!front_.doorbell(rung_, weak() ? &chooser_ : nullptr)) stop(front_.fault());
+    counters_.doorbells += front_.limit() != limit;
+  }
+
   // --- The front end's side: the next packet starts.
+
+  /// Does the queue sleep here, between two packets? Decided once for each packet, before it is fetched.
+  bool sleeps_before_packet() noexcept {
+    if (asleep_ || !sleeps() || decided_ || front_.loaded() || !front_.available()) return asleep_;
+    decided_ = true;
+    return asleep_ = sleepiness_.falls_asleep();
+  }
 
   /// Is there a packet to start? False: there is none, or the queue has stopped.
   bool load() noexcept {
@@ -125,17 +160,29 @@ class Pipeline::Impl {
   /// Starts, and usually finishes, the loaded packet. Requires may_start().
   void start() noexcept {
     const auto& next = at();
-    if (!next.waits) event(c_.hooks.begin, next);
+    if (!next.waits && next.landed == 0) event(c_.hooks.begin, next);
     if (goes_to_window(next.role)) return launch(next);
     std::uint64_t bytes = 0;
+    bool unfinished = false;
     const auto outcome = detail::typed(next, *c_.reader, [&](const auto& p) {
       using P = std::remove_cvref_t<decltype(p)>;
-      if constexpr (Divisible<P>) bytes = work(p);
-      if constexpr (kRefused<P>) return Outcome::lost;
-      else return execute(p, machine_);
+      if constexpr (kRefused<P>) {
+        return Outcome::lost;
+      } else if constexpr (Divisible<P>) {
+        const auto part = left_.take(p, {next.landed, work(p)});
+        bytes = part.end;
+        unfinished = part.end != work(p);
+        return execute(p, machine_, part);
+      } else {
+        return execute(p, machine_);
+      }
     });
     if (outcome == Outcome::lost) return lose(next);
     if (outcome == Outcome::not_yet) return retry();
+    if (unfinished) {
+      at().landed = bytes;
+      return;
+    }
     counters_.bytes += bytes;
     finish(outcome);
   }
@@ -143,6 +190,7 @@ class Pipeline::Impl {
   void finish(Outcome outcome = Outcome::done) noexcept {
     event(c_.hooks.end, at());
     ++counters_.packets;
+    decided_ = false;
     if (!front_.consume(outcome)) fail(front_.fault());
   }
 
@@ -160,6 +208,7 @@ class Pipeline::Impl {
       return Outcome::done;
     });
     ++counters_.packets;
+    decided_ = false;
     (void)front_.consume();  // no branch: it cannot fail
     lingered_ = 0;
   }
@@ -184,7 +233,7 @@ class Pipeline::Impl {
   // --- The window's side: effects in flight land.
 
   void land(std::uint32_t k) noexcept {
-    const auto landed = window_.land(k, machine_);
+    const auto landed = window_.land(k, machine_, left_);
     if (landed.outcome == Outcome::lost) return lose(*landed.flight);
     if (!landed.last) return;
     counters_.bytes += landed.flight->work;
@@ -192,18 +241,16 @@ class Pipeline::Impl {
     window_.drop(landed.index);
   }
 
-  /// Effects of packets before a fault: in rocr all of them land, in adversarial any part of them.
-  void land_some() noexcept {
-    while (!fault_) {
-      const auto n = window_.effects(machine_);
-      if (n == 0 || (weak() && chooser_.choose(Choice::at_fault, 2) == 0)) return;
-      land(chooser_.choose(Choice::action, n));
-    }
+  /// One effect of the packets before a fault. In rocr all of them land, in adversarial any part of them; then the queue stops.
+  void land_before_fault() noexcept {
+    const auto n = window_.effects(machine_);
+    if (n == 0 || (weak() && chooser_.choose(Choice::at_fault, 2) == 0)) return stop(failing_);
+    land(chooser_.choose(Choice::action, n));
   }
 
   bool step_strict(std::uint32_t budget) noexcept {
     bool worked = false;
-    for (; budget > 0 && load() && may_start(); --budget) {
+    for (; budget > 0 && !left_.spent() && load() && may_start(); --budget) {
       start();
       if (fault_) return true;
       worked = true;
@@ -213,9 +260,14 @@ class Pipeline::Impl {
 
   bool step_weak(std::uint32_t budget) noexcept {
     bool worked = false;
-    for (; budget > 0; --budget) {
-      const bool can_start = load() && may_start();
+    for (; budget > 0 && !left_.spent(); --budget) {
+      const bool can_start = !failing_ && !sleeps_before_packet() && load() && may_start();
       if (fault_) return true;
+      if (failing_) {
+        land_before_fault();
+        worked = true;
+        continue;
+      }
       const auto effects = window_.empty() ? 0 : window_.effects(machine_);
       if (!can_start && effects == 0) break;
       worked = true;
@@ -270,10 +322,10 @@ class Pipeline::Impl {
     if (!why) why.kind = FaultKind::unmapped, why.va = f.va;
     stop(why);
   }
-  /// The queue stops at the current packet of the front end.
+  /// The queue stops at the current packet of the front end, once earlier packets have landed.
   void fail(const Fault& f) noexcept {
-    land_some();
-    stop(f);
+    if (window_.empty()) return stop(f);
+    failing_ = f;
   }
   void stop(const Fault& f) noexcept {
     if (fault_) return;
@@ -290,9 +342,15 @@ class Pipeline::Impl {
   FrontEnd front_;
   Window window_;
   Machine machine_;
+  Sleepiness sleepiness_;
+  bool asleep_ = false;
+  bool decided_ = false;     ///< whether to sleep before the next packet
+  std::uint64_t rung_;       ///< the last doorbell; the front end has not seen it if the queue sleeps
   std::uint64_t published_;  ///< the value of rptr
   std::uint32_t lingered_ = 0;
+  Fault failing_{};  ///< the queue stops with it when the effects before it have landed
   Fault fault_{};
+  Allowance left_{};  ///< that of the present step
   Counters counters_{};
 };
 
@@ -302,6 +360,8 @@ Pipeline::~Pipeline() = default;
 void Pipeline::doorbell(std::uint64_t position) noexcept { impl_->doorbell(position); }
 Progress Pipeline::step(std::uint32_t budget) noexcept { return impl_->step(budget); }
 bool Pipeline::ready() noexcept { return impl_->ready(); }
+bool Pipeline::asleep() const noexcept { return impl_->asleep(); }
+void Pipeline::awaken() noexcept { impl_->awaken(); }
 bool Pipeline::holds_engine() const noexcept { return impl_->holds_engine(); }
 GpuVa Pipeline::waits_for() const noexcept { return impl_->waits_for(); }
 const Fault* Pipeline::fault() const noexcept { return impl_->fault(); }

@@ -54,6 +54,7 @@ Flight& Window::push(const Fetched& f) noexcept {
   flight.todo = 1;
   flight.pieces = 1;
   flight.stores = flight.places = 0;
+  flight.reached = 0;
   return flight;
 }
 
@@ -69,7 +70,8 @@ template <class Fn> void Window::each_effect(Machine& m, Fn fn) noexcept {
   for (std::uint32_t i = 0; i < count_; ++i) {
     const auto& f = flights_[order_[i]];
     std::uint32_t n = 0;
-    if (f.role == Role::data) n = static_cast<std::uint32_t>(std::popcount(f.stores ? f.stores : f.todo));
+    if (in_part_) n = &f == in_part_;
+    else if (f.role == Role::data) n = static_cast<std::uint32_t>(std::popcount(f.stores ? f.stores : f.todo));
     else if (f.role == Role::stamp) n = !effect_before;
     else if (f.role == Role::release) n = !effect_before && detail::met(f, m);
     else n = !release_before;
@@ -88,7 +90,7 @@ std::uint32_t Window::effects(Machine& m) noexcept {
   return all;
 }
 
-Landed Window::land(std::uint32_t k, Machine& m) noexcept {
+Landed Window::land(std::uint32_t k, Machine& m, Allowance& left) noexcept {
   Landed l;
   each_effect(m, [&](std::uint32_t i, std::uint32_t n) {
     if (k >= n) {
@@ -97,7 +99,7 @@ Landed Window::land(std::uint32_t k, Machine& m) noexcept {
     }
     auto& f = flights_[order_[i]];
     if (f.role == Role::data) {
-      l = land_data(f, k, m);
+      l = land_data(f, k, m, left);
     } else {
       l.outcome = typed(f, m.memory, [&](const auto& p) {
         if constexpr (requires { execute(p, m); }) return execute(p, m);
@@ -114,28 +116,36 @@ Landed Window::land(std::uint32_t k, Machine& m) noexcept {
   return l;
 }
 
-Landed Window::land_data(Flight& f, std::uint32_t k, Machine& m) noexcept {
+Landed Window::land_data(Flight& f, std::uint32_t k, Machine& m, Allowance& left) noexcept {
   Landed l;
-  const bool storing = f.stores != 0;
-  const auto which = nth_bit(storing ? f.stores : f.todo, k);
-  const auto part = f.piece(storing ? f.staged : which);
-  const bool apart = f.places != 0 && part.end - part.begin <= Stage::kBytes;
+  const bool storing = f.stores != 0, continues = f.reached != 0;
+  const auto which = continues ? f.staged : nth_bit(storing ? f.stores : f.todo, k);
+  const auto piece = f.piece(storing ? f.staged : which);
+  const bool apart = f.places != 0 && piece.end - piece.begin <= Stage::kBytes;
+  auto part = piece;
   l.outcome = typed(f, m.memory, [&](const auto& p) {
     using P = std::remove_cvref_t<decltype(p)>;
     if constexpr (kStores<P> != 0) {
       if (storing) return sdma::store(p, m, part, f.stage, which);
       if (apart) return load(p, m, part, f.stage);
     }
-    if constexpr (Divisible<P>) return execute(p, m, part);
-    else return Outcome::lost;
+    if constexpr (Divisible<P>) {
+      if (continues) part.begin = f.reached;
+      part = left.take(p, part);
+      return execute(p, m, part);
+    } else {
+      return Outcome::lost;
+    }
   });
   if (storing) {
     f.stores &= ~(1u << which);
-  } else {
-    f.todo &= ~(std::uint64_t{1} << which);
-    f.staged = which;
-    if (apart) f.stores = (1u << f.places) - 1;
+    return l;
   }
+  f.todo &= ~(std::uint64_t{1} << which);
+  f.staged = which;
+  f.reached = part.end == piece.end ? 0 : part.end;
+  in_part_ = f.reached == 0 ? nullptr : &f;
+  if (apart) f.stores = (1u << f.places) - 1;
   return l;
 }
 

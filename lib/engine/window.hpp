@@ -4,11 +4,14 @@
 //   Window w{size};
 //   Flight& f = w.push();  ...             // Requires !full()
 //   n = w.effects(machine);                // how many effects may land now: any of 0 to n - 1
-//   landed = w.land(k, machine);           // Landed::last: it was the packet's last effect
+//   landed = w.land(k, machine, left);     // Landed::last: it was the packet's last effect
+//
+// `land` executes at most what the step's Allowance permits. If that is only a part of an effect, the rest of that effect
+// is the only one that may land next, so an effect looks whole to all other packets of the queue.
 //
 // `effects` holds all rules of the ordering model about effects: data lands at any time; a release or a timestamp after every
 // earlier effect; an interrupt after every earlier release. One thread; no allocation.
-#include "sdma/engine/execute.hpp"
+#include "allowance.hpp"
 
 #include <array>
 
@@ -65,16 +68,17 @@ struct Flight : Fetched {
   std::uint64_t work{};  ///< bytes
   std::uint64_t todo{};  ///< bit i: piece i is not loaded yet; bit 0 if the packet is not divisible
   std::uint32_t pieces = 1;
-  std::uint32_t staged{};  ///< the piece that is loaded, while `stores` is not 0
-  std::uint32_t stores{};  ///< bit i: store i of that piece has not been performed yet
-  std::uint32_t places{};  ///< how many separate stores follow the load of a piece; 0: load and store are one step
+  std::uint32_t staged{};   ///< the piece that is loaded, while `stores` is not 0, or that has landed in part
+  std::uint64_t reached{};  ///< where the rest of a piece begins that has landed in part; 0: there is none
+  std::uint32_t stores{};   ///< bit i: store i of that piece has not been performed yet
+  std::uint32_t places{};   ///< how many separate stores follow the load of a piece; 0: load and store are one step
   Stage stage;
 
   Part piece(std::uint32_t i) const noexcept {
     // The product does not overflow: 64 pieces of at most 2^44 bytes.
     return {work * i / pieces, work * (i + 1) / pieces};
   }
-  bool landed() const noexcept { return todo == 0 && stores == 0; }
+  bool landed() const noexcept { return todo == 0 && stores == 0 && reached == 0; }
 };
 
 struct Landed {
@@ -93,9 +97,12 @@ class Window {
   bool full() const noexcept { return count_ == size_; }
   Flight& push(const Fetched&) noexcept;
   std::uint32_t effects(Machine&) noexcept;
-  Landed land(std::uint32_t k, Machine&) noexcept;
+  Landed land(std::uint32_t k, Machine&, Allowance&) noexcept;
   void drop(std::uint32_t index) noexcept;
-  void clear() noexcept { count_ = 0; }
+  void clear() noexcept {
+    count_ = 0;
+    in_part_ = nullptr;
+  }
 
   /// The least position of a packet whose payload is still in the ring, or `otherwise`.
   std::uint64_t oldest_in_ring(std::uint64_t otherwise) const noexcept;
@@ -104,11 +111,12 @@ class Window {
 
  private:
   template <class Fn> void each_effect(Machine&, Fn) noexcept;
-  Landed land_data(Flight&, std::uint32_t k, Machine&) noexcept;
+  Landed land_data(Flight&, std::uint32_t k, Machine&, Allowance&) noexcept;
 
   std::array<Flight, kMax> flights_;
   std::array<std::uint8_t, kMax> order_{};  ///< the first `count_`: in flight, oldest first; the rest: free
   std::uint32_t size_, count_ = 0;
+  const Flight* in_part_ = nullptr;  ///< a piece of this one has landed in part
 };
 
 }  // namespace sdma::inline v0::detail

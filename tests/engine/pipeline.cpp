@@ -264,6 +264,44 @@ TEST_CASE("hooks see each packet begin and end, once") {
   }
 }
 
+TEST_CASE("an indirect buffer that was prefetched serves no other packet") {
+  // Prefetches the first and the third doorbell, so that the first packet is read from the ring after all.
+  struct Some final : Chooser {
+    int doorbells = 0;
+    std::uint32_t choose(Choice what, std::uint32_t) noexcept override {
+      return what == Choice::prefetch ? doorbells != 2 : what == Choice::front ? 1 : 0;
+    }
+  };
+  // The packet changes after its buffer was prefetched: its length, then its address, then nothing.
+  for (int change = 0; change < 3; ++change) {
+    INFO(change);
+    Some chooser;
+    RigOptions o{.ordering = Ordering::adversarial};
+    o.more.chooser = &chooser;
+    Rig rig{o};
+    auto at = &rig.at(rig.b(0));
+    for (std::uint32_t i = 0; i < 2000; ++i) at = encode_to(Atomic{.addr = rig.a(0), .value = 1}, at);
+    rig.at<std::uint64_t>(rig.a(0)) = 0;
+    const auto ring = [&] {
+      ++chooser.doorbells;
+      rig.pipeline->doorbell(rig.wptr);
+    };
+    const std::uint32_t one = length(Atomic{});
+    rig.put_unchecked(Indirect{.base = rig.b(0), .dwords = one});
+    ring();
+    rig.put(Nop{});
+    ring();
+    rig.put(Nop{});
+    ring();
+    if (change == 0) encode_to(Indirect{.base = rig.b(0), .dwords = 2000 * one}, rig.ring.data());
+    if (change == 1) encode_to(Indirect{.base = rig.b(0) + 4 * one, .dwords = one}, rig.ring.data());
+    encode_to(Atomic{.addr = rig.a(0), .value = 100}, &rig.at(rig.b(0)));
+    encode_to(Atomic{.addr = rig.a(0), .value = 10}, &rig.at(rig.b(4 * one)));
+    CHECK(rig.drain() == Progress::idle);
+    CHECK(rig.at<std::uint64_t>(rig.a(0)) == (change == 0 ? 2108u : change == 1 ? 10u : 1u));
+  }
+}
+
 TEST_CASE("nothing is allocated once a pipeline stands") {
   for (auto ordering : kOrderings) {
     Rig rig{{.ordering = ordering, .ring_dwords = 1024}};

@@ -11,7 +11,8 @@
 //   Signal::sleep  <---  woken after a store by an engine; Signal::set and add (wake) wake engines that poll the word
 //
 // Each engine that has a queue has one thread, which serves the engine's queues in turn. In adversarial mode a pending
-// poll may keep the engine from its other queues. After its last packet an engine spins for some microseconds, then
+// poll may keep the engine from its other queues, a queue may sleep at its doorbell or between two packets, and a host
+// thread after it has rung or stored to a signal: until the rest of the node is quiet, and for at most 10 ms (docs/engine.md). After its last packet an engine spins for some microseconds, then
 // parks. RingMemory::wake wakes it. A program may also store the doorbell itself and not call `wake` (a raw protocol).
 // For such programs, one thread checks all doorbells at least every `scan_interval`. If it finds work for an engine,
 // that engine checks its own doorbells more often for a while. An engine sees a new value of a polled word at once if
@@ -50,7 +51,8 @@ struct SoftOptions {
   std::uint32_t gpus = 8;              ///< MI300X, 1 to 8
   std::optional<Topology> topology{};  ///< another node: up to 64 GPUs; `gpus` is then ignored
   Ordering ordering = Ordering::strict;
-  std::uint64_t seed = 0;    ///< for rocr and adversarial: makes choices repeatable, but not the timing of threads
+  std::uint64_t seed =
+      0;  ///< for rocr and adversarial: makes choices repeatable, but not the timing of threads (docs/engine.md)
   GpuVa va_base{};           ///< VAs count up from here and differ from host addresses; 0: they are the same
   trace::Recorder* trace{};  ///< not owned; must outlive the device and its queues. Null: no trace
   std::chrono::milliseconds scan_interval{50};  ///< the longest time until a doorbell without `wake` is seen; 0: never

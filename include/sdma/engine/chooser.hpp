@@ -23,6 +23,7 @@ enum class Choice : std::uint8_t {
   full_ring,     ///< 1: a ring that is full to the last byte is mistaken for an empty one
   at_fault,      ///< 1: one more effect lands before the fault stops the queue
   poll_expired,  ///< 1: the queue continues after an expired poll
+  sleep,         ///< 1: the queue may fall asleep here (when several answers in a row are 1, it does)
   schedule,      ///< which queue or host thread makes the next step; a scheduler asks this, a Pipeline never does
 };
 
@@ -37,12 +38,20 @@ class Chooser {
 class Seeded final : public Chooser {
  public:
   explicit Seeded(std::uint64_t seed) noexcept : state_(seed * 0x9e3779b97f4a7c15 + 1) {}
+  /// One of many sequences for this seed. Neither neighbouring seeds nor neighbouring streams have similar sequences.
+  Seeded(std::uint64_t seed, std::uint64_t stream) noexcept : state_(mixed(mixed(seed) + stream)) {}
   std::uint32_t choose(Choice, std::uint32_t n) noexcept override {
     state_ = state_ * 6364136223846793005 + 1442695040888963407;  // Knuth's MMIX generator: the high bits are good
     return static_cast<std::uint32_t>((state_ >> 33) % n);
   }
 
  private:
+  /// The finaliser of MurmurHash3: every bit of the result depends on every bit of `x`.
+  static constexpr std::uint64_t mixed(std::uint64_t x) noexcept {
+    x = (x ^ x >> 33) * 0xff51afd7ed558ccd;
+    x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53;
+    return x ^ x >> 33;
+  }
   std::uint64_t state_;
 };
 

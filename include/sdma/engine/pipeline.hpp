@@ -30,8 +30,10 @@
 //   rptr                per step    per step                   late, at the latest when idle; before or after a poll
 //   a waiting poll      yields      yields                     may keep the engine: `holds_engine`
 //   a full ring         is full     is full                    may be mistaken for empty
+//   a queue             is prompt   is prompt                  may sleep at a doorbell or between two packets: `asleep`
 //
-// Everything lands in finite time: `step` returns idle or waiting only when nothing is left to land. The window has a fixed
+// Everything lands in finite time: `step` returns idle or waiting only when nothing is left to land. A step takes bounded
+// time, however large its packets are: after about 4 MiB it returns, and the next step continues in the same packet. The window has a fixed
 // size: when it is full, the front end waits until a packet has landed. Nothing is allocated after construction, except by an
 // adversarial pipeline that prefetches its first indirect buffer.
 //
@@ -93,6 +95,9 @@ struct PipelineConfig {
   bool split_stores = true, holding_polls = true;  ///< the same
   /// For adversarial: how many steps may pass without a landing when no packet can start. Use 0 in a search.
   std::uint32_t linger = 0;
+  /// For adversarial: the queue may fall asleep when its doorbell rings, and before any packet. The caller of `step`
+  /// must call `awaken` in the end.
+  bool sleeps = false;
   PollTimeout poll_timeout = PollTimeout::stop;
   TickSource ticks{};
   EngineState* state{};  ///< null: the pipeline's own
@@ -102,8 +107,8 @@ struct PipelineConfig {
 enum class Progress : std::uint8_t {
   progressed,  ///< at least one action was performed: call again
   idle,        ///< all published packets are complete, and rptr is written
-  waiting,     ///< a poll (or a looping atomic, a semaphore) is not satisfied, and no other action is possible
-  stopped,     ///< fault() says why
+  waiting,  ///< a poll (or a looping atomic, a semaphore) is not satisfied, or the queue sleeps; no action is possible
+  stopped,  ///< fault() says why
 };
 
 class Pipeline {
@@ -126,6 +131,11 @@ class Pipeline {
 
   /// Would `step` perform an action? A retry of an unsatisfied poll counts only if the poll is finite.
   bool ready() noexcept;
+
+  /// True while the queue sleeps. It sees no doorbell and starts no packet; effects in flight land.
+  bool asleep() const noexcept;
+  /// Ends the sleep. Only the last of the doorbells that have rung meanwhile counts.
+  void awaken() noexcept;
 
   /// True while a poll waits and does not yield the engine. Meanwhile, the thread that serves the engine must not step
   /// the engine's other pipelines.
