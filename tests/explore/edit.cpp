@@ -316,6 +316,53 @@ void mutate(Schedule& s, Random& r) {
   else change_world(s, r);
 }
 
+void combine(Schedule& s, Schedule other, bool after) {
+  const auto buffers = s.buffers.size(), signals = s.signals.size(), queues = s.queues.size();
+  const auto moved = [&](GpuVa va) {
+    const auto l = find_symbol(other, va);
+    if (!l) return va;
+    return (l->signal ? link_signal(l->index + signals) : link_buffer(l->index + buffers)) + l->offset;
+  };
+  const std::string suffix = "x";
+  auto added = other;
+  for (auto& b : added.buffers) {
+    b.name += suffix;
+    if (b.at) b.at = moved(*b.at);
+    s.buffers.push_back(b);
+  }
+  for (auto& g : added.signals) {
+    g.name += suffix;
+    if (g.at) g.at = moved(*g.at);
+    s.signals.push_back(g);
+  }
+  for (auto& q : added.queues) {
+    q.name += suffix;
+    auto items = unpack(q);
+    for (auto& item : items)
+      for (const auto& f : item.view().info->fields)
+        if (f.kind == sdma::Kind::address)
+          store(f, moved(GpuVa{value_of(f, item.dwords.data())}).value, item.dwords.data());
+    pack(q, items);
+    s.queues.push_back(q);
+  }
+  for (auto* list : lists(added))
+    for (auto& a : *list) {
+      for (auto& q : a.queues) q += queues;
+      a.signal = moved(a.signal);
+    }
+  for (std::size_t h = 0; h < added.hosts.size(); ++h) {
+    auto& host = added.hosts[h];
+    if (after && h < s.hosts.size()) {
+      auto& to = s.hosts[h].actions;
+      to.insert(to.end(), host.actions.begin(), host.actions.end());
+    } else {
+      host.name += suffix;
+      s.hosts.push_back(host);
+    }
+  }
+  s.gpus = std::max(s.gpus, other.gpus);
+}
+
 Schedule shrink(Schedule s, const Holds& holds) {
   s.expectations.clear();
   for (int round = 0; round < 8; ++round) {

@@ -142,6 +142,12 @@ class Search {
       return;
     }
     out_.posts_pending = out_.posts_pending || left.posts;
+    for (std::size_t q = 0; q < p_.queues.size(); ++q) {
+      const auto at = machine_.next(s, q);
+      if (at == machine_.published(s, q)) continue;
+      const auto& k = p_.queues[q].packets[at];
+      if (k.kind == Packet::Kind::poll && !machine_.satisfied(s, k)) out_.polls_pending = true;
+    }
     if (ends_++ == 0) {
       first_.assign(s, s + p_.cells.size());
       if (o_.trace) first_path_ = path_;
@@ -163,6 +169,7 @@ class Search {
   }
 
   void stuck(Machine::Const s) {
+    for (std::size_t q = 0; q < p_.queues.size(); ++q) out_.held = out_.held || machine_.holds_engine(s, q);
     fail(Verdict::stuck, [&] {
       std::string who;
       for (std::size_t h = 0; h < p_.hosts.size(); ++h)

@@ -37,13 +37,17 @@ struct ExploreOptions {
 struct Outcome {
   Verdict verdict{};
   bool complete = true;   ///< the search was not cut off by max_states
+  bool held{};            ///< stuck: because a waiting poll holds its engine (X2)
   bool posts_pending{};   ///< some execution ends before a fence or atomic has landed
+  bool polls_pending{};   ///< some execution ends while a queue waits at a poll
   bool signals_differ{};  ///< two executions end with different signals
   std::size_t states{};
   std::string text{};
   bool broken() const noexcept { return verdict != Verdict::clean && verdict != Verdict::unsupported; }
   /// Nothing at all to complain about.
-  bool spotless() const noexcept { return verdict == Verdict::clean && complete && !posts_pending && !signals_differ; }
+  bool spotless() const noexcept {
+    return verdict == Verdict::clean && complete && !posts_pending && !polls_pending && !signals_differ;
+  }
 };
 
 Outcome explore(const Schedule&, const ExploreOptions& = {});

@@ -22,6 +22,9 @@ Schedule box(Random&);        ///< boxes of a volume
 Schedule capacity(Random&);   ///< rings that are nearly full
 Schedule words(Random&);      ///< masks, every comparison, counters that shrink
 Schedule credit(Random&);     ///< a producer that waits for credit of its consumer
+Schedule pipeline(Random&);   ///< slots in turn, filled and emptied by two queues
+Schedule tree(Random&);       ///< partial results go up, the whole comes down
+Schedule ahead(Random&);      ///< rounds published before the earlier ones are complete
 Schedule wide(Random&);       ///< words of 64 bits, in halves
 Schedule noise(Random&);      ///< anything
 

@@ -19,7 +19,7 @@ Schedule hosts(Random& r) {
     b.fence(q, flags[i], kEpoch);
   }
   // Each host waits for the one before it, and sets its own turn, or the next host sees the queue's flag itself.
-  const bool direct = b.maybe(), back = b.maybe();
+  const bool direct = b.maybe(), back = b.maybe() || rounds > 1;
   for (std::uint32_t i = 0; i < n; ++i)
     b.host().repeat(rounds, [&](Schedule::Script& s) {
       if (i != 0) s.wait(direct ? flags[i - 1] : turns[i - 1], Compare::ge, kEpoch);

@@ -29,6 +29,9 @@ constexpr Family kFamilies[] = {
     {"capacity", family::capacity},
     {"words", family::words},
     {"credit", family::credit},
+    {"pipeline", family::pipeline},
+    {"tree", family::tree},
+    {"ahead", family::ahead},
     {"wide", family::wide},
     {"noise", family::noise},
 };
@@ -42,12 +45,33 @@ constexpr auto kNames = [] {
 
 std::span<const std::string_view> families() noexcept { return kNames; }
 
-Generated generate(Random& r, std::string_view name, std::uint32_t most_mutations) {
-  const auto* f = &kFamilies[below(r, static_cast<std::uint32_t>(std::size(kFamilies)))];
-  if (!name.empty())
-    f = std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const auto& x) { return x.name == name; });
-  if (f == std::end(kFamilies)) return {};
+namespace {
+
+const Family* find(Random& r, std::string_view names) {
+  if (names.empty()) return &kFamilies[below(r, static_cast<std::uint32_t>(std::size(kFamilies)))];
+  std::vector<const Family*> found;
+  for (const auto& f : kFamilies)
+    for (auto rest = names; !rest.empty();) {
+      const auto comma = std::min(rest.find(','), rest.size());
+      if (rest.substr(0, comma) == f.name) found.push_back(&f);
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+  return found.empty() ? nullptr : found[below(r, static_cast<std::uint32_t>(found.size()))];
+}
+
+}  // namespace
+
+Generated generate(Random& r, std::string_view names, std::uint32_t most_mutations) {
+  const auto* f = find(r, names);
+  if (!f) return {};
   Generated g{f->name, f->make(r)};
+  if (below(r, 8) == 0) {
+    auto other = find(r, names)->make(r);
+    // Mostly on engines of its own.
+    if (below(r, 4) != 0)
+      for (auto& q : other.queues) q.engine += 6;
+    combine(g.schedule, std::move(other), below(r, 2) == 0);
+  }
   for (auto n = below(r, most_mutations + 1); n-- > 0;) mutate(g.schedule, r);
   return g;
 }

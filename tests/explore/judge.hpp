@@ -21,9 +21,11 @@ struct Judgement {
   Outcome outcome{};
   bool proved{}, errors{};
   bool false_proof{}, false_alarm{};
+  bool intent{};                  ///< of a false alarm: it is only about what a wait is meant for (stale-wait)
   std::set<std::string> rules{};  ///< of the checker's errors
 };
 
-Judgement judge(const Schedule&, const Profile&, const ExploreOptions& = {});
+/// `max_packets`: the checker's limit; 0: its default. What it does not examine, it must not prove.
+Judgement judge(const Schedule&, const Profile&, const ExploreOptions& = {}, std::size_t max_packets = 0);
 
 }  // namespace sdma::explore

@@ -22,11 +22,12 @@ Usage: explore-check [OPTIONS] [FILE...]
 
   --profile=conservative|rocr|strict   what executions may rely on (default: conservative)
   --assume=OPTION=VALUE                as sdma check; may be repeated
-  --family=NAME                        only schedules of this kind (default: all); `list` lists them
+  --family=NAME,NAME                   only schedules of these kinds (default: all); `list` lists them
   --schedules=N                        how many random schedules (default: 1000)
   --seed=S                             the first seed (default: 1)
   --mutations=N                        most mutations of a schedule (default: 2)
   --states=N                           most states of a schedule (default: 20000)
+  --max-packets=N                      the checker's own limit (default: the checker's)
   --alarms                             also print false alarms
   --print                              print every schedule, and what its executions do
   --full                               compare the reduced search with the whole one
@@ -40,7 +41,7 @@ struct Options {
   Profile profile{};
   std::string profile_text = "conservative", family{}, out{};
   std::vector<std::string> files{};
-  std::uint64_t schedules = 1000, seed = 1, mutations = 2, states = 20000;
+  std::uint64_t schedules = 1000, seed = 1, mutations = 2, states = 20000, max_packets = 0;
   bool alarms{}, print{}, full{};
 };
 
@@ -69,7 +70,8 @@ bool parse(int argc, char** argv, Options& o) {
     else if (a == "--print") o.print = true;
     else if (a == "--full") o.full = true;
     else if (!number(value("--schedules="), o.schedules) && !number(value("--seed="), o.seed) &&
-             !number(value("--mutations="), o.mutations) && !number(value("--states="), o.states))
+             !number(value("--mutations="), o.mutations) && !number(value("--states="), o.states) &&
+             !number(value("--max-packets="), o.max_packets))
       return false;
   }
   for (const auto x : assumed) {
@@ -90,7 +92,7 @@ int explore_files(const Options& o) {
       for (const auto& e : s.error()) std::cout << to_string(e) << '\n';
       return 2;
     }
-    const auto j = judge(*s, o.profile, {.max_states = o.states, .trace = true});
+    const auto j = judge(*s, o.profile, {.max_states = o.states, .trace = true}, o.max_packets);
     std::cout << fmt::format("{}: {}{} ({} states); check: {}{}\n", file, name(j.outcome.verdict),
                              j.outcome.complete ? "" : ", not complete", j.outcome.states,
                              j.proved   ? "proved"
@@ -103,9 +105,16 @@ int explore_files(const Options& o) {
   return rc;
 }
 
+/// Letters and digits, for the name of a file.
+std::string file_name(std::string text) {
+  for (auto& c : text)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '-';
+  return text;
+}
+
 struct Counts {
-  std::uint64_t schedules{}, unsupported{}, cut{}, proved{}, broken{}, spotless{}, proofs{}, alarms{}, states{},
-      differences{};
+  std::uint64_t schedules{}, unsupported{}, cut{}, proved{}, broken{}, spotless{}, proofs{}, alarms{}, intents{},
+      states{}, differences{};
 };
 
 class Run {
@@ -127,7 +136,7 @@ class Run {
 
  private:
   void one(const Generated& g, std::uint64_t seed) {
-    const auto j = judge(g.schedule, o_.profile, {.max_states = o_.states});
+    const auto j = judge(g.schedule, o_.profile, {.max_states = o_.states}, o_.max_packets);
     auto& family = families_[std::string(g.family)];
     for (auto* c : {&total_, &family}) {
       ++c->schedules;
@@ -137,7 +146,8 @@ class Run {
       c->broken += j.outcome.broken();
       c->spotless += j.outcome.spotless();
       c->proofs += j.false_proof;
-      c->alarms += j.false_alarm;
+      c->alarms += j.false_alarm && !j.intent;
+      c->intents += j.false_alarm && j.intent;
       c->states += j.outcome.states;
     }
     if (j.outcome.verdict == Verdict::unsupported) ++why_[j.outcome.text];
@@ -148,17 +158,18 @@ class Run {
     if (o_.full) compare(g, seed, j);
     if (j.false_proof) {
       const auto wanted = j.outcome.verdict;
-      show("FALSE PROOF", g, seed, fmt::format("{}-{}", name(wanted), g.family), [&](const Schedule& s) {
-        const auto k = judge(s, o_.profile, {.max_states = o_.states});
-        return k.false_proof && k.outcome.verdict == wanted;
-      });
+      show("FALSE PROOF", g, seed, fmt::format("{}{}-{}", name(wanted), j.outcome.held ? "-holding" : "", g.family),
+           [&](const Schedule& s) {
+             const auto k = judge(s, o_.profile, {.max_states = o_.states}, o_.max_packets);
+             return k.false_proof && k.outcome.verdict == wanted && k.outcome.held == j.outcome.held;
+           });
     }
     if (j.false_alarm) {
       const auto rule = *j.rules.begin();
       ++rules_[rule];
       if (o_.alarms)
         show("FALSE ALARM", g, seed, fmt::format("alarm-{}-{}", rule, g.family), [&](const Schedule& s) {
-          const auto k = judge(s, o_.profile, {.max_states = o_.states});
+          const auto k = judge(s, o_.profile, {.max_states = o_.states}, o_.max_packets);
           return k.false_alarm && k.rules.count(rule) != 0;
         });
     }
@@ -186,7 +197,7 @@ class Run {
             const std::function<bool(const Schedule&)>& holds) {
     if (shown_[kind]++ >= 2) return;
     const auto least = shrink(g.schedule, holds);
-    const auto j = judge(least, o_.profile, {.max_states = o_.states, .trace = true});
+    const auto j = judge(least, o_.profile, {.max_states = o_.states, .trace = true}, o_.max_packets);
     std::string rules;
     for (const auto& r : j.rules) rules += " " + r;
     const auto text =
@@ -197,16 +208,18 @@ class Run {
     for (std::string line; std::getline(lines, line);) execution += "# " + line + "\n";
     std::cout << text << to_text(least) << execution << std::endl;
     if (!o_.out.empty())
-      std::ofstream(fmt::format("{}/{}-{}.sdma", o_.out, kind, seed)) << to_text(least) << text << execution;
+      std::ofstream(fmt::format("{}/{}-{}-{}.sdma", o_.out, kind, file_name(o_.profile_text), seed))
+          << to_text(least) << text << execution;
   }
 
   void report(double us) {
     const auto line = [](const std::string& name, const Counts& c) {
       std::cout << fmt::format(
           "{:<12} {:>8} schedules, {:>7} proved, {:>7} broken, {:>7} clean, {} false proofs, {} false alarms "
-          "({:.2f} % of the clean ones), {} cut off, {} not supported, {:.0f} states each\n",
+          "({:.2f} % of the clean ones; {} more are only stale-wait), {} cut off, {} not supported, {:.0f} states "
+          "each\n",
           name, c.schedules, c.proved, c.broken, c.spotless, c.proofs, c.alarms,
-          c.spotless ? 100.0 * static_cast<double>(c.alarms) / static_cast<double>(c.spotless) : 0.0, c.cut,
+          c.spotless ? 100.0 * static_cast<double>(c.alarms) / static_cast<double>(c.spotless) : 0.0, c.intents, c.cut,
           c.unsupported, static_cast<double>(c.states) / static_cast<double>(std::max<std::uint64_t>(1, c.schedules)));
     };
     for (const auto& [name, c] : families_) line(name, c);

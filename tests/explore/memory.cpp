@@ -26,8 +26,7 @@ void fill(const Schedule& s, std::vector<Cell>& cells, std::size_t i) {
   for (auto& c : cells) {
     if (c.va < begin || c.va + c.bytes > begin + b.bytes) continue;
     c.unknown = b.init == Init::random;
-    if (b.init == Init::random) c.value = mix(c.va);
-    else c.value = repeated(b.init == Init::zero ? 0 : kPoison, c.bytes);
+    c.value = b.init == Init::random ? c.tag : repeated(b.init == Init::zero ? 0 : kPoison, c.bytes);
     if (c.bytes < 8) c.value &= (std::uint64_t{1} << (8 * c.bytes)) - 1;
   }
 }
@@ -73,7 +72,11 @@ bool make_cells(const Schedule& s, const std::vector<Range>& ranges, const std::
   for (auto e = edges.begin(); e != edges.end() && std::next(e) != edges.end(); ++e)
     if (inside(*e)) out.push_back({.va = *e, .bytes = *std::next(e) - *e});
   if (out.size() > kMostCells) return false;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i].value = mix(out[i].va);
+  for (auto& c : out) {
+    c.tag = mix(c.va);
+    if (c.bytes < 8) c.tag &= (std::uint64_t{1} << (8 * c.bytes)) - 1;
+    c.value = c.tag;
+  }
   // The order of a run: buffers, then aliases whose init says so, then signals.
   for (const bool alias : {false, true})
     for (std::size_t i = 0; i < s.buffers.size(); ++i)

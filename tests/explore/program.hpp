@@ -28,6 +28,7 @@ struct Cell {
   bool buffer{};   ///< its final value is part of the result
   bool unknown{};  ///< its first value is not known and matters: the explorer tries several
   std::uint64_t value{};
+  std::uint64_t tag{};                      ///< a value of its own, so that copied data can be told apart
   std::vector<std::uint64_t> candidates{};  ///< first values to try, if it is unknown
 };
 
