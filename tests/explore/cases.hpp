@@ -25,6 +25,8 @@ inline constexpr Case kCases[] = {
 {"Q1", "", Verdict::clean, ONE_QUEUE(COPY("a", "b") COPY("a", "c") "fence addr=host.x value=1", "wait host.x == 1")},
 {"Q2", "copies=inorder", Verdict::race, ONE_QUEUE("write dst=gpu0.a data=[1]\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
 {"Q2", "write=ordered", Verdict::clean, ONE_QUEUE("write dst=gpu0.a data=[1]\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q2", "copies=inorder", Verdict::race, ONE_QUEUE(COPY("a", "b") "write dst=gpu0.b data=[1]\nfence addr=host.x value=1", "wait host.x == 1")},
+{"Q2", "write=ordered", Verdict::clean, ONE_QUEUE(COPY("a", "b") "write dst=gpu0.b data=[1]\nfence addr=host.x value=1", "wait host.x == 1")},
 {"Q2", "write=ordered", Verdict::race, ONE_QUEUE(COPY("a", "b") COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
 // A fence covers what comes before it; what comes after it is not held back.
 {"Q3", "", Verdict::clean, ONE_QUEUE("write dst=gpu0.a data=[1]\nfence addr=host.x value=1", "wait host.x == 1")},
@@ -208,24 +210,53 @@ host main
   submit gpu0.p
   wait host.x >= 4
 end)"},
-// A slot does not cross the end of the ring: 2 * 100 dwords leave 56, which a third slot of 60 cannot use.
+// A ring is never filled to its last byte: two submits of 128 dwords would.
 {"H9", "", Verdict::stuck, R"(sdma 1
 gpus 1
 signal host.go value=0
 signal host.x value=0
 queue gpu0.p engine=2 ring=1K
   poll_mem addr=host.go func=ge reference=1
-  nop dwords=90
+  nop dwords=118
   fence addr=host.x value=epoch
 end
-queue gpu0.q engine=3
-  fence addr=host.go value=1
+host main
+  submit gpu0.p
+  submit gpu0.p
+  set host.go = 1
+  wait host.x >= 2
+end)"},
+// A slot does not cross the end of the ring: the third slot of 100 dwords begins at 256, and the first one's 100 are not enough.
+{"H9", "", Verdict::stuck, R"(sdma 1
+gpus 1
+signal host.go value=1
+signal host.x value=0
+queue gpu0.p engine=2 ring=1K
+  poll_mem addr=host.go func=ge reference=epoch
+  nop dwords=90
+  fence addr=host.x value=epoch
 end
 host main
   submit gpu0.p
   submit gpu0.p
   submit gpu0.p
-  submit gpu0.q
+  set host.go = 3
+  wait host.x >= 3
+end)"},
+{"H9", "", Verdict::clean, R"(sdma 1
+gpus 1
+signal host.go value=1
+signal host.x value=0
+queue gpu0.p engine=2 ring=1K
+  poll_mem addr=host.go func=ge reference=epoch
+  nop dwords=54
+  fence addr=host.x value=epoch
+end
+host main
+  submit gpu0.p
+  submit gpu0.p
+  submit gpu0.p
+  set host.go = 3
   wait host.x >= 3
 end)"},
 // First values: a random word may hold anything, a poisoned one does not, and the last declaration of a word decides.
@@ -273,6 +304,38 @@ host main
   submit *
   wait host.x == 1
 end)"},
+{"first values", "", Verdict::clean, R"(sdma 1
+gpus 1
+buffer gpu0.f bytes=4 init=zero
+buffer gpu0.g bytes=4 at=gpu0.f
+signal host.x value=0
+queue gpu0.p engine=2
+  poll_mem addr=gpu0.f func=eq reference=0
+  fence addr=host.x value=1
+end
+host main
+  submit *
+  wait host.x == 1
+end)"},
+{"first values", "", Verdict::stuck, R"(sdma 1
+gpus 1
+buffer gpu0.f bytes=4
+buffer gpu0.g bytes=4 at=gpu0.f init=random
+signal host.x value=0
+queue gpu0.p engine=2
+  poll_mem addr=gpu0.f func=ne reference=0
+  fence addr=host.x value=1
+end
+host main
+  submit *
+  wait host.x == 1
+end)"},
+// What a condition skips is not pending at the end; what it executes is.
+{"Q12", "", Verdict::clean, ONE_QUEUE("fence addr=host.x value=1\ncond_exec addr=host.y reference=1 dwords=7\n" COPY("a", "b"), "wait host.x == 1")},
+{"Q12", "", Verdict::incomplete, ONE_QUEUE("fence addr=host.x value=1\ncond_exec addr=host.y reference=0 dwords=7\n" COPY("a", "b"), "wait host.x == 1")},
+// 64-bit words: a poll reads one half, a wait of the host reads both.
+{"Q8", "", Verdict::clean, ONE_QUEUE("atomic op=add_rtn_64 addr=host.y value=0x100000002\npoll_mem addr=host.y[4] func=eq reference=1\npoll_mem addr=host.y func=eq reference=2\nfence addr=host.x value=1", "wait host.x == 1\nwait host.y == 0x100000002")},
+{"Q8", "", Verdict::stuck, ONE_QUEUE("atomic op=add_rtn_64 addr=host.y value=0x100000002\nfence addr=host.x value=1", "wait host.x == 1\nwait host.y == 2")},
 };
 #undef ONE_QUEUE
 #undef COPY

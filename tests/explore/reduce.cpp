@@ -81,10 +81,9 @@ std::uint64_t Reduction::needs_front(Machine::Const s, std::size_t q) const {
   if (const auto h = m_.holder(s, q); h >= 0) return one(static_cast<std::size_t>(h));
   if (p_.profile.fence_full && (m_.open(s, q) & x.releases) != 0) return one(kLand + q);
   const auto& k = x.packets[at];
-  out |= fronts_that_hold(q);
   // If it may take the engine, everything else on the engine matters.
-  if (k.kind == Kind::poll)
-    each_bit(x.sharers, [&](std::size_t o) { out |= one(o) | one(kLand + o) | one(kMove + o); });
+  if (k.kind != Kind::poll) out |= fronts_that_hold(q);
+  else each_bit(x.sharers, [&](std::size_t o) { out |= one(o) | one(kLand + o) | one(kMove + o); });
   if (k.kind != Kind::poll) out |= hosts_;
   if (k.kind == Kind::selection) return out;
   if (!m_.drained(s, q, k)) out |= one(kLand + q) | one(kMove + q);
