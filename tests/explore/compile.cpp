@@ -98,6 +98,8 @@ class Compiler {
     if (!make_cells(s_, ranges_, copies, p_.cells)) return refuse("this many cells");
     for (std::size_t c = 0; c < p_.cells.size(); ++c)
       if (p_.cells[c].buffer) p_.buffers |= bit(c);
+    for (const auto& c : p_.cells)
+      if (!find_symbol(s_, GpuVa{c.va})) return refuse("an address outside every buffer and signal");
     for (const auto& w : words_) {
       const auto cells = cells_of(p_.cells, w.begin, w.end - w.begin);
       for (std::size_t i = 0; i < cells.cells; ++i) p_.cells[cells.first + i].sync = true;

@@ -15,6 +15,13 @@
 //   load     a move reads a sync cell
 //   store    a move writes a sync cell
 //
+// Where the rules leave something open, every answer is possible:
+//   - A waiting poll may hold its engine at any time. Then no other queue of that engine does anything, packets in flight
+//     included (X2).
+//   - A finite poll may pass at any time; it never stops its queue (Q9).
+//   - PRE_EXEC may select its packets or not.
+//   - A front end makes room in the ring when it has passed a packet; a waiting poll is not passed (H8, E6).
+//
 // A state is an array of words: the cells, loaded values, then bookkeeping. It can be copied and hashed.
 #include "program.hpp"
 

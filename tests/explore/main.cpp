@@ -1,4 +1,4 @@
-// explore-check: compares sdma check with all executions of small schedules. usage() is its manual.
+// explore-check: compares sdma check with all executions of small schedules. kUsage is its manual.
 #include "generate.hpp"
 #include "judge.hpp"
 #include "sdma/schedule/text.hpp"
@@ -33,6 +33,10 @@ Usage: explore-check [OPTIONS] [FILE...]
   --full                               compare the reduced search with the whole one
   --out=DIR                            also write each schedule that is printed to a file
 
+A false proof is a schedule that the checker proves and that an execution breaks (explore.hpp says what breaks one). It is
+printed with the fewest packets and actions that still show it, at most twice for each kind. A false alarm is an error about a
+schedule that the complete search finds clean; one that is only stale-wait is counted apart, because that rule is about what
+a wait is meant for.
 A FILE is a schedule: it is explored, and the result and an execution that breaks it are printed.
 Exit codes: 0 no false proof; 1 a false proof, or a reduced search that differs from the whole one; 2 usage error.
 )";
@@ -239,6 +243,10 @@ class Run {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--help") {
+    std::cout << kUsage;
+    return 0;
+  }
   Options o;
   if (!parse(argc, argv, o)) {
     std::cerr << kUsage;
