@@ -1,0 +1,55 @@
+#pragma once
+// Executes a small schedule in every way that the ordering rules allow, and says whether an execution breaks it.
+//
+//   Outcome o = explore(schedule, {.profile = Profile::rocr()});
+//   if (o.broken()) puts(o.text.c_str());                       what breaks, then the execution, step by step
+//   if (o.verdict == Verdict::clean && o.complete) ...          no execution breaks it
+//
+// It shares no code with the checker or with the software engine: machine.hpp is a model of its own of
+// docs/ordering.md. The model leaves out caches (C1 to C10), unmapped memory, time, timestamps, indirect buffers and
+// kernels.
+//
+//   stuck        an execution in which a host never ends
+//   race         two packets access a byte at the same time, and one of them writes it
+//   different    two executions end with different bytes in buffers
+//   incomplete   all hosts have ended, and a packet that stores data has not completed
+//   undefined    a packet's source and destination overlap
+//
+// A schedule that is clean may still end with different signals, or while a fence or atomic has not landed; `note` says so.
+#include "sdma/check/check.hpp"
+#include "sdma/schedule/schedule.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace sdma::explore {
+
+enum class Verdict : std::uint8_t { clean, stuck, race, different, incomplete, undefined, unsupported };
+const char* name(Verdict) noexcept;
+
+struct ExploreOptions {
+  Profile profile{};
+  std::size_t max_states = 20000;
+  bool reduce = true;  ///< false: also try steps that cannot make a difference. Slow, to test the reduction itself
+  bool trace = false;  ///< fill Outcome::text
+};
+
+struct Outcome {
+  Verdict verdict{};
+  bool complete = true;   ///< the search was not cut off by max_states
+  bool held{};            ///< stuck: because a waiting poll holds its engine (X2)
+  bool posts_pending{};   ///< some execution ends before a fence or atomic has landed
+  bool polls_pending{};   ///< some execution ends while a queue waits at a poll
+  bool signals_differ{};  ///< two executions end with different signals
+  std::size_t states{};
+  std::string text{};
+  bool broken() const noexcept { return verdict != Verdict::clean && verdict != Verdict::unsupported; }
+  /// Nothing at all to complain about.
+  bool spotless() const noexcept {
+    return verdict == Verdict::clean && complete && !posts_pending && !polls_pending && !signals_differ;
+  }
+};
+
+Outcome explore(const Schedule&, const ExploreOptions& = {});
+
+}  // namespace sdma::explore

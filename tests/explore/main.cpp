@@ -1,0 +1,260 @@
+// explore-check: compares sdma check with all executions of small schedules. kUsage is its manual.
+#include "generate.hpp"
+#include "judge.hpp"
+#include "sdma/schedule/text.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+using namespace sdma;
+using namespace sdma::explore;
+
+namespace {
+
+constexpr std::string_view kUsage = R"(compare sdma check with all executions of small random schedules
+Usage: explore-check [OPTIONS] [FILE...]
+
+  --profile=conservative|rocr|strict   what executions may rely on (default: conservative)
+  --assume=OPTION=VALUE                as sdma check; may be repeated
+  --family=NAME,NAME                   only schedules of these kinds (default: all); `list` lists them
+  --schedules=N                        how many random schedules (default: 1000)
+  --seed=S                             the first seed (default: 1)
+  --mutations=N                        most mutations of a schedule (default: 2)
+  --states=N                           most states of a schedule (default: 20000)
+  --max-packets=N                      the checker's own limit (default: the checker's)
+  --alarms                             also print false alarms
+  --print                              print every schedule, and what its executions do
+  --full                               compare the reduced search with the whole one
+  --out=DIR                            also write each schedule that is printed to a file
+
+A false proof is a schedule that the checker proves and that an execution breaks (explore.hpp says what breaks one). It is
+printed with the fewest packets and actions that still show it, at most twice for each kind. A false alarm is an error about a
+schedule that the complete search finds clean; one that is only stale-wait is counted apart, because that rule is about what
+a wait is meant for.
+A FILE is a schedule: it is explored, and the result and an execution that breaks it are printed.
+Exit codes: 0 no false proof; 1 a false proof, or a reduced search that differs from the whole one; 2 usage error.
+)";
+
+struct Options {
+  Profile profile{};
+  std::string profile_text = "conservative", family{}, out{};
+  std::vector<std::string> files{};
+  std::uint64_t schedules = 1000, seed = 1, mutations = 2, states = 20000, max_packets = 0;
+  bool alarms{}, print{}, full{};
+};
+
+bool number(std::string_view text, std::uint64_t& out) {
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), out);
+  return r.ec == std::errc{} && r.ptr == text.data() + text.size();
+}
+
+bool parse(int argc, char** argv, Options& o) {
+  std::vector<std::string_view> assumed;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view a = argv[i];
+    const auto value = [&](std::string_view key) {
+      return a.starts_with(key) ? a.substr(key.size()) : std::string_view{};
+    };
+    if (!a.starts_with("--")) o.files.emplace_back(a);
+    else if (const auto p = value("--profile="); !p.empty()) {
+      o.profile_text = p;
+      if (p == "rocr") o.profile = Profile::rocr();
+      else if (p == "strict") o.profile = Profile::strict();
+      else if (p != "conservative") return false;
+    } else if (const auto x = value("--assume="); !x.empty()) assumed.push_back(x);
+    else if (const auto f = value("--family="); !f.empty()) o.family = f;
+    else if (const auto d = value("--out="); !d.empty()) o.out = d;
+    else if (a == "--alarms") o.alarms = true;
+    else if (a == "--print") o.print = true;
+    else if (a == "--full") o.full = true;
+    else if (!number(value("--schedules="), o.schedules) && !number(value("--seed="), o.seed) &&
+             !number(value("--mutations="), o.mutations) && !number(value("--states="), o.states) &&
+             !number(value("--max-packets="), o.max_packets))
+      return false;
+  }
+  for (const auto x : assumed) {
+    if (!o.profile.set(x)) return false;
+    o.profile_text += " --assume " + std::string(x);
+  }
+  return true;
+}
+
+int explore_files(const Options& o) {
+  int rc = 0;
+  for (const auto& file : o.files) {
+    std::ifstream in(file);
+    std::stringstream text;
+    text << in.rdbuf();
+    const auto s = parse_schedule(text.str(), file);
+    if (!s) {
+      for (const auto& e : s.error()) std::cout << to_string(e) << '\n';
+      return 2;
+    }
+    const auto j = judge(*s, o.profile, {.max_states = o.states, .trace = true}, o.max_packets);
+    std::cout << fmt::format("{}: {}{} ({} states); check: {}{}\n", file, name(j.outcome.verdict),
+                             j.outcome.complete ? "" : ", not complete", j.outcome.states,
+                             j.proved   ? "proved"
+                             : j.errors ? "errors"
+                                        : "not proved",
+                             j.false_proof ? ": FALSE PROOF" : "");
+    if (!j.outcome.text.empty()) std::cout << j.outcome.text << '\n';
+    if (j.false_proof) rc = 1;
+  }
+  return rc;
+}
+
+/// Letters and digits, for the name of a file.
+std::string file_name(std::string text) {
+  for (auto& c : text)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '-';
+  return text;
+}
+
+struct Counts {
+  std::uint64_t schedules{}, unsupported{}, cut{}, proved{}, broken{}, spotless{}, proofs{}, alarms{}, intents{},
+      states{}, differences{};
+};
+
+class Run {
+ public:
+  explicit Run(const Options& o) : o_(o) {}
+
+  int run() {
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::uint64_t i = 0; i < o_.schedules; ++i) {
+      Random r{o_.seed + i};
+      const auto g = generate(r, o_.family, static_cast<std::uint32_t>(o_.mutations));
+      if (!problems(g.schedule).empty()) continue;
+      one(g, o_.seed + i);
+    }
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    report(took.count());
+    return total_.proofs != 0 || total_.differences != 0;
+  }
+
+ private:
+  void one(const Generated& g, std::uint64_t seed) {
+    const auto j = judge(g.schedule, o_.profile, {.max_states = o_.states}, o_.max_packets);
+    auto& family = families_[std::string(g.family)];
+    for (auto* c : {&total_, &family}) {
+      ++c->schedules;
+      c->unsupported += j.outcome.verdict == Verdict::unsupported;
+      c->cut += !j.outcome.complete;
+      c->proved += j.proved;
+      c->broken += j.outcome.broken();
+      c->spotless += j.outcome.spotless();
+      c->proofs += j.false_proof;
+      c->alarms += j.false_alarm && !j.intent;
+      c->intents += j.false_alarm && j.intent;
+      c->states += j.outcome.states;
+    }
+    if (j.outcome.verdict == Verdict::unsupported) ++why_[j.outcome.text];
+    if (o_.print)
+      std::cout << fmt::format("# {} seed {}: {}{}, check: {}\n{}", g.family, seed, name(j.outcome.verdict),
+                               j.outcome.complete ? "" : ", not complete", j.proved ? "proved" : "not proved",
+                               to_text(g.schedule));
+    if (o_.full) compare(g, seed, j);
+    if (j.false_proof) {
+      const auto wanted = j.outcome.verdict;
+      show("FALSE PROOF", g, seed, fmt::format("{}{}-{}", name(wanted), j.outcome.held ? "-holding" : "", g.family),
+           [&](const Schedule& s) {
+             const auto k = judge(s, o_.profile, {.max_states = o_.states}, o_.max_packets);
+             return k.false_proof && k.outcome.verdict == wanted && k.outcome.held == j.outcome.held;
+           });
+    }
+    if (j.false_alarm) {
+      const auto rule = *j.rules.begin();
+      ++rules_[rule];
+      if (o_.alarms)
+        show("FALSE ALARM", g, seed, fmt::format("alarm-{}-{}", rule, g.family), [&](const Schedule& s) {
+          const auto k = judge(s, o_.profile, {.max_states = o_.states}, o_.max_packets);
+          return k.false_alarm && k.rules.count(rule) != 0;
+        });
+    }
+  }
+
+  void compare(const Generated& g, std::uint64_t seed, const Judgement& j) {
+    if (!j.outcome.complete || j.outcome.verdict == Verdict::unsupported) return;
+    const auto whole =
+        explore::explore(g.schedule, {.profile = o_.profile, .max_states = 20 * o_.states, .reduce = false});
+    if (!whole.complete || whole.broken() == j.outcome.broken()) return;
+    ++total_.differences;
+    const auto differs = [&](const Schedule& s) {
+      const auto a = explore::explore(s, {.profile = o_.profile, .max_states = o_.states});
+      const auto b = explore::explore(s, {.profile = o_.profile, .max_states = 20 * o_.states, .reduce = false});
+      return a.complete && b.complete && a.broken() != b.broken();
+    };
+    const auto least = shrink(g.schedule, differs);
+    const auto b =
+        explore::explore(least, {.profile = o_.profile, .max_states = 20 * o_.states, .reduce = false, .trace = true});
+    std::cout << fmt::format("THE REDUCED SEARCH DIFFERS (seed {}): it says {}, the whole one says {}\n{}\n{}\n", seed,
+                             name(j.outcome.verdict), name(whole.verdict), to_text(least), b.text);
+  }
+
+  void show(const char* what, const Generated& g, std::uint64_t seed, const std::string& kind,
+            const std::function<bool(const Schedule&)>& holds) {
+    if (shown_[kind]++ >= 2) return;
+    const auto least = shrink(g.schedule, holds);
+    const auto j = judge(least, o_.profile, {.max_states = o_.states, .trace = true}, o_.max_packets);
+    std::string rules;
+    for (const auto& r : j.rules) rules += " " + r;
+    const auto text =
+        fmt::format("# {}: {}; {} (profile {}, family {}, seed {})\n", what, name(j.outcome.verdict),
+                    rules.empty() ? "check proves it" : "check reports" + rules, o_.profile_text, g.family, seed);
+    std::string execution;
+    std::istringstream lines(j.outcome.text);
+    for (std::string line; std::getline(lines, line);) execution += "# " + line + "\n";
+    std::cout << text << to_text(least) << execution << std::endl;
+    if (!o_.out.empty())
+      std::ofstream(fmt::format("{}/{}-{}-{}.sdma", o_.out, kind, file_name(o_.profile_text), seed))
+          << to_text(least) << text << execution;
+  }
+
+  void report(double us) {
+    const auto line = [](const std::string& name, const Counts& c) {
+      std::cout << fmt::format(
+          "{:<12} {:>8} schedules, {:>7} proved, {:>7} broken, {:>7} clean, {} false proofs, {} false alarms "
+          "({:.2f} % of the clean ones; {} more are only stale-wait), {} cut off, {} not supported, {:.0f} states "
+          "each\n",
+          name, c.schedules, c.proved, c.broken, c.spotless, c.proofs, c.alarms,
+          c.spotless ? 100.0 * static_cast<double>(c.alarms) / static_cast<double>(c.spotless) : 0.0, c.intents, c.cut,
+          c.unsupported, static_cast<double>(c.states) / static_cast<double>(std::max<std::uint64_t>(1, c.schedules)));
+    };
+    for (const auto& [name, c] : families_) line(name, c);
+    for (const auto& [rule, n] : rules_) std::cout << fmt::format("false alarms of {}: {}\n", rule, n);
+    for (const auto& [what, n] : why_) std::cout << fmt::format("not supported: {}: {}\n", what, n);
+    line("total", total_);
+    std::cout << fmt::format("profile {}, {:.0f} us per schedule\n", o_.profile_text,
+                             us / static_cast<double>(std::max<std::uint64_t>(1, total_.schedules)));
+  }
+
+  Options o_;
+  Counts total_;
+  std::map<std::string, Counts> families_;
+  std::map<std::string, std::uint64_t> rules_, shown_, why_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--help") {
+    std::cout << kUsage;
+    return 0;
+  }
+  Options o;
+  if (!parse(argc, argv, o)) {
+    std::cerr << kUsage;
+    return 2;
+  }
+  if (o.family == "list") {
+    for (const auto f : families()) std::cout << f << '\n';
+    return 0;
+  }
+  return o.files.empty() ? Run{o}.run() : explore_files(o);
+}

@@ -1,0 +1,164 @@
+#pragma once
+// A schedule as the explorer executes it: cells of memory, streams of packets, scripts of hosts.
+//
+//   const Program p = compile(schedule, profile);
+//   if (!p.unsupported.empty()) ...         the explorer does not model something: p.unsupported says what
+//
+// A cell is a run of bytes that every access takes whole. A cell is a *sync* cell if a poll, fence, atomic, condition or
+// host action uses it; any other cell holds *data*. Epochs are unrolled: a stream holds the packets of all submits of a
+// queue. All addresses have been replaced by cells.
+#include "sdma/check/check.hpp"
+#include "sdma/schedule/schedule.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sdma::explore {
+
+/// A set of cells.
+__extension__ typedef unsigned __int128 Mask;
+inline constexpr std::size_t kMostCells = 128, kMostPackets = 64, kMostMoves = 64, kMostQueues = 8, kMostHosts = 4;
+constexpr Mask bit(std::size_t i) noexcept { return Mask{1} << i; }
+
+struct Cell {
+  std::uint64_t va{}, bytes{};
+  bool sync{};     ///< a sync cell
+  bool buffer{};   ///< its final value is part of the result
+  bool unknown{};  ///< its first value is not known and matters: the explorer tries several
+  std::uint64_t value{};
+  std::uint64_t tag{};                      ///< a value of its own, so that copied data can be told apart
+  std::vector<std::uint64_t> candidates{};  ///< first values to try, if it is unknown
+};
+
+/// A word of a poll, post or host action: consecutive cells.
+struct Word {
+  std::uint16_t first{}, cells{};
+  std::uint8_t bytes{};
+};
+
+/// A part of a data packet: the contents of one cell, or a constant, become the contents of another cell.
+struct Move {
+  std::int16_t from = -1;  ///< -1: `value`
+  std::int16_t to = 0;
+  std::int16_t slot = -1;  ///< where the loaded value waits for its store
+  std::uint8_t queue{}, packet{};
+  bool load_at_start{};  ///< it reads data, so the time at which it loads does not matter
+  std::uint64_t value{};
+};
+
+struct Packet {
+  enum class Kind : std::uint8_t { nothing, data, release, poll, condition, selection };
+  enum class Op : std::uint8_t { store, add, swap, bit_and, bit_or, bit_xor, umin, umax, cmpswap };
+  Kind kind{};
+  Op op{};
+  Compare func{};
+  bool is_write{};    ///< a WRITE: Q2
+  bool undefined{};   ///< its source and its destination overlap: Q15
+  bool may_expire{};  ///< a finite poll
+  bool stable{};      ///< a poll that stays satisfied, whatever the others still post
+  Word word{};
+  std::uint64_t value{}, compare{};
+  std::uint32_t mask = ~0u;
+  Mask data_read{}, data_write{}, sync_read{}, sync_write{};
+  std::uint16_t now = 0, nows = 0;      ///< its moves between data cells: Program::now
+  std::uint16_t later = 0, laters = 0;  ///< its moves from or to sync cells: Program::later
+  std::uint16_t skip_to{};              ///< a condition: the next packet if it fails
+  std::uint32_t dword{}, epoch{}, dwords{};
+  std::uint64_t ring_end{};  ///< the ring position after it
+};
+
+struct Stream {
+  std::vector<Packet> packets{};
+  struct Piece {
+    std::uint16_t packets{};   ///< how many it publishes
+    std::uint64_t ring_end{};  ///< the ring position after it
+  };
+  std::vector<Piece> pieces{};
+  std::uint64_t ring{};
+  bool may_fill{};  ///< the ring is too small for the whole stream
+  bool has_conditions{};
+  std::uint32_t engine{};
+  std::uint64_t sharers = 0;  ///< bit q: queue q shares its engine, and a waiting poll holds the engine
+  std::uint64_t releases = 0, data = 0, writes = 0;
+  std::uint64_t lasting =
+      0;  ///< data packets that use data cells: only a release or a full poll shows that they are complete
+  std::uint64_t moves = 0;  ///< the bits of its moves in Program::later
+  // For each position, what the packets from there on do.
+  std::vector<Mask> polls{}, posts{}, move_reads{}, move_writes{}, data_reads{}, data_writes{};
+};
+
+struct Action {
+  enum class Kind : std::uint8_t { submit, set, wait };
+  Kind kind{};
+  std::uint8_t queue{};
+  bool first{}, last{};  ///< of the pieces of a submit
+  bool stable{};         ///< as Packet::stable
+  Compare func{};
+  Word word{};
+  Mask cells{};
+  std::uint64_t value{};
+};
+struct Script {
+  std::vector<Action> actions{};
+  std::vector<Mask> reads{}, writes{};   ///< for each position, what the actions from there on do
+  std::vector<std::uint64_t> submits{};  ///< bit q: submits queue q
+};
+
+struct Program {
+  const Schedule* schedule{};
+  Profile profile{};
+  std::string unsupported{};
+  std::vector<Cell> cells{};
+  std::vector<Move> now{}, later{};
+  std::size_t slots = 0;
+  std::vector<Stream> queues{};
+  std::vector<Script> hosts{};
+  Mask buffers{};    ///< cells of buffers
+  Mask commuting{};  ///< sync cells whose posts and waits commute: they only grow, or only shrink
+  std::uint64_t shift(const Word& w, std::size_t i) const noexcept {
+    return (cells[w.first + i].va - cells[w.first].va) * 8;
+  }
+  static Mask mask(const Word& w) noexcept { return ((Mask{1} << w.cells) - 1) << w.first; }
+};
+
+Program compile(const Schedule&, const Profile&);
+
+// Internal to compile.
+namespace detail {
+
+/// A part of a data packet, in bytes.
+struct Part {
+  enum class From : std::uint8_t { copy, bytes, pattern };
+  From from{};
+  std::uint64_t source{}, to{}, bytes{};
+  std::vector<std::uint8_t> content{};  ///< bytes, pattern: repeated
+};
+struct RawPacket {
+  Packet packet{};
+  std::vector<Part> parts{};
+  std::uint64_t word_va{};
+  std::uint32_t skip = 0;
+};
+/// The address that aliases lead to.
+std::uint64_t canonical(const Schedule&, GpuVa);
+/// The packets of one submit; sets `unsupported` at a packet that the explorer does not model.
+std::vector<RawPacket> decode_submit(const Schedule&, const Schedule::Queue&, std::uint32_t epoch,
+                                     std::string& unsupported);
+/// Splits memory into cells. `ranges`: bytes that are accessed; `copies`: pairs of ranges of equal length.
+struct Range {
+  std::uint64_t begin{}, end{};
+};
+struct Copied {
+  std::uint64_t from{}, to{}, bytes{};
+};
+bool make_cells(const Schedule&, const std::vector<Range>& ranges, const std::vector<Copied>& copies,
+                std::vector<Cell>& out);
+/// The first cell of a range, and how many cells it has.
+Word cells_of(const std::vector<Cell>&, std::uint64_t va, std::uint64_t bytes);
+/// Finds the cells that commute, the polls that are stable, and first values to try.
+void classify(Program&);
+
+}  // namespace detail
+}  // namespace sdma::explore
