@@ -8,7 +8,7 @@ namespace sdma::explore {
 struct Case {
   const char* rule;
   const char* options;  ///< of Profile::set, with spaces between them
-  Verdict verdict;
+  Ending verdict;
   const char* text;
 };
 
@@ -20,41 +20,41 @@ struct Case {
 
 inline constexpr Case kCases[] = {
 // Copies overlap, unless a fence and a poll of its word stand between them.
-{"Q1", "", Verdict::race, ONE_QUEUE(COPY("a", "b") COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q1", "copies=inorder", Verdict::clean, ONE_QUEUE(COPY("a", "b") COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q1", "", Verdict::clean, ONE_QUEUE(COPY("a", "b") COPY("a", "c") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q2", "copies=inorder", Verdict::race, ONE_QUEUE("write dst=gpu0.a data=[1]\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q2", "write=ordered", Verdict::clean, ONE_QUEUE("write dst=gpu0.a data=[1]\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q2", "copies=inorder", Verdict::race, ONE_QUEUE(COPY("a", "b") "write dst=gpu0.b data=[1]\nfence addr=host.x value=1", "wait host.x == 1")},
-{"Q2", "write=ordered", Verdict::clean, ONE_QUEUE(COPY("a", "b") "write dst=gpu0.b data=[1]\nfence addr=host.x value=1", "wait host.x == 1")},
-{"Q2", "write=ordered", Verdict::race, ONE_QUEUE(COPY("a", "b") COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q1", "", Ending::race, ONE_QUEUE(COPY("a", "b") COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q1", "copies=inorder", Ending::clean, ONE_QUEUE(COPY("a", "b") COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q1", "", Ending::clean, ONE_QUEUE(COPY("a", "b") COPY("a", "c") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q2", "copies=inorder", Ending::race, ONE_QUEUE("write dst=gpu0.a data=[1]\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q2", "write=ordered", Ending::clean, ONE_QUEUE("write dst=gpu0.a data=[1]\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q2", "copies=inorder", Ending::race, ONE_QUEUE(COPY("a", "b") "write dst=gpu0.b data=[1]\nfence addr=host.x value=1", "wait host.x == 1")},
+{"Q2", "write=ordered", Ending::clean, ONE_QUEUE(COPY("a", "b") "write dst=gpu0.b data=[1]\nfence addr=host.x value=1", "wait host.x == 1")},
+{"Q2", "write=ordered", Ending::race, ONE_QUEUE(COPY("a", "b") COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
 // A fence covers what comes before it; what comes after it is not held back.
-{"Q3", "", Verdict::clean, ONE_QUEUE("write dst=gpu0.a data=[1]\nfence addr=host.x value=1", "wait host.x == 1")},
-{"Q3", "fence_covers=copies", Verdict::incomplete, ONE_QUEUE("write dst=gpu0.a data=[1]\nfence addr=host.x value=1", "wait host.x == 1")},
-{"Q3", "fence_covers=copies", Verdict::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q4", "", Verdict::clean, ONE_QUEUE("fence addr=host.x value=1\n" "fence addr=host.x value=2", "wait host.x == 2")},
-{"Q4", "fences=unordered", Verdict::stuck, ONE_QUEUE("fence addr=host.x value=1\n" "fence addr=host.x value=2", "wait host.x == 2")},
-{"Q5", "", Verdict::race, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1\n" COPY("c", "a") "fence addr=host.x value=2", "wait host.x == 2")},
-{"Q5", "fence=full", Verdict::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1\n" COPY("c", "a") "fence addr=host.x value=2", "wait host.x == 2")},
-{"Q5", "", Verdict::incomplete, ONE_QUEUE("fence addr=host.x value=1\n" COPY("a", "b"), "wait host.x == 1")},
-{"Q6", "", Verdict::stuck, ONE_QUEUE("poll_mem addr=host.y func=eq reference=1\nfence addr=host.x value=1", "wait host.x == 1")},
-{"Q7", "", Verdict::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.y value=1\npoll_mem addr=host.y func=ge reference=1\n" COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q7", "", Verdict::race, ONE_QUEUE(COPY("a", "b") "poll_mem addr=host.y func=eq reference=0\n" COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q7", "poll=full", Verdict::clean, ONE_QUEUE(COPY("a", "b") "poll_mem addr=host.y func=eq reference=0\n" COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q7", "fence_covers=copies poll=full", Verdict::clean, ONE_QUEUE("write dst=gpu0.a data=[1]\npoll_mem addr=host.y func=eq reference=0\nfence addr=host.x value=1", "wait host.x == 1")},
-{"Q9", "", Verdict::race, ONE_QUEUE(COPY("a", "b") "fence addr=host.y value=1\npoll_mem addr=host.y func=ge reference=1 retry=9\n" COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q9", "finite_poll=edge", Verdict::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.y value=1\npoll_mem addr=host.y func=ge reference=1 retry=9\n" COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q12", "", Verdict::different, ONE_QUEUE("fence addr=host.y value=1\ncond_exec addr=host.y reference=1 dwords=7\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q12", "cond_exec=ordered", Verdict::clean, ONE_QUEUE("fence addr=host.y value=1\ncond_exec addr=host.y reference=1 dwords=7\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q12", "", Verdict::stuck, ONE_QUEUE("cond_exec addr=host.y reference=1 dwords=4\nfence addr=host.x value=1", "wait host.x == 1")},
-{"Q12", "", Verdict::different, ONE_QUEUE("pre_exec dwords=7 devices=1\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
-{"Q15", "", Verdict::undefined, ONE_QUEUE("copy_linear bytes=4 src=gpu0.a dst=gpu0.a[2]\nfence addr=host.x value=1", "wait host.x == 1")},
-{"Q15", "", Verdict::clean, ONE_QUEUE("copy_subwindow element_log2=0 src=gpu0.a src_pitch=4 dst=gpu0.a dst_pitch=4 x=2 y=2 dst_x=2\nfence addr=host.x value=1", "wait host.x == 1")},
+{"Q3", "", Ending::clean, ONE_QUEUE("write dst=gpu0.a data=[1]\nfence addr=host.x value=1", "wait host.x == 1")},
+{"Q3", "fence_covers=copies", Ending::incomplete, ONE_QUEUE("write dst=gpu0.a data=[1]\nfence addr=host.x value=1", "wait host.x == 1")},
+{"Q3", "fence_covers=copies", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q4", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1\n" "fence addr=host.x value=2", "wait host.x == 2")},
+{"Q4", "fences=unordered", Ending::stuck, ONE_QUEUE("fence addr=host.x value=1\n" "fence addr=host.x value=2", "wait host.x == 2")},
+{"Q5", "", Ending::race, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1\n" COPY("c", "a") "fence addr=host.x value=2", "wait host.x == 2")},
+{"Q5", "fence=full", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1\n" COPY("c", "a") "fence addr=host.x value=2", "wait host.x == 2")},
+{"Q5", "", Ending::incomplete, ONE_QUEUE("fence addr=host.x value=1\n" COPY("a", "b"), "wait host.x == 1")},
+{"Q6", "", Ending::stuck, ONE_QUEUE("poll_mem addr=host.y func=eq reference=1\nfence addr=host.x value=1", "wait host.x == 1")},
+{"Q7", "", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.y value=1\npoll_mem addr=host.y func=ge reference=1\n" COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q7", "", Ending::race, ONE_QUEUE(COPY("a", "b") "poll_mem addr=host.y func=eq reference=0\n" COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q7", "poll=full", Ending::clean, ONE_QUEUE(COPY("a", "b") "poll_mem addr=host.y func=eq reference=0\n" COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q7", "fence_covers=copies poll=full", Ending::clean, ONE_QUEUE("write dst=gpu0.a data=[1]\npoll_mem addr=host.y func=eq reference=0\nfence addr=host.x value=1", "wait host.x == 1")},
+{"Q9", "", Ending::race, ONE_QUEUE(COPY("a", "b") "fence addr=host.y value=1\npoll_mem addr=host.y func=ge reference=1 retry=9\n" COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q9", "finite_poll=edge", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.y value=1\npoll_mem addr=host.y func=ge reference=1 retry=9\n" COPY("b", "c") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q12", "", Ending::different, ONE_QUEUE("fence addr=host.y value=1\ncond_exec addr=host.y reference=1 dwords=7\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q12", "cond_exec=ordered", Ending::clean, ONE_QUEUE("fence addr=host.y value=1\ncond_exec addr=host.y reference=1 dwords=7\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q12", "", Ending::stuck, ONE_QUEUE("cond_exec addr=host.y reference=1 dwords=4\nfence addr=host.x value=1", "wait host.x == 1")},
+{"Q12", "", Ending::different, ONE_QUEUE("pre_exec dwords=7 devices=1\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q15", "", Ending::undefined, ONE_QUEUE("copy_linear bytes=4 src=gpu0.a dst=gpu0.a[2]\nfence addr=host.x value=1", "wait host.x == 1")},
+{"Q15", "", Ending::clean, ONE_QUEUE("copy_subwindow element_log2=0 src=gpu0.a src_pitch=4 dst=gpu0.a dst_pitch=4 x=2 y=2 dst_x=2\nfence addr=host.x value=1", "wait host.x == 1")},
 // A WRITE can be a flag, but only after a full barrier.
-{"Q16", "", Verdict::incomplete, ONE_QUEUE(COPY("a", "b") "write dst=host.x data=[1]", "wait host.x == 1")},
-{"Q16", "", Verdict::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.y value=1\npoll_mem addr=host.y func=ge reference=1\nwrite dst=host.x data=[1]", "wait host.x == 1")},
+{"Q16", "", Ending::incomplete, ONE_QUEUE(COPY("a", "b") "write dst=host.x data=[1]", "wait host.x == 1")},
+{"Q16", "", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.y value=1\npoll_mem addr=host.y func=ge reference=1\nwrite dst=host.x data=[1]", "wait host.x == 1")},
 // Engines: two queues of one engine, and the release that a poll waits for on the same engine.
-{"X2", "", Verdict::stuck, R"(sdma 1
+{"X2", "", Ending::stuck, R"(sdma 1
 gpus 1
 signal host.x value=0
 signal host.y value=0
@@ -69,7 +69,7 @@ host main
   submit *
   wait host.y == 1
 end)"},
-{"X2", "poll_yields=yes", Verdict::clean, R"(sdma 1
+{"X2", "poll_yields=yes", Ending::clean, R"(sdma 1
 gpus 1
 signal host.x value=0
 signal host.y value=0
@@ -84,7 +84,7 @@ host main
   submit *
   wait host.y == 1
 end)"},
-{"X2", "", Verdict::stuck, R"(sdma 1
+{"X2", "", Ending::stuck, R"(sdma 1
 gpus 2
 signal host.a value=0
 signal host.b value=0
@@ -109,7 +109,7 @@ host main
   wait host.c >= 1
   wait host.d >= 1
 end)"},
-{"X6", "", Verdict::stuck, R"(sdma 1
+{"X6", "", Ending::stuck, R"(sdma 1
 gpus 2
 signal host.x value=0
 queue gpu0.p engine=2
@@ -122,7 +122,7 @@ host main
   submit *
   wait host.x == 2
 end)"},
-{"X6", "", Verdict::clean, R"(sdma 1
+{"X6", "", Ending::clean, R"(sdma 1
 gpus 2
 signal host.x value=0
 queue gpu0.p engine=2
@@ -136,7 +136,7 @@ host main
   wait host.x == 2
 end)"},
 // A counter that something else stores to.
-{"X6", "", Verdict::stuck, R"(sdma 1
+{"X6", "", Ending::stuck, R"(sdma 1
 gpus 2
 signal host.x value=0
 queue gpu0.p engine=2
@@ -148,7 +148,7 @@ host main
   wait host.x == 1
 end)"},
 // Two hosts submit one queue: either may submit epoch 1.
-{"H7", "", Verdict::stuck, R"(sdma 1
+{"H7", "", Ending::stuck, R"(sdma 1
 gpus 1
 signal host.x value=0
 queue gpu0.p engine=2
@@ -161,7 +161,7 @@ end
 host b
   submit gpu0.p
 end)"},
-{"H7", "", Verdict::clean, R"(sdma 1
+{"H7", "", Ending::clean, R"(sdma 1
 gpus 1
 signal host.x value=0
 queue gpu0.p engine=2
@@ -176,7 +176,7 @@ host b
   submit gpu0.p
 end)"},
 // A ring of 1K holds less than 1K: three submits of 84 dwords, but not a fourth.
-{"H9", "", Verdict::stuck, R"(sdma 1
+{"H9", "", Ending::stuck, R"(sdma 1
 gpus 1
 signal host.go value=0
 signal host.x value=0
@@ -193,7 +193,7 @@ host main
   set host.go = 1
   wait host.x >= 4
 end)"},
-{"H9", "", Verdict::clean, R"(sdma 1
+{"H9", "", Ending::clean, R"(sdma 1
 gpus 1
 signal host.go value=0
 signal host.x value=0
@@ -211,7 +211,7 @@ host main
   wait host.x >= 4
 end)"},
 // A ring is never filled to its last byte: two submits of 128 dwords would.
-{"H9", "", Verdict::stuck, R"(sdma 1
+{"H9", "", Ending::stuck, R"(sdma 1
 gpus 1
 signal host.go value=0
 signal host.x value=0
@@ -227,7 +227,7 @@ host main
   wait host.x >= 2
 end)"},
 // A slot does not cross the end of the ring: the third slot of 100 dwords begins at 256, and the first one's 100 are not enough.
-{"H9", "", Verdict::stuck, R"(sdma 1
+{"H9", "", Ending::stuck, R"(sdma 1
 gpus 1
 signal host.go value=1
 signal host.x value=0
@@ -243,7 +243,7 @@ host main
   set host.go = 3
   wait host.x >= 3
 end)"},
-{"H9", "", Verdict::clean, R"(sdma 1
+{"H9", "", Ending::clean, R"(sdma 1
 gpus 1
 signal host.go value=1
 signal host.x value=0
@@ -260,7 +260,7 @@ host main
   wait host.x >= 3
 end)"},
 // First values: a random word may hold anything, a poisoned one does not, and the last declaration of a word decides.
-{"first values", "", Verdict::incomplete, R"(sdma 1
+{"first values", "", Ending::incomplete, R"(sdma 1
 gpus 1
 buffer gpu0.f bytes=4 init=random
 queue gpu0.p engine=2
@@ -275,7 +275,7 @@ host main
   submit *
   wait host.x == 1
 end)"},
-{"first values", "", Verdict::clean, R"(sdma 1
+{"first values", "", Ending::clean, R"(sdma 1
 gpus 1
 buffer gpu0.f bytes=4
 queue gpu0.p engine=2
@@ -290,7 +290,7 @@ host main
   submit *
   wait host.x == 1
 end)"},
-{"first values", "", Verdict::incomplete, R"(sdma 1
+{"first values", "", Ending::incomplete, R"(sdma 1
 gpus 1
 buffer gpu0.a bytes=4
 buffer gpu0.b bytes=4
@@ -304,7 +304,7 @@ host main
   submit *
   wait host.x == 1
 end)"},
-{"first values", "", Verdict::clean, R"(sdma 1
+{"first values", "", Ending::clean, R"(sdma 1
 gpus 1
 buffer gpu0.f bytes=4 init=zero
 buffer gpu0.g bytes=4 at=gpu0.f
@@ -317,7 +317,7 @@ host main
   submit *
   wait host.x == 1
 end)"},
-{"first values", "", Verdict::stuck, R"(sdma 1
+{"first values", "", Ending::stuck, R"(sdma 1
 gpus 1
 buffer gpu0.f bytes=4
 buffer gpu0.g bytes=4 at=gpu0.f init=random
@@ -331,11 +331,11 @@ host main
   wait host.x == 1
 end)"},
 // What a condition skips is not pending at the end; what it executes is.
-{"Q12", "", Verdict::clean, ONE_QUEUE("fence addr=host.x value=1\ncond_exec addr=host.y reference=1 dwords=7\n" COPY("a", "b"), "wait host.x == 1")},
-{"Q12", "", Verdict::incomplete, ONE_QUEUE("fence addr=host.x value=1\ncond_exec addr=host.y reference=0 dwords=7\n" COPY("a", "b"), "wait host.x == 1")},
+{"Q12", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1\ncond_exec addr=host.y reference=1 dwords=7\n" COPY("a", "b"), "wait host.x == 1")},
+{"Q12", "", Ending::incomplete, ONE_QUEUE("fence addr=host.x value=1\ncond_exec addr=host.y reference=0 dwords=7\n" COPY("a", "b"), "wait host.x == 1")},
 // 64-bit words: a poll reads one half, a wait of the host reads both.
-{"Q8", "", Verdict::clean, ONE_QUEUE("atomic op=add_rtn_64 addr=host.y value=0x100000002\npoll_mem addr=host.y[4] func=eq reference=1\npoll_mem addr=host.y func=eq reference=2\nfence addr=host.x value=1", "wait host.x == 1\nwait host.y == 0x100000002")},
-{"Q8", "", Verdict::stuck, ONE_QUEUE("atomic op=add_rtn_64 addr=host.y value=0x100000002\nfence addr=host.x value=1", "wait host.x == 1\nwait host.y == 2")},
+{"Q8", "", Ending::clean, ONE_QUEUE("atomic op=add_rtn_64 addr=host.y value=0x100000002\npoll_mem addr=host.y[4] func=eq reference=1\npoll_mem addr=host.y func=eq reference=2\nfence addr=host.x value=1", "wait host.x == 1\nwait host.y == 0x100000002")},
+{"Q8", "", Ending::stuck, ONE_QUEUE("atomic op=add_rtn_64 addr=host.y value=0x100000002\nfence addr=host.x value=1", "wait host.x == 1\nwait host.y == 2")},
 };
 #undef ONE_QUEUE
 #undef COPY

@@ -137,7 +137,7 @@ class Search {
   void end(Machine::Const s) {
     const auto left = machine_.pending(s);
     if (left.data) {
-      fail(Verdict::incomplete,
+      fail(Ending::incomplete,
            [&] { return packet(left.queue, left.packet) + " has not completed when the last host ends"; });
       return;
     }
@@ -159,7 +159,7 @@ class Search {
         out_.signals_differ = true;
         continue;
       }
-      fail(Verdict::different, [&] {
+      fail(Ending::different, [&] {
         return fmt::format("{} ends as {:#x} in this execution, and as {:#x} in the second one below",
                            name_of(*p_.schedule, GpuVa{p_.cells[c].va}), s[c], first_[c]);
       });
@@ -170,7 +170,7 @@ class Search {
 
   void stuck(Machine::Const s) {
     for (std::size_t q = 0; q < p_.queues.size(); ++q) out_.held = out_.held || machine_.holds_engine(s, q);
-    fail(Verdict::stuck, [&] {
+    fail(Ending::stuck, [&] {
       std::string who;
       for (std::size_t h = 0; h < p_.hosts.size(); ++h)
         if (machine_.position(s, h) < p_.hosts[h].actions.size())
@@ -185,15 +185,15 @@ class Search {
 
   void violated(const Violation& v) {
     if (v.kind == Violation::Kind::undefined)
-      fail(Verdict::undefined, [&] { return packet(v.queue, v.packet) + " overlaps itself"; });
+      fail(Ending::undefined, [&] { return packet(v.queue, v.packet) + " overlaps itself"; });
     else
-      fail(Verdict::race, [&] {
+      fail(Ending::race, [&] {
         return packet(v.queue, v.packet) + " starts while " + packet(v.other_queue, v.other_packet) +
                " may be in flight";
       });
   }
 
-  template <class Fn> void fail(Verdict v, Fn&& why) {
+  template <class Fn> void fail(Ending v, Fn&& why) {
     out_.verdict = v;
     if (o_.trace) out_.text = std::string(why()) + "\n" + text(path_);
   }
@@ -251,14 +251,14 @@ class Search {
 
 }  // namespace
 
-const char* name(Verdict v) noexcept {
+const char* name(Ending v) noexcept {
   constexpr const char* kNames[] = {"clean", "stuck", "race", "different", "incomplete", "undefined", "unsupported"};
   return kNames[static_cast<std::size_t>(v)];
 }
 
 Outcome explore(const Schedule& s, const ExploreOptions& o) {
   const auto p = compile(s, o.profile);
-  if (!p.unsupported.empty()) return {.verdict = Verdict::unsupported, .text = p.unsupported};
+  if (!p.unsupported.empty()) return {.verdict = Ending::unsupported, .text = p.unsupported};
   return Search{p, o}.run();
 }
 

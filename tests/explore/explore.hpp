@@ -3,7 +3,7 @@
 //
 //   Outcome o = explore(schedule, {.profile = Profile::rocr()});
 //   if (o.broken()) puts(o.text.c_str());                       what breaks, then the execution, step by step
-//   if (o.verdict == Verdict::clean && o.complete) ...          no execution breaks it
+//   if (o.verdict == Ending::clean && o.complete) ...          no execution breaks it
 //
 // It shares no code with the checker or with the software engine: machine.hpp is a model of its own of
 // docs/ordering.md. The model leaves out caches (C1 to C10), unmapped memory, time, timestamps, indirect buffers and
@@ -24,8 +24,8 @@
 
 namespace sdma::explore {
 
-enum class Verdict : std::uint8_t { clean, stuck, race, different, incomplete, undefined, unsupported };
-const char* name(Verdict) noexcept;
+enum class Ending : std::uint8_t { clean, stuck, race, different, incomplete, undefined, unsupported };
+const char* name(Ending) noexcept;
 
 struct ExploreOptions {
   Profile profile{};
@@ -35,7 +35,7 @@ struct ExploreOptions {
 };
 
 struct Outcome {
-  Verdict verdict{};
+  Ending verdict{};
   bool complete = true;   ///< the search was not cut off by max_states
   bool held{};            ///< stuck: because a waiting poll holds its engine (X2)
   bool posts_pending{};   ///< some execution ends before a fence or atomic has landed
@@ -43,10 +43,10 @@ struct Outcome {
   bool signals_differ{};  ///< two executions end with different signals
   std::size_t states{};
   std::string text{};
-  bool broken() const noexcept { return verdict != Verdict::clean && verdict != Verdict::unsupported; }
+  bool broken() const noexcept { return verdict != Ending::clean && verdict != Ending::unsupported; }
   /// Nothing at all to complain about.
   bool spotless() const noexcept {
-    return verdict == Verdict::clean && complete && !posts_pending && !polls_pending && !signals_differ;
+    return verdict == Ending::clean && complete && !posts_pending && !polls_pending && !signals_differ;
   }
 };
 

@@ -4,18 +4,12 @@
 //   Judgement j = judge(schedule, profile);
 //   j.false_proof        the checker proves it, and an execution breaks it
 //   j.false_alarm        the checker reports errors, and no execution breaks it; j.rules says which
-//
-// `proved` is the only place that says what counts as a proof.
 #include "explore.hpp"
 
 #include <set>
 #include <string>
 
 namespace sdma::explore {
-
-/// Does the report promise that no execution breaks the schedule? A warning that says that something is not examined,
-/// or that only a waiting poll that yields its engine (X2) makes it right, is not a promise.
-bool proved(const CheckReport&, const Outcome&);
 
 struct Judgement {
   Outcome outcome{};

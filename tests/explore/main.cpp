@@ -144,7 +144,7 @@ class Run {
     auto& family = families_[std::string(g.family)];
     for (auto* c : {&total_, &family}) {
       ++c->schedules;
-      c->unsupported += j.outcome.verdict == Verdict::unsupported;
+      c->unsupported += j.outcome.verdict == Ending::unsupported;
       c->cut += !j.outcome.complete;
       c->proved += j.proved;
       c->broken += j.outcome.broken();
@@ -154,7 +154,7 @@ class Run {
       c->intents += j.false_alarm && j.intent;
       c->states += j.outcome.states;
     }
-    if (j.outcome.verdict == Verdict::unsupported) ++why_[j.outcome.text];
+    if (j.outcome.verdict == Ending::unsupported) ++why_[j.outcome.text];
     if (o_.print)
       std::cout << fmt::format("# {} seed {}: {}{}, check: {}\n{}", g.family, seed, name(j.outcome.verdict),
                                j.outcome.complete ? "" : ", not complete", j.proved ? "proved" : "not proved",
@@ -180,7 +180,7 @@ class Run {
   }
 
   void compare(const Generated& g, std::uint64_t seed, const Judgement& j) {
-    if (!j.outcome.complete || j.outcome.verdict == Verdict::unsupported) return;
+    if (!j.outcome.complete || j.outcome.verdict == Ending::unsupported) return;
     const auto whole =
         explore::explore(g.schedule, {.profile = o_.profile, .max_states = 20 * o_.states, .reduce = false});
     if (!whole.complete || whole.broken() == j.outcome.broken()) return;
