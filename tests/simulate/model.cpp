@@ -164,6 +164,29 @@ TEST_CASE("what never ends says who waits for what") {
   CHECK(why.find("queue gpu0.q: error: its engine is stalled at a poll of host.go") != std::string::npos);
 }
 
+TEST_CASE("a simulation takes a limited number of steps, and says where it was") {
+  const auto text = schedule("nop" + kDone, "repeat 1000000000\nend\nwait host.done == 0");
+  SourceMap map;
+  const auto s = parse_schedule(text, "t.sdma", {.map = &map});
+  REQUIRE(s);
+  const auto why = [&](const Schedule& of, const SimulateOptions& o) {
+    const auto t = simulate(of, machine(), o);
+    return t ? "" : t.error()[0].where + ": " + t.error()[0].message;
+  };
+  CHECK(why(*s, {}) == "host main: the simulation takes more than 8388608 steps");
+  CHECK(why(*s, {.max_steps = 1000, .map = &map}) == "host main, line 12: the simulation takes more than 1000 steps");
+  // Engines count, too: this host has ended long before.
+  const auto busy = parse_schedule(schedule("nop times=1000" + kDone, "submit *"), "t.sdma");
+  CHECK(why(*busy, {.max_steps = 900}) == "simulate: the simulation takes more than 900 steps");
+  const auto whole = simulate(*busy, machine());
+  REQUIRE(whole);
+  CHECK(why(*busy, {.max_steps = whole->steps}) == "");
+  CHECK(why(*busy, {.max_steps = whole->steps - 1}) != "");
+  const auto many = sensitivity(*busy, machine(), {.max_steps = whole->steps});
+  REQUIRE_FALSE(many);
+  CHECK(many.error()[0].message.starts_with("the sensitivity needs "));
+}
+
 TEST_CASE("what the machine does not have is refused") {
   const auto s = parse_schedule(schedule(copy("4K", "gpu0.in", "gpu1.out") + kDone), "t.sdma");
   CHECK(simulate(*s, *mi300x_machine(2)).error()[0].message == "the schedule has 4 GPUs, but the machine has 2");
