@@ -248,8 +248,8 @@ bool HexText::follow_offset(Parsed& p) {
     delta *= unit_ ? unit_ : 1;
     if (star && delta > since_ && !last_.empty() && (delta - since_) % last_.size() == 0) {
       if (!repeated_.take(delta - since_)) {
-        p.wrong = "the '*' before this offset repeats " + size_text(delta - since_) + " bytes, but all '*' of a text can repeat only " +
-                  size_text(repeated_.limit());
+        p.wrong = "the '*' before this offset repeats " + size_text(delta - since_) +
+                  " bytes, but all '*' of a text can repeat only " + size_text(repeated_.limit());
         p.hint = "give only the part of the dump that has packets";
         return false;
       }

@@ -77,7 +77,7 @@ class HexText {
   std::uint64_t repeat_ = 0;            // bytes of a `*` that are still to be repeated, before `waiting_`
   Parsed waiting_;                      // the line after the `*`: its label, which is an offset, is not read again
   detail::Budget repeated_{std::uint64_t{1} << 30};
-  std::vector<std::uint8_t> rest_;      // bytes that do not fill a dword yet
+  std::vector<std::uint8_t> rest_;  // bytes that do not fill a dword yet
   std::size_t labels_ = 0, first_label_line_ = 0, restarts_ = 0;
   std::string first_label_;
 };

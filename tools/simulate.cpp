@@ -118,7 +118,8 @@ int one(const Options& o, const MachineDescription& m) {
            kFindings;
   std::optional<trace::Recorder> recorder;
   if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
-  const auto r = simulate(*s, m, {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed, .map = &map});
+  const auto r = simulate(
+      *s, m, {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed, .map = &map});
   if (!r) return say(path, r.error()), kFindings;
   std::optional<Sensitivity> found;
   if (!o.no_sensitivity) {

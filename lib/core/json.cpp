@@ -97,7 +97,8 @@ struct Noting {
 Result<Json, JsonError> parse_json(std::string_view text) {
   JsonBuilder builder;
   const char* furthest = text.data();
-  const bool good = Json::sax_parse(Noting{text.data(), &furthest}, Noting{text.data() + text.size(), &furthest}, &builder);
+  const bool good =
+      Json::sax_parse(Noting{text.data(), &furthest}, Noting{text.data() + text.size(), &furthest}, &builder);
   if (good) return builder.take();
   return JsonError{static_cast<std::size_t>(furthest - text.data()), builder.take_message()};
 }

@@ -59,7 +59,8 @@ std::string difference(const Schedule& s, const Schedule::Range& left, std::span
   } first{};
   const auto end_run = [&](std::size_t end) {
     if (run != 0 && count++ < kShown)
-      runs += fmt::format("{}{}[{}..+{}]", runs.empty() ? "" : ", ", name, size_text(l.offset + end - run), size_text(run));
+      runs +=
+          fmt::format("{}{}[{}..+{}]", runs.empty() ? "" : ", ", name, size_text(l.offset + end - run), size_text(run));
     bytes += std::exchange(run, 0);
   };
   for (std::size_t from = 0; from < is.size(); from += was.size()) {

@@ -64,9 +64,9 @@ bool ScheduleParser::version() {
 bool ScheduleParser::room(std::size_t at, std::size_t n) {
   if (items_.take(n)) return true;
   full_ = true;
-  return fail(
-      at, "the text has more than " + std::to_string(items_.limit()) + " declarations, actions and expectations",
-      "each queue of a submit counts, too: divide the schedule into several texts");
+  return fail(at,
+              "the text has more than " + std::to_string(items_.limit()) + " declarations, actions and expectations",
+              "each queue of a submit counts, too: divide the schedule into several texts");
 }
 
 bool ScheduleParser::opens(const Token& t) const noexcept { return one_of(t, kBlocks); }

@@ -104,7 +104,8 @@ class Runner {
     if (s_.hosts.size() == 1) return host(s_.hosts[0]);
     constexpr std::size_t kMostThreads = 1024;
     if (s_.hosts.size() > kMostThreads)
-      return add("run", fmt::format("the schedule has {} host threads, but a run can have {}", s_.hosts.size(), kMostThreads),
+      return add("run",
+                 fmt::format("the schedule has {} host threads, but a run can have {}", s_.hosts.size(), kMostThreads),
                  "put the actions of several hosts into one");
     std::vector<std::jthread> threads;  // joined even if there is no memory for the next one
     threads.reserve(s_.hosts.size());
@@ -143,7 +144,9 @@ class Runner {
   /// Has the time ended? Each action and each round of a repeat asks, because neither need wait for anything.
   bool late(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
     if (!deadline_.passed()) return false;
-    add(where(h, a), fmt::format("the run has not ended after {}{}", timeout(), round == 0 ? "" : fmt::format(", in round {}", round)),
+    add(where(h, a),
+        fmt::format("the run has not ended after {}{}", timeout(),
+                    round == 0 ? "" : fmt::format(", in round {}", round)),
         "allow more time (--timeout), or repeat less often", queues());
     return true;
   }
@@ -208,8 +211,7 @@ class Runner {
       if (stop_ || fault()) return false;
       if (!deadline_.passed()) continue;
       add(where(h, a),
-          fmt::format("{} is {} after {}{}", name_of(s_, a.signal), bound_.value(i),
-                      timeout(),
+          fmt::format("{} is {} after {}{}", name_of(s_, a.signal), bound_.value(i), timeout(),
                       a.value.factor == 0 ? "" : fmt::format(", in round {}", round)),
           "", queues());
       return false;
@@ -282,7 +284,9 @@ class Runner {
     std::this_thread::sleep_for(1ms);
     const bool changing = compare() != text;
     add(where, std::move(text) + (changing ? "; these bytes are still changing" : ""),
-        changing ? "the host threads ended before the packets that write them: add a fence or an atomic, and wait for it" : "");
+        changing
+            ? "the host threads ended before the packets that write them: add a fence or an atomic, and wait for it"
+            : "");
   }
 
   const Bound& bound_;

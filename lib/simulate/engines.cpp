@@ -181,7 +181,8 @@ void World::reschedule() {
 
 void World::moved(std::uint32_t id, std::uint64_t version) {
   auto& f = flights_[id];
-  if (f.version != version) return;  // another flow has changed its rate meanwhile, or the event is that of an earlier flight
+  if (f.version != version)
+    return;  // another flow has changed its rate meanwhile, or the event is that of an earlier flight
   auto& e = engines_[programs_[f.queue].engine];
   f.node = node(now_, f.node, resource_names_[net_.bound(f.flow)], What::moves, Phase::copy, f.queue, f.bytes);
   net_.end(now_, f.flow);

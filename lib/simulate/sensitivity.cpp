@@ -19,8 +19,9 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
   if (base->steps > o.max_steps * kMost / kSimulations)
     return std::vector<Diagnostic>{
         {.where = "sensitivity",
-         .message = fmt::format("the sensitivity needs {} simulations of {} steps each, but {} steps are allowed together", kSimulations,
-                                base->steps, o.max_steps * kMost),
+         .message =
+             fmt::format("the sensitivity needs {} simulations of {} steps each, but {} steps are allowed together",
+                         kSimulations, base->steps, o.max_steps * kMost),
          .hint = "sdma simulate --no-sensitivity omits it; or repeat less often"}};
   Sensitivity out{.ns = base->ns};
   double variance = 0;

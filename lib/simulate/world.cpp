@@ -10,7 +10,8 @@
 namespace sdma::inline v0 {
 namespace detail {
 
-World::World(const Schedule& s, const MachineDescription& m, const SimulateOptions& o) : s_(s), m_(m), o_(o), steps_(o.max_steps) {}
+World::World(const Schedule& s, const MachineDescription& m, const SimulateOptions& o)
+    : s_(s), m_(m), o_(o), steps_(o.max_steps) {}
 World::~World() = default;
 
 void World::find(std::string where, std::string message, std::string hint) {
@@ -232,7 +233,7 @@ void World::stuck() {
     if (t.done) continue;
     if (t.waits)
       find(where(t), fmt::format("waits forever for {} {} {}: its value is {}", name_of(s_, link_signal(t.signal)),
-                               sign_of(t.func), t.reference, memory_->value(t.signal)));
+                                 sign_of(t.func), t.reference, memory_->value(t.signal)));
     else find(where(t), "waits forever for room in a ring");
   }
   if (findings_.empty()) return;

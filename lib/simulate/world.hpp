@@ -8,8 +8,8 @@
 // Events are handled in order of time, and at the same time in the order in which they were created. Each step that takes
 // time adds a Node with its end and the Node that it waited for; the critical path leads back from the last Node (path.cpp).
 //   threads.cpp  host threads and agents        engines.cpp  front ends, windows, flows        queues.cpp  packets and words
-#include "../engine/front.hpp"
 #include "../core/budget.hpp"
+#include "../engine/front.hpp"
 #include "../schedule/link.hpp"
 #include "memory.hpp"
 #include "network.hpp"

@@ -66,7 +66,8 @@ JsonError read_line(std::string_view line, std::vector<std::uint32_t>& out) {
   if (!parsed) return parsed.error();
   const auto& object = *parsed;
   const auto dwords = object.is_object() ? object.find("dwords") : object.end();
-  if (!object.is_object() || dwords == object.end() || !dwords->is_array()) return {0, "this line has no list 'dwords'"};
+  if (!object.is_object() || dwords == object.end() || !dwords->is_array())
+    return {0, "this line has no list 'dwords'"};
   for (const auto& d : *dwords) {
     const auto* s = d.get_ptr<const std::string*>();
     if (!s || s->size() < 3 || !s->starts_with("0x")) return {0, "a dword is a string \"0x...\""};
@@ -129,7 +130,8 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std:
     const auto line = text.substr(begin, end - begin);
     if (line.find_first_not_of(" \t\r") != std::string_view::npos)
       if (auto wrong = read_line(line, out); !wrong.message.empty())
-        source.error(begin + wrong.at, std::move(wrong.message), "write one object per line, as `sdma dis --format=json` writes it");
+        source.error(begin + wrong.at, std::move(wrong.message),
+                     "write one object per line, as `sdma dis --format=json` writes it");
     begin = end + 1;
   }
   if (source.count() > 0) return source.take_errors();

@@ -3,7 +3,6 @@
 
 #include "support/catch.hpp"
 
-
 #include <chrono>
 #include <random>
 #include <set>
@@ -48,8 +47,10 @@ TEST_CASE("boxes_meet: the same answer as the bytes") {
     const auto a = box(150), b = box(150);
     const bool expected = truth(a, b);
     ++(expected ? met : apart);
-    INFO("a " << a.va.value << " " << a.bytes << " " << a.rows << "x" << a.pitch << " " << a.slices << "x" << a.slice_pitch);
-    INFO("b " << b.va.value << " " << b.bytes << " " << b.rows << "x" << b.pitch << " " << b.slices << "x" << b.slice_pitch);
+    INFO("a " << a.va.value << " " << a.bytes << " " << a.rows << "x" << a.pitch << " " << a.slices << "x"
+              << a.slice_pitch);
+    INFO("b " << b.va.value << " " << b.bytes << " " << b.rows << "x" << b.pitch << " " << b.slices << "x"
+              << b.slice_pitch);
     REQUIRE(boxes_meet(a, b) == expected);
     REQUIRE(boxes_meet(b, a) == expected);
   }
@@ -73,7 +74,12 @@ TEST_CASE("boxes_meet: the largest boxes of a packet take no longer than small o
                         Case{4, 16, 32 * 16384, 16 * 16384},   // slices between slices
                         Case{4, 16 * 2048, 16, 8},             // slices within rows
                         Case{4, 20, 16 * 16384, 10, 4096}}) {  // rows that do not touch
-    const Region a{.va = GpuVa{1 << 20}, .bytes = c.bytes, .rows = c.rows, .pitch = c.pitch, .slices = c.slices, .slice_pitch = c.slice_pitch};
+    const Region a{.va = GpuVa{1 << 20},
+                   .bytes = c.bytes,
+                   .rows = c.rows,
+                   .pitch = c.pitch,
+                   .slices = c.slices,
+                   .slice_pitch = c.slice_pitch};
     auto b = a;
     b.va = a.va + c.distance;
     const auto begin = std::chrono::steady_clock::now();
@@ -84,8 +90,10 @@ TEST_CASE("boxes_meet: the largest boxes of a packet take no longer than small o
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
   }
   // A source whose rows interlace: it has fewer pairs of slices than rows.
-  const Region source{.va = GpuVa{1 << 20}, .bytes = 1, .rows = 2048, .pitch = 4096, .slices = 2048, .slice_pitch = 4100};
-  const Region target{.va = source.va + 4100 * 2048 + 1, .bytes = 1, .rows = 2048, .pitch = 8, .slices = 2048, .slice_pitch = 4104};
+  const Region source{
+      .va = GpuVa{1 << 20}, .bytes = 1, .rows = 2048, .pitch = 4096, .slices = 2048, .slice_pitch = 4100};
+  const Region target{
+      .va = source.va + 4100 * 2048 + 1, .bytes = 1, .rows = 2048, .pitch = 8, .slices = 2048, .slice_pitch = 4104};
   const auto begin = std::chrono::steady_clock::now();
   CHECK_FALSE(boxes_meet(source, target));
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));

@@ -167,7 +167,8 @@ TEST_CASE("signals inside of buffers: their own bits, and no neighbours") {
 
 TEST_CASE("the timeout ends every loop of a host, even one that does nothing") {
   const std::string begin = kCopy.substr(0, kCopy.find("host main")) + "host main\n  submit *\n", end = "  end\nend\n";
-  for (const std::string body : {"", "    set host.done = epoch\n", "    wait host.done >= 0\n", "    repeat 1000000000\n    end\n"}) {
+  for (const std::string body :
+       {"", "    set host.done = epoch\n", "    wait host.done >= 0\n", "    repeat 1000000000\n    end\n"}) {
     INFO(body);
     SourceMap map;
     const auto s = parse(begin + "  repeat 1000000000000\n" + body + end, {.map = &map});
@@ -198,7 +199,8 @@ TEST_CASE("bytes that change while they are compared are read once") {
   bool same = false;
   for (int i = 0; i < 200000; ++i) {
     const auto text = detail::difference(s, {link_buffer(0), 64}, is, should);
-    same = same || text.ends_with("is 0x00, not 0x00") || (!text.empty() && text.find("is 0xe0, not 0x00") == text.npos);
+    same =
+        same || text.ends_with("is 0x00, not 0x00") || (!text.empty() && text.find("is 0xe0, not 0x00") == text.npos);
   }
   stop = true;
   writer.join();
@@ -210,8 +212,10 @@ TEST_CASE("a difference names its runs, wherever the pieces are divided that are
   std::vector<std::byte> is(256 << 10), should(256 << 10);
   const auto differ = [&] { return detail::difference(s, {link_buffer(0), 256 << 10}, is, should); };
   CHECK(differ() == "");
-  for (std::size_t i = 65530; i < 65540; ++i) is[i] = std::byte{7};  // across the end of a piece
+  for (std::size_t i = 65530; i < 65540; ++i) is[i] = std::byte{7};    // across the end of a piece
   for (std::size_t i = 131070; i < 131072; ++i) is[i] = std::byte{7};  // up to the end of one
   is[262143] = std::byte{9};
-  CHECK(differ() == "13 of 256K bytes differ: gpu0.a[65530..+10], gpu0.a[131070..+2], gpu0.a[262143..+1]; gpu0.a[65530] is 0x07, not 0x00");
+  CHECK(differ() ==
+        "13 of 256K bytes differ: gpu0.a[65530..+10], gpu0.a[131070..+2], gpu0.a[262143..+1]; gpu0.a[65530] is 0x07, "
+        "not 0x00");
 }

@@ -164,6 +164,26 @@ TEST_CASE("what never ends says who waits for what") {
   CHECK(why.find("queue gpu0.q: error: its engine is stalled at a poll of host.go") != std::string::npos);
 }
 
+TEST_CASE("an event of an earlier flight does not end a later one") {
+  // The rate of a flow changes while others come and go, and each change leaves an event behind that no longer counts. Every byte crosses
+  // the link exactly once.
+  const std::string begin =
+      "sdma 1\ngpus 2\nsignal host.done value=0\nbuffer gpu0.in bytes=4M\nbuffer gpu1.out bytes=4M\n";
+  const auto queue = [](const std::string& name, const std::string& engine, std::initializer_list<const char*> sizes) {
+    std::string out = "queue gpu0." + name + " engine=" + engine;
+    for (const auto* bytes : sizes) out += copy(bytes, "gpu0.in", "gpu1.out");
+    return out + kDone + "\nend\n";
+  };
+  const auto t =
+      run(begin + queue("a", "6", {"1M", "64K", "4K"}) + queue("b", "12", {"300000", "3M", "4K", "3M", "3M"}) +
+          "host main\nsubmit *\nwait host.done == 2\nend\n");
+  constexpr std::uint64_t kAll = 10 * 1048576 + 65536 + 2 * 4096 + 300000;
+  CHECK(t.bytes == kAll);
+  for (const auto& b : t.busy)
+    if (b.kind == Busy::Kind::link) CHECK(b.bytes == kAll);
+  CHECK(t.ns > static_cast<double>(kAll) / (machine()[Cost::xgmi_efficiency] * 64));
+}
+
 TEST_CASE("a simulation takes a limited number of steps, and says where it was") {
   const auto text = schedule("nop" + kDone, "repeat 1000000000\nend\nwait host.done == 0");
   SourceMap map;

@@ -55,9 +55,7 @@ TEST_CASE("an error shows its line, a caret and a hint") {
 TEST_CASE("what a message quotes of the text is short, and no terminal obeys it") {
   const auto of = [](const std::string& text) { return one(text); };
   CHECK(of("fence x{\x1b[2J addr=0") == "1:7: expected a field or the end of the line, got 'x{?[2J addr=0'");
-  const auto message = of("fence addr=0 value=" + std::string(1 << 20, 'a'));
-  CHECK(message.size() < 500);
-  CHECK(message.ends_with("aaa' is not defined"));
+  CHECK(of("fence addr=0 value=" + std::string(1 << 20, 'a')) == "1:20: a name can have at most 255 characters");
 }
 
 TEST_CASE("the errors of the language") {
@@ -157,7 +155,8 @@ TEST_CASE("a small text cannot become unbounded") {
         "2:1: the loops of this text expand to more than 800 bytes of text [i=2 k=0]");
   CHECK(assemble("for i in 0..9\nlet a = 1 # " + std::string(100, '.') + "\nend", "a", {.max_text = 10000}));
   CHECK(errors(std::string(256, 'x') + "{1}").find("a name can have at most 255 characters") != std::string::npos);
-  CHECK(errors("let " + std::string(254, 'x') + "{10} = 1").find("a name can have at most 255 characters") != std::string::npos);
+  CHECK(errors("let " + std::string(254, 'x') + "{10} = 1").find("a name can have at most 255 characters") !=
+        std::string::npos);
   CHECK(one("nop dwords=16384 times=4294967295") == "1:34: the text produces more dwords than allowed");
   CHECK(one(".dword 1 times=4294967295") == "1:26: the text produces more dwords than allowed");
   CHECK(one("nop times=11", {.max_dwords = 10}) == "1:13: the text produces more dwords than allowed");

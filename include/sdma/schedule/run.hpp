@@ -9,10 +9,10 @@
 //   3. runs       a thread for each host block: submit, set, wait, repeat
 //   4. checks     once all threads have ended: which bytes of which buffer differ
 //
-// A wait that is still pending at the timeout is a finding, and so is an action that has not begun by then, with a stall report for every queue that has not read all
-// its packets. A fault of a queue is a finding as soon as it is seen. Either finding stops all host threads, and then
-// nothing is compared. A Bound may run many times. After a run that timed out, the Bound's queues may still be stalled,
-// so make a new Bound.
+// A wait that is still pending at the timeout is a finding, and so is an action or a round of a repeat that has not
+// begun by then. A stall report describes every queue that has not read all its packets. A fault of a queue is a
+// finding as soon as it is seen. Either finding stops all host threads, and then nothing is compared. A Bound may run
+// many times. After a run that timed out, the Bound's queues may still be stalled, so make a new Bound.
 //
 // The contents of a buffer depend only on the seed and the buffer's number. A schedule that expects a finding from the
 // checker is not run; the report's only finding says so. `run` blocks the calling thread, and allocates. A Bound may
