@@ -2,6 +2,7 @@
 
 #include "input.hpp"
 
+#include "sdma/core/number.hpp"
 #include "sdma/packets/registry.hpp"
 
 #include <algorithm>
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::string_view kBlank = " \t";
 constexpr std::string_view kSeparators = " \t,;{}[]()";
-constexpr std::uint64_t kMostRepeated = std::uint64_t{1} << 30;  // bytes that one `*` may repeat
 
 bool is_hex(std::string_view s) noexcept {
   return !s.empty() && s.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
@@ -198,7 +198,13 @@ HexText::Parsed HexText::parse(std::string_view line) const {
 /// Returns the line without a column that shows its bytes as characters, if it has one. `swapped`: according to the column,
 /// the digits of each dword are in byte order.
 std::string_view HexText::without_characters(std::string_view line, bool& swapped) const {
-  for (auto gap = line.find("  "); gap != std::string_view::npos; gap = line.find("  ", gap + 1)) {
+  constexpr std::size_t kLongest = 1024;
+  constexpr int kMostGaps = 64;
+  if (line.size() > kLongest) return line;
+  // Each run of blanks may be where the column begins, and each is a new attempt to read what is before it.
+  auto gap = line.find("  ");
+  for (int n = 0; n < kMostGaps && gap != std::string_view::npos;
+       ++n, gap = line.find("  ", line.find_first_not_of(' ', gap))) {
     const auto head = line.substr(0, gap);
     const auto p = parse(head);
     if (!p.wrong.empty() || p.bytes.empty()) continue;
@@ -240,9 +246,15 @@ bool HexText::follow_offset(Parsed& p) {
     auto delta = now - *offset_;
     if (unit_ == 0 && since_ > 0 && !star) unit_ = delta == since_ ? 1 : delta * 4 == since_ ? 4 : 0;
     delta *= unit_ ? unit_ : 1;
-    if (star && delta > since_ && !last_.empty() && delta - since_ <= kMostRepeated &&
-        (delta - since_) % last_.size() == 0) {
-      for (; since_ < delta; since_ += last_.size()) rest_.insert(rest_.end(), last_.begin(), last_.end());
+    if (star && delta > since_ && !last_.empty() && (delta - since_) % last_.size() == 0) {
+      if (!repeated_.take(delta - since_)) {
+        p.wrong = "the '*' before this offset repeats " + size_text(delta - since_) +
+                  " bytes, but all '*' of a text can repeat only " + size_text(repeated_.limit());
+        p.hint = "give only the part of the dump that has packets";
+        return false;
+      }
+      repeat_ = delta - since_;
+      since_ = delta;
     }
     if (delta != since_) {
       p.wrong = "this offset is " + std::to_string(delta) + " more than the previous one, but " +
@@ -303,6 +315,20 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
   if (!p.wrong.empty()) return error(p.bad, p.wrong, p.hint);
   if (!follow_offset(p)) return error(0, p.wrong, p.hint);
   if (star_) return error(0, "'*' on the previous line needs an offset here, which says how often it repeats", "");
+  if (repeats()) return waiting_ = std::move(p), Result<void, Diagnostic>();
+  return take(std::move(p), out);
+}
+
+Result<void, Diagnostic> HexText::repeat(std::vector<std::uint32_t>& out) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  for (std::size_t n = 0; n < kPiece && repeats(); n += last_.size(), repeat_ -= last_.size())
+    rest_.insert(rest_.end(), last_.begin(), last_.end());
+  move_dwords(out);
+  return repeats() ? Result<void, Diagnostic>() : take(std::move(waiting_), out);
+}
+
+/// Takes the bytes of a line whose offset is right.
+Result<void, Diagnostic> HexText::take(Parsed p, std::vector<std::uint32_t>& out) {
   if (offset_without_colon(p))
     return error(0, "the first number of each line grows like an offset, but no ':' follows it",
                  "write the ':'; if it is data, put an offset and ':' before each line");
@@ -320,12 +346,15 @@ Result<void, Diagnostic> HexText::line(std::string_view line, std::vector<std::u
   rest_.insert(rest_.end(), p.bytes.begin(), p.bytes.end());
   since_ += p.bytes.size();
   last_ = std::move(p.bytes);
+  move_dwords(out);
+  return {};
+}
 
+void HexText::move_dwords(std::vector<std::uint32_t>& out) {
   const auto whole = rest_.size() / 4, before = out.size();
   out.resize(before + whole);
   if (whole > 0) std::memcpy(out.data() + before, rest_.data(), whole * 4);
   rest_.erase(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(whole * 4));
-  return {};
 }
 
 Result<void, Diagnostic> HexText::finish(std::vector<Diagnostic>& notes) const {

@@ -68,6 +68,7 @@ Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
     if (finished_) return false;
     auto done = form_ == Form::hex ? take_text(out) : form_ == Form::dump ? take_dump(out) : take_binary(out);
     if (!done) return std::move(done.error());
+    if (paused_) continue;
     if (ended_) finished_ = true;
     else if (auto more = fill(); !more) return std::move(more.error());
   }
@@ -105,8 +106,19 @@ Result<void, Diagnostic> Input::take_dump(std::vector<std::uint32_t>& out) {
 }
 
 Result<void, Diagnostic> Input::take_text(std::vector<std::uint32_t>& out) {
+  const auto before = out.size();
   std::size_t begin = 0;
-  for (std::size_t end; begin < buffer_.size(); begin = end + 1) {
+  paused_ = false;
+  for (std::size_t end; begin < buffer_.size() || text_.repeats(); begin = end + 1) {
+    // A `*` may repeat far more than a piece. The reader takes what there is before the rest follows.
+    while (text_.repeats()) {
+      if (auto r = text_.repeat(out); !r) return std::move(r.error());
+      if (out.size() - before < kPiece / 4) continue;
+      paused_ = true;
+      buffer_.erase(0, begin);
+      return {};
+    }
+    if (begin >= buffer_.size()) break;
     end = buffer_.find('\n', begin);
     if (end == std::string::npos) {
       if (!ended_) break;

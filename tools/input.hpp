@@ -53,6 +53,7 @@ class Input {
   std::string name_, buffer_;
   Form form_ = Form::binary;
   bool ended_ = false, finished_ = false;
+  bool paused_ = false;  // take_text has left lines in the buffer
   HexText text_;
 };
 

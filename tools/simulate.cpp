@@ -109,7 +109,8 @@ int one(const Options& o, const MachineDescription& m) {
   const auto& path = o.paths[0];
   const auto text = read_text(path);
   if (!text) return report(text.error()), kInput;
-  const auto s = load_schedule(path, *text, o.parse);
+  SourceMap map;
+  const auto s = load_schedule(path, *text, o.parse, &map);
   if (!s) return kInput;
   if (expects_finding(*s))
     return complain(shown(path) + " contains a deliberate error for the checker, so it is not simulated",
@@ -117,7 +118,8 @@ int one(const Options& o, const MachineDescription& m) {
            kFindings;
   std::optional<trace::Recorder> recorder;
   if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
-  const auto r = simulate(*s, m, {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed});
+  const auto r = simulate(
+      *s, m, {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed, .map = &map});
   if (!r) return say(path, r.error()), kFindings;
   std::optional<Sensitivity> found;
   if (!o.no_sensitivity) {

@@ -4,9 +4,104 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0::detail {
+#include <unordered_set>
+#include <vector>
 
-Json parse_json(std::string_view text) { return Json::parse(text.begin(), text.end(), nullptr, false); }
+namespace sdma::inline v0::detail {
+namespace {
+
+/// Builds the value while the JSON library reports its parts. Its own builder keeps one of two equal keys, compares each key
+/// of an object with all keys before it, and nests without a limit.
+class JsonBuilder final : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return add(nullptr); }
+  bool boolean(bool v) override { return add(v); }
+  bool number_integer(number_integer_t v) override { return add(v); }
+  bool number_unsigned(number_unsigned_t v) override { return add(v); }
+  bool number_float(number_float_t v, const string_t&) override { return add(v); }
+  bool string(string_t& v) override { return add(std::move(v)); }
+  bool binary(binary_t&) override { return wrong("this is not JSON"); }
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool end_object() override { return open_.pop_back(), true; }
+  bool end_array() override { return open_.pop_back(), true; }
+
+  bool key(string_t& name) override {
+    // Most objects have few keys. The others keep their keys in a set, too, so that no text takes quadratic time.
+    constexpr std::size_t kFew = 16;
+    auto& f = open_.back();
+    const auto& members = f.value->get_ref<const Json::object_t&>();
+    bool twice = false;
+    if (members.size() < kFew) {
+      twice = std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.first == name; });
+    } else {
+      if (members.size() == kFew)
+        for (const auto& m : members) f.keys.insert(m.first);
+      twice = !f.keys.insert(name).second;
+    }
+    if (twice) return wrong("the key " + json_string(name) + " appears twice in this object");
+    f.key = std::move(name);
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& e) override {
+    constexpr int kNumberTooLarge = 406;
+    return wrong(e.id == kNumberTooLarge ? "this number is too large" : "this is not JSON");
+  }
+
+  Json take() { return std::move(root_); }
+  std::string take_message() { return std::move(message_); }
+
+ private:
+  struct Frame {
+    Json* value;  ///< an element of the frame before, which does not grow while this one is open
+    std::string key{};
+    std::unordered_set<std::string> keys{};
+  };
+
+  bool wrong(std::string message) { return message_ = std::move(message), false; }
+  Json& place(Json&& v) {
+    if (open_.empty()) return root_ = std::move(v);
+    auto& f = open_.back();
+    if (f.value->is_array()) return f.value->get_ref<Json::array_t&>().emplace_back(std::move(v));
+    return f.value->get_ref<Json::object_t&>().emplace_back(std::move(f.key), std::move(v)).second;
+  }
+  bool add(Json&& v) { return place(std::move(v)), true; }
+  bool open(Json&& v) {
+    if (open_.size() == kDeepestJson)
+      return wrong(fmt::format("arrays and objects are nested more than {} levels deep", kDeepestJson));
+    return open_.push_back({&place(std::move(v))}), true;
+  }
+
+  Json root_;
+  std::vector<Frame> open_;
+  std::string message_;
+};
+
+/// Iterates over a text, and notes the furthest character that was read.
+struct Noting {
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+  const char* at;
+  const char** furthest;
+  const char& operator*() const noexcept { return *(*furthest = at); }
+  Noting& operator++() noexcept { return ++at, *this; }
+  Noting operator++(int) noexcept { return {at++, furthest}; }
+  friend bool operator==(const Noting& a, const Noting& b) noexcept { return a.at == b.at; }
+};
+
+}  // namespace
+
+Result<Json, JsonError> parse_json(std::string_view text) {
+  JsonBuilder builder;
+  const char* furthest = text.data();
+  const bool good =
+      Json::sax_parse(Noting{text.data(), &furthest}, Noting{text.data() + text.size(), &furthest}, &builder);
+  if (good) return builder.take();
+  return JsonError{static_cast<std::size_t>(furthest - text.data()), builder.take_message()};
+}
 
 std::string json_text(const Json& j, int indent) { return j.dump(indent, ' ', false, Json::error_handler_t::replace); }
 
@@ -23,9 +118,17 @@ void JsonReader::complain(Diagnostic error) {
 
 Json JsonReader::parse(std::string_view text, const char* hint) {
   auto j = parse_json(text);
-  if (j.is_discarded()) complain("", "this is not JSON", hint);
-  else if (!j.is_object()) complain("", "this is not a JSON object", hint);
-  return j;
+  if (!j) {
+    const auto before = text.substr(0, j.error().at);
+    const auto newline = before.rfind('\n');
+    complain({.where = fmt::format("{}:{}:{}", file_, 1 + std::count(before.begin(), before.end(), '\n'),
+                                   before.size() - (newline == before.npos ? 0 : newline + 1) + 1),
+              .message = std::move(j.error().message),
+              .hint = hint});
+    return {};
+  }
+  if (!j->is_object()) complain("", "this is not a JSON object", hint);
+  return std::move(*j);
 }
 
 bool JsonReader::object(const Json& j, const std::string& where, std::initializer_list<std::string_view> keys) {

@@ -10,6 +10,7 @@
 // Thread-safety: none. Errors: the first one, as a Diagnostic; everything after it is skipped.
 #include "json_string.hpp"
 #include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -23,8 +24,16 @@ namespace sdma::inline v0::detail {
 
 using Json = nlohmann::ordered_json;  ///< keeps the order of keys
 
-/// Discarded if `text` is not JSON: `is_discarded()`.
-Json parse_json(std::string_view text);
+/// What is wrong with a JSON text, and the offset of the character at which it becomes wrong.
+struct JsonError {
+  std::size_t at{};
+  std::string message{};
+};
+/// How many arrays and objects may be nested.
+inline constexpr std::size_t kDeepestJson = 64;
+/// The only parser of JSON that is read. Refuses what is not JSON; a key that an object has twice, of which one value would be
+/// ignored; and nesting that is deeper than kDeepestJson. Takes time and memory linear in the text.
+Result<Json, JsonError> parse_json(std::string_view text);
 /// On one line, or with this indentation. Invalid UTF-8 becomes U+FFFD.
 std::string json_text(const Json& j, int indent = -1);
 

@@ -80,8 +80,7 @@ bool ScheduleParser::host() {
   if (t.kind == Token::word) name = expand(lex_.take());
   else expected("the name of a host thread", "write host main");
   bool ok = name.has_value() && room(t.at);
-  for (const auto& h : s_.hosts)
-    if (name && h.name == *name) ok = fail(t.at, "host " + quote(*name) + " is already declared");
+  if (name && !hosts_.insert(*name).second) ok = fail(t.at, "host " + quote(*name) + " is already declared");
   ok = ok && line_ends();
   lex_.skip_line();
   s_.hosts.push_back({.name = name.value_or("")});
@@ -112,6 +111,7 @@ bool ScheduleParser::submit() {
   Schedule::Action a{.kind = Schedule::Action::Kind::submit};
   if (lex_.peek().is("*")) {
     lex_.take();
+    if (!room(begin.at, s_.queues.size())) return false;
     for (std::size_t i = 0; i < s_.queues.size(); ++i) a.queues.push_back(i);
     if (a.queues.empty()) return fail(begin.at, "there is no queue to submit");
   } else {
@@ -121,6 +121,7 @@ bool ScheduleParser::submit() {
       if (!symbol) return false;
       if (symbol->kind != Symbol::Kind::queue)
         return fail(r->at, quote(r->text()) + " is not a queue", "it is declared " + declared(*symbol));
+      if (!room(r->at)) return false;
       a.queues.push_back(symbol->index);
     }
     if (a.queues.empty())

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <set>
 
@@ -141,10 +142,9 @@ void ScheduleParser::resolve_aliases() {
     resolve(a);
   }
   source_.set_context("");
-  // An alias may name another alias, but a cycle of aliases has no bytes.
   for (const auto& a : aliases_)
-    if (is_cyclic(s_, a.symbol)) {
-      fail(a.at, "this alias leads back to itself");
+    if (const auto wrong = wrong_alias(s_, a.symbol); !wrong.empty()) {
+      fail(a.at, std::string(wrong));
       return;
     }
 }
@@ -185,6 +185,8 @@ bool ScheduleParser::buffer() {
         if (!b.map.empty()) lex_.take();
         const auto p = place(nullptr);
         if (!p) return false;
+        if (std::find(b.map.begin(), b.map.end(), *p) != b.map.end())
+          return fail(first.at, to_string(*p) + " appears twice in 'map'");
         b.map.push_back(*p);
       } while (lex_.peek().is(","));
       return true;

@@ -13,6 +13,22 @@ SourceMap::Location SourceMap::packet(std::size_t queue, std::size_t dword) cons
   return behind == all.begin() ? Location{} : std::prev(behind)->location;
 }
 
+/// Counts the actions before `a`, each before those in its body; true if `a` is one of them.
+static bool count_to(const std::vector<Schedule::Action>& all, const Schedule::Action& a, std::size_t& n) noexcept {
+  for (const auto& one : all) {
+    if (&one == &a) return true;
+    ++n;
+    if (count_to(one.body, a, n)) return true;
+  }
+  return false;
+}
+
+SourceMap::Location SourceMap::action(const Schedule& s, const Schedule::Action& a) const noexcept {
+  for (std::size_t h = 0; h < s.hosts.size() && h < actions.size(); ++h)
+    if (std::size_t n = 0; count_to(s.hosts[h].actions, a, n) && n < actions[h].size()) return actions[h][n];
+  return {};
+}
+
 namespace detail {
 
 SourceMap::Location ScheduleParser::location(std::size_t at) {

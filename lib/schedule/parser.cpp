@@ -16,10 +16,11 @@ template <std::size_t N> bool one_of(const Token& t, const std::string_view (&wo
 }  // namespace
 
 ScheduleParser::ScheduleParser(Lexer& lex, Names& names, Source& source, const ParseOptions& options)
-    : Blocks(lex, names, source, options.max_rounds),
+    : Blocks(lex, names, source, {options.max_rounds, options.max_text}),
       options_(options),
       lines_(lex, names, source, this),
-      setting_used_(options.set.size()) {
+      setting_used_(options.set.size()),
+      items_(options.max_items) {
   names_.reserve_epoch();
 }
 
@@ -40,7 +41,9 @@ void ScheduleParser::pass(Pass p) {
   pass_ = p;
   names_.forget(0);
   params_.clear();
-  items_ = dwords_ = next_queue_ = 0;
+  dwords_ = next_queue_ = 0;
+  items_.renew();
+  renew_limits();
   block(0);
 }
 
@@ -58,11 +61,12 @@ bool ScheduleParser::version() {
   return fail(v.kind == Token::number ? lex_.peek().at : v.at, "expected 'sdma 1' and the end of the line");
 }
 
-bool ScheduleParser::room(std::size_t at) {
-  if (items_ < options_.max_items) return ++items_, true;
+bool ScheduleParser::room(std::size_t at, std::size_t n) {
+  if (items_.take(n)) return true;
   full_ = true;
-  return fail(
-      at, "the text has more than " + std::to_string(options_.max_items) + " declarations, actions and expectations");
+  return fail(at,
+              "the text has more than " + std::to_string(items_.limit()) + " declarations, actions and expectations",
+              "each queue of a submit counts, too: divide the schedule into several texts");
 }
 
 bool ScheduleParser::opens(const Token& t) const noexcept { return one_of(t, kBlocks); }

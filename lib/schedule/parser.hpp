@@ -13,6 +13,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,8 +68,8 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool param();
   std::optional<Number> setting(std::string_view name);
   void unused_settings();
-  /// Is there room for one more declaration, action or expectation?
-  bool room(std::size_t at);
+  /// Is there room for `n` more declarations, actions and expectations?
+  bool room(std::size_t at, std::size_t n = 1);
   /// Notes whether a declaration may be missing because of an error. Returns false.
   bool failed(bool incomplete) noexcept {
     incomplete_ = incomplete_ || incomplete;
@@ -140,9 +141,11 @@ class ScheduleParser final : private Blocks, private Symbols {
   PacketLines lines_;
   std::map<std::string, Symbol, std::less<>> symbols_;
   std::vector<Alias> aliases_;
+  std::set<std::string, std::less<>> hosts_;
   std::vector<bool> setting_used_;
   std::vector<std::string> params_;
-  std::size_t items_ = 0, dwords_ = 0, next_queue_ = 0, gpus_at_ = 0, block_at_ = 0;
+  Budget items_;
+  std::size_t dwords_ = 0, next_queue_ = 0, gpus_at_ = 0, block_at_ = 0;
   bool full_ = false;  ///< the declarations exceed max_items
   bool gpus_given_ = false;
 

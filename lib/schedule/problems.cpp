@@ -55,7 +55,7 @@ class Check {
 
   void alias(const std::string& where, const SymbolOffset& symbol) {
     const auto bytes = bytes_of(s_, symbol);
-    if (is_cyclic(s_, symbol)) return add(where, "this alias leads back to itself");
+    if (const auto wrong = wrong_alias(s_, symbol); !wrong.empty()) return add(where, std::string(wrong));
     for (auto at = at_of(s_, symbol); at;) {
       const auto l = find_symbol(s_, *at);
       if (!l) return;

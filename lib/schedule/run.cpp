@@ -103,7 +103,13 @@ class Runner {
 
   void hosts() {
     if (s_.hosts.size() == 1) return host(s_.hosts[0]);
-    std::vector<std::thread> threads;
+    constexpr std::size_t kMostThreads = 1024;
+    if (s_.hosts.size() > kMostThreads)
+      return add("run",
+                 fmt::format("the schedule has {} host threads, but a run can have {}", s_.hosts.size(), kMostThreads),
+                 "put the actions of several hosts into one");
+    std::vector<std::jthread> threads;  // joined even if there is no memory for the next one
+    threads.reserve(s_.hosts.size());
     for (const auto& h : s_.hosts) {
       try {
         threads.emplace_back([this, &h] { host(h); });
@@ -112,7 +118,6 @@ class Runner {
         add("host " + h.name, std::string("its thread cannot be created: ") + e.what());
       }
     }
-    for (auto& t : threads) t.join();
   }
 
   void host(const Schedule::Host& h) {
@@ -122,19 +127,32 @@ class Runner {
   bool actions(const Schedule::Host& h, const std::vector<Schedule::Action>& all, std::uint64_t round) {
     using What = Schedule::Action::Kind;
     for (const auto& a : all) {
-      if (stop_) return false;
+      if (stop_ || late(h, a, round)) return false;
       bool ok = true;
       switch (a.kind) {
         case What::submit: ok = submit(h, a); break;
         case What::set: ok = set(h, a, round); break;
         case What::wait: ok = wait_for(h, a, round); break;
         case What::repeat:
-          for (std::uint64_t i = 1; i <= a.rounds && ok; ++i) ok = actions(h, a.body, i);
+          for (std::uint64_t i = 1; i <= a.rounds && ok; ++i) ok = !stop_ && !late(h, a, i) && actions(h, a.body, i);
           break;
       }
       if (!ok) return false;
     }
     return true;
+  }
+
+  /// Has the time ended? Each action and each round of a repeat asks, because neither need wait for anything.
+  bool late(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
+    if (!deadline_.passed()) return false;
+    add(where(h, a),
+        fmt::format("the run has not ended after {}{}", timeout(),
+                    round == 0 ? "" : fmt::format(", in round {}", round)),
+        "allow more time (--timeout), or repeat less often", queues());
+    return true;
+  }
+  std::chrono::milliseconds timeout() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(options_.timeout);
   }
 
   bool submit(const Schedule::Host& h, const Schedule::Action& a) {
@@ -163,7 +181,10 @@ class Runner {
   }
 
   std::string where(const Schedule::Host& h, const Schedule::Action& a) const {
-    return fmt::format("host {}: {}", h.name, to_text(s_, a));
+    const auto line = options_.map ? options_.map->action(s_, a).line : 0;
+    const auto text = to_text(s_, a);  // a repeat has its body in further lines
+    return fmt::format("host {}{}: {}", h.name, line == 0 ? "" : fmt::format(", line {}", line),
+                       text.substr(0, text.find('\n')));
   }
 
   /// The value of an action in this round; nothing, and a finding, if the signal does not hold it.
@@ -191,8 +212,7 @@ class Runner {
       if (stop_ || fault()) return false;
       if (!deadline_.passed()) continue;
       add(where(h, a),
-          fmt::format("{} is {} after {}{}", name_of(s_, a.signal), bound_.value(i),
-                      std::chrono::duration_cast<std::chrono::milliseconds>(options_.timeout),
+          fmt::format("{} is {} after {}{}", name_of(s_, a.signal), bound_.value(i), timeout(),
                       a.value.factor == 0 ? "" : fmt::format(", in round {}", round)),
           "", queues());
       return false;
@@ -259,7 +279,15 @@ class Runner {
     std::span<const std::byte> should = bound_.bytes(e.right);
     const auto r = *find_symbol(s_, e.right.va);
     if (e.old) should = std::span<const std::byte>(old_.at({r.signal, r.index})).subspan(r.offset, e.right.bytes);
-    if (auto text = difference(s_, e.left, bound_.bytes(e.left), should); !text.empty()) add(where, std::move(text));
+    const auto compare = [&] { return difference(s_, e.left, bound_.bytes(e.left), should); };
+    auto text = compare();
+    if (text.empty()) return;
+    std::this_thread::sleep_for(1ms);
+    const bool changing = compare() != text;
+    add(where, std::move(text) + (changing ? "; these bytes are still changing" : ""),
+        changing
+            ? "the host threads ended before the packets that write them: add a fence or an atomic, and wait for it"
+            : "");
   }
 
   const Bound& bound_;

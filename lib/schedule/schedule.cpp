@@ -26,22 +26,24 @@ std::string title(const Schedule& s, const SymbolOffset& l) {
   return (l.signal ? "signal " : "buffer ") + name_of(s, SymbolOffset{l.signal, l.index, 0});
 }
 
-// A chain of aliases without a cycle ends after at most as many steps as there are symbols.
 GpuVa resolve(const Schedule& s, GpuVa va) noexcept {
-  for (std::size_t i = 0; i <= s.buffers.size() + s.signals.size(); ++i) {
+  for (int i = 0; i <= kMostAliases; ++i) {
     const auto l = find_symbol(s, va);
     if (!l || !at_of(s, *l)) break;
     va = *at_of(s, *l) + l->offset;
   }
   return va;
 }
-bool is_cyclic(const Schedule& s, SymbolOffset l) noexcept {
-  for (std::size_t i = 0; i <= s.buffers.size() + s.signals.size(); ++i) {
+std::string_view wrong_alias(const Schedule& s, SymbolOffset l) noexcept {
+  static_assert(kMostAliases == 64);
+  const auto first = l;
+  for (int i = 0; i <= kMostAliases; ++i) {
     const auto next = at_of(s, l) ? find_symbol(s, *at_of(s, l)) : std::nullopt;
-    if (!next) return false;
+    if (!next) return {};
     l = *next;
+    if (l.signal == first.signal && l.index == first.index) return "this alias leads back to itself";
   }
-  return true;
+  return "this alias leads through more than 64 other aliases";
 }
 
 Diagnostic describe(const Schedule& s, const PacketView& v, const Outside& o, std::string_view declared) {

@@ -175,13 +175,14 @@ void World::begin_flow(Engine& e) {
 void World::reschedule() {
   for (const auto flow : net_.changed()) {
     const auto id = flow_owner_[flow];
-    at(net_.finish(flow), Event::moved, id, 0, ++flights_[id].version);
+    at(net_.finish(flow), Event::moved, id, 0, flights_[id].version = ++versions_);
   }
 }
 
 void World::moved(std::uint32_t id, std::uint64_t version) {
   auto& f = flights_[id];
-  if (f.version != version) return;  // another flow has changed its rate meanwhile
+  if (f.version != version)
+    return;  // another flow has changed its rate meanwhile, or the event is that of an earlier flight
   auto& e = engines_[programs_[f.queue].engine];
   f.node = node(now_, f.node, resource_names_[net_.bound(f.flow)], What::moves, Phase::copy, f.queue, f.bytes);
   net_.end(now_, f.flow);
@@ -215,7 +216,7 @@ void World::landed(std::uint32_t id, std::uint32_t node) {
   if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), flights_[id].position);
   e.used -= flights_[id].need;
   totals_.bytes += flights_[id].bytes;
-  flights_[id].version = ~std::uint64_t{};
+  flights_[id].version = 0;
   free_flights_.push_back(id);
   closed(e);
   --q.in_flight;

@@ -77,6 +77,7 @@ void World::path(Simulation& r) const {
 Simulation World::result() {
   auto r = std::move(totals_);
   r.total_ns = now_;
+  r.steps = steps_.limit() - steps_.left();
   for (const auto& t : threads_)
     if (t.agent) waited_ = false;  // kernels continue after the last wait, so everything is one round
   if (waited_) {

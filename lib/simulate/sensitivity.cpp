@@ -1,5 +1,7 @@
 #include "sdma/simulate/simulate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -12,6 +14,15 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
   quiet.contents = false;
   const auto base = simulate(s, m, quiet);
   if (!base) return base.error();
+  // With any other cost, the simulation takes about as many steps.
+  constexpr std::uint64_t kSimulations = 3 * kCosts, kMost = 32;
+  if (base->steps > o.max_steps * kMost / kSimulations)
+    return std::vector<Diagnostic>{
+        {.where = "sensitivity",
+         .message =
+             fmt::format("the sensitivity needs {} simulations of {} steps each, but {} steps are allowed together",
+                         kSimulations, base->steps, o.max_steps * kMost),
+         .hint = "sdma simulate --no-sensitivity omits it; or repeat less often"}};
   Sensitivity out{.ns = base->ns};
   double variance = 0;
   for (std::size_t i = 0; i < kCosts; ++i) {

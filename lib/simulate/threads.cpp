@@ -20,6 +20,7 @@ bool World::host_action(Thread& t, std::uint32_t id) {
     t.done = true;
     return true;
   }
+  if (!spend(1, &t)) return false;
   auto& f = t.frames.back();
   if (f.next == f.actions->size()) {
     f.next = 0;
@@ -36,7 +37,7 @@ bool World::host_action(Thread& t, std::uint32_t id) {
   const auto signal = find_symbol(s_, a.signal)->index;
   const auto value = a.value.at(f.round);
   if (s_.signals[signal].bits == 32 && value > ~std::uint32_t{}) {
-    find(t.name, fmt::format("the value of round {} does not fit in 32 bits", f.round));
+    find(where(t), fmt::format("the value of round {} does not fit in 32 bits", f.round));
     return false;
   }
   if (a.kind == Kind::wait) {

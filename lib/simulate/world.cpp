@@ -11,11 +11,31 @@
 namespace sdma::inline v0 {
 namespace detail {
 
-World::World(const Schedule& s, const MachineDescription& m, const SimulateOptions& o) : s_(s), m_(m), o_(o) {}
+World::World(const Schedule& s, const MachineDescription& m, const SimulateOptions& o)
+    : s_(s), m_(m), o_(o), steps_(o.max_steps) {}
 World::~World() = default;
 
 void World::find(std::string where, std::string message, std::string hint) {
   findings_.push_back({.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
+}
+
+std::string World::where(const Thread& t) const {
+  const Schedule::Action* action = nullptr;
+  if (t.blocked) action = &(*t.frames.back().actions)[t.frames.back().next];
+  // A frame counts an action before it performs it. A round that has just begun has performed none: the repeat itself is meant.
+  for (auto f = t.frames.rbegin(); !action && f != t.frames.rend(); ++f)
+    if (f->next > 0) action = &(*f->actions)[f->next - 1];
+  const auto line = action && o_.map ? o_.map->action(s_, *action).line : 0;
+  return line == 0 ? t.name : fmt::format("{}, line {}", t.name, line);
+}
+
+bool World::spend(std::uint64_t steps, const Thread* t) {
+  if (steps_.take(steps)) return true;
+  for (auto i = threads_.begin(); !t && i != threads_.end(); ++i)
+    if (!i->done) t = &*i;
+  find(t ? where(*t) : "simulate", fmt::format("the simulation takes more than {} steps", steps_.limit()),
+       "repeat less often: a round after the third takes as long as the third");
+  return false;
 }
 
 std::uint32_t World::named(std::string n) {
@@ -202,7 +222,7 @@ Result<Simulation, std::vector<Diagnostic>> World::run() {
       break;
     }
     now_ = e.t;
-    handle(e);
+    if (spend(1)) handle(e);
   }
   stuck();
   if (!findings_.empty()) return std::move(findings_);
@@ -215,9 +235,9 @@ void World::stuck() {
   for (const auto& t : threads_) {
     if (t.done) continue;
     if (t.waits)
-      find(t.name, fmt::format("waits forever for {} {} {}: its value is {}", name_of(s_, link_signal(t.signal)),
-                               sign_of(t.func), t.reference, memory_->value(t.signal)));
-    else find(t.name, "waits forever for room in a ring");
+      find(where(t), fmt::format("waits forever for {} {} {}: its value is {}", name_of(s_, link_signal(t.signal)),
+                                 sign_of(t.func), t.reference, memory_->value(t.signal)));
+    else find(where(t), "waits forever for room in a ring");
   }
   if (findings_.empty()) return;
   for (const auto& q : programs_)

@@ -8,6 +8,7 @@
 // Events are handled in order of time, and at the same time in the order in which they were created. Each step that takes
 // time adds a Node with its end and the Node that it waited for; the critical path leads back from the last Node (path.cpp).
 //   threads.cpp  host threads and agents        engines.cpp  front ends, windows, flows        queues.cpp  packets and words
+#include "../core/budget.hpp"
 #include "../engine/front.hpp"
 #include "../schedule/link.hpp"
 #include "memory.hpp"
@@ -119,7 +120,7 @@ class World {
     std::uint32_t queue{}, node{}, flow{};
     std::uint64_t bytes{}, number{}, position{};
     double need{}, extra_ns{};
-    std::uint64_t version{};
+    std::uint64_t version{};  ///< of the event at which its bytes have moved; no two events have the same
     std::vector<Network::Use> uses{};
     Fetched packet{};
     bool executes{};
@@ -146,6 +147,10 @@ class World {
   void stuck();
   void expectations(Simulation&);
   void find(std::string where, std::string message, std::string hint = "");
+  /// Takes steps from the budget. If they are too many, reports that this thread, or else the first that has not ended, goes on.
+  bool spend(std::uint64_t steps, const Thread* = nullptr);
+  /// "host main, line 12": the thread, and the action that it performs.
+  std::string where(const Thread&) const;
   double cost(Cost c) const noexcept { return m_[c]; }
   double flight(std::uint32_t gpu, Place to) const noexcept;
   double flight(const Thread&, std::size_t signal) const noexcept;
@@ -210,12 +215,13 @@ class World {
   const MachineDescription& m_;
   const SimulateOptions& o_;
   std::vector<Diagnostic> findings_;
+  Budget steps_;
   std::optional<LinkMemory> memory_;
   Network net_;
   std::vector<std::string> names_;
   std::vector<Node> nodes_;
   std::priority_queue<Scheduled> events_;
-  std::uint64_t numbers_ = 0, flights_made_ = 0;
+  std::uint64_t numbers_ = 0, flights_made_ = 0, versions_ = 0;
   double now_ = 0;
 
   std::deque<Thread> threads_;

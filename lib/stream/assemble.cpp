@@ -15,7 +15,9 @@ constexpr std::string_view kScheduleWords[] = {"sdma", "param",  "gpus",   "buff
 class Assembler final : private Blocks {
  public:
   Assembler(Lexer& lex, Names& names, Source& source, const AssembleOptions& options)
-      : Blocks(lex, names, source, options.max_rounds), max_dwords_(options.max_dwords), lines_(lex, names, source) {}
+      : Blocks(lex, names, source, {options.max_rounds, options.max_text}),
+        max_dwords_(options.max_dwords),
+        lines_(lex, names, source) {}
 
   std::vector<std::uint32_t> run() {
     block(0);

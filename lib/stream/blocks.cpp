@@ -1,11 +1,14 @@
 #include "blocks.hpp"
 
+#include "sdma/core/number.hpp"
+
 namespace sdma::inline v0::detail {
 
 void Blocks::block(int depth) {
   for (;;) {
     lex_.skip_lines();
     if (lex_.peek().kind == Token::end || (depth > 0 && at("end"))) return;
+    if (source_.full(lex_.position())) return lex_.go(source_.text().size());
     const bool good = statement(depth);
     if (broken_) {
       if (inner_) return;
@@ -54,7 +57,6 @@ bool Blocks::loop(int depth) {
   if (last) line_ends();
   if (depth >= kDeepest) fail(begin.at, "loops are nested too deeply", "32 levels are allowed");
   lex_.skip_line();
-  if (context_.empty()) rounds_ = 0;
   if (errors == source_.count() && *last > *first) rounds(*variable, *first, *last, depth, begin);
   else skip_body();
   close(begin);
@@ -66,10 +68,12 @@ void Blocks::rounds(const std::string& variable, Number first, Number last, int 
   const auto known = names_.size(), outer = context_.size();
   const auto errors = source_.count();
   names_.define(variable, first);
-  // Rounds of nested loops count together. A loop takes all of its rounds before the first, so rounds_ never exceeds the limit.
-  if (last - first > static_cast<Number>(max_rounds_ - rounds_))
-    fail(begin.at, "this loop has more than " + std::to_string(max_rounds_) + " rounds");
-  else rounds_ += static_cast<std::uint32_t>(last - first);
+  if (last - first > Number{rounds_.left()} || !rounds_.take(static_cast<std::uint64_t>(last - first)))
+    fail(begin.at,
+         "this loop has " + to_string(last - first) + " rounds; the loops of a text can have " +
+             std::to_string(rounds_.limit()) + " together" +
+             (rounds_.left() == rounds_.limit() ? "" : ", of which " + std::to_string(rounds_.left()) + " are left"),
+         "let a program print the lines, and divide them among several texts");
   for (auto i = first; i < last && source_.count() == errors; ++i) {
     context_.resize(outer);
     source_.set_context(context());
@@ -79,6 +83,10 @@ void Blocks::rounds(const std::string& variable, Number first, Number last, int 
     context_ += (context_.empty() ? " [" : " ") + variable + "=" + to_string(i);
     source_.set_context(context());
     block(depth + 1);
+    // An inner loop has paid for its own rounds.
+    if (i + 1 < last && lex_.position() > body && !text_.take(lex_.position() - body))
+      fail(begin.at, "the loops of this text expand to more than " + size_text(text_.limit()) + " bytes of text",
+           "let a program print the lines, and divide them among several texts");
   }
   context_.resize(outer);
   source_.set_context(context());

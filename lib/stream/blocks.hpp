@@ -4,15 +4,21 @@
 //   class Streams : Blocks { bool statement(int depth) override { return at("let") ? let() : at("for") ? loop(depth) : ...; } };
 //
 // A block is a sequence of statements up to `end`, or up to the end of the text. A loop evaluates its body once per round, by
-// going back in the text. All errors are reported to the Source; after an error, the next line is the next statement.
+// going back in the text. All errors are reported to the Source; after an error, the next line is the next statement. After many
+// errors, the rest of the text is skipped.
+#include "../core/budget.hpp"
 #include "expression.hpp"
 
 namespace sdma::inline v0::detail {
 
 class Blocks : protected Parser {
  public:
-  Blocks(Lexer& lex, Names& names, Source& source, std::uint32_t max_rounds) noexcept
-      : Parser(lex, names, source), max_rounds_(max_rounds) {}
+  /// The most rounds that the loops of a text may have together, and the most text that they may read again.
+  struct Limits {
+    std::uint64_t rounds{}, text{};
+  };
+  Blocks(Lexer& lex, Names& names, Source& source, const Limits& limits) noexcept
+      : Parser(lex, names, source), rounds_(limits.rounds), text_(limits.text) {}
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
   virtual ~Blocks() = default;
@@ -41,6 +47,11 @@ class Blocks : protected Parser {
   void skip_body();
   /// Consumes the `end` of the block that `begin` opened.
   void close(const Token& begin);
+  /// For another pass over the text.
+  void renew_limits() noexcept {
+    rounds_.renew();
+    text_.renew();
+  }
   bool line_ends() { return at_line_end() || expected("the end of the line"); }
   /// " [i=1]": the values of the loops' variables.
   std::string context() const { return context_.empty() ? "" : context_ + "]"; }
@@ -52,7 +63,7 @@ class Blocks : protected Parser {
   std::optional<std::string> new_name();
   void rounds(const std::string& variable, Number first, Number last, int depth, const Token& begin);
 
-  std::uint32_t max_rounds_, rounds_ = 0;
+  Budget rounds_, text_;
   std::string context_;
 };
 

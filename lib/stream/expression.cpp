@@ -115,7 +115,13 @@ std::optional<Linear> Parser::nested(std::optional<Linear> (Parser::*part)()) {
 }
 
 std::optional<std::string> Parser::expand(const Token& word) {
-  if (word.text.find('{') == word.text.npos) return std::string(word.text);
+  // Names are stored for each declaration and each GPU, so a long one in a loop would need much memory.
+  constexpr std::size_t kLongest = 255;
+  const auto too_long = [&] { return none(word.at, "a name can have at most 255 characters"); };
+  if (word.text.find('{') == word.text.npos) {
+    if (word.text.size() > kLongest) return too_long();
+    return std::string(word.text);
+  }
   std::string out;
   for (std::size_t i = 0; i < word.text.size(); ++i) {
     if (word.text[i] != '{') {
@@ -133,7 +139,9 @@ std::optional<std::string> Parser::expand(const Token& word) {
     if (*v < 0) return none(word.at, "a name cannot contain " + to_string(*v));
     out += to_string(*v);
     i = close;
+    if (out.size() > kLongest) return too_long();
   }
+  if (out.size() > kLongest) return too_long();
   return out;
 }
 

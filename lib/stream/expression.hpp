@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace sdma::inline v0::detail {
@@ -36,15 +37,19 @@ class Names {
   bool epoch_reserved() const noexcept { return epoch_; }
 
   const Number* find(std::string_view name) const noexcept {
-    for (auto n = all_.rbegin(); n != all_.rend(); ++n)
-      if (n->name == name) return &n->value;
-    return nullptr;
+    const auto at = index_.find(name);
+    return at == index_.end() ? nullptr : &all_[at->second].value;
   }
-  void define(std::string_view name, Number value) { all_.push_back({std::string(name), value}); }
+  void define(std::string_view name, Number value) {
+    index_.emplace(name, all_.size());
+    all_.push_back({std::string(name), value});
+  }
   void set_last(Number value) noexcept { all_.back().value = value; }
   std::size_t size() const noexcept { return all_.size(); }
   /// Forgets all names but the first `n`.
-  void forget(std::size_t n) { all_.resize(n); }
+  void forget(std::size_t n) {
+    for (; all_.size() > n; all_.pop_back()) index_.erase(all_.back().name);
+  }
 
   struct Entry {
     std::string name;
@@ -53,7 +58,11 @@ class Names {
   const std::vector<Entry>& all() const noexcept { return all_; }
 
  private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
   std::vector<Entry> all_;
+  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> index_;  ///< into all_
   bool epoch_ = false;
 };
 

@@ -60,17 +60,19 @@ void append_reserved(std::string& out, const PacketView& v) {
   if (!first) out += '}';
 }
 
-// Appends the dwords of a line to `out`. Returns what is wrong with the line, "" if nothing is.
-std::string read_line(std::string_view line, std::vector<std::uint32_t>& out) {
-  const auto object = parse_json(line);
-  if (object.is_discarded()) return "this line is not JSON";
+/// Appends the dwords of a line to `out`. Returns what is wrong with the line, and where; no message if nothing is.
+JsonError read_line(std::string_view line, std::vector<std::uint32_t>& out) {
+  const auto parsed = parse_json(line);
+  if (!parsed) return parsed.error();
+  const auto& object = *parsed;
   const auto dwords = object.is_object() ? object.find("dwords") : object.end();
-  if (!object.is_object() || dwords == object.end() || !dwords->is_array()) return "this line has no list 'dwords'";
+  if (!object.is_object() || dwords == object.end() || !dwords->is_array())
+    return {0, "this line has no list 'dwords'"};
   for (const auto& d : *dwords) {
     const auto* s = d.get_ptr<const std::string*>();
-    if (!s || s->size() < 3 || !s->starts_with("0x")) return "a dword is a string \"0x...\"";
+    if (!s || s->size() < 3 || !s->starts_with("0x")) return {0, "a dword is a string \"0x...\""};
     const auto value = parse_count(*s);
-    if (!value || *value > ~std::uint32_t{}) return "'" + *s + "' is not a dword";
+    if (!value || *value > ~std::uint32_t{}) return {0, "'" + *s + "' is not a dword"};
     out.push_back(static_cast<std::uint32_t>(*value));
   }
   return {};
@@ -127,8 +129,9 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std:
     const auto end = std::min(text.find('\n', begin), text.size());
     const auto line = text.substr(begin, end - begin);
     if (line.find_first_not_of(" \t\r") != std::string_view::npos)
-      if (auto wrong = read_line(line, out); !wrong.empty())
-        source.error(begin, std::move(wrong), "write one object per line, as `sdma dis --format=json` writes it");
+      if (auto wrong = read_line(line, out); !wrong.message.empty())
+        source.error(begin + wrong.at, std::move(wrong.message),
+                     "write one object per line, as `sdma dis --format=json` writes it");
     begin = end + 1;
   }
   if (source.count() > 0) return source.take_errors();

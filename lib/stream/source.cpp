@@ -36,6 +36,12 @@ void Source::error(std::size_t at, std::string message, std::string hint) {
                       .excerpt = excerpt(at)}});
 }
 
+bool Source::full(std::size_t at) noexcept {
+  if (count_ < kMost) return false;
+  if (!unread_) unread_ = at;
+  return true;
+}
+
 std::vector<Diagnostic> Source::take_errors() {
   std::stable_sort(errors_.begin(), errors_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Diagnostic> out;
@@ -43,7 +49,11 @@ std::vector<Diagnostic> Source::take_errors() {
     const auto same = [&e = entry.second](const auto& o) { return o.where == e.where && o.message == e.message; };
     if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(entry.second));
   }
-  if (count_ > kMost)
+  if (unread_)
+    out.push_back({.where = std::string(file_),
+                   .message = "after " + std::to_string(kMost) + " errors, the text from line " +
+                              std::to_string(line(std::min(*unread_, text_.size()))) + " on was not read"});
+  else if (count_ > kMost)
     out.push_back(
         {.where = std::string(file_), .message = std::to_string(count_ - kMost) + " more errors are not shown"});
   return out;

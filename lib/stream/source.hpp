@@ -5,11 +5,13 @@
 //   s.error(6, "'64KB' is not a number", "numbers are 4096, 0x1000, ...");     // 6: the offset of the character
 //   to_string(s.take_errors()[0])  ==  "a.sdma:1:7: error: '64KB' is not a number\n  1 | bytes=64KB\n    |       ^\n  hint: ..."
 //
-// Keeps the first kMost errors: binary data, for example, has an error in every line. A text may be read more than once:
+// Keeps the first kMost errors: binary data, for example, has an error in every line. A parser asks `full` before each statement, and
+// stops if it is. A text may be read more than once:
 // an error that is reported again counts, but is shown once. One thread at a time.
 #include "sdma/core/diagnostic.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +37,8 @@ class Source {
   /// Sets a suffix for every message from now on, such as " [i=1]": the values of the loops' variables.
   void set_context(std::string c) noexcept { context_ = std::move(c); }
 
+  /// Have so many errors been reported that the text from `at` on should not be read? take_errors says so.
+  bool full(std::size_t at) noexcept;
   /// The number of errors so far, including those that were not kept.
   std::size_t count() const noexcept { return count_; }
   /// All errors in the order of their lines, each once, and how many were not kept.
@@ -51,6 +55,7 @@ class Source {
   std::string context_;
   std::vector<std::pair<std::size_t, Diagnostic>> errors_;  // with their lines
   std::size_t count_ = 0;
+  std::optional<std::size_t> unread_;  // where reading has stopped
 };
 
 }  // namespace sdma::inline v0::detail

@@ -98,8 +98,10 @@ class LinesReader::State {
   void line(std::string_view text) {
     ++number_;
     if (text.empty()) return;
-    json_ = sdma::detail::parse_json(text);
-    if (!json_.is_object()) fail("this line is not a JSON object", begun_ ? kCut : kForm);
+    auto parsed = sdma::detail::parse_json(text);
+    json_ = parsed ? std::move(*parsed) : Json();
+    if (!parsed) fail(std::move(parsed.error().message), begun_ ? kCut : kForm);
+    else if (!json_.is_object()) fail("this line is not a JSON object", begun_ ? kCut : kForm);
     else if (!begun_) header();
     else if (json_.contains("event")) event();
     else if (json_.contains("lane")) lane();

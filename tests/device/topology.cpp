@@ -175,8 +175,11 @@ TEST_CASE("JSON that does not describe a node says where and why") {
   struct {
     std::string text, where, message;
   } const cases[] = {
-      {"", "f", "not JSON"},
-      {"[1, 2", "f", "not JSON"},
+      {"", "f:1:1", "not JSON"},
+      {"[1,\n 2", "f:2:2", "not JSON"},
+      {"{\"a\":1e999}", "f:1:11", "too large"},
+      {std::string(400000, '['), "f:1:65", "nested more than 64 levels deep"},
+      {replaced(good, "\"gfx\":90402", "\"gfx\":90402,\"gfx\":90401"), "f:7:38", "the key \"gfx\" appears twice"},
       {"3", "f", "not a JSON object"},
       {"{}", "f", "\"cpus\""},
       {replaced(good, "\"gfx\":90402,", ""), "f: gpus[0]", "\"gfx\" is missing"},

@@ -148,6 +148,13 @@ TEST_CASE("aliases stay inside of what they name") {
   CHECK(all(b + "buffer host.x bytes=1 at=host.b[0..1]\n") == "3:32: expected one offset, got a range");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 at=host.y\nbuffer host.y bytes=1 at=host.x\n") ==
         "2:26: this alias leads back to itself");
+  // Each use of an alias follows all of them.
+  const auto chain = [](int n) {
+    return fmt::format(
+        "sdma 1\nbuffer host.b0 bytes=1\nfor i in 1..{}\nbuffer host.b{{i}} bytes=1 at=host.b{{i-1}}\nend\n", n + 1);
+  };
+  CHECK(all(chain(64)) == "");
+  CHECK(all(chain(65)) == "4:29: this alias leads through more than 64 other aliases");
 }
 
 TEST_CASE("packets of a schedule: numbers that are names, names that are queues, epochs in the wrong place") {
@@ -228,11 +235,25 @@ TEST_CASE("what is wrong twice is said once, in the order of the lines") {
 }
 
 TEST_CASE("a small text cannot ask for much") {
-  CHECK(all("sdma 1\nfor i in 0..1G\nend\n").starts_with("2:1: this loop has more than 1048576 rounds"));
+  CHECK(all("sdma 1\nfor i in 0..1G\nend\n")
+            .starts_with("2:1: this loop has 1073741824 rounds; the loops of a text can have 1048576"));
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0\n  nop times=4G-1\nend\n").find("more dwords than allowed") !=
         std::string::npos);
   CHECK(all("sdma 1\ngpus 64\nfor i in 0..1M-1\n  buffer gpu*.b{i} bytes=1\nend\n", {.max_items = 1000})
             .find("more than 1000 declarations") != std::string::npos);
+  CHECK(all("sdma 1\ngpus 1\nfor i in 0..100\nqueue gpu0.q{i} engine=0\nnop\nend\nend\nhost main\nfor i in "
+            "0..10\nsubmit *\nend\nend\n",
+            {.max_items = 1000})
+            .starts_with("10:1: the text has more than 1000 declarations, actions and expectations [i=9] | each queue "
+                         "of a submit counts"));
+  CHECK(all("sdma 1\ngpus 1\nbuffer gpu0." + std::string(256, 'x') + " bytes=1\n") ==
+        "3:13: a name can have at most 255 characters");
+  // A message that names it twice is longer than what is shown.
+  const std::string longest(255, 'a');
+  const auto far = all("sdma 1\nbuffer host." + longest + " bytes=1\nbuffer host.b bytes=1 at=host." + longest + "[2]\n");
+  CHECK(far.find("aa..aa") != std::string::npos);
+  CHECK(far.find("has 1 | host.a") != std::string::npos);
+  CHECK(all("sdma 1\ngpus 2\nbuffer gpu*.a bytes=1 map=gpu0,gpu1,gpu0\n") == "3:27: gpu0 appears twice in 'map'");
   std::string deep = "sdma 1\n";
   for (int i = 0; i < 40; ++i) deep += fmt::format("for v{} in 0..1\n", i);
   for (int i = 0; i < 40; ++i) deep += "end\n";

@@ -1,9 +1,12 @@
 #include "sdma/schedule/run.hpp"
 
+#include "../../lib/schedule/compare.hpp"
 #include "support.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 using namespace sdma;
 using namespace sdma::test;
@@ -160,4 +163,59 @@ TEST_CASE("signals inside of buffers: their own bits, and no neighbours") {
           "  wait host.word == 8\n  wait host.low == 5\nend\nexpect host.b[4..+4] == host.low\n"
           "expect host.b[0..+4] == old host.b[0..+4]\n",
           {.timeout = 60s}) == "");
+}
+
+TEST_CASE("the timeout ends every loop of a host, even one that does nothing") {
+  const std::string begin = kCopy.substr(0, kCopy.find("host main")) + "host main\n  submit *\n", end = "  end\nend\n";
+  for (const std::string body :
+       {"", "    set host.done = epoch\n", "    wait host.done >= 0\n", "    repeat 1000000000\n    end\n"}) {
+    INFO(body);
+    SourceMap map;
+    const auto s = parse(begin + "  repeat 1000000000000\n" + body + end, {.map = &map});
+    const auto d = node(2);
+    const auto from = Deadline::Clock::now();
+    const auto r = run(link(s, *d), {.timeout = 50ms, .map = &map});
+    CHECK(Deadline::Clock::now() - from < 20s);
+    REQUIRE(r.findings.size() == 1);
+    CHECK(lines(r.findings).starts_with("host main, line 1"));
+    CHECK(lines(r.findings).find("the run has not ended after 50ms, in round ") != std::string::npos);
+    CHECK(lines(r.findings).find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("a run starts a limited number of threads") {
+  CHECK(run_once("sdma 1\nfor i in 0..2000\nhost h{i}\nend\nend\n") ==
+        "run: the schedule has 2000 host threads, but a run can have 1024");
+}
+
+TEST_CASE("bytes that change while they are compared are read once") {
+  const auto s = parse("sdma 1\ngpus 1\nbuffer gpu0.a bytes=64\n");
+  std::array<std::byte, 64> is{}, should{};
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    for (unsigned i = 0; !stop; ++i)
+      for (auto& b : is) reinterpret_cast<volatile std::byte&>(b) = static_cast<std::byte>(i % 2 * 0xe0);
+  });
+  bool same = false;
+  for (int i = 0; i < 200000; ++i) {
+    const auto text = detail::difference(s, {link_buffer(0), 64}, is, should);
+    same =
+        same || text.ends_with("is 0x00, not 0x00") || (!text.empty() && text.find("is 0xe0, not 0x00") == text.npos);
+  }
+  stop = true;
+  writer.join();
+  CHECK_FALSE(same);
+}
+
+TEST_CASE("a difference names its runs, wherever the pieces are divided that are compared") {
+  const auto s = parse("sdma 1\ngpus 1\nbuffer gpu0.a bytes=256K\n");
+  std::vector<std::byte> is(256 << 10), should(256 << 10);
+  const auto differ = [&] { return detail::difference(s, {link_buffer(0), 256 << 10}, is, should); };
+  CHECK(differ() == "");
+  for (std::size_t i = 65530; i < 65540; ++i) is[i] = std::byte{7};    // across the end of a piece
+  for (std::size_t i = 131070; i < 131072; ++i) is[i] = std::byte{7};  // up to the end of one
+  is[262143] = std::byte{9};
+  CHECK(differ() ==
+        "13 of 256K bytes differ: gpu0.a[65530..+10], gpu0.a[131070..+2], gpu0.a[262143..+1]; gpu0.a[65530] is 0x07, "
+        "not 0x00");
 }

@@ -66,7 +66,7 @@ TEST_CASE("set: a question to the machine") {
 }
 
 TEST_CASE("errors name the file, the key, and what to do") {
-  CHECK(error("[1").starts_with("m.json: error: this is not JSON\n  hint: sdma simulate --show-machine"));
+  CHECK(error("[1").starts_with("m.json:1:2: error: this is not JSON\n  hint: sdma simulate --show-machine"));
   CHECK(error("{}").find("not a machine description of version 1") != std::string::npos);
   CHECK(error(replaced(file(), "engine.poll_ns", "engine.pol_ns")).find("did you mean 'engine.poll_ns'?") !=
         std::string::npos);

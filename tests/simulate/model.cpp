@@ -164,6 +164,49 @@ TEST_CASE("what never ends says who waits for what") {
   CHECK(why.find("queue gpu0.q: error: its engine is stalled at a poll of host.go") != std::string::npos);
 }
 
+TEST_CASE("an event of an earlier flight does not end a later one") {
+  // The rate of a flow changes while others come and go, and each change leaves an event behind that no longer counts. Every byte crosses
+  // the link exactly once.
+  const std::string begin =
+      "sdma 1\ngpus 2\nsignal host.done value=0\nbuffer gpu0.in bytes=4M\nbuffer gpu1.out bytes=4M\n";
+  const auto queue = [](const std::string& name, const std::string& engine, std::initializer_list<const char*> sizes) {
+    std::string out = "queue gpu0." + name + " engine=" + engine;
+    for (const auto* bytes : sizes) out += copy(bytes, "gpu0.in", "gpu1.out");
+    return out + kDone + "\nend\n";
+  };
+  const auto t =
+      run(begin + queue("a", "6", {"1M", "64K", "4K"}) + queue("b", "12", {"300000", "3M", "4K", "3M", "3M"}) +
+          "host main\nsubmit *\nwait host.done == 2\nend\n");
+  constexpr std::uint64_t kAll = 10 * 1048576 + 65536 + 2 * 4096 + 300000;
+  CHECK(t.bytes == kAll);
+  for (const auto& b : t.busy)
+    if (b.kind == Busy::Kind::link) CHECK(b.bytes == kAll);
+  CHECK(t.ns > static_cast<double>(kAll) / (machine()[Cost::xgmi_efficiency] * 64));
+}
+
+TEST_CASE("a simulation takes a limited number of steps, and says where it was") {
+  const auto text = schedule("nop" + kDone, "repeat 1000000000\nend\nwait host.done == 0");
+  SourceMap map;
+  const auto s = parse_schedule(text, "t.sdma", {.map = &map});
+  REQUIRE(s);
+  const auto why = [&](const Schedule& of, const SimulateOptions& o) {
+    const auto t = simulate(of, machine(), o);
+    return t ? "" : t.error()[0].where + ": " + t.error()[0].message;
+  };
+  CHECK(why(*s, {}) == "host main: the simulation takes more than 8388608 steps");
+  CHECK(why(*s, {.max_steps = 1000, .map = &map}) == "host main, line 12: the simulation takes more than 1000 steps");
+  // Engines count, too: this host has ended long before.
+  const auto busy = parse_schedule(schedule("nop times=1000" + kDone, "submit *"), "t.sdma");
+  CHECK(why(*busy, {.max_steps = 900}) == "simulate: the simulation takes more than 900 steps");
+  const auto whole = simulate(*busy, machine());
+  REQUIRE(whole);
+  CHECK(why(*busy, {.max_steps = whole->steps}) == "");
+  CHECK(why(*busy, {.max_steps = whole->steps - 1}) != "");
+  const auto many = sensitivity(*busy, machine(), {.max_steps = whole->steps});
+  REQUIRE_FALSE(many);
+  CHECK(many.error()[0].message.starts_with("the sensitivity needs "));
+}
+
 TEST_CASE("what the machine does not have is refused") {
   const auto s = parse_schedule(schedule(copy("4K", "gpu0.in", "gpu1.out") + kDone), "t.sdma");
   CHECK(simulate(*s, *mi300x_machine(2)).error()[0].message == "the schedule has 4 GPUs, but the machine has 2");

@@ -78,7 +78,21 @@ TEST_CASE("every line that is no packet is reported with its place") {
   CHECK(r.error()[0].message == "this line has no list 'dwords'");
   CHECK(r.error()[1].message == "a dword is a string \"0x...\"");
   CHECK(r.error()[2].message == "'0x123456789' is not a dword");
-  CHECK(r.error()[3].message == "this line is not JSON");
+  CHECK(r.error()[3].message == "this is not JSON");
+  // One of two equal keys would be ignored. An object of many keys takes no longer than its text is long.
+  const auto twice = from_json_lines("{\"dwords\":[\"0x1\"],\"dwords\":[\"0x2\"]}", "a");
+  REQUIRE(!twice);
+  CHECK(twice.error()[0].where == "a:1:26");
+  CHECK(twice.error()[0].message == "the key \"dwords\" appears twice in this object");
+  std::string many = "{\"dwords\":[\"0x7\"]";
+  for (int i = 0; i < 100000; ++i) many += ",\"k" + std::to_string(i) + "\":[]";
+  CHECK(from_json_lines(many + "}").value_or({}) == std::vector<std::uint32_t>{7});
+  const auto last = from_json_lines(many + ",\"k3\":0}");
+  REQUIRE(!last);
+  CHECK(last.error()[0].message == "the key \"k3\" appears twice in this object");
+  const auto deep = from_json_lines("{\"dwords\":" + std::string(400000, '[') + std::string(400000, ']') + "}");
+  REQUIRE(!deep);
+  CHECK(deep.error()[0].message == "arrays and objects are nested more than 64 levels deep");
 }
 
 TEST_CASE("errors that are not shown are counted") {

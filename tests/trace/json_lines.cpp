@@ -103,7 +103,10 @@ TEST_CASE("what is wrong with a file is said with its line") {
   CHECK(error("{\"sdma_trace\":1,\"clock\":\"c\",\"events\":0,\"lost\":0,\"x\":1}") ==
         "f:1: this kind of line does not have a member \"x\"");
   CHECK(error(kHeader + kLane) == "f:2: the trace is cut off: it has 0 of 1 events");
-  CHECK(error(kHeader + kLane + kDoorbell.substr(0, 20)) == "f:3: this line is not a JSON object");
+  CHECK(error(kHeader + kLane + kDoorbell.substr(0, 20)) == "f:3: this is not JSON");
+  CHECK(error("{\"sdma_trace\":1,\"clock\":\"c\",\"clock\":\"d\",\"events\":0,\"lost\":0}") ==
+        "f:1: the key \"clock\" appears twice in this object");
+  CHECK(error(kHeader + std::string(400000, '[')) == "f:2: arrays and objects are nested more than 64 levels deep");
   CHECK(error(kHeader + "{\"lane\":1,\"group\":\"g\",\"name\":\"q\"}") == "f:2: lanes are numbered from 0, in order");
   CHECK(error(kHeader + "{\"text\":1,\"is\":\"g\"}") == "f:2: texts are numbered from 0, in order");
   CHECK(error(kHeader + "{\"x\":1}") == "f:2: this line is neither an event, a lane nor a text");

@@ -9,15 +9,16 @@
 //   3. runs       a thread for each host block: submit, set, wait, repeat
 //   4. checks     once all threads have ended: which bytes of which buffer differ
 //
-// A wait that is still pending at the timeout is a finding, with a stall report for every queue that has not read all
-// its packets. A fault of a queue is a finding as soon as it is seen. Either finding stops all host threads, and then
-// nothing is compared. A Bound may run many times. After a run that timed out, the Bound's queues may still be stalled,
-// so make a new Bound.
+// A wait that is still pending at the timeout is a finding, and so is an action or a round of a repeat that has not
+// begun by then. A stall report describes every queue that has not read all its packets. A fault of a queue is a
+// finding as soon as it is seen. Either finding stops all host threads, and then nothing is compared. A Bound may run
+// many times. After a run that timed out, the Bound's queues may still be stalled, so make a new Bound.
 //
 // The contents of a buffer depend only on the seed and the buffer's number. A schedule that expects a finding from the
 // checker is not run; the report's only finding says so. `run` blocks the calling thread, and allocates. A Bound may
 // have only one run at a time.
 #include "sdma/schedule/bind.hpp"
+#include "sdma/schedule/text.hpp"
 
 #include <chrono>
 
@@ -31,6 +32,7 @@ struct RunOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);  ///< for the whole run
   std::uint64_t seed = 0;
   std::vector<Input> inputs{};
+  const SourceMap* map{};  ///< the lines of the actions, from parse_schedule
 };
 
 struct [[nodiscard]] RunReport {

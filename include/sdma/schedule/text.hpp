@@ -41,6 +41,8 @@ struct SourceMap {
   std::vector<std::vector<Location>> actions{};        ///< for each host: each action before those in its body
   /// The line of the packet at `dword`.
   Location packet(std::size_t queue, std::size_t dword) const noexcept;
+  /// The line of an action of this schedule.
+  Location action(const Schedule&, const Schedule::Action&) const noexcept;
 };
 
 struct ParseOptions {
@@ -49,9 +51,10 @@ struct ParseOptions {
     std::string name{}, value{};
   };
   std::vector<Setting> set{};
-  std::uint32_t max_rounds = 1u << 20;            ///< of one outermost `for`, its inner loops included
+  std::uint32_t max_rounds = 1u << 20;            ///< of all loops together
+  std::size_t max_text = std::size_t{1} << 27;    ///< bytes of text that the rounds of loops repeat
   std::size_t max_dwords = std::size_t{1} << 26;  ///< of all queues
-  std::size_t max_items = std::size_t{1} << 20;   ///< declarations, actions and expectations
+  std::size_t max_items = std::size_t{1} << 20;   ///< declarations, actions, queues of each submit, and expectations
   SourceMap* map = nullptr;                       ///< filled if the text has no error
 };
 

@@ -40,8 +40,10 @@
 // the machine's parameters; `sensitivity` computes how certain.
 // Any thread may simulate; nothing is shared. Allocates.
 // Errors: Diagnostics for the schedule's own problems; for a GPU, engine or link that the machine does not have; for a
-// packet that the engine refuses; and for each wait that never ends, with the agent that waits and what it waits for.
+// packet that the engine refuses; for each wait that never ends, with the agent that waits and what it waits for; and for a
+// schedule that is too long to simulate.
 #include "sdma/schedule/schedule.hpp"
+#include "sdma/schedule/text.hpp"
 #include "sdma/simulate/machine.hpp"
 #include "sdma/trace/trace.hpp"
 
@@ -74,6 +76,10 @@ struct SimulateOptions {
   bool contents = false;        ///< also move the bytes, and check the schedule's expectations
   std::uint64_t seed = 0;       ///< seed of the contents
   double time_limit_ns = 1e12;  ///< a simulation that has not ended by this virtual time is an error
+  /// A simulation that takes more steps is an error. An action of a host is a step, and so is each event: a doorbell, a packet that an
+  /// engine fetches, bytes that have moved. A step takes about 100 bytes of memory.
+  std::uint64_t max_steps = std::uint64_t{1} << 23;
+  const SourceMap* map{};  ///< the lines of the actions, from parse_schedule
 };
 
 /// One step of the critical path.
@@ -107,6 +113,7 @@ struct Simulation {
   std::vector<Busy> busy{};                ///< the resources that were used, by kind and name
   std::string bottleneck{};                ///< what most of the path's time is spent on: one phrase
   std::uint64_t packets{}, bytes{}, doorbells{};
+  std::uint64_t steps{};               ///< what it took of SimulateOptions::max_steps
   std::vector<Diagnostic> findings{};  ///< expectations that fail, with `contents`
 };
 

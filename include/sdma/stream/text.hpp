@@ -79,7 +79,8 @@ std::string disassemble(std::span<const std::uint32_t>, const TextOptions& = {})
 /// Limits of the output, because a small text can request a large one.
 struct AssembleOptions {
   std::size_t max_dwords = std::size_t{1} << 28;
-  std::uint32_t max_rounds = 1u << 20;  ///< rounds of one outermost `for`, its inner loops included
+  std::uint32_t max_rounds = 1u << 20;          ///< of all loops together
+  std::size_t max_text = std::size_t{1} << 27;  ///< bytes of text that the rounds of loops repeat
 };
 
 /// The dwords of a text, or all of its errors (the first 100). `file`: the name of the text in errors.

@@ -1,0 +1,105 @@
+// Readers of files that people write or edit: any text is refused with an error that says where, or becomes a value that survives its
+// own text. The first character chooses the reader:
+//
+//   t  a topology     m  a machine     l  a trace     j  packets as JSON     s  a schedule, which is also simulated
+#include "sdma/device/topology.hpp"
+#include "sdma/schedule/text.hpp"
+#include "sdma/simulate/report.hpp"
+#include "sdma/simulate/simulate.hpp"
+#include "sdma/stream/json.hpp"
+#include "sdma/trace/write.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) __builtin_trap();
+}
+void require(const sdma::Diagnostic& e) { require(!e.message.empty() && e.where.starts_with("fuzz")); }
+
+void topology(std::string_view text) {
+  const auto t = sdma::topology_from_json(text, "fuzz");
+  if (!t) return require(t.error());
+  const auto again = sdma::topology_from_json(sdma::to_json(*t), "again");
+  require(again && *again == *t);
+}
+
+void machine(std::string_view text) {
+  const auto m = sdma::machine_from_json(text, "fuzz");
+  if (!m) return require(m.error());
+  const auto again = sdma::machine_from_json(sdma::to_json(*m), "again");
+  require(again && *again == *m);
+  static_cast<void>(sdma::to_table(*m));
+}
+
+void trace(std::string_view text) {
+  const auto t = sdma::trace::from_json_lines(text, "fuzz");
+  if (!t) return require(t.error());
+  const auto again = sdma::trace::from_json_lines(sdma::trace::to_json_lines(*t), "again");
+  require(again && *again == *t);
+  static_cast<void>(sdma::trace::to_text(*t));
+  static_cast<void>(sdma::trace::to_perfetto(*t));
+  static_cast<void>(sdma::trace::timeline_svg(*t));
+}
+
+void packets(std::string_view text) {
+  const auto dwords = sdma::from_json_lines(text, "fuzz");
+  if (!dwords) {
+    require(!dwords.error().empty());
+    for (const auto& e : dwords.error()) require(e);
+    return;
+  }
+  const auto again = sdma::from_json_lines(sdma::to_json_lines(*dwords), "again");
+  require(again && *again == *dwords);
+}
+
+void simulation(std::string_view text) {
+  constexpr std::uint64_t kSteps = 3000, kMostBytes = 1 << 20;
+  sdma::SourceMap map;
+  const auto s = sdma::parse_schedule(
+      text, "fuzz", {.max_rounds = 64, .max_text = 4096, .max_dwords = 1024, .max_items = 128, .map = &map});
+  if (!s) return;
+  std::uint64_t bytes = 0;
+  for (const auto& b : s->buffers) bytes += b.bytes <= kMostBytes ? b.bytes : kMostBytes;
+  static const auto machine = *sdma::mi300x_machine();
+  const auto run = [&](bool contents) {
+    auto t = sdma::simulate(*s, machine, {.contents = contents, .max_steps = kSteps, .map = &map});
+    if (!t) {
+      require(!t.error().empty());
+      for (const auto& e : t.error()) require(!e.message.empty());
+    } else {
+      require(t->steps <= kSteps && t->ns >= 0 && t->ns <= t->total_ns);
+      double phases = 0;
+      for (const auto p : t->phase_ns) phases += p;
+      require(phases >= t->ns * (1 - 1e-6) - 1 && phases <= t->ns * (1 + 1e-6) + 1);
+      static_cast<void>(sdma::to_json(*t));
+    }
+    return t;
+  };
+  const auto t = run(false);
+  // The bytes of large buffers would take long to fill.
+  if (bytes > kMostBytes) return;
+  const auto u = run(true);
+  require(t.has_value() == u.has_value());
+  if (t) require(t->total_ns == u->total_ns && t->bytes == u->bytes);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0]) {
+    case 't': topology(text); break;
+    case 'm': machine(text); break;
+    case 'l': trace(text); break;
+    case 'j': packets(text); break;
+    case 's': simulation(text); break;
+    default: break;
+  }
+  return 0;
+}
