@@ -33,7 +33,15 @@ bool Output::flush() {
   return true;
 }
 
-bool Output::close() { return flush() && succeeded(file_.close()); }
+bool Output::close() {
+  if (!flush() || !succeeded(file_.close())) return false;
+  if (file_.in_place())
+    report({.severity = Severity::note,
+            .where = path_,
+            .message = "was written in place: it belongs to another user, has an access list, or its folder is read-only",
+            .hint = "if the program had been interrupted, half of the contents could have been lost"});
+  return true;
+}
 
 int write_text(const std::string& path, std::string text) {
   Output out{path};
