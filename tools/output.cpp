@@ -49,13 +49,13 @@ int write_text(const std::string& path, std::string text) {
   return out.close() ? kOk : out.exit_code();
 }
 
-bool overwrites(const std::vector<Written>& written, const std::vector<std::string>& inputs) {
+bool overwrites(const std::vector<Written>& written, const std::vector<std::string>& inputs, const char* what) {
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto& w = written[i];
     if (w.path.empty() || w.path == "-") continue;
     for (const auto& in : inputs)
       if (same_file(in == "-" ? "/dev/stdin" : in, w.path))
-        return complain(w.option + " " + w.path + " is also the input", "name another file"), true;
+        return complain(w.option + " " + w.path + " is also " + what, "name another file"), true;
     for (std::size_t k = 0; k < i; ++k)
       if (!written[k].path.empty() && same_file(written[k].path, w.path))
         return complain(w.option + " " + w.path + " is also the file of " + written[k].option, "name another file"),

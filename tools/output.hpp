@@ -49,9 +49,11 @@ class Output {
 int write_text(const std::string& path, std::string text);
 
 /// True if an output is also one of the inputs, or is named twice, so that writing it would destroy data. Reports it.
+/// `what`: what the inputs are, in the report.
 struct Written {
   std::string option, path;
 };
-bool overwrites(const std::vector<Written>&, const std::vector<std::string>& inputs);
+bool overwrites(const std::vector<Written>&, const std::vector<std::string>& inputs,
+                const char* what = "the input");
 
 }  // namespace sdma::tool

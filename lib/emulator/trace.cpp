@@ -3,6 +3,7 @@
 #include "options.hpp"
 #include "real.hpp"
 
+#include "sdma/core/file.hpp"
 #include "sdma/trace/lines.hpp"
 #include "sdma/trace/write.hpp"
 
@@ -26,12 +27,13 @@ class File {
   File() : pid_(::getpid()) {
     const auto& path = options().trace;
     if (path.empty()) return;
-    // `sdma emulate` has emptied the file, and the first process locks it. A process that finds it locked or written uses
+    // `sdma emulate` has emptied the file, and the first process locks it. A process that finds it locked or written creates
     // its own.
-    int fd = open(path);
+    int fd = SDMA_REAL(open)(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd >= 0 && (::flock(fd, LOCK_EX | LOCK_NB) != 0 || ::lseek(fd, 0, SEEK_END) != 0)) {
       ::close(fd);
-      fd = open(fmt::format("{}.{}", path, pid_));
+      const auto made = create_fresh(fmt::format("{}.{}", path, pid_));
+      fd = made ? made->fd : -1;
     }
     if (fd >= 0) writer_.emplace(fd);
   }
@@ -48,8 +50,6 @@ class File {
   }
 
  private:
-  static int open(const std::string& path) { return SDMA_REAL(open)(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644); }
-
   /// Writes the line with one call, so that lines of several processes do not mix.
   void show(const trace::Event& v) {
     if (first_ns_ == 0) first_ns_ = v.ns;

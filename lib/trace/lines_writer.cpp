@@ -12,13 +12,14 @@ constexpr int kDigits = 20;  // digits of the largest 64-bit number
 }  // namespace
 
 LinesWriter::LinesWriter(int fd, std::string_view clock) : fd_(fd), clock_(clock) {
-  if (::ftruncate(fd_, 0) == 0) put_header();
+  put_header();
 }
 
 bool LinesWriter::put_header() {
   text_.clear();
   detail::append_header(text_, clock_, events_, lost_, kDigits);
-  if (end_ == 0) return append(text_);
+  // Nothing of the old contents may follow the new ones.
+  if (end_ == 0) return ::ftruncate(fd_, 0) == 0 && append(text_);
   return sdma::detail::write_all(fd_, text_, 0) == 0;
 }
 
