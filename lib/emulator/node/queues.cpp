@@ -5,6 +5,7 @@
 #include "../queues/pm4.hpp"
 #include "user.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 
@@ -13,12 +14,25 @@ namespace {
 
 constexpr int kNotSupported = 524;  ///< the kernel's ENOTSUPP, which has no name in user space
 constexpr std::uint32_t kFirstComputeDoorbell = 512, kComputeQueues = 512;
+constexpr std::uint64_t kRingAlignment = 256;
 
-int check(std::uint64_t ring, std::uint32_t bytes, std::uint32_t percentage, std::uint32_t priority) {
-  if ((percentage & 0xff) > kfd::kMaxPercentage || priority > kfd::kMaxPriority) return EINVAL;
-  if (ring != 0 && !plausible(ring, 8)) return EFAULT;
-  if (bytes != 0 && !std::has_single_bit(bytes)) return EINVAL;
-  return 0;
+/// What a caller asks of a queue's ring, as CREATE_QUEUE and UPDATE_QUEUE both check and change it.
+struct Wish {
+  std::uint64_t ring{};
+  std::uint32_t bytes{};
+  bool active{};  ///< the queue may run
+  int error{};
+};
+template <class Args> Wish wish_of(const Args& a) {
+  const auto refused = [](int error) { return Wish{.error = error}; };
+  const auto percentage = a.percentage & 0xff;
+  if (percentage > kfd::kMaxPercentage || a.priority > kfd::kMaxPriority) return refused(EINVAL);
+  if (a.ring != 0 && !plausible(a.ring, 8)) return refused(EFAULT);
+  if (a.ring_bytes != 0 && !std::has_single_bit(a.ring_bytes)) return refused(EINVAL);
+  // A small ring is enlarged to the smallest that exists; no ring at all disables the queue.
+  return {.ring = a.ring,
+          .bytes = std::max(a.ring_bytes, kfd::kMinRingBytes),
+          .active = a.ring != 0 && a.ring_bytes != 0 && percentage != 0};
 }
 
 }  // namespace
@@ -91,21 +105,21 @@ void Queues::unpin(Entry& e) {
 }
 
 int Queues::ring_of(Entry& e, std::uint64_t va, std::uint64_t bytes) {
+  va -= va % kRingAlignment;  // the engine's register has no room for the low bits
   if (const int error = pin(e, va, bytes)) return error;
   // One range for the engine: a doubled ring counts as its first half.
   auto* host = memory_.host(e.gpu, va, bytes);
   if (!host && memory_.find(e.pinned.back())->doubled()) host = memory_.host(e.gpu, va, bytes / 2);
   if (!host) return EINVAL;
   e.config.ring = {reinterpret_cast<std::uint32_t*>(host), bytes / 4};
-  e.ring = va;
   e.ring_bytes = bytes;
   return 0;
 }
 
 /// Finds, checks and pins the memory of the queue.
-int Queues::stand(const kfd::CreateQueue& a, Entry& e) {
-  const auto bytes = a.ring_bytes < kfd::kMinRingBytes ? kfd::kMinRingBytes : a.ring_bytes;
-  if (const int error = ring_of(e, a.ring, bytes)) return error;
+int Queues::stand(const kfd::CreateQueue& a, std::uint64_t ring_bytes, Entry& e) {
+  e.ring = a.ring;
+  if (const int error = ring_of(e, a.ring, ring_bytes)) return error;
   if (const int error = pin(e, a.wptr, kPage)) return error;
   if (const int error = pin(e, a.rptr, kPage)) return error;
   e.wptr = reinterpret_cast<std::uint64_t*>(memory_.host(e.gpu, a.wptr, 8));
@@ -146,7 +160,8 @@ std::unique_ptr<HwQueue> Queues::make(const kfd::CreateQueue& a, Entry& e, std::
 }
 
 int Queues::create(kfd::CreateQueue& a) {
-  if (const int error = check(a.ring, a.ring_bytes, a.percentage, a.priority)) return error;
+  const auto wish = wish_of(a);
+  if (wish.error != 0) return wish.error;
   if (!plausible(a.rptr, 4) || !plausible(a.wptr, 4)) return EFAULT;
   Entry e{.gpu = memory_.index(a.gpu_id)};
   if (a.type > kfd::kQueueSdmaByEngine) return kNotSupported;
@@ -156,12 +171,12 @@ int Queues::create(kfd::CreateQueue& a) {
   std::uint32_t id = 0;
   for (auto it = queues_.begin(); it != queues_.end() && it->first == id; ++it) ++id;
   if (id >= kfd::kMaxQueues) return ENOMEM;
-  if (const int error = stand(a, e)) {
+  if (const int error = stand(a, wish.bytes, e)) {
     unpin(e);
     return error;
   }
   auto q = make(a, e, id);
-  q->active = (a.percentage & 0xff) != 0 && a.ring != 0;
+  q->active = wish.active;
   servers_[e.gpu]->change([&] { servers_[e.gpu]->add(std::move(q)); });
   a.queue_id = id;
   a.doorbell_offset = doorbell_offset(e.gpu) | e.doorbell * sizeof(std::uint64_t);
@@ -192,25 +207,25 @@ int Queues::set_gws(std::uint32_t id, bool given) {
 }
 
 int Queues::update(const kfd::UpdateQueue& a) {
-  if (const int error = check(a.ring, a.ring_bytes, a.percentage, a.priority)) return error;
+  const auto wish = wish_of(a);
+  if (wish.error != 0) return wish.error;
   const auto it = queues_.find(a.queue_id);
   if (it == queues_.end()) return EFAULT;
   auto& e = it->second;
   auto& server = *servers_[e.gpu];
-  const bool active = a.ring != 0 && a.ring_bytes != 0 && (a.percentage & 0xff) != 0;
   std::unique_ptr<HwQueue> fresh;
-  if (active && (a.ring != e.ring || a.ring_bytes != e.ring_bytes)) {
+  if (wish.active && (wish.ring != e.ring || wish.bytes != e.ring_bytes)) {
     if (e.compute()) return EINVAL;
     auto next = e;
     next.pinned.clear();
-    if (const int error = ring_of(next, a.ring, a.ring_bytes)) {
+    if (const int error = ring_of(next, wish.ring, wish.bytes)) {
       unpin(next);
       return error;
     }
     // Unpin the old ring; the pages of the pointers stay pinned.
     if (auto* o = memory_.find(e.pinned.front())) --o->pins;
     e.config.ring = next.config.ring;
-    e.ring = next.ring;
+    e.ring = wish.ring;
     e.ring_bytes = next.ring_bytes;
     e.pinned.front() = next.pinned.front();
     fresh = make({}, e, a.queue_id);
@@ -220,7 +235,7 @@ int Queues::update(const kfd::UpdateQueue& a) {
       (void)server.remove(a.queue_id);
       server.add(std::move(fresh));
     }
-    server.find(a.queue_id)->active = active;
+    server.find(a.queue_id)->active = wish.active;
   });
   return 0;
 }

@@ -43,7 +43,7 @@ class Queues {
 
   void nudge_all_but(std::uint32_t g) noexcept;
   int place(const kfd::CreateQueue&, Entry&) const;
-  int stand(const kfd::CreateQueue&, Entry&);
+  int stand(const kfd::CreateQueue&, std::uint64_t ring_bytes, Entry&);
   int ring_of(Entry&, std::uint64_t va, std::uint64_t bytes);
   int pin(Entry&, std::uint64_t va, std::uint64_t bytes);
   void unpin(Entry&);
