@@ -84,7 +84,7 @@ int create_event(Node& n, kfd::CreateEvent& a) {
     auto* o = n.memory.find(a.page_offset);
     // In the machine's memory, and owned by this object alone. A doubled object has half as many pages as it maps.
     const bool whole = o && o->pages && (o->flags & kfd::kGtt) != 0;
-    if (!whole || o->pages->bytes < kfd::kSignalEvents * sizeof(std::uint64_t)) return EINVAL;
+    if (!whole || o->pages->info.bytes < kfd::kSignalEvents * sizeof(std::uint64_t)) return EINVAL;
     if (const int error = n.events.set_page(reinterpret_cast<std::uint64_t*>(o->host))) return error;
     ++o->pins;
   }
@@ -109,7 +109,7 @@ int get_tile_config(Node& n, kfd::GetTileConfig& a) {
 int acquire_vm(Node& n, kfd::AcquireVm& a) {
   const auto g = n.memory.index(a.gpu_id);
   const auto device = device_of(static_cast<int>(a.drm_fd));
-  if (g == n.memory.gpus() || !device || device->node != &n || !is_drm(*device) || gpu_of_minor(number(*device)) != g)
+  if (g == n.memory.gpus() || !device || device->node != &n || !is_drm(*device) || gpu_of_minor(minor_of(*device)) != g)
     return EINVAL;
   n.memory.gpu(g).acquired = true;
   return 0;

@@ -158,7 +158,7 @@ SDMA_FRONT int ioctl(int fd, unsigned long request, ...) noexcept {
     if (const auto device = device_of(fd)) {
       // As in the kernel, the device node selects the interface, not the number of the ioctl.
       const int error = is_dmabuf(*device)        ? ENOTTY
-                        : is_drm(*device)         ? drm_ioctl(Node::made(), number(*device), request, argument)
+                        : is_drm(*device)         ? drm_ioctl(Node::made(), minor_of(*device), request, argument)
                         : device->node == nullptr ? EBADF
                                                   : kfd_ioctl(*device->node, request, argument);
       if (error == 0) {

@@ -50,11 +50,8 @@ template <class Stat> void disguise(int fd, Stat& s) {
   if (!S_ISREG(s.st_mode) || s.st_nlink != 0) return;
   const int before = errno;
   if (const auto d = device_of(fd)) {
-    if (is_dmabuf(*d)) {
-      Passed p;
-      if (read_passed(fd, number(*d), &p)) s.st_size = static_cast<off_t>(p.bytes);
-    } else {
-      Entry e{.kind = is_drm(*d) ? Kind::drm : Kind::kfd, .minor = number(*d)};
+    if (!is_dmabuf(*d)) {  // a DMABUF's file has its size already
+      Entry e{.kind = is_drm(*d) ? Kind::drm : Kind::kfd, .minor = minor_of(*d)};
       e.inode = s.st_ino + d->tag;
       fill(s, e);
     }
