@@ -1,5 +1,6 @@
 // The table of KFD ioctls: the argument and the handler of each number. The caller gives the size of its argument: fields beyond
 // it are zero on entry, and are not written back.
+#include "../no_memory.hpp"
 #include "node.hpp"
 #include "user.hpp"
 
@@ -85,8 +86,9 @@ int create_event(Node& n, kfd::CreateEvent& a) {
     // In the machine's memory, and owned by this object alone. A doubled object has half as many pages as it maps.
     const bool whole = o && o->pages && (o->flags & kfd::kGtt) != 0;
     if (!whole || o->pages->info.bytes < kfd::kSignalEvents * sizeof(std::uint64_t)) return EINVAL;
-    if (const int error = n.events.set_page(reinterpret_cast<std::uint64_t*>(o->host))) return error;
+    if (const int error = n.events.create(a, reinterpret_cast<std::uint64_t*>(o->host))) return error;
     ++o->pins;
+    return 0;
   }
   return n.events.create(a);
 }
@@ -236,7 +238,7 @@ int kfd_ioctl(Node& n, unsigned long request, void* argument) {
   if ((found->way & kIn) != 0 && !from_user(args.data(), user, theirs)) return EFAULT;
   std::unique_lock lock(n.mutex, std::defer_lock);
   if (found->locked) lock.lock();
-  const int error = found->answer(n, args.data());
+  const int error = errno_of([&] { return found->answer(n, args.data()); });
   if (found->locked) lock.unlock();
   if ((found->way & kOut) != 0 && !to_user(user, args.data(), theirs)) return EFAULT;
   return error;

@@ -93,8 +93,8 @@ int Queues::place(const kfd::CreateQueue& a, Entry& e) const {
 int Queues::pin(Entry& e, std::uint64_t va, std::uint64_t bytes) {
   auto* o = memory_.exactly(e.gpu, va & ~(kPage - 1), bytes);
   if (!o || !o->host) return EINVAL;
-  ++o->pins;
   e.pinned.push_back(o->handle);
+  ++o->pins;
   return 0;
 }
 
@@ -115,6 +115,39 @@ int Queues::ring_of(Entry& e, std::uint64_t va, std::uint64_t bytes) {
   e.ring_bytes = bytes;
   return 0;
 }
+
+/// Unpins, at the end of a block, what an entry has pinned by then.
+class Queues::Unpins {
+ public:
+  Unpins(Queues& all, Entry& e) noexcept : all_(all), entry_(e) {}
+  ~Unpins() { all_.unpin(entry_); }
+  Unpins(const Unpins&) = delete;
+  Unpins& operator=(const Unpins&) = delete;
+
+ private:
+  Queues& all_;
+  Entry& entry_;
+};
+
+/// An entry that goes at the end of a block, with what it has pinned, unless it is kept.
+class Queues::Pending {
+ public:
+  Pending(Queues& all, std::map<std::uint32_t, Entry>::iterator at) noexcept : all_(all), at_(at) {}
+  ~Pending() {
+    if (kept_) return;
+    all_.unpin(at_->second);
+    all_.queues_.erase(at_);
+  }
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+  Entry& entry() noexcept { return at_->second; }
+  void keep() noexcept { kept_ = true; }
+
+ private:
+  Queues& all_;
+  std::map<std::uint32_t, Entry>::iterator at_;
+  bool kept_ = false;
+};
 
 /// Finds, checks and pins the memory of the queue.
 int Queues::stand(const kfd::CreateQueue& a, std::uint64_t ring_bytes, Entry& e) {
@@ -163,25 +196,30 @@ int Queues::create(kfd::CreateQueue& a) {
   const auto wish = wish_of(a);
   if (wish.error != 0) return wish.error;
   if (!plausible(a.rptr, 4) || !plausible(a.wptr, 4)) return EFAULT;
-  Entry e{.gpu = memory_.index(a.gpu_id)};
+  Entry wanted{.gpu = memory_.index(a.gpu_id)};
   if (a.type > kfd::kQueueSdmaByEngine) return kNotSupported;
-  if (e.gpu == memory_.gpus()) return EINVAL;
-  if (!memory_.gpu(e.gpu).acquired) return ENODEV;
-  if (const int error = place(a, e)) return error;
+  if (wanted.gpu == memory_.gpus()) return EINVAL;
+  if (!memory_.gpu(wanted.gpu).acquired) return ENODEV;
+  if (const int error = place(a, wanted)) return error;
   std::uint32_t id = 0;
   for (auto it = queues_.begin(); it != queues_.end() && it->first == id; ++it) ++id;
   if (id >= kfd::kMaxQueues) return ENOMEM;
-  if (const int error = stand(a, wish.bytes, e)) {
-    unpin(e);
-    return error;
-  }
+  // Everything that may fail comes before the server gets the queue.
+  Pending made(*this, queues_.try_emplace(id, std::move(wanted)).first);
+  auto& e = made.entry();
+  if (const int error = stand(a, wish.bytes, e)) return error;
   auto q = make(a, e, id);
   q->active = wish.active;
-  servers_[e.gpu]->change([&] { servers_[e.gpu]->add(std::move(q)); });
+  auto& server = *servers_[e.gpu];
+  server.make_room();
+  {
+    const Server::Unmapped none(server);
+    server.add(std::move(q));
+  }
+  made.keep();
   a.queue_id = id;
   a.doorbell_offset = doorbell_offset(e.gpu) | e.doorbell * sizeof(std::uint64_t);
   trace_queue(GpuId{e.gpu}, EngineId{e.engine}, id, e.ring_bytes, true);
-  queues_.emplace(id, std::move(e));
   return 0;
 }
 
@@ -191,7 +229,10 @@ int Queues::destroy(std::uint32_t id) {
   auto& e = it->second;
   auto& server = *servers_[e.gpu];
   std::unique_ptr<HwQueue> gone;
-  server.change([&] { gone = server.remove(id); });
+  {
+    const Server::Unmapped none(server);
+    gone = server.remove(id);
+  }
   trace_queue(GpuId{e.gpu}, EngineId{e.engine}, id, __atomic_load_n(e.config.rptr, __ATOMIC_RELAXED), false);
   unpin(e);
   queues_.erase(it);
@@ -216,27 +257,25 @@ int Queues::update(const kfd::UpdateQueue& a) {
   std::unique_ptr<HwQueue> fresh;
   if (wish.active && (wish.ring != e.ring || wish.bytes != e.ring_bytes)) {
     if (e.compute()) return EINVAL;
+    // The new ring takes the place of the old one when everything else has succeeded; the pages of the pointers stay pinned.
     auto next = e;
-    next.pinned.clear();
-    if (const int error = ring_of(next, wish.ring, wish.bytes)) {
-      unpin(next);
-      return error;
-    }
-    // Unpin the old ring; the pages of the pointers stay pinned.
-    if (auto* o = memory_.find(e.pinned.front())) --o->pins;
-    e.config.ring = next.config.ring;
-    e.ring = wish.ring;
+    next.pinned = {};
+    next.ring = wish.ring;
+    const Unpins old(*this, next);
+    if (const int error = ring_of(next, wish.ring, wish.bytes)) return error;
+    fresh = make({}, next, a.queue_id);
+    e.config = next.config;
+    e.ring = next.ring;
     e.ring_bytes = next.ring_bytes;
-    e.pinned.front() = next.pinned.front();
-    fresh = make({}, e, a.queue_id);
+    std::swap(e.pinned.front(), next.pinned.front());
   }
-  server.change([&] {
-    if (fresh) {
-      (void)server.remove(a.queue_id);
-      server.add(std::move(fresh));
-    }
-    server.find(a.queue_id)->active = wish.active;
-  });
+  std::unique_ptr<HwQueue> gone;
+  const Server::Unmapped none(server);
+  if (fresh) {
+    gone = server.remove(a.queue_id);
+    server.add(std::move(fresh));
+  }
+  server.find(a.queue_id)->active = wish.active;
   return 0;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // One GPU of one process: a thread that serves all its queues, engine by engine, and notices doorbells by itself.
 //
-//   server.change([&] { queues.push_back(...); });     // between two rounds, all queues unmapped and mapped again
+//   server.make_room();                                    // may throw
+//   { Server::Unmapped none(server); server.add(...); }    // between two rounds, all queues unmapped and mapped again
 //
 //   round     for each queue: read the doorbell, then one step. A poll that holds its engine delays the engine's other queues
 //   busy      rounds follow each other
@@ -10,7 +11,7 @@
 //
 // The thread starts with the first queue and blocks all signals. It runs until the process ends, because a node with queues is
 // never destroyed. With Drive::caller there is no thread: the test calls `turn`.
-// Any thread except the server's may call `change`. A step calls back into Events, but never takes the node's lock.
+// Any thread except the server's may use Unmapped. A step calls back into Events, but never takes the node's lock.
 #include "../../engine/worker.hpp"
 #include "../trace.hpp"
 #include "doorbells.hpp"
@@ -34,10 +35,22 @@ class Server final : private sdma::detail::Worker::Served {
          Drive = Drive::thread);
   ~Server();
 
-  /// Runs `fn` while no queue is mapped.
-  void change(const std::function<void()>& fn);
-  void add(std::unique_ptr<HwQueue>);
-  std::unique_ptr<HwQueue> remove(std::uint32_t id);
+  /// While it exists, no queue is mapped.
+  class Unmapped {
+   public:
+    explicit Unmapped(Server& s) noexcept : s_(s) { s_.unmap(); }
+    ~Unmapped() { s_.map(); }
+    Unmapped(const Unmapped&) = delete;
+    Unmapped& operator=(const Unmapped&) = delete;
+
+   private:
+    Server& s_;
+  };
+  /// Makes sure that there is a thread, and room for one more queue. Throws std::bad_alloc or std::system_error.
+  void make_room();
+  // Call the next three while no queue is mapped.
+  void add(std::unique_ptr<HwQueue>) noexcept;  ///< requires make_room
+  std::unique_ptr<HwQueue> remove(std::uint32_t id) noexcept;
   HwQueue* find(std::uint32_t id) noexcept;
 
   AddressSpace::Reader& reader() noexcept { return reader_; }
@@ -57,6 +70,8 @@ class Server final : private sdma::detail::Worker::Served {
 
   using Worker = sdma::detail::Worker;
 
+  void unmap() noexcept;
+  void map() noexcept;
   Progress round() noexcept override;
   bool spin(bool fresh) noexcept override;
   Worker::Rest rest(Progress, std::chrono::nanoseconds nap) noexcept override;
