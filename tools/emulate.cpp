@@ -78,7 +78,8 @@ std::string obstacle(const fs::path& program, int depth = 0) {
     const auto why = obstacle(interpreter, depth + 1);
     return why.empty() ? why : "is a script of '" + interpreter + "', which " + why;
   }
-  if (::getxattr(program.c_str(), "security.capability", nullptr, 0) > 0) return "has privileges of its own (capabilities)";
+  if (::getxattr(program.c_str(), "security.capability", nullptr, 0) > 0)
+    return "has privileges of its own (capabilities)";
   in.clear();
   in.seekg(0);
   Elf64_Ehdr h{};
@@ -164,9 +165,10 @@ int run(const Options& o) {
            kInput;
   // The loader has no way to quote a character of LD_PRELOAD.
   if (const auto at = preload.string().find_first_of(" :"); at != std::string::npos)
-    return complain(fmt::format("'{}' cannot be preloaded: its path contains '{}', at which the loader splits LD_PRELOAD",
-                                preload.string(), preload.string()[at]),
-                    "move this program and the library to folders whose names contain neither a blank nor a colon"),
+    return complain(
+               fmt::format("'{}' cannot be preloaded: its path contains '{}', at which the loader splits LD_PRELOAD",
+                           preload.string(), preload.string()[at]),
+               "move this program and the library to folders whose names contain neither a blank nor a colon"),
            kInput;
   set("SDMA_EMULATE_GPUS", std::to_string(o.gpus));
   set("SDMA_EMULATE_GPU", o.gpu);

@@ -36,10 +36,11 @@ bool Output::flush() {
 bool Output::close() {
   if (!flush() || !succeeded(file_.close())) return false;
   if (file_.in_place())
-    report({.severity = Severity::note,
-            .where = path_,
-            .message = "was written in place: it belongs to another user, has an access list, or its folder is read-only",
-            .hint = "if the program had been interrupted, half of the contents could have been lost"});
+    report(
+        {.severity = Severity::note,
+         .where = path_,
+         .message = "was written in place: it belongs to another user, has an access list, or its folder is read-only",
+         .hint = "if the program had been interrupted, half of the contents could have been lost"});
   return true;
 }
 

@@ -53,7 +53,6 @@ int write_text(const std::string& path, std::string text);
 struct Written {
   std::string option, path;
 };
-bool overwrites(const std::vector<Written>&, const std::vector<std::string>& inputs,
-                const char* what = "the input");
+bool overwrites(const std::vector<Written>&, const std::vector<std::string>& inputs, const char* what = "the input");
 
 }  // namespace sdma::tool

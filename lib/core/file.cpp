@@ -28,8 +28,7 @@ std::string with_process(const std::string& target) { return target + "." + std:
 /// EEXIST, and returns that errno. `take` may change the path.
 template <class Take> int first_free(const std::string& path, Take take) {
   int error = EEXIST;
-  for (int i = 0; i < kNamesTried && error == EEXIST; ++i)
-    error = take(i == 0 ? path : path + "-" + std::to_string(i));
+  for (int i = 0; i < kNamesTried && error == EEXIST; ++i) error = take(i == 0 ? path : path + "-" + std::to_string(i));
   return error;
 }
 
@@ -56,7 +55,8 @@ Result<FreshFile, Diagnostic> create_fresh(const std::string& path) {
     made = {.fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), .path = name};
     return made.fd < 0 ? errno : 0;
   });
-  if (error != 0) return Diagnostic{.where = path, .message = std::string("cannot be created: ") + std::strerror(error)};
+  if (error != 0)
+    return Diagnostic{.where = path, .message = std::string("cannot be created: ") + std::strerror(error)};
   return made;
 }
 
@@ -86,10 +86,10 @@ Diagnostic FileWriter::failed(int error) {
   return {.rule = error == EPIPE ? std::string(kReaderGone) : "",
           .where = path_ == "-" ? "stdout" : path_,
           .message = std::string("cannot be written: ") + std::strerror(error),
-          .hint = error == ENOENT                  ? "create the folder first, or correct the path"
-                  : in_place_ && error != EPIPE    ? "the old contents are lost: this file can only be written in place"
-                  : error == ENOSPC                ? "free some space, or write to another disk"
-                                                   : ""};
+          .hint = error == ENOENT               ? "create the folder first, or correct the path"
+                  : in_place_ && error != EPIPE ? "the old contents are lost: this file can only be written in place"
+                  : error == ENOSPC             ? "free some space, or write to another disk"
+                                                : ""};
 }
 
 /// Opens the file that a path names, as a shell's redirection does: the kernel follows symbolic links, and refuses those that it
@@ -118,7 +118,8 @@ int FileWriter::open_beside() {
 /// Makes a new file that can replace the open one, if nobody's rights change by that. Returns 0, or an errno: EPERM, if the open
 /// file must be written itself.
 int FileWriter::open_instead() {
-  struct stat old {}, is {};
+  struct stat old {
+  }, is{};
   if (::fstat(fd_, &old) != 0) return errno;
   // The owner of a file, and whom its list of rights names, keep what they have.
   if (!S_ISREG(old.st_mode) || old.st_uid != ::geteuid()) return EPERM;

@@ -104,8 +104,7 @@ File& file() {
 }
 
 /// `text` is called for the event's text. An event for which there is no memory is lost.
-template <class Text>
-void put(GpuId g, EngineId e, std::uint64_t queue, const trace::Event& v, Text text) noexcept {
+template <class Text> void put(GpuId g, EngineId e, std::uint64_t queue, const trace::Event& v, Text text) noexcept {
   if (!trace_on()) return;
   try {
     auto& f = file();

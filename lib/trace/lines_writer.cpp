@@ -12,9 +12,7 @@ constexpr int kDigits = 20;  // digits of the largest 64-bit number
 
 }  // namespace
 
-LinesWriter::LinesWriter(int fd, std::string_view clock) : fd_(fd), clock_(clock) {
-  put_header();
-}
+LinesWriter::LinesWriter(int fd, std::string_view clock) : fd_(fd), clock_(clock) { put_header(); }
 
 bool LinesWriter::put_header() noexcept {
   try {

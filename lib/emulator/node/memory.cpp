@@ -128,8 +128,7 @@ int Memory::free(std::uint64_t handle) {
   if (!o) return EINVAL;
   if (o->mapped != 0 || o->pins != 0) return EBUSY;
   // The last object of the pages frees them, so an import keeps an export alive.
-  if (o->pages && o->pages.use_count() == 1 && o->pages->counted)
-    used_by(*o) -= o->pages->info.bytes;
+  if (o->pages && o->pages.use_count() == 1 && o->pages->counted) used_by(*o) -= o->pages->info.bytes;
   objects_.erase(handle);
   return 0;
 }

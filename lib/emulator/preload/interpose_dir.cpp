@@ -182,9 +182,8 @@ SDMA_FRONT int dirfd(DIR* d) noexcept {
 }
 SDMA_FRONT int scandir(const char* path, dirent*** out, Filter filter, Compare compare) {
   enum : int { kNotOurs = -2 };
-  const int n = guarded(-1, [&] {
-    return find_entry(AT_FDCWD, path).entry ? scan(path, out, filter, compare) : int{kNotOurs};
-  });
+  const int n =
+      guarded(-1, [&] { return find_entry(AT_FDCWD, path).entry ? scan(path, out, filter, compare) : int{kNotOurs}; });
   return n == kNotOurs ? SDMA_REAL(scandir)(path, out, filter, compare) : n;
 }
 // The two are one struct on 64-bit machines: asserted above.

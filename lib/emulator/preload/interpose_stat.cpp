@@ -165,7 +165,8 @@ int extended_status(int dirfd, const char* path, int flags, unsigned mask, struc
 }
 
 /// The answer of `ours` for an entry of the tree, otherwise that of `real`.
-template <class R, class Ours, class Real> R with_entry(int dirfd, const char* path, bool follow, Ours ours, Real real) {
+template <class R, class Ours, class Real>
+R with_entry(int dirfd, const char* path, bool follow, Ours ours, Real real) {
   return guarded(R{-1}, [&]() -> R {
     const auto found = find_entry(dirfd, path, follow);
     return found.entry ? ours(*found.entry) : real();

@@ -7,6 +7,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <new>
+#include <utility>
 
 namespace sdma::emulator {
 Server::Server(GpuId g, std::uint32_t gpu_id, AddressSpace& space, Events& events, const DoorbellPage& page,
@@ -89,7 +90,8 @@ void Server::on_fault(const Fault& f) noexcept {
   try {
     std::fprintf(stderr, "sdma emulator: %s\n", describe(f).c_str());
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "sdma emulator: gpu %u engine %u queue %" PRIu64 " at 0x%" PRIx64 ": %s, address 0x%" PRIx64 "\n",
+    std::fprintf(stderr,
+                 "sdma emulator: gpu %u engine %u queue %" PRIu64 " at 0x%" PRIx64 ": %s, address 0x%" PRIx64 "\n",
                  f.gpu.value, f.engine.value, f.queue, f.position, name(f.kind).data(), f.va.value);
   }
   trace_fault(f);
@@ -122,8 +124,13 @@ Progress Server::round() noexcept {
 
 Progress Server::serve_all() noexcept {
   auto result = Progress::idle;
-  for (auto& q : queues_) {
+  for (auto at = next_ < queues_.size() ? std::exchange(next_, 0) : 0; at < queues_.size(); ++at) {
+    const auto& q = queues_[at];
     if (!q->runs()) continue;
+    if (drive_ == Drive::thread && worker_.wanted()) {
+      next_ = at;
+      return Progress::progressed;
+    }
     auto*& holder = holders_[q->engine.value];
     if (holder && holder != q.get()) continue;
     const auto p = serve(*q);

@@ -5,6 +5,8 @@
 //   { Server::Unmapped none(server); server.add(...); }    // between two rounds, all queues unmapped and mapped again
 //
 //   round     for each queue: read the doorbell, then one step. A poll that holds its engine delays the engine's other queues
+//   bound     a step moves a few MiB, however large its packet is. If an ioctl wants the queues, the round ends after the
+//             present step, and the next round begins with the next queue: no ioctl waits for more than one step
 //   busy      rounds follow each other
 //   idle      spins for kNodePace.spin, then sleeps until the doorbell page is written (see doorbells.hpp); only for short
 //             times if a poll waits for memory, because the program may store to it at any time
@@ -92,6 +94,7 @@ class Server final : private sdma::detail::Worker::Served {
   Worker worker_;  // its lock guards everything from here to evicted_
   std::vector<std::unique_ptr<HwQueue>> queues_;
   std::array<HwQueue*, kEngines> holders_{};
+  std::size_t next_ = 0;  ///< where a round begins that follows one that ended early
   bool evict_ = false;
   bool evicted_ = false;  ///< set by a VM fault: queues that are created later do not run either
   EngineId serving_{};    ///< the engine whose step runs
