@@ -115,7 +115,7 @@ int FileWriter::open_beside() {
   });
 }
 
-/// Makes a new file that can replace the open one, if nobody's rights change by that. Returns 0, or an errno: EPERM, if the open
+/// Makes a new file that can replace the open one, if no user's rights change by that. Returns 0, or an errno: EPERM, if the open
 /// file must be written itself.
 int FileWriter::open_instead() {
   struct stat old {
