@@ -1,10 +1,10 @@
 // sdma emulate: runs a program on a software KFD node.
 #include "input.hpp"
 #include "output.hpp"
+#include "recording.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/engine/pipeline.hpp"
 #include "sdma/trace/form.hpp"
-#include "sdma/trace/lines.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,9 +29,6 @@ namespace sdma::tool {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Suffix to a picture's name: the recording from which the picture is drawn.
-constexpr const char* kRecorded = ".lines";
 
 struct Options {
   std::uint32_t gpus = 1;
@@ -65,12 +63,25 @@ fs::path find_program(const std::string& name) {
   return {};
 }
 
-/// Why our library cannot be preloaded into a program; "" if it can. Scripts load it through their interpreter.
-std::string obstacle(const fs::path& program) {
+/// Why our library cannot be preloaded into a program; "" if it can. A script's interpreter loads it.
+std::string obstacle(const fs::path& program, int depth = 0) {
+  constexpr int kInterpreters = 5;  // the kernel follows no more
   struct stat st {};
   if (::stat(program.c_str(), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0)
     return "runs with the privileges of its owner";
   std::ifstream in(program, std::ios::binary);
+  std::string line;
+  if (depth < kInterpreters && in.get() == '#' && in.get() == '!' && std::getline(in, line)) {
+    const auto begin = line.find_first_not_of(" \t");
+    if (begin == line.npos) return {};
+    const auto interpreter = line.substr(begin, line.find_first_of(" \t", begin) - begin);
+    const auto why = obstacle(interpreter, depth + 1);
+    return why.empty() ? why : "is a script of '" + interpreter + "', which " + why;
+  }
+  if (::getxattr(program.c_str(), "security.capability", nullptr, 0) > 0)
+    return "has privileges of its own (capabilities)";
+  in.clear();
+  in.seekg(0);
   Elf64_Ehdr h{};
   if (!in.read(reinterpret_cast<char*>(&h), sizeof h) || std::memcmp(h.e_ident, ELFMAG, SELFMAG) != 0) return {};
   if (h.e_ident[EI_CLASS] != ELFCLASS64) return "is not a 64-bit program";
@@ -138,31 +149,6 @@ int end_as(int status) {
   return 128 + WTERMSIG(status);
 }
 
-/// Draws `picture` from the recording beside it, and `picture`.PID for each child.
-int draw(const fs::path& picture) {
-  std::error_code e;
-  const auto path = picture.string();
-  const auto recorded = picture.filename().string() + kRecorded;
-  std::vector<fs::path> files;
-  for (const auto& file : fs::directory_iterator(picture.parent_path(), e))
-    if (file.path().filename().string().starts_with(recorded)) files.push_back(file.path());
-  int code = kOk;
-  for (const auto& file : files) {
-    const auto pid = file.filename().string().substr(recorded.size());
-    const auto text = read_file(file.string());
-    // The recording is empty if no device was opened, and has no end if the program was killed.
-    const auto t = trace::LinesReader(file.string()).feed(text ? *text : "");
-    if (!t) {
-      report(t.error());
-      code = kInput;
-    } else if (write_text(path + pid, trace::to_string(*t, trace::form_of(path), path + pid)) != kOk) {
-      code = kInput;
-    }
-    fs::remove(file, e);
-  }
-  return code;
-}
-
 void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
 
 int run(const Options& o) {
@@ -177,30 +163,41 @@ int run(const Options& o) {
     return complain("'" + program.string() + "' " + why + ": no library can be preloaded into it",
                     "build it for 64 bits, linked dynamically, without special privileges"),
            kInput;
+  // The loader has no way to quote a character of LD_PRELOAD.
+  if (const auto at = preload.string().find_first_of(" :"); at != std::string::npos)
+    return complain(
+               fmt::format("'{}' cannot be preloaded: its path contains '{}', at which the loader splits LD_PRELOAD",
+                           preload.string(), preload.string()[at]),
+               "move this program and the library to folders whose names contain neither a blank nor a colon"),
+           kInput;
   set("SDMA_EMULATE_GPUS", std::to_string(o.gpus));
   set("SDMA_EMULATE_GPU", o.gpu);
   set("SDMA_EMULATE_ORDER", std::string(name(o.order)));
   set("SDMA_EMULATE_SEED", std::to_string(o.seed));
   set("SDMA_EMULATE_DOORBELLS", o.doorbells);
   if (!o.vram.empty()) set("SDMA_EMULATE_VRAM", o.vram);
-  fs::path picture;
+  if (overwrites({{"--trace", o.trace}}, {program.string(), preload.string()}, "a part of the program")) return kUsage;
+  std::optional<Recording> recording;
   if (!o.trace.empty()) {
-    std::error_code e;
-    auto trace = fs::absolute(o.trace, e);
-    if (trace::form_of(trace.string()) != trace::Form::jsonl)
-      picture = std::exchange(trace, trace.string() + kRecorded);
-    for (const auto& file : {picture, trace})
-      if (!file.empty() && !std::ofstream(file))
-        return complain("cannot write '" + file.string() + "': " + std::strerror(errno)), kInput;
-    set("SDMA_EMULATE_TRACE", trace.string());
+    std::error_code none;
+    const auto trace = fs::absolute(o.trace, none);
+    const bool lines = trace::form_of(trace.string()) == trace::Form::jsonl;
+    // A recording begins now, and a picture is drawn later: its old contents stay until then.
+    if (const auto e = FileWriter(trace.string(), lines ? FileWriter::Kind::live : FileWriter::Kind::whole).open(); !e)
+      return report(e.error()), kInput;
+    if (!lines && !recording.emplace(trace).error().empty())
+      return complain("cannot create a folder for the recording beside '" + o.trace + "': " + recording->error()),
+             kInput;
+    set("SDMA_EMULATE_TRACE", lines ? trace.string() : recording->file());
   }
   if (o.watch) set("SDMA_EMULATE_WATCH", "1");
   const char* others = std::getenv("LD_PRELOAD");
   set("LD_PRELOAD", preload.string() + (others && *others ? ":" + std::string(others) : ""));
-  if (picture.empty()) return execute(program, o.program);
+  if (!recording) return execute(program, o.program);
   int status = 0;
   if (const int code = wait_for(program, o.program, status)) return code;
-  const int drawn = draw(picture);
+  const int drawn = recording->draw();
+  recording.reset();  // before a signal ends this process
   return status == 0 ? drawn : end_as(status);
 }
 

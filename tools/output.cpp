@@ -33,7 +33,16 @@ bool Output::flush() {
   return true;
 }
 
-bool Output::close() { return flush() && succeeded(file_.close()); }
+bool Output::close() {
+  if (!flush() || !succeeded(file_.close())) return false;
+  if (file_.in_place())
+    report(
+        {.severity = Severity::note,
+         .where = path_,
+         .message = "was written in place: it belongs to another user, has an access list, or its folder is read-only",
+         .hint = "if the program had been interrupted, half of the contents could have been lost"});
+  return true;
+}
 
 int write_text(const std::string& path, std::string text) {
   Output out{path};
@@ -41,13 +50,13 @@ int write_text(const std::string& path, std::string text) {
   return out.close() ? kOk : out.exit_code();
 }
 
-bool overwrites(const std::vector<Written>& written, const std::vector<std::string>& inputs) {
+bool overwrites(const std::vector<Written>& written, const std::vector<std::string>& inputs, const char* what) {
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto& w = written[i];
     if (w.path.empty() || w.path == "-") continue;
     for (const auto& in : inputs)
       if (same_file(in == "-" ? "/dev/stdin" : in, w.path))
-        return complain(w.option + " " + w.path + " is also the input", "name another file"), true;
+        return complain(w.option + " " + w.path + " is also " + what, "name another file"), true;
     for (std::size_t k = 0; k < i; ++k)
       if (!written[k].path.empty() && same_file(written[k].path, w.path))
         return complain(w.option + " " + w.path + " is also the file of " + written[k].option, "name another file"),

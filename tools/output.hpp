@@ -5,7 +5,7 @@
 //   out.text() += line; if (!out.drain()) return out.exit_code();
 //   return out.close() ? kOk : out.exit_code();
 //
-// A file is written completely or not at all: sdma/core/file.hpp. A full disk is an error, reported with its reason. If the
+// A file is written completely or not at all, except where sdma/core/file.hpp says otherwise; a note then says so. A full disk is an error, reported with its reason. If the
 // reader has exited, that is not an error: the program ends quietly, as `yes | head` does.
 #include "sdma/core/file.hpp"
 
@@ -18,7 +18,7 @@ class Output {
  public:
   using Kind = FileWriter::Kind;
 
-  explicit Output(std::string path, Kind kind = Kind::whole) : file_(std::move(path), kind) {}
+  explicit Output(const std::string& path, Kind kind = Kind::whole) : path_(path), file_(path, kind) {}
 
   /// Text that is not written yet.
   std::string& text() noexcept { return text_; }
@@ -39,6 +39,7 @@ class Output {
   static constexpr std::size_t kMuch = std::size_t{1} << 20;
   bool succeeded(const Result<void, Diagnostic>&);
 
+  const std::string path_;
   FileWriter file_;
   std::string text_{};
   int exit_code_ = 0;
@@ -48,9 +49,10 @@ class Output {
 int write_text(const std::string& path, std::string text);
 
 /// True if an output is also one of the inputs, or is named twice, so that writing it would destroy data. Reports it.
+/// `what`: what the inputs are, in the report.
 struct Written {
   std::string option, path;
 };
-bool overwrites(const std::vector<Written>&, const std::vector<std::string>& inputs);
+bool overwrites(const std::vector<Written>&, const std::vector<std::string>& inputs, const char* what = "the input");
 
 }  // namespace sdma::tool

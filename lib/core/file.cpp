@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstdio>
@@ -21,8 +22,19 @@ constexpr int kNamesTried = 1000;  // after so many taken names the folder count
 /// The folder with a process's own open files, with or without a name.
 constexpr const char* kOpenFiles = "/proc/self/fd/";
 
-std::string with_number(const std::string& target, int i) {
-  return target + "." + std::to_string(::getpid()) + "-" + std::to_string(i);
+std::string with_process(const std::string& target) { return target + "." + std::to_string(::getpid()); }
+
+/// `path`, then path-1, path-2 ...: the names that are tried until one is free. Stops when `take` returns 0 or another errno than
+/// EEXIST, and returns that errno. `take` may change the path.
+template <class Take> int first_free(const std::string& path, Take take) {
+  int error = EEXIST;
+  for (int i = 0; i < kNamesTried && error == EEXIST; ++i) error = take(i == 0 ? path : path + "-" + std::to_string(i));
+  return error;
+}
+
+bool is_link(const std::string& path) {
+  struct stat is {};
+  return ::lstat(path.c_str(), &is) == 0 && S_ISLNK(is.st_mode);
 }
 
 /// The descriptor that a path means, or -1. It is used as it is: opening the path again would start at offset 0 of a file that
@@ -36,6 +48,17 @@ bool is_standard(int fd) { return fd <= STDERR_FILENO; }
 int on_disk(int fd) { return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; }
 
 }  // namespace
+
+Result<FreshFile, Diagnostic> create_fresh(const std::string& path) {
+  FreshFile made;
+  const int error = first_free(path, [&](const std::string& name) {
+    made = {.fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), .path = name};
+    return made.fd < 0 ? errno : 0;
+  });
+  if (error != 0)
+    return Diagnostic{.where = path, .message = std::string("cannot be created: ") + std::strerror(error)};
+  return made;
+}
 
 namespace detail {
 
@@ -63,31 +86,68 @@ Diagnostic FileWriter::failed(int error) {
   return {.rule = error == EPIPE ? std::string(kReaderGone) : "",
           .where = path_ == "-" ? "stdout" : path_,
           .message = std::string("cannot be written: ") + std::strerror(error),
-          .hint = error == ENOENT   ? "create the folder first, or correct the path"
-                  : error == ENOSPC ? "free some space, or write to another disk"
-                                    : ""};
+          .hint = error == ENOENT               ? "create the folder first, or correct the path"
+                  : in_place_ && error != EPIPE ? "the old contents are lost: this file can only be written in place"
+                  : error == ENOSPC             ? "free some space, or write to another disk"
+                                                : ""};
 }
 
-/// Opens a new file in the folder of the old one, without a name if the file system supports that. Returns -1 and sets errno if
-/// it cannot.
-int FileWriter::open_beside(bool there) {
-  std::error_code error;
-  target_ = fs::weakly_canonical(fs::absolute(path_, error), error).string();
-  if (error || target_.empty()) return errno = error ? error.value() : ENOENT, -1;
-  const auto folder = fs::path(target_).parent_path().string();
-  int fd = ::access(kOpenFiles, X_OK) == 0 ? ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
-  for (int i = 0; fd < 0 && i < kNamesTried; ++i) {
-    beside_ = with_number(target_, i);
-    fd = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) beside_.clear();
-    if (fd < 0 && errno != EEXIST) break;
-  }
-  struct stat is {};
-  if (fd < 0 || !there || ::stat(path_.c_str(), &is) != 0) return fd;
-  // Only root may give a file away; without that right the new file belongs to this process.
-  [[maybe_unused]] const int ignored = ::fchown(fd, is.st_uid, is.st_gid);
-  ::fchmod(fd, is.st_mode & 07777);
-  return fd;
+/// Opens the file that a path names, as a shell's redirection does: the kernel follows symbolic links, and refuses those that it
+/// considers unsafe. Nothing changes yet. Returns 0 or an errno; ENOENT: there is no such file.
+int FileWriter::open_old() {
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd_ >= 0 || errno != ENOENT || !is_link(path_)) return fd_ >= 0 ? 0 : errno;
+  // A link to a file that does not exist. Only the kernel knows whether that file may be created here.
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  return fd_ >= 0 ? 0 : errno;
+}
+
+/// Opens a new file in the folder of `target_`, without a name if the file system supports that. Returns 0 or an errno.
+int FileWriter::open_beside() {
+  const auto folder = fs::path(target_).parent_path();
+  fd_ = ::access(kOpenFiles, X_OK) == 0 ? ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+  if (fd_ >= 0) return 0;
+  return first_free(with_process(target_), [&](const std::string& name) {
+    fd_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0) return errno;
+    beside_ = name;
+    return 0;
+  });
+}
+
+/// Makes a new file that can replace the open one, if no user's rights change by that. Returns 0, or an errno: EPERM, if the open
+/// file must be written itself.
+int FileWriter::open_instead() {
+  struct stat old {
+  }, is{};
+  if (::fstat(fd_, &old) != 0) return errno;
+  // The owner of a file, and whom its list of rights names, keep what they have.
+  if (!S_ISREG(old.st_mode) || old.st_uid != ::geteuid()) return EPERM;
+  if (::fgetxattr(fd_, "system.posix_acl_access", nullptr, 0) >= 0) return EPERM;
+  std::error_code none;
+  target_ = fs::read_symlink(kOpenFiles + std::to_string(fd_), none).string();
+  if (::lstat(target_.c_str(), &is) != 0 || is.st_dev != old.st_dev || is.st_ino != old.st_ino) return EPERM;
+  if (const int error = open_beside()) return error;
+  if (::fstat(fd_, &is) != 0) return errno;
+  if (is.st_gid != old.st_gid && ::fchown(fd_, static_cast<uid_t>(-1), old.st_gid) != 0) return EPERM;
+  // Only the rights to read, write and execute: a write clears the other bits, and so does a replacement.
+  return ::fchmod(fd_, old.st_mode & 0777) == 0 ? 0 : errno;
+}
+
+/// After open_old: chooses between a new file and the open one. Returns 0 or an errno.
+int FileWriter::choose() {
+  const int old_fd = fd_;
+  const int error = open_instead();
+  if (error == 0) return ::close(old_fd), 0;
+  if (fd_ != old_fd && fd_ >= 0) ::close(fd_);
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+  beside_.clear();
+  target_.clear();
+  fd_ = old_fd;
+  struct stat old {};
+  in_place_ = ::fstat(fd_, &old) == 0 && S_ISREG(old.st_mode);
+  // Missing rights are the only reason to write over the old file.
+  return error == EACCES || error == EPERM || error == EROFS ? 0 : error;
 }
 
 Result<void, Diagnostic> FileWriter::open() {
@@ -96,27 +156,25 @@ Result<void, Diagnostic> FileWriter::open() {
   fd_ = standard_descriptor(path_);
   if (fd_ == STDOUT_FILENO) std::fflush(stdout);  // what the program printed earlier comes first
   if (fd_ >= 0) return {};
-  struct stat is {};
-  const bool there = ::stat(path_.c_str(), &is) == 0;
-  if (kind_ == Kind::whole && (!there || S_ISREG(is.st_mode))) {
-    if (there && ::access(path_.c_str(), W_OK) != 0) return failed(errno);
-    fd_ = open_beside(there);
-    if (fd_ >= 0) return {};
-    target_.clear();
-    // Missing rights to the folder are the only reason to write over the old file.
-    if (errno != EACCES && errno != EPERM && errno != EROFS) return failed(errno);
+  int error = 0;
+  if (kind_ == Kind::live) {
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | O_TRUNC, 0666);
+    error = fd_ < 0 ? errno : 0;
+  } else if (error = open_old(); error == ENOENT) {
+    std::error_code none;
+    target_ = fs::absolute(path_, none).string();
+    is_new_ = true;
+    error = open_beside();
+  } else if (error == 0) {
+    error = choose();
   }
-  in_place_ = true;
-  const int live = kind_ == Kind::live ? O_APPEND | O_TRUNC : 0;
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | live, 0666);
-  if (fd_ < 0) return failed(errno);
+  if (error != 0) return failed(error);
   return {};
 }
 
 Result<void, Diagnostic> FileWriter::write(std::string_view bytes) {
   if (auto e = open(); !e) return e;
-  // A pipe or a device has no length and answers EINVAL.
-  if (in_place_ && written_ == 0 && ::ftruncate(fd_, 0) != 0 && errno != EINVAL) return failed(errno);
+  if (in_place_ && written_ == 0 && ::ftruncate(fd_, 0) != 0) return failed(errno);
   const int error = detail::write_all(fd_, bytes);
   if (error == 0) {
     written_ += bytes.size();
@@ -129,13 +187,25 @@ Result<void, Diagnostic> FileWriter::write(std::string_view bytes) {
 
 /// Gives the file without a name a temporary one, because a link cannot replace a file. Returns 0 or an errno.
 int FileWriter::link_beside() {
+  if (!beside_.empty()) return 0;
   const auto open_file = kOpenFiles + std::to_string(fd_);
-  for (int i = 0; beside_.empty(); ++i) {
-    const auto name = with_number(target_, i);
-    if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) beside_ = name;
-    else if (errno != EEXIST || i == kNamesTried) return errno;
+  return first_free(with_process(target_), [&](const std::string& name) {
+    if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) return errno;
+    beside_ = name;
+    return 0;
+  });
+}
+
+/// Gives the new file its name. Returns 0 or an errno.
+int FileWriter::rename_beside() {
+  // A file that appeared meanwhile is replaced only if `open` would have replaced it.
+  if (is_new_) {
+    if (::renameat2(AT_FDCWD, beside_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) return 0;
+    struct stat is {};
+    const bool there = ::lstat(target_.c_str(), &is) == 0;
+    if (there && (!S_ISREG(is.st_mode) || is.st_uid != ::geteuid())) return EEXIST;
   }
-  return 0;
+  return ::rename(beside_.c_str(), target_.c_str()) == 0 ? 0 : errno;
 }
 
 Result<void, Diagnostic> FileWriter::close() {
@@ -146,7 +216,7 @@ Result<void, Diagnostic> FileWriter::close() {
   if (error == 0 && renames) error = link_beside();
   const int fd = std::exchange(fd_, -1);
   if (!is_standard(fd) && ::close(fd) != 0 && error == 0) error = errno;
-  if (error == 0 && renames && ::rename(beside_.c_str(), target_.c_str()) != 0) error = errno;
+  if (error == 0 && renames) error = rename_beside();
   if (error != 0) return failed(error);
   beside_.clear();
   error_ = EBADF;  // for a write after this

@@ -3,6 +3,7 @@
 #include "options.hpp"
 #include "real.hpp"
 
+#include "sdma/core/file.hpp"
 #include "sdma/trace/lines.hpp"
 #include "sdma/trace/write.hpp"
 
@@ -13,6 +14,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -26,18 +28,22 @@ class File {
   File() : pid_(::getpid()) {
     const auto& path = options().trace;
     if (path.empty()) return;
-    // `sdma emulate` has emptied the file, and the first process locks it. A process that finds it locked or written uses
+    // `sdma emulate` has emptied the file, and the first process locks it. A process that finds it locked or written creates
     // its own.
-    int fd = open(path);
+    int fd = SDMA_REAL(open)(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd >= 0 && (::flock(fd, LOCK_EX | LOCK_NB) != 0 || ::lseek(fd, 0, SEEK_END) != 0)) {
       ::close(fd);
-      fd = open(fmt::format("{}.{}", path, pid_));
+      const auto made = create_fresh(fmt::format("{}.{}", path, pid_));
+      fd = made ? made->fd : -1;
     }
     if (fd >= 0) writer_.emplace(fd);
   }
 
   std::mutex mutex;
   pid_t pid() const noexcept { return pid_; }
+  void lose() noexcept {
+    if (writer_) writer_->lose();
+  }
 
   void event(GpuId g, EngineId e, std::uint64_t queue, trace::Event v, const std::string& text = {}) {
     v.ns = trace::now();
@@ -48,8 +54,6 @@ class File {
   }
 
  private:
-  static int open(const std::string& path) { return SDMA_REAL(open)(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644); }
-
   /// Writes the line with one call, so that lines of several processes do not mix.
   void show(const trace::Event& v) {
     if (first_ns_ == 0) first_ns_ = v.ns;
@@ -86,7 +90,12 @@ File& file() {
     if (f && f->pid() == self) return *f;
     auto made_by = maker.load(std::memory_order_relaxed);
     if (made_by != self && maker.compare_exchange_strong(made_by, self, std::memory_order_relaxed)) {
-      f = new File;
+      try {
+        f = new File;
+      } catch (const std::exception&) {
+        maker.store(0, std::memory_order_relaxed);  // the next event tries again
+        throw;
+      }
       current.store(f, std::memory_order_release);
       return *f;
     }
@@ -94,11 +103,22 @@ File& file() {
   }
 }
 
-void put(GpuId g, EngineId e, std::uint64_t queue, const trace::Event& v, const std::string& text = {}) {
+/// `text` is called for the event's text. An event for which there is no memory is lost.
+template <class Text> void put(GpuId g, EngineId e, std::uint64_t queue, const trace::Event& v, Text text) noexcept {
   if (!trace_on()) return;
-  auto& f = file();
-  const std::lock_guard lock(f.mutex);
-  f.event(g, e, queue, v, text);
+  try {
+    auto& f = file();
+    const std::lock_guard lock(f.mutex);
+    try {
+      f.event(g, e, queue, v, text());
+    } catch (const std::exception&) {
+      f.lose();
+    }
+  } catch (const std::exception&) {  // not even a file; the first event that finds memory creates it
+  }
+}
+void put(GpuId g, EngineId e, std::uint64_t queue, const trace::Event& v) noexcept {
+  put(g, e, queue, v, [] { return std::string(); });
 }
 
 }  // namespace
@@ -125,7 +145,8 @@ void trace_packet(GpuId g, EngineId e, const PacketEvent& p, bool begins) noexce
 }
 
 void trace_fault(const Fault& f) noexcept {
-  put(f.gpu, f.engine, f.queue, {.kind = trace::Kind::fault, .position = f.position, .address = f.va}, describe(f));
+  put(f.gpu, f.engine, f.queue, {.kind = trace::Kind::fault, .position = f.position, .address = f.va},
+      [&] { return describe(f); });
 }
 
 }  // namespace sdma::emulator

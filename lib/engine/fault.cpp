@@ -85,7 +85,7 @@ std::string what(const Fault& f) {
 
 std::string describe(const Fault& f) {
   if (!f) return "no fault";
-  if (f.queue == 0 && f.dword_count == 0)  // from a kernel driver, which reports neither queue nor packet
+  if (f.anonymous)
     return fmt::format(
         "gpu {}: {}", f.gpu.value,
         f.kind == FaultKind::unmapped    ? fmt::format("an access to {:#x}, which is not mapped", f.va.value)

@@ -92,26 +92,30 @@ Errc AddressSpace::wait_for(std::uint64_t serial, Deadline deadline) noexcept {
   }
 }
 
-Errc AddressSpace::map(const Mapping& m) {
-  if (!well_formed(m)) return Errc::bad_argument;
+Errc AddressSpace::map(std::span<const Mapping> all) {
   const std::lock_guard lock(mutex_);
   return change([&](std::vector<Mapping>& sorted) {
-    const auto behind = std::lower_bound(sorted.begin(), sorted.end(), m.va, starts_before);
-    if (behind != sorted.end() && behind->va - m.va < m.bytes) return Errc::bad_argument;
-    if (behind != sorted.begin() && m.va - (behind - 1)->va < (behind - 1)->bytes) return Errc::bad_argument;
-    sorted.insert(behind, m);
+    for (const auto& m : all) {
+      if (!well_formed(m)) return Errc::bad_argument;
+      const auto behind = std::lower_bound(sorted.begin(), sorted.end(), m.va, starts_before);
+      if (behind != sorted.end() && behind->va - m.va < m.bytes) return Errc::bad_argument;
+      if (behind != sorted.begin() && m.va - (behind - 1)->va < (behind - 1)->bytes) return Errc::bad_argument;
+      sorted.insert(behind, m);
+    }
     return Errc::ok;
   });
 }
 
-Errc AddressSpace::unmap(GpuVa va, Deadline deadline) {
+Errc AddressSpace::unmap(std::span<const GpuVa> all, Deadline deadline) {
   std::uint64_t serial = 0;
   {
     const std::lock_guard lock(mutex_);
     const auto e = change([&](std::vector<Mapping>& sorted) {
-      const auto at = std::lower_bound(sorted.begin(), sorted.end(), va, starts_before);
-      if (at == sorted.end() || at->va != va) return Errc::unmapped;
-      sorted.erase(at);
+      for (const auto va : all) {
+        const auto at = std::lower_bound(sorted.begin(), sorted.end(), va, starts_before);
+        if (at == sorted.end() || at->va != va) return Errc::unmapped;
+        sorted.erase(at);
+      }
       return Errc::ok;
     });
     if (e != Errc::ok) return e;

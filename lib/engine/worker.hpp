@@ -82,6 +82,8 @@ class Worker {
     asked_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
+  /// Does another thread wait for the lock? A long round may then end early.
+  bool wanted() const noexcept { return asked_.load(std::memory_order_relaxed) != 0; }
   void unlock() noexcept {
     asked_.fetch_sub(1, std::memory_order_relaxed);
     mutex_.unlock();

@@ -3,6 +3,7 @@
 #include "sdma/trace/lines.hpp"
 
 #include <unistd.h>
+#include <new>
 
 namespace sdma::inline v0::trace {
 namespace {
@@ -11,18 +12,21 @@ constexpr int kDigits = 20;  // digits of the largest 64-bit number
 
 }  // namespace
 
-LinesWriter::LinesWriter(int fd, std::string_view clock) : fd_(fd), clock_(clock) {
-  if (::ftruncate(fd_, 0) == 0) put_header();
-}
+LinesWriter::LinesWriter(int fd, std::string_view clock) : fd_(fd), clock_(clock) { put_header(); }
 
-bool LinesWriter::put_header() {
-  text_.clear();
-  detail::append_header(text_, clock_, events_, lost_, kDigits);
-  if (end_ == 0) return append(text_);
+bool LinesWriter::put_header() noexcept {
+  try {
+    text_.clear();
+    detail::append_header(text_, clock_, events_, lost_, kDigits);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  // Nothing of the old contents may follow the new ones.
+  if (end_ == 0) return ::ftruncate(fd_, 0) == 0 && append(text_);
   return sdma::detail::write_all(fd_, text_, 0) == 0;
 }
 
-bool LinesWriter::append(std::string_view text) {
+bool LinesWriter::append(std::string_view text) noexcept {
   if (sdma::detail::write_all(fd_, text, end_) == 0) {
     end_ += text.size();
     return true;
@@ -32,22 +36,32 @@ bool LinesWriter::append(std::string_view text) {
   return false;
 }
 
-bool LinesWriter::write(const Trace& names, const Event& e) {
-  bool kept = end_ != 0 || put_header();
-  if (kept) {
+bool LinesWriter::put(const Trace& names, const Event& e) noexcept {
+  if (end_ == 0 && !put_header()) return false;
+  try {
     text_.clear();
     for (auto i = lanes_; i < names.lanes.size(); ++i) detail::append_lane(text_, i, names.lanes[i]);
     for (auto i = texts_; i < names.texts.size(); ++i) detail::append_text(text_, i, names.texts[i]);
     detail::append_event(text_, e);
-    kept = append(text_);
+  } catch (const std::bad_alloc&) {
+    return false;
   }
-  if (kept) {
-    lanes_ = names.lanes.size();
-    texts_ = names.texts.size();
-  }
+  if (!append(text_)) return false;
+  lanes_ = names.lanes.size();
+  texts_ = names.texts.size();
+  return true;
+}
+
+bool LinesWriter::write(const Trace& names, const Event& e) noexcept {
+  const bool kept = put(names, e);
   ++(kept ? events_ : lost_);
   if (end_ != 0) put_header();
   return kept;
+}
+
+void LinesWriter::lose() noexcept {
+  ++lost_;
+  if (end_ != 0) put_header();
 }
 
 }  // namespace sdma::inline v0::trace

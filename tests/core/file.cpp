@@ -5,8 +5,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <cstdio>
 #include <thread>
+#include <tuple>
 
 using namespace sdma;
 using test::content;
@@ -93,6 +95,142 @@ TEST_CASE("what is replaced keeps its permissions, and a link stays a link") {
   CHECK(std::filesystem::is_symlink(link));
   CHECK(content(path) == "two");
   CHECK(mode(path) == 0604);
+}
+
+TEST_CASE("a replaced file keeps no set-uid, set-gid or sticky bit") {
+  const Folder folder;
+  const auto path = folder / "a";
+  REQUIRE(save_file(path, "old"));
+  REQUIRE(::chmod(path.c_str(), 07751) == 0);
+  REQUIRE(save_file(path, "new"));
+  CHECK(content(path) == "new");
+  CHECK(mode(path) == 0751);
+}
+
+TEST_CASE("a file of another user is written in place: its owner stays, and nothing is owned by the writer") {
+  if (::geteuid() != 0) return;
+  const Folder folder;
+  ::chmod(folder.path.c_str(), 0777);
+  const auto path = folder / "a";
+  const auto inode = [&] {
+    struct stat s {};
+    REQUIRE(::stat(path.c_str(), &s) == 0);
+    return std::tuple{s.st_ino, s.st_uid};
+  };
+  // The user is another one for root, and root is another one for the user.
+  constexpr uid_t kNobody = 65534;
+  for (const auto& [owner, as_nobody] : {std::pair{kNobody, false}, std::pair{uid_t{0}, true}}) {
+    REQUIRE(save_file(path, "old and longer"));
+    REQUIRE(::chown(path.c_str(), owner, 0) == 0);
+    REQUIRE(::chmod(path.c_str(), 04777) == 0);
+    const auto before = inode();
+    CHECK(test::elsewhere(
+        [&] {
+          FileWriter out{path};
+          return out.write("new") && out.in_place() && out.close();
+        },
+        as_nobody));
+    CHECK(inode() == before);
+    CHECK(content(path) == "new");
+    CHECK(folder.files() == 1);
+    REQUIRE(::unlink(path.c_str()) == 0);
+  }
+}
+
+TEST_CASE("a file with an access list is written in place, because its mode does not say who may read it") {
+  const Folder folder;
+  const auto path = folder / "a";
+  REQUIRE(save_file(path, "old"));
+  struct Entry {
+    std::uint16_t tag, rights;
+    std::uint32_t id;
+  };
+  // user:nobody:rw, mask:rw. The mode's group bits then show the mask, not what the group may do.
+  struct {
+    std::uint32_t version = 2;
+    Entry entries[5] = {{1, 6, ~0u}, {2, 6, 65534}, {4, 0, ~0u}, {16, 6, ~0u}, {32, 0, ~0u}};
+  } list;
+  if (::setxattr(path.c_str(), "system.posix_acl_access", &list, sizeof list, 0) != 0) return;
+  FileWriter out{path};
+  REQUIRE(out.write("new"));
+  CHECK(out.in_place());
+  REQUIRE(out.close());
+  CHECK(content(path) == "new");
+  CHECK(::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0);
+}
+
+TEST_CASE("a link without a target stays a link, and its target is created") {
+  const Folder folder;
+  const auto link = folder / "link", target = folder / "target";
+  std::filesystem::create_symlink(target, link);
+  REQUIRE(save_file(link, "through"));
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(content(target) == "through");
+  CHECK(folder.files() == 2);
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(folder / "no/target", link);
+  CHECK_FALSE(save_file(link, "lost"));
+  CHECK(std::filesystem::is_symlink(link));
+}
+
+TEST_CASE("what another user has put in the place of a new file is not touched") {
+  if (::geteuid() != 0) return;
+  const Folder folder;
+  const auto path = folder / "a", theirs = folder / "theirs";
+  REQUIRE(save_file(theirs, "theirs"));
+  FileWriter linked{path};
+  REQUIRE(linked.write("mine"));
+  std::filesystem::create_symlink(theirs, path);
+  CHECK_FALSE(linked.close());
+  CHECK(content(theirs) == "theirs");
+  std::filesystem::remove(path);
+
+  FileWriter owned{path};
+  REQUIRE(owned.write("mine"));
+  REQUIRE(save_file(path, "theirs"));
+  REQUIRE(::chown(path.c_str(), 65534, 0) == 0);
+  const auto r = owned.close();
+  REQUIRE_FALSE(r);
+  CHECK(r.error().message == "cannot be written: File exists");
+  CHECK(content(path) == "theirs");
+
+  // A file of this user: the last writer wins.
+  REQUIRE(::chown(path.c_str(), 0, 0) == 0);
+  std::filesystem::remove(path);
+  FileWriter last{path};
+  REQUIRE(last.write("last"));
+  REQUIRE(save_file(path, "first"));
+  REQUIRE(last.close());
+  CHECK(content(path) == "last");
+}
+
+TEST_CASE("an error in a file that is written in place says that the old contents are lost") {
+  if (::geteuid() != 0) return;
+  const Folder folder;
+  const auto path = folder / "a";
+  REQUIRE(save_file(path, "old"));
+  REQUIRE(::chown(path.c_str(), 65534, 0) == 0);
+  const test::FullAfter full{10};
+  const auto r = save_file(path, "which does not fit");
+  REQUIRE_FALSE(r);
+  CHECK(r.error().hint == "the old contents are lost: this file can only be written in place");
+}
+
+TEST_CASE("a fresh file has a name that nothing had") {
+  const Folder folder;
+  const auto path = folder / "a";
+  std::filesystem::create_symlink(folder / "elsewhere", folder / "a-1");
+  REQUIRE(save_file(path, "old"));
+  const auto made = create_fresh(path);
+  REQUIRE(made);
+  CHECK(made->path == path + "-2");
+  CHECK(::lseek(made->fd, 0, SEEK_END) == 0);
+  ::close(made->fd);
+  CHECK(content(path) == "old");
+  CHECK_FALSE(std::filesystem::exists(folder / "elsewhere"));
+  const auto nowhere = create_fresh(folder / "no/where");
+  REQUIRE_FALSE(nowhere);
+  CHECK(nowhere.error().message == "cannot be created: No such file or directory");
 }
 
 TEST_CASE("what cannot be written is named") {

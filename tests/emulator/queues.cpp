@@ -191,6 +191,40 @@ TEST_CASE("a queue in another's place rings the same value and is heard") {
   c.free(words);
 }
 
+TEST_CASE("UPDATE_QUEUE asks of a ring what CREATE_QUEUE asks") {
+  Client c;
+  auto words = c.allocate(4096);
+  for (const std::uint32_t bytes : {1u, 2u, 512u, 1024u, 4096u}) {
+    Queue q(c, 0, kfd::kQueueSdma);
+    REQUIRE(q.error == 0);
+    auto next = c.allocate(4096);
+    const auto update = [&](std::uint64_t ring, std::uint32_t n) {
+      kfd::UpdateQueue u{.ring = ring, .queue_id = q.id, .ring_bytes = n, .percentage = 100, .priority = 7};
+      return call(c.kfd, Nr::update_queue, u);
+    };
+    for (const std::uint32_t bad : {3u, 4095u, 8192u, 1u << 31}) CHECK(update(next.va, bad) == EINVAL);
+    CHECK(update(next.va + 4096, bytes) == EINVAL);
+    CHECK(update(std::uint64_t{1} << 50, bytes) == EFAULT);
+    // The smallest ring has 1024 bytes, so packets at any place of it run. Misaligned addresses lose their low bits.
+    REQUIRE(update(next.va + 1, bytes) == 0);
+    const auto used = std::max(bytes, 1024u);
+    std::uint64_t at = 0;
+    for (std::uint32_t i = 1; at < 2 * used; ++i) {
+      auto* end = encode_to(Fence{.addr = words.gpu(), .value = i}, next.as<std::uint32_t>(at % used));
+      at += static_cast<std::uint64_t>(end - next.as<std::uint32_t>(at % used)) * 4;
+      __atomic_store_n(q.memory().wptr, at, __ATOMIC_RELEASE);
+      __atomic_store_n(q.doorbell, at, __ATOMIC_RELEASE);
+      REQUIRE(reaches(words.as<std::uint32_t>(), i));
+    }
+    // The old ring is free, and the new one is pinned.
+    CHECK(c.unmap(next, 1) == EBUSY);
+    CHECK(c.unmap(q.ring, 1) == 0);
+    CHECK(q.destroy() == 0);
+    CHECK(c.free(next) == 0);
+  }
+  c.free(words);
+}
+
 TEST_CASE("a disabled queue stands still and goes on") {
   Client c;
   auto words = c.allocate(4096);

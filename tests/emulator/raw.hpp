@@ -72,7 +72,9 @@ struct Client {
     if (call(kfd, Nr::alloc_memory, a) != 0) return {};
     m.handle = a.handle;
     m.offset = a.mmap_offset;
-    if (::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, render[g], static_cast<off_t>(m.offset)) ==
+    // A doubled ring has half as many pages as it has addresses.
+    const auto pages = (type & kfd::kAqlQueue) != 0 ? bytes / 2 : bytes;
+    if (::mmap(at, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, render[g], static_cast<off_t>(m.offset)) ==
         MAP_FAILED)
       return {};
     if (map(m, gpus) != 0) return {};

@@ -226,7 +226,7 @@ TEST_CASE("locked memory of the program") {
 
 TEST_CASE("a fill and a copy within one GPU, which ROCr does with kernels of its own") {
   Runtime r;
-  constexpr std::size_t kWords = 100'003;
+  constexpr std::size_t kWords = 2'600'003;  // more than two steps of the queue move
   auto* a = r.allocate(r.gpus[0], kWords * 4);
   auto* b = r.allocate(r.gpus[0], kWords * 4);
   auto* host = r.allocate(r.cpu, kWords * 4);
@@ -235,6 +235,15 @@ TEST_CASE("a fill and a copy within one GPU, which ROCr does with kernels of its
   copy(host, r.cpu, b, r.gpus[0], kWords * 4);
   const auto* words = reinterpret_cast<const std::uint32_t*>(host);
   CHECK(std::count(words, words + kWords, 0x12345678u) == kWords);
+  auto* numbers = reinterpret_cast<std::uint32_t*>(host);
+  for (std::size_t i = 0; i < kWords; ++i) numbers[i] = static_cast<std::uint32_t>(i);
+  copy(a, r.gpus[0], host, r.cpu, kWords * 4);
+  copy(b, r.gpus[0], a, r.gpus[0], kWords * 4);
+  std::fill_n(numbers, kWords, 0u);
+  copy(host, r.cpu, b, r.gpus[0], kWords * 4);
+  bool whole = true;
+  for (std::size_t i = 0; i < kWords; ++i) whole = whole && numbers[i] == i;
+  CHECK(whole);
   for (auto* p : {a, b, host}) hsa_amd_memory_pool_free(p);
 }
 

@@ -6,8 +6,13 @@
 #include "sdma/packets/sync.hpp"
 #include "support/catch.hpp"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -132,6 +137,101 @@ TEST_CASE("a DMABUF goes through a socket; the receiver's engine reads and write
   REQUIRE(call(c.kfd, Nr::available_memory, after) == 0);
   CHECK(before.bytes == after.bytes);
   for (const int fd : {pair[0], pair[1], static_cast<int>(out.fd)}) ::close(fd);
+}
+
+TEST_CASE("a DMABUF gives its object and nothing else, and a device descriptor gives no bytes at all") {
+  Client c;
+  auto secret = c.allocate(kBytes), passed = c.allocate(4096, 0, kfd::kVram), later = c.allocate(kBytes);
+  REQUIRE(later.va != 0);
+  std::memset(secret.host(), 0x77, kBytes);
+  std::memset(later.host(), 0x77, kBytes);
+  std::memset(passed.host(), 0x3c, 4096);
+  kfd::ExportDmabuf out{.handle = passed.handle, .flags = O_CLOEXEC, .fd = 0};
+  REQUIRE(call(c.kfd, Nr::export_dmabuf, out) == 0);
+  const int fd = static_cast<int>(out.fd);
+  std::array<std::byte, 4096> bytes{};
+  iovec v{bytes.data(), bytes.size()};
+  for (const int d : {fd, c.kfd, c.render[0]}) {
+    const auto refused = [](ssize_t n) { return n == -1 && errno == EINVAL; };
+    CHECK(refused(::read(d, bytes.data(), bytes.size())));
+    CHECK(refused(::write(d, bytes.data(), bytes.size())));
+    CHECK(refused(::pread(d, bytes.data(), bytes.size(), 0)));
+    CHECK(refused(::pwrite(d, bytes.data(), bytes.size(), 0)));
+    CHECK(refused(::readv(d, &v, 1)));
+    CHECK(refused(::writev(d, &v, 1)));
+    // What is not intercepted fails in the kernel.
+    CHECK(::ftruncate(d, 0) == -1);
+    CHECK(::syscall(SYS_pread64, d, bytes.data(), bytes.size(), 0) == -1);
+    CHECK(::syscall(SYS_pwrite64, d, bytes.data(), bytes.size(), 0) == -1);
+    CHECK(::syscall(SYS_mmap, nullptr, 4096, PROT_READ, MAP_SHARED, d, 0) == -1);
+  }
+  // Even a holder that opens the file anew finds the object's pages alone, and cannot cut them.
+  const int again = ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDWR);
+  REQUIRE(again >= 0);
+  CHECK(::syscall(SYS_lseek, again, 0, SEEK_END) == 4096);
+  CHECK(::syscall(SYS_ftruncate, again, 0) == -1);
+  CHECK(::syscall(SYS_ftruncate, again, 8192) == -1);
+  auto* at = static_cast<std::byte*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  REQUIRE(at != MAP_FAILED);
+  CHECK(at[4095] == std::byte{0x3c});
+  passed.host()[1] = std::byte{1};  // shared both ways, although the program mapped its memory before the export
+  CHECK(at[1] == std::byte{1});
+  at[2] = std::byte{2};
+  CHECK(passed.host()[2] == std::byte{2});
+  CHECK(::mmap(nullptr, 8192, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED);
+  // A device is mapped at the offsets of its objects only, and at most to their end.
+  CHECK(::mmap(nullptr, kBytes + 4096, PROT_READ, MAP_SHARED, c.render[0], static_cast<off_t>(secret.offset)) ==
+        MAP_FAILED);
+  CHECK(errno == EINVAL);
+  CHECK(c.free(secret) == 0);
+  CHECK(::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, c.render[0], static_cast<off_t>(secret.offset)) == MAP_FAILED);
+  // The position of a device is nothing that a program sets.
+  CHECK(::lseek(c.render[0], 4096, SEEK_SET) == 0);
+  CHECK(::lseek(c.kfd, 4096, SEEK_SET) == -1);
+  kfd::GetVersion version{};
+  CHECK(call(c.kfd, Nr::get_version, version) == 0);
+  CHECK(call(c.render[0], Nr::get_version, version) == ENOTTY);
+  ::munmap(at, 4096);
+  for (const int d : {fd, again}) ::close(d);
+  CHECK(c.free(passed) == 0);
+  CHECK(c.free(later) == 0);
+}
+
+TEST_CASE("a forked child holds no memory of its parent, and objects do not use up the program's descriptors") {
+  Client c;
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlimit few{.rlim_cur = 64, .rlim_max = limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  std::vector<Memory> many;
+  for (int i = 0; i < 300; ++i) many.push_back(c.allocate(4096));
+  CHECK(std::all_of(many.begin(), many.end(), [](const Memory& m) { return m.va != 0; }));
+  const int own = ::open("/dev/null", O_RDONLY);
+  CHECK(own >= 0);
+  CHECK(own < 64);
+  ::close(own);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  CHECK(in_child([&](Client&) -> int {
+          int objects = 0;
+          for (int fd = 0; fd < 2000; ++fd) {
+            char target[64]{};
+            const auto link = "/proc/self/fd/" + std::to_string(fd);
+            objects += ::readlink(link.c_str(), target, sizeof target - 1) > 0 && std::strstr(target, "sdma-object");
+          }
+          EXPECT(objects == 0);
+          return 0;
+        }) == 0);
+  // A program may close what it does not know, and get the number for a file of its own, which stays open.
+  kfd::ExportIpc out{.handle = many[0].handle, .shared = {}, .gpu_id = c.gpu_id(0), .flags = 0};
+  REQUIRE(call(c.kfd, Nr::ipc_export, out) == 0);
+  const int number = static_cast<int>(out.shared[1]);
+  const int null = ::open("/dev/null", O_RDONLY);
+  REQUIRE(::dup2(null, number) == number);
+  CHECK(call(c.kfd, Nr::ipc_export, out) == EBADF);
+  for (auto& m : many) CHECK(c.free(m) == 0);
+  CHECK(::fcntl(number, F_GETFD) >= 0);
+  ::close(number);
+  ::close(null);
 }
 
 TEST_CASE("an IPC handle: another process maps the same pages, and a handle that is none is refused") {

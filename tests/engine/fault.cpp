@@ -312,6 +312,18 @@ TEST_CASE("a fault in words") {
   CHECK(describe(fault_of(CopyLinear{.src = kA, .dst = kB, .bytes = 8, .src_swap = 1})) ==
         "gpu 0 engine 0 queue 7 at 0xc: copy_linear: the software engine does not support it (src_swap)");
   CHECK(describe(Fault{}) == "no fault");
+  // Every number that a message contains may be 0, and is then in the message all the same.
+  for (int k = 1; k <= static_cast<int>(FaultKind::reset); ++k) {
+    Fault f;
+    f.kind = static_cast<FaultKind>(k);
+    CHECK(describe(f).starts_with("gpu 0 engine 0 queue 0 at 0x0: "));
+    f.anonymous = true;
+    CHECK(describe(f).starts_with("gpu 0: "));
+  }
+  CHECK(describe({.kind = FaultKind::bad_doorbell, .position = 18, .rule = "alignment"}) ==
+        "gpu 0 engine 0 queue 0 at 0x12: doorbell: is not a multiple of 4");
+  CHECK(describe({.kind = FaultKind::unmapped, .anonymous = true, .gpu = GpuId{2}, .va = GpuVa{0x1000}}) ==
+        "gpu 2: an access to 0x1000, which is not mapped");
   for (int k = 0; k <= static_cast<int>(FaultKind::bad_doorbell); ++k) {
     Fault f;
     f.kind = static_cast<FaultKind>(k);

@@ -9,6 +9,7 @@
 #include "../../lib/emulator/node/node.hpp"
 #include "../../lib/emulator/options.hpp"
 
+#include <fcntl.h>
 #include <linux/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -154,7 +155,8 @@ class Client {
   }
 
   static bool known(int error) {
-    for (const int e : {0, EINVAL, EFAULT, ENOMEM, ENODEV, EBUSY, EPERM, EACCES, EMFILE, ENOTTY, ENOSPC, EIO, 524})
+    for (const int e :
+         {0, EINVAL, EFAULT, ENOMEM, ENODEV, EBUSY, EPERM, EACCES, EMFILE, EBADF, ENOTTY, ENOSPC, EIO, 524})
       if (e == error) return true;
     return false;
   }
@@ -166,6 +168,7 @@ class Client {
       keep(as<kfd::AllocMemory>(args).handle);
     if (error == 0 && bytes >= sizeof(kfd::ImportDmabuf) && nr == Nr::import_dmabuf)
       keep(as<kfd::ImportDmabuf>(args).handle);
+    if (error == 0 && bytes >= sizeof(kfd::ImportIpc) && nr == Nr::ipc_import) keep(as<kfd::ImportIpc>(args).handle);
     if (error == 0 && bytes >= sizeof(kfd::ExportDmabuf) && nr == Nr::export_dmabuf)
       files_.push_back(static_cast<int>(as<kfd::ExportDmabuf>(args).fd));
     return error;
@@ -175,7 +178,8 @@ class Client {
 
   void any_ioctl() {
     alignas(8) std::array<std::byte, 1024> args{};
-    const auto nr = static_cast<Nr>(in_.byte() % 48);
+    const auto number = in_.byte() % 48;
+    const auto nr = number < 46 ? static_cast<Nr>(number) : number == 46 ? Nr::ipc_import : Nr::ipc_export;
     // Short ones mostly, as structs are; a wrong size now and then.
     const std::size_t bytes = in_.byte() < 200 ? 96 : in_.value<std::uint16_t>() % 512;
     for (std::size_t i = 0, words = in_.byte() % 12; i < words; ++i) as<std::uint64_t>(args.data() + i * 8) = word();
@@ -188,7 +192,8 @@ class Client {
     require(std::equal(args.begin() + static_cast<std::ptrdiff_t>(bytes), args.end(),
                        sent.begin() + static_cast<std::ptrdiff_t>(bytes)));
     // A caller that leaves no room for the handle has lost it, and so have we.
-    if ((nr == Nr::alloc_memory || nr == Nr::import_dmabuf) && handles_.size() == handles) lost_ = true;
+    if ((nr == Nr::alloc_memory || nr == Nr::import_dmabuf || nr == Nr::ipc_import) && handles_.size() == handles)
+      lost_ = true;
   }
 
   void wild_pointer() {
@@ -255,6 +260,51 @@ class Client {
     if (call(Nr::create_queue, a) == 0) rings_.push_back({a, node_.memory.index(id)});
   }
 
+  /// An export gives exactly the object's bytes, shared with it; an import and a forged handle change nothing that others hold.
+  void pass_on() {
+    const auto h = handle();
+    auto* o = node_.memory.find(h);
+    kfd::ExportDmabuf out{.handle = h, .flags = in_.byte(), .fd = 0};
+    const int error = call(Nr::export_dmabuf, out);
+    require(error == (o && o->pages ? 0 : EINVAL));
+    if (error != 0) return;
+    const int fd = static_cast<int>(out.fd);
+    const auto info = object_of(fd);
+    require(info && info->bytes == o->pages->info.bytes && is_dmabuf(*descriptor_of(fd, &node_.arena)));
+    std::byte b{in_.byte()};
+    require(::pread(fd, &b, 1, 0) == -1 && ::pwrite(fd, &b, 1, 0) == -1);
+    const int file = open_object(fd, O_RDWR | O_CLOEXEC);
+    const auto at = in_.value<std::uint32_t>() % info->bytes;
+    require(::pwrite(file, &b, 1, static_cast<off_t>(at)) == 1 && o->host[at] == b);
+    o->host[at] = b ^ std::byte{0xff};
+    require(::pread(file, &b, 1, static_cast<off_t>(at)) == 1 && o->host[at] == b);
+    require(::lseek(file, 0, SEEK_END) == static_cast<off_t>(info->bytes) && ::ftruncate(file, 0) == -1);
+    ::close(file);
+    kfd::ImportDmabuf in{
+        .va = kVa + std::uint64_t{in_.byte()} * kPageBytes, .handle = 0, .gpu_id = gpu_id(), .fd = out.fd};
+    (void)call(Nr::import_dmabuf, in);
+    kfd::ExportIpc ipc{.handle = h, .shared = {}, .gpu_id = gpu_id(), .flags = 0};
+    if (call(Nr::ipc_export, ipc) != 0) return;
+    kfd::ImportIpc from{};
+    std::copy_n(ipc.shared, 4, from.shared);
+    from.va = in.va;
+    from.gpu_id = gpu_id();
+    const auto word = in_.byte() % 8;
+    if (word < 4) from.shared[word] ^= 1u << (in_.byte() % 8);
+    const int imported = call(Nr::ipc_import, from);
+    require(word >= 4 || imported != 0);
+  }
+
+  /// What mmap of a device finds at any offset: nothing, or bytes that lie in one file.
+  void any_offset() {
+    const auto offset = in_.byte() < 128 ? word() : kFirstObject + in_.value<std::uint32_t>();
+    const auto bytes = in_.value<std::uint32_t>();
+    const auto place = node_.arena.find(offset, bytes);
+    if (!place || offset < kFirstObject) return;
+    const auto info = object_of(place->fd);
+    require(info && place->offset + bytes <= page_up(info->bytes));
+  }
+
   std::optional<std::uint32_t> gpu_of_ring(const kfd::CreateQueue& q, std::uint32_t g) {
     return node_.memory.host(g, q.ring, q.ring_bytes) && node_.memory.host(g, q.wptr, 8) ? std::optional(g)
                                                                                          : std::nullopt;
@@ -295,7 +345,7 @@ class Client {
   }
 
   void act() {
-    switch (in_.byte() % 8) {
+    switch (in_.byte() % 10) {
       case 0:
       case 1: return any_ioctl();
       case 2: return wild_pointer();
@@ -303,6 +353,8 @@ class Client {
       case 4: return good_object();
       case 5: return good_queue();
       case 6: return submit();
+      case 8: return pass_on();
+      case 9: return any_offset();
       default: return serve();
     }
   }

@@ -4,6 +4,8 @@
 #include "sdma/trace/write.hpp"
 #include "support/catch.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,6 +164,19 @@ TEST_CASE("what cannot be written at all is lost, and says so") {
   CHECK_FALSE(player.play(w, 0));
   CHECK(w.events() == 0);
   CHECK(w.lost() == 1);
+}
+
+TEST_CASE("a file that cannot be cut stays as it is: no old line follows the new ones") {
+  const int fd = ::memfd_create("whole", MFD_ALLOW_SEALING);
+  REQUIRE(::pwrite(fd, "old\n", 4, 0) == 4);
+  REQUIRE(::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+  const auto t = test::sample();
+  trace::LinesWriter w(fd);
+  Player player(t);
+  CHECK_FALSE(player.play(w, 0));
+  CHECK(w.lost() == 1);
+  CHECK(::lseek(fd, 0, SEEK_END) == 4);
+  ::close(fd);
 }
 
 TEST_CASE("a killed writer leaves a trace that can be read, wherever it was") {

@@ -16,9 +16,18 @@
 //   live    any                  are visible immediately, for a log that others follow. A write that fails is undone, so the
 //                                file never ends with a part of a line
 //
-// Neither an error nor a signal leaves half of a `whole` file. A symbolic link stays a link. A file that is replaced keeps its
-// permissions, and its owner if the process may set it. If the process may write the file but not its folder, the file is
-// written in place.
+// Neither an error nor a signal leaves half of a `whole` file, except where a file is written in place:
+//
+//   path                                      a `whole` file is
+//   nothing, in a folder that may be written  created with the rights 0666 less the umask
+//   a file of this user                       replaced by a file with the same group, and the same rights to read, write and
+//                                             execute; other bits (set-uid, sticky) are not copied
+//   a file of another user, with an access    written in place: owner and rights stay with the file. After an error the file
+//   list, or in a folder without rights       may hold a part of the new contents; `in_place` says so, and the error's hint
+//   a symbolic link                           what the link names, by the same rules; the link stays. The kernel follows it, so
+//                                             a link that a shell's redirection may not follow is refused. If it names no
+//                                             file, that file is created at once, empty
+//   created by another user before `close`    not touched: `close` fails with EEXIST
 //
 // Errors: a Diagnostic has the path ("stdout" or "stdin" for "-"), the reason, and a hint. If `close` succeeds, all bytes were
 // written: a full disk is always reported. If the reader of a pipe has gone, the error satisfies `reader_gone`; the
@@ -52,22 +61,38 @@ class FileWriter {
   Result<void, Diagnostic> write(std::string_view bytes);
   /// Creates the file, or replaces it. If nothing was written, the file is empty.
   Result<void, Diagnostic> close();
+  /// After `open` or `write`: true if a regular file is written in place, although its kind is `whole`.
+  bool in_place() const noexcept { return in_place_; }
 
  private:
   Diagnostic failed(int error);
-  int open_beside(bool there);
+  int open_old();
+  int open_beside();
+  int open_instead();
+  int choose();
   int link_beside();
+  int rename_beside();
 
   std::string path_;
   std::string target_{}, beside_{};  // the file to replace; the new file's name until `close`, or ""
   std::uint64_t written_ = 0;
   Kind kind_;
   bool in_place_ = false;  // truncated before the first byte is written
+  bool is_new_ = false;    // nothing had the path when it was opened
   int fd_ = -1, error_ = 0;
 };
 
 /// Opens, writes and closes in one call.
 Result<void, Diagnostic> save_file(const std::string& path, std::string_view bytes);
+
+/// A file that did not exist before.
+struct FreshFile {
+  int fd = -1;  ///< for reading and writing; the caller closes it
+  std::string path{};
+};
+/// Creates the file `path` or, if that name is taken, the first of path-1, path-2, ... that is free. Never opens a file that
+/// exists, nor follows a symbolic link to one.
+Result<FreshFile, Diagnostic> create_fresh(const std::string& path);
 
 class FileReader {
  public:

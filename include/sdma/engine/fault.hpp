@@ -25,7 +25,7 @@
 //   reset             never                             an exception event: all queues of the process on that GPU are lost
 //
 // A kernel driver reports the GPU, and the page of a VM fault, but neither the queue nor the position nor the packet.
-// Those members are then 0.
+// Those members are then 0, and `anonymous` says that they mean nothing: 0 is also the number of a queue.
 //
 // A Fault is a plain value; any thread may use a copy. Only `describe` allocates.
 #include "sdma/core/units.hpp"
@@ -62,6 +62,7 @@ struct Fault {
   FaultKind kind = FaultKind::none;
   Access access = Access::read;  ///< of unmapped and read_only
   std::uint8_t dword_count{};    ///< of `dwords`
+  bool anonymous = false;        ///< reported by a kernel driver: queue, position and packet are not known
   std::uint8_t depth{};          ///< 0: in the ring; n: in an indirect buffer, nested n deep
   GpuId gpu{};
   EngineId engine{};

@@ -22,7 +22,7 @@
 // path. A Reader belongs to one thread; its lookups neither lock nor allocate. A Section sees the mappings as they were
 // when it began. It may still use a mapping that is being unmapped, and `unmap` waits for it. The next Section, or the
 // same Section after `refresh`, sees new mappings.
-// Errors: Errc::bad_argument, unmapped, timed_out.
+// Errors: Errc::bad_argument, unmapped, timed_out; no_space: there is no memory for the new list, and nothing has changed.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/region.hpp"
@@ -60,11 +60,15 @@ class AddressSpace {
 
   /// Adds a mapping. bad_argument: the mapping is empty, is not in multiples of 8, has no host memory, ends after the
   /// last address, or overlaps another mapping.
-  Errc map(const Mapping&);
+  Errc map(const Mapping& m) { return map({&m, 1}); }
+  /// Adds several at once, or none.
+  Errc map(std::span<const Mapping>);
   /// Removes the mapping that begins at `va` and waits for every engine that may still use it. unmapped: no mapping
   /// begins there. timed_out: new Sections do not see the mapping, but an engine may still be using it: keep the memory,
   /// and call `drain`.
-  Errc unmap(GpuVa va, Deadline);
+  Errc unmap(GpuVa va, Deadline d) { return unmap({&va, 1}, d); }
+  /// Removes several at once, or none.
+  Errc unmap(std::span<const GpuVa>, Deadline);
   /// Waits until no engine uses a mapping that was removed before the call. timed_out: an engine may still use one.
   Errc drain(Deadline);
 

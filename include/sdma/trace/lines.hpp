@@ -45,14 +45,17 @@ class LinesWriter {
   explicit LinesWriter(int fd, std::string_view clock = "steady");
 
   /// Uses only the lanes and texts of `names`, which may only grow from call to call. Returns false if the event is
-  /// lost; `lost` then counts it.
-  bool write(const Trace& names, const Event&);
+  /// lost, because the disk or the memory is full; `lost` then counts it.
+  bool write(const Trace& names, const Event&) noexcept;
+  /// Counts an event that the caller could not bring here.
+  void lose() noexcept;
   std::uint64_t events() const noexcept { return events_; }
   std::uint64_t lost() const noexcept { return lost_; }
 
  private:
-  bool put_header();
-  bool append(std::string_view);
+  bool put_header() noexcept;
+  bool append(std::string_view) noexcept;
+  bool put(const Trace& names, const Event&) noexcept;
 
   int fd_;
   std::string clock_, text_{};

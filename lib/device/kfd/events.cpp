@@ -149,12 +149,13 @@ Errc KfdNode::look_for_faults(Deadline d) noexcept {
   if (const auto g = m.gpu_id != 0 ? gpu_of(m.gpu_id) : std::nullopt)
     keep({.kind = m.read_only != 0 ? FaultKind::read_only : FaultKind::unmapped,
           .access = m.read_only != 0 ? Access::write : Access::read_write,
+          .anonymous = true,
           .gpu = *g,
           .engine = kUnknownEngine,
           .va = GpuVa{m.va}});
   const auto& x = events[1].exception;
   if (const auto g = x.gpu_id != 0 ? gpu_of(x.gpu_id) : std::nullopt)
-    keep({.kind = FaultKind::reset, .gpu = *g, .engine = kUnknownEngine});
+    keep({.kind = FaultKind::reset, .anonymous = true, .gpu = *g, .engine = kUnknownEngine});
   return Errc::ok;
 }
 

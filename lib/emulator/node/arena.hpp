@@ -1,25 +1,26 @@
 #pragma once
-// The bytes of a node: one sparse memfd per process, which serves as /dev/kfd and as every render node, because an mmap of any
-// of them at the offset that an ioctl returned must give the same pages.
+// The offsets of a node: an mmap of /dev/kfd or of any render node, at the offset that an ioctl returned, must give the pages that
+// the ioctl meant.
 //
 //   offset  (g+1) << 32                doorbells of GPU g: at multiples of 4 GiB, because libhsakmt 5.2.3 cuts offsets there
 //           (g+1) << 32 | 1 MiB        the page of remapped registers (HDP flush) of GPU g
-//           63 << 32                   exports to other processes: one record per object
 //           64 << 32 ...               memory objects, one after another; an offset is never reused
 //
-// Memory imported from another process's arena has an offset in ours that refers to their pages. Only such mappings are
-// intercepted (preload/interpose_map.cpp).
+// Doorbells and registers are in one sparse memfd per process, the arena. Each object has a file of its own (object_file.hpp):
+// allocated here, or imported. The program's calls of mmap are intercepted (preload/interpose_map.cpp), because its descriptors
+// of the devices give access to nothing: each is opened for ioctl alone, so it can be neither read nor written nor mapped.
 //
-// The memfd's inode identifies a descriptor, so a program can dup it and pass it on. Its file position is a tag that all dups
-// share: it says whether the descriptor is /dev/kfd, a DRM node or a DMABUF.
+// The arena's inode identifies such a descriptor, so a program can dup it and pass it on. Its file position is a tag that all
+// dups share: it says whether the descriptor is /dev/kfd or a DRM node.
 //
 // Our own view of an object stays mapped until the object is freed and no engine can access it any more. Forked
 // children do not inherit our views (MADV_DONTFORK). The kernel frees the memory with the last descriptor and mapping,
 // however the program ends.
 //
-// Any thread may call these functions. Errors: null, or -1 with errno.
+// Any thread may call these functions. Errors: null, or -1 with errno. Only `add` allocates, and may throw.
+#include "object_file.hpp"
+
 #include <sys/types.h>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -36,16 +37,9 @@ constexpr std::uint64_t page_up(std::uint64_t n) noexcept { return (n + kPage - 
 constexpr std::uint64_t doorbell_offset(std::uint32_t gpu) noexcept { return std::uint64_t{gpu + 1} << 32; }
 constexpr std::uint64_t register_offset(std::uint32_t gpu) noexcept { return doorbell_offset(gpu) | 1u << 20; }
 
-/// The record of an exported object. It is in the arena itself, so that any process with a descriptor of it can read it.
-struct Passed {
-  std::uint64_t nonce{};  ///< never 0; also in an IPC handle, because a number may be reused for another object
-  std::uint64_t offset{}, bytes{};
-  std::uint32_t gpu{}, flags{};
-};
-bool read_passed(int arena, std::uint32_t number, Passed*) noexcept;
-bool write_passed(int arena, std::uint32_t number, const Passed&) noexcept;
+inline constexpr std::uint64_t kFirstObject = std::uint64_t{64} << 32;
 
-/// A position in an arena: a descriptor and an offset.
+/// A position in a file.
 struct Place {
   int fd{};
   std::uint64_t offset{};
@@ -62,53 +56,64 @@ class Arena {
   int open_node(std::uint64_t tag, int flags) const noexcept;
   bool owns(dev_t dev, ino_t inode) const noexcept { return fd_ >= 0 && dev == dev_ && inode == inode_; }
 
-  /// An unused offset for `bytes` (whole pages).
-  std::uint64_t reserve(std::uint64_t bytes) noexcept;
+  /// Gives a file that `open` creates an offset in the node, for `bytes` bytes (whole pages), until `remove`. `open` returns a
+  /// descriptor, which then belongs to the arena. Returns 0, with errno, if it returns -1.
+  template <class Open> std::uint64_t add(std::uint64_t bytes, Open open) {
+    const std::lock_guard lock(files_mutex_);
+    const auto offset = next_;
+    auto& file = files_.try_emplace(offset, File{.bytes = bytes}).first->second;  // first, because only this throws
+    if (!file.own(open())) return files_.erase(offset), 0;
+    next_ += page_up(bytes);
+    return offset;
+  }
+  void remove(std::uint64_t offset) noexcept;
+  /// Where the bytes at `offset` are; nullopt unless all `bytes` lie in one object, or among doorbells or registers.
+  std::optional<Place> find(std::uint64_t offset, std::uint64_t bytes) const noexcept;
+
   /// Maps our view of a range.
   std::byte* view(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   static void drop(std::byte* view, std::uint64_t bytes) noexcept;
-  /// Returns the pages to the kernel.
-  void punch(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   int fd() const noexcept { return fd_; }
-  /// Maps our view of a range of any arena.
-  static std::byte* view_of(Place, std::uint64_t bytes) noexcept;
-  /// Makes `bytes` at our `offset` refer to another arena. The caller keeps ownership of the descriptor.
-  void stand_for(std::uint64_t offset, std::uint64_t bytes, Place);
-  void stands_no_more(std::uint64_t offset) noexcept;
-  /// The arena and offset to which `offset` refers; none: our own pages.
-  std::optional<Place> stands_for(std::uint64_t offset) const noexcept;
-  /// For a forked child: closes our descriptor, so that the child does not keep the parent's memory alive.
+
+  /// Call them around a fork, so that the child finds all files.
+  void before_fork() noexcept { files_mutex_.lock(); }
+  void after_fork() noexcept { files_mutex_.unlock(); }
+  /// For a forked child, after before_fork: closes our descriptors, so that the child does not keep the parent's memory alive.
   void abandon() noexcept;
 
  private:
+  /// A descriptor with the inode that it had: the program may have closed it, and another file may have its number by now.
+  struct File {
+    std::uint64_t bytes{};
+    int fd = -1;
+    dev_t dev{};
+    ino_t inode{};
+    bool own(int descriptor) noexcept;
+    bool valid() const noexcept;
+    void close() const noexcept;
+  };
+
   int fd_ = -1;
   dev_t dev_{};
   ino_t inode_{};
-  std::atomic<std::uint64_t> next_{std::uint64_t{64} << 32};
-  struct Stand {
-    std::uint64_t bytes{};
-    Place place{};
-  };
-  mutable std::mutex stands_mutex_;
-  std::map<std::uint64_t, Stand> stands_;
+  mutable std::mutex files_mutex_;
+  std::uint64_t next_ = kFirstObject;
+  std::map<std::uint64_t, File> files_;
 };
 
 inline constexpr std::uint64_t kDmabuf = std::uint64_t{1} << 40, kDrmNode = std::uint64_t{1} << 32;
-/// The meaning of a descriptor of an arena.
+/// The meaning of one of our descriptors.
 struct Descriptor {
-  std::uint64_t tag{};  ///< 0: /dev/kfd; kDrmNode | minor; or kDmabuf | number of an object
+  std::uint64_t tag{};  ///< 0: /dev/kfd; kDrmNode | minor; or kDmabuf
   bool ours{};          ///< belongs to the given arena, not to another process's
 };
 constexpr bool is_dmabuf(const Descriptor& d) noexcept { return (d.tag & kDmabuf) != 0; }
 constexpr bool is_drm(const Descriptor& d) noexcept { return (d.tag & kDrmNode) != 0; }
-/// The minor of a DRM node, or the number of a DMABUF's object.
-constexpr std::uint32_t number(const Descriptor& d) noexcept { return static_cast<std::uint32_t>(d.tag); }
+/// The minor of a DRM node.
+constexpr std::uint32_t minor_of(const Descriptor& d) noexcept { return static_cast<std::uint32_t>(d.tag); }
 
-/// What a descriptor is; nullopt if it does not belong to an arena. `ours` may be null.
+/// What a descriptor is; nullopt if it is neither a device nor a DMABUF of any process. `ours` may be null.
 std::optional<Descriptor> descriptor_of(int fd, const Arena* ours) noexcept;
-/// True if an entry of some /proc/PID/fd is an arena of any process.
-bool names_arena(const char* link) noexcept;
-
 /// The entry of a descriptor in /proc/self/fd.
 struct FdLink {
   explicit FdLink(int fd) noexcept;

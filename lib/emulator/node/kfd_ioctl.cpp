@@ -1,5 +1,6 @@
 // The table of KFD ioctls: the argument and the handler of each number. The caller gives the size of its argument: fields beyond
 // it are zero on entry, and are not written back.
+#include "../no_memory.hpp"
 #include "node.hpp"
 #include "user.hpp"
 
@@ -84,9 +85,10 @@ int create_event(Node& n, kfd::CreateEvent& a) {
     auto* o = n.memory.find(a.page_offset);
     // In the machine's memory, and owned by this object alone. A doubled object has half as many pages as it maps.
     const bool whole = o && o->pages && (o->flags & kfd::kGtt) != 0;
-    if (!whole || o->pages->bytes < kfd::kSignalEvents * sizeof(std::uint64_t)) return EINVAL;
-    if (const int error = n.events.set_page(reinterpret_cast<std::uint64_t*>(o->host))) return error;
+    if (!whole || o->pages->info.bytes < kfd::kSignalEvents * sizeof(std::uint64_t)) return EINVAL;
+    if (const int error = n.events.create(a, reinterpret_cast<std::uint64_t*>(o->host))) return error;
     ++o->pins;
+    return 0;
   }
   return n.events.create(a);
 }
@@ -109,7 +111,7 @@ int get_tile_config(Node& n, kfd::GetTileConfig& a) {
 int acquire_vm(Node& n, kfd::AcquireVm& a) {
   const auto g = n.memory.index(a.gpu_id);
   const auto device = device_of(static_cast<int>(a.drm_fd));
-  if (g == n.memory.gpus() || !device || device->node != &n || !is_drm(*device) || gpu_of_minor(number(*device)) != g)
+  if (g == n.memory.gpus() || !device || device->node != &n || !is_drm(*device) || gpu_of_minor(minor_of(*device)) != g)
     return EINVAL;
   n.memory.gpu(g).acquired = true;
   return 0;
@@ -236,7 +238,7 @@ int kfd_ioctl(Node& n, unsigned long request, void* argument) {
   if ((found->way & kIn) != 0 && !from_user(args.data(), user, theirs)) return EFAULT;
   std::unique_lock lock(n.mutex, std::defer_lock);
   if (found->locked) lock.lock();
-  const int error = found->answer(n, args.data());
+  const int error = errno_of([&] { return found->answer(n, args.data()); });
   if (found->locked) lock.unlock();
   if ((found->way & kOut) != 0 && !to_user(user, args.data(), theirs)) return EFAULT;
   return error;

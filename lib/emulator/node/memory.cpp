@@ -2,7 +2,10 @@
 
 #include "user.hpp"
 
+#include "sdma/engine/execute.hpp"
+
 #include <unistd.h>
+#include <array>
 #include <cerrno>
 
 namespace sdma::emulator {
@@ -16,13 +19,8 @@ Deadline patience() noexcept { return Deadline::in(std::chrono::seconds(60)); }
 }  // namespace
 
 Pages::~Pages() {
-  if (view) Arena::drop(view, bytes);
-  if (foreign >= 0) {
-    arena.stands_no_more(offset);
-    ::close(foreign);
-  } else if (view && !keep) {
-    arena.punch(offset, bytes);
-  }
+  if (view) Arena::drop(view, info.bytes);
+  if (offset != 0) arena.remove(offset);
 }
 
 Memory::Memory(Arena& a, const SysfsNode& n) : arena_(a), node_(n) {
@@ -61,25 +59,35 @@ std::uint64_t Memory::host_bytes() const noexcept {
   return all / 16 * 15;
 }
 
-void Memory::add(Object o, std::uint64_t* handle) {
-  o.handle = std::uint64_t{node_.gpus[o.gpu].gpu_id} << 32 | next_++;
-  *handle = o.handle;
-  objects_.emplace(o.handle, std::move(o));
+Object& Memory::add(Object o) {
+  o.handle = std::uint64_t{node_.gpus[o.gpu].gpu_id} << 32 | next_;
+  auto& made = objects_.try_emplace(o.handle, std::move(o)).first->second;
+  ++next_;
+  return made;
+}
+
+std::uint64_t& Memory::used_by(const Object& o) noexcept {
+  return (o.flags & kfd::kVram) != 0 ? gpus_[o.gpu]->used : host_used_;
 }
 
 int Memory::make_pages(Object& o) {
   const auto bytes = page_up(o.doubled() ? o.bytes / 2 : o.bytes);
-  const bool vram = (o.flags & kfd::kVram) != 0;
-  auto& used = vram ? gpus_[o.gpu]->used : host_used_;
-  const auto all = vram ? node_.topology.gpus[o.gpu].memory_bytes : host_bytes();
+  const auto used = used_by(o);
+  const auto all = (o.flags & kfd::kVram) != 0 ? node_.topology.gpus[o.gpu].memory_bytes : host_bytes();
   if (used > all || bytes > all - used) return ENOMEM;
-  o.pages = std::make_shared<Pages>(arena_, arena_.reserve(bytes), bytes);
-  o.pages->view = arena_.view(o.pages->offset, bytes);
-  if (!o.pages->view) return ENOMEM;
-  o.host = o.pages->view;
-  o.mmap_offset = o.pages->offset;
-  o.pages->counted = true;
-  used += bytes;
+  o.pages = std::make_shared<Pages>(arena_, ObjectInfo{.bytes = bytes,
+                                                       .gpu = o.gpu,
+                                                       .flags = o.flags & ~std::uint32_t{kfd::kAqlQueue},
+                                                       .nonce = static_cast<std::uint32_t>(host_ticks()) | 1});
+  auto& pages = *o.pages;
+  if (const int error = pages.open([&] {
+        const int fd = create_object(pages.info);
+        if (const auto made = object_of(fd)) pages.info.inode = made->inode;
+        return fd;
+      }))
+    return error;
+  o.host = pages.view;
+  o.mmap_offset = pages.offset;
   return 0;
 }
 
@@ -106,7 +114,12 @@ int Memory::allocate(kfd::AllocMemory& a) {
     return error;
   }
   a.mmap_offset = o.mmap_offset;
-  add(std::move(o), &a.handle);
+  const auto& made = add(std::move(o));
+  if (made.pages) {
+    used_by(made) += made.pages->info.bytes;
+    made.pages->counted = true;
+  }
+  a.handle = made.handle;
   return 0;
 }
 
@@ -115,8 +128,7 @@ int Memory::free(std::uint64_t handle) {
   if (!o) return EINVAL;
   if (o->mapped != 0 || o->pins != 0) return EBUSY;
   // The last object of the pages frees them, so an import keeps an export alive.
-  if (o->pages && o->pages.use_count() == 1 && o->pages->counted)
-    ((o->flags & kfd::kVram) != 0 ? gpus_[o->gpu]->used : host_used_) -= o->pages->bytes;
+  if (o->pages && o->pages.use_count() == 1 && o->pages->counted) used_by(*o) -= o->pages->info.bytes;
   objects_.erase(handle);
   return 0;
 }
@@ -130,23 +142,21 @@ int Memory::map_one(Object& o, std::uint32_t g) {
   // Old clients set no access bits for doorbells, which are always writable.
   if ((o.flags & (kfd::kVram | kfd::kGtt | kfd::kUserptr)) != 0 && (o.flags & kfd::kWritable) == 0)
     m.access = Access::read;
-  if (space.map(m) != Errc::ok) return EINVAL;
-  if (o.doubled()) {
-    m.va = m.va + part;
-    if (space.map(m) != Errc::ok) {
-      (void)space.unmap(GpuVa{o.va}, patience());
-      return EINVAL;
-    }
-  }
+  std::array both{m, m};
+  both[1].va = m.va + part;
+  if (const auto e = space.map(std::span(both).first(o.doubled() ? 2 : 1)); e != Errc::ok)
+    return e == Errc::no_space ? ENOMEM : EINVAL;
   o.mapped |= std::uint64_t{1} << g;
   return 0;
 }
 
-void Memory::unmap_one(Object& o, std::uint32_t g) {
-  auto& space = gpus_[g]->space;
-  (void)space.unmap(GpuVa{o.va}, patience());
-  if (o.doubled()) (void)space.unmap(GpuVa{o.va + o.bytes / 2}, patience());
+int Memory::unmap_one(Object& o, std::uint32_t g) {
+  const std::array both{GpuVa{o.va}, GpuVa{o.va + o.bytes / 2}};
+  const auto e = gpus_[g]->space.unmap(std::span(both).first(o.doubled() ? 2 : 1), patience());
+  // Without memory for the new list of mappings, the engines keep the old one, and the object stays mapped.
+  if (e == Errc::no_space) return ENOMEM;
   o.mapped &= ~(std::uint64_t{1} << g);
+  return 0;
 }
 
 int Memory::map(kfd::MapMemory& a, std::span<const std::uint32_t> gpu_ids) {
@@ -168,7 +178,7 @@ int Memory::unmap(kfd::MapMemory& a, std::span<const std::uint32_t> gpu_ids) {
     const auto g = index(gpu_ids[a.done]);
     if (g == gpus() || (o->mapped >> g & 1) == 0) return EINVAL;
     if (o->pins != 0) return EBUSY;
-    unmap_one(*o, g);
+    if (const int error = unmap_one(*o, g)) return error;
   }
   return 0;
 }

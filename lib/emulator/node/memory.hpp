@@ -12,6 +12,8 @@
 // a queue uses is pinned: it can be neither unmapped nor freed while the queue exists.
 //
 // Threads: call everything under the node's lock; only engines look up addresses without it. Results are 0 or an errno.
+// A call that throws std::bad_alloc or returns ENOMEM has changed nothing, except that map and unmap say in `done` how many GPUs
+// they have served.
 #include "../../kfd/abi.hpp"
 #include "../queues/doorbells.hpp"
 #include "arena.hpp"
@@ -19,6 +21,7 @@
 #include "sdma/device/sysfs.hpp"
 #include "sdma/engine/memory.hpp"
 
+#include <cerrno>
 #include <map>
 #include <memory>
 #include <span>
@@ -26,19 +29,20 @@
 
 namespace sdma::emulator {
 
-/// Pages of the arena, held by one object or, after an export and an import, by several.
+/// The bytes of a file, held by one object or, after an export and an import, by several.
 struct Pages {
-  Pages(Arena& a, std::uint64_t at, std::uint64_t n) : arena(a), offset(at), bytes(n) {}
+  Pages(Arena& a, const ObjectInfo& i) : arena(a), info(i) {}
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
+  ~Pages();
+  /// `file`: opens the file, as for Arena::add. Call it once. Returns 0 or an errno.
+  template <class File> int open(File file);
 
   Arena& arena;
-  const std::uint64_t offset, bytes;
+  ObjectInfo info;
+  std::uint64_t offset{};
   std::byte* view{};
-  bool counted{};    ///< included in the used bytes of its kind of memory
-  bool keep{};       ///< other processes may have mapped them, so they are never returned to the kernel
-  int foreign = -1;  ///< the descriptor of their arena, if it is another process's
-  ~Pages();
+  bool counted{};  ///< included in the used bytes of its kind of memory
 };
 
 struct Object {
@@ -57,6 +61,13 @@ class GpuMemory {
   bool acquired = false;  ///< the program has acquired a render node for this GPU
   std::uint64_t used{};   ///< bytes of VRAM
 };
+
+template <class File> int Pages::open(File file) {
+  offset = arena.add(info.bytes, file);
+  if (offset == 0) return ENOMEM;
+  view = arena.view(offset, info.bytes);
+  return view ? 0 : ENOMEM;
+}
 
 class Memory {
  public:
@@ -92,12 +103,12 @@ class Memory {
   }
 
  private:
-  int pass_on(Object&, Passed*);  ///< exports it to every holder of a descriptor of our arena
-  int take(int arena, std::uint32_t number, const Passed&, std::uint32_t gpu_id, std::uint64_t va, Object*);
+  int take(int fd, const ObjectInfo&, std::uint32_t gpu_id, std::uint64_t va, Object*);
   int make_pages(Object&);
+  std::uint64_t& used_by(const Object&) noexcept;
   int map_one(Object&, std::uint32_t g);
-  void unmap_one(Object&, std::uint32_t g);
-  void add(Object, std::uint64_t* handle);
+  int unmap_one(Object&, std::uint32_t g);
+  Object& add(Object);
 
   Arena& arena_;
   const SysfsNode& node_;

@@ -14,6 +14,14 @@ void forget() noexcept {
   if (auto* n = the_node.exchange(nullptr)) n->arena.abandon();
   making = PTHREAD_MUTEX_INITIALIZER;
 }
+void before_fork() noexcept {
+  pthread_mutex_lock(&making);
+  if (auto* n = the_node.load()) n->arena.before_fork();
+}
+void after_fork() noexcept {
+  if (auto* n = the_node.load()) n->arena.after_fork();
+  pthread_mutex_unlock(&making);
+}
 
 }  // namespace
 
@@ -24,20 +32,15 @@ Node* Node::made() noexcept { return the_node.load(std::memory_order_acquire); }
 Node* Node::get() {
   if (auto* n = made()) return n;
   pthread_mutex_lock(&making);
-  auto* n = made();
-  if (!n) {
-    static const int once =
-        pthread_atfork([] { pthread_mutex_lock(&making); }, [] { pthread_mutex_unlock(&making); }, forget);
-    (void)once;
-    n = new Node;
-    if (n->arena.fd() < 0) {
-      delete n;
-      n = nullptr;
-    }
-    the_node.store(n, std::memory_order_release);
-  }
-  pthread_mutex_unlock(&making);
-  return n;
+  const std::unique_ptr<pthread_mutex_t, void (*)(pthread_mutex_t*)> locked(
+      &making, [](pthread_mutex_t* m) { pthread_mutex_unlock(m); });
+  if (auto* n = made()) return n;
+  static const int once = pthread_atfork(before_fork, after_fork, forget);
+  (void)once;
+  auto n = std::make_unique<Node>();
+  if (n->arena.fd() < 0) return nullptr;
+  the_node.store(n.get(), std::memory_order_release);
+  return n.release();
 }
 
 std::optional<Device> device_of(int fd) noexcept {

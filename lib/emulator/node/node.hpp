@@ -46,7 +46,7 @@ struct Device : Descriptor {
 };
 std::optional<Device> device_of(int fd) noexcept;
 
-/// Answers an ioctl as the kernel does: 0 or an errno.
+/// Answers an ioctl as the kernel does: 0 or an errno. If there is no memory for it, the answer is ENOMEM, and nothing has changed.
 int kfd_ioctl(Node&, unsigned long request, void* argument);
 /// `process`: null in a forked child that has not opened a device yet, and therefore uses no GPU memory.
 int drm_ioctl(Node* process, std::uint32_t minor, unsigned long request, void* argument);

@@ -5,6 +5,7 @@
 #include "../queues/pm4.hpp"
 #include "user.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 
@@ -13,12 +14,25 @@ namespace {
 
 constexpr int kNotSupported = 524;  ///< the kernel's ENOTSUPP, which has no name in user space
 constexpr std::uint32_t kFirstComputeDoorbell = 512, kComputeQueues = 512;
+constexpr std::uint64_t kRingAlignment = 256;
 
-int check(std::uint64_t ring, std::uint32_t bytes, std::uint32_t percentage, std::uint32_t priority) {
-  if ((percentage & 0xff) > kfd::kMaxPercentage || priority > kfd::kMaxPriority) return EINVAL;
-  if (ring != 0 && !plausible(ring, 8)) return EFAULT;
-  if (bytes != 0 && !std::has_single_bit(bytes)) return EINVAL;
-  return 0;
+/// What a caller asks of a queue's ring, as CREATE_QUEUE and UPDATE_QUEUE both check and change it.
+struct Wish {
+  std::uint64_t ring{};
+  std::uint32_t bytes{};
+  bool active{};  ///< the queue may run
+  int error{};
+};
+template <class Args> Wish wish_of(const Args& a) {
+  const auto refused = [](int error) { return Wish{.error = error}; };
+  const auto percentage = a.percentage & 0xff;
+  if (percentage > kfd::kMaxPercentage || a.priority > kfd::kMaxPriority) return refused(EINVAL);
+  if (a.ring != 0 && !plausible(a.ring, 8)) return refused(EFAULT);
+  if (a.ring_bytes != 0 && !std::has_single_bit(a.ring_bytes)) return refused(EINVAL);
+  // A small ring is enlarged to the smallest that exists; no ring at all disables the queue.
+  return {.ring = a.ring,
+          .bytes = std::max(a.ring_bytes, kfd::kMinRingBytes),
+          .active = a.ring != 0 && a.ring_bytes != 0 && percentage != 0};
 }
 
 }  // namespace
@@ -79,8 +93,8 @@ int Queues::place(const kfd::CreateQueue& a, Entry& e) const {
 int Queues::pin(Entry& e, std::uint64_t va, std::uint64_t bytes) {
   auto* o = memory_.exactly(e.gpu, va & ~(kPage - 1), bytes);
   if (!o || !o->host) return EINVAL;
-  ++o->pins;
   e.pinned.push_back(o->handle);
+  ++o->pins;
   return 0;
 }
 
@@ -91,21 +105,54 @@ void Queues::unpin(Entry& e) {
 }
 
 int Queues::ring_of(Entry& e, std::uint64_t va, std::uint64_t bytes) {
+  va -= va % kRingAlignment;  // the engine's register has no room for the low bits
   if (const int error = pin(e, va, bytes)) return error;
   // One range for the engine: a doubled ring counts as its first half.
   auto* host = memory_.host(e.gpu, va, bytes);
   if (!host && memory_.find(e.pinned.back())->doubled()) host = memory_.host(e.gpu, va, bytes / 2);
   if (!host) return EINVAL;
   e.config.ring = {reinterpret_cast<std::uint32_t*>(host), bytes / 4};
-  e.ring = va;
   e.ring_bytes = bytes;
   return 0;
 }
 
+/// Unpins, at the end of a block, what an entry has pinned by then.
+class Queues::Unpins {
+ public:
+  Unpins(Queues& all, Entry& e) noexcept : all_(all), entry_(e) {}
+  ~Unpins() { all_.unpin(entry_); }
+  Unpins(const Unpins&) = delete;
+  Unpins& operator=(const Unpins&) = delete;
+
+ private:
+  Queues& all_;
+  Entry& entry_;
+};
+
+/// An entry that goes at the end of a block, with what it has pinned, unless it is kept.
+class Queues::Pending {
+ public:
+  Pending(Queues& all, std::map<std::uint32_t, Entry>::iterator at) noexcept : all_(all), at_(at) {}
+  ~Pending() {
+    if (kept_) return;
+    all_.unpin(at_->second);
+    all_.queues_.erase(at_);
+  }
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+  Entry& entry() noexcept { return at_->second; }
+  void keep() noexcept { kept_ = true; }
+
+ private:
+  Queues& all_;
+  std::map<std::uint32_t, Entry>::iterator at_;
+  bool kept_ = false;
+};
+
 /// Finds, checks and pins the memory of the queue.
-int Queues::stand(const kfd::CreateQueue& a, Entry& e) {
-  const auto bytes = a.ring_bytes < kfd::kMinRingBytes ? kfd::kMinRingBytes : a.ring_bytes;
-  if (const int error = ring_of(e, a.ring, bytes)) return error;
+int Queues::stand(const kfd::CreateQueue& a, std::uint64_t ring_bytes, Entry& e) {
+  e.ring = a.ring;
+  if (const int error = ring_of(e, a.ring, ring_bytes)) return error;
   if (const int error = pin(e, a.wptr, kPage)) return error;
   if (const int error = pin(e, a.rptr, kPage)) return error;
   e.wptr = reinterpret_cast<std::uint64_t*>(memory_.host(e.gpu, a.wptr, 8));
@@ -146,27 +193,33 @@ std::unique_ptr<HwQueue> Queues::make(const kfd::CreateQueue& a, Entry& e, std::
 }
 
 int Queues::create(kfd::CreateQueue& a) {
-  if (const int error = check(a.ring, a.ring_bytes, a.percentage, a.priority)) return error;
+  const auto wish = wish_of(a);
+  if (wish.error != 0) return wish.error;
   if (!plausible(a.rptr, 4) || !plausible(a.wptr, 4)) return EFAULT;
-  Entry e{.gpu = memory_.index(a.gpu_id)};
+  Entry wanted{.gpu = memory_.index(a.gpu_id)};
   if (a.type > kfd::kQueueSdmaByEngine) return kNotSupported;
-  if (e.gpu == memory_.gpus()) return EINVAL;
-  if (!memory_.gpu(e.gpu).acquired) return ENODEV;
-  if (const int error = place(a, e)) return error;
+  if (wanted.gpu == memory_.gpus()) return EINVAL;
+  if (!memory_.gpu(wanted.gpu).acquired) return ENODEV;
+  if (const int error = place(a, wanted)) return error;
   std::uint32_t id = 0;
   for (auto it = queues_.begin(); it != queues_.end() && it->first == id; ++it) ++id;
   if (id >= kfd::kMaxQueues) return ENOMEM;
-  if (const int error = stand(a, e)) {
-    unpin(e);
-    return error;
-  }
+  // Everything that may fail comes before the server gets the queue.
+  Pending made(*this, queues_.try_emplace(id, std::move(wanted)).first);
+  auto& e = made.entry();
+  if (const int error = stand(a, wish.bytes, e)) return error;
   auto q = make(a, e, id);
-  q->active = (a.percentage & 0xff) != 0 && a.ring != 0;
-  servers_[e.gpu]->change([&] { servers_[e.gpu]->add(std::move(q)); });
+  q->active = wish.active;
+  auto& server = *servers_[e.gpu];
+  server.make_room();
+  {
+    const Server::Unmapped none(server);
+    server.add(std::move(q));
+  }
+  made.keep();
   a.queue_id = id;
   a.doorbell_offset = doorbell_offset(e.gpu) | e.doorbell * sizeof(std::uint64_t);
   trace_queue(GpuId{e.gpu}, EngineId{e.engine}, id, e.ring_bytes, true);
-  queues_.emplace(id, std::move(e));
   return 0;
 }
 
@@ -176,7 +229,10 @@ int Queues::destroy(std::uint32_t id) {
   auto& e = it->second;
   auto& server = *servers_[e.gpu];
   std::unique_ptr<HwQueue> gone;
-  server.change([&] { gone = server.remove(id); });
+  {
+    const Server::Unmapped none(server);
+    gone = server.remove(id);
+  }
   trace_queue(GpuId{e.gpu}, EngineId{e.engine}, id, __atomic_load_n(e.config.rptr, __ATOMIC_RELAXED), false);
   unpin(e);
   queues_.erase(it);
@@ -192,36 +248,34 @@ int Queues::set_gws(std::uint32_t id, bool given) {
 }
 
 int Queues::update(const kfd::UpdateQueue& a) {
-  if (const int error = check(a.ring, a.ring_bytes, a.percentage, a.priority)) return error;
+  const auto wish = wish_of(a);
+  if (wish.error != 0) return wish.error;
   const auto it = queues_.find(a.queue_id);
   if (it == queues_.end()) return EFAULT;
   auto& e = it->second;
   auto& server = *servers_[e.gpu];
-  const bool active = a.ring != 0 && a.ring_bytes != 0 && (a.percentage & 0xff) != 0;
   std::unique_ptr<HwQueue> fresh;
-  if (active && (a.ring != e.ring || a.ring_bytes != e.ring_bytes)) {
+  if (wish.active && (wish.ring != e.ring || wish.bytes != e.ring_bytes)) {
     if (e.compute()) return EINVAL;
+    // The new ring takes the place of the old one when everything else has succeeded; the pages of the pointers stay pinned.
     auto next = e;
-    next.pinned.clear();
-    if (const int error = ring_of(next, a.ring, a.ring_bytes)) {
-      unpin(next);
-      return error;
-    }
-    // Unpin the old ring; the pages of the pointers stay pinned.
-    if (auto* o = memory_.find(e.pinned.front())) --o->pins;
-    e.config.ring = next.config.ring;
+    next.pinned = {};
+    next.ring = wish.ring;
+    const Unpins old(*this, next);
+    if (const int error = ring_of(next, wish.ring, wish.bytes)) return error;
+    fresh = make({}, next, a.queue_id);
+    e.config = next.config;
     e.ring = next.ring;
     e.ring_bytes = next.ring_bytes;
-    e.pinned.front() = next.pinned.front();
-    fresh = make({}, e, a.queue_id);
+    std::swap(e.pinned.front(), next.pinned.front());
   }
-  server.change([&] {
-    if (fresh) {
-      (void)server.remove(a.queue_id);
-      server.add(std::move(fresh));
-    }
-    server.find(a.queue_id)->active = active;
-  });
+  std::unique_ptr<HwQueue> gone;
+  const Server::Unmapped none(server);
+  if (fresh) {
+    gone = server.remove(a.queue_id);
+    server.add(std::move(fresh));
+  }
+  server.find(a.queue_id)->active = wish.active;
   return 0;
 }
 

@@ -8,6 +8,7 @@
 //
 // Destroying a queue does not drain it: packets between rptr and wptr never run.
 // Threads: call everything under the node's lock. Results are 0 or an errno.
+// A call that throws std::bad_alloc has changed nothing.
 #include "../queues/server.hpp"
 #include "memory.hpp"
 
@@ -41,9 +42,12 @@ class Queues {
     std::vector<std::uint64_t> pinned{};  ///< handles
   };
 
+  class Unpins;
+  class Pending;
+
   void nudge_all_but(std::uint32_t g) noexcept;
   int place(const kfd::CreateQueue&, Entry&) const;
-  int stand(const kfd::CreateQueue&, Entry&);
+  int stand(const kfd::CreateQueue&, std::uint64_t ring_bytes, Entry&);
   int ring_of(Entry&, std::uint64_t va, std::uint64_t bytes);
   int pin(Entry&, std::uint64_t va, std::uint64_t bytes);
   void unpin(Entry&);

@@ -1,5 +1,6 @@
 // Interposes opendir and the functions on its result, for directories of the tree. A small set holds our DIR*; all others are
 // passed to the C library.
+#include "../no_memory.hpp"
 #include "../real.hpp"
 #include "front.hpp"
 #include "open_entry.hpp"
@@ -11,7 +12,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -31,8 +34,9 @@ struct Open {
   std::mutex mutex;
   std::vector<Listing*> all;
 };
-Open& open_listings() {
-  static auto* o = new Open;
+Open& open_listings() noexcept {
+  alignas(Open) static std::byte room[sizeof(Open)];
+  static auto* o = new (room) Open;
   return *o;
 }
 
@@ -43,18 +47,24 @@ Listing* ours(DIR* d) {
   return std::find(o.all.begin(), o.all.end(), l) == o.all.end() ? nullptr : l;
 }
 
+/// On success, the listing owns the descriptor.
 DIR* list(const std::string& path, const Entry& e, int fd) {
-  if (e.kind != Kind::directory) {
-    errno = ENOTDIR;
-    return nullptr;
-  }
-  auto* l = new Listing{.fd = fd};
+  auto l = std::make_unique<Listing>();
   l->names = {{".", &e}, {"..", &e}};
   for (const auto& child : e.children) l->names.emplace_back(child, tree().find(path + "/" + child, false));
   auto& o = open_listings();
   const std::lock_guard lock(o.mutex);
-  o.all.push_back(l);
-  return reinterpret_cast<DIR*>(l);
+  o.all.push_back(l.get());
+  l->fd = fd;
+  return reinterpret_cast<DIR*>(l.release());
+}
+
+DIR* list_path(const Found& found) {
+  const int fd = open_entry(found.path, *found.entry, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+  if (fd < 0) return nullptr;
+  auto* d = guarded<DIR*>(nullptr, [&] { return list(found.path, *found.entry, fd); });
+  if (!d) ::close(fd);
+  return d;
 }
 
 unsigned char type_of(const Entry& e) {
@@ -78,28 +88,31 @@ using Compare = int (*)(const dirent**, const dirent**);
 
 /// scandir for a directory of the tree.
 int scan(const char* path, dirent*** out, Filter filter, Compare compare) {
-  auto* const dir = ::opendir(path);
+  struct Close {
+    void operator()(DIR* d) const noexcept { ::closedir(d); }
+  };
+  struct Free {
+    void operator()(void* p) const noexcept { std::free(p); }
+  };
+  const std::unique_ptr<DIR, Close> dir(::opendir(path));
   if (!dir) return -1;
-  auto* l = ours(dir);
-  std::vector<dirent*> kept;
-  while (auto* e = next(*l)) {
-    if (filter && filter(e) == 0) continue;
-    auto* copy = static_cast<dirent*>(std::malloc(sizeof *e));
-    if (!copy) break;
-    std::memcpy(copy, e, sizeof *e);
-    kept.push_back(copy);
-  }
-  ::closedir(dir);
+  auto* l = ours(dir.get());
+  std::vector<std::unique_ptr<dirent, Free>> kept;
+  kept.reserve(l->names.size());
+  const auto copied = [](const void* from, std::size_t bytes) {
+    auto* to = std::malloc(bytes);
+    if (!to) throw std::bad_alloc();
+    return from ? std::memcpy(to, from, bytes) : to;
+  };
+  while (auto* e = next(*l))
+    if (!filter || filter(e) != 0) kept.emplace_back(static_cast<dirent*>(copied(e, sizeof *e)));
   if (compare)
-    std::sort(kept.begin(), kept.end(), [&](const dirent* a, const dirent* b) { return compare(&a, &b) < 0; });
-  auto** all = static_cast<dirent**>(std::malloc(std::max<std::size_t>(kept.size(), 1) * sizeof(dirent*)));
-  if (!all) {
-    for (auto* e : kept) std::free(e);
-    errno = ENOMEM;
-    return -1;
-  }
-  std::copy(kept.begin(), kept.end(), all);
-  *out = all;
+    std::sort(kept.begin(), kept.end(), [&](const auto& a, const auto& b) {
+      const dirent *x = a.get(), *y = b.get();
+      return compare(&x, &y) < 0;
+    });
+  *out = static_cast<dirent**>(copied(nullptr, std::max<std::size_t>(kept.size(), 1) * sizeof(dirent*)));
+  for (std::size_t i = 0; i < kept.size(); ++i) (*out)[i] = kept[i].release();
   return static_cast<int>(kept.size());
 }
 
@@ -109,15 +122,25 @@ int scan(const char* path, dirent*** out, Filter filter, Compare compare) {
 using namespace sdma::emulator;
 
 SDMA_FRONT DIR* opendir(const char* path) {
-  const auto found = find_entry(AT_FDCWD, path);
-  if (!found.entry) return SDMA_REAL(opendir)(path);
-  const int fd = found.entry->kind == Kind::directory ? open_entry(found.path, *found.entry, O_RDONLY | O_CLOEXEC) : -1;
-  return list(found.path, *found.entry, fd);
+  bool is_ours = true;
+  auto* d = guarded<DIR*>(nullptr, [&]() -> DIR* {
+    const auto found = find_entry(AT_FDCWD, path);
+    if (found.entry) return list_path(found);
+    is_ours = false;
+    return nullptr;
+  });
+  return is_ours ? d : SDMA_REAL(opendir)(path);
 }
 SDMA_FRONT DIR* fdopendir(int fd) {
-  const auto path = directory_path(fd);
-  const auto* e = path.empty() ? nullptr : tree().find(path);
-  return e ? list(path, *e, fd) : SDMA_REAL(fdopendir)(fd);
+  bool is_ours = true;
+  auto* d = guarded<DIR*>(nullptr, [&]() -> DIR* {
+    const auto path = directory_path(fd);
+    const auto* e = path.empty() ? nullptr : tree().find(path);
+    if (e) return list(path, *e, fd);
+    is_ours = false;
+    return nullptr;
+  });
+  return is_ours ? d : SDMA_REAL(fdopendir)(fd);
 }
 SDMA_FRONT int closedir(DIR* d) {
   auto* l = ours(d);
@@ -158,13 +181,14 @@ SDMA_FRONT int dirfd(DIR* d) noexcept {
   return l ? l->fd : SDMA_REAL(dirfd)(d);
 }
 SDMA_FRONT int scandir(const char* path, dirent*** out, Filter filter, Compare compare) {
-  if (!find_entry(AT_FDCWD, path).entry) return SDMA_REAL(scandir)(path, out, filter, compare);
-  return scan(path, out, filter, compare);
+  enum : int { kNotOurs = -2 };
+  const int n =
+      guarded(-1, [&] { return find_entry(AT_FDCWD, path).entry ? scan(path, out, filter, compare) : int{kNotOurs}; });
+  return n == kNotOurs ? SDMA_REAL(scandir)(path, out, filter, compare) : n;
 }
+// The two are one struct on 64-bit machines: asserted above.
 SDMA_FRONT int scandir64(const char* path, dirent64*** out, int (*filter)(const dirent64*),
                          int (*compare)(const dirent64**, const dirent64**)) {
-  if (!find_entry(AT_FDCWD, path).entry) return SDMA_REAL(scandir64)(path, out, filter, compare);
-  // The two are one struct on 64-bit machines: asserted above.
-  return scan(path, reinterpret_cast<dirent***>(out), reinterpret_cast<Filter>(filter),
-              reinterpret_cast<Compare>(compare));
+  return ::scandir(path, reinterpret_cast<dirent***>(out), reinterpret_cast<Filter>(filter),
+                   reinterpret_cast<Compare>(compare));
 }

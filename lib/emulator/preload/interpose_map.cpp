@@ -1,12 +1,19 @@
-// Interposes mmap and lseek, only for descriptors of pages that belong to another object: memory from another process, and
-// DMABUFs, which are mapped from their own beginning and report their size through lseek to the end. All other calls go straight
-// to the kernel, without a look-up, because an allocator may call mmap while the loader is running.
+// Interposes mmap, lseek, and the functions that read and write through a descriptor, for our descriptors only.
+//
+//   mmap     of a device at an offset of the node maps what lies there; of a DMABUF, its bytes. Our descriptors cannot be mapped
+//            otherwise. All other calls go straight to the kernel, and those without a file without a look-up, because an
+//            allocator may call mmap while the loader is running
+//   lseek    of a DMABUF reports its size; a device has no position that a program could change
+//   read ... fail in the kernel (EBADF), because the descriptors were opened neither for reading nor for writing. Afterwards,
+//            the errno is changed to that of a device without such functions. All other calls cost nothing
 #include "../node/node.hpp"
 #include "../real.hpp"
 #include "front.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <cerrno>
 
@@ -14,36 +21,44 @@ namespace sdma::emulator {
 namespace {
 
 void* map(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
-  if (fd < 0 || (flags & MAP_ANONYMOUS) != 0 || (flags & MAP_TYPE) == MAP_PRIVATE)
-    return machine_mmap(at, bytes, rights, flags, fd, offset);
+  const auto plain = [&](int file, off_t from) { return machine_mmap(at, bytes, rights, flags, file, from); };
+  if (fd < 0 || (flags & MAP_ANONYMOUS) != 0) return plain(fd, offset);
   const int before = errno;
   const auto d = device_of(fd);
   errno = before;
-  if (!d) return machine_mmap(at, bytes, rights, flags, fd, offset);
-  if (is_dmabuf(*d)) {
-    Passed p;
-    const auto from = static_cast<std::uint64_t>(offset);
-    if (!read_passed(fd, number(*d), &p) || from > p.bytes || bytes > p.bytes - from) {
-      errno = EINVAL;
-      return MAP_FAILED;
-    }
-    return machine_mmap(at, bytes, rights, flags, fd, static_cast<off_t>(p.offset + from));
+  const auto from = static_cast<std::uint64_t>(offset);
+  if (d && is_dmabuf(*d)) {
+    const auto o = object_of(fd);
+    if (!o || from > o->bytes || bytes > o->bytes - from) return errno = EINVAL, MAP_FAILED;
+    const int file = open_object(fd, O_RDWR | O_CLOEXEC);
+    if (file < 0) return MAP_FAILED;
+    auto* const p = plain(file, offset);
+    const int error = errno;
+    ::close(file);
+    errno = error;
+    return p;
   }
-  if (d->node)
-    if (const auto place = d->node->arena.stands_for(static_cast<std::uint64_t>(offset)))
-      return machine_mmap(at, bytes, rights, flags, place->fd, static_cast<off_t>(place->offset));
-  return machine_mmap(at, bytes, rights, flags, fd, offset);
+  if (!d || !d->node) return plain(fd, offset);
+  const auto place = d->node->arena.find(from, bytes);
+  if (!place) return errno = EINVAL, MAP_FAILED;
+  return plain(place->fd, static_cast<off_t>(place->offset));
 }
 
 off_t seek(int fd, off_t offset, int whence) noexcept {
   const auto d = device_of(fd);
-  if (!d || !is_dmabuf(*d)) return SDMA_REAL(lseek)(fd, offset, whence);
-  Passed p;
-  if (offset != 0 || (whence != SEEK_SET && whence != SEEK_END) || !read_passed(fd, number(*d), &p)) {
-    errno = EINVAL;
-    return -1;
-  }
-  return whence == SEEK_SET ? 0 : static_cast<off_t>(p.bytes);
+  if (!d) return SDMA_REAL(lseek)(fd, offset, whence);
+  if (is_drm(*d)) return 0;
+  if (!is_dmabuf(*d)) return errno = ESPIPE, -1;
+  const auto o = object_of(fd);
+  if (offset != 0 || (whence != SEEK_SET && whence != SEEK_END) || !o) return errno = EINVAL, -1;
+  return whence == SEEK_SET ? 0 : static_cast<off_t>(o->bytes);
+}
+
+/// The result of a read or write. Only a failed one is examined.
+ssize_t answered(int fd, ssize_t result) noexcept {
+  if (result >= 0 || errno != EBADF) return result;
+  errno = device_of(fd) ? EINVAL : EBADF;
+  return result;
 }
 
 }  // namespace
@@ -64,3 +79,24 @@ SDMA_FRONT off_t lseek(int fd, off_t offset, int whence) noexcept {
   return r;
 }
 SDMA_FRONT off64_t lseek64(int fd, off64_t offset, int whence) noexcept { return ::lseek(fd, offset, whence); }
+
+#define SDMA_TRANSFER(name, parameters, ...) \
+  SDMA_FRONT ssize_t name parameters { return answered(fd, SDMA_REAL(name)(fd, __VA_ARGS__)); }
+SDMA_TRANSFER(read, (int fd, void* to, std::size_t bytes), to, bytes)
+SDMA_TRANSFER(write, (int fd, const void* from, std::size_t bytes), from, bytes)
+SDMA_TRANSFER(pread, (int fd, void* to, std::size_t bytes, off_t at), to, bytes, at)
+SDMA_TRANSFER(pread64, (int fd, void* to, std::size_t bytes, off64_t at), to, bytes, at)
+SDMA_TRANSFER(pwrite, (int fd, const void* from, std::size_t bytes, off_t at), from, bytes, at)
+SDMA_TRANSFER(pwrite64, (int fd, const void* from, std::size_t bytes, off64_t at), from, bytes, at)
+SDMA_TRANSFER(readv, (int fd, const iovec* to, int count), to, count)
+SDMA_TRANSFER(writev, (int fd, const iovec* from, int count), from, count)
+
+// The functions that programs compiled with _FORTIFY_SOURCE call.
+extern "C" {
+ssize_t __read_chk(int, void*, std::size_t, std::size_t);
+ssize_t __pread_chk(int, void*, std::size_t, off_t, std::size_t);
+ssize_t __pread64_chk(int, void*, std::size_t, off64_t, std::size_t);
+}
+SDMA_TRANSFER(__read_chk, (int fd, void* to, std::size_t bytes, std::size_t room), to, bytes, room)
+SDMA_TRANSFER(__pread_chk, (int fd, void* to, std::size_t bytes, off_t at, std::size_t room), to, bytes, at, room)
+SDMA_TRANSFER(__pread64_chk, (int fd, void* to, std::size_t bytes, off64_t at, std::size_t room), to, bytes, at, room)

@@ -2,6 +2,7 @@
 //
 // A text is a sealed memfd. An open directory is a memfd that holds its path (for openat and fdopendir). These are real
 // descriptors: they need no bookkeeping, and a program can dup, pass and close them like any other.
+#include "../no_memory.hpp"
 #include "../node/node.hpp"
 #include "../real.hpp"
 #include "front.hpp"
@@ -104,15 +105,23 @@ mode_t mode_of(int flags, va_list& list) {
 
 /// Opens an entry of the tree; otherwise, calls the C library.
 template <class Real> int open_at(int dirfd, const char* path, int flags, Real real) {
-  const auto found = find_entry(dirfd, path);
-  return found.entry ? open_entry(found.path, *found.entry, flags) : real();
+  enum : int { kNotOurs = -2 };
+  const int fd = guarded(-1, [&] {
+    const auto found = find_entry(dirfd, path);
+    return found.entry ? open_entry(found.path, *found.entry, flags) : int{kNotOurs};
+  });
+  return fd == kNotOurs ? real() : fd;
 }
 
 template <class Real, class Path> FILE* open_stream(Real real, Path path, const char* mode) {
-  const auto found = find_entry(AT_FDCWD, path);
-  if (!found.entry || !mode) return real(path, mode);
+  if (!mode) return real(path, mode);
   const int access = std::strchr(mode, '+') ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;
-  const int fd = open_entry(found.path, *found.entry, access | (std::strchr(mode, 'e') ? O_CLOEXEC : 0));
+  bool ours = true;
+  const int fd = open_at(AT_FDCWD, path, access | (std::strchr(mode, 'e') ? O_CLOEXEC : 0), [&] {
+    ours = false;
+    return -1;
+  });
+  if (!ours) return real(path, mode);
   if (fd < 0) return nullptr;
   auto* f = ::fdopen(fd, mode);
   if (!f) ::close(fd);
@@ -158,7 +167,7 @@ SDMA_FRONT int ioctl(int fd, unsigned long request, ...) noexcept {
     if (const auto device = device_of(fd)) {
       // As in the kernel, the device node selects the interface, not the number of the ioctl.
       const int error = is_dmabuf(*device)        ? ENOTTY
-                        : is_drm(*device)         ? drm_ioctl(Node::made(), number(*device), request, argument)
+                        : is_drm(*device)         ? drm_ioctl(Node::made(), minor_of(*device), request, argument)
                         : device->node == nullptr ? EBADF
                                                   : kfd_ioctl(*device->node, request, argument);
       if (error == 0) {

@@ -1,5 +1,6 @@
 // Interposes the stat family, access and readlink, so that the tree's entries and our descriptors look like the kernel's:
 // /dev/kfd appears as a character device, although it is a memfd.
+#include "../no_memory.hpp"
 #include "../node/node.hpp"
 #include "../real.hpp"
 #include "front.hpp"
@@ -46,15 +47,12 @@ template <class Stat> void fill(Stat& s, const Entry& e) {
 }
 
 /// Changes the result of fstat on one of our memfds to that of the device or directory.
-template <class Stat> void disguise(int fd, Stat& s) {
-  if (!S_ISREG(s.st_mode) || s.st_nlink != 0) return;
+template <class Stat> int disguise(int fd, Stat& s) {
+  if (!S_ISREG(s.st_mode) || s.st_nlink != 0) return 0;
   const int before = errno;
   if (const auto d = device_of(fd)) {
-    if (is_dmabuf(*d)) {
-      Passed p;
-      if (read_passed(fd, number(*d), &p)) s.st_size = static_cast<off_t>(p.bytes);
-    } else {
-      Entry e{.kind = is_drm(*d) ? Kind::drm : Kind::kfd, .minor = number(*d)};
+    if (!is_dmabuf(*d)) {  // a DMABUF's file has its size already
+      Entry e{.kind = is_drm(*d) ? Kind::drm : Kind::kfd, .minor = minor_of(*d)};
       e.inode = s.st_ino + d->tag;
       fill(s, e);
     }
@@ -67,23 +65,26 @@ template <class Stat> void disguise(int fd, Stat& s) {
     s.st_blocks = (bytes + 511) / 512;
   }
   errno = before;
+  return 0;
 }
 
 /// `real`: the C library's fstatat or fstatat64.
 template <class Stat, class Real> int status_at(Real real, int dirfd, const char* path, Stat* s, int flags) {
-  const bool of_descriptor = path && path[0] == 0 && (flags & AT_EMPTY_PATH) != 0;
-  const auto found = of_descriptor ? Found{} : find_entry(dirfd, path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
-  if (found.entry) return fill(*s, *found.entry), 0;
-  const int r = real(dirfd, path, s, flags);
-  if (r == 0 && of_descriptor) disguise(dirfd, *s);
-  return r;
+  return guarded(-1, [&] {
+    const bool of_descriptor = path && path[0] == 0 && (flags & AT_EMPTY_PATH) != 0;
+    const auto found = of_descriptor ? Found{} : find_entry(dirfd, path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
+    if (found.entry) return fill(*s, *found.entry), 0;
+    const int r = real(dirfd, path, s, flags);
+    return r == 0 && of_descriptor ? disguise(dirfd, *s) : r;
+  });
 }
 
 /// `real`: the C library's fstat or fstat64.
 template <class Stat, class Real> int status_of(Real real, int fd, Stat* s) {
-  const int r = real(fd, s);
-  if (r == 0) disguise(fd, *s);
-  return r;
+  return guarded(-1, [&] {
+    const int r = real(fd, s);
+    return r == 0 ? disguise(fd, *s) : r;
+  });
 }
 
 ssize_t read_link(const Entry& e, char* buffer, std::size_t bytes) {
@@ -136,13 +137,15 @@ using namespace sdma::emulator;
 SDMA_STAT()
 SDMA_STAT(64)
 
-SDMA_FRONT int statx(int dirfd, const char* path, int flags, unsigned mask, struct statx* out) noexcept {
+namespace {
+
+int extended_status(int dirfd, const char* path, int flags, unsigned mask, struct statx* out) {
   const int r = SDMA_REAL(statx)(dirfd, path, flags, mask, out);
   struct stat s {};
   if (path[0] == 0 && (flags & AT_EMPTY_PATH) != 0) {
     if (r != 0 || SDMA_REAL(fstat)(dirfd, &s) != 0) return r;
     const auto before = s.st_mode;
-    disguise(dirfd, s);
+    (void)disguise(dirfd, s);
     if (s.st_mode == before) return r;
   } else {
     const auto found = find_entry(dirfd, path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
@@ -161,19 +164,37 @@ SDMA_FRONT int statx(int dirfd, const char* path, int flags, unsigned mask, stru
   return 0;
 }
 
+/// The answer of `ours` for an entry of the tree, otherwise that of `real`.
+template <class R, class Ours, class Real>
+R with_entry(int dirfd, const char* path, bool follow, Ours ours, Real real) {
+  return guarded(R{-1}, [&]() -> R {
+    const auto found = find_entry(dirfd, path, follow);
+    return found.entry ? ours(*found.entry) : real();
+  });
+}
+
+}  // namespace
+
+SDMA_FRONT int statx(int dirfd, const char* path, int flags, unsigned mask, struct statx* out) noexcept {
+  return guarded(-1, [&] { return extended_status(dirfd, path, flags, mask, out); });
+}
 SDMA_FRONT int access(const char* path, int mode) noexcept {
-  const auto found = find_entry(AT_FDCWD, path);
-  return found.entry ? check_access(*found.entry, mode) : SDMA_REAL(access)(path, mode);
+  return with_entry<int>(
+      AT_FDCWD, path, true, [&](const Entry& e) { return check_access(e, mode); },
+      [&] { return SDMA_REAL(access)(path, mode); });
 }
 SDMA_FRONT int faccessat(int dirfd, const char* path, int mode, int flags) noexcept {
-  const auto found = find_entry(dirfd, path);
-  return found.entry ? check_access(*found.entry, mode) : SDMA_REAL(faccessat)(dirfd, path, mode, flags);
+  return with_entry<int>(
+      dirfd, path, true, [&](const Entry& e) { return check_access(e, mode); },
+      [&] { return SDMA_REAL(faccessat)(dirfd, path, mode, flags); });
 }
 SDMA_FRONT ssize_t readlink(const char* path, char* buffer, std::size_t bytes) noexcept {
-  const auto found = find_entry(AT_FDCWD, path, false);
-  return found.entry ? read_link(*found.entry, buffer, bytes) : SDMA_REAL(readlink)(path, buffer, bytes);
+  return with_entry<ssize_t>(
+      AT_FDCWD, path, false, [&](const Entry& e) { return read_link(e, buffer, bytes); },
+      [&] { return SDMA_REAL(readlink)(path, buffer, bytes); });
 }
 SDMA_FRONT ssize_t readlinkat(int dirfd, const char* path, char* buffer, std::size_t bytes) noexcept {
-  const auto found = find_entry(dirfd, path, false);
-  return found.entry ? read_link(*found.entry, buffer, bytes) : SDMA_REAL(readlinkat)(dirfd, path, buffer, bytes);
+  return with_entry<ssize_t>(
+      dirfd, path, false, [&](const Entry& e) { return read_link(e, buffer, bytes); },
+      [&] { return SDMA_REAL(readlinkat)(dirfd, path, buffer, bytes); });
 }

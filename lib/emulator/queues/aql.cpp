@@ -39,7 +39,7 @@ Progress AqlQueue::step() noexcept {
   const auto ring = std::as_writable_bytes(c_.ring);
   auto* at = ring.data() + read_ * kPacketBytes % ring.size();
   const auto p = packet(at);
-  if (p != Progress::progressed) return p;
+  if (p != Progress::progressed || moved_ != 0) return p;
   __atomic_store_n(word<std::uint16_t>(at, 0), std::uint16_t{kInvalid}, __ATOMIC_RELEASE);
   __atomic_store_n(c_.rptr, ++read_, __ATOMIC_RELEASE);
   return p;
@@ -47,7 +47,7 @@ Progress AqlQueue::step() noexcept {
 
 Progress AqlQueue::packet(std::byte* at) noexcept {
   const auto header = __atomic_load_n(word<std::uint16_t>(at, 0), __ATOMIC_ACQUIRE);
-  const auto began = host_ticks();
+  if (moved_ == 0) began_ = host_ticks();
   switch (header & 0xff) {
     case kInvalid: return Progress::idle;  // reserved but not written yet: its producer rings again
     case kBarrierAnd:
@@ -84,7 +84,9 @@ Progress AqlQueue::packet(std::byte* at) noexcept {
     }
     case kKernel: {
       GpuVa missing{};
-      const auto blit = run_blit(at, *c_.reader, &missing);
+      const auto blit = run_blit(at, *c_.reader, &moved_, &missing);
+      if (blit == Blit::more) return Progress::progressed;
+      moved_ = 0;
       if (blit == Blit::unmapped) return fault(missing.value);
       if (blit == Blit::not_ours) return refuse(at, "kernel dispatch");
       break;
@@ -92,7 +94,7 @@ Progress AqlQueue::packet(std::byte* at) noexcept {
     case kAgent: return refuse(at, "agent dispatch");
     default: return refuse(at, "packet of an unknown type");
   }
-  complete(field<std::uint64_t>(at, 56), began);
+  complete(field<std::uint64_t>(at, 56), began_);
   return stopped_ ? Progress::stopped : Progress::progressed;
 }
 

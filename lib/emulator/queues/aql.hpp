@@ -30,6 +30,7 @@ class AqlQueue final : public HwQueue {
   Progress fault(std::uint64_t va) noexcept;
 
   ComputeConfig c_;
+  std::uint64_t began_ = 0, moved_ = 0;  ///< of the present packet: ticks; bytes of a blit that is not finished
   std::uint64_t read_;
   bool stopped_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include "../rocr.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -39,7 +40,7 @@ Job fill_of(const std::byte* args, std::uint32_t items) noexcept {
 
 }  // namespace
 
-Blit run_blit(const std::byte* packet, AddressSpace::Reader& memory, GpuVa* missing) noexcept {
+Blit run_blit(const std::byte* packet, AddressSpace::Reader& memory, std::uint64_t* done, GpuVa* missing) noexcept {
   constexpr std::size_t kArgBytes = 96;
   const GpuVa object{field<std::uint64_t>(packet, 32)}, arguments{field<std::uint64_t>(packet, 40)};
   const auto items = field<std::uint32_t>(packet, 12);
@@ -53,8 +54,15 @@ Blit run_blit(const std::byte* packet, AddressSpace::Reader& memory, GpuVa* miss
   if (job.bytes == 0) job = copy_of(args, 2, items);
   if (job.bytes == 0) job = fill_of(args, items);
   if (job.bytes == 0) return Blit::not_ours;
-  while (job.bytes != 0) {
-    const auto to = memory.run(job.dst, job.bytes, Access::write);
+  // The program may have changed the arguments since the last call.
+  const auto before = std::min(*done, job.bytes);
+  job.src = job.src + before;
+  job.dst = job.dst + before;
+  job.bytes -= before;
+  const auto rest = job.bytes > kBlitStep ? job.bytes - kBlitStep : 0;
+  *done = before + (job.bytes - rest);
+  while (job.bytes != rest) {
+    const auto to = memory.run(job.dst, job.bytes - rest, Access::write);
     if (to.empty()) return *missing = job.dst, Blit::unmapped;
     auto n = to.size();
     if (job.fill) {
@@ -69,7 +77,7 @@ Blit run_blit(const std::byte* packet, AddressSpace::Reader& memory, GpuVa* miss
     job.dst = job.dst + n;
     job.bytes -= n;
   }
-  return Blit::done;
+  return rest == 0 ? Blit::done : Blit::more;
 }
 
 }  // namespace sdma::emulator

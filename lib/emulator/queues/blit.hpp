@@ -28,9 +28,12 @@ enum class Blit : std::uint8_t {
   done,
   not_ours,  ///< another kernel
   unmapped,  ///< at the address `*missing`
+  more,      ///< a part is done: call it again
 };
 
-/// `packet`: the 64 bytes of a kernel dispatch.
-Blit run_blit(const std::byte* packet, AddressSpace::Reader&, GpuVa* missing) noexcept;
+/// `packet`: the 64 bytes of a kernel dispatch. `*done`: the bytes that earlier calls have moved, 0 at first. One call moves at most
+/// kBlitStep bytes.
+inline constexpr std::uint64_t kBlitStep = 4 << 20;
+Blit run_blit(const std::byte* packet, AddressSpace::Reader&, std::uint64_t* done, GpuVa* missing) noexcept;
 
 }  // namespace sdma::emulator

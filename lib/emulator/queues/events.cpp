@@ -15,23 +15,21 @@ bool has_slot(std::uint32_t type) noexcept { return type == kfd::kEventSignal ||
 
 }  // namespace
 
-int Events::set_page(std::uint64_t* slots) noexcept {
+int Events::create(kfd::CreateEvent& a, std::uint64_t* page) {
   const std::lock_guard lock(mutex_);
-  if (slots_) return EINVAL;
-  std::fill_n(slots, kfd::kSignalEvents, kUnsignalled);
-  slots_ = slots;
-  return 0;
-}
-
-int Events::create(kfd::CreateEvent& a) {
-  const std::lock_guard lock(mutex_);
+  if (page && slots_) return EINVAL;
   const bool slot = has_slot(a.type);
   std::uint32_t id = slot ? 1 : kFirstOther;
   for (auto it = events_.lower_bound(id); it != events_.end() && it->first == id; ++it) ++id;
-  if (slot && (!slots_ || id >= kfd::kSignalEvents)) return slots_ ? ENOSPC : EINVAL;
+  if (slot && !page && !slots_) return EINVAL;
+  if (slot && id >= kfd::kSignalEvents) return ENOSPC;
   auto& e = events_[id];
   e.type = a.type;
   e.auto_reset = a.auto_reset != 0;
+  if (page) {
+    std::fill_n(page, kfd::kSignalEvents, kUnsignalled);
+    slots_ = page;
+  }
   a.event_id = id;
   // Never zero, because ROCr reads zero as "no mailbox", and its blocked waits would not end.
   a.page_offset = kEventsOffset;
@@ -122,16 +120,23 @@ int Events::wait(kfd::WaitEvents& args, std::span<kfd::EventData> data) {
   std::unique_lock lock(mutex_);
   std::condition_variable changed;
   std::vector<Wait> waits(data.size());
-  const auto leave = [&] {
-    for (auto& w : waits)
-      if (w.event) w.event->waits.remove(&w);
-  };
+  // However this function ends, no event refers to its waits. It runs under the lock.
+  struct Leave {
+    std::vector<Wait>& all;
+    ~Leave() {
+      for (auto& w : all)
+        if (w.event) w.event->waits.remove(&w);
+    }
+  } const leave{waits};
   for (std::size_t i = 0; i < data.size(); ++i) {
     auto* e = find(data[i].event_id);
-    if (!e) {
-      leave();
-      return EINVAL;
-    }
+    if (!e) return EINVAL;
+    e->waits.push_back(&waits[i]);
+    waits[i].event = e;
+  }
+  // A wait that cannot begin takes no signal away.
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    auto* e = waits[i].event;
     // If the caller gives an age of the event and that age has passed, return at once.
     const auto known = e->type == kfd::kEventSignal ? data[i].last_age : 0;
     waits[i] = {.changed = &changed,
@@ -139,7 +144,6 @@ int Events::wait(kfd::WaitEvents& args, std::span<kfd::EventData> data) {
                 .activated = e->signalled || (known != 0 && known != e->age),
                 .wants_age = known != 0};
     e->signalled = e->signalled && !e->auto_reset;
-    e->waits.push_back(&waits[i]);
   }
   const auto result = [&] {
     std::size_t activated = 0;
@@ -165,7 +169,6 @@ int Events::wait(kfd::WaitEvents& args, std::span<kfd::EventData> data) {
       if (waits[i].event->type == kfd::kEventMemory) data[i].memory = waits[i].event->fault;
       else if (waits[i].wants_age) data[i].last_age = waits[i].event->age;
     }
-  leave();
   args.result = r;
   return r == kfd::kWaitFail ? EIO : 0;
 }

@@ -24,9 +24,8 @@ class Events {
  public:
   static constexpr std::uint64_t kUnsignalled = ~std::uint64_t{0};
 
-  /// Sets the page of kSignalEvents slots. Call it once.
-  int set_page(std::uint64_t* slots) noexcept;
-  int create(kfd::CreateEvent&);
+  /// `page`: kSignalEvents slots, which the first event of the process brings along; null with all others.
+  int create(kfd::CreateEvent&, std::uint64_t* page = nullptr);
   int destroy(std::uint32_t id);
   int set(std::uint32_t id);
   int reset(std::uint32_t id);

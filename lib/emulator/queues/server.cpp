@@ -4,7 +4,10 @@
 #include "../pace.hpp"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdio>
+#include <new>
+#include <utility>
 
 namespace sdma::emulator {
 Server::Server(GpuId g, std::uint32_t gpu_id, AddressSpace& space, Events& events, const DoorbellPage& page,
@@ -20,32 +23,39 @@ Server::Server(GpuId g, std::uint32_t gpu_id, AddressSpace& space, Events& event
 
 Server::~Server() { worker_.stop(); }
 
-void Server::change(const std::function<void()>& fn) {
+void Server::unmap() noexcept {
   doorbells_.knock();
-  {
-    const std::lock_guard lock(worker_);
-    fn();
-    holders_.fill(nullptr);
-    // All queues are mapped again: doorbells that were rung meanwhile are lost, and wptr counts.
-    for (auto& q : queues_) q->map();
-    if (!queues_.empty() && !worker_.started() && drive_ == Drive::thread) {
-      char name[16];
-      std::snprintf(name, sizeof name, "sdma gpu%u", gpu_.value);
-      worker_.start(name);
-    }
-    doorbells_.mappings_changed();
-  }
+  worker_.lock();
+}
+
+void Server::map() noexcept {
+  holders_.fill(nullptr);
+  // All queues are mapped again: doorbells that were rung meanwhile are lost, and wptr counts.
+  for (auto& q : queues_) q->map();
+  doorbells_.mappings_changed();
+  worker_.unlock();
   doorbells_.knock();
 }
 
-void Server::add(std::unique_ptr<HwQueue> q) {
+void Server::make_room() {
+  doorbells_.knock();
+  const std::lock_guard lock(worker_);
+  queues_.reserve(queues_.size() + 1);
+  if (worker_.started() || drive_ != Drive::thread) return;
+  char name[16];
+  std::snprintf(name, sizeof name, "sdma gpu%u", gpu_.value);
+  worker_.start(name);
+}
+
+void Server::add(std::unique_ptr<HwQueue> q) noexcept {
   q->evicted = evicted_;
-  queues_.push_back(std::move(q));
   // Queues of one engine are served one after another.
-  std::stable_sort(queues_.begin(), queues_.end(), [](const auto& a, const auto& b) { return a->engine < b->engine; });
+  const auto at = std::upper_bound(queues_.begin(), queues_.end(), q->engine,
+                                   [](EngineId e, const auto& other) { return e < other->engine; });
+  queues_.insert(at, std::move(q));
 }
 
-std::unique_ptr<HwQueue> Server::remove(std::uint32_t id) {
+std::unique_ptr<HwQueue> Server::remove(std::uint32_t id) noexcept {
   const auto at = std::find_if(queues_.begin(), queues_.end(), [id](const auto& q) { return q->id == id; });
   if (at == queues_.end()) return nullptr;
   auto q = std::move(*at);
@@ -77,7 +87,13 @@ PipelineHooks Server::hooks() noexcept {
 }
 
 void Server::on_fault(const Fault& f) noexcept {
-  std::fprintf(stderr, "sdma emulator: %s\n", describe(f).c_str());
+  try {
+    std::fprintf(stderr, "sdma emulator: %s\n", describe(f).c_str());
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr,
+                 "sdma emulator: gpu %u engine %u queue %" PRIu64 " at 0x%" PRIx64 ": %s, address 0x%" PRIx64 "\n",
+                 f.gpu.value, f.engine.value, f.queue, f.position, name(f.kind).data(), f.va.value);
+  }
   trace_fault(f);
   if (f.kind == FaultKind::unmapped || f.kind == FaultKind::read_only) vm_fault(f.va, f.kind == FaultKind::read_only);
 }
@@ -108,8 +124,13 @@ Progress Server::round() noexcept {
 
 Progress Server::serve_all() noexcept {
   auto result = Progress::idle;
-  for (auto& q : queues_) {
+  for (auto at = next_ < queues_.size() ? std::exchange(next_, 0) : 0; at < queues_.size(); ++at) {
+    const auto& q = queues_[at];
     if (!q->runs()) continue;
+    if (drive_ == Drive::thread && worker_.wanted()) {
+      next_ = at;
+      return Progress::progressed;
+    }
     auto*& holder = holders_[q->engine.value];
     if (holder && holder != q.get()) continue;
     const auto p = serve(*q);

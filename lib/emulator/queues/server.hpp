@@ -1,16 +1,19 @@
 #pragma once
 // One GPU of one process: a thread that serves all its queues, engine by engine, and notices doorbells by itself.
 //
-//   server.change([&] { queues.push_back(...); });     // between two rounds, all queues unmapped and mapped again
+//   server.make_room();                                    // may throw
+//   { Server::Unmapped none(server); server.add(...); }    // between two rounds, all queues unmapped and mapped again
 //
 //   round     for each queue: read the doorbell, then one step. A poll that holds its engine delays the engine's other queues
+//   bound     a step moves a few MiB, however large its packet is. If an ioctl wants the queues, the round ends after the
+//             present step, and the next round begins with the next queue: no ioctl waits for more than one step
 //   busy      rounds follow each other
 //   idle      spins for kNodePace.spin, then sleeps until the doorbell page is written (see doorbells.hpp); only for short
 //             times if a poll waits for memory, because the program may store to it at any time
 //
 // The thread starts with the first queue and blocks all signals. It runs until the process ends, because a node with queues is
 // never destroyed. With Drive::caller there is no thread: the test calls `turn`.
-// Any thread except the server's may call `change`. A step calls back into Events, but never takes the node's lock.
+// Any thread except the server's may use Unmapped. A step calls back into Events, but never takes the node's lock.
 #include "../../engine/worker.hpp"
 #include "../trace.hpp"
 #include "doorbells.hpp"
@@ -34,10 +37,22 @@ class Server final : private sdma::detail::Worker::Served {
          Drive = Drive::thread);
   ~Server();
 
-  /// Runs `fn` while no queue is mapped.
-  void change(const std::function<void()>& fn);
-  void add(std::unique_ptr<HwQueue>);
-  std::unique_ptr<HwQueue> remove(std::uint32_t id);
+  /// While it exists, no queue is mapped.
+  class Unmapped {
+   public:
+    explicit Unmapped(Server& s) noexcept : s_(s) { s_.unmap(); }
+    ~Unmapped() { s_.map(); }
+    Unmapped(const Unmapped&) = delete;
+    Unmapped& operator=(const Unmapped&) = delete;
+
+   private:
+    Server& s_;
+  };
+  /// Makes sure that there is a thread, and room for one more queue. Throws std::bad_alloc or std::system_error.
+  void make_room();
+  // Call the next three while no queue is mapped.
+  void add(std::unique_ptr<HwQueue>) noexcept;  ///< requires make_room
+  std::unique_ptr<HwQueue> remove(std::uint32_t id) noexcept;
   HwQueue* find(std::uint32_t id) noexcept;
 
   AddressSpace::Reader& reader() noexcept { return reader_; }
@@ -57,6 +72,8 @@ class Server final : private sdma::detail::Worker::Served {
 
   using Worker = sdma::detail::Worker;
 
+  void unmap() noexcept;
+  void map() noexcept;
   Progress round() noexcept override;
   bool spin(bool fresh) noexcept override;
   Worker::Rest rest(Progress, std::chrono::nanoseconds nap) noexcept override;
@@ -77,6 +94,7 @@ class Server final : private sdma::detail::Worker::Served {
   Worker worker_;  // its lock guards everything from here to evicted_
   std::vector<std::unique_ptr<HwQueue>> queues_;
   std::array<HwQueue*, kEngines> holders_{};
+  std::size_t next_ = 0;  ///< where a round begins that follows one that ended early
   bool evict_ = false;
   bool evicted_ = false;  ///< set by a VM fault: queues that are created later do not run either
   EngineId serving_{};    ///< the engine whose step runs
