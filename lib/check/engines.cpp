@@ -2,7 +2,7 @@
 // that then wait for each other, over any number of engines.
 //
 //   engine 0   a: poll x, fence y      b: fence z         a holds engine 0 while it needs c's fence x;
-//   engine 1   c: poll z, fence x                         c waits for b's fence z, which stands behind a
+//   engine 1   c: poll z, fence x                         c waits for b's fence z, which comes after a
 //
 // An edge leads from wait p to wait p' if p needs a post that may have to come after p': p' is an earlier wait of the
 // agent that posts, or of a host that submits the post, or it holds the engine of the post. Without the last kind, the
@@ -126,7 +126,7 @@ class HeldEngines {
       for (const auto [host, submit] : submits(x)) add(pending(host), after(host, submit), x, false);
       for (const auto q : sharing_.at(m_.programs[x.agent].engine)) {
         if (q == x.agent) continue;
-        // A wait that comes after the post in every execution does not stand before it.
+        // A wait that comes after the post in every execution does not hold it up.
         const auto begin = pending(q);
         const auto end =
             std::partition_point(waits_.begin() + begin, waits_.begin() + std::max(begin, first_[q + 1]),

@@ -4,7 +4,7 @@
 //   agent     a queue, a host thread or a kernel; it has positions 1, 2, ... in program order
 //   item      a packet, decoded once; each submit of its queue has it at position (epoch - 1) * items + i + 1
 //   step      an action that other agents may notice: begin (a doorbell), poll, post (fence, atomic, set), submit,
-//             flag (a WRITE to a polled word, after a full barrier)
+//             flag (data with a known value for a word that is waited for, see flags.cpp)
 //   word      memory that is polled or posted to; it has a chain for each agent that writes it, in that agent's order
 //
 // Addresses are in link space, with aliases resolved. Rows are vector clocks; order.cpp computes them.
@@ -18,7 +18,6 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +61,9 @@ struct Item {
   What what{};
   std::uint32_t touch = 0, touches = 0;  ///< into Program::touches
   Sync sync{};
+
+  /// Does it store data to a word, with a known value? It is a step of the kind `flag`.
+  bool flag() const noexcept { return sync.word != kNone && (what == What::copy || what == What::write); }
 };
 
 /// The packets that each submit of a queue publishes.
@@ -122,6 +124,7 @@ struct Word {
   bool unmodelled = false;  ///< it is written in a way that is not modelled
   bool copied = false;      ///< a copy, fill or write stores to it
   bool stores = false, adds = false, polled = false;
+  bool halves = false;  ///< of a word of 8 bytes: a post changes 4 of them
   std::vector<Chain> chains{};
 };
 
@@ -177,7 +180,7 @@ class Model {
   bool after(std::uint32_t self, const Step& step, std::uint32_t agent, std::uint32_t position) const noexcept {
     return self == agent ? step.position >= position : row(step.row)[agent] >= position;
   }
-  /// Does whoever has this row know that a post of `agent` has landed?
+  /// Does this row say that a post of `agent` has landed?
   static bool landed(const std::uint32_t* row, std::uint32_t agent, const Step& post) noexcept {
     if (post.column == kNone) return row[agent] >= post.position;
     return row[post.column] != 0 || row[agent] >= post.covered;
@@ -190,13 +193,14 @@ class Model {
   /// Have the bytes of the packet at `position` of `agent` landed, if rows say `known` about that agent? A row says so
   /// about packets that a fence covers.
   bool landed(std::uint32_t known, std::uint32_t agent, std::uint32_t position) const noexcept;
+  /// Until which position of its queue everything lands before a flag does: 0, except under stronger assumptions.
+  std::uint32_t before_flag(std::uint32_t agent, const Step& flag) const noexcept;
   /// Where a queue next waits for all its earlier packets, after `position`; kNone if nowhere.
   std::uint32_t drained(std::uint32_t agent, std::uint32_t position) const noexcept;
 
  private:
   void read(std::size_t queue);
   void flags();
-  bool flag_of(std::size_t queue, Item&, const std::set<std::uint64_t>& polled);
   void columns();
   void sync_of(const Schedule::Queue&, const PacketView&, Item&);
   void engines();
@@ -209,6 +213,7 @@ class Model {
   std::uint32_t add_word(const Sync&);
   void first_values();
   void chain();
+  void copied(const Touch&);
 
   std::vector<std::uint32_t> zeros_;
   std::size_t columns_ = 0, acquires_ = 0, accesses_ = 0, rows_ = 0, rounds_ = 0;

@@ -11,6 +11,8 @@ namespace sdma::inline v0::check_detail {
 namespace {
 
 constexpr int kMostPasses = 64;
+/// How many submits of a queue that threads share are compared with each other.
+constexpr std::size_t kMostShared = 256;
 /// How many pairs of chains are compared; after that, less order is found than there is.
 constexpr std::size_t kMostPairs = std::size_t{1} << 28;
 
@@ -60,6 +62,7 @@ class Clocks {
       const bool queue = m_.agents[e.agent].kind == Agent::Kind::queue;
       if (!queue || s.kind == Step::Kind::post || (m_.profile.poll_full && s.kind == Step::Kind::poll))
         frontier[e.agent] = s.position;
+      if (s.kind == Step::Kind::flag) frontier[e.agent] = std::max(frontier[e.agent], m_.before_flag(e.agent, s));
       if (s.column != kNone) frontier[s.column] = 1;
       if (s.kind == Step::Kind::poll && (!queue || m_.profile.poll_full)) m_.rows[s.row * n_ + e.agent] = s.position;
     }
@@ -72,7 +75,7 @@ class Clocks {
       const auto& agent = m_.agents[a];
       const auto& s = agent.steps[i];
       m_.arrive(a, i, now_);
-      if (s.kind == Step::Kind::begin) begin(agent, s);
+      if (s.kind == Step::Kind::begin) begin(a, s);
       else wait(a, s);
       if (agent.kind != Agent::Kind::queue || (m_.profile.poll_full && s.kind == Step::Kind::poll))
         now_[a] = std::max(now_[a], s.position);
@@ -85,12 +88,12 @@ class Clocks {
     return changed;
   }
 
-  /// What is known to whoever sees this post, or follows this submit.
+  /// What an agent knows that sees this post, or follows this submit.
   void knowledge(std::uint32_t agent, const Step& s, std::vector<std::uint32_t>& out) const {
     const auto* r = m_.row(s.row);
     std::copy(r, r + n_, out.begin());
-    // A flag says nothing about the data before it.
-    if (s.kind != Step::Kind::flag) out[agent] = std::max(out[agent], s.position);
+    const auto own = s.kind == Step::Kind::flag ? m_.before_flag(agent, s) : s.position;
+    out[agent] = std::max(out[agent], own);
     if (s.column != kNone) out[s.column] = 1;
   }
   void join(std::uint32_t agent, const Step& s) {
@@ -98,10 +101,46 @@ class Clocks {
     for (std::size_t i = 0; i < n_; ++i) now_[i] = std::max(now_[i], other_[i]);
   }
 
-  void begin(const Agent& agent, const Step& s) {
-    // If several host threads ring the doorbell, it is not known whose doorbell this is.
-    if (s.target == kNone || agent.shared) return;
-    join(s.target, m_.agents[s.target].steps[s.target_position - 1]);
+  void begin(std::uint32_t queue, const Step& s) {
+    if (m_.agents[queue].shared) return begin_shared(queue, s.epoch);
+    if (s.target != kNone) join(s.target, m_.agents[s.target].steps[s.target_position - 1]);
+  }
+
+  /// Several host threads ring the doorbell: this begin follows whatever all submits know that may be the `epoch`-th.
+  void begin_shared(std::uint32_t queue, std::uint32_t epoch) {
+    const auto& all = submits(queue);
+    if (all.size() > kMostShared) return;
+    const auto precedes = [&](const Submit& a, const Submit& b) {
+      if (a.agent == b.agent) return a.step->position < b.step->position;
+      return m_.row(b.step->row)[a.agent] >= a.step->position;
+    };
+    bool any = false;
+    for (const auto& b : all) {
+      std::uint32_t before = 0, after = 0;
+      for (const auto& a : all) {
+        before += precedes(a, b);
+        after += precedes(b, a);
+      }
+      if (before >= epoch || all.size() - after < epoch) continue;
+      knowledge(b.agent, *b.step, other_);
+      if (!any) common_ = other_;
+      else
+        for (std::size_t k = 0; k < n_; ++k) common_[k] = std::min(common_[k], other_[k]);
+      any = true;
+    }
+    for (std::size_t k = 0; any && k < n_; ++k) now_[k] = std::max(now_[k], common_[k]);
+  }
+  struct Submit {
+    std::uint32_t agent;
+    const Step* step;
+  };
+  const std::vector<Submit>& submits(std::uint32_t queue) {
+    auto& all = submits_[queue];
+    if (all.empty())
+      for (auto a = m_.queue_count(); a < m_.agents.size(); ++a)
+        for (const auto& s : m_.agents[a].steps)
+          if (s.kind == Step::Kind::submit && s.target == queue) all.push_back({a, &s});
+    return all;
   }
 
   void wait(std::uint32_t a, const Step& s) {
@@ -137,18 +176,56 @@ class Clocks {
 
   /// For a word with additions: the wait comes after each addition without which the others do not suffice.
   void order_by_additions(const Word& w, const Step& s, const Alternatives& alt) {
-    if (s.sync->high || (s.sync->bytes == 4 && s.sync->mask != ~0u)) return;
+    if (s.sync->bytes == 4 && s.sync->mask != ~0u) return;
+    // The high half counts as a part of the whole word, if nothing changes only a half.
+    if (s.sync->high && w.halves) return;
     const auto all = alt.possible();
     const auto base = alt.base(alt.known(), all);
     if (!base) return;
-    const unsigned bits = s.sync->bytes == 4 || w.bytes == 4 ? 32 : 64;
-    const Wide reference = truncate(bits / 8, s.value);
-    const auto f = s.sync->func;
-    const bool least = f == Compare::ge || f == Compare::gt || f == Compare::eq;
-    const bool most = f == Compare::le || f == Compare::lt || f == Compare::eq;
-    const Wide up = reference + (f == Compare::gt), down = reference - (f == Compare::lt);
-    if (least) order_by_bound(w, alt, *base, all, up, +1, bits);
-    if (most) order_by_bound(w, alt, *base, all, down, -1, bits);
+    const unsigned shift = s.sync->high ? 32 : 0;
+    const unsigned bits = shift == 0 && (s.sync->bytes == 4 || w.bytes == 4) ? 32 : 64;
+    Wide low = base->value, high = low;
+    for (std::size_t c = 0; c < w.chains.size(); ++c) {
+      high += extreme(w.chains[c], base->from[c], alt.known(c), all[c], +1);
+      low -= extreme(w.chains[c], base->from[c], alt.known(c), all[c], -1);
+    }
+    // Adding to the low half does not carry into the high half.
+    if (bits == 64 && w.halves && low >> 32 != high >> 32) return;
+    const auto values = satisfying(s, shift, bits, low, high);
+    if (!values) return;
+    if (values->from > low) order_by_bound(w, alt, *base, all, values->from, +1);
+    if (values->to < high) order_by_bound(w, alt, *base, all, values->to, -1);
+  }
+
+  struct Span {
+    Wide from, to;
+  };
+  /// The values from `low` to `high` that satisfy a wait; nullopt if there are none, or if they do not follow each other. A
+  /// counter of `bits` bits wraps: values that differ by a multiple of 2^bits satisfy the same waits.
+  static std::optional<Span> satisfying(const Step& s, unsigned shift, unsigned bits, Wide low, Wide high) {
+    const Wide window = Wide{1} << bits, unit = Wide{1} << shift;
+    const Wide least = Wide{truncate(s.sync->bytes == 4 ? 4 : bits / 8, s.value)} * unit, most = least + unit - 1;
+    std::array<Span, 2> spans{{{0, -1}, {0, -1}}};
+    switch (s.sync->func) {
+      case Compare::ge: spans[0] = {least, window - 1}; break;
+      case Compare::gt: spans[0] = {most + 1, window - 1}; break;
+      case Compare::le: spans[0] = {0, most}; break;
+      case Compare::lt: spans[0] = {0, least - 1}; break;
+      case Compare::eq: spans[0] = {least, most}; break;
+      case Compare::ne: spans = {{{0, least - 1}, {most + 1, window - 1}}}; break;
+      default: return {};
+    }
+    const auto floor = [&](Wide v) { return v >= 0 ? v / window : -((-v + window - 1) / window); };
+    if (floor(high) - floor(low) > 1) return {};
+    std::optional<Span> all;
+    for (auto k = floor(low); k <= floor(high); ++k)
+      for (const auto& span : spans) {
+        const Span part{std::max(low, span.from + k * window), std::min(high, span.to + k * window)};
+        if (part.from > part.to) continue;
+        if (all && all->to + 1 != part.from) return {};
+        all = Span{all ? all->from : part.from, part.to};
+      }
+    return all;
   }
 
   /// The most that chain c can add (sign +1) or subtract (sign -1) if between `from` and `to` of its posts have
@@ -164,22 +241,17 @@ class Clocks {
     return most;
   }
 
+  /// Orders the wait after each addition without which the counter cannot reach `bound`, from below (sign +1) or above.
   void order_by_bound(const Word& w, const Alternatives& alt, const Alternatives::Base& base,
-                      const std::vector<std::uint32_t>& all, Wide bound, int sign, unsigned bits) {
+                      const std::vector<std::uint32_t>& all, Wide bound, int sign) {
     const auto n = w.chains.size();
     std::vector<Wide> extremes(n);
-    Wide total = base.value, low = base.value, high = base.value, known = base.value;
+    Wide total = base.value, known = base.value;
     for (std::size_t c = 0; c < n; ++c) {
       extremes[c] = extreme(w.chains[c], base.from[c], alt.known(c), all[c], sign);
       total += extremes[c] * sign;
       known += extreme(w.chains[c], base.from[c], alt.known(c), alt.known(c), sign) * sign;
-      high += extreme(w.chains[c], base.from[c], alt.known(c), all[c], +1);
-      low -= extreme(w.chains[c], base.from[c], alt.known(c), all[c], -1);
     }
-    const Wide window = Wide{1} << bits;
-    const auto floor = [&](Wide v) { return v >= 0 ? v / window : -((-v + window - 1) / window); };
-    if (floor(low) != floor(high)) return;  // the counter may wrap, so it may take any value
-    bound += floor(low) * window;
     const auto enough = [&](Wide value) { return sign > 0 ? value >= bound : value <= bound; };
     if (!enough(total)) return;  // never satisfied, which is reported elsewhere
     if (enough(known)) return;   // satisfied on arrival
@@ -217,6 +289,7 @@ class Clocks {
   Model& m_;
   std::size_t n_;
   std::vector<std::uint32_t> now_, common_, other_;
+  std::map<std::uint32_t, std::vector<Submit>> submits_;  ///< of queues that threads share
   std::size_t compared_ = 0;
 };
 

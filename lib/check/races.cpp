@@ -120,7 +120,7 @@ class Sweep {
     if (before->what == What::write && !p.fence_covers_writes) return false;
     return what_ == What::post || what_ == What::stamp;
   }
-  /// Is an access known to have landed by whoever knows `known` about its agent, and row_ about posts?
+  /// Has an access landed, if rows say `known` about its agent, and row_ about posts?
   bool landed(std::uint32_t known, const Ref& a) const {
     if (a.mode == Mode::store || a.mode == Mode::modify)
       if (const auto* s = m_.step_at(a.agent, a.position); s && s->position == a.position && s->column != kNone)
@@ -172,7 +172,7 @@ class Sweep {
     }
     for (const auto& o : c.others)
       if (!rule_broken_by(o.mode, me.mode).empty()) against(o);
-    // Whoever knows that an access has landed knows it of the agent's earlier ones too, except of fences that land on their own.
+    // If an access is known to have landed, so are the earlier ones of its agent, except fences that land on their own.
     const bool apart = me.mode == Mode::modify && !m_.profile.fences_ordered;
     for (auto& o : c.others)
       if (o.agent == me.agent && o.mode == me.mode && !apart) return o = me, false;

@@ -161,6 +161,7 @@ class Waits {
     if (!holds_between(s, w, low, high)) report_missed(a, s, w, next);
   }
   static bool holds_between(const Step& s, const Word& w, Wide low, Wide high) {
+    if (w.halves && low >> 32 != high >> 32) return false;
     constexpr Wide kFew = 256;
     if (high - low <= kFew) {
       while (low <= high && satisfied(s, w, static_cast<std::uint64_t>(low))) ++low;

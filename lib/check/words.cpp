@@ -58,6 +58,7 @@ void Model::chain() {
       if (s.sync->op == Op::unknown || (s.sync->high && s.sync->op != Op::store) ||
           (w.bytes == 8 && s.sync->bytes == 4 && s.sync->high))
         w.unmodelled = true;
+      w.halves = w.halves || (w.bytes == 8 && s.sync->bytes == 4);
       // A post that lands in no order with the others is a chain of its own.
       const bool apart = s.column != kNone;
       auto last = w.chains.rbegin();
@@ -77,16 +78,21 @@ void Model::chain() {
       (s.sync->op == Op::add ? w.adds : w.stores) = true;
     }
   }
-  // Marks every word to which a copy, fill or write stores.
+  // Marks every word to which a copy, fill or write stores what is not known, or what it should not.
   for (const auto& p : programs)
-    for (const auto& t : p.touches) {
-      if (t.mode != Mode::write) continue;
-      // The last word that begins at or before the bytes may reach into them.
-      auto at = word_of_.upper_bound(t.begin);
-      if (at != word_of_.begin()) --at;
-      for (; at != word_of_.end() && at->first < t.end; ++at)
-        if (auto& w = words[at->second]; t.begin < w.address + w.bytes) w.copied = true;
+    for (const auto& item : p.items) {
+      if (item.flag()) continue;
+      for (auto i = item.touch; i < item.touch + item.touches; ++i) copied(p.touches[i]);
     }
+}
+
+void Model::copied(const Touch& t) {
+  if (t.mode != Mode::write) return;
+  // The last word that begins at or before the bytes may reach into them.
+  auto at = word_of_.upper_bound(t.begin);
+  if (at != word_of_.begin()) --at;
+  for (; at != word_of_.end() && at->first < t.end; ++at)
+    if (auto& w = words[at->second]; t.begin < w.address + w.bytes) w.copied = true;
 }
 
 }  // namespace sdma::inline v0::check_detail

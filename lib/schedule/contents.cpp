@@ -67,7 +67,9 @@ void FirstContents::store(std::uint64_t begin, std::uint64_t bytes, bool known, 
   split(begin);
   split(end);
   ranges_.erase(ranges_.lower_bound(begin), ranges_.lower_bound(end));
-  ranges_.insert_or_assign(begin, Range{end, known, value, begin});
+  Range r{.end = end, .known = known, .base = begin};
+  std::memcpy(r.bytes.data(), &value, sizeof value);
+  ranges_.insert_or_assign(begin, r);
 }
 
 std::optional<std::uint64_t> FirstContents::word(GpuVa va, std::size_t bytes) const noexcept {
@@ -76,9 +78,8 @@ std::optional<std::uint64_t> FirstContents::word(GpuVa va, std::size_t bytes) co
     const auto at = va.value + i;
     auto r = ranges_.upper_bound(at);
     if (r == ranges_.begin() || (--r)->second.end <= at || !r->second.known) return {};
-    const auto byte = at - r->second.base;
-    const auto value = byte < 8 ? r->second.value >> (8 * byte) & 0xff : 0;
-    out |= value << (8 * i);
+    const auto from = at - r->second.base;
+    std::memcpy(reinterpret_cast<std::byte*>(&out) + i, &r->second.bytes[std::min<std::uint64_t>(from, 8)], 1);
   }
   return out;
 }

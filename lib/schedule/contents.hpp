@@ -13,6 +13,7 @@
 // Pure functions without errors; FirstContents allocates.
 #include "sdma/schedule/schedule.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,8 +37,8 @@ class FirstContents {
   struct Range {
     std::uint64_t end{};
     bool known{};
-    std::uint64_t value{};  ///< of the first 8 bytes; all other bytes are 0
-    std::uint64_t base{};   ///< the address of its first byte
+    std::array<std::byte, 9> bytes{};  ///< the first 8 bytes, and what all other bytes hold
+    std::uint64_t base{};              ///< the address of its first byte
   };
   void store(std::uint64_t begin, std::uint64_t bytes, bool known, std::uint64_t value);
 

@@ -104,7 +104,7 @@ TEST_CASE("the engines of dumps are those of their node, if it is given") {
   d.wptr = d.committed = d.reserved = d.doorbell = w.written().size() * 4;
   const auto s = schedule_of(std::vector{d});
   REQUIRE(s);
-  CHECK(said(check(*s, {.open = true})) == "");
+  CHECK(said(check(*s, {.open = true})).find("engine") == std::string::npos);
   const auto node = *mi300x();
   CHECK(said(check(*s, {.topology = &node, .open = true})).find("gpu0 has no engine 20") != std::string::npos);
 }

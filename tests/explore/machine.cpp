@@ -72,8 +72,13 @@ bool Machine::has_room(Const s, std::size_t q) const noexcept {
   const auto& x = p_.queues[q];
   if (!x.may_fill) return true;
   const auto at = next(s, q);
-  const auto consumed = at == 0 ? 0 : x.packets[at - 1].ring_end;
-  return x.pieces[pieces(s, q)].ring_end - consumed < x.ring;
+  const auto n = pieces(s, q);
+  // The engine has read the padding before a packet that it has got to.
+  const bool published = n != 0 && at < x.packets.size() && x.packets[at].ring_end <= x.pieces[n - 1].ring_end;
+  const auto consumed = published ? x.packets[at].ring_end - x.packets[at].dwords * 4
+                        : at == 0 ? 0
+                                  : x.packets[at - 1].ring_end;
+  return x.pieces[n].ring_end - consumed < x.ring;
 }
 
 int Machine::locked_by(Const s, std::size_t q, std::size_t h) const noexcept {

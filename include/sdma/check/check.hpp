@@ -149,7 +149,7 @@ struct CheckFinding {
   bool advice = false;  ///< as ScheduleRule::advice
 };
 
-/// What a check has shown. Whatever was not looked at is not proved.
+/// What a check has shown. Whatever was not examined is not proved.
 enum class Verdict : std::uint8_t {
   proved,    ///< no execution that the rules allow has a race, a deadlock or a missing wait
   unproved,  ///< nothing wrong was found, but a finding says what was assumed, or was not examined
