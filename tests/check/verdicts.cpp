@@ -185,8 +185,8 @@ TEST_CASE("what an execution breaks is not proved, and a finding says why") {
     const auto r = checked(b.text, o);
     INFO(b.why);
     for (const auto& f : r.findings) UNSCOPED_INFO(to_string(f.diagnostic));
-    CHECK(std::any_of(r.findings.begin(), r.findings.end(),
-                      [&](const auto& f) { return f.diagnostic.rule == b.rule; }));
+    CHECK(
+        std::any_of(r.findings.begin(), r.findings.end(), [&](const auto& f) { return f.diagnostic.rule == b.rule; }));
     CHECK(name(r.verdict()) == name(b.verdict));
     CHECK_FALSE(r.proved());
   }

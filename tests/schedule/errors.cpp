@@ -250,7 +250,8 @@ TEST_CASE("a small text cannot ask for much") {
         "3:13: a name can have at most 255 characters");
   // A message that names it twice is longer than what is shown.
   const std::string longest(255, 'a');
-  const auto far = all("sdma 1\nbuffer host." + longest + " bytes=1\nbuffer host.b bytes=1 at=host." + longest + "[2]\n");
+  const auto far =
+      all("sdma 1\nbuffer host." + longest + " bytes=1\nbuffer host.b bytes=1 at=host." + longest + "[2]\n");
   CHECK(far.find("aa..aa") != std::string::npos);
   CHECK(far.find("has 1 | host.a") != std::string::npos);
   CHECK(all("sdma 1\ngpus 2\nbuffer gpu*.a bytes=1 map=gpu0,gpu1,gpu0\n") == "3:27: gpu0 appears twice in 'map'");
