@@ -26,8 +26,11 @@ class PendingAtEnd {
   bool report_data(std::uint32_t q) {
     const auto last = m_.agents[q].submits * static_cast<std::uint32_t>(m_.programs[q].items.size());
     for (auto p = m_.profile.fence_covers_writes ? end_[q] + 1 : 1; p <= last; ++p) {
-      const auto what = m_.item_at(q, p)->what;
-      if ((what != What::copy && what != What::write && what != What::stamp) || m_.landed(end_[q], q, p)) continue;
+      const auto& item = *m_.item_at(q, p);
+      const bool data = item.what == What::copy || item.what == What::write || item.what == What::stamp;
+      if (!data || m_.landed(end_[q], q, p)) continue;
+      // A flag that has been seen has landed.
+      if (item.what == What::write && item.flag() && Model::landed(end_.data(), q, *m_.step_at(q, p))) continue;
       report(q, p);
       return true;
     }

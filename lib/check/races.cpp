@@ -161,13 +161,16 @@ class Sweep {
       if (other.agent == kNone || (other.agent == me.agent && other.position == me.position)) return true;
       const auto rule = rule_broken_by(other.mode, me.mode);
       const bool good = ordered(other, me.mode);
-      if (!good && !rule.empty()) note(rule, other, me, c, begin);
+      if (!good && !rule.empty() && !same_store(other, me)) note(rule, other, me, c, begin);
       return good;
     };
-    against(c.writer);
+    const auto last = c.writer;
+    const bool ordered_after_last = against(last);
     if (me.mode == Mode::write || me.mode == Mode::store) {
-      std::erase_if(c.others, [&](const Ref& o) { return against(o) || o.mode != Mode::poll; });
+      // Either of two equal stores may be the last: later stores have to follow both.
+      std::erase_if(c.others, [&](const Ref& o) { return against(o) || (o.mode != Mode::poll && !same_store(o, me)); });
       c.writer = me;
+      if (!ordered_after_last && same_store(last, me)) c.others.push_back(last);
       return c.others.empty();
     }
     for (const auto& o : c.others)
@@ -178,6 +181,15 @@ class Sweep {
       if (o.agent == me.agent && o.mode == me.mode && !apart) return o = me, false;
     c.others.push_back(me);
     return false;
+  }
+
+  /// Do both store the same value to a word that nothing adds to? Then it does not matter which is the last.
+  bool same_store(const Ref& a, const Ref& b) const {
+    if (a.agent == kNone || a.mode != Mode::store || b.mode != Mode::store) return false;
+    const auto *one = m_.step_at(a.agent, a.position), *two = m_.step_at(b.agent, b.position);
+    return one && two && one->position == a.position && two->position == b.position && one->posts() && two->posts() &&
+           one->sync->word == two->sync->word && one->sync->bytes == two->sync->bytes && one->value == two->value &&
+           !m_.words[one->sync->word].adds;
   }
 
   using Cells = std::map<std::uint64_t, Cell>;

@@ -260,6 +260,45 @@ host main
   wait host.x == 1
   wait host.y == 1
 end)"},
+{"", R"(gpus 3
+signal host.x value=0 bits=32
+signal host.y value=0 bits=32
+queue gpu0.p peer=gpu1
+  fence addr=host.x value=1
+  atomic op=add_rtn_32 addr=host.y value=1
+end
+queue gpu1.q peer=gpu0
+  fence addr=host.x value=1
+  atomic op=add_rtn_32 addr=host.y value=1
+end
+host main
+  submit *
+  wait host.x == 1
+  wait host.y == 2
+end)"},
+{"fence-race", R"(gpus 3
+signal host.x value=0 bits=32
+signal host.y value=0 bits=32
+signal host.z value=0 bits=32
+queue gpu0.p peer=gpu1
+  fence addr=host.x value=1
+  atomic op=add_rtn_32 addr=host.y value=1
+end
+queue gpu1.q peer=gpu0
+  fence addr=host.x value=1
+  fence addr=host.z value=1
+  atomic op=add_rtn_32 addr=host.y value=1
+end
+queue gpu2.r peer=gpu0
+  poll_mem addr=host.z func=eq reference=1
+  fence addr=host.x value=2
+  atomic op=add_rtn_32 addr=host.y value=1
+end
+host main
+  submit *
+  wait host.x >= 1
+  wait host.y == 3
+end)"},
 {"fence-race", R"(gpus 2
 signal host.x value=0
 queue gpu0.p peer=gpu1

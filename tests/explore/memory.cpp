@@ -14,20 +14,14 @@ std::uint64_t mix(std::uint64_t z) noexcept {
   return z ^ z >> 31;
 }
 
-std::uint64_t repeated(std::uint8_t byte, std::uint64_t bytes) noexcept {
-  std::uint64_t v = 0;
-  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(bytes, 8); ++i) v |= std::uint64_t{byte} << (8 * i);
-  return v;
-}
-
 void fill(const Schedule& s, std::vector<Cell>& cells, std::size_t i) {
   const auto& b = s.buffers[i];
   const auto begin = canonical(s, link_buffer(i));
   for (auto& c : cells) {
     if (c.va < begin || c.va + c.bytes > begin + b.bytes) continue;
-    c.unknown = b.init == Init::random;
-    c.value = b.init == Init::random ? c.tag : repeated(b.init == Init::zero ? 0 : kPoison, c.bytes);
-    if (c.bytes < 8) c.value &= (std::uint64_t{1} << (8 * c.bytes)) - 1;
+    // Poison stands for bytes that nothing has written, whatever a run stores there.
+    c.unknown = b.init != Init::zero;
+    c.value = c.unknown ? c.tag : 0;
   }
 }
 
