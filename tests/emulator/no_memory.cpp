@@ -205,9 +205,9 @@ TEST_CASE("the interposed functions; the first of them builds the tree and the n
       if (child == 0) {
         bool done = false;
         const auto before = descriptors();
-        const auto [error, failed] = attempt(n, [&] {
+        const auto [error, failed] = attempt(n, [&, &call = fn] {
           errno = 0;
-          done = fn();
+          done = call();
           return done ? 0 : errno;
         });
         if (!failed) ::_exit(done ? kWorked : kOther);

@@ -21,7 +21,7 @@ Schedule parsed(const std::string& text) {
 /// The word at an address after fill(), and after every signal has been set, as run does it.
 class Memory {
  public:
-  Memory(const Schedule& s, std::uint64_t seed) : s_(s) {
+  Memory(const Schedule& s, std::uint64_t seed) {
     for (std::size_t i = 0; i < s.buffers.size(); ++i)
       if (!s.buffers[i].at) bytes_[link_buffer(i).value].resize(s.buffers[i].bytes);
     for (std::size_t i = 0; i < s.signals.size(); ++i)
@@ -43,7 +43,6 @@ class Memory {
     auto b = --bytes_.upper_bound(va);
     return b->second.data() + (va - b->first);
   }
-  const Schedule& s_;
   std::map<std::uint64_t, std::vector<std::byte>> bytes_;
 };
 

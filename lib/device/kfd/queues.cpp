@@ -19,7 +19,7 @@ Diagnostic nothing_free(const QueueRequest& r, const Topology& t) {
           .hint = "destroy one, or share a queue between producers: Ring<Producers::many>"};
 }
 
-std::uint64_t* word(std::byte* p) noexcept { return reinterpret_cast<std::uint64_t*>(p); }
+std::uint64_t* word_at(std::byte* p) noexcept { return reinterpret_cast<std::uint64_t*>(p); }
 
 }  // namespace
 
@@ -81,9 +81,9 @@ std::optional<Diagnostic> KfdNode::by_driver(const QueueRequest& r, QueueState& 
     }
     gpu.doorbells = static_cast<std::byte*>(at);
   }
-  q.memory.rptr = word(pointers->host);
-  q.memory.wptr = word(pointers->host + kWptr);
-  q.memory.doorbell = word(gpu.doorbells + a.doorbell_offset % kfd::kDoorbellBytes);
+  q.memory.rptr = word_at(pointers->host);
+  q.memory.wptr = word_at(pointers->host + kWptr);
+  q.memory.doorbell = word_at(gpu.doorbells + a.doorbell_offset % kfd::kDoorbellBytes);
   return {};
 }
 
