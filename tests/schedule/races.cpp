@@ -1,6 +1,7 @@
 // Races between queues as they occur in practice: the files of `races`, each with its mend (`--set fixed=1`). An adversarial run
 // shows each of them with several of the first hundred seeds, and never blames the mended schedule.
 #include "support.hpp"
+#include "support/thread_sanitizer.hpp"
 
 using namespace sdma;
 using namespace sdma::test;
@@ -23,14 +24,15 @@ void shows(const std::string& name, const std::string& how) {
   INFO(name);
   int shown = 0;
   std::uint64_t seed = 0;
-  for (; seed < kSeeds && shown < kShown; ++seed) {
+  // The thread sanitizer stops at the race, so there only the mended schedule runs.
+  for (; seed < kSeeds && shown < kShown && !kThreadSanitizer; ++seed) {
     const auto found = run_file(name, false, seed, 200ms);
     if (found.empty()) continue;
     INFO("seed " << seed << ": " << found);
     CHECK(found.find(how) != found.npos);
     ++shown;
   }
-  CHECK(shown == kShown);
+  CHECK((kThreadSanitizer || shown == kShown));
   for (seed = 0; seed < kSeeds; ++seed) REQUIRE(run_file(name, true, seed, 60s) == "");
 }
 
