@@ -46,9 +46,10 @@ Outcome take(MemoryReader& r, std::byte* to, GpuVa src, std::uint64_t bytes) noe
   return each_piece(r, src, bytes, Access::read,
                     [&](std::byte* from, std::uint64_t at, std::uint64_t n) { std::memcpy(to + at, from, n); });
 }
+/// memmove, because the data of a WRITE may lie in the ring or indirect buffer that it overwrites.
 Outcome give(MemoryReader& r, GpuVa dst, const std::byte* from, std::uint64_t bytes) noexcept {
   return each_piece(r, dst, bytes, Access::write,
-                    [&](std::byte* to, std::uint64_t at, std::uint64_t n) { std::memcpy(to, from + at, n); });
+                    [&](std::byte* to, std::uint64_t at, std::uint64_t n) { std::memmove(to, from + at, n); });
 }
 
 /// Repeats a 32-bit pattern; byte i of the whole gets its byte i mod 4, and `phase` is where this part begins.
