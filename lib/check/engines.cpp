@@ -128,17 +128,16 @@ class HeldEngines {
         if (q == x.agent) continue;
         // A wait that comes after the post in every execution does not hold it up.
         const auto begin = pending(q);
-        const auto end =
-            std::partition_point(waits_.begin() + begin, waits_.begin() + std::max(begin, first_[q + 1]),
-                                 [&](const Wait& w) { return m_.row(row_on_arrival(w))[x.agent] < x.position; });
+        const auto end = std::partition_point(waits_.begin() + begin, waits_.begin() + std::max(begin, first_[q + 1]),
+                                              [&](const Wait& w) { return !landed_before(w, x); });
         add(begin, static_cast<std::uint32_t>(end - waits_.begin()), x, true);
       }
     }
     for (const auto& e : out) edges_ += e.end - e.begin;
     return out;
   }
-  std::uint32_t row_on_arrival(const Wait& w) const {
-    return w.step == 0 ? kNone : m_.agents[w.agent].steps[w.step - 1].row;
+  bool landed_before(const Wait& w, Position post) const {
+    return Model::landed(m_.row_before(w.agent, w.step), post.agent, *m_.step_at(post.agent, post.position));
   }
   /// The submits that may publish the packet at `x`.
   std::vector<Position> submits(Position x) const {

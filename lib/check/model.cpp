@@ -188,7 +188,7 @@ void Model::engines() {
 
 void Model::arrive(std::uint32_t agent, std::uint32_t step, std::vector<std::uint32_t>& out) const {
   const auto& steps = agents[agent].steps;
-  const auto* before = row(step == 0 ? kNone : steps[step - 1].row);
+  const auto* before = row_before(agent, step);
   std::copy(before, before + width(), out.begin());
   if (step == 0) return;
   if (agents[agent].kind != Agent::Kind::queue) {

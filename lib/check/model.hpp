@@ -173,6 +173,10 @@ class Model {
   std::uint64_t canonical(GpuVa va) const noexcept { return detail::resolve(schedule, va).value; }
   const Step& post(const Chain& c, std::size_t i) const noexcept { return agents[c.agent].steps[c.steps[i]]; }
   const std::uint32_t* row(std::uint32_t r) const noexcept { return r == kNone ? zeros_.data() : &rows[r * width()]; }
+  /// The row of an agent when it arrives at a step.
+  const std::uint32_t* row_before(std::uint32_t agent, std::uint32_t step) const noexcept {
+    return row(step == 0 ? kNone : agents[agent].steps[step - 1].row);
+  }
   /// Sets `out` to what an agent knows on its arrival at a step: its row so far, and what it has itself waited for.
   void arrive(std::uint32_t agent, std::uint32_t step, std::vector<std::uint32_t>& out) const;
   std::size_t width() const noexcept { return agents.size() + columns_; }

@@ -1,11 +1,9 @@
 // What is proved, and what is not: schedules that were once proved although an execution breaks them, each with the assumption
 // under which it breaks.
-#include "sdma/check/check.hpp"
-#include "support/catch.hpp"
-
-#include <algorithm>
+#include "checked.hpp"
 
 using namespace sdma;
+using test::checked, test::has;
 
 namespace {
 
@@ -152,6 +150,30 @@ host main
   end
   wait host.x >= 2
 end)"},
+{"a poll holds the engine of a fence, although a later fence of that queue has landed", "fences=unordered", "engine-wait",
+ Verdict::unproved, R"(gpus 1
+signal host.x value=0 bits=32
+signal host.y value=0 bits=32
+signal host.z value=0 bits=32
+signal host.d value=0
+queue gpu0.a engine=2
+  poll_mem addr=host.x func=eq reference=1
+  fence addr=host.y value=1
+end
+queue gpu0.b engine=3
+  fence addr=host.x value=1
+  fence addr=host.z value=1
+end
+queue gpu0.c engine=3
+  poll_mem addr=host.y func=eq reference=1
+  fence addr=host.d value=1
+end
+host main
+  submit gpu0.a gpu0.b
+  wait host.z == 1
+  submit gpu0.c
+  wait host.d == 1
+end)"},
 {"no fence covers the write", "fence_covers=copies", "unawaited", Verdict::refuted, R"(gpus 1
 buffer gpu0.a bytes=4K init=zero
 signal host.y value=0 bits=32
@@ -166,16 +188,6 @@ end)"},
 };
 // clang-format on
 
-CheckReport checked(const std::string& text, CheckOptions o = {}) {
-  SourceMap map;
-  const auto s = parse_schedule("sdma 1\n" + text + "\n", "case.sdma", {.map = &map});
-  if (!s)
-    for (const auto& e : s.error()) UNSCOPED_INFO(to_string(e));
-  REQUIRE(s);
-  o.map = &map;
-  return check(*s, o);
-}
-
 }  // namespace
 
 TEST_CASE("what an execution breaks is not proved, and a finding says why") {
@@ -185,8 +197,7 @@ TEST_CASE("what an execution breaks is not proved, and a finding says why") {
     const auto r = checked(b.text, o);
     INFO(b.why);
     for (const auto& f : r.findings) UNSCOPED_INFO(to_string(f.diagnostic));
-    CHECK(
-        std::any_of(r.findings.begin(), r.findings.end(), [&](const auto& f) { return f.diagnostic.rule == b.rule; }));
+    CHECK(has(r, b.rule));
     CHECK(name(r.verdict()) == name(b.verdict));
     CHECK_FALSE(r.proved());
   }
