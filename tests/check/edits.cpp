@@ -1,25 +1,14 @@
 // What a hint says is typed into the schedule, as it stands, and then the finding is gone.
-#include "sdma/check/check.hpp"
-#include "support/catch.hpp"
+#include "checked.hpp"
 
-#include <algorithm>
 #include <map>
 #include <regex>
 #include <sstream>
 
 using namespace sdma;
+using test::checked_whole;
 
 namespace {
-
-CheckReport checked(const std::string& text, CheckOptions o = {}) {
-  SourceMap map;
-  const auto s = parse_schedule(text, "case.sdma", {.map = &map});
-  if (!s)
-    for (const auto& e : s.error()) UNSCOPED_INFO(to_string(e));
-  REQUIRE(s);
-  o.map = &map;
-  return check(*s, o);
-}
 
 /// The finding of the rule that is between two agents, or any, where the rule has one place.
 const CheckFinding* found(const CheckReport& r, std::string_view rule) {
@@ -191,7 +180,7 @@ TEST_CASE("a race is gone when the hint is done, round for round") {
     auto text = std::string(c.text);
     // One edit may leave another pair; each has its own hint, and there are two at most here.
     for (int edits = 0; edits < 2; ++edits) {
-      const auto r = checked(text);
+      const auto r = checked_whole(text);
       const auto* f = found(r, "race");
       if (edits == 0) REQUIRE(f);
       if (!f) break;
@@ -200,7 +189,7 @@ TEST_CASE("a race is gone when the hint is done, round for round") {
       text = applied(text, f->diagnostic.hint);
     }
     INFO(text);
-    const auto r = checked(text);
+    const auto r = checked_whole(text);
     for (const auto& f : r.findings) UNSCOPED_INFO(to_string(f.diagnostic));
     CHECK(r.errors() == 0);
   }
@@ -226,19 +215,19 @@ host main
   submit *
   wait host.done )",
                     end = "\nend\n";
-  const auto early = checked(head + fence + copy + tail + "== 2" + end);
+  const auto early = checked_whole(head + fence + copy + tail + "== 2" + end);
   const auto* f = found(early, "race");
   REQUIRE(f);
   CHECK(f->diagnostic.hint ==
         "move line 7 after line 8; before line 12 there must be: poll_mem addr=gpu1.have func=eq "
         "reference=1");
-  CHECK(checked(head + copy + fence + tail + "== 2" + end).findings.empty());
+  CHECK(checked_whole(head + copy + fence + tail + "== 2" + end).findings.empty());
 
-  const auto low = checked(head + copy + fence + tail + "== 1" + end);
+  const auto low = checked_whole(head + copy + fence + tail + "== 1" + end);
   const auto* m = found(low, "missed-value");
   REQUIRE(m);
   CHECK(m->diagnostic.hint == "it ends at 2: wait for that value, or compare with >= (or <=, if it counts down)");
-  const auto none = checked(head + copy + fence + tail + ">= 0" + end);
+  const auto none = checked_whole(head + copy + fence + tail + ">= 0" + end);
   const auto* u = found(none, "unawaited");
   if (!u)
     for (const auto& x : none.findings)

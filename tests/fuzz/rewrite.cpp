@@ -6,6 +6,7 @@
 //
 // The changes are made in a circle. Without the thread, one is made at each hook that the engine calls and after each step, so
 // that a run can be repeated. With it, they hit the places between the hooks, too: a find may need several runs to show again.
+#include "../support/thread_sanitizer.hpp"
 #include "sdma/engine/pipeline.hpp"
 #include "space.hpp"
 
@@ -15,18 +16,6 @@
 
 using namespace sdma;
 using fuzz::require;
-
-// ThreadSanitizer reports the race that this target is about, so there the changes are made by hooks alone.
-#if defined(__SANITIZE_THREAD__)
-#define SDMA_FUZZ_THREAD false
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SDMA_FUZZ_THREAD false
-#endif
-#endif
-#ifndef SDMA_FUZZ_THREAD
-#define SDMA_FUZZ_THREAD true
-#endif
 
 namespace {
 
@@ -70,7 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::memcpy(ring.data(), dwords, n * 4);
   std::memcpy(space.low.begin(), dwords, n * 4);
   Rewriter rewriter{data + kHead, changes, ring, space};
-  const bool threaded = SDMA_FUZZ_THREAD && (how & 8) != 0;
+  // The thread sanitizer reports the race that this target is about, so there the changes are made by hooks alone.
+  const bool threaded = !sdma::test::kThreadSanitizer && (how & 8) != 0;
 
   PipelineHooks hooks;
   TickSource ticks;
