@@ -1,0 +1,146 @@
+#pragma once
+// libcuda, loaded at run time: the functions that the CUDA device needs, and the part of the ABI that they use.
+//
+//   auto d = load_driver("libcuda.so.1");       // a Diagnostic says what to install
+//   (*d)->stream_query(stream);                 // calls cuStreamQuery
+//
+// The ABI is stated here and not taken from <cuda.h>: a build needs no CUDA. tests/device/cuda_abi.cpp compares all of this
+// with the header where it is installed. A function with several versions is asked for by the version of the ABI that is
+// stated here (cuGetProcAddress), because the symbol without a suffix may be an older one.
+//
+// Not called by name here, on purpose: cuMemFree, cuCtxSynchronize and the rest of what blocks while a stream waits.
+// Loaded once per name and never unloaded, because the driver keeps threads. Any thread may use it.
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sdma::inline v0::detail::cuda {
+
+using Status = int;
+inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kStubLibrary = 34, kNoDevice = 100,
+                        kNotReady = 600, kIllegalAddress = 700;
+
+using DeviceOrdinal = int;
+using Pointer = unsigned long long;  ///< a GPU address, or a host address that GPUs can reach
+using Handle = unsigned long long;   ///< of memory that is not mapped yet
+using Context = struct ContextTag*;
+using Stream = struct StreamTag*;
+using Module = struct ModuleTag*;
+using Function = struct FunctionTag*;
+
+// CUdevice_attribute.
+inline constexpr int kMultiprocessors = 16, kPciBus = 33, kPciDevice = 34, kUnifiedAddressing = 41, kPciDomain = 50,
+                     kComputeMajor = 75, kComputeMinor = 76, kHostAtomics = 86, kVirtualMemory = 102, kHostNuma = 134;
+// CUdevice_P2PAttribute.
+inline constexpr int kPeerAccess = 2, kPeerAtomics = 3;
+// Flags of streams, of their waits and of host memory.
+inline constexpr unsigned kNonBlocking = 1;
+inline constexpr unsigned kWaitGreaterOrEqual = 0, kWaitEqual = 1;
+inline constexpr unsigned kPortable = 1, kDeviceMapped = 2;
+
+struct Location {
+  int type = 1;  ///< 1: a GPU
+  int id{};
+};
+struct MemoryProperties {
+  int type = 1;  ///< 1: pinned
+  int handle_types{};
+  Location location{};
+  void* windows{};
+  struct {
+    unsigned char compression{}, rdma{};
+    unsigned short usage{};
+    unsigned char reserved[4]{};
+  } flags{};
+};
+struct MemoryAccess {
+  Location location{};
+  int flags = 3;  ///< 3: read and write
+};
+struct Copy2D {
+  static constexpr int kUnified = 4;
+  std::size_t src_x{}, src_y{};
+  int src_type = kUnified;
+  const void* src_host{};
+  Pointer src{};
+  void* src_array{};
+  std::size_t src_pitch{}, dst_x{}, dst_y{};
+  int dst_type = kUnified;
+  void* dst_host{};
+  Pointer dst{};
+  void* dst_array{};
+  std::size_t dst_pitch{}, width{}, height{};
+};
+struct BatchAttributes {
+  int src_access_order = 1;  ///< 1: in stream order
+  Location src_hint{.type = 0}, dst_hint{.type = 0};
+  unsigned flags{};
+};
+
+struct Driver {
+  std::string name{};  ///< of the library
+  int version{};       ///< 13000: CUDA 13.0
+
+  Status (*init)(unsigned flags){};
+  Status (*driver_version)(int*){};
+  Status (*error_name)(Status, const char**){};
+  Status (*error_string)(Status, const char**){};
+  Status (*device_count)(int*){};
+  Status (*device)(DeviceOrdinal*, int ordinal){};
+  Status (*device_name)(char*, int room, DeviceOrdinal){};
+  Status (*device_memory)(std::size_t*, DeviceOrdinal){};
+  Status (*device_attribute)(int*, int attribute, DeviceOrdinal){};
+  Status (*peer_attribute)(int*, int attribute, DeviceOrdinal src, DeviceOrdinal dst){};
+  Status (*retain_context)(Context*, DeviceOrdinal){};
+  Status (*release_context)(DeviceOrdinal){};
+  Status (*push_context)(Context){};
+  Status (*pop_context)(Context*){};
+
+  Status (*stream_create)(Stream*, unsigned flags, int priority){};
+  Status (*stream_destroy)(Stream){};
+  Status (*stream_query)(Stream){};
+  Status (*wait_value)(Stream, Pointer, std::uint32_t, unsigned flags){};
+  Status (*write_value)(Stream, Pointer, std::uint32_t, unsigned flags){};
+  Status (*copy)(Pointer dst, Pointer src, std::size_t, Stream){};
+  Status (*copy_2d)(const Copy2D*, Stream){};
+  Status (*set_8)(Pointer, unsigned char, std::size_t count, Stream){};
+  Status (*set_16)(Pointer, unsigned short, std::size_t count, Stream){};
+  Status (*set_32)(Pointer, unsigned, std::size_t count, Stream){};
+  Status (*set_2d)(Pointer, std::size_t pitch, unsigned char, std::size_t width, std::size_t height, Stream){};
+  /// One of the two, or neither: CUDA 13.0 dropped the index of the copy that failed.
+  Status (*copy_batch_12_8)(const Pointer* dst, const Pointer* src, const std::size_t* bytes, std::size_t count,
+                            const BatchAttributes*, const std::size_t* from, std::size_t attributes,
+                            std::size_t* failed, Stream){};
+  Status (*copy_batch_13_0)(const Pointer* dst, const Pointer* src, const std::size_t* bytes, std::size_t count,
+                            const BatchAttributes*, const std::size_t* from, std::size_t attributes, Stream){};
+
+  Status (*host_allocate)(void**, std::size_t, unsigned flags){};
+  Status (*host_free)(void*){};
+  Status (*granularity)(std::size_t*, const MemoryProperties*, int option){};
+  Status (*memory_create)(Handle*, std::size_t, const MemoryProperties*, unsigned long long flags){};
+  Status (*memory_release)(Handle){};
+  Status (*reserve)(Pointer*, std::size_t, std::size_t alignment, Pointer at, unsigned long long flags){};
+  Status (*unreserve)(Pointer, std::size_t){};
+  Status (*map)(Pointer, std::size_t, std::size_t offset, Handle, unsigned long long flags){};
+  Status (*unmap)(Pointer, std::size_t){};
+  Status (*set_access)(Pointer, std::size_t, const MemoryAccess*, std::size_t count){};
+
+  Status (*load_module)(Module*, const void* text){};
+  Status (*function)(Function*, Module, const char* name){};
+  Status (*launch)(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                   unsigned block_z, unsigned shared_bytes, Stream, void** arguments, void** extra){};
+
+  /// "CUDA_ERROR_ILLEGAL_ADDRESS"; a string that is never freed.
+  std::string_view name_of(Status) const noexcept;
+  /// "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered".
+  std::string describe(Status) const;
+};
+
+/// Loads the library and finds its functions; does not initialise the driver.
+Result<const Driver*, Diagnostic> load_driver(const std::string& name);
+
+}  // namespace sdma::inline v0::detail::cuda
