@@ -6,7 +6,7 @@
 // In one step, every GPU copies its part to every other GPU. All copies of a GPU are back to back in one queue of one engine,
 // with one atomic after them and one doorbell ("b2b"). With 8 GPUs, each has 7 copies, 1 completion and 1 doorbell.
 //
-//   05_all_gather [FILE] [--device soft|kfd] [--gpus N] [--order strict|rocr|adversarial] [--seed S] [--trace FILE] [--help]
+//   05_all_gather [FILE] [--device soft|kfd|cuda] [--gpus N] [--order strict|rocr|adversarial] [--seed S] [--trace FILE] [--help]
 #include "sdma/core/number.hpp"
 #include "sdma/stream/text.hpp"
 #include "sdma/sync/recipes.hpp"
@@ -27,14 +27,15 @@ namespace {
 struct Options {
   std::string file{};  // empty: generated data
   std::string trace = "trace.json";
-  bool kfd = false;
+  DeviceKind kind = DeviceKind::soft;
   SoftOptions device{};
 };
 
 constexpr char kUsage[] =
     "usage: 05_all_gather [FILE] [OPTION...]\n"
     "Each of N MI300X holds a part of FILE (default: 8 MiB of generated data); they all-gather it.\n"
-    "  --device KIND   soft: a software node (default); kfd: the node of the kernel driver\n"
+    "  --device KIND   soft: a software node (default); kfd: the node of the kernel driver;\n"
+    "                  cuda: NVIDIA GPUs\n"
     "  --gpus N        number of GPUs, 1 to 8 (default: 8)\n"
     "  --order MODE    with soft: ordering of packets: strict (default), rocr or adversarial\n"
     "  --seed S        seed for --order=rocr and adversarial (default: 0)\n"
@@ -70,8 +71,9 @@ Options parse(int argc, char** argv) {
     if (word == "--gpus")
       o.device.gpus = static_cast<std::uint32_t>(std::min<std::uint64_t>(number(word, value), 1000));
     else if (word == "--device") {
-      if (value != "soft" && value != "kfd") usage_error("--device: '" + value + "' is not one of soft, kfd");
-      o.kfd = value == "kfd";
+      const auto named = device_kind(value);
+      if (!named) usage_error("--device: '" + value + "' is not " + std::string(kDeviceNames));
+      o.kind = *named;
     } else if (word == "--seed") o.device.seed = number(word, value);
     else if (word == "--trace") o.trace = value;
     else if (word == "--order") {
@@ -109,11 +111,11 @@ int main(int argc, char** argv) {
   auto options = parse(argc, argv);
   const auto file = load(options.file);
   std::optional<trace::Recorder> recorder;
-  if (options.trace != "none" && !options.kfd) options.device.trace = &recorder.emplace();
+  if (options.trace != "none" && options.kind == DeviceKind::soft) options.device.trace = &recorder.emplace();
   const auto n = options.device.gpus;
-  const auto device = must(example::open_device(options.kfd ? "kfd" : "soft", options.device));
+  const auto device = must(open_device(options.kind, {.gpus = options.device.gpus, .soft = options.device}));
   example::need_gpus(*device, n);
-  const auto* const soft = options.kfd ? nullptr : static_cast<const SoftDevice*>(device.get());
+  const auto* const soft = options.kind == DeviceKind::soft ? static_cast<const SoftDevice*>(device.get()) : nullptr;
 
   // Part i of the file belongs to GPU i; where N does not divide the size, the last ones are shorter, or empty.
   const std::uint64_t size = file.size(), part = (size + n - 1) / n;
@@ -175,7 +177,7 @@ int main(int argc, char** argv) {
                 static_cast<unsigned long>(c.bytes), static_cast<unsigned long>(c.doorbells));
   const double algbw = static_cast<double>(size) / took.count() / 1e9;
   std::printf("\n%u GPUs x %lu bytes: every byte on every GPU is correct (%s)\n", n, static_cast<unsigned long>(size),
-              soft ? (std::string(name(options.device.ordering)) + " ordering").c_str() : "kfd");
+              (soft ? std::string(name(options.device.ordering)) + " ordering") : std::string(name(options.kind))).c_str());
   std::printf("%.3f ms, algbw %.2f GB/s, busbw %.2f GB/s%s\n", took.count() * 1e3, algbw, algbw * (n - 1) / n,
               soft ? ": this machine's memory, not an MI300X's" : "");
   if (recorder) {

@@ -1,6 +1,6 @@
 #pragma once
 // Shared by all examples: opens the device that the command line names, and ends the program with a reason.
-#include "open.hpp"
+#include "sdma/device/open.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
 
@@ -56,27 +56,30 @@ inline void need_gpus(const sdma::Device& d, std::uint32_t gpus) {
     fail("this node has " + std::to_string(have) + " GPUs, but " + std::to_string(gpus) + " are needed");
 }
 
-/// NAME [--device=soft|kfd] [strict|rocr|adversarial [SEED]]: opens a software node with that ordering, or a real one.
+/// NAME [--device=soft|kfd|cuda] [strict|rocr|adversarial [SEED]]: opens a software node with that ordering, or a real one.
 inline std::unique_ptr<sdma::Device> open_device(int argc, char** argv, std::uint32_t gpus) {
-  const auto usage = std::string("usage: ") + argv[0] + " [--device=soft|kfd] [strict|rocr|adversarial [SEED]]";
+  const auto usage = std::string("usage: ") + argv[0] + " [--device=soft|kfd|cuda] [strict|rocr|adversarial [SEED]]";
   std::vector<std::string_view> words;
-  bool kfd = false;
+  auto kind = sdma::DeviceKind::soft;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--help" || word == "-h") {
       std::puts(usage.c_str());
       std::exit(0);
     }
-    if (word == "--device=kfd" || word == "--device=soft") kfd = word == "--device=kfd";
+    constexpr std::string_view kDevice = "--device=";
+    const auto named = word.starts_with(kDevice) ? sdma::device_kind(word.substr(kDevice.size())) : std::nullopt;
+    if (named) kind = *named;
     else words.push_back(word);
   }
   sdma::SoftOptions options{.gpus = gpus};
   bool known = words.empty();
   for (const auto o : {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial})
     if (!words.empty() && name(o) == words[0]) options.ordering = o, known = true;
-  if (!known || words.size() > (kfd ? 0 : 2)) fail(usage);
+  if (!known || words.size() > (kind == sdma::DeviceKind::soft ? 2 : 0)) fail(usage);
   if (words.size() > 1) options.seed = std::strtoull(std::string(words[1]).c_str(), nullptr, 0);
-  auto device = must(open_device(kfd ? "kfd" : "soft", options));
+  auto device = must(sdma::open_device(kind, {.gpus = gpus, .soft = options}));
+  if (const auto note = sdma::caveat(*device); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
   need_gpus(*device, gpus);
   return device;
 }

@@ -4,8 +4,7 @@
 #include "output.hpp"
 #include "schedule_file.hpp"
 #include "sdma/check/check.hpp"
-#include "sdma/device/kfd.hpp"
-#include "sdma/device/soft.hpp"
+#include "sdma/device/open.hpp"
 #include "sdma/schedule/timestamps.hpp"
 #include "sdma/trace/form.hpp"
 #include "verb.hpp"
@@ -19,12 +18,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-enum class Kind { soft, kfd };
-
 struct Options {
   std::vector<std::string> paths;
   ParseOptions parse;
-  Kind device = Kind::soft;
+  DeviceKind device = DeviceKind::soft;
   std::vector<GpuId> gpus;
   std::optional<Ordering> order;
   std::uint64_t seed = 0;
@@ -34,13 +31,17 @@ struct Options {
   bool test = false;
 };
 
-Result<std::unique_ptr<Device>, Diagnostic> open(const Options& o, Ordering order, trace::Recorder* recorder) {
-  const auto up = [](auto opened) -> Result<std::unique_ptr<Device>, Diagnostic> {
-    if (!opened) return opened.error();
-    return std::unique_ptr<Device>(std::move(*opened));
-  };
-  if (o.device == Kind::kfd) return up(KfdDevice::open());
-  return up(SoftDevice::open({.ordering = order, .seed = o.seed, .trace = recorder}));
+bool software(const Options& o) { return o.device == DeviceKind::soft; }
+
+/// `gpus`: how many the schedule has.
+Result<std::unique_ptr<Device>, Diagnostic> open(const Options& o, std::uint32_t gpus, Ordering order,
+                                                 trace::Recorder* recorder) {
+  for (const auto g : o.gpus) gpus = std::max(gpus, g.value + 1);
+  auto device = open_device(o.device, {.gpus = gpus, .soft = {.ordering = order, .seed = o.seed, .trace = recorder}});
+  if (device)
+    if (const auto note = caveat(**device); !note.empty())
+      report({.severity = Severity::note, .where = std::string(name(o.device)), .message = note});
+  return device;
 }
 
 /// Runs one file in one ordering, and reports its errors on standard error.
@@ -63,11 +64,11 @@ class Job {
 
  private:
   int run(Ordering order, trace::Recorder* recorder) {
-    auto device = open(options_, order, recorder);
+    auto device = open(options_, schedule_.gpus, order, recorder);
     if (!device) return say(device.error()), kInput;
-    // Engines of a driver do not record events.
+    // Only software engines record events.
     std::optional<TimedSchedule> timed;
-    if (recorder && options_.device == Kind::kfd) timed = with_timestamps(schedule_);
+    if (recorder && !software(options_)) timed = with_timestamps(schedule_);
     auto bound = bind(timed ? timed->schedule : schedule_, **device, {.gpus = options_.gpus});
     if (!bound) {
       for (const auto& e : bound.error()) say(e);
@@ -127,7 +128,7 @@ class Job {
   }
   /// Names the ordering if there are several.
   std::string context(Ordering order) const {
-    return options_.test && !options_.order && options_.device == Kind::soft
+    return options_.test && !options_.order && software(options_)
                ? " (--order=" + std::string(name(order)) + ")"
                : "";
   }
@@ -167,7 +168,7 @@ int one(const Options& o, const std::string& path, const Schedule& s, const Sour
                             n == 0   ? "ran; it has no expectations"
                             : n == 1 ? "1 expectation holds"
                                      : fmt::format("{} expectations hold", n),
-                            o.device == Kind::kfd ? "kfd" : name(order), o.seed,
+                            software(o) ? name(order) : name(o.device), o.seed,
                             std::chrono::duration<double, std::milli>(job.elapsed()).count());
   return kOk;
 }
@@ -193,7 +194,7 @@ int test(const Options& o, Output& out) {
     bool good = wrong ? found(*s, map) : s.has_value();
     // The ordering of a driver's engines cannot be chosen.
     for (const auto order : {Ordering::strict, Ordering::rocr, Ordering::adversarial})
-      if (good && !wrong && (o.device == Kind::kfd ? order == Ordering::strict : !o.order || *o.order == order))
+      if (good && !wrong && (!software(o) ? order == Ordering::strict : !o.order || *o.order == order))
         good = Job{o, path, *s, map}.run(order) == kOk;
     out.text() += (good ? "passed: " : "FAILED: ") + shown(path) + "\n";
     ++(good ? passed : failed);
@@ -216,7 +217,7 @@ std::vector<std::string> read(const Options& o) {
 
 int run(const Options& o) {
   if (o.paths.size() > 1 && !o.test) return complain("more than one FILE", "--test takes several"), kUsage;
-  if (o.order && o.device == Kind::kfd)
+  if (o.order && !software(o))
     return complain("--order needs --device=soft", "sdma emulate --order=... sets it for a software node"), kUsage;
   if (o.test && (!o.inputs.empty() || !o.outputs.empty()))
     return complain("--test does not take --input or --output",
@@ -247,12 +248,14 @@ void add_run(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.values("FILE", o->paths, "a schedule, or several with --test").required();
   add_settings(verb, o->parse.set);
-  add_choice<Kind>(verb, "--device", o->device, {{"soft", Kind::soft}, {"kfd", Kind::kfd}},
-                   "device to run on: a software node (default), or the node of the kernel driver");
+  add_choice<DeviceKind>(
+      verb, "--device", o->device,
+      {{"soft", DeviceKind::soft}, {"kfd", DeviceKind::kfd}, {"cuda", DeviceKind::cuda}},
+      "device to run on: a software node (default), the node of the kernel driver, or NVIDIA GPUs");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
              "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the "
-             "numbers in the schedule)")
+             "numbers in the schedule). With --device=cuda, GPUs that the machine lacks share those that it has")
       .type("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   const auto chosen = add_choice<Ordering>(
@@ -267,7 +270,7 @@ void add_run(VerbOptions& verb, Action& action) {
   add_pairs(verb, "--input", "NAME=PATH", o->inputs, "fill a buffer from a file before the run; may be repeated");
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; may be repeated");
   verb.value("--trace", o->trace,
-             std::string(kTraceDoc) + "; with --device=kfd, it covers only the last round, timed by TIMESTAMP packets")
+             std::string(kTraceDoc) + "; with --device=kfd or cuda, it covers only the last round, timed by TIMESTAMP packets")
       .type("PATH");
   verb.flag("--test", o->test, "run each file in all orderings, and print one line per file");
   verb.footer(
@@ -286,7 +289,8 @@ void add_run(VerbOptions& verb, Action& action) {
       "  sdma run --input gpu0.in=in.bin --output gpu1.out=out.bin copy.sdma\n"
       "  sdma run --test examples/schedules/*.sdma\n"
       "  sdma run --trace run.jsonl copy.sdma && sdma trace run.jsonl -o run.html\n"
-      "  sdma emulate --gpus=8 -- sdma run --device=kfd examples/schedules/1_copy.sdma");
+      "  sdma emulate --gpus=8 -- sdma run --device=kfd examples/schedules/1_copy.sdma\n"
+      "  sdma run --device=cuda --gpus=8 --test examples/schedules/*.sdma");
   action = [o, order, chosen] {
     if (chosen.given()) o->order = *order;
     return run(*o);

@@ -1,5 +1,6 @@
 // sdma topology: a node's GPUs, engines and links, and the engine that serves each pair.
 #include "sdma/device/topology.hpp"
+#include "sdma/device/cuda.hpp"
 #include "sdma/device/kfd.hpp"
 
 #include "input.hpp"
@@ -9,7 +10,7 @@
 namespace sdma::tool {
 namespace {
 
-enum class Source { preset, kfd };
+enum class Source { preset, kfd, cuda };
 
 struct Options {
   std::string file;
@@ -34,6 +35,25 @@ void identify(std::string& out) {
   }
 }
 
+/// What only the driver's device knows. `d`: open.
+void identify(const CudaDevice& d, std::string& out) {
+  out += "\n" + d.version() + "\n";
+  for (std::size_t i = 0; i < d.gpus().size(); ++i) {
+    const auto& g = d.gpus()[i];
+    out += "gpu" + std::to_string(i) + ": " + g.name + ", " + g.pci + ", compute capability " +
+           std::to_string(g.capability / 10) + "." + std::to_string(g.capability % 10) +
+           (g.host_atomics ? ", atomics to the host\n" : ", no atomics to the host\n");
+  }
+}
+
+int show_cuda(const Options& o) {
+  const auto d = CudaDevice::open();
+  if (!d) return report(d.error()), kInput;
+  auto text = o.json ? to_json((*d)->topology()) : to_table((*d)->topology());
+  if (!o.json) identify(**d, text);
+  return write_text("-", std::move(text));
+}
+
 Result<Topology, Diagnostic> load(const Options& o) {
   if (!o.file.empty()) {
     const auto text = read_text(o.file);
@@ -49,6 +69,7 @@ Result<Topology, Diagnostic> load(const Options& o) {
 }
 
 int run(const Options& o) {
+  if (o.source == Source::cuda) return show_cuda(o);
   const auto node = load(o);
   if (!node) return report(node.error()), o.file.empty() && o.source == Source::preset ? kUsage : kInput;
   auto text = o.json ? to_json(*node) : to_table(*node);
@@ -63,8 +84,9 @@ void add_topology(VerbOptions& verb, Action& action) {
   const auto file = verb.value("FILE", o->file, "a node that --json has printed; - is standard input");
   verb.flag("--json", o->json, "print JSON, for FILE and for sdma check --topology");
   auto device =
-      add_choice<Source>(verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}},
-                         "node to show: the built-in MI300X node (default), or this machine's, from the kernel driver");
+      add_choice<Source>(verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}, {"cuda", Source::cuda}},
+                         "node to show: the built-in MI300X node (default), this machine's, from the kernel driver, or its "
+                         "NVIDIA GPUs");
   auto gpus = add_count(verb, "--gpus", o->gpus, 1, 8, "show the first N GPUs of a node of eight MI300X");
   device.excludes(file);
   gpus.excludes(file).excludes(device);
@@ -74,6 +96,7 @@ void add_topology(VerbOptions& verb, Action& action) {
       "  sdma topology\n"
       "  sdma topology --gpus 4 --json > node.json; sdma topology node.json\n"
       "  sdma topology --device=kfd\n"
+      "  sdma topology --device=cuda\n"
       "  sdma emulate --gpus=8 -- sdma topology --device=kfd");
   action = [o] { return run(*o); };
 }

@@ -36,7 +36,7 @@ constexpr char kUsage[] =
     "  -b SIZE -e SIZE -f FACTOR    smallest size, largest size, and factor (default: 1K, 64M, 4)\n"
     "  -n N -w N                    measured and warm-up rounds per size (default: 20, 5)\n"
     "  --src G --dst G              source and destination GPU (default: 0, 1)\n"
-    "  --device D                   soft (default) or kfd\n"
+    "  --device D                   soft (default), kfd or cuda\n"
     "  --csv FILE                   also write the table as CSV\n";
 
 using Microseconds = std::chrono::duration<double, std::micro>;
@@ -140,10 +140,11 @@ int main(int argc, char** argv) {
   const GpuId src{static_cast<std::uint32_t>(a.size("--src", 0, 0, 63))};
   const GpuId dst{static_cast<std::uint32_t>(a.size("--dst", 1, 0, 63))};
   const auto csv = a.word("--csv", "");
-  const auto name = a.word("--device", "soft");
+  const auto kind = device_kind(a.word("--device", "soft"));
   a.done();
+  if (!kind) fail("--device must be " + std::string(kDeviceNames));
 
-  const auto device = must(example::open_device(name));
+  const auto device = must(open_device(*kind));
   if (std::max(src, dst).value >= device->topology().gpus.size()) fail("this node has no such GPU");
   Bench bench{*device, src, dst, std::max(begin, end)};
   std::printf("gpu%u engine %u to gpu%u; a TIMESTAMP takes %.0f ns, which is subtracted\n\n", src.value,

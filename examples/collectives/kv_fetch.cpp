@@ -38,7 +38,7 @@ constexpr char kUsage[] =
     "  --pool N         blocks in the pool (default: 4 times the blocks per request)\n"
     "  -n N -w N        measured and warm-up rounds (default: 20, 5)\n"
     "  --gpu G          GPU to use (default: 0)\n"
-    "  --device D       soft (default) or kfd\n";
+    "  --device D       soft (default), kfd or cuda\n";
 
 enum class Way { looped, batched, b2b, prelaunched };
 constexpr const char* kWays[] = {"looped", "batched", "b2b", "prelaunched"};
@@ -109,9 +109,10 @@ int main(int argc, char** argv) {
   const auto pool_blocks = a.size("--pool", 4 * blocks, blocks);
   const auto rounds = a.size("-n", 20), warm = a.size("-w", 5, 0);
   const GpuId gpu{static_cast<std::uint32_t>(a.size("--gpu", 0, 0, 63))};
-  const auto name = a.word("--device", "soft");
+  const auto kind = device_kind(a.word("--device", "soft"));
   a.done();
-  const auto device = must(example::open_device(name));
+  if (!kind) fail("--device must be " + std::string(kDeviceNames));
+  const auto device = must(open_device(*kind));
   if (gpu.value >= device->topology().gpus.size()) fail("this node has no such GPU");
 
   const Memory pool = must(device->allocate({.bytes = pool_blocks * bytes}));

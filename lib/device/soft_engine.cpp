@@ -72,7 +72,7 @@ std::unique_ptr<SoftQueue> SoftEngine::remove(std::uint64_t id) {
 void SoftEngine::map_all() {
   {
     const std::lock_guard lock(worker_);
-    for (auto& q : queues_) q->map();
+    for (auto& q : queues_) q->published->map();
   }
   wake();
 }
@@ -108,7 +108,7 @@ bool SoftEngine::scan_doorbells() noexcept {
     if (!lock) return false;
     bool found = false;
     for (auto& q : queues_) {
-      if (q->published() == q->last_doorbell || q->pipeline->fault()) continue;
+      if (q->published->position() == q->last_doorbell || q->pipeline->fault()) continue;
       q->poll_doorbell_until = Deadline::Clock::now() + kRawFor;
       found = true;
     }
@@ -162,7 +162,7 @@ Progress SoftEngine::round() noexcept {
 }
 
 Progress SoftEngine::serve(SoftQueue& q) noexcept {
-  if (const auto published = q.published(); published != q.last_doorbell) {
+  if (const auto published = q.published->position(); published != q.last_doorbell) {
     q.last_doorbell = published;
     q.pipeline->doorbell(published);
     if (q.trace) q.trace->doorbell(q.lane, trace::now(), published);

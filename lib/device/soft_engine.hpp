@@ -9,6 +9,7 @@
 // A round checks the doorbell of each queue once and steps its pipeline. Changes are made under the worker's lock,
 // between two rounds. Any thread may call the public functions. Internal to the library.
 #include "../engine/worker.hpp"
+#include "published.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/queue/ring.hpp"
 #include "sleepers.hpp"
@@ -35,22 +36,8 @@ struct SoftQueue {
   std::unique_ptr<Pipeline> pipeline{};
   std::optional<Nap> nap{};  ///< of an adversarial queue
 
-  /// The position up to which the engine may read the ring.
-  std::uint64_t published() const noexcept {
-    const auto load = [](const std::uint64_t* w) { return order::Native::load(w, std::memory_order_acquire); };
-    if (!ring.doorbell) return load(ring.wptr);
-    const auto bell = load(ring.doorbell);
-    return bell == stale_doorbell ? mapped_at : bell;
-  }
-  /// Maps the queue again: the doorbell's value no longer counts, and the position comes from wptr. Loads the doorbell
-  /// first: if a producer stores both between the two loads, its doorbell value differs from `stale_doorbell` and counts.
-  void map() noexcept {
-    if (ring.doorbell) stale_doorbell = order::Native::load(ring.doorbell, std::memory_order_acquire);
-    mapped_at = order::Native::load(ring.wptr, std::memory_order_acquire);
-  }
-
+  std::optional<Published> published{};
   std::uint64_t last_doorbell{};                      ///< the last doorbell value that the pipeline was given
-  std::uint64_t stale_doorbell{}, mapped_at{};        ///< see map
   bool at_rest = true;                                ///< idle or stopped: nothing to do before the next doorbell
   Deadline::Clock::time_point poll_doorbell_until{};  ///< its doorbell is stored without `wake`: poll it until then
 };

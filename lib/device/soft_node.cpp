@@ -13,9 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kNoEvent = ~std::uint64_t{0};  // in a mailbox: no event has arrived
-constexpr std::size_t kMaxNodeFaults = 4096;
-
 }  // namespace
 
 SoftNode::SoftNode(const SoftOptions& o, Topology t)
@@ -148,92 +145,32 @@ void SoftNode::sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t s
 }
 
 Result<Event, Diagnostic> SoftNode::create_event() {
-  auto word = create_signal({.value = kNoEvent});
+  auto word = create_signal({.value = Interrupts::kNone});
   if (!word) return word.error();
-  std::lock_guard lock(events_mutex_);
-  if (!fits(Trap{.context = next_event_}))
-    return Diagnostic{.where = "create_event",
-                      .message = "all event numbers of this device are used up",
-                      .hint = "open another device"};
-  const auto id = next_event_++;
   const auto mailbox = (*word)->va;
-  events_.emplace(id, EventState{.mailbox = (*word)->word, .word = std::move(*word)});
+  const auto id = interrupts_.add(std::move(*word));
+  if (!id) return no_event_number();
   hold();
-  return Event(Lease(give_back<&SoftNode::free_event>, this, id), mailbox, id);
-}
-
-void SoftNode::free_event(std::uint64_t id) noexcept {
-  SignalMemory last;  // destroyed after the lock is released
-  std::lock_guard lock(events_mutex_);
-  const auto at = events_.find(static_cast<std::uint32_t>(id));
-  if (at == events_.end()) return;
-  last = std::move(at->second.word);
-  events_.erase(at);
-  event_came_.notify_all();
-}
-
-void SoftNode::trap(std::uint32_t id) noexcept {
-  std::lock_guard lock(events_mutex_);
-  const auto at = events_.find(id);
-  if (at == events_.end()) return;
-  std::atomic_ref mailbox(*at->second.mailbox);
-  if (mailbox.exchange(kNoEvent, std::memory_order_acq_rel) == kNoEvent) return;  // lost wake-up, as in the kernel
-  ++at->second.pending;
-  event_came_.notify_all();
+  return Event(Lease(give_back<&SoftNode::free_event>, this, *id), mailbox, *id);
 }
 
 Errc SoftNode::wait_event(std::uint32_t id, Deadline d) noexcept {
-  if (!in_opening_process()) return Errc::stopped;
-  std::unique_lock lock(events_mutex_);
-  for (;;) {
-    const auto at = events_.find(id);
-    if (at == events_.end()) return Errc::bad_argument;
-    if (at->second.pending != 0) {
-      at->second.pending = 0;  // an event is set or not: several interrupts before a wait count as one
-      return Errc::ok;
-    }
-    if (d.passed()) return Errc::timed_out;
-    event_came_.wait_until(lock, std::min(d.at, Deadline::in(1h).at));
-  }
+  return in_opening_process() ? interrupts_.wait(id, d) : Errc::stopped;
 }
 
 // --- Faults and wake-ups ----------------------------------------------------------------------------------------------
 
-void SoftNode::report(const Fault& f) noexcept {
-  {
-    std::lock_guard lock(faults_mutex_);
-    if (f.kind != FaultKind::poll_timeout) stopped_queues_.emplace(f.queue, f);
-    if (faults_.size() < kMaxNodeFaults) faults_.push_back(f);
-    else ++lost_faults_;
-  }
-  fault_came_.notify_all();
-}
-
 Result<Fault> SoftNode::wait_fault(Deadline d) noexcept {
   if (!in_opening_process()) return Errc::stopped;
-  std::unique_lock lock(faults_mutex_);
-  while (faults_.empty()) {
-    if (d.passed()) return Errc::timed_out;
-    fault_came_.wait_until(lock, std::min(d.at, Deadline::in(1h).at));
-  }
-  const auto f = faults_.front();
-  faults_.pop_front();
-  return f;
+  return faults_.wait(d);
 }
 
 std::optional<Fault> SoftNode::fault(std::uint64_t queue) const noexcept {
   if (!in_opening_process()) return {};
-  const std::lock_guard lock(faults_mutex_);
-  const auto at = stopped_queues_.find(queue);
-  if (at == stopped_queues_.end()) return {};
-  return at->second;
+  return faults_.of(queue);
 }
 
-std::uint64_t SoftNode::lost_faults() const noexcept {
-  if (!in_opening_process()) return 0;
-  const std::lock_guard lock(faults_mutex_);
-  return lost_faults_;
-}
+std::uint64_t SoftNode::lost_faults() const noexcept { return in_opening_process() ? faults_.lost() : 0; }
 
 /// Wakes sleeping hosts, and those waiting engines for which `which` is true.
 template <class F> void SoftNode::wake_waiters(F which) noexcept {

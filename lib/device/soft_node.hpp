@@ -6,15 +6,14 @@
 // Locks, in the order in which they may be taken: `creation_` (queues are created and destroyed), an engine's mutex,
 // `memory_`, then the others. No engine thread takes `creation_` or `memory_`. Internal to the library.
 #include "../engine/park.hpp"
+#include "fault_log.hpp"
+#include "interrupts.hpp"
 #include "shared_node.hpp"
 #include "sleepers.hpp"
 #include "soft_engine.hpp"
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
-#include <deque>
-#include <map>
 #include <memory>
 #include <thread>
 #include <unordered_map>
@@ -47,8 +46,8 @@ class SoftNode final : public SharedNode<SoftNode> {
   Sleepers& sleepers() noexcept { return sleepers_; }
 
   // Called by engine threads.
-  void trap(std::uint32_t id) noexcept;
-  void report(const Fault&) noexcept;
+  void trap(std::uint32_t id) noexcept { interrupts_.trap(id); }
+  void report(const Fault& f) noexcept { faults_.add(f); }
   /// Call it after a store: wakes sleeping hosts, and engines with pending polls.
   void wake_after_store() noexcept;
   void set_waiting(GpuId, EngineId, bool) noexcept;
@@ -69,11 +68,6 @@ class SoftNode final : public SharedNode<SoftNode> {
     std::uint64_t bytes{};
     std::optional<GpuId> owner{};
   };
-  struct EventState {
-    std::uint64_t* mailbox{};
-    SignalMemory word{};
-    std::uint32_t pending{};
-  };
 
   Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest&);
   void free_block(std::uint64_t id) noexcept;
@@ -88,7 +82,7 @@ class SoftNode final : public SharedNode<SoftNode> {
   static void sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
   /// The Signal::wake hook: a host has stored this word.
   static void on_host_store(void* node, GpuVa) noexcept;
-  void free_event(std::uint64_t id) noexcept;
+  void free_event(std::uint64_t id) noexcept { interrupts_.remove(static_cast<std::uint32_t>(id)); }
 
   /// Streams of random numbers, beside those of the pipelines.
   static constexpr std::uint64_t kQueueNaps = 2, kHosts = 3, kHostNaps = 4;
@@ -102,16 +96,8 @@ class SoftNode final : public SharedNode<SoftNode> {
   std::vector<std::uint64_t> gpu_bytes_;
   std::uint64_t next_id_ = 1, next_va_ = 0;
 
-  std::mutex events_mutex_;
-  std::condition_variable event_came_;
-  std::map<std::uint32_t, EventState> events_;
-  std::uint32_t next_event_ = 1;
-
-  mutable std::mutex faults_mutex_;
-  std::condition_variable fault_came_;
-  std::deque<Fault> faults_;
-  std::unordered_map<std::uint64_t, Fault> stopped_queues_;
-  std::uint64_t lost_faults_ = 0;
+  Interrupts interrupts_;
+  FaultLog faults_;
 
   mutable std::mutex creation_;
   std::vector<std::unique_ptr<SoftEngine>> engines_;  ///< 64 per GPU; null until an engine has its first queue

@@ -142,6 +142,7 @@ Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
     q->id = next_id_++;
   }
   q->ring = *ring;
+  q->published.emplace(*ring);
   if (adversarial()) q->nap.emplace(options_.seed + q->id, kQueueNaps);
   q->trace = options_.trace;
   if (q->trace)
@@ -199,10 +200,7 @@ void SoftNode::destroy_queue(std::uint64_t id) noexcept {
   if (!q) return;
   if (q->trace) q->trace->queue_destroyed(q->lane, trace::now(), q->pipeline->position());
   q->pipeline.reset();
-  {
-    const std::lock_guard lock(faults_mutex_);
-    stopped_queues_.erase(id);
-  }
+  faults_.forget(id);
   for (const auto b : q->blocks) free_block(b);
 }
 

@@ -31,6 +31,7 @@ constexpr Row kRows[] = {
      "an interrupt that the kernel prints at debug level; whether the queue continues is not known"},
     {FaultKind::bad_ib, "bad_ib", "not documented"},
     {FaultKind::bad_doorbell, "bad_doorbell", "an interrupt, or a write pointer that moves backwards, or nothing"},
+    {FaultKind::driver_error, "driver_error", "nothing: it is an error of another driver"},
     {FaultKind::reset, "reset", "an exception event: all queues of the process on this GPU are lost"},
 };
 constexpr Row row(FaultKind k) noexcept {
@@ -63,7 +64,9 @@ std::string what(const Fault& f) {
                          f.field.empty() && !f.rule.empty() ? fmt::format(" ({})", f.rule) : field);
     case FaultKind::overlap:
       return fmt::format("source and destination overlap, or the destination overlaps itself, at {:#x}", f.va.value);
-    case FaultKind::unsupported: return fmt::format("the software engine does not support it{}", field);
+    case FaultKind::unsupported: 
+      if (f.field.empty() && !f.rule.empty()) return fmt::format("this device does not support it: {}", f.rule);
+      return fmt::format("the software engine does not support it{}", field);
     case FaultKind::poll_timeout: return fmt::format("expired before the word at {:#x} satisfied it", f.va.value);
     case FaultKind::bad_ib:
       return fmt::format("the indirect buffer at {:#x} {}", f.va.value,
@@ -75,6 +78,7 @@ std::string what(const Fault& f) {
              : f.rule == "backwards"   ? "is less than the previous one: positions never go backwards"
              : f.rule == "beyond-ring" ? "is ahead of rptr by more than the size of the ring"
                                        : "is not a position of this ring";
+    case FaultKind::driver_error: return fmt::format("the driver reported {}, and the GPU's queues are lost", f.rule);
     case FaultKind::reset: return "the engine or the GPU was reset, and its queues are lost";
     case FaultKind::none: break;
   }

@@ -1,6 +1,6 @@
 // Plans as text: golden files, round trips, the runner of schedules on them; options and tables out of text.
 #include "sdma/schedule/text.hpp"
-#include "open.hpp"
+#include "sdma/device/open.hpp"
 #include "sdma/schedule/run.hpp"
 #include "support.hpp"
 
@@ -217,12 +217,14 @@ TEST_CASE("options out of text") {
 }
 
 TEST_CASE("a device by name") {
-  const auto d = example::open_device("soft", {.gpus = 3});
+  const auto d = open_device(DeviceKind::soft, {.soft = {.gpus = 3}});
   REQUIRE(d);
   CHECK((*d)->topology().gpus.size() == 3);
-  const auto none = example::open_device("gpu");
-  REQUIRE_FALSE(none);
-  CHECK(to_string(none.error()).find("soft or kfd") != std::string::npos);
+  for (const auto k : {DeviceKind::soft, DeviceKind::kfd, DeviceKind::cuda}) {
+    CHECK(device_kind(name(k)) == k);
+    CHECK(kDeviceNames.find(name(k)) != kDeviceNames.npos);
+  }
+  CHECK_FALSE(device_kind("gpu"));
 }
 
 TEST_CASE("auto is a table: the published one, and one of one's own") {

@@ -15,7 +15,7 @@ TEST_CASE("a fault stops its queue, is told, and disturbs no other", "[fault]") 
     const std::uint32_t junk = 3;  // no packet has this opcode
     const auto check = [&](FaultKind kind, GpuId gpu, auto put) {
       CAPTURE(name(kind));
-      Lane bad(d, {.gpu = gpu, .engine = EngineId{6}}), good(d, {.gpu = gpu, .engine = EngineId{6}});
+      Lane bad(d, {.gpu = gpu, .engine = engine(d, 6)}), good(d, {.gpu = gpu, .engine = engine(d, 6)});
       bad.submit(Nop{4});
       REQUIRE(bad.finish());
       const auto at = bad.ring.positions().committed;
@@ -29,7 +29,7 @@ TEST_CASE("a fault stops its queue, is told, and disturbs no other", "[fault]") 
       CHECK(f->kind == kind);
       CHECK(f->queue == bad.queue.id());
       CHECK(f->gpu == gpu);
-      CHECK(f->engine == EngineId{6});
+      CHECK(f->engine == engine(d, 6));
       CHECK(f->position == at);
       CHECK(f->dword_count > 0);
       CHECK(f->dwords[0] == slot->dwords[0]);
@@ -61,8 +61,8 @@ TEST_CASE("a fault that a kernel driver tells takes all queues of its GPU", "[fa
   on_each([](Device& d, const DeviceUnderTest& under) {
     if (under.names_the_packet) return;
     auto src = host_memory(d, 4096), dst = gpu_memory(d, 1, 4096);
-    Lane bad(d, {.gpu = GpuId{1}, .engine = EngineId{6}}), near(d, {.gpu = GpuId{1}, .engine = EngineId{7}}),
-        far(d, {.gpu = GpuId{2}, .engine = EngineId{6}});
+    Lane bad(d, {.gpu = GpuId{1}, .engine = engine(d, 6)}), near(d, {.gpu = GpuId{1}, .engine = engine(d, 7)}),
+        far(d, {.gpu = GpuId{2}, .engine = engine(d, 6)});
     for (auto* l : {&bad, &near, &far}) {
       l->submit(Nop{});
       REQUIRE(l->finish());
@@ -101,7 +101,7 @@ TEST_CASE("a fault that a kernel driver tells takes all queues of its GPU", "[fa
 TEST_CASE("what an engine never reports is found by the deadline") {
   on_each([](Device& d, const DeviceUnderTest& under) {
     if (under.names_the_packet) return;
-    Lane junk(d, {.engine = EngineId{3}}), good(d, {.engine = EngineId{4}});
+    Lane junk(d, {.engine = engine(d, 3)}), good(d, {.engine = engine(d, 4)});
     auto slot = junk.ring.reserve(4);
     REQUIRE(slot);
     slot->dwords[0] = 3;  // no packet has this opcode

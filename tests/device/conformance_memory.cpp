@@ -76,14 +76,14 @@ TEST_CASE("handles may outlive their device") {
     auto src = host_memory(*device, 1 << 20), dst = gpu_memory(*device, 0, 1 << 20);
     auto event = must(device->create_event());
     auto lane = std::make_unique<Lane>(*device);
-    Lane stuck(*device, {.engine = EngineId{1}});
+    Lane stuck(*device, {.engine = engine(*device, 1)});
     stuck.submit(PollMem{.addr = stuck.done->va, .func = Compare::eq, .reference = 77});
     for (int i = 0; i < 20; ++i) lane->submit(CopyLinear{.src = src.va(), .dst = dst.va(), .bytes = 1 << 20});
     device.reset();
     std::memset(dst.host().data(), 0, dst.bytes());  // nothing executes any more
     CHECK(all_are(dst.host(), 0));
     CHECK(lane->ring.submit(Nop{}) == Errc::ok);  // nobody reads it, nothing crashes
-    CHECK_FALSE(stuck.finish(Deadline::in(std::chrono::milliseconds(2))));
+    CHECK_FALSE(wait(*stuck.done, Compare::ge, 1, Deadline::in(std::chrono::milliseconds(2)), stuck.ring));
     event.reset();
     src.reset();
   }

@@ -71,7 +71,7 @@ TEST_CASE("engines hand a buffer to each other by fences and polls") {
     const std::uint32_t bytes = 2000, rounds = 20;
     auto a = gpu_memory(d, 0, bytes), b = gpu_memory(d, 1, bytes);
     auto turn = must(d.create_signal());
-    Lane there(d, {.gpu = GpuId{0}, .engine = EngineId{14}}), back(d, {.gpu = GpuId{1}, .engine = EngineId{14}});
+    Lane there(d, {.gpu = GpuId{0}, .engine = engine(d, 14)}), back(d, {.gpu = GpuId{1}, .engine = engine(d, 14)});
     pattern(a.host(), 9);
     const std::vector<std::byte> before(a.host().begin(), a.host().end());
     for (std::uint32_t i = 0; i < rounds; ++i) {
@@ -97,7 +97,7 @@ TEST_CASE("a queue that was submitted ahead starts when the host says so, and no
     auto go = must(d.create_signal()), left = must(d.create_signal({.value = 6}));
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t i = 0; i < 6; ++i) {
-      lanes.push_back(std::make_unique<Lane>(d, QueueRequest{.gpu = GpuId{i % 2}, .engine = EngineId{2 + i}}));
+      lanes.push_back(std::make_unique<Lane>(d, QueueRequest{.gpu = GpuId{i % 2}, .engine = engine(d, 2 + i)}));
       lanes.back()->submit(PollMem{.addr = go->low(), .func = Compare::ge, .reference = 1},
                            CopyLinear{.src = src.va() + i * 8, .dst = dst.va() + i * 8, .bytes = 8},
                            Atomic{.addr = left->va, .value = ~std::uint64_t{0}});
@@ -107,6 +107,7 @@ TEST_CASE("a queue that was submitted ahead starts when the host says so, and no
     pattern(src.host(), 5);  // the copies read what is there when they are released
     go->set(1);
     REQUIRE(wait(*left, Compare::eq, 0, soon()));
+    flush(d);
     CHECK(equal(dst.host().first(48), src.host().first(48)));
     for (auto& l : lanes) REQUIRE(l->finish());
   });
@@ -118,7 +119,7 @@ TEST_CASE("many engines count down one word") {
     auto left = must(d.create_signal({.value = kLanes * kEach}));
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t i = 0; i < kLanes; ++i)
-      lanes.push_back(std::make_unique<Lane>(d, QueueRequest{.gpu = GpuId{i % 2}, .engine = EngineId{i}}));
+      lanes.push_back(std::make_unique<Lane>(d, QueueRequest{.gpu = GpuId{i % 2}, .engine = engine(d, i)}));
     for (std::uint32_t k = 0; k < kEach; ++k)
       for (auto& l : lanes) l->submit(Atomic{.addr = left->va, .value = ~std::uint64_t{0}});
     CHECK(wait(*left, Compare::eq, 0, soon()));

@@ -16,18 +16,18 @@ TEST_CASE("an engine has as many queues as the topology says, and slots come bac
     auto words = host_memory(d, 4096);
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t i = 0; i < slots; ++i)
-      lanes.push_back(std::make_unique<Lane>(d, QueueRequest{.engine = EngineId{3}}));
-    const auto more = d.create_queue({.engine = EngineId{3}});
+      lanes.push_back(std::make_unique<Lane>(d, QueueRequest{.engine = engine(d, 3)}));
+    const auto more = d.create_queue({.engine = engine(d, 3)});
     REQUIRE_FALSE(more);
     CHECK(more.error().message.find("in use") != std::string::npos);
     CHECK_FALSE(more.error().hint.empty());
-    CHECK(d.create_queue({.engine = EngineId{4}}));
+    CHECK(d.create_queue({.engine = engine(d, 4)}));
     for (std::uint32_t i = 0; i < slots; ++i)
       lanes[i]->submit(Write{.dst = words.va() + i * 4, .data = std::span<const std::uint32_t>(&slots, 1)});
     for (auto& l : lanes) REQUIRE(l->finish());
     for (std::uint32_t i = 0; i < slots; ++i) CHECK(words.as<std::uint32_t>()[i] == slots);
     lanes[slots / 2].reset();
-    Lane again(d, {.engine = EngineId{3}});
+    Lane again(d, {.engine = engine(d, 3)});
     again.submit(Nop{});
     REQUIRE(again.finish());
   });
@@ -50,7 +50,7 @@ TEST_CASE("all queues of all engines of a GPU at once") {
       for (auto& l : lanes) REQUIRE(l->finish());
       for (std::uint32_t i = 0; i < n; ++i) CHECK(words.as<std::uint32_t>()[i] == round * 1000 + i);
     }
-    CHECK_FALSE(d.create_queue({.engine = EngineId{0}}));
+    CHECK_FALSE(d.create_queue({.engine = engine(d, 0)}));
   });
 }
 
@@ -104,10 +104,10 @@ TEST_CASE("queues come and go while others work") {
   on_each([](Device& d, const DeviceUnderTest&) {
     auto src = host_memory(d, 4096), dst = gpu_memory(d, 0, 4096);
     pattern(src.host(), 2);
-    Lane lane(d, {.engine = EngineId{2}, .ring_bytes = 4096});
+    Lane lane(d, {.engine = engine(d, 2), .ring_bytes = 4096});
     for (int i = 0; i < 30; ++i) {
       for (int k = 0; k < 5; ++k) lane.submit(CopyLinear{.src = src.va(), .dst = dst.va(), .bytes = 4096});
-      Lane brief(d, {.engine = EngineId{static_cast<std::uint32_t>(2 + i % 3)}});
+      Lane brief(d, {.engine = engine(d, static_cast<std::uint32_t>(2 + i % 3))});
       brief.submit(Nop{});
       if (i % 2 == 0) REQUIRE(brief.finish());
     }
@@ -117,7 +117,7 @@ TEST_CASE("queues come and go while others work") {
 }
 
 TEST_CASE("a queue that goes with work in flight touches nothing afterwards") {
-  on_each([](Device& d, const DeviceUnderTest&) {
+  on_each([](Device& d, const DeviceUnderTest& under) {
     auto never = must(d.create_signal()), done = must(d.create_signal());
     const std::uint32_t bytes = 1 << 20;
     auto src = host_memory(d, bytes), dst = gpu_memory(d, 0, bytes);
@@ -130,13 +130,13 @@ TEST_CASE("a queue that goes with work in flight touches nothing afterwards") {
     }
     never->set(1);
     for (int i = 0; i < 20; ++i) {
-      Lane busy(d, {.engine = EngineId{1}});
+      Lane busy(d, {.engine = engine(d, 1)});
       for (int k = 0; k < 8; ++k) busy.submit(CopyLinear{.src = src.va(), .dst = dst.va(), .bytes = bytes});
       busy.queue.reset();
       std::memset(dst.host().data(), 0, bytes);  // a race, if the engine still wrote
-      CHECK(all_are(dst.host(), 0));
+      if (under.takes_back) CHECK(all_are(dst.host(), 0));
     }
-    CHECK(done->load() == 0);
+    if (under.takes_back) CHECK(done->load() == 0);
     Lane next(d);
     next.submit(CopyLinear{.src = src.va(), .dst = dst.va(), .bytes = bytes});
     REQUIRE(next.finish());
@@ -149,7 +149,7 @@ TEST_CASE("a small ring wraps many times and loses nothing") {
     const std::size_t n = 4096;
     auto src = host_memory(d, n), dst = gpu_memory(d, 1, n);
     pattern(src.host(), 1);
-    Lane lane(d, {.gpu = GpuId{1}, .engine = EngineId{2}, .ring_bytes = 1024});
+    Lane lane(d, {.gpu = GpuId{1}, .engine = engine(d, 2), .ring_bytes = 1024});
     std::uint64_t last_read = 0, sum = 0;
     for (std::uint32_t i = 0; i < 1500; ++i) {
       const std::uint32_t size = 1 + i * 7 % 61, at = i * 61 % (n - 64);
@@ -236,7 +236,7 @@ TEST_CASE("when queues are mapped anew the position comes from wptr") {
     // A doorbell that came while the queue was unmapped: it is lost, wptr has been stored before.
     std::atomic_ref(*m.wptr).store(w.written().size_bytes(), std::memory_order_release);
     CHECK_FALSE(wait(*done, Compare::eq, 1, briefly()));
-    auto other = must(d.create_queue({.engine = EngineId{5}}));
+    auto other = must(d.create_queue({.engine = engine(d, 5)}));
     CHECK(wait(*done, Compare::eq, 1, soon()));
     other.reset();
     Ring<> ring{m};  // goes on where wptr stands

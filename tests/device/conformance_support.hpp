@@ -31,19 +31,30 @@ template <class F> void on_each(F test) {
   }
 }
 
+/// Between the host's stores to GPU memory and the doorbell, and between a completion and the host's loads.
+inline void flush(const Device& d) {
+  for (std::uint32_t g = 0; g < d.topology().gpus.size(); ++g) REQUIRE(d.flush_host_writes(GpuId{g}) == Errc::ok);
+}
+/// One of the engines of a GPU: those of MI300X, or on a GPU with fewer engines another.
+inline EngineId engine(const Device& d, std::uint32_t n, std::uint32_t gpu = 0) {
+  return EngineId{n % d.topology().gpus[gpu].engines()};
+}
+
 /// A queue, its ring and a signal that counts what is done.
 struct Lane {
+  Device& device;
   SignalMemory done;
   Queue queue;
   Ring<> ring;
   std::uint32_t epoch = 0;
 
   explicit Lane(Device& d, QueueRequest r = {})
-      : done(must(d.create_signal())), queue(must(d.create_queue(r))), ring(queue.memory()) {}
+      : device(d), done(must(d.create_signal())), queue(must(d.create_queue(r))), ring(queue.memory()) {}
 
-  /// Packets, and a fence behind them; waits for room.
+  /// Packets, and a fence after them; waits for room. What the host has stored before is flushed.
   template <class... P> void submit(const P&... p) {
     ++epoch;
+    flush(device);
     const auto end = soon();
     for (Backoff b;;) {
       const auto e = ring.submit(p..., Fence{.addr = done->va, .value = epoch});
@@ -52,7 +63,11 @@ struct Lane {
       REQUIRE(b.step(end));
     }
   }
-  bool finish(Deadline d = soon()) { return wait(*done, Compare::ge, epoch, d, ring).has_value(); }
+  bool finish(Deadline d = soon()) {
+    const bool done_in_time = wait(*done, Compare::ge, epoch, d, ring).has_value();
+    flush(device);
+    return done_in_time;
+  }
 };
 
 inline Memory host_memory(Device& d, std::uint64_t bytes) { return must(d.allocate({.bytes = bytes})); }

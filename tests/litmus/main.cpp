@@ -1,10 +1,10 @@
-// litmus [--device=soft|kfd] [--seeds=N] [--runs=N] [RULE|NAME...]
+// litmus [--device=soft|kfd|cuda] [--seeds=N] [--runs=N] [RULE|NAME...]
 // Runs each program and prints how often each outcome was seen. On the software engine: once with every sequence of choices
 // in each ordering, which must give exactly the outcomes of the table, and with N seeds of the whole model, which must give
 // no other. On the kernel driver's device: N runs of each program that needs no kernel, which must give no outcome that the
 // table does not have. Exit code: 0 as the table says, 1 not so, 2 usage.
 #include "device.hpp"
-#include "sdma/device/kfd.hpp"
+#include "sdma/device/open.hpp"
 #include "soft.hpp"
 
 #include <charconv>
@@ -77,15 +77,15 @@ bool run_on_soft(const Program& p, std::uint64_t seeds) {
 
 bool needs_kernel(const Program& p) { return p.rule.starts_with('C'); }
 
-bool run_on_device(Device& d, const Program& p, std::uint64_t runs) {
+bool run_on_device(Device& d, DeviceKind kind, const Program& p, std::uint64_t runs) {
   Histogram seen;
   for (std::uint64_t i = 0; i < runs; ++i) ++seen[DeviceWorld(d, p).run()];
-  print(p, "kfd", seen);
+  print(p, std::string(name(kind)).c_str(), seen);
   return as_expected(p, Ordering::adversarial, seen, false);
 }
 
 int usage(const char* what) {
-  std::fprintf(stderr, "litmus: %s\nusage: litmus [--device=soft|kfd] [--seeds=N] [--runs=N] [RULE|NAME...]\n", what);
+  std::fprintf(stderr, "litmus: %s\nusage: litmus [--device=soft|kfd|cuda] [--seeds=N] [--runs=N] [RULE|NAME...]\n", what);
   return 2;
 }
 
@@ -93,7 +93,7 @@ int usage(const char* what) {
 
 int main(int argc, char** argv) {
   std::uint64_t seeds = 2000, runs = 100;
-  bool kfd = false;
+  auto kind = DeviceKind::soft;
   std::set<std::string, std::less<>> wanted;
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
@@ -103,8 +103,9 @@ int main(int argc, char** argv) {
       if (std::from_chars(number.data(), number.data() + number.size(), to).ec != std::errc{})
         return usage("--seeds and --runs need a number");
     } else if (arg.starts_with("--device=")) {
-      if (arg != "--device=soft" && arg != "--device=kfd") return usage("a device is soft or kfd");
-      kfd = arg == "--device=kfd";
+      const auto named = device_kind(arg.substr(arg.find('=') + 1));
+      if (!named) return usage("a device is soft, kfd or cuda");
+      kind = *named;
     } else if (arg.starts_with("-")) {
       return usage("no such option");
     } else {
@@ -115,8 +116,8 @@ int main(int argc, char** argv) {
   for (auto* more : {&engine_programs, &cache_programs})
     for (auto& p : (*more)()) programs.push_back(std::move(p));
   std::unique_ptr<Device> device;
-  if (kfd) {
-    auto d = KfdDevice::open();
+  if (kind != DeviceKind::soft) {
+    auto d = open_device(kind);
     if (!d) return std::fprintf(stderr, "%s\n", to_string(d.error()).c_str()), 2;
     device = std::move(*d);
   }
@@ -125,7 +126,7 @@ int main(int argc, char** argv) {
     if (!wanted.empty() && !wanted.contains(p.rule) && !wanted.contains(p.name)) continue;
     found = true;
     if (device && needs_kernel(p)) continue;
-    good = (device ? run_on_device(*device, p, runs) : run_on_soft(p, seeds)) && good;
+    good = (device ? run_on_device(*device, kind, p, runs) : run_on_soft(p, seeds)) && good;
   }
   if (!found) return usage("no such rule or program");
   return good ? 0 : 1;

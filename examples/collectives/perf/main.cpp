@@ -7,7 +7,7 @@
 //
 // The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the progress go to
 // standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round, and results are written.
-#include "../../open.hpp"
+#include "sdma/device/open.hpp"
 #include "model.hpp"
 #include "options.hpp"
 #include "plot.hpp"
@@ -154,9 +154,13 @@ class Program {
       device_text_ = machine_->name + " simulated";
       return true;
     }
-    auto opened = example::open_device(name(settings_.where), {.ordering = settings_.order, .seed = settings_.seed});
+    auto opened = sdma::open_device(*device_kind(name(settings_.where)),
+                                    {.gpus = settings_.options.gpus,
+                                     .soft = {.ordering = settings_.order, .seed = settings_.seed}});
     if (!opened) return report(opened.error()), end_with(kInput), false;
     device_ = *std::move(opened);
+    if (const auto note = caveat(*device_); !note.empty())
+      report({.severity = Severity::note, .where = "--device", .message = note});
     if (!enough_gpus(device_->topology())) return false;
     device_text_ = device_->topology().name;
     if (settings_.where == Where::soft)

@@ -85,7 +85,7 @@ std::vector<std::string> split(std::string_view text) {
   return all;
 }
 
-constexpr Where kWheres[] = {Where::soft, Where::kfd, Where::simulate};
+constexpr Where kWheres[] = {Where::soft, Where::kfd, Where::cuda, Where::simulate};
 constexpr sdma::Ordering kOrders[] = {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial};
 
 std::vector<Way> all_ways(Collective c) {
@@ -209,7 +209,10 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
 
 }  // namespace
 
-std::string_view name(Where w) noexcept { return w == Where::soft ? "soft" : w == Where::kfd ? "kfd" : "simulate"; }
+std::string_view name(Where w) noexcept {
+  constexpr std::string_view kNames[] = {"soft", "kfd", "cuda", "simulate"};
+  return kNames[static_cast<std::size_t>(w)];
+}
 
 std::string name(const Way& w) { return std::string(name(w.variant)) + std::string(w.prelaunch ? kPl : ""); }
 
@@ -232,7 +235,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   r.number("--seed", g.seed, s.seed, 0, std::numeric_limits<std::uint64_t>::max());
   if (s.where != Where::soft && (!g.order.empty() || !g.seed.empty()))
     r.refuse(g.order.empty() ? "--seed" : "--order",
-             s.where == Where::kfd ? "the ordering of hardware cannot be chosen" : "simulation is in strict order",
+             s.where == Where::simulate ? "simulation is in strict order" : "the ordering of hardware cannot be chosen",
              "use it with --device=soft");
   read_simulation(r, g, s);
   r.time("--timeout", g.timeout, s.timeout);

@@ -33,6 +33,7 @@ std::string name(const Way&);
 enum class Where : std::uint8_t {
   soft,
   kfd,
+  cuda,
   simulate  ///< no device: times from a machine description
 };
 std::string_view name(Where) noexcept;

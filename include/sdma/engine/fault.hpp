@@ -22,6 +22,7 @@
 //   poll_timeout      stops or continues: PollTimeout   an interrupt that the kernel prints at debug level
 //   bad_ib            queue stops                       not documented
 //   bad_doorbell      queue stops                       an interrupt (byte enables), a wptr that moves backwards, or nothing
+//   driver_error      never: only a CudaDevice has it   does not exist
 //   reset             never                             an exception event: all queues of the process on that GPU are lost
 //
 // A kernel driver reports the GPU, and the page of a VM fault, but neither the queue nor the position nor the packet.
@@ -48,10 +49,11 @@ enum class FaultKind : std::uint8_t {
   misaligned,        ///< an address without the alignment that its packet requires
   bad_field,         ///< a value without a meaning, or a packet that breaks one of its rules
   overlap,           ///< source and destination of one packet overlap, or the destination overlaps itself
-  unsupported,       ///< a feature that hardware has and the software engine does not
+  unsupported,       ///< a feature that MI300X has, and this device's engines do not
   poll_timeout,      ///< a finite poll has expired
   bad_ib,            ///< an indirect buffer that is nested too deep, or is not in one mapping
   bad_doorbell,      ///< a position that goes backwards or beyond a whole ring, or is not a multiple of 4
+  driver_error,      ///< the driver of a CudaDevice reported an error, whose name is `rule`: the queues of the GPU are lost
   reset,             ///< the engine or the whole GPU was reset; software engines are never reset
 };
 std::string_view name(FaultKind) noexcept;
@@ -71,7 +73,7 @@ struct Fault {
   std::uint64_t offset{};    ///< bytes from the beginning of the indirect buffer, if depth > 0
   GpuVa va{};                ///< the address that caused the fault, if one did
   /// misaligned, bad_field, unsupported: names from the layouts. bad_doorbell: `rule` is "alignment", "backwards" or
-  /// "beyond-ring"; bad_ib: "depth" or "one-mapping".
+  /// "beyond-ring"; bad_ib: "depth" or "one-mapping". unsupported on a CudaDevice: `rule` is the reason.
   std::string_view field{}, rule{};
   std::array<std::uint32_t, 16> dwords{};  ///< the beginning of the packet
 

@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -130,6 +131,15 @@ class AddressSpace::Reader {
     for (const auto& m : hits_)
       if (va.value - m.va.value < m.bytes && allows(m.access, a)) return piece(m, va, bytes);
     return search(va, bytes, a);
+  }
+  /// In whose memory the byte at `va` lies: Mapping::owner; nullopt if it is not mapped or does not allow the access.
+  std::optional<std::uint32_t> owner(GpuVa va, Access a) noexcept {
+    for (int again = 0; again < 2; ++again) {
+      for (const auto& m : hits_)
+        if (va.value - m.va.value < m.bytes && allows(m.access, a)) return m.owner;
+      if (search(va, 1, a).empty()) break;
+    }
+    return {};
   }
   /// Is every byte of `r` mapped? Sets `*missing` to the first that is not.
   [[nodiscard]] bool covers(const Region& r, GpuVa* missing = nullptr) noexcept;

@@ -69,7 +69,6 @@ Result<const Driver*, Diagnostic> load_driver(const std::string& name) {
   take(d->device_attribute, "cuDeviceGetAttribute");
   take(d->peer_attribute, "cuDeviceGetP2PAttribute");
   take(d->retain_context, "cuDevicePrimaryCtxRetain");
-  take(d->release_context, "cuDevicePrimaryCtxRelease");
   take(d->push_context, "cuCtxPushCurrent");
   take(d->pop_context, "cuCtxPopCurrent");
   take(d->stream_create, "cuStreamCreateWithPriority");

@@ -96,7 +96,6 @@ struct Driver {
   Status (*device_attribute)(int*, int attribute, DeviceOrdinal){};
   Status (*peer_attribute)(int*, int attribute, DeviceOrdinal src, DeviceOrdinal dst){};
   Status (*retain_context)(Context*, DeviceOrdinal){};
-  Status (*release_context)(DeviceOrdinal){};
   Status (*push_context)(Context){};
   Status (*pop_context)(Context*){};
 

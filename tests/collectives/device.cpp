@@ -1,20 +1,31 @@
-// A selection on the kernel driver's device: of this machine, or of the software node under `sdma emulate`. Hidden: a run of it
-// names its tag. It takes as many GPUs as the node has, up to 8.
-#include "open.hpp"
+// A selection on the device that SDMA_TEST_DEVICE names (default: kfd), of this machine or of what stands in for it. Hidden: a run
+// of it names its tag. SDMA_TEST_GPUS: how many GPUs (default: those of the node, up to 8).
+#include "sdma/device/open.hpp"
 #include "support.hpp"
+
+#include <cstdlib>
 
 namespace collectives::test {
 namespace {
 
-std::unique_ptr<Device> kfd() {
-  auto d = example::open_device("kfd");
+std::uint32_t gpus_asked() {
+  const char* text = std::getenv("SDMA_TEST_GPUS");
+  return text ? static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10)) : 0;
+}
+
+std::unique_ptr<Device> device_under_test() {
+  const char* text = std::getenv("SDMA_TEST_DEVICE");
+  const auto kind = device_kind(text ? text : "kfd");
+  REQUIRE(kind);
+  auto d = open_device(*kind, {.gpus = gpus_asked()});
   if (!d) FAIL(to_string(d.error()));
   REQUIRE((*d)->topology().gpus.size() >= 2);
   return *std::move(d);
 }
 
 std::uint32_t gpus_of(const Device& d) {
-  return std::min<std::uint32_t>(8, static_cast<std::uint32_t>(d.topology().gpus.size()));
+  const auto asked = gpus_asked();
+  return std::min<std::uint32_t>(asked != 0 ? asked : 8, static_cast<std::uint32_t>(d.topology().gpus.size()));
 }
 
 void run_rounds(Device& d, const Options& o, unsigned n) {
@@ -25,8 +36,8 @@ void run_rounds(Device& d, const Options& o, unsigned n) {
 
 }  // namespace
 
-TEST_CASE("kfd: every collective and variant, submitted and prelaunched, of odd sizes", "[.][kfd]") {
-  const auto d = kfd();
+TEST_CASE("device: every collective and variant, submitted and prelaunched, of odd sizes", "[.][device]") {
+  const auto d = device_under_test();
   std::size_t turn = 0;
   for (const auto c : kCollectives)
     for (const auto v : kVariants)
@@ -45,9 +56,10 @@ TEST_CASE("kfd: every collective and variant, submitted and prelaunched, of odd 
       }
 }
 
-TEST_CASE("kfd: back to back on the engines that are named, a group each", "[.][kfd]") {
-  const auto d = kfd();
-  for (const auto& engines : {std::vector<std::uint32_t>{3}, {15, 2}, {0, 1, 9}}) {
+TEST_CASE("device: back to back on the engines that are named, a group each", "[.][device]") {
+  const auto d = device_under_test();
+  for (auto engines : {std::vector<std::uint32_t>{3}, {15, 2}, {0, 1, 9}}) {
+    for (auto& e : engines) e %= d->topology().gpus[0].engines();
     const Options o{.collective = Collective::all_to_all,
                     .variant = Variant::b2b,
                     .gpus = gpus_of(*d),
@@ -64,8 +76,8 @@ TEST_CASE("kfd: back to back on the engines that are named, a group each", "[.][
   }
 }
 
-TEST_CASE("kfd: many rounds wrap the smallest ring, some of them published ahead", "[.][kfd]") {
-  const auto d = kfd();
+TEST_CASE("device: many rounds wrap the smallest ring, some of them published ahead", "[.][device]") {
+  const auto d = device_under_test();
   for (const auto p : {Prelaunch::off, Prelaunch::shared}) {
     const Options o{.collective = Collective::all_gather,
                     .variant = Variant::b2b,
@@ -81,8 +93,8 @@ TEST_CASE("kfd: many rounds wrap the smallest ring, some of them published ahead
   }
 }
 
-TEST_CASE("kfd: any GPUs of the node, several collectives in flight", "[.][kfd]") {
-  const auto d = kfd();
+TEST_CASE("device: any GPUs of the node, several collectives in flight", "[.][device]") {
+  const auto d = device_under_test();
   const auto last = gpus_of(*d) - 1;
   std::vector<Run> all;
   for (const auto& gpus : {std::vector{GpuId{last}, GpuId{0}}, std::vector{GpuId{0}, GpuId{last}}})

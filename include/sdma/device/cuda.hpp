@@ -1,0 +1,118 @@
+#pragma once
+// Real copy engines: NVIDIA GPUs, which execute the same rings by CUDA streams.
+//
+//   auto device = CudaDevice::open();
+//   if (!device) return fail(to_string(device.error()));    // what is missing, where, and what to do
+//   Device& d = **device;                                   // from here on like any other: see device/device.hpp
+//
+//   Ring -> wptr, doorbell -> wake --> decodes, checks, issues --> the queue's stream --> copy engines
+//                                      | at most 512 unfinished commands a stream; the rest, and what the GPU cannot do, by
+//                                      +--> the device's thread, which also finds doorbells without `wake`
+//
+// sDMA packets stay the language; CUDA only executes them. Every queue has a stream, and a packet becomes commands of that
+// stream: a copy becomes a copy, a FENCE a write of a value, a POLL a wait for a value. No call blocks `publish`. rptr moves
+// when a packet has been issued, so an empty ring does not mean that anything is complete: completions are the packets' own
+// words. Consecutive copies go out as one batch if the driver has batches (CUDA 12.8) and they do not overlap.
+//
+//   packet                                           executed by
+//   linear copy, broadcast, box, copy_struct         copy engines; between two host buffers through GPU memory
+//   swap                                             copy engines, in pieces, through memory of the queue
+//   fill, WRITE                                      memsets and copies; up to 8 dwords as written values
+//   FENCE                                            a written value
+//   POLL, 32 bits: eq; ge, gt of 1 to 2^31           a stream's wait, if the word is in host memory or on this GPU
+//   any other POLL, COND_EXEC, SEMAPHORE             the thread, after everything earlier is complete
+//   ATOMIC to host memory                            the thread: over PCIe, a GPU's atomics are not atomic for the host
+//   ATOMIC to GPU memory, TIMESTAMP                  a kernel of one thread
+//   INDIRECT, PRE_EXEC, NOP                          decoding; the buffer must be in host memory
+//   anything else                                    a fault: FaultKind::unsupported, with the reason
+//
+// CUDA compares cyclically: for its wait, 0xffffffff is less than 1. If a polled word jumps so far that this differs from
+// sDMA's compare, the queue stops with a fault instead of waiting for ever.
+//
+// Streams. A waiting stream occupies a connection of the driver. With more waiting streams than connections, unrelated
+// streams are held up. So `open` sets CUDA_DEVICE_MAX_CONNECTIONS=32 before it initialises the driver, unless the variable
+// is set; one stream is the device's own, and a physical GPU has at most 30 queues: 6 engines of 5. If the program has
+// initialised CUDA before, it must have set the variable itself.
+//
+// Memory. GPU memory is mapped by the driver's virtual memory calls, in units of 2 MiB. The host does not see it:
+// `host_access` gives a shadow in host memory, and flush_host_writes moves what changed in both directions. Flush between a
+// completion and your next store, too: a store of the value that the shadow held before is not seen as a change. Benchmarks
+// use host_access = false. Host memory is pinned. Signals and mailboxes are always in host memory, whatever a request says.
+// Freed pinned memory is reused, and given back to the driver when the last queue is gone.
+//
+// Destroying a queue waits until its issued commands have ended. Commands cannot be taken back from a stream: if one waits
+// at a poll that is not satisfied, the stream and all memory that it may touch stay for the life of the process, and its
+// later packets run if the word ever gets that value. `parked` counts such streams; each costs a queue of its GPU.
+//
+// Logical GPUs. With CudaOptions::gpus above the number of physical GPUs, several logical GPUs share one: for correctness
+// only, so that suites for three or eight GPUs run on one. Queues beyond 30 on a physical GPU then wait in the thread.
+//
+// Faults. A packet's fault stops its queue, as in software. An error that CUDA reports stops every queue of that physical
+// GPU for good: FaultKind::driver_error, with the driver's name for it.
+//
+// After a fork, the child has neither the memory nor the queues of the device: every call in the child is an error, and
+// destructors leave everything to the parent. Thread-safe, as Device is. Errors: those of Device, and Diagnostics from open.
+#include "sdma/device/device.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sdma::inline v0 {
+
+namespace detail::cuda {
+class Node;
+}
+
+struct CudaOptions {
+  std::string libcuda = "libcuda.so.1";  ///< a name for the loader, or a path
+  std::uint32_t gpus = 0;                ///< logical GPUs, at most 64; 0: the physical ones
+  bool batches = true;                   ///< false: never a batch of copies, for measurements
+  std::chrono::milliseconds scan_interval{50};  ///< the longest time until a doorbell without `wake` is seen; 0: never
+};
+
+/// What the driver says about a GPU. Same order as Topology::gpus.
+struct CudaGpu {
+  std::uint32_t physical{};    ///< the driver's ordinal
+  std::string name{};          ///< "NVIDIA H100 80GB HBM3"
+  std::string pci{};           ///< "0000:06:00.0"
+  std::uint32_t capability{};  ///< 90: compute capability 9.0
+  bool host_atomics{};         ///< the GPU's atomics to host memory are atomic for the host, too
+};
+
+class CudaDevice final : public Device {
+ public:
+  static Result<std::unique_ptr<CudaDevice>, Diagnostic> open(const CudaOptions& = {});
+  /// Every reason why `open` would fail, in the order of its checks; empty if a device can be opened. Initialises the
+  /// driver if it can be loaded.
+  [[nodiscard]] static std::vector<Diagnostic> missing(const CudaOptions& = {});
+  ~CudaDevice() override;
+
+  const Topology& topology() const noexcept override;
+  Result<Memory, Diagnostic> allocate(const MemoryRequest&) override;
+  using Device::create_signal;
+  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) override;
+  Result<Event, Diagnostic> create_event() override;
+  Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
+  Errc wait_event(const Event&, Deadline) noexcept override;
+  Result<Fault> wait_fault(Deadline) noexcept override;
+  std::optional<Fault> fault(const Queue&) const noexcept override;
+  Errc flush_host_writes(GpuId) const noexcept override;
+  Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
+  Result<Clock> clock(GpuId) const noexcept override;
+
+  const std::vector<CudaGpu>& gpus() const noexcept;
+  /// "CUDA 13.0": what the driver supports.
+  std::string version() const;
+  /// How many physical GPUs the logical ones share.
+  std::uint32_t physical_gpus() const noexcept;
+  /// Streams that wait for ever, because their queue was destroyed at a poll that was not satisfied.
+  std::uint32_t parked() const noexcept;
+
+ private:
+  explicit CudaDevice(detail::cuda::Node* node) noexcept : node_(node) {}
+  detail::cuda::Node* node_;
+};
+
+}  // namespace sdma::inline v0

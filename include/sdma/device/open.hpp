@@ -1,0 +1,37 @@
+#pragma once
+// A device by its name, for programs that run on any of them.
+//
+//   auto d = open_device(DeviceKind::soft, {.soft = {.gpus = 8, .ordering = Ordering::rocr}});
+//   auto d = open_device(DeviceKind::kfd);                          // the kernel driver's node: this machine, or `sdma emulate`
+//   auto d = open_device(DeviceKind::cuda, {.gpus = 3});            // NVIDIA GPUs; three logical ones if there are fewer
+//
+//   device_kind("cuda")  ->  DeviceKind::cuda       name(DeviceKind::cuda)  ->  "cuda"       kDeviceNames: "soft, kfd or cuda"
+//
+// Any thread. Errors: the Diagnostic of the device that was asked for.
+#include "sdma/device/cuda.hpp"
+#include "sdma/device/kfd.hpp"
+#include "sdma/device/soft.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sdma::inline v0 {
+
+enum class DeviceKind : std::uint8_t { soft, kfd, cuda };
+inline constexpr std::string_view kDeviceNames = "soft, kfd or cuda";
+std::string_view name(DeviceKind) noexcept;
+std::optional<DeviceKind> device_kind(std::string_view name) noexcept;
+
+struct OpenOptions {
+  /// CUDA: how many GPUs the program needs; if there are fewer, logical GPUs share them. 0: those that there are.
+  std::uint32_t gpus = 0;
+  SoftOptions soft{};
+};
+Result<std::unique_ptr<Device>, Diagnostic> open_device(DeviceKind, const OpenOptions& = {});
+
+/// What a user should know before reading any time of this device, in one sentence; empty if there is nothing.
+std::string caveat(const Device&);
+
+}  // namespace sdma::inline v0

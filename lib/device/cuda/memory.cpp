@@ -1,0 +1,279 @@
+#include "memory.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace sdma::inline v0::detail::cuda {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLong = 60s;  // for one piece of a flush
+
+std::byte* aligned(std::byte* p, std::uint64_t to) noexcept {
+  return p + (round_up(reinterpret_cast<std::uintptr_t>(p), to) - reinterpret_cast<std::uintptr_t>(p));
+}
+
+/// The shadow's word, with the bytes of `gpu` where the host has not stored since `base`.
+void take_over(std::uint64_t* shadow, std::uint64_t base, std::uint64_t gpu) noexcept {
+  std::atomic_ref word(*shadow);
+  for (auto now = word.load(std::memory_order_relaxed);;) {
+    auto next = gpu;
+    for (unsigned byte = 0; byte < 8; ++byte) {
+      const auto mask = std::uint64_t{0xff} << (byte * 8);
+      if (((now ^ base) & mask) != 0) next = (next & ~mask) | (now & mask);
+    }
+    if (word.compare_exchange_weak(now, next, std::memory_order_acq_rel)) return;
+  }
+}
+
+}  // namespace
+
+MemoryPool::~MemoryPool() {
+  if (kept_) return;
+  // Pinned memory that cannot be given back now without blocking is lost.
+  for (auto& f : freed_) dispose(f.block);
+  for (auto& [id, b] : blocks_) dispose(b);
+  release_spare();
+}
+
+/// Pinned memory of at least so many bytes, zeroed: spare memory, or new.
+std::byte* MemoryPool::pin(std::uint64_t bytes, Status* status) noexcept {
+  auto best = spare_.end();
+  for (auto s = spare_.begin(); s != spare_.end(); ++s)
+    if (s->bytes >= bytes && s->bytes / 2 <= bytes && (best == spare_.end() || s->bytes < best->bytes)) best = s;
+  if (best != spare_.end()) {
+    auto* at = best->at;
+    std::memset(at, 0, bytes);
+    // The rest of a larger piece is lost until the piece is given back: its size is that of the request now.
+    spare_.erase(best);
+    return at;
+  }
+  const InContext here(any());
+  void* at = nullptr;
+  *status = any().driver().host_allocate(&at, bytes, kPortable | kDeviceMapped);
+  if (*status != kSuccess) return nullptr;
+  std::memset(at, 0, bytes);
+  return static_cast<std::byte*>(at);
+}
+
+Status MemoryPool::map_gpu(Block& b, const MemoryRequest& r) {
+  auto& gpu = *physical_[b.owner->value];
+  const auto& d = gpu.driver();
+  const InContext here(gpu);
+  MemoryProperties p;
+  p.location.id = gpu.ordinal();
+  const auto bytes = round_up(r.bytes, gpu.granularity());
+  Pointer at{};
+  if (const auto s = d.reserve(&at, bytes, std::max<std::uint64_t>(r.alignment, gpu.granularity()), 0, 0);
+      s != kSuccess)
+    return s;
+  b.va = GpuVa{at};
+  auto s = d.memory_create(&b.handle, bytes, &p, 0);
+  if (s != kSuccess) {
+    d.unreserve(at, bytes);
+    return s;
+  }
+  s = d.map(at, bytes, 0, b.handle, 0);
+  if (s == kSuccess) {
+    b.mapped = bytes;
+    std::vector<MemoryAccess> access;
+    for (std::size_t g = 0; g < physical_.size(); ++g) {
+      if (GpuId{static_cast<std::uint32_t>(g)} != *b.owner && (r.gpus >> g & 1) == 0) continue;
+      const auto id = physical_[g]->ordinal();
+      if (std::none_of(access.begin(), access.end(), [&](const auto& a) { return a.location.id == id; }))
+        access.push_back({.location = {.id = id}});
+    }
+    s = d.set_access(at, bytes, access.data(), access.size());
+    if (s == kSuccess) return s;
+  }
+  unmap_gpu(b);
+  return s;
+}
+
+void MemoryPool::unmap_gpu(Block& b) noexcept {
+  auto& gpu = *physical_[b.owner->value];
+  const auto& d = gpu.driver();
+  const InContext here(gpu);
+  if (b.mapped) {
+    d.unmap(b.va.value, b.mapped);
+    d.memory_release(b.handle);
+    d.unreserve(b.va.value, b.mapped);
+  }
+  b.mapped = 0;
+}
+
+/// Nothing can touch the block any more. Hold the lock.
+void MemoryPool::dispose(Block& b) noexcept {
+  if (b.mapped) unmap_gpu(b);
+  if (b.base) munmap(b.base, round_up(b.bytes, kPage));
+  if (b.pinned) spare_.push_back({b.pinned_at, b.pinned});
+}
+
+Result<std::pair<std::uint64_t, Block>, Diagnostic> MemoryPool::allocate(const MemoryRequest& r,
+                                                                         const std::string& where) {
+  collect();
+  const auto refused = [&](const std::string& why) {
+    return Diagnostic{.where = where, .message = "out of memory: " + why, .hint = "free memory, or request less"};
+  };
+  const std::lock_guard lock(mutex_);
+  Block b{.bytes = r.bytes, .owner = r.where};
+  auto status = kSuccess;
+  const auto on_error = [&](const char* what) {
+    dispose(b);
+    return refused(fmt::format("{}: {}", what, any().driver().describe(status)));
+  };
+  if (r.where) {
+    status = map_gpu(b, r);
+    if (status != kSuccess) return on_error("the driver maps no GPU memory");
+  }
+  if (!r.where || r.host_access) {
+    const auto more = r.alignment > kPage ? r.alignment : 0;
+    const auto bytes = round_up(r.bytes, kPage) + (r.where ? 0 : more);
+    b.pinned_at = pin(bytes, &status);
+    if (!b.pinned_at) return on_error("the driver pins no host memory");
+    b.pinned = bytes;
+    b.host = r.where ? b.pinned_at : aligned(b.pinned_at, std::max(r.alignment, kPage));
+  }
+  if (r.where && r.host_access) {
+    auto* base = mmap(nullptr, round_up(r.bytes, kPage), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) return on_error("no memory for a shadow");
+    b.base = static_cast<std::byte*>(base);
+    auto& gpu = *physical_[r.where->value];
+    const std::lock_guard own(gpu.control());
+    if (!gpu.clear_now(b.va.value, r.bytes, Deadline::in(kLong))) {
+      status = gpu.error();
+      return on_error("the GPU does not answer");
+    }
+  }
+  if (!r.where) b.va = GpuVa{reinterpret_cast<std::uintptr_t>(b.host)};
+  // What lies at the address is never touched by the host for GPU memory: the mapping needs an address all the same.
+  const auto e = space_.map({.va = b.va,
+                             .bytes = round_up(r.bytes, 8),
+                             .host = reinterpret_cast<std::byte*>(b.va.value),
+                             .owner = r.where ? r.where->value : Mapping::kHost,
+                             .gpus = r.gpus,
+                             .access = Access::read_write});
+  if (e != Errc::ok) return on_error("the address is in use");
+  const auto id = next_id_++;
+  blocks_.emplace(id, b);
+  return std::pair(id, b);
+}
+
+/// No lock is held while a Section may still use the mapping: an issuing thread inside one may want the lock.
+void MemoryPool::free(std::uint64_t id, std::function<bool()> in_use) noexcept {
+  Block b;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = blocks_.find(id);
+    if (at == blocks_.end()) return;
+    b = at->second;
+    blocks_.erase(at);
+  }
+  (void)space_.unmap(b.va, Deadline::in(10s));
+  {
+    const std::lock_guard lock(mutex_);
+    freed_.push_back({b, std::move(in_use)});
+  }
+  collect();
+}
+
+void MemoryPool::collect() noexcept {
+  std::vector<Freed> candidates;
+  {
+    const std::lock_guard lock(mutex_);
+    candidates.swap(freed_);
+  }
+  // Asked without the lock, because the answer takes others.
+  const auto used = std::stable_partition(candidates.begin(), candidates.end(), [](Freed& f) { return !f.in_use(); });
+  const std::lock_guard lock(mutex_);
+  for (auto f = candidates.begin(); f != used; ++f) dispose(f->block);
+  freed_.insert(freed_.end(), std::make_move_iterator(used), std::make_move_iterator(candidates.end()));
+}
+
+void MemoryPool::release_spare() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (kept_ || spare_.empty() || streams_of_process().load() != 0) return;
+  const InContext here(any());
+  for (const auto& s : spare_) any().driver().host_free(s.at);
+  spare_.clear();
+}
+
+// --- Shadows ----------------------------------------------------------------------------------------------------------
+
+/// What the host has stored since the last flush goes to the GPU. Hold both locks.
+bool MemoryPool::push(PhysicalGpu& gpu, const Block& b) noexcept {
+  for (std::uint64_t at = 0; at < b.bytes; at += PhysicalGpu::kBounceBytes) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(b.bytes - at, PhysicalGpu::kBounceBytes));
+    if (std::memcmp(b.host + at, b.base + at, n) == 0) continue;
+    auto *now = gpu.bounce(0), *before = gpu.bounce(1);
+    load_bytes(b.host + at, {now, n});
+    std::memcpy(before, b.base + at, n);
+    if (!gpu.merge_now(b.va.value + at, now, before, n, Deadline::in(kLong))) return false;
+    std::memcpy(b.base + at, now, n);
+  }
+  return true;
+}
+
+/// What engines have stored since the last flush goes to the shadow. Hold both locks.
+bool MemoryPool::pull(PhysicalGpu& gpu, const Block& b) noexcept {
+  for (std::uint64_t at = 0; at < b.bytes; at += PhysicalGpu::kBounceBytes) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(b.bytes - at, PhysicalGpu::kBounceBytes));
+    auto* seen = gpu.bounce(0);
+    if (!gpu.copy_now(reinterpret_cast<Pointer>(seen), b.va.value + at, n, Deadline::in(kLong))) return false;
+    if (std::memcmp(seen, b.base + at, n) == 0) continue;
+    for (std::size_t i = 0; i < n; i += 8) {  // the shadow and its base are whole pages
+      std::uint64_t gpu_word = 0, base_word = 0;
+      std::memcpy(&base_word, b.base + at + i, 8);
+      gpu_word = base_word;
+      std::memcpy(&gpu_word, seen + i, std::min<std::size_t>(8, n - i));
+      if (gpu_word == base_word) continue;
+      take_over(reinterpret_cast<std::uint64_t*>(b.host + at + i), base_word, gpu_word);
+      std::memcpy(b.base + at + i, &gpu_word, 8);
+    }
+  }
+  return true;
+}
+
+Errc MemoryPool::each_shadow(GpuId g, bool both) noexcept {
+  if (g.value >= physical_.size()) return Errc::bad_argument;
+  auto& gpu = *physical_[g.value];
+  const std::lock_guard lock(mutex_);
+  const std::lock_guard own(gpu.control());
+  for (const auto& [id, b] : blocks_) {
+    if (b.owner != g || !b.base) continue;
+    if (!push(gpu, b) || (both && !pull(gpu, b))) return Errc::stopped;
+  }
+  return Errc::ok;
+}
+
+Errc MemoryPool::flush(GpuId g) noexcept { return each_shadow(g, true); }
+Errc MemoryPool::push(GpuId g) noexcept { return each_shadow(g, false); }
+
+Errc MemoryPool::peek(GpuVa va, std::span<std::byte> out) noexcept {
+  const std::lock_guard lock(mutex_);  // nothing is unmapped meanwhile
+  for (std::size_t done = 0; done < out.size();) {
+    const auto m = space_.find(va + done);
+    if (!m) return Errc::unmapped;
+    const auto offset = (va + done) - m->va;
+    const auto left = std::min<std::uint64_t>(m->bytes - offset, out.size() - done);
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(left, PhysicalGpu::kBounceBytes));
+    if (m->owner == Mapping::kHost) {
+      load_bytes(m->host + offset, out.subspan(done, n));
+    } else {
+      auto& gpu = *physical_[m->owner];
+      const std::lock_guard own(gpu.control());
+      if (!gpu.copy_now(reinterpret_cast<Pointer>(gpu.bounce(0)), va.value + done, n, Deadline::in(kLong)))
+        return Errc::stopped;
+      std::memcpy(out.data() + done, gpu.bounce(0), n);
+    }
+    done += n;
+  }
+  return Errc::ok;
+}
+
+}  // namespace sdma::inline v0::detail::cuda

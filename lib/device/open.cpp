@@ -1,0 +1,46 @@
+#include "sdma/device/open.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace sdma::inline v0 {
+namespace {
+
+constexpr std::array<std::string_view, 3> kNames{"soft", "kfd", "cuda"};
+
+}  // namespace
+
+std::string_view name(DeviceKind k) noexcept { return kNames[static_cast<std::size_t>(k)]; }
+
+std::optional<DeviceKind> device_kind(std::string_view name) noexcept {
+  const auto at = std::find(kNames.begin(), kNames.end(), name);
+  if (at == kNames.end()) return {};
+  return static_cast<DeviceKind>(at - kNames.begin());
+}
+
+Result<std::unique_ptr<Device>, Diagnostic> open_device(DeviceKind kind, const OpenOptions& o) {
+  const auto as_device = [](auto opened) -> Result<std::unique_ptr<Device>, Diagnostic> {
+    if (!opened) return std::move(opened.error());
+    return std::unique_ptr<Device>(std::move(*opened));
+  };
+  switch (kind) {
+    case DeviceKind::soft: return as_device(SoftDevice::open(o.soft));
+    case DeviceKind::kfd: return as_device(KfdDevice::open());
+    case DeviceKind::cuda: break;
+  }
+  auto d = CudaDevice::open();
+  if (!d || (*d)->topology().gpus.size() >= o.gpus) return as_device(std::move(d));
+  d->reset();
+  return as_device(CudaDevice::open({.gpus = o.gpus}));
+}
+
+std::string caveat(const Device& d) {
+  const auto* cuda = dynamic_cast<const CudaDevice*>(&d);
+  if (!cuda || cuda->physical_gpus() == cuda->topology().gpus.size()) return {};
+  return fmt::format("{} logical GPUs share {} physical {}: results are right, but times mean nothing",
+                     cuda->topology().gpus.size(), cuda->physical_gpus(), cuda->physical_gpus() == 1 ? "GPU" : "GPUs");
+}
+
+}  // namespace sdma::inline v0
