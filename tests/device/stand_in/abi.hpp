@@ -1,0 +1,25 @@
+#pragma once
+// The ABI of the stand-in: that of lib/device/cuda/driver.hpp, and the further codes that the stand-in returns.
+//
+// The stand-in is a libcuda.so.1 for machines without an NVIDIA GPU. It executes the functions that driver.hpp names, on
+// memory and threads, and behaves as the driver of an H100 was measured to behave (driver 580, CUDA 13.0). README.md lists
+// the promises. Nothing here links the library under test.
+#include "../../../lib/device/cuda/driver.hpp"
+
+namespace stand_in {
+
+namespace abi = sdma::detail::cuda;
+using abi::kIllegalAddress;
+using abi::kInvalidValue;
+using abi::kNoDevice;
+using abi::kNotReady;
+using abi::kOutOfMemory;
+using abi::kSuccess;
+using abi::Pointer;
+using abi::Status;
+
+inline constexpr Status kNotInitialized = 3, kInvalidDevice = 101, kInvalidContext = 201, kInvalidPtx = 218,
+                        kInvalidHandle = 400, kNotFound = 500, kContextDestroyed = 709, kMisaligned = 716,
+                        kLaunchFailed = 719, kNotSupported = 801, kUnknown = 999;
+
+}  // namespace stand_in

@@ -1,0 +1,51 @@
+#include "host_memory.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <mutex>
+
+namespace stand_in {
+
+struct HostMemory::Pages {
+  Pages(void* a, std::size_t b) : at(static_cast<std::byte*>(a)), bytes(b) {}
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  ~Pages() { ::munmap(at, bytes); }
+
+  std::byte* at;
+  std::size_t bytes;
+};
+
+HostMemory& HostMemory::get() {
+  static auto* const only = new HostMemory;
+  return *only;
+}
+
+Status HostMemory::allocate(void** out, std::size_t bytes) {
+  if (bytes == 0) return kInvalidValue;
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return kOutOfMemory;
+  auto pages = std::make_shared<Pages>(at, bytes);
+  const std::lock_guard lock(mutex_);
+  all_.emplace(reinterpret_cast<Pointer>(at), std::move(pages));
+  *out = at;
+  return kSuccess;
+}
+
+Status HostMemory::free(void* at) {
+  const std::lock_guard lock(mutex_);
+  return all_.erase(reinterpret_cast<Pointer>(at)) == 1 ? kSuccess : kInvalidValue;
+}
+
+std::optional<Piece> HostMemory::find(Pointer at, std::size_t bytes) const noexcept {
+  const std::shared_lock lock(mutex_);
+  auto it = all_.upper_bound(at);
+  if (it == all_.begin()) return std::nullopt;
+  const auto& pages = (--it)->second;
+  const auto skip = static_cast<std::size_t>(at - it->first);
+  if (skip >= pages->bytes) return std::nullopt;
+  return Piece{.keep = pages, .data = pages->at + skip, .size = std::min(bytes, pages->bytes - skip)};
+}
+
+}  // namespace stand_in

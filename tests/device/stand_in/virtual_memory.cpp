@@ -1,0 +1,179 @@
+#include "virtual_memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <mutex>
+
+namespace stand_in {
+namespace {
+
+bool granular(std::uint64_t value) { return value % VirtualMemory::kGranularity == 0; }
+
+/// How much of each device's memory is taken.
+std::atomic<std::size_t>& taken(int device) {
+  static auto* const all = new std::array<std::atomic<std::size_t>, 64>{};
+  return (*all)[static_cast<std::size_t>(device)];
+}
+
+void* inaccessible(void* at, std::size_t bytes, int flags) {
+  void* got = ::mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+  return got == MAP_FAILED ? nullptr : got;
+}
+
+}  // namespace
+
+/// The memory of a handle.
+class VirtualMemory::Bytes {
+ public:
+  Bytes(std::byte* at, std::size_t size, int device) : at_(at), size_(size), device_(device) { taken(device) += size; }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  ~Bytes() {
+    ::munmap(at_, size_);
+    taken(device_) -= size_;
+  }
+
+  std::byte* at() const noexcept { return at_; }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  std::byte* at_;
+  std::size_t size_;
+  int device_;
+};
+
+VirtualMemory& VirtualMemory::get() {
+  static auto* const only = new VirtualMemory;
+  return *only;
+}
+
+Status VirtualMemory::create(abi::Handle* out, std::size_t bytes, int device) {
+  if (bytes == 0 || !granular(bytes)) return kInvalidValue;
+  const std::lock_guard lock(mutex_);
+  if (bytes > kDeviceBytes - taken(device)) return kOutOfMemory;
+  const int fd = ::memfd_create("stand-in GPU memory", MFD_CLOEXEC);
+  if (fd < 0) return kOutOfMemory;
+  void* at = ::ftruncate(fd, static_cast<off_t>(bytes)) == 0
+                 ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)
+                 : MAP_FAILED;
+  ::close(fd);
+  if (at == MAP_FAILED) return kOutOfMemory;
+  *out = next_handle_++;
+  handles_.emplace(*out, std::make_shared<Bytes>(static_cast<std::byte*>(at), bytes, device));
+  return kSuccess;
+}
+
+Status VirtualMemory::release(abi::Handle h) {
+  const std::lock_guard lock(mutex_);
+  return handles_.erase(h) == 1 ? kSuccess : kInvalidValue;
+}
+
+Status VirtualMemory::reserve(Pointer* out, std::size_t bytes, std::size_t alignment, Pointer at) {
+  if (bytes == 0 || !granular(bytes) || !granular(at) || (alignment != 0 && !std::has_single_bit(alignment)))
+    return kInvalidValue;
+  const auto align = std::max(alignment, kGranularity);
+  const std::lock_guard lock(mutex_);
+  // The address is a wish.
+  if (at != 0 && at % align == 0) {
+    void* wanted = reinterpret_cast<void*>(at);
+    if (void* got = inaccessible(wanted, bytes, MAP_FIXED_NOREPLACE); got == wanted) {
+      reserved_.emplace(*out = at, bytes);
+      return kSuccess;
+    } else if (got) {
+      ::munmap(got, bytes);
+    }
+  }
+  const auto room = bytes + align;
+  void* got = inaccessible(nullptr, room, 0);
+  if (!got) return kOutOfMemory;
+  const auto begin = reinterpret_cast<Pointer>(got), aligned = (begin + align - 1) / align * align;
+  if (aligned != begin) ::munmap(got, aligned - begin);
+  if (begin + room != aligned + bytes)
+    ::munmap(reinterpret_cast<void*>(aligned + bytes), begin + room - aligned - bytes);
+  reserved_.emplace(*out = aligned, bytes);
+  return kSuccess;
+}
+
+Status VirtualMemory::unreserve(Pointer at, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto it = reserved_.find(at);
+  if (it == reserved_.end() || it->second != bytes) return kInvalidValue;
+  const auto first = mappings_.lower_bound(at);
+  if (first != mappings_.end() && first->first < at + bytes) return kInvalidValue;
+  ::munmap(reinterpret_cast<void*>(at), bytes);
+  reserved_.erase(it);
+  return kSuccess;
+}
+
+Status VirtualMemory::map(Pointer at, std::size_t bytes, std::size_t offset, abi::Handle h) {
+  const std::lock_guard lock(mutex_);
+  const auto handle = handles_.find(h);
+  if (handle == handles_.end() || bytes == 0 || !granular(at) || !granular(bytes) || !granular(offset) ||
+      offset > handle->second->size() || bytes > handle->second->size() - offset)
+    return kInvalidValue;
+  const auto range = reserved_.upper_bound(at);
+  if (range == reserved_.begin()) return kInvalidValue;
+  const auto& [begin, size] = *std::prev(range);
+  if (at - begin >= size || bytes > size - (at - begin)) return kInvalidValue;
+  const auto next = mappings_.lower_bound(at);
+  if (next != mappings_.end() && next->first < at + bytes) return kInvalidValue;
+  if (next != mappings_.begin() && std::prev(next)->first + std::prev(next)->second.size > at) return kInvalidValue;
+  mappings_.emplace(at, Mapping{.bytes = handle->second, .offset = offset, .size = bytes});
+  return kSuccess;
+}
+
+std::optional<std::pair<VirtualMemory::Mappings::iterator, VirtualMemory::Mappings::iterator>>
+VirtualMemory::whole_mappings(Pointer at, std::size_t bytes) {
+  const auto first = mappings_.find(at);
+  auto last = first;
+  const auto end = at + bytes;
+  for (; last != mappings_.end() && last->first == at && at < end; ++last) at += last->second.size;
+  if (bytes == 0 || at != end) return std::nullopt;
+  return std::pair{first, last};
+}
+
+Status VirtualMemory::unmap(Pointer at, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto range = whole_mappings(at, bytes);
+  if (!range) return kInvalidValue;
+  mappings_.erase(range->first, range->second);
+  return kSuccess;
+}
+
+Status VirtualMemory::set_access(Pointer at, std::size_t bytes, int device, int flags) {
+  const std::lock_guard lock(mutex_);
+  const auto range = whole_mappings(at, bytes);
+  // None, read, or read and write.
+  if (!range || (flags != 0 && flags != 1 && flags != 3)) return kInvalidValue;
+  const auto bit = std::uint64_t{1} << device;
+  for (auto it = range->first; it != range->second; ++it) {
+    auto& m = it->second;
+    m.readers = flags != 0 ? m.readers | bit : m.readers & ~bit;
+    m.writers = flags == 3 ? m.writers | bit : m.writers & ~bit;
+  }
+  return kSuccess;
+}
+
+bool VirtualMemory::reserved(Pointer at) const noexcept {
+  const std::shared_lock lock(mutex_);
+  const auto it = reserved_.upper_bound(at);
+  return it != reserved_.begin() && at - std::prev(it)->first < std::prev(it)->second;
+}
+
+std::optional<Piece> VirtualMemory::find(Pointer at, std::size_t bytes, int device, Use use) const {
+  const std::shared_lock lock(mutex_);
+  auto it = mappings_.upper_bound(at);
+  if (it == mappings_.begin()) return std::nullopt;
+  const auto& m = (--it)->second;
+  const auto skip = static_cast<std::size_t>(at - it->first);
+  const auto allowed = use == Use::read ? m.readers : m.writers;
+  if (skip >= m.size || (allowed >> device & 1) == 0) return std::nullopt;
+  return Piece{.keep = m.bytes, .data = m.bytes->at() + m.offset + skip, .size = std::min(bytes, m.size - skip)};
+}
+
+}  // namespace stand_in
