@@ -20,6 +20,7 @@ std::vector<DeviceUnderTest> devices_under_test() {
                                  }
                                  return std::unique_ptr<Device>(std::move(*d));
                                },
+                           .shows_waiting = false,
                            .takes_back = false};
   };
   return {device("cuda", true), device("cuda, no batches", false)};

@@ -71,7 +71,7 @@ TEST_CASE("a driver may choose the engine") {
 }
 
 TEST_CASE("one queue for each engine, when it is first asked for, and a drain") {
-  on_each([](Device& d, const DeviceUnderTest&) {
+  on_each([](Device& d, const DeviceUnderTest& under) {
     auto done = must(d.create_signal()), end = must(d.create_signal());
     auto src = gpu_memory(d, 0, 4096), dst = gpu_memory(d, 2, 4096);
     EngineQueues queues{d, 4096};
@@ -96,7 +96,7 @@ TEST_CASE("one queue for each engine, when it is first asked for, and a drain") 
     REQUIRE(there->ring.submit(PollMem{.addr = done->va, .func = Compare::eq, .reference = 7}) == Errc::ok);
     const auto stuck = drain(there->ring, *end, 2, briefly());
     REQUIRE_FALSE(stuck);
-    CHECK(stuck.error().committed > stuck.error().read);
+    if (under.shows_waiting) CHECK(stuck.error().committed > stuck.error().read);
   });
 }
 

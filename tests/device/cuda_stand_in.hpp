@@ -69,7 +69,6 @@ class Gpu {
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu() {
     (void)driver->pop_context(nullptr);
-    (void)driver->release_context(device);
   }
 
   cuda::Stream stream() const {

@@ -31,14 +31,14 @@
 //
 // Streams. A waiting stream occupies a connection of the driver. With more waiting streams than connections, unrelated
 // streams are held up. So `open` sets CUDA_DEVICE_MAX_CONNECTIONS=32 before it initialises the driver, unless the variable
-// is set; one stream is the device's own, and a physical GPU has at most 30 queues: 6 engines of 5. If the program has
-// initialised CUDA before, it must have set the variable itself.
+// is set; one stream is the library's own, and a physical GPU has at most 30 queues in the process: 6 engines of 5. If the
+// program has initialised CUDA before, it must have set the variable itself.
 //
 // Memory. GPU memory is mapped by the driver's virtual memory calls, in units of 2 MiB. The host does not see it:
 // `host_access` gives a shadow in host memory, and flush_host_writes moves what changed in both directions. Flush between a
 // completion and your next store, too: a store of the value that the shadow held before is not seen as a change. Benchmarks
 // use host_access = false. Host memory is pinned. Signals and mailboxes are always in host memory, whatever a request says.
-// Freed pinned memory is reused, and given back to the driver when the last queue is gone.
+// Freed pinned memory serves later requests, and is never given back to the driver: that would block while a stream waits.
 //
 // Destroying a queue waits until its issued commands have ended. Commands cannot be taken back from a stream: if one waits
 // at a poll that is not satisfied, the stream and all memory that it may touch stay for the life of the process, and its

@@ -5,51 +5,43 @@
 
 #include <fmt/format.h>
 
-#include <memory>
+#include <algorithm>
+#include <cstdlib>
 
 namespace sdma::inline v0::detail::cuda {
 
-std::atomic<std::uint32_t>& streams_of_process() noexcept {
-  static std::atomic<std::uint32_t> count{0};
-  return count;
-}
-
 namespace {
 
-/// What was loaded for this GPU before, or now. `what`: what failed.
-const Loaded* load(const Driver& d, int ordinal, Status* status, const char** what) {
-  static std::mutex mutex;
-  static auto* const all = new std::map<std::pair<const Driver*, int>, std::unique_ptr<Loaded>>;  // never destroyed
-  const std::lock_guard lock(mutex);
-  if (const auto at = all->find({&d, ordinal}); at != all->end()) return at->second.get();
-  auto l = std::make_unique<Loaded>();
-  const auto good = [&](const char* step, Status s) {
-    *what = step;
-    *status = s;
-    return s == kSuccess;
-  };
-  if (!good("its context cannot be created", d.retain_context(&l->context, ordinal))) return nullptr;
-  if (!good("its context cannot be used", d.push_context(l->context))) return nullptr;
-  Module module{};
-  bool loaded = good("the kernels cannot be compiled", d.load_module(&module, kernel_text().c_str()));
-  for (const auto* name : atomic_kernels())
-    loaded = loaded && good("a kernel is missing", d.function(&l->atomics[name], module, name));
-  loaded = loaded && good("a kernel is missing", d.function(&l->timestamp, module, "timestamp")) &&
-           good("a kernel is missing", d.function(&l->merge, module, "merge"));
-  Context former{};
-  d.pop_context(&former);
-  if (!loaded) return nullptr;
-  return all->emplace(std::pair(&d, ordinal), std::move(l)).first->second.get();
+/// The connections of the driver, as the environment sets them: streams beyond share one, and hold each other up.
+std::uint32_t connections() noexcept {
+  const char* text = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  return static_cast<std::uint32_t>(std::clamp(text ? std::strtoul(text, nullptr, 10) : 8, 1ul, 32ul));
 }
 
 }  // namespace
 
-/// The bounce buffers are given back like other pinned memory: only if that cannot block.
-PhysicalGpu::~PhysicalGpu() {
-  if (!context() || error() != kSuccess) return;
-  const InContext here(*this);
-  if (own_) driver_.stream_destroy(own_);
-  if (bounce_ && streams_of_process().load() == 0) driver_.host_free(bounce_);
+Result<PhysicalGpu*, Diagnostic> PhysicalGpu::get(const Driver& d, int ordinal) {
+  static std::mutex mutex;
+  static auto* const all = new std::map<std::pair<const Driver*, int>, PhysicalGpu*>;
+  const std::lock_guard lock(mutex);
+  auto& gpu = (*all)[{&d, ordinal}];
+  if (gpu) return gpu;
+  auto* const fresh = new PhysicalGpu(d, ordinal);  // also kept if it fails: what was created cannot be given back
+  if (auto why = fresh->start()) return *why;
+  return gpu = fresh;
+}
+
+Stream PhysicalGpu::take_stream() noexcept {
+  const std::lock_guard lock(free_mutex_);
+  if (free_.empty()) return nullptr;
+  const auto s = free_.back();
+  free_.pop_back();
+  return s;
+}
+
+void PhysicalGpu::give_stream(Stream s) noexcept {
+  const std::lock_guard lock(free_mutex_);
+  free_.push_back(s);  // within the capacity that `start` reserved
 }
 
 int PhysicalGpu::attribute(int which) const noexcept {
@@ -72,18 +64,31 @@ std::optional<Diagnostic> PhysicalGpu::start() {
                       .message = fmt::format("has compute capability {}.{}", attribute(kComputeMajor),
                                              attribute(kComputeMinor)),
                       .hint = "use a GPU of compute capability 7.0 or later"};
-  auto status = kSuccess;
-  const char* what = "";
-  loaded_ = load(driver_, ordinal_, &status, &what);
-  if (!loaded_) return refused(what, status);
+  if (const auto s = driver_.retain_context(&context_, ordinal_); s != kSuccess)
+    return refused("its context cannot be created", s);
   const InContext here(*this);
   host_atomics_ = attribute(kHostAtomics) != 0;
   MemoryProperties p;
   p.location.id = ordinal_;
   if (const auto s = driver_.granularity(&granularity_, &p, 0); s != kSuccess)
     return refused("the granularity of its memory is not known", s);
-  if (const auto s = driver_.stream_create(&own_, kNonBlocking, 0); s != kSuccess)
-    return refused("a stream cannot be created", s);
+  Module module{};
+  if (const auto s = driver_.load_module(&module, kernel_text().c_str()); s != kSuccess)
+    return refused("the kernels cannot be compiled", s);
+  const auto take = [&](Function& to, const char* name) { return driver_.function(&to, module, name); };
+  for (const auto* name : atomic_kernels())
+    if (const auto s = take(kernels_[name], name); s != kSuccess) return refused("a kernel is missing", s);
+  if (const auto s = take(timestamp_, "timestamp"); s != kSuccess) return refused("a kernel is missing", s);
+  if (const auto s = take(merge_, "merge"); s != kSuccess) return refused("a kernel is missing", s);
+  const auto n = connections();
+  streams_ = n > 2 ? std::min(n - 2, kMostWaiting) : 1;
+  free_.resize(streams_);
+  for (auto* s : {&own_, &shared_})
+    if (const auto status = driver_.stream_create(s, kNonBlocking, 0); status != kSuccess)
+      return refused("a stream cannot be created", status);
+  for (auto& s : free_)
+    if (const auto status = driver_.stream_create(&s, kNonBlocking, 0); status != kSuccess)
+      return refused("a stream cannot be created", status);
   void* pinned = nullptr;
   if (const auto s = driver_.host_allocate(&pinned, 2 * kBounceBytes, kPortable | kDeviceMapped); s != kSuccess)
     return refused("no pinned memory", s);
@@ -92,8 +97,8 @@ std::optional<Diagnostic> PhysicalGpu::start() {
 }
 
 Function PhysicalGpu::kernel(std::string_view name) const noexcept {
-  const auto at = loaded_->atomics.find(name);
-  return at == loaded_->atomics.end() ? nullptr : at->second;
+  const auto at = kernels_.find(name);
+  return at == kernels_.end() ? nullptr : at->second;
 }
 
 bool PhysicalGpu::finish(Status issued, Deadline d) noexcept {
@@ -122,14 +127,14 @@ bool PhysicalGpu::merge_now(Pointer to, const std::byte* now, const std::byte* b
   auto a = reinterpret_cast<Pointer>(now), b = reinterpret_cast<Pointer>(before);
   auto n = static_cast<unsigned long long>(bytes);
   void* arguments[] = {&to, &a, &b, &n};
-  return finish(driver_.launch(loaded_->merge, 64, 1, 1, 256, 1, 1, 0, own_, arguments, nullptr), d);
+  return finish(driver_.launch(merge_, 64, 1, 1, 256, 1, 1, 0, own_, arguments, nullptr), d);
 }
 
 bool PhysicalGpu::stamp_now(std::uint64_t* word, Deadline d) noexcept {
   const InContext here(*this);
   auto at = reinterpret_cast<Pointer>(word);
   void* arguments[] = {&at};
-  return finish(driver_.launch(loaded_->timestamp, 1, 1, 1, 1, 1, 1, 0, own_, arguments, nullptr), d);
+  return finish(driver_.launch(timestamp_, 1, 1, 1, 1, 1, 1, 0, own_, arguments, nullptr), d);
 }
 
 }  // namespace sdma::inline v0::detail::cuda

@@ -1,15 +1,21 @@
 #pragma once
-// A physical GPU as the CUDA device uses it: its context, its kernels, and a stream of the device's own.
+// A physical GPU as CUDA devices use it: its context, its kernels, and its streams. One for the whole process.
 //
-//   PhysicalGpu gpu(driver, ordinal);
-//   gpu.start();                                  // context, kernels, stream; a Diagnostic if the driver refuses
-//   { const InContext here(gpu); driver.copy(...); }
-//   gpu.copy_now(dst, src, bytes, deadline);      // on the own stream, and complete when it returns
+//   auto gpu = PhysicalGpu::get(driver, ordinal);  // a Diagnostic if the driver refuses
+//   { const InContext here(*gpu); driver.copy(...); }
+//   gpu->copy_now(dst, src, bytes, deadline);      // on the own stream, and complete when it returns
+//   Stream s = gpu->take_stream();                 // null: every stream that may wait is taken
 //
-// The own stream carries shadows, peeks and clocks; one thread at a time uses it, under its mutex. Waits for it are bounded,
-// and no call here blocks while another stream waits at a poll.
+//   connections of the driver   0         1             2 ... 31
+//   streams                     own       shared        those that may wait at a poll
 //
-// The first error of a call or a stream stops the GPU for good: `error`. Any thread; internal. Errors: the driver's status.
+// All streams are created when the GPU is first used, and none later: a new one would share a connection with one of these,
+// and stand still when that one waits. The own stream carries shadows, peeks and clocks; one thread at a time uses it, under
+// `control`. The shared stream executes the queues that never wait. Nothing is given back to the driver before the process
+// ends: a stream may wait for ever, and most calls that free something would then block.
+//
+// Waits for the own stream are bounded. The first error of a call or a stream stops the GPU for good: `error`. Any thread;
+// internal. Errors: the driver's status.
 #include "driver.hpp"
 #include "sdma/core/deadline.hpp"
 
@@ -23,37 +29,33 @@
 
 namespace sdma::inline v0::detail::cuda {
 
-/// A GPU's context and kernels, which stay for the life of the process: loading a module blocks while any stream of the
-/// process waits, and a stream may wait for ever.
-struct Loaded {
-  Context context{};
-  std::map<std::string, Function, std::less<>> atomics{};
-  Function timestamp{}, merge{};
-};
-
-/// How many streams of queues this process has, parked ones included. Pinned memory is given back to the driver only while
-/// there is none, because that blocks while a stream waits.
-std::atomic<std::uint32_t>& streams_of_process() noexcept;
-
 class PhysicalGpu {
  public:
   static constexpr std::size_t kBounceBytes = 1 << 20;  ///< the piece in which shadows and peeks move
 
-  PhysicalGpu(const Driver& d, int ordinal) noexcept : driver_(d), ordinal_(ordinal) {}
-  ~PhysicalGpu();
+  static constexpr std::uint32_t kMostWaiting = 30;
+
+  static Result<PhysicalGpu*, Diagnostic> get(const Driver&, int ordinal);
   PhysicalGpu(const PhysicalGpu&) = delete;
   PhysicalGpu& operator=(const PhysicalGpu&) = delete;
 
-  std::optional<Diagnostic> start();
+  /// A stream that may wait; null: all are taken.
+  Stream take_stream() noexcept;
+  /// Its commands have ended.
+  void give_stream(Stream) noexcept;
+  Stream shared_stream() const noexcept { return shared_; }
+  /// How many streams may wait: the driver's connections, less two.
+  std::uint32_t streams() const noexcept { return streams_; }
+
   const Driver& driver() const noexcept { return driver_; }
   int ordinal() const noexcept { return ordinal_; }
-  Context context() const noexcept { return loaded_ ? loaded_->context : nullptr; }
+  Context context() const noexcept { return context_; }
   int attribute(int which) const noexcept;
   std::size_t granularity() const noexcept { return granularity_; }
   bool host_atomics() const noexcept { return host_atomics_; }
   /// An entry of kernel_text(); null if there is none of that name.
   Function kernel(std::string_view name) const noexcept;
-  Function timestamp() const noexcept { return loaded_->timestamp; }
+  Function timestamp() const noexcept { return timestamp_; }
 
   /// Keeps the first error. Returns whether `s` is success.
   bool good(Status s) noexcept {
@@ -77,14 +79,21 @@ class PhysicalGpu {
   std::byte* bounce(int which) noexcept { return bounce_ + which * kBounceBytes; }
 
  private:
+  PhysicalGpu(const Driver& d, int ordinal) noexcept : driver_(d), ordinal_(ordinal) {}
+  std::optional<Diagnostic> start();
   bool finish(Status issued, Deadline) noexcept;
 
   const Driver& driver_;
   const int ordinal_;
-  const Loaded* loaded_{};
-  Stream own_{};
+  Context context_{};
+  Stream own_{}, shared_{};
   std::size_t granularity_ = 1;
   bool host_atomics_ = false;
+  std::map<std::string, Function, std::less<>> kernels_;
+  Function timestamp_{}, merge_{};
+  std::uint32_t streams_ = 0;
+  std::mutex free_mutex_;
+  std::vector<Stream> free_;  ///< guarded by free_mutex_
   std::byte* bounce_{};
   std::mutex control_;
   std::atomic<Status> error_{kSuccess};

@@ -34,30 +34,16 @@ void take_over(std::uint64_t* shadow, std::uint64_t base, std::uint64_t gpu) noe
 
 MemoryPool::~MemoryPool() {
   if (kept_) return;
-  // Pinned memory that cannot be given back now without blocking is lost.
   for (auto& f : freed_) dispose(f.block);
   for (auto& [id, b] : blocks_) dispose(b);
-  release_spare();
 }
 
-/// Pinned memory of at least so many bytes, zeroed: spare memory, or new.
-std::byte* MemoryPool::pin(std::uint64_t bytes, Status* status) noexcept {
-  auto best = spare_.end();
-  for (auto s = spare_.begin(); s != spare_.end(); ++s)
-    if (s->bytes >= bytes && s->bytes / 2 <= bytes && (best == spare_.end() || s->bytes < best->bytes)) best = s;
-  if (best != spare_.end()) {
-    auto* at = best->at;
-    std::memset(at, 0, bytes);
-    // The rest of a larger piece is lost until the piece is given back: its size is that of the request now.
-    spare_.erase(best);
-    return at;
-  }
-  const InContext here(any());
-  void* at = nullptr;
-  *status = any().driver().host_allocate(&at, bytes, kPortable | kDeviceMapped);
-  if (*status != kSuccess) return nullptr;
-  std::memset(at, 0, bytes);
-  return static_cast<std::byte*>(at);
+Status MemoryPool::pin(Block& b, std::uint64_t bytes) {
+  const auto pinned = PinnedMemory::of_process().take(any(), bytes);
+  if (!pinned) return pinned.status;
+  b.pinned_at = pinned.at;
+  b.pinned = pinned.bytes;
+  return kSuccess;
 }
 
 Status MemoryPool::map_gpu(Block& b, const MemoryRequest& r) {
@@ -110,7 +96,7 @@ void MemoryPool::unmap_gpu(Block& b) noexcept {
 void MemoryPool::dispose(Block& b) noexcept {
   if (b.mapped) unmap_gpu(b);
   if (b.base) munmap(b.base, round_up(b.bytes, kPage));
-  if (b.pinned) spare_.push_back({b.pinned_at, b.pinned});
+  if (b.pinned) PinnedMemory::of_process().give({b.pinned_at, b.pinned});
 }
 
 Result<std::pair<std::uint64_t, Block>, Diagnostic> MemoryPool::allocate(const MemoryRequest& r,
@@ -133,9 +119,8 @@ Result<std::pair<std::uint64_t, Block>, Diagnostic> MemoryPool::allocate(const M
   if (!r.where || r.host_access) {
     const auto more = r.alignment > kPage ? r.alignment : 0;
     const auto bytes = round_up(r.bytes, kPage) + (r.where ? 0 : more);
-    b.pinned_at = pin(bytes, &status);
-    if (!b.pinned_at) return on_error("the driver pins no host memory");
-    b.pinned = bytes;
+    status = pin(b, bytes);
+    if (status != kSuccess) return on_error("the driver pins no host memory");
     b.host = r.where ? b.pinned_at : aligned(b.pinned_at, std::max(r.alignment, kPage));
   }
   if (r.where && r.host_access) {
@@ -193,14 +178,6 @@ void MemoryPool::collect() noexcept {
   const std::lock_guard lock(mutex_);
   for (auto f = candidates.begin(); f != used; ++f) dispose(f->block);
   freed_.insert(freed_.end(), std::make_move_iterator(used), std::make_move_iterator(candidates.end()));
-}
-
-void MemoryPool::release_spare() noexcept {
-  const std::lock_guard lock(mutex_);
-  if (kept_ || spare_.empty() || streams_of_process().load() != 0) return;
-  const InContext here(any());
-  for (const auto& s : spare_) any().driver().host_free(s.at);
-  spare_.clear();
 }
 
 // --- Shadows ----------------------------------------------------------------------------------------------------------

@@ -9,12 +9,10 @@
 //   shadow        [ what the host sees ]     GPU, one by one (kernel `merge`). Then the GPU's bytes go to base, and to the
 //   base          [ both, at the last flush ] shadow where the host has not stored meanwhile.
 //
-// Freed pinned memory becomes spare and serves later requests, because giving it back to the driver blocks while a stream
-// waits: `release_spare`, when all streams are gone.
-//
 // Thread-safe: one lock. Internal. Errors: Diagnostics, as Device::allocate gives them; Errc.
 #include "../request.hpp"
 #include "gpu.hpp"
+#include "pinned.hpp"
 #include "sdma/engine/memory.hpp"
 
 #include <functional>
@@ -53,8 +51,6 @@ class MemoryPool {
   void free(std::uint64_t id, std::function<bool()> in_use) noexcept;
   /// Frees what is no longer in use.
   void collect() noexcept;
-  /// Gives spare pinned memory back to the driver, if no stream of the process could make that block.
-  void release_spare() noexcept;
 
   /// The id of the next block.
   std::uint64_t next_id() noexcept {
@@ -68,7 +64,7 @@ class MemoryPool {
   Errc peek(GpuVa, std::span<std::byte>) noexcept;
 
  private:
-  std::byte* pin(std::uint64_t bytes, Status*) noexcept;
+  Status pin(Block&, std::uint64_t bytes);
   Status map_gpu(Block&, const MemoryRequest&);
   void unmap_gpu(Block&) noexcept;
   void dispose(Block&) noexcept;
@@ -77,10 +73,6 @@ class MemoryPool {
   Errc each_shadow(GpuId, bool both) noexcept;
   PhysicalGpu& any() const noexcept { return *physical_.front(); }
 
-  struct Spare {
-    std::byte* at;
-    std::uint64_t bytes;
-  };
   struct Freed {
     Block block;
     std::function<bool()> in_use;
@@ -91,7 +83,6 @@ class MemoryPool {
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, Block> blocks_;
   std::vector<Freed> freed_;
-  std::vector<Spare> spare_;
   std::uint64_t next_id_ = 1;
   bool kept_ = false;
 };

@@ -17,16 +17,16 @@ constexpr std::chrono::nanoseconds kUrgentNap = 50us;  // at most, while a queue
 constexpr auto kLookForErrors = 5ms;
 
 std::vector<PhysicalGpu*> for_each_logical(const std::vector<CudaGpu>& gpus,
-                                           const std::vector<std::unique_ptr<PhysicalGpu>>& physical) {
+                                           const std::vector<PhysicalGpu*>& physical) {
   std::vector<PhysicalGpu*> out;
-  for (std::size_t g = 0; g < gpus.size(); ++g) out.push_back(physical[g % physical.size()].get());
+  for (std::size_t g = 0; g < gpus.size(); ++g) out.push_back(physical[g % physical.size()]);
   return out;
 }
 
 }  // namespace
 
 Node::Node(const CudaOptions& o, const Driver& d, Topology t, std::vector<CudaGpu> gpus,
-           std::vector<std::unique_ptr<PhysicalGpu>> physical)
+           std::vector<PhysicalGpu*> physical)
     : options_(o),
       driver_(d),
       topology_(std::move(t)),
@@ -154,7 +154,7 @@ Result<Clock> Node::clock(GpuId g) noexcept {
 
 void Node::gpu_failed(PhysicalGpu& gpu) noexcept {
   for (std::size_t i = 0; i < physical_.size(); ++i) {
-    if (physical_[i].get() != &gpu || failed_[i].exchange(true)) continue;
+    if (physical_[i] != &gpu || failed_[i].exchange(true)) continue;
     Fault f{.kind = FaultKind::driver_error,
             .anonymous = true,
             .gpu = GpuId{static_cast<std::uint32_t>(i)},

@@ -59,7 +59,7 @@ class Node final : public SharedNode<Node>, private Worker::Served {
 
  private:
   friend SharedNode;
-  Node(const CudaOptions&, const Driver&, Topology, std::vector<CudaGpu>, std::vector<std::unique_ptr<PhysicalGpu>>);
+  Node(const CudaOptions&, const Driver&, Topology, std::vector<CudaGpu>, std::vector<PhysicalGpu*>);
   ~Node();
 
   /// A queue, and what it is made of.
@@ -101,7 +101,7 @@ class Node final : public SharedNode<Node>, private Worker::Served {
   const Driver& driver_;
   const Topology topology_;
   const std::vector<CudaGpu> gpus_;
-  const std::vector<std::unique_ptr<PhysicalGpu>> physical_;
+  const std::vector<PhysicalGpu*> physical_;
   AddressSpace space_;
   MemoryPool memory_pool_;
   Interrupts interrupts_;

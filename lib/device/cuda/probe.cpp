@@ -30,7 +30,7 @@ void connect(Topology& t, LinkEnd a, LinkEnd b, Link like) {
   t.links.push_back(like);
 }
 
-Topology topology_of(const std::vector<CudaGpu>& gpus, const std::vector<std::unique_ptr<PhysicalGpu>>& physical) {
+Topology topology_of(const std::vector<CudaGpu>& gpus, const std::vector<PhysicalGpu*>& physical) {
   Topology t{.name = "cuda"};
   const auto pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
   t.cpus.push_back({.name = "host", .memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)});
@@ -98,15 +98,15 @@ Probe probe(const CudaOptions& o) {
 }
 
 Result<Node*, Diagnostic> Node::make(const CudaOptions& o, const Probe& found) {
-  std::vector<std::unique_ptr<PhysicalGpu>> physical;
+  std::vector<PhysicalGpu*> physical;
   const auto wanted = o.gpus == 0 ? static_cast<std::uint32_t>(found.gpus) : o.gpus;
   for (int i = 0; i < found.gpus && static_cast<std::uint32_t>(i) < wanted; ++i) {
-    auto gpu = std::make_unique<PhysicalGpu>(*found.driver, i);
-    if (auto d = gpu->start()) return *d;
-    physical.push_back(std::move(gpu));
+    const auto gpu = PhysicalGpu::get(*found.driver, i);
+    if (!gpu) return gpu.error();
+    physical.push_back(*gpu);
   }
-  for (const auto& a : physical)
-    for (const auto& b : physical) {
+  for (const auto* a : physical)
+    for (const auto* b : physical) {
       int reach = 1;
       if (a != b) (void)found.driver->peer_attribute(&reach, kPeerAccess, a->ordinal(), b->ordinal());
       if (reach == 0)

@@ -174,7 +174,7 @@ bool CudaQueue::retire() noexcept {
   const auto end = Deadline::in(kLongest);
   auto last = commands_.progress();
   auto since = Deadline::Clock::now();
-  for (Backoff b; !commands_.idle();) {
+  for (Backoff b; !commands_.finished(commands_.issued()) && !commands_.idle();) {
     if (gpu_.error() != kSuccess) return true;
     const auto now = Deadline::Clock::now();
     if (const auto p = commands_.progress(); p != last) {

@@ -7,25 +7,10 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <system_error>
 
 namespace sdma::inline v0::detail::cuda {
-namespace {
-
-constexpr std::uint32_t kMostWaiting = 30;
-
-/// How many streams of a GPU may wait at once: the driver's connections, less the device's own stream, less one that works.
-std::uint32_t may_wait() noexcept {
-  const char* text = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-  const auto n = text ? std::strtoul(text, nullptr, 10) : 8;
-  const auto connections = static_cast<std::uint32_t>(std::clamp(n, 1ul, 32ul));
-  return std::min(kMostWaiting, connections > 2 ? connections - 2 : 1u);
-}
-
-}  // namespace
-
 /// Chooses the engine and the slot. Hold creation_.
 std::optional<Diagnostic> Node::place(const QueueRequest& r, QueueParts& parts) {
   const auto refused = [&](std::string message, std::string hint) {
@@ -58,17 +43,7 @@ std::optional<Diagnostic> Node::place(const QueueRequest& r, QueueParts& parts) 
   if (best >= per_engine)
     return refused(fmt::format("all {} queues of the engine are in use", per_engine),
                    "destroy one, or share a queue between producers: Ring<Producers::many>");
-  const auto waiting = static_cast<std::uint32_t>(std::count_if(entries_.begin(), entries_.end(), [&](const Entry& e) {
-    return &e.queue->physical() == &gpu && e.queue->parts().stream_waits;
-  }));
-  parts.stream_waits = waiting < may_wait();
-  if (parts.stream_waits || gpus_.size() > physical_.size()) return {};
-  return refused(
-      fmt::format("all {} streams of the GPU that may wait at a poll are in use{}", may_wait(),
-                  parked() != 0 ? fmt::format(", and {} of them are parked at polls of destroyed queues", parked())
-                                : std::string{}),
-      may_wait() == kMostWaiting ? "destroy a queue: one more waiting stream would hold up unrelated ones"
-                                 : "set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts");
+  return {};
 }
 
 /// Ring, stream and memory of the queue. On an error, `e` holds what is to be disposed of.
@@ -105,14 +80,18 @@ std::optional<Diagnostic> Node::furnish(const QueueRequest& r, QueueParts& parts
               .batches = options_.batches};
 
   auto& gpu = physical(r.gpu);
-  const InContext here(gpu);
-  if (const auto s = driver_.stream_create(&e.stream, kNonBlocking, 0); s != kSuccess)
-    return Diagnostic{.where = where,
-                      .message = fmt::format("the driver creates no stream: {}", driver_.describe(s)),
-                      .hint = "destroy a queue"};
-  commands.stream = e.stream;
-  streams_of_process().fetch_add(1);
-  return {};
+  e.stream = gpu.take_stream();
+  parts.stream_waits = e.stream != nullptr;
+  commands.stream = e.stream ? e.stream : gpu.shared_stream();
+  if (e.stream || gpus_.size() > physical_.size()) return {};
+  return Diagnostic{
+      .where = where,
+      .message = fmt::format("all {} streams of the GPU that may wait at a poll are in use{}", gpu.streams(),
+                             parked() != 0 ? fmt::format(", {} of them at polls of queues that are gone", parked())
+                                           : std::string{}),
+      .hint = gpu.streams() == PhysicalGpu::kMostWaiting
+                  ? "destroy a queue: one more waiting stream would hold up unrelated ones"
+                  : "set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts"};
 }
 
 Result<Queue, Diagnostic> Node::create_queue(const QueueRequest& r) {
@@ -169,11 +148,7 @@ void Node::retire(Entry& e) noexcept {
 
 /// Gives back what a queue was made of. Its stream has ended.
 void Node::dispose(Entry& e) noexcept {
-  if (e.stream) {
-    const InContext here(e.queue ? e.queue->physical() : *physical_.front());
-    driver_.stream_destroy(e.stream);
-    streams_of_process().fetch_sub(1);
-  }
+  if (e.stream) e.queue->physical().give_stream(e.stream);
   e.queue.reset();
   for (const auto id : e.blocks) free_block(id);
   if (e.pages) munmap(e.pages, e.page_bytes);
@@ -188,17 +163,14 @@ void Node::destroy_queue(std::uint64_t id) noexcept {
   faults_.forget(id);
   if (at->parked) return;  // the entry stays, with everything that the stream may touch
   std::list<Entry> gone;
-  bool last = false;
   {
     const std::lock_guard lock(worker_);
     gone.splice(gone.begin(), entries_, at);
     map_queues(gone.front().queue->parts().gpu);
-    last = entries_.empty();
   }
   wake();
   dispose(gone.front());
   memory_pool_.collect();
-  if (last) memory_pool_.release_spare();
 }
 
 }  // namespace sdma::inline v0::detail::cuda
