@@ -10,7 +10,6 @@ using cuda::Pointer;
 namespace {
 
 constexpr cuda::Status kNotInitialized = 3, kInvalidDevice = 101, kInvalidContext = 201, kInvalidHandle = 400;
-constexpr std::size_t kRoom = 1020;
 
 }  // namespace
 
