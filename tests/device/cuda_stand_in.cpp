@@ -1,6 +1,8 @@
 // The stand-in for libcuda keeps the promises of tests/device/stand_in/README.md: devices, streams, and what blocks.
 #include "cuda_stand_in.hpp"
 
+#include <filesystem>
+#include <iterator>
 #include <set>
 
 using namespace sdma;
@@ -10,7 +12,6 @@ using cuda::Pointer;
 namespace {
 
 constexpr cuda::Status kNotInitialized = 3, kInvalidDevice = 101, kInvalidContext = 201, kInvalidHandle = 400;
-constexpr std::size_t kRoom = 1020;
 
 }  // namespace
 
@@ -84,4 +85,24 @@ TEST_CASE("a context is per thread, and a call without one fails") {
   cuda::Context popped{};
   CHECK(cuda->pop_context(&popped) == cuda::kSuccess);
   CHECK(popped == first.context);
+}
+
+TEST_CASE("a released context takes its threads with it") {
+  const auto threads = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); };
+  const StandIn cuda;
+  const auto before = threads();
+  for (int i = 0; i < 3; ++i) {
+    const Gpu gpu(cuda);
+    auto* word = gpu.host<std::uint32_t>(1);
+    std::vector<cuda::Stream> streams;
+    for (int k = 0; k < 4; ++k)
+      REQUIRE(cuda->wait_value(streams.emplace_back(gpu.stream()), address(word), k % 2 ? 1 : 0, 0) == cuda::kSuccess);
+    CHECK(gpu.finish(streams[0]) == cuda::kSuccess);
+    CHECK(cuda->stream_query(streams[1]) == cuda::kNotReady);
+  }
+  // One thread stays: it reads the words that streams wait for.
+  for (const auto start = std::chrono::steady_clock::now();
+       threads() > before + 1 && std::chrono::steady_clock::now() - start < kLong;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(threads() <= before + 1);
 }

@@ -25,6 +25,9 @@ namespace sdma::test {
 
 namespace cuda = sdma::detail::cuda;
 
+/// Far longer than what a busy machine needs for any test.
+inline constexpr std::chrono::seconds kLong{20};
+
 /// meson.build says where the library is.
 inline std::string stand_in_path() {
   const char* path = std::getenv("SDMA_TEST_STAND_IN");
@@ -99,13 +102,14 @@ class Gpu {
     return at;
   }
 
-  /// What a query returns once it is no longer kNotReady.
+  /// What a query returns once it is no longer kNotReady, or that after a long time.
   cuda::Status finish(cuda::Stream s) const {
-    while (true) {
-      const auto code = driver->stream_query(s);
-      if (code != cuda::kNotReady) return code;
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
+    auto code = cuda::kNotReady;
+    for (const auto start = std::chrono::steady_clock::now();
+         code == cuda::kNotReady && std::chrono::steady_clock::now() - start < kLong;
+         std::this_thread::sleep_for(std::chrono::microseconds(50)))
+      code = driver->stream_query(s);
+    return code;
   }
 
   const StandIn& driver;
@@ -123,26 +127,35 @@ inline std::uint32_t load(std::uint32_t* word) { return std::atomic_ref(*word).l
 /// A call in a thread of its own, with the GPU's context.
 class Blocked {
  public:
-  template <class Call> Blocked(const Gpu& gpu, Call call) {
-    thread_ = std::thread([this, &gpu, call] {
-      (void)gpu.driver->push_context(gpu.context);
+  template <class Call> Blocked(const Gpu& gpu, Call call) : gpu_(gpu) {
+    thread_ = std::thread([this, call] {
+      (void)gpu_.driver->push_context(gpu_.context);
       code_ = call();
       returned_ = true;
     });
   }
-  ~Blocked() { thread_.join(); }
+  ~Blocked() {
+    // After a failure, nothing may ever let the call go on. Contexts that end do.
+    if (code() == -1)
+      for (const int d : {0, 1}) (void)gpu_.driver->release_context(d);
+    thread_.join();
+  }
 
-  /// Is it still in the call after a while in which a call that does not block returns?
+  /// Is it still in the call after a while?
   bool blocks() const {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     return !returned_;
   }
+  /// What the call returned; -1: nothing in a long time.
   cuda::Status code() const {
-    while (!returned_) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    for (const auto start = std::chrono::steady_clock::now();
+         !returned_ && std::chrono::steady_clock::now() - start < kLong;
+         std::this_thread::sleep_for(std::chrono::microseconds(50))) {}
     return code_;
   }
 
  private:
+  const Gpu& gpu_;
   std::atomic<cuda::Status> code_ = -1;
   std::atomic<bool> returned_ = false;
   std::thread thread_;

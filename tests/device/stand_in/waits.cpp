@@ -4,6 +4,7 @@
 
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -47,11 +48,16 @@ void Waits::nudge() {
 }
 
 void Waits::poll() {
+  using namespace std::chrono_literals;
+  // Prompt after a change; when nothing has changed for a while, other programs get the processor.
+  constexpr int kPromptRounds = 500;
   ::prctl(PR_SET_TIMERSLACK, 1000);
+  int quiet = 0;
   std::unique_lock lock(mutex_);
   while (true) {
     if (waiters_.empty()) changed_.wait(lock, [&] { return !waiters_.empty(); });
-    else changed_.wait_for(lock, std::chrono::microseconds(30), [&] { return nudged_; });
+    else changed_.wait_for(lock, quiet < kPromptRounds ? 30us : 150us, [&] { return nudged_; });
+    quiet = nudged_ ? 0 : std::min(quiet + 1, kPromptRounds);
     nudged_ = false;
     for (auto it = waiters_.begin(); it != waiters_.end();) {
       auto& w = **it;
@@ -60,6 +66,7 @@ void Waits::poll() {
         ++it;
         continue;
       }
+      quiet = 0;
       it = waiters_.erase(it);
       w.ended.notify_one();
     }
