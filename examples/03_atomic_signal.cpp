@@ -22,10 +22,12 @@ int main(int argc, char** argv) {
   const SignalMemory go = must(device->create_signal()), left = must(device->create_signal({.value = kQueues}));
   for (auto& byte : source.host()) byte = std::byte{0x77};
 
+  // The engines that face other GPUs: on MI300X one for each queue.
+  const auto first = device->topology().gpus[0].host_engines, engines = device->topology().gpus[0].engines();
   std::deque<Queue> queues;
   std::deque<Ring<>> rings;  // a deque: a ring never moves
   for (std::uint32_t i = 0; i < kQueues; ++i) {
-    queues.push_back(must(device->create_queue({.gpu = GpuId{0}, .engine = EngineId{2 + i}})));
+    queues.push_back(must(device->create_queue({.gpu = GpuId{0}, .engine = EngineId{first + i % (engines - first)}})));
     auto& ring = rings.emplace_back(queues.back().memory());
     const auto slot = must(ring.reserve(64));
     Writer w{slot.dwords};

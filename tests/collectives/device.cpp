@@ -59,7 +59,10 @@ TEST_CASE("device: every collective and variant, submitted and prelaunched, of o
 TEST_CASE("device: back to back on the engines that are named, a group each", "[.][device]") {
   const auto d = device_under_test();
   for (auto engines : {std::vector<std::uint32_t>{3}, {15, 2}, {0, 1, 9}}) {
-    for (auto& e : engines) e %= d->topology().gpus[0].engines();
+    // As many of the engines that the node has as the groups need.
+    const auto& gpu = d->topology().gpus[0];
+    for (auto& e : engines) e %= gpu.engines();
+    while (engines.size() * gpu.queues_per_engine < gpus_of(*d) - 1) engines.push_back((engines.back() + 1) % gpu.engines());
     const Options o{.collective = Collective::all_to_all,
                     .variant = Variant::b2b,
                     .gpus = gpus_of(*d),

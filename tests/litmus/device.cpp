@@ -89,7 +89,9 @@ std::string DeviceWorld::run() {
     step.act(*this);
   }
   settle();
-  return program_.outcome(*this);
+  auto outcome = program_.outcome(*this);
+  if (program_.release) store(*program_.release, 1);
+  return outcome;
 }
 
 }  // namespace sdma::litmus

@@ -96,6 +96,7 @@ std::vector<Program> engine_programs() {
              return at == 4 ? "before the poll" : at == 4 + length(PollMem{}) ? "after the poll" : "elsewhere";
            },
        .outcomes = {{"before the poll", true, true}, {"after the poll", false, false}},
+       .release = kGo,
        .parts = {.late_rptr = true}});
 
   all.push_back({.rule = "H8",

@@ -13,6 +13,7 @@
 #include "sdma/packets/registry.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,7 @@ struct Program {
   std::vector<Step> host{};
   std::function<std::string(World&)> outcome;
   std::vector<Expected> outcomes;
+  std::optional<std::uint32_t> release{};  ///< after the outcome, 1 is stored to this word, so that no poll waits for ever
   Parts parts{};
 };
 
