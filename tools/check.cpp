@@ -241,9 +241,12 @@ void add_check(VerbOptions& verb, Action& action) {
   add_settings(verb, o->parse.set);
   add_choice<Profile>(
       verb, "--profile", o->profile,
-      {{"conservative", Profile::conservative()}, {"rocr", Profile::rocr()}, {"strict", Profile::strict()}},
+      {{"conservative", Profile::conservative()},
+       {"rocr", Profile::rocr()},
+       {"strict", Profile::strict()},
+       {"cuda", Profile::cuda()}},
       "ordering that a schedule may rely on: the rules of docs/ordering.md (default), the rules that ROCr relies on, "
-      "or strict queue order");
+      "strict queue order, or the order of CUDA streams");
   // Applied when the verb runs, because --profile may follow.
   const auto assumed = std::make_shared<std::vector<std::string>>();
   const auto assume = [assumed](const std::string& given) -> std::string {

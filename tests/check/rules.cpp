@@ -51,6 +51,7 @@ TEST_CASE("an option relaxes the rule that it names") {
   }
   CHECK(checked(fence_then_copy, {.profile = Profile::rocr()}).errors() == 0);
   CHECK(checked(fence_then_copy, {.profile = Profile::strict()}).errors() == 0);
+  CHECK(checked(fence_then_copy, {.profile = Profile::cuda()}).errors() == 0);
   Profile p;
   CHECK_FALSE(p.set("fence=perhaps"));
   for (const auto option : profile_options()) CHECK(p.set(option));

@@ -11,6 +11,8 @@
 #include "support/catch.hpp"
 #include "support/folder.hpp"
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -18,6 +20,7 @@
 #include <initializer_list>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -51,7 +54,23 @@ class StandIn {
     driver_ = *loaded;
     if (initialise) REQUIRE(driver_->init(0) == cuda::kSuccess);
     for (const auto& [name, value] : settings) ::unsetenv(name.c_str());
+    using Find = cuda::Status (*)(const char*, void**, int, std::uint64_t, int*);
+    const auto find = reinterpret_cast<Find>(dlsym(dlopen(copy.c_str(), RTLD_NOW | RTLD_NOLOAD), "cuGetProcAddress_v2"));
+    const auto take = [&](auto& to, const char* name) {
+      void* at = nullptr;
+      int found = 0;
+      REQUIRE(find(name, &at, 12000, 0, &found) == cuda::kSuccess);
+      to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(at);
+    };
+    take(stream_destroy, "cuStreamDestroy");
+    take(host_free, "cuMemFreeHost");
+    take(release_context, "cuDevicePrimaryCtxRelease");
   }
+
+  // What the device never calls, because it may block or end what others use.
+  cuda::Status (*stream_destroy)(cuda::Stream){};
+  cuda::Status (*host_free)(void*){};
+  cuda::Status (*release_context)(cuda::DeviceOrdinal){};
 
   const cuda::Driver* operator->() const { return driver_; }
 
@@ -72,6 +91,7 @@ class Gpu {
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu() {
     (void)driver->pop_context(nullptr);
+    (void)driver.release_context(device);
   }
 
   cuda::Stream stream() const {
@@ -137,7 +157,7 @@ class Blocked {
   ~Blocked() {
     // After a failure, nothing may ever let the call go on. Contexts that end do.
     if (code() == -1)
-      for (const int d : {0, 1}) (void)gpu_.driver->release_context(d);
+      for (const int d : {0, 1}) (void)gpu_.driver.release_context(d);
     thread_.join();
   }
 

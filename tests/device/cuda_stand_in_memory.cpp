@@ -195,7 +195,7 @@ TEST_CASE("a dead context executes nothing more, and every call on it says why")
     CHECK(cuda->wait_value(waits, address(words), 0, 0) == cuda::kIllegalAddress);
     void* more = nullptr;
     CHECK(cuda->host_allocate(&more, 64, 0) == cuda::kIllegalAddress);
-    CHECK(cuda->stream_destroy(bad) == cuda::kIllegalAddress);
+    CHECK(cuda.stream_destroy(bad) == cuda::kIllegalAddress);
     store(&words[0], 1);
     std::this_thread::sleep_for(2ms);
     CHECK(load(&words[1]) == 0);

@@ -142,7 +142,7 @@ TEST_CASE("a destroyed stream finishes its commands") {
   auto* words = gpu.host<std::uint32_t>(2);
   hold(gpu, s, &words[0]);
   REQUIRE(cuda->write_value(s, address(&words[1]), 1, 0) == cuda::kSuccess);
-  CHECK(cuda->stream_destroy(s) == cuda::kSuccess);
+  CHECK(cuda.stream_destroy(s) == cuda::kSuccess);
   CHECK(cuda->stream_query(s) == kInvalidHandle);
   store(&words[0], kGo);
   while (load(&words[1]) != 1) std::this_thread::yield();
@@ -156,7 +156,7 @@ TEST_CASE("freeing host memory and loading a module block while a stream of any 
   const auto s = other.stream();
   hold(other, s, gate);
   {
-    const Blocked freeing(gpu, [&] { return cuda->host_free(words); });
+    const Blocked freeing(gpu, [&] { return cuda.host_free(words); });
     cuda::Module m{};
     const Blocked loading(gpu, [&] { return cuda->load_module(&m, ".version 7.0"); });
     CHECK(freeing.blocks());
@@ -174,7 +174,7 @@ TEST_CASE("freeing host memory and loading a module block while a stream of any 
   }
   cuda::Module m{};
   CHECK(cuda->load_module(&m, "version 7.0") == kInvalidPtx);
-  CHECK(cuda->host_free(words) == cuda::kInvalidValue);
+  CHECK(cuda.host_free(words) == cuda::kInvalidValue);
 }
 
 TEST_CASE("copies between host memory and copies of pageable memory block; others do not") {
@@ -215,7 +215,7 @@ TEST_CASE("the process may exit while streams wait and a call blocks") {
   hold(*gpu, s, gate);
   std::thread([gate] {
     (void)cuda->push_context(gpu->context);
-    (void)cuda->host_free(gate);
+    (void)cuda.host_free(gate);
   }).detach();
   std::this_thread::sleep_for(2ms);
   CHECK(cuda->stream_query(s) == cuda::kNotReady);

@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kUsage = R"(compare sdma check with all executions of small random schedules
 Usage: explore-check [OPTIONS] [FILE...]
 
-  --profile=conservative|rocr|strict   what executions may rely on (default: conservative)
+  --profile=conservative|rocr|strict|cuda   what executions may rely on (default: conservative)
   --assume=OPTION=VALUE                as sdma check; may be repeated
   --family=NAME,NAME                   only schedules of these kinds (default: all); `list` lists them
   --schedules=N                        how many random schedules (default: 1000)
@@ -66,6 +66,7 @@ bool parse(int argc, char** argv, Options& o) {
       o.profile_text = p;
       if (p == "rocr") o.profile = Profile::rocr();
       else if (p == "strict") o.profile = Profile::strict();
+      else if (p == "cuda") o.profile = Profile::cuda();
       else if (p != "conservative") return false;
     } else if (const auto x = value("--assume="); !x.empty()) assumed.push_back(x);
     else if (const auto f = value("--family="); !f.empty()) o.family = f;

@@ -16,7 +16,7 @@
 //
 // The ordering rules are those of docs/ordering.md, and nothing stronger. A Profile says which rules to assume:
 // `conservative` is that page itself, `rocr` adds what shipping runtimes rely on (a fence holds back later packets),
-// and `strict` assumes that each queue executes in order. Every finding names the rules that it rests on, how well
+// `strict` assumes that each queue executes in order, and `cuda` assumes what a CudaDevice does. Every finding names the rules that it rests on, how well
 // established they are, and the option that removes them.
 //
 //   events      packets of every submit of every queue, actions of host threads, steps of kernels
@@ -72,6 +72,12 @@ struct Profile {
   static constexpr Profile strict() noexcept {
     Profile p = rocr();
     p.copies_in_order = p.writes_ordered = p.poll_full = p.finite_poll_edge = p.cond_exec_ordered = true;
+    return p;
+  }
+  /// A CUDA stream executes in order; only the copies of one batch have no order (docs/ordering.md, "On CUDA streams").
+  static constexpr Profile cuda() noexcept {
+    Profile p = strict();
+    p.copies_in_order = false;
     return p;
   }
   /// Sets one option: "copies=inorder", "poll_yields=no", ... Returns false if there is no such option or value.

@@ -72,7 +72,6 @@ Result<const Driver*, Diagnostic> load_driver(const std::string& name) {
   take(d->push_context, "cuCtxPushCurrent");
   take(d->pop_context, "cuCtxPopCurrent");
   take(d->stream_create, "cuStreamCreateWithPriority");
-  take(d->stream_destroy, "cuStreamDestroy");
   take(d->stream_query, "cuStreamQuery");
   take(d->wait_value, "cuStreamWaitValue32");
   take(d->write_value, "cuStreamWriteValue32");
@@ -83,7 +82,6 @@ Result<const Driver*, Diagnostic> load_driver(const std::string& name) {
   take(d->set_32, "cuMemsetD32Async");
   take(d->set_2d, "cuMemsetD2D8Async");
   take(d->host_allocate, "cuMemHostAlloc");
-  take(d->host_free, "cuMemFreeHost");
   take(d->granularity, "cuMemGetAllocationGranularity");
   take(d->memory_create, "cuMemCreate");
   take(d->memory_release, "cuMemRelease");

@@ -8,7 +8,8 @@
 // with the header where it is installed. A function with several versions is asked for by the version of the ABI that is
 // stated here (cuGetProcAddress), because the symbol without a suffix may be an older one.
 //
-// Not called by name here, on purpose: cuMemFree, cuCtxSynchronize and the rest of what blocks while a stream waits.
+// What blocks while a stream of the process waits is not here, on purpose: cuMemFreeHost, cuCtxSynchronize and the like. Modules
+// are loaded once, when a GPU is first used.
 // Loaded once per name and never unloaded, because the driver keeps threads. Any thread may use it.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
@@ -100,7 +101,6 @@ struct Driver {
   Status (*pop_context)(Context*){};
 
   Status (*stream_create)(Stream*, unsigned flags, int priority){};
-  Status (*stream_destroy)(Stream){};
   Status (*stream_query)(Stream){};
   Status (*wait_value)(Stream, Pointer, std::uint32_t, unsigned flags){};
   Status (*write_value)(Stream, Pointer, std::uint32_t, unsigned flags){};
@@ -118,7 +118,6 @@ struct Driver {
                             const BatchAttributes*, const std::size_t* from, std::size_t attributes, Stream){};
 
   Status (*host_allocate)(void**, std::size_t, unsigned flags){};
-  Status (*host_free)(void*){};
   Status (*granularity)(std::size_t*, const MemoryProperties*, int option){};
   Status (*memory_create)(Handle*, std::size_t, const MemoryProperties*, unsigned long long flags){};
   Status (*memory_release)(Handle){};

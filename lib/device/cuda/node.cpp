@@ -1,5 +1,7 @@
 #include "node.hpp"
 
+#include "../busy_wait.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,7 +94,7 @@ Result<SignalMemory, Diagnostic> Node::create_signal(const SignalRequest& r) {
   const auto taken = take_signal(std::nullopt);  // the host sees only its own memory
   if (!taken) return taken.error();
   const auto& [id, s] = *taken;
-  const Signal signal{.word = s.word, .va = s.va, .context = this, .wake = on_host_store};
+  const Signal signal{.word = s.word, .va = s.va, .sleep = busy_wait, .context = this, .wake = on_host_store};
   signal.set(r.value, Caching::write_back);
   hold();
   return SignalMemory(Lease(give_back<&Node::free_signal>, this, id), signal);

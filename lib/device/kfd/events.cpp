@@ -1,4 +1,5 @@
 // What the kernel driver reports to a KFD device: interrupts of queues, VM faults, resets. Also the words of signals.
+#include "../busy_wait.hpp"
 #include "node.hpp"
 
 #include "sdma/sync/wait.hpp"
@@ -24,30 +25,6 @@ std::uint32_t left(Deadline d) noexcept {
   return static_cast<std::uint32_t>(std::min<std::int64_t>(ms.count(), kLongest));
 }
 
-/// The Signal::sleep hook. An engine answers within some microseconds, and even the shortest sleep in the kernel takes
-/// several times as long. So this polls the word for as long as a short copy may take, then sleeps for an eighth of the
-/// time that it has waited so far.
-void doze(void*, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
-  struct Wait {
-    const std::uint64_t* word{};
-    std::uint64_t seen{};
-    Deadline::Clock::time_point begin{}, end{};
-  };
-  static thread_local Wait w;
-  constexpr auto kLooks = 50us;
-  constexpr Deadline::Clock::duration kShortest = 5us, kLongestNap = 1ms;
-  const auto now = Deadline::Clock::now();
-  if (w.word != word || w.seen != seen || now - w.end > kLongestNap) w = {.word = word, .seen = seen, .begin = now};
-  const auto waited = now - w.begin;
-  if (waited < kLooks) {
-    for (int i = 0; i < 64 && std::atomic_ref(*word).load(std::memory_order_relaxed) == seen; ++i) pause();
-  } else {
-    std::this_thread::sleep_for(
-        std::min({std::clamp(waited / 8, kShortest, kLongestNap), std::max(d.at - now, Deadline::Clock::duration{})}));
-  }
-  w.end = Deadline::Clock::now();
-}
-
 /// ok, timed_out, or stopped: the driver no longer knows one of the events.
 Errc wait_for(int fd, std::span<kfd::EventData> events, std::uint32_t ms) noexcept {
   kfd::WaitEvents a{.events = reinterpret_cast<std::uint64_t>(events.data()),
@@ -66,7 +43,7 @@ Result<SignalMemory, Diagnostic> KfdNode::create_signal(const SignalRequest& r) 
   const auto taken = take_signal(r.where);
   if (!taken) return taken.error();
   const auto& [id, slot] = *taken;
-  const Signal signal{.word = slot.word, .va = slot.va, .sleep = doze};
+  const Signal signal{.word = slot.word, .va = slot.va, .sleep = busy_wait};
   signal.set(r.value);
   if (r.where) (void)flush_host_writes(*r.where);
   hold();
