@@ -35,7 +35,7 @@ class Alternatives {
 
   /// How many posts of a chain have landed, according to a row.
   std::uint32_t reached(const Chain& c, const std::uint32_t* row) const noexcept {
-    return first(c, [&](const Step& s) { return Model::landed(row, c.agent, s); });
+    return first(c, [&](const Step& s) { return m_.landed(row, c.agent, s); });
   }
   /// How many posts of a chain are not ordered after the wait at `position` of `agent`.
   std::uint32_t before(const Chain& c, std::uint32_t agent, std::uint32_t position) const noexcept {

@@ -28,9 +28,9 @@ class PendingAtEnd {
     for (auto p = m_.profile.fence_covers_writes ? end_[q] + 1 : 1; p <= last; ++p) {
       const auto& item = *m_.item_at(q, p);
       const bool data = item.what == What::copy || item.what == What::write || item.what == What::stamp;
-      if (!data || m_.landed(end_[q], q, p)) continue;
+      if (!data || m_.landed(end_.data(), end_[q], q, p)) continue;
       // A flag that has been seen has landed.
-      if (item.what == What::write && item.flag() && Model::landed(end_.data(), q, *m_.step_at(q, p))) continue;
+      if (item.what == What::write && item.flag() && m_.landed(end_.data(), q, *m_.step_at(q, p))) continue;
       report(q, p);
       return true;
     }
@@ -90,7 +90,7 @@ class PendingAtEnd {
 
   void report_signals(std::uint32_t q) {
     for (const auto& s : m_.agents[q].steps) {
-      if (!s.sync || (s.posts() ? Model::landed(end_.data(), q, s) : s.position <= end_[q])) continue;
+      if (!s.sync || (s.posts() ? m_.landed(end_.data(), q, s) : s.position <= end_[q])) continue;
       const bool poll = s.kind == Step::Kind::poll;
       r_.add({.rule = "freed-while-polled",
               .places = {{q, s.position}},

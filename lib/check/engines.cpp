@@ -137,7 +137,7 @@ class HeldEngines {
     return out;
   }
   bool landed_before(const Wait& w, Position post) const {
-    return Model::landed(m_.row_before(w.agent, w.step), post.agent, *m_.step_at(post.agent, post.position));
+    return m_.landed(m_.row_before(w.agent, w.step), post.agent, *m_.step_at(post.agent, post.position));
   }
   /// The submits that may publish the packet at `x`.
   std::vector<Position> submits(Position x) const {

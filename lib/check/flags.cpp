@@ -2,7 +2,7 @@
 // other posts of their queue, and that say nothing about the data before them.
 //
 //   flag           Q16: a WRITE of one dword, if a full barrier (a fence, and a poll of the fence's value) separates it from
-//                  all data before it in its queue
+//                  all data before it in its queue, or if writes are ordered (Q2): then the flag covers that data
 //   first value    a WRITE of one dword or a FILL of the word, with a value that satisfies none of its waits
 //
 // Any other store of data to such a word is an error (data-as-flag): what waits for it would not wait for the data.
@@ -96,7 +96,10 @@ void Model::flags() {
     const auto whole = bytes == 8 ? *value << 32 | *value : *value;
     if (awaited.satisfied_by(*address, whole) && !(barrier && item.what == What::write)) return false;
     item.sync = {.word = 0, .bytes = static_cast<std::uint8_t>(bytes), .address = *address, .value = whole};
-    if (item.what == What::write) touch.mode = Mode::store;
+    if (item.what == What::write) {
+      touch.mode = Mode::store;
+      programs[queue].flags = true;
+    }
     return true;
   };
   for (std::size_t q = 0; q < programs.size(); ++q) {
@@ -106,7 +109,11 @@ void Model::flags() {
     for (auto& i : p.items) {
       if (i.what == What::post && i.sync.op == Op::store) fence = &i;
       // Q5, Q2: assumptions under which less is a barrier.
-      barrier = barrier || (profile.fence_full && (i.what == What::post || profile.writes_ordered));
+      barrier = barrier || profile.writes_ordered || (profile.fence_full && i.what == What::post);
+      if (profile.cond_exec_ordered && i.info == &info_of<CondExec>() && !i.skipped) {
+        p.barriers.push_back(static_cast<std::uint32_t>(&i - p.items.data() + 1));
+        barrier = true;
+      }
       const bool equals = i.sync.func == Compare::eq || i.sync.func == Compare::ge;
       if (i.what == What::poll && fence && !i.sync.finite && equals && i.sync.mask == ~0u &&
           i.sync.address == fence->sync.address && i.sync.value == fence->sync.value)
@@ -115,6 +122,7 @@ void Model::flags() {
         barrier = false;
         fence = nullptr;
       }
+      if (i.what == What::write) p.writes.push_back(static_cast<std::uint32_t>(&i - p.items.data() + 1));
       if (i.sync.word == kNone) continue;
       ++(i.what == What::poll ? p.acquires : p.posts);
     }

@@ -96,6 +96,7 @@ bool contributes(const Step& poll, const Word& w, const Step& post) noexcept {
 Model::Model(const Schedule& s, const CheckOptions& o)
     : schedule(s), options(o), profile(o.profile), open(o.open || s.hosts.empty()) {
   for (std::size_t q = 0; q < s.queues.size(); ++q) read(q);
+  conditions();
   flags();
   engines();
   host_syncs_.resize(s.hosts.size() + o.kernels.size());
@@ -193,6 +194,11 @@ void Model::arrive(std::uint32_t agent, std::uint32_t step, std::vector<std::uin
   if (step == 0) return;
   if (agents[agent].kind != Agent::Kind::queue) {
     out[agent] = std::max(out[agent], steps[step - 1].position);
+    return;
+  }
+  out[agent] = std::max(out[agent], barrier(agent, steps[step].position));
+  if (profile.poll_full && steps[step].kind == Step::Kind::poll) {
+    out[agent] = steps[step].position;
   } else if (profile.fence_full) {
     for (auto i = step; i-- > 0;)
       if (steps[i].kind == Step::Kind::post) {
@@ -212,17 +218,40 @@ std::uint32_t Model::before_flag(std::uint32_t agent, const Step& flag) const no
 }
 
 std::uint32_t Model::drained(std::uint32_t agent, std::uint32_t position) const noexcept {
-  if (!profile.poll_full) return kNone;
+  const auto condition = next_barrier(agent, position);
+  if (!profile.poll_full) return condition;
   const auto& steps = agents[agent].steps;
   const auto next = std::find_if(
       std::partition_point(steps.begin(), steps.end(), [&](const Step& s) { return s.position <= position; }),
       steps.end(), [](const Step& s) { return s.kind == Step::Kind::poll; });
-  return next == steps.end() ? kNone : next->position;
+  return next == steps.end() ? condition : std::min(condition, next->position);
 }
 
-bool Model::landed(std::uint32_t known, std::uint32_t agent, std::uint32_t position) const noexcept {
+std::uint32_t Model::last_of(const std::vector<std::uint32_t>& places, std::uint32_t agent,
+                             std::uint32_t position) const noexcept {
+  if (places.empty() || position == 0) return 0;
+  const auto items = static_cast<std::uint32_t>(programs[agent].items.size());
+  const auto before = (epoch_at(agent, position) - 1) * items;
+  const auto next = std::upper_bound(places.begin(), places.end(), position - before);
+  if (next != places.begin()) return before + *std::prev(next);
+  return before == 0 ? 0 : before - items + places.back();
+}
+
+std::uint32_t Model::next_barrier(std::uint32_t agent, std::uint32_t position) const noexcept {
+  const auto& places = programs[agent].barriers;
+  if (places.empty()) return kNone;
+  const auto items = static_cast<std::uint32_t>(programs[agent].items.size());
+  const auto before = position / items * items;
+  const auto next = std::upper_bound(places.begin(), places.end(), position - before);
+  const auto found = next != places.end() ? before + *next : before + items + places.front();
+  return found <= agents[agent].submits * items ? found : kNone;
+}
+
+bool Model::landed(const std::uint32_t* row, std::uint32_t known, std::uint32_t agent,
+                   std::uint32_t position) const noexcept {
   const auto* item = item_at(agent, position);
   if (!item) return known >= position;
+  if (item->moves() && moved(row, agent) >= position) return true;
   if (item->what == What::write && !profile.fence_covers_writes) return known >= drained(agent, position);
   return known >= position;
 }

@@ -9,9 +9,10 @@
 //
 // Addresses are in link space, with aliases resolved. Rows are vector clocks; order.cpp computes them.
 //
-//   a row    | agent 0 | agent 1 | .. | post 0 | post 1 | ..
-//              until which position      has it landed? Only for posts that land in no order with the other posts of
-//              all data has landed       their queue: flags, and fences if they are unordered
+//   a row    | agent 0 | agent 1 | .. | post 0 | post 1 | ..                          | queue 0 | ..
+//              until which position      has it landed? Only for posts that land in no   until which position copies,
+//              all data and posts        order with the other posts of their queue:      fills and writes have landed,
+//              have landed               flags, and fences if they are unordered         posts perhaps not (Q2)
 #include "../schedule/symbols.hpp"
 #include "sdma/check/check.hpp"
 
@@ -59,19 +60,28 @@ struct Item {
   const PacketInfo* info{};
   std::uint32_t dword{}, dwords{};
   What what{};
+  /// Of a condition: is it met in every execution, or in none?
+  enum class Outcome : std::uint8_t { unknown, met, never } outcome{};
+  bool skipped = false;                  ///< in every execution
   std::uint32_t touch = 0, touches = 0;  ///< into Program::touches
   Sync sync{};
 
+  /// A copy, a fill or a write.
+  bool moves() const noexcept { return what == What::copy || what == What::write; }
   /// Does it store data to a word, with a known value? It is a step of the kind `flag`.
-  bool flag() const noexcept { return sync.word != kNone && (what == What::copy || what == What::write); }
+  bool flag() const noexcept { return sync.word != kNone && moves(); }
 };
 
 /// The packets that each submit of a queue publishes.
 struct Program {
   std::vector<Item> items;
   std::vector<Touch> touches;
+  std::vector<std::uint32_t> writes;    ///< positions of the WRITEs
+  std::vector<std::uint32_t> barriers;  ///< positions of the COND_EXECs that wait for all earlier packets (Q12)
   std::size_t acquires = 0, posts = 0;  ///< of the items
   std::uint64_t engine{};               ///< queues with the same value share an engine
+  bool flags = false;                   ///< a WRITE of it is a flag
+  std::uint32_t column = kNone;         ///< where rows say until which position copies, fills and writes have landed
 };
 
 struct Step {
@@ -185,25 +195,46 @@ class Model {
     return self == agent ? step.position >= position : row(step.row)[agent] >= position;
   }
   /// Does this row say that a post of `agent` has landed?
-  static bool landed(const std::uint32_t* row, std::uint32_t agent, const Step& post) noexcept {
+  bool landed(const std::uint32_t* row, std::uint32_t agent, const Step& post) const noexcept {
     if (post.column == kNone) return row[agent] >= post.position;
-    return row[post.column] != 0 || row[agent] >= post.covered;
+    return row[post.column] != 0 || row[agent] >= post.covered ||
+           (post.kind == Step::Kind::flag && moved(row, agent) >= post.position);
   }
   /// Does a post of `agent` land before `step` of agent `self`?
   bool after(std::uint32_t self, const Step& step, std::uint32_t agent, const Step& post) const noexcept {
     if (self == agent && post.column == kNone) return step.position >= post.position;
+    if (self == agent && post.covered <= (step.kind == Step::Kind::post ? step.position : barrier(self, step.position)))
+      return true;
     return landed(row(step.row), agent, post);
   }
-  /// Have the bytes of the packet at `position` of `agent` landed, if rows say `known` about that agent? A row says so
-  /// about packets that a fence covers.
-  bool landed(std::uint32_t known, std::uint32_t agent, std::uint32_t position) const noexcept;
+  /// Have the bytes of the packet at `position` of `agent` landed? The row says so about packets that a fence or, if
+  /// writes are ordered, a flag covers. `known`: until which position a fence covers them; at least row[agent].
+  bool landed(const std::uint32_t* row, std::uint32_t known, std::uint32_t agent,
+              std::uint32_t position) const noexcept;
+  /// Until which position the copies, fills and writes of a queue have landed because of a flag (Q2).
+  std::uint32_t moved(const std::uint32_t* row, std::uint32_t agent) const noexcept {
+    const auto column = agent < programs.size() ? programs[agent].column : kNone;
+    return column == kNone ? 0 : row[column];
+  }
   /// Until which position of its queue everything lands before a flag does: 0, except under stronger assumptions.
   std::uint32_t before_flag(std::uint32_t agent, const Step& flag) const noexcept;
+  /// The last WRITE of a queue at or before `position`; 0 if there is none.
+  std::uint32_t last_write(std::uint32_t agent, std::uint32_t position) const noexcept {
+    return last_of(programs[agent].writes, agent, position);
+  }
+  /// Q12: the last COND_EXEC of a queue at or before `position` that waits for all earlier packets; 0 if there is none.
+  std::uint32_t barrier(std::uint32_t agent, std::uint32_t position) const noexcept {
+    return last_of(programs[agent].barriers, agent, position);
+  }
   /// Where a queue next waits for all its earlier packets, after `position`; kNone if nowhere.
   std::uint32_t drained(std::uint32_t agent, std::uint32_t position) const noexcept;
 
  private:
+  std::uint32_t last_of(const std::vector<std::uint32_t>& places, std::uint32_t agent,
+                        std::uint32_t position) const noexcept;
+  std::uint32_t next_barrier(std::uint32_t agent, std::uint32_t position) const noexcept;
   void read(std::size_t queue);
+  void conditions();
   void flags();
   void columns();
   void sync_of(const Schedule::Queue&, const PacketView&, Item&);

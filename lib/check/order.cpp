@@ -57,13 +57,15 @@ class Clocks {
     std::vector<std::uint32_t> frontier(n_, 0);
     for (const auto& e : events) {
       const auto& s = m_.agents[e.agent].steps[e.step];
+      const bool queue = m_.agents[e.agent].kind == Agent::Kind::queue;
+      if (queue) frontier[e.agent] = std::max(frontier[e.agent], m_.barrier(e.agent, s.position));
       if (s.kind == Step::Kind::begin || s.kind == Step::Kind::poll)
         std::copy(frontier.begin(), frontier.end(), &m_.rows[s.row * n_]);
-      const bool queue = m_.agents[e.agent].kind == Agent::Kind::queue;
       if (!queue || s.kind == Step::Kind::post || (m_.profile.poll_full && s.kind == Step::Kind::poll))
         frontier[e.agent] = s.position;
       if (s.kind == Step::Kind::flag) frontier[e.agent] = std::max(frontier[e.agent], m_.before_flag(e.agent, s));
       if (s.column != kNone) frontier[s.column] = 1;
+      if (covers(e.agent, s)) frontier[m_.programs[e.agent].column] = s.position;
       if (s.kind == Step::Kind::poll && (!queue || m_.profile.poll_full)) m_.rows[s.row * n_ + e.agent] = s.position;
     }
   }
@@ -94,7 +96,17 @@ class Clocks {
     std::copy(r, r + n_, out.begin());
     const auto own = s.kind == Step::Kind::flag ? m_.before_flag(agent, s) : s.position;
     out[agent] = std::max(out[agent], own);
+    if (agent < m_.queue_count()) out[agent] = std::max(out[agent], m_.barrier(agent, s.position));
     if (s.column != kNone) out[s.column] = 1;
+    if (covers(agent, s)) {
+      auto& moved = out[m_.programs[agent].column];
+      moved = std::max(moved, s.position);
+    }
+  }
+  /// Q2: does this flag land after all copies, fills and writes before it?
+  bool covers(std::uint32_t agent, const Step& s) const {
+    return s.kind == Step::Kind::flag && m_.programs[agent].column != kNone &&
+           m_.item_at(agent, s.position)->what == What::write;
   }
   void join(std::uint32_t agent, const Step& s) {
     knowledge(agent, s, other_);

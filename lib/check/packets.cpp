@@ -71,7 +71,9 @@ class Packets {
 
   /// A stream rule about a poll does not know epochs, nor what other agents store.
   bool known_better(std::uint32_t q, std::uint32_t i, const Item& item, std::string_view rule) const {
-    if (item.what != What::poll || item.sync.word == kNone || !rule.starts_with("poll-")) return false;
+    if (!rule.starts_with("poll-")) return false;
+    if (item.skipped) return true;
+    if (item.what != What::poll || item.sync.word == kNone) return false;
     if (epoch_words_.contains(item.sync.address)) return true;
     // The search for agents that never proceed reports the poll, if it is one of them.
     if (rule == "poll-never")
@@ -99,12 +101,8 @@ class Packets {
               .message = "the packets in this indirect buffer are not checked",
               .hint = "check its bytes separately with sdma check, or write its packets into the queue",
               .rests_on = {"Q13"}});
-    if (const auto n = item.info && view.whole() ? skipped(*item.info, view.dwords) : 0; n > 0)
-      r_.add({.rule = "cond-exec-assumed",
-              .places = {here},
-              .message = "the " + std::to_string(n) + " dwords after this packet are assumed to execute",
-              .hint = "check the schedule a second time without them",
-              .rests_on = {"Q12"}});
+    if (const auto n = item.info && view.whole() && !item.skipped ? skipped(*item.info, view.dwords) : 0; n > 0)
+      condition(here, item, view, "the " + std::to_string(n) + " dwords after this packet");
     bool outside = false;
     detail::outside(s_, view, [&](const detail::Outside& o) {
       outside = true;
@@ -120,6 +118,25 @@ class Packets {
               .message = "the checker does not model the value that this packet leaves in " +
                          r_.word(m_.words[item.sync.word]) + ", so waits for it order nothing",
               .hint = "use add to count, and a fence or swap to announce"});
+  }
+
+  void condition(Position here, const Item& item, const PacketView& view, const std::string& dwords) {
+    if (item.outcome == Item::Outcome::unknown)
+      return r_.add({.rule = "cond-exec-assumed",
+                     .places = {here},
+                     .message = dwords + " are assumed to execute",
+                     .hint = "check the schedule a second time without them",
+                     .rests_on = {"Q12"}});
+    const auto met = item.outcome == Item::Outcome::met;
+    const auto c = decode<CondExec>(view.dwords);
+    const auto begin = m_.canonical(c.addr);
+    r_.add({.rule = "cond-exec-constant",
+            .places = {here},
+            .message = dwords + (met ? " always" : " never") +
+                       " execute: " + r_.range(begin, begin + sizeof c.reference) + (met ? " always" : " never") +
+                       " holds " + std::to_string(c.reference),
+            .hint = met ? "omit the condition"
+                        : "store " + std::to_string(c.reference) + " to the word, or omit the packets"});
   }
 
   /// The buffer or signal whose bytes lie at a canonical address.

@@ -94,7 +94,10 @@ class Sweep {
     const auto& steps = m_.agents[agent].steps;
     row_ = m_.row(step == kNone ? kNone : steps[step].row);
     own_ = row_[agent];
-    if (m_.profile.fence_full && m_.agents[agent].kind == Agent::Kind::queue) {
+    if (m_.agents[agent].kind != Agent::Kind::queue) return;
+    // An indirect buffer may be read as soon as the doorbell rings (Q13).
+    if (what_ != What::indirect) own_ = std::max(own_, m_.barrier(agent, position_));
+    if (m_.profile.fence_full) {
       auto i = step;
       while (i != kNone && (steps[i].kind != Step::Kind::post || steps[i].position >= position_))
         i = i == 0 ? kNone : i - 1;
@@ -109,10 +112,12 @@ class Sweep {
     if (!same) return landed(row_[a.agent], a);
     const auto& p = m_.profile;
     if (a.mode == Mode::poll || a.mode == Mode::condition) return true;
-    const auto moves = [](What w) { return w == What::copy || w == What::write; };
-    if (moves(before->what) && moves(what_) &&
-        (before->what == What::copy && what_ == What::copy ? p.copies_in_order : p.writes_ordered))
-      return true;
+    const auto* item = m_.item_at(agent_, position_);
+    if (before->moves() && item->moves()) {
+      // A WRITE between two copies comes after the one and before the other.
+      if (p.writes_ordered && m_.last_write(agent_, position_) >= a.position) return true;
+      if (p.copies_in_order && before->what == What::copy && what_ == What::copy) return true;
+    }
     if (landed(own_, a)) return true;
     if (mode == Mode::poll) return p.poll_full;
     if (mode == Mode::condition) return p.cond_exec_ordered;
@@ -124,8 +129,8 @@ class Sweep {
   bool landed(std::uint32_t known, const Ref& a) const {
     if (a.mode == Mode::store || a.mode == Mode::modify)
       if (const auto* s = m_.step_at(a.agent, a.position); s && s->position == a.position && s->column != kNone)
-        return Model::landed(row_, a.agent, *s);
-    return m_.landed(known, a.agent, a.position);
+        return known >= s->covered || m_.landed(row_, a.agent, *s);
+    return m_.landed(row_, known, a.agent, a.position);
   }
 
   void touch(const Touch& t) {

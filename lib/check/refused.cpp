@@ -22,7 +22,7 @@ class Refused {
       for (std::uint32_t i = 0; i < m_.programs[q].items.size(); ++i) {
         const auto& item = m_.programs[q].items[i];
         const auto view = Reader{std::span(s_.queues[q].dwords).subspan(item.dword)}.next();
-        if (view.whole() && !view.info->fields_unknown) packet({q, i + 1}, view);
+        if (view.whole() && !view.info->fields_unknown && !item.skipped) packet({q, i + 1}, view);
       }
   }
 

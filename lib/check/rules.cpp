@@ -11,6 +11,7 @@ constexpr auto error = Severity::error, warning = Severity::warning, note = Seve
 
 constexpr std::array kRules{
     ScheduleRule{"cond-exec-assumed", note, "conditional packets are assumed to execute"},
+    ScheduleRule{"cond-exec-constant", note, "a condition is met in every execution, or in none", true},
     ScheduleRule{"cond-exec-unordered", warning, "a conditional execution reads a word that no poll has waited for"},
     ScheduleRule{"data-as-flag", error, "a copy, fill or write stores to a word that something waits for"},
     ScheduleRule{"deadlock", error, "agents wait for each other forever"},

@@ -112,6 +112,8 @@ Sync Model::sync_to(GpuVa signal, bool used, Sync y) const {
 
 void Model::unroll() {
   agents.resize(programs.size() + schedule.hosts.size() + options.kernels.size());
+  for (auto& p : programs)
+    if (p.flags && profile.writes_ordered) p.column = static_cast<std::uint32_t>(agents.size() + columns_++);
   for (std::uint32_t q = 0; q < programs.size(); ++q) agents[q].index = q;
   for (std::uint32_t h = 0; h < schedule.hosts.size(); ++h) {
     const auto agent = queue_count() + h;
@@ -166,7 +168,9 @@ void Model::columns() {
     for (auto s = steps.rbegin(); s != steps.rend(); ++s) {
       if (s->kind == Step::Kind::poll && profile.poll_full) poll = s->position;
       if (s->column == kNone) continue;
-      s->covered = s->kind == Step::Kind::flag && profile.fence_covers_writes ? s->position : poll;
+      const bool fences =
+          s->kind == Step::Kind::flag && (profile.fence_covers_writes || item_at(a, s->position)->what != What::write);
+      s->covered = fences ? s->position : std::min(poll, next_barrier(a, s->position));
     }
   }
 }

@@ -126,7 +126,7 @@ host main
   wait host.d == 1
 end)"},
 {"the packets of a condition need not execute", "", "cond-exec-assumed", Verdict::unproved, R"(gpus 1
-buffer host.w bytes=4K init=zero
+buffer host.w bytes=4K init=random
 signal host.y value=0 bits=32
 queue gpu0.q engine=2
   cond_exec addr=host.w reference=1 dwords=4

@@ -1,5 +1,7 @@
 #include "judge.hpp"
 
+#include "early.hpp"
+
 namespace sdma::explore {
 
 Judgement judge(const Schedule& s, const Profile& profile, const ExploreOptions& options, std::size_t max_packets) {
@@ -17,7 +19,16 @@ Judgement judge(const Schedule& s, const Profile& profile, const ExploreOptions&
     if (f.diagnostic.severity == Severity::error) j.rules.insert(std::string(f.diagnostic.rule));
   j.false_proof = j.proved && j.outcome.broken();
   j.false_alarm = j.errors && j.outcome.spotless();
-  j.intent = j.rules == std::set<std::string>{"stale-wait"};
+  if (!j.false_alarm || j.rules != std::set<std::string>{"stale-wait"}) return j;
+  o.max_states *= 20;
+  for (const auto& f : report.findings) {
+    if (f.diagnostic.rule != "stale-wait") continue;
+    const auto early = passes_early(s, f, o);
+    j.wrong_stale_wait = j.wrong_stale_wait || early == false;
+    j.not_judged = j.not_judged || !early;
+  }
+  j.false_alarm = j.wrong_stale_wait;
+  j.right_stale_wait = !j.wrong_stale_wait;
   return j;
 }
 

@@ -4,6 +4,7 @@
 //   Judgement j = judge(schedule, profile);
 //   j.false_proof        the checker proves it, and an execution breaks it
 //   j.false_alarm        the checker reports errors, and no execution breaks it; j.rules says which
+//   j.right_stale_wait   it reports only stale-wait, and an execution does satisfy each of these waits early
 #include "explore.hpp"
 
 #include <set>
@@ -15,7 +16,9 @@ struct Judgement {
   Outcome outcome{};
   bool proved{}, errors{};
   bool false_proof{}, false_alarm{};
-  bool intent{};                  ///< of a false alarm: it is only about what a wait is meant for (stale-wait)
+  bool right_stale_wait{};        ///< only stale-wait, and no false alarm: each wait may be satisfied early (early.hpp)
+  bool wrong_stale_wait{};        ///< only stale-wait, and a false alarm: a wait is never satisfied early
+  bool not_judged{};              ///< of a right one: the search was cut off
   std::set<std::string> rules{};  ///< of the checker's errors
 };
 

@@ -35,8 +35,8 @@ Usage: explore-check [OPTIONS] [FILE...]
 
 A false proof is a schedule that the checker proves and that an execution breaks (explore.hpp says what breaks one). It is
 printed with the fewest packets and actions that still show it, at most twice for each kind. A false alarm is an error about a
-schedule that the complete search finds clean; one that is only stale-wait is counted apart, because that rule is about what
-a wait is meant for.
+schedule that the complete search finds clean. If all errors are stale-wait, it is false only if no execution satisfies the wait
+before the post that the finding names; otherwise it is right, although the early wait breaks nothing.
 A FILE is a schedule: it is explored, and the result and an execution that breaks it are printed.
 Exit codes: 0 no false proof; 1 a false proof, or a reduced search that differs from the whole one; 2 usage error.
 )";
@@ -118,8 +118,8 @@ std::string file_name(std::string text) {
 }
 
 struct Counts {
-  std::uint64_t schedules{}, unsupported{}, cut{}, proved{}, broken{}, spotless{}, proofs{}, alarms{}, intents{},
-      states{}, differences{};
+  std::uint64_t schedules{}, unsupported{}, cut{}, proved{}, broken{}, spotless{}, proofs{}, alarms{}, wrong{}, right{},
+      not_judged{}, states{}, differences{};
 };
 
 class Run {
@@ -151,8 +151,10 @@ class Run {
       c->broken += j.outcome.broken();
       c->spotless += j.outcome.spotless();
       c->proofs += j.false_proof;
-      c->alarms += j.false_alarm && !j.intent;
-      c->intents += j.false_alarm && j.intent;
+      c->alarms += j.false_alarm;
+      c->wrong += j.wrong_stale_wait;
+      c->right += j.right_stale_wait;
+      c->not_judged += j.not_judged;
       c->states += j.outcome.states;
     }
     if (j.outcome.verdict == Ending::unsupported) ++why_[j.outcome.text];
@@ -221,11 +223,12 @@ class Run {
     const auto line = [](const std::string& name, const Counts& c) {
       std::cout << fmt::format(
           "{:<12} {:>8} schedules, {:>7} proved, {:>7} broken, {:>7} clean, {} false proofs, {} false alarms "
-          "({:.2f} % of the clean ones; {} more are only stale-wait), {} cut off, {} not supported, {:.0f} states "
-          "each\n",
+          "({:.2f} % of the clean ones; {} are stale-wait), {} right stale-wait ({} not judged), {} cut off, {} not "
+          "supported, {:.0f} states each\n",
           name, c.schedules, c.proved, c.broken, c.spotless, c.proofs, c.alarms,
-          c.spotless ? 100.0 * static_cast<double>(c.alarms) / static_cast<double>(c.spotless) : 0.0, c.intents, c.cut,
-          c.unsupported, static_cast<double>(c.states) / static_cast<double>(std::max<std::uint64_t>(1, c.schedules)));
+          c.spotless ? 100.0 * static_cast<double>(c.alarms) / static_cast<double>(c.spotless) : 0.0, c.wrong, c.right,
+          c.not_judged, c.cut, c.unsupported,
+          static_cast<double>(c.states) / static_cast<double>(std::max<std::uint64_t>(1, c.schedules)));
     };
     for (const auto& [name, c] : families_) line(name, c);
     for (const auto& [rule, n] : rules_) std::cout << fmt::format("false alarms of {}: {}\n", rule, n);

@@ -1,5 +1,6 @@
 // The explorer's own tests: the ordering rules one by one, and the reduced search against the whole one.
 #include "cases.hpp"
+#include "early.hpp"
 #include "generate.hpp"
 #include "sdma/schedule/text.hpp"
 #include "support/catch.hpp"
@@ -26,6 +27,40 @@ TEST_CASE("executions follow the ordering rules") {
       CHECK(found.broken() != found.text.empty());
     }
   }
+}
+
+TEST_CASE("an early wait is found, and only that") {
+  const auto early = [](const char* wait, const char* agent, std::size_t states = 20000) {
+    const auto s = parse_schedule(R"(sdma 1
+gpus 1
+signal host.x value=0
+signal host.y value=0
+queue gpu0.p engine=2
+  nop
+  fence addr=host.x value=1
+  poll_mem addr=host.x func=ge reference=1
+  fence addr=host.y value=epoch
+end
+host main
+  repeat 2
+    submit gpu0.p
+    wait host.y >= epoch
+  end
+end)");
+    REQUIRE(s);
+    // The fence of x is at 4, the poll at 20.
+    CheckFinding f;
+    f.locations = {{.agent = "gpu0.p", .offset = 4, .epoch = 2},
+                   {.agent = agent, .offset = 20, .epoch = 2, .text = wait}};
+    return passes_early(*s, f, {.max_states = states});
+  };
+  CHECK(early("", "gpu0.p") == true);
+  CHECK(early("wait host.y >= 2", "host main") == false);
+  CHECK(early("wait host.y >= 1", "host main") == true);
+  // Nothing is known about a search that is cut off, or about a place that does not exist.
+  CHECK_FALSE(early("wait host.y >= 2", "host main", 2).has_value());
+  CHECK_FALSE(early("wait host.y >= 3", "host main").has_value());
+  CHECK_FALSE(early("", "gpu0.q").has_value());
 }
 
 TEST_CASE("a limit on states leaves the search incomplete") {
