@@ -19,7 +19,7 @@ namespace sdma::inline v0::check_detail {
 namespace {
 
 /// How often the search is repeated; after that, fewer conditions are known.
-constexpr int kMostPasses = 4;
+constexpr int kMostSearches = 4;
 
 /// What the 4 bytes of a condition may hold.
 struct Contents {
@@ -32,7 +32,7 @@ class Conditions {
   explicit Conditions(Model& m) : m_(m), s_(m.schedule) {}
 
   void run() {
-    for (int pass = 0; pass < kMostPasses; ++pass) {
+    for (int pass = 0; pass < kMostSearches; ++pass) {
       if (!first_contents()) return;
       for (auto& p : m_.programs)
         for (const auto& i : p.items) packet(p, i);

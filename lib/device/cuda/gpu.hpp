@@ -10,7 +10,7 @@
 //   streams                     own       shared        those that may wait at a poll
 //
 // All streams are created when the GPU is first used, and none later: a new one would share a connection with one of these,
-// and stand still when that one waits. The own stream carries shadows, peeks and clocks; one thread at a time uses it, under
+// and stall when that one waits. The own stream carries shadows, peeks and clocks; one thread at a time uses it, under
 // `control`. The shared stream executes the queues that never wait. Nothing is given back to the driver before the process
 // ends: a stream may wait for ever, and most calls that free something would then block.
 //

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kCrosses = "its bytes do not lie in one allocation";
 constexpr std::uint64_t kMostPitch = 0x7fffffff;   // of a 2D copy
 constexpr std::uint32_t kWrittenDwords = 8;        // of a WRITE that becomes written values
-constexpr std::uint64_t kThreadPart = 4u << 20;    // what the thread moves before it looks at other queues
+constexpr std::uint64_t kThreadPart = 4u << 20;    // what the thread moves before it serves other queues
 
 /// The clock of TIMESTAMP packets, for those of an engine's own clock: the host's real time is what GPUs count.
 std::uint64_t ticks_now(void*) noexcept {
@@ -298,6 +298,15 @@ Issued CudaQueue::issue(const Timestamp& p) noexcept {
   if (!commands_.room(1)) return Issued::room;
   commands_.launch(gpu_.timestamp(), {p.addr.value, 0, 0});
   return Issued::done;
+}
+
+Issued CudaQueue::issue_current() noexcept {
+  auto issued = Issued::done;
+  typed(front_.current(), reader_, [&](const auto& p) {
+    issued = issue(p);
+    return Outcome::done;
+  });
+  return issued;
 }
 
 }  // namespace sdma::inline v0::detail::cuda

@@ -131,7 +131,7 @@ Errc Node::peek(GpuVa va, std::span<std::byte> out) noexcept {
   return in_opening_process() ? memory_pool_.peek(va, out) : Errc::stopped;
 }
 
-/// The GPU's clock lies between two readings of the host's. Of three tries, the one with the shortest distance counts.
+/// The GPU's clock lies between two readings of the host's. The shortest of three tries counts.
 Result<Clock> Node::clock(GpuId g) noexcept {
   if (g.value >= gpus_.size()) return Errc::bad_argument;
   if (!in_opening_process()) return Errc::stopped;
@@ -197,7 +197,7 @@ Progress Node::round() noexcept {
     urgent += e.queue->urgent();
   }
   urgent_.store(urgent, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // before the next look at words: see on_host_store
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // before words are loaded again: see on_host_store
   return result == Progress::stopped ? Progress::idle : result;
 }
 

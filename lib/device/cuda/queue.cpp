@@ -1,6 +1,5 @@
 #include "queue.hpp"
 
-#include "../../engine/admit.hpp"
 #include "node.hpp"
 #include "sdma/sync/wait.hpp"
 
@@ -11,7 +10,7 @@ using namespace std::chrono_literals;
 
 /// How long a wait may look as if CUDA compared differently before it counts as one.
 constexpr auto kSuspect = 100ms;
-/// How long a stream may stand still at a poll before its queue's destruction leaves it.
+/// How long a stream makes no progress at a poll before its queue's destruction leaves it.
 constexpr auto kStuck = 100ms;
 constexpr auto kLongest = 10s;
 
@@ -31,7 +30,7 @@ CudaQueue::CudaQueue(Node& n, PhysicalGpu& g, AddressSpace& space, const QueuePa
 
 CudaQueue::~CudaQueue() = default;
 
-/// Whoever finds the queue busy leaves the new doorbell to the one who is there.
+/// If another thread issues packets of this queue, that thread also issues those of the new doorbell.
 void CudaQueue::ring() noexcept {
   rung_.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
@@ -81,11 +80,7 @@ Progress CudaQueue::advance(Who who) noexcept {
     needs_thread_ = false;
     while (good && front_.load()) {
       outcome_ = Outcome::done;
-      auto issued = Issued::done;
-      typed(front_.current(), reader_, [&](const auto& p) {
-        issued = issue(p);
-        return Outcome::done;
-      });
+      const auto issued = issue_current();
       if (issued == Issued::refused) {
         auto f = front_.fault_of(front_.current(), why_.kind);
         f.rule = why_.rule;

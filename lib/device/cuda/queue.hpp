@@ -11,7 +11,7 @@
 //   commands    1 2 3 ... 64 [report 64] 65 ...        every kReport commands the stream writes their number into a word of the
 //                                                      queue: what is finished is known without a call
 //
-// A publisher and the device's thread both call `step`; whoever comes second leaves the work to the first. No call of the
+// Publishers and the device's thread both issue packets; a thread that comes second leaves the work to the first. No call of the
 // driver that may block is made here: at most kWindow commands are unfinished, and a stream takes about twice as many.
 //
 // One stream, in order: a packet starts after all earlier packets of its queue are complete, except the copies of one
@@ -83,6 +83,7 @@ class CudaQueue {
   void watch_polls() noexcept;
 
   // issue.cpp: one overload a packet, in the order of Packets.
+  Issued issue_current() noexcept;
   template <class P> Issued issue(const P&) noexcept;
   Issued issue(const Nop&) noexcept { return Issued::done; }
   Issued issue(const CopyLinear&) noexcept;
