@@ -163,6 +163,9 @@ class Program {
       report({.severity = Severity::note, .where = "--device", .message = note});
     if (!enough_gpus(device_->topology())) return false;
     device_text_ = device_->topology().name;
+    if (!settings_.completion_given &&
+        device_->topology().completion(GpuId{0}, std::nullopt) == sdma::Completion::fence)
+      settings_.options.completion = Completion::fence;
     if (settings_.where == Where::soft)
       device_text_ +=
           " in software (" + std::string(name(settings_.order)) + ", seed " + std::to_string(settings_.seed) + ")";
@@ -239,7 +242,7 @@ class Program {
     if (plot_ && !points_.empty()) save(plot_, plot_svg(settings_, device_text_, points_));
   }
 
-  const Settings& settings_;
+  Settings settings_;  ///< `completion` as the device needs it
   FileWriter out_{"-", FileWriter::Kind::live};
   std::optional<FileWriter> csv_, json_, plot_;
   Table table_ = default_table();

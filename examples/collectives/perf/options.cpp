@@ -97,8 +97,8 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
       ->type_size(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  text("--device", g.where, "soft|kfd|cuda|simulate",
-       "device to use: a software node (default), the kernel driver's node, NVIDIA GPUs, or a simulated node");
+  text("--device", g.where, "KIND",
+       "device to use: soft (default), a software node; kfd, the kernel driver's node; cuda, NVIDIA GPUs; or simulate");
   text("--order", g.order, "strict|rocr|adversarial",
        "ordering of packets in the software node, from strongest to weakest (default: strict)");
   text("--seed", g.seed, "N", "seed for choices that the ordering leaves open (default: 0)");

@@ -117,7 +117,8 @@ void read_ways(Reader& r, const std::string& text, Collective c, std::vector<Way
   }
 }
 
-void read_set(Reader& r, const Given& g, Options& o) {
+void read_set(Reader& r, const Given& g, Settings& s) {
+  auto& o = s.options;
   for (const auto& [key, value] : g.set) {
     constexpr std::pair<std::string_view, const char*> kElsewhere[] = {
         {"bytes", "-b and -e"},         {"gpus", "-g"},   {"variant", "--variant"},
@@ -129,6 +130,7 @@ void read_set(Reader& r, const Given& g, Options& o) {
       r.refuse("--set", wrong,
                "prelaunch, completion, in_place, own_part, peers_per_engine, engines, granule, alignment, offsets, "
                "packet_bytes, ring_bytes: examples/collectives/options.hpp explains each");
+    else if (key == "completion") s.completion_given = true;
     else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
       r.refuse("--set", "variants without +pl already have prelaunch=off",
                "name only variants without +pl: --variant=pcpy,b2b");
@@ -239,7 +241,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
              "use it with --device=soft");
   read_simulation(r, g, s);
   r.time("--timeout", g.timeout, s.timeout);
-  read_set(r, g, s.options);
+  read_set(r, g, s);
   read_files(r, g, s);
   if (!r.good()) return std::move(r).error();
   // A contradiction holds for any size, so report it before measuring.

@@ -58,6 +58,7 @@ struct Settings {
   std::uint32_t iterations = 20, warmups = 5;
   std::uint32_t checks = 1;  ///< verified rounds, after the timed ones
   Where where = Where::soft;
+  bool completion_given = false;  ///< otherwise a device without atomics to the host gets fences
   sdma::Ordering order{};
   std::uint64_t seed = 0;
   std::vector<sdma::GpuId> gpus{};             ///< the node's GPU for each GPU of the collective; empty: the first ones

@@ -67,7 +67,7 @@ void Commands::send() noexcept {
   held_ = 0;
   if (n == 0) return;
   const auto& d = gpu_.driver();
-  if (n == 1 || !parts_.batches || (!d.copy_batch_13_0 && !d.copy_batch_12_8)) {
+  if (!parts_.batches || (!d.copy_batch_13_0 && !d.copy_batch_12_8)) {
     for (std::uint32_t i = 0; i < n; ++i) count(d.copy(dst_[i], src_[i], bytes_[i], parts_.stream));
     return;
   }

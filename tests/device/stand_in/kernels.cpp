@@ -75,7 +75,7 @@ constexpr Kernel kKernels[] = {
     {"umax_32", 3, atomic<u32, umax>},       {"umax_64", 3, atomic<u64, umax>},
     {"cmpswap_32", 3, atomic<u32, cmpswap>}, {"cmpswap_64", 3, atomic<u64, cmpswap>},
     {"inc_32", 3, atomic<u32, inc>},         {"dec_32", 3, atomic<u32, dec>},
-    {"timestamp", 1, timestamp},             {"merge", 4, merge},
+    {"timestamp", 1, timestamp},             {"merge", 4, merge, false},
 };
 // clang-format on
 

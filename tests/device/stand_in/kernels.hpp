@@ -18,6 +18,7 @@ struct Kernel {
   std::string_view name;
   std::size_t parameters;
   Status (*execute)(int device, const KernelArguments&);
+  bool one_thread = true;  ///< cannot be started with more
 };
 
 /// Null: not one of these.

@@ -53,7 +53,7 @@ Status launch(abi::Function f, unsigned grid_x, unsigned grid_y, unsigned grid_z
   if (const auto code = find_own_stream(handle, &s)) return code;
   if (!f) return kInvalidHandle;
   for (const auto n : {grid_x, grid_y, grid_z, block_x, block_y, block_z})
-    if (n == 0) return kInvalidValue;
+    if (n == 0 || (n != 1 && reinterpret_cast<const Kernel*>(f)->one_thread)) return kInvalidValue;
   if (shared_bytes != 0 || !arguments || extra) return kInvalidValue;
   const auto* kernel = reinterpret_cast<const Kernel*>(f);
   KernelArguments a{};
