@@ -176,8 +176,9 @@ int main(int argc, char** argv) {
     std::printf("gpu%-3u %6u %9lu %14lu %10lu\n", c.gpu.value, c.engine.value, static_cast<unsigned long>(c.packets),
                 static_cast<unsigned long>(c.bytes), static_cast<unsigned long>(c.doorbells));
   const double algbw = static_cast<double>(size) / took.count() / 1e9;
-  std::printf("\n%u GPUs x %lu bytes: every byte on every GPU is correct (%s)\n", n, static_cast<unsigned long>(size),
-              (soft ? std::string(name(options.device.ordering)) + " ordering" : std::string(name(options.kind))).c_str());
+  std::printf(
+      "\n%u GPUs x %lu bytes: every byte on every GPU is correct (%s)\n", n, static_cast<unsigned long>(size),
+      (soft ? std::string(name(options.device.ordering)) + " ordering" : std::string(name(options.kind))).c_str());
   std::printf("%.3f ms, algbw %.2f GB/s, busbw %.2f GB/s%s\n", took.count() * 1e3, algbw, algbw * (n - 1) / n,
               soft ? ": this machine's memory, not an MI300X's" : "");
   if (recorder) {

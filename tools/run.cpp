@@ -128,9 +128,7 @@ class Job {
   }
   /// Names the ordering if there are several.
   std::string context(Ordering order) const {
-    return options_.test && !options_.order && software(options_)
-               ? " (--order=" + std::string(name(order)) + ")"
-               : "";
+    return options_.test && !options_.order && software(options_) ? " (--order=" + std::string(name(order)) + ")" : "";
   }
   using Outputs = std::vector<std::pair<Schedule::Range, std::string>>;
   /// The whole buffer with this name.
@@ -248,10 +246,9 @@ void add_run(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.values("FILE", o->paths, "a schedule, or several with --test").required();
   add_settings(verb, o->parse.set);
-  add_choice<DeviceKind>(
-      verb, "--device", o->device,
-      {{"soft", DeviceKind::soft}, {"kfd", DeviceKind::kfd}, {"cuda", DeviceKind::cuda}},
-      "device to run on: a software node (default), the node of the kernel driver, or NVIDIA GPUs");
+  add_choice<DeviceKind>(verb, "--device", o->device,
+                         {{"soft", DeviceKind::soft}, {"kfd", DeviceKind::kfd}, {"cuda", DeviceKind::cuda}},
+                         "device to run on: a software node (default), the node of the kernel driver, or NVIDIA GPUs");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
              "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the "
@@ -270,7 +267,8 @@ void add_run(VerbOptions& verb, Action& action) {
   add_pairs(verb, "--input", "NAME=PATH", o->inputs, "fill a buffer from a file before the run; may be repeated");
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; may be repeated");
   verb.value("--trace", o->trace,
-             std::string(kTraceDoc) + "; with --device=kfd or cuda, it covers only the last round, timed by TIMESTAMP packets")
+             std::string(kTraceDoc) +
+                 "; with --device=kfd or cuda, it covers only the last round, timed by TIMESTAMP packets")
       .type("PATH");
   verb.flag("--test", o->test, "run each file in all orderings, and print one line per file");
   verb.footer(
@@ -290,7 +288,7 @@ void add_run(VerbOptions& verb, Action& action) {
       "  sdma run --test examples/schedules/*.sdma\n"
       "  sdma run --trace run.jsonl copy.sdma && sdma trace run.jsonl -o run.html\n"
       "  sdma emulate --gpus=8 -- sdma run --device=kfd examples/schedules/1_copy.sdma\n"
-      "  sdma run --device=cuda --gpus=8 --test examples/schedules/*.sdma");
+      "  sdma run --device=cuda --test examples/schedules/*.sdma");
   action = [o, order, chosen] {
     if (chosen.given()) o->order = *order;
     return run(*o);

@@ -83,10 +83,10 @@ void add_topology(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   const auto file = verb.value("FILE", o->file, "a node that --json has printed; - is standard input");
   verb.flag("--json", o->json, "print JSON, for FILE and for sdma check --topology");
-  auto device =
-      add_choice<Source>(verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}, {"cuda", Source::cuda}},
-                         "node to show: the built-in MI300X node (default), this machine's, from the kernel driver, or its "
-                         "NVIDIA GPUs");
+  auto device = add_choice<Source>(
+      verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}, {"cuda", Source::cuda}},
+      "node to show: the built-in MI300X node (default), this machine's, from the kernel driver, or its "
+      "NVIDIA GPUs");
   auto gpus = add_count(verb, "--gpus", o->gpus, 1, 8, "show the first N GPUs of a node of eight MI300X");
   device.excludes(file);
   gpus.excludes(file).excludes(device);

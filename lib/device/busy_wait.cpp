@@ -12,8 +12,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr unsigned kFewCores = 4;
-constexpr int kLooks = 64;                           // before the clock is read again
-constexpr std::chrono::nanoseconds kSameWait = 2us;  // between two calls of one wait; a new wait spins by itself for longer
+constexpr int kLooks = 64;  // before the clock is read again
+constexpr std::chrono::nanoseconds kSameWait =
+    2us;  // between two calls of one wait; a new wait spins by itself for longer
 constexpr Deadline::Clock::duration kShortest = 5us, kLongest = 1ms;  // naps
 
 struct Waiting {
@@ -29,13 +30,14 @@ void busy_wait(void*, std::uint64_t* word, std::uint64_t seen, Deadline d) noexc
   thread_local Waiting w;
   const std::atomic_ref value(*word);
   const auto now = Deadline::Clock::now();
-  if (w.word != word || w.seen != seen || now - w.left > kSameWait) w = {.word = word, .seen = seen, .since = now, .left = {}};
+  if (w.word != word || w.seen != seen || now - w.left > kSameWait)
+    w = {.word = word, .seen = seen, .since = now, .left = {}};
   const auto waited = now - w.since;
   if (waited < spin) {
     for (int i = 0; i < kLooks && value.load(std::memory_order_acquire) == seen; ++i) pause();
   } else {
-    std::this_thread::sleep_for(std::min(std::clamp(waited / 8, kShortest, kLongest),
-                                         std::max(d.at - now, Deadline::Clock::duration{})));
+    std::this_thread::sleep_for(
+        std::min(std::clamp(waited / 8, kShortest, kLongest), std::max(d.at - now, Deadline::Clock::duration{})));
   }
   w.left = Deadline::Clock::now();
 }

@@ -64,7 +64,7 @@ std::string what(const Fault& f) {
                          f.field.empty() && !f.rule.empty() ? fmt::format(" ({})", f.rule) : field);
     case FaultKind::overlap:
       return fmt::format("source and destination overlap, or the destination overlaps itself, at {:#x}", f.va.value);
-    case FaultKind::unsupported: 
+    case FaultKind::unsupported:
       if (f.field.empty() && !f.rule.empty()) return fmt::format("this device does not support it: {}", f.rule);
       return fmt::format("the software engine does not support it{}", field);
     case FaultKind::poll_timeout: return fmt::format("expired before the word at {:#x} satisfied it", f.va.value);

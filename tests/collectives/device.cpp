@@ -62,7 +62,8 @@ TEST_CASE("device: back to back on the engines that are named, a group each", "[
     // As many of the engines that the node has as the groups need.
     const auto& gpu = d->topology().gpus[0];
     for (auto& e : engines) e %= gpu.engines();
-    while (engines.size() * gpu.queues_per_engine < gpus_of(*d) - 1) engines.push_back((engines.back() + 1) % gpu.engines());
+    while (engines.size() * gpu.queues_per_engine < gpus_of(*d) - 1)
+      engines.push_back((engines.back() + 1) % gpu.engines());
     const Options o{.collective = Collective::all_to_all,
                     .variant = Variant::b2b,
                     .gpus = gpus_of(*d),

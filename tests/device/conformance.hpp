@@ -11,9 +11,9 @@
 struct DeviceUnderTest {
   std::string name{};
   std::function<std::unique_ptr<sdma::Device>()> open{};
-  bool watches_wptr = true;  ///< queues without a doorbell
+  bool watches_wptr = true;   ///< queues without a doorbell
   bool shows_waiting = true;  ///< rptr stays before what a poll holds back
-  bool takes_back = true;    ///< a queue that is destroyed at an unmet poll never executes what follows
+  bool takes_back = true;     ///< a queue that is destroyed at an unmet poll never executes what follows
   bool names_the_packet =
       true;  ///< faults with queue, position and packet, of that queue alone; else as a kernel driver
              ///< tells them: GPU and page, and no queue of the GPU goes on

@@ -1,7 +1,7 @@
 // What is particular to the CUDA device: its limits, its window of commands, shadows, polls that CUDA would compare differently,
 // and what becomes of errors. On the stand-in for the driver, or on NVIDIA GPUs.
-#include "conformance_support.hpp"
 #include "sdma/device/cuda.hpp"
+#include "conformance_support.hpp"
 #include "sdma/stream/writer.hpp"
 
 #include <cstdlib>
@@ -174,8 +174,18 @@ TEST_CASE("cuda: packets", "[cuda]") {
   flush(*d);
   CHECK(std::memcmp(big.host().data(), many.data(), many.size() * 4) == 0);
   // A box with a pitch that is larger than its rows, to host memory and back.
-  lane.submit(CopySubwindow{.src = big.va(), .dst = i.va(), .element_log2 = 2, .src_pitch = 100, .dst_pitch = 16,
-                            .src_slice = 1000, .dst_slice = 160, .x = 10, .y = 10, .z = 3, .src_x = 5, .src_y = 2});
+  lane.submit(CopySubwindow{.src = big.va(),
+                            .dst = i.va(),
+                            .element_log2 = 2,
+                            .src_pitch = 100,
+                            .dst_pitch = 16,
+                            .src_slice = 1000,
+                            .dst_slice = 160,
+                            .x = 10,
+                            .y = 10,
+                            .z = 3,
+                            .src_x = 5,
+                            .src_y = 2});
   REQUIRE(lane.finish());
   for (const std::uint32_t z : {0u, 2u})
     for (const std::uint32_t y : {0u, 9u})
@@ -204,9 +214,9 @@ TEST_CASE("cuda: packets", "[cuda]") {
   while (ib.written().size() % 8 != 0) REQUIRE(ib.put(Nop{}) == Errc::ok);
   i.as<std::uint32_t>()[1] = 5;
   const auto dwords = static_cast<std::uint32_t>(ib.written().size());
-  lane.submit(Indirect{.base = h.va(), .dwords = dwords},
-              CondExec{.addr = i.va() + 4, .reference = 6, .dwords = 4}, Fence{.addr = i.va() + 8, .value = 99},
-              CondExec{.addr = i.va() + 4, .reference = 5, .dwords = 4}, Fence{.addr = i.va() + 12, .value = 98});
+  lane.submit(Indirect{.base = h.va(), .dwords = dwords}, CondExec{.addr = i.va() + 4, .reference = 6, .dwords = 4},
+              Fence{.addr = i.va() + 8, .value = 99}, CondExec{.addr = i.va() + 4, .reference = 5, .dwords = 4},
+              Fence{.addr = i.va() + 12, .value = 98});
   REQUIRE(lane.finish());
   CHECK(i.as<std::uint32_t>()[0] == 1234);
   CHECK(i.as<std::uint32_t>()[2] != 99);

@@ -55,7 +55,8 @@ class StandIn {
     if (initialise) REQUIRE(driver_->init(0) == cuda::kSuccess);
     for (const auto& [name, value] : settings) ::unsetenv(name.c_str());
     using Find = cuda::Status (*)(const char*, void**, int, std::uint64_t, int*);
-    const auto find = reinterpret_cast<Find>(dlsym(dlopen(copy.c_str(), RTLD_NOW | RTLD_NOLOAD), "cuGetProcAddress_v2"));
+    const auto find =
+        reinterpret_cast<Find>(dlsym(dlopen(copy.c_str(), RTLD_NOW | RTLD_NOLOAD), "cuGetProcAddress_v2"));
     const auto take = [&](auto& to, const char* name) {
       void* at = nullptr;
       int found = 0;

@@ -80,7 +80,8 @@ struct Program {
   std::vector<Step> host{};
   std::function<std::string(World&)> outcome;
   std::vector<Expected> outcomes;
-  std::optional<std::uint32_t> release{};  ///< after the outcome, 1 is stored to this word, so that no poll waits for ever
+  std::optional<std::uint32_t>
+      release{};  ///< after the outcome, 1 is stored to this word, so that no poll waits for ever
   Parts parts{};
 };
 

@@ -85,7 +85,8 @@ bool run_on_device(Device& d, DeviceKind kind, const Program& p, std::uint64_t r
 }
 
 int usage(const char* what) {
-  std::fprintf(stderr, "litmus: %s\nusage: litmus [--device=soft|kfd|cuda] [--seeds=N] [--runs=N] [RULE|NAME...]\n", what);
+  std::fprintf(stderr, "litmus: %s\nusage: litmus [--device=soft|kfd|cuda] [--seeds=N] [--runs=N] [RULE|NAME...]\n",
+               what);
   return 2;
 }
 

@@ -7,7 +7,6 @@
 //
 // The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the progress go to
 // standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round, and results are written.
-#include "sdma/device/open.hpp"
 #include "model.hpp"
 #include "options.hpp"
 #include "plot.hpp"
@@ -16,6 +15,7 @@
 #include "sdma/core/descriptors.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/version.hpp"
+#include "sdma/device/open.hpp"
 #include "summary.hpp"
 #include "sweep.hpp"
 #include "table.hpp"
@@ -154,9 +154,9 @@ class Program {
       device_text_ = machine_->name + " simulated";
       return true;
     }
-    auto opened = sdma::open_device(*device_kind(name(settings_.where)),
-                                    {.gpus = settings_.options.gpus,
-                                     .soft = {.ordering = settings_.order, .seed = settings_.seed}});
+    auto opened = sdma::open_device(
+        *device_kind(name(settings_.where)),
+        {.gpus = settings_.options.gpus, .soft = {.ordering = settings_.order, .seed = settings_.seed}});
     if (!opened) return report(opened.error()), end_with(kInput), false;
     device_ = *std::move(opened);
     if (const auto note = caveat(*device_); !note.empty())

@@ -66,9 +66,9 @@ class Node;
 }
 
 struct CudaOptions {
-  std::string libcuda = "libcuda.so.1";  ///< a name for the loader, or a path
-  std::uint32_t gpus = 0;                ///< logical GPUs, at most 64; 0: the physical ones
-  bool batches = true;                   ///< false: never a batch of copies, for measurements
+  std::string libcuda = "libcuda.so.1";         ///< a name for the loader, or a path
+  std::uint32_t gpus = 0;                       ///< logical GPUs, at most 64; 0: the physical ones
+  bool batches = true;                          ///< false: never a batch of copies, for measurements
   std::chrono::milliseconds scan_interval{50};  ///< the longest time until a doorbell without `wake` is seen; 0: never
 };
 

@@ -53,8 +53,8 @@ enum class FaultKind : std::uint8_t {
   poll_timeout,      ///< a finite poll has expired
   bad_ib,            ///< an indirect buffer that is nested too deep, or is not in one mapping
   bad_doorbell,      ///< a position that goes backwards or beyond a whole ring, or is not a multiple of 4
-  driver_error,      ///< the driver of a CudaDevice reported an error, whose name is `rule`: the queues of the GPU are lost
-  reset,             ///< the engine or the whole GPU was reset; software engines are never reset
+  driver_error,  ///< the driver of a CudaDevice reported an error, whose name is `rule`: the queues of the GPU are lost
+  reset,         ///< the engine or the whole GPU was reset; software engines are never reset
 };
 std::string_view name(FaultKind) noexcept;
 /// What a real MI300X would do instead, in one sentence.

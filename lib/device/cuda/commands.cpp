@@ -67,17 +67,17 @@ void Commands::send() noexcept {
   held_ = 0;
   if (n == 0) return;
   const auto& d = gpu_.driver();
-  if (!parts_.batches || (!d.copy_batch_13_0 && !d.copy_batch_12_8)) {
+  if (n == 1 || !parts_.batches || (!d.copy_batch_13_0 && !d.copy_batch_12_8)) {
     for (std::uint32_t i = 0; i < n; ++i) count(d.copy(dst_[i], src_[i], bytes_[i], parts_.stream));
     return;
   }
   const BatchAttributes how{.flags = kBesideKernels};
   const std::size_t from = 0;
   std::size_t failed = 0;
-  const auto s = d.copy_batch_13_0 ? d.copy_batch_13_0(dst_.data(), src_.data(), bytes_.data(), n, &how, &from, 1,
-                                                       parts_.stream)
-                                   : d.copy_batch_12_8(dst_.data(), src_.data(), bytes_.data(), n, &how, &from, 1,
-                                                       &failed, parts_.stream);
+  const auto s =
+      d.copy_batch_13_0
+          ? d.copy_batch_13_0(dst_.data(), src_.data(), bytes_.data(), n, &how, &from, 1, parts_.stream)
+          : d.copy_batch_12_8(dst_.data(), src_.data(), bytes_.data(), n, &how, &from, 1, &failed, parts_.stream);
   if (gpu_.good(s)) issued_ += n;
 }
 

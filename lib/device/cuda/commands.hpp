@@ -8,7 +8,7 @@
 //   c.finished(c.issued());
 //
 // A copy is held back until a command of another kind, a copy that overlaps it, a full batch, or `send`: so runs of copies
-// become one call. `send` before rptr moves.
+// become one call. `send` before rptr moves. A single copy is never a batch: on two H200, a batch of one cost twice as much.
 //
 // One thread at a time, with the GPU's context current. Nothing allocates after construction. Internal. Errors: those of the
 // GPU (PhysicalGpu::error); every function then does nothing.

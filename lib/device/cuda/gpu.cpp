@@ -60,10 +60,10 @@ std::optional<Diagnostic> PhysicalGpu::start() {
                       .message = "lacks virtual memory management or unified addressing",
                       .hint = "use a GPU of compute capability 7.0 or later, on Linux"};
   if (attribute(kComputeMajor) < 7)
-    return Diagnostic{.where = fmt::format("CUDA GPU {}", ordinal_),
-                      .message = fmt::format("has compute capability {}.{}", attribute(kComputeMajor),
-                                             attribute(kComputeMinor)),
-                      .hint = "use a GPU of compute capability 7.0 or later"};
+    return Diagnostic{
+        .where = fmt::format("CUDA GPU {}", ordinal_),
+        .message = fmt::format("has compute capability {}.{}", attribute(kComputeMajor), attribute(kComputeMinor)),
+        .hint = "use a GPU of compute capability 7.0 or later"};
   if (const auto s = driver_.retain_context(&context_, ordinal_); s != kSuccess)
     return refused("its context cannot be created", s);
   const InContext here(*this);

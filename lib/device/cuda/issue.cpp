@@ -10,9 +10,9 @@ namespace sdma::inline v0::detail::cuda {
 namespace {
 
 constexpr std::string_view kCrosses = "its bytes do not lie in one allocation";
-constexpr std::uint64_t kMostPitch = 0x7fffffff;   // of a 2D copy
-constexpr std::uint32_t kWrittenDwords = 8;        // of a WRITE that becomes written values
-constexpr std::uint64_t kThreadPart = 4u << 20;    // what the thread moves before it serves other queues
+constexpr std::uint64_t kMostPitch = 0x7fffffff;  // of a 2D copy
+constexpr std::uint32_t kWrittenDwords = 8;       // of a WRITE that becomes written values
+constexpr std::uint64_t kThreadPart = 4u << 20;   // what the thread moves before it serves other queues
 
 /// The clock of TIMESTAMP packets, for those of an engine's own clock: the host's real time is what GPUs count.
 std::uint64_t ticks_now(void*) noexcept {
@@ -199,7 +199,8 @@ Issued CudaQueue::issue(const Trap& p) noexcept {
 
 /// Is CUDA's wait the same as this poll, for every value that the word can be expected to have?
 bool CudaQueue::stream_can_wait(const PollMem& p) noexcept {
-  if (!parts_.stream_waits || p.mask != ~std::uint32_t{0} || p.retry != Current::kForever || waits_.full()) return false;
+  if (!parts_.stream_waits || p.mask != ~std::uint32_t{0} || p.retry != Current::kForever || waits_.full())
+    return false;
   const bool host = on_host(p.addr, Access::read);
   if (!host && reader_.owner(p.addr, Access::read) != parts_.gpu.value) return false;
   if (p.func == Compare::eq) return true;
@@ -234,7 +235,8 @@ Issued CudaQueue::poll_by_thread(const PollMem& p) noexcept {
   } else {  // the mapping stays while this Section lasts
     const std::lock_guard own(gpu_.control());
     auto* const bounce = gpu_.bounce(0);
-    if (!gpu_.copy_now(reinterpret_cast<Pointer>(bounce), p.addr.value, sizeof value, Deadline::in(std::chrono::seconds(10))))
+    if (!gpu_.copy_now(reinterpret_cast<Pointer>(bounce), p.addr.value, sizeof value,
+                       Deadline::in(std::chrono::seconds(10))))
       return Issued::thread;
     std::memcpy(&value, bounce, sizeof value);
   }

@@ -24,13 +24,13 @@ namespace sdma::inline v0::detail::cuda {
 
 struct Block {
   GpuVa va{};
-  std::uint64_t bytes{};              ///< as requested
-  std::optional<GpuId> owner{};       ///< nullopt: the host
-  std::byte* host{};                  ///< pinned memory, or the shadow; null: the host has no access
-  std::uint64_t pinned{};             ///< bytes at `pinned_at`; 0: none
-  std::byte* pinned_at{};             ///< `host` may be aligned further
-  std::byte* base{};                  ///< of a shadow
-  std::uint64_t mapped{};             ///< bytes of GPU memory at `va`
+  std::uint64_t bytes{};         ///< as requested
+  std::optional<GpuId> owner{};  ///< nullopt: the host
+  std::byte* host{};             ///< pinned memory, or the shadow; null: the host has no access
+  std::uint64_t pinned{};        ///< bytes at `pinned_at`; 0: none
+  std::byte* pinned_at{};        ///< `host` may be aligned further
+  std::byte* base{};             ///< of a shadow
+  std::uint64_t mapped{};        ///< bytes of GPU memory at `va`
   Handle handle{};
 };
 

@@ -81,8 +81,8 @@ std::vector<Node::Use> Node::uses(std::uint64_t block) {
 bool Node::in_use(std::vector<Use>& uses) noexcept {
   const std::lock_guard lock(worker_);
   std::erase_if(uses, [&](const Use& u) {
-    const auto at = std::find_if(entries_.begin(), entries_.end(),
-                                 [&](const Entry& e) { return e.queue->parts().id == u.queue; });
+    const auto at =
+        std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.queue->parts().id == u.queue; });
     return at == entries_.end() || (!at->parked && (at->retired || at->queue->has_finished(u.command)));
   });
   return !uses.empty();

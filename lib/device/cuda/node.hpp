@@ -107,16 +107,16 @@ class Node final : public SharedNode<Node>, private Worker::Served {
   Interrupts interrupts_;
   FaultLog faults_;
 
-  std::mutex creation_;             ///< queues are created one at a time
-  std::uint64_t next_queue_ = 1;    // guarded by creation_
-  mutable Worker worker_;           // its lock guards `entries_`
-  std::list<Entry> entries_;        ///< those of destroyed queues, too, if their streams are parked
+  std::mutex creation_;           ///< queues are created one at a time
+  std::uint64_t next_queue_ = 1;  // guarded by creation_
+  mutable Worker worker_;         // its lock guards `entries_`
+  std::list<Entry> entries_;      ///< those of destroyed queues, too, if their streams are parked
   std::atomic<std::uint32_t> parked_{0}, urgent_{0};
   std::vector<std::atomic<bool>> failed_;  ///< for each physical GPU: its error has been reported
 
   Parking parking_;
-  std::uint32_t ticket_ = 0;                   // the rest: used only by the thread
-  Deadline::Clock::time_point looked_{};       ///< for errors
+  std::uint32_t ticket_ = 0;              // the rest: used only by the thread
+  Deadline::Clock::time_point looked_{};  ///< for errors
 };
 
 }  // namespace sdma::inline v0::detail::cuda

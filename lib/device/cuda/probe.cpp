@@ -33,7 +33,8 @@ void connect(Topology& t, LinkEnd a, LinkEnd b, Link like) {
 Topology topology_of(const std::vector<CudaGpu>& gpus, const std::vector<PhysicalGpu*>& physical) {
   Topology t{.name = "cuda"};
   const auto pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-  t.cpus.push_back({.name = "host", .memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)});
+  t.cpus.push_back(
+      {.name = "host", .memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)});
   const auto of = [&](std::size_t g) -> const PhysicalGpu& { return *physical[g % physical.size()]; };
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     std::size_t bytes = 0;
@@ -70,9 +71,8 @@ Probe probe(const CudaOptions& o) {
                          .message = fmt::format("a node cannot have {} GPUs", o.gpus),
                          .hint = "use at most 64"});
   if (o.scan_interval.count() < 0)
-    p.missing.push_back({.where = "CUDA device",
-                         .message = "scan_interval is negative",
-                         .hint = "use 0 to turn the scan off"});
+    p.missing.push_back(
+        {.where = "CUDA device", .message = "scan_interval is negative", .hint = "use 0 to turn the scan off"});
   // The driver reads it once, when it is initialised. A value of the user's stays.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   const auto d = load_driver(o.libcuda);

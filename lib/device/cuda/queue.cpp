@@ -15,18 +15,20 @@ constexpr auto kStuck = 100ms;
 constexpr auto kLongest = 10s;
 
 PipelineConfig config(AddressSpace::Reader& reader, const QueueParts& p) noexcept {
-  return {.ring = p.ring.dwords,
-          .rptr = p.ring.rptr,
-          .reader = &reader,
-          .gpu = p.gpu,
-          .engine = p.engine,
-          .queue = p.id};
+  return {
+      .ring = p.ring.dwords, .rptr = p.ring.rptr, .reader = &reader, .gpu = p.gpu, .engine = p.engine, .queue = p.id};
 }
 
 }  // namespace
 
 CudaQueue::CudaQueue(Node& n, PhysicalGpu& g, AddressSpace& space, const QueueParts& q, const CommandParts& c)
-    : node_(n), gpu_(g), parts_(q), reader_(space, q.gpu), published_(q.ring), front_(config(reader_, q)), commands_(g, c) {}
+    : node_(n),
+      gpu_(g),
+      parts_(q),
+      reader_(space, q.gpu),
+      published_(q.ring),
+      front_(config(reader_, q)),
+      commands_(g, c) {}
 
 CudaQueue::~CudaQueue() = default;
 
@@ -183,10 +185,9 @@ bool CudaQueue::retire() noexcept {
         unmet = true;
         continue;
       }
-      const auto value =
-          std::atomic_ref(*const_cast<std::uint32_t*>(w.front().word)).load(std::memory_order_acquire);
-      unmet = unmet || (w.front().equal ? value != w.front().bound
-                                        : static_cast<std::int32_t>(value - w.front().bound) < 0);
+      const auto value = std::atomic_ref(*const_cast<std::uint32_t*>(w.front().word)).load(std::memory_order_acquire);
+      unmet = unmet ||
+              (w.front().equal ? value != w.front().bound : static_cast<std::int32_t>(value - w.front().bound) < 0);
     }
     if ((unmet && now - since > kStuck) || !b.step(end)) return false;
   }

@@ -86,9 +86,9 @@ std::optional<Diagnostic> Node::furnish(const QueueRequest& r, QueueParts& parts
   if (e.stream || gpus_.size() > physical_.size()) return {};
   return Diagnostic{
       .where = where,
-      .message = fmt::format("all {} streams of the GPU that may wait at a poll are in use{}", gpu.streams(),
-                             parked() != 0 ? fmt::format(", {} of them at polls of queues that are gone", parked())
-                                           : std::string{}),
+      .message = fmt::format(
+          "all {} streams of the GPU that may wait at a poll are in use{}", gpu.streams(),
+          parked() != 0 ? fmt::format(", {} of them at polls of queues that are gone", parked()) : std::string{}),
       .hint = gpu.streams() == PhysicalGpu::kMostWaiting
                   ? "destroy a queue: one more waiting stream would hold up unrelated ones"
                   : "set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts"};
@@ -156,8 +156,8 @@ void Node::dispose(Entry& e) noexcept {
 
 void Node::destroy_queue(std::uint64_t id) noexcept {
   const std::lock_guard creation(creation_);
-  const auto at = std::find_if(entries_.begin(), entries_.end(),
-                               [&](const Entry& e) { return e.queue->parts().id == id; });
+  const auto at =
+      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.queue->parts().id == id; });
   if (at == entries_.end()) return;
   retire(*at);
   faults_.forget(id);

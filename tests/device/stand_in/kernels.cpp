@@ -33,7 +33,8 @@ Status timestamp(int device, const KernelArguments& a) {
 
 /// (to, now, before, bytes): stores now[i] where it differs from before[i]. Only `to` is GPU memory.
 Status merge(int device, const KernelArguments& a) {
-  const auto *now = reinterpret_cast<const unsigned char*>(a[1]), *before = reinterpret_cast<const unsigned char*>(a[2]);
+  const auto *now = reinterpret_cast<const unsigned char*>(a[1]),
+             *before = reinterpret_cast<const unsigned char*>(a[2]);
   for (std::uint64_t i = 0; i < a[3]; ++i) {
     if (now[i] == before[i]) continue;
     const auto code = with_word<unsigned char>(a[0] + i, device, Use::write,
