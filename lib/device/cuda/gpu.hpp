@@ -76,7 +76,7 @@ class PhysicalGpu {
   /// Guards the bounce buffers and the own stream.
   std::mutex& control() noexcept { return control_; }
   /// Two pinned buffers of kBounceBytes. Hold `control`.
-  std::byte* bounce(int which) noexcept { return bounce_ + which * kBounceBytes; }
+  std::byte* bounce(std::size_t which) noexcept { return bounce_ + which * kBounceBytes; }
 
  private:
   PhysicalGpu(const Driver& d, int ordinal) noexcept : driver_(d), ordinal_(ordinal) {}

@@ -30,8 +30,11 @@ GpuVa row(const Region& r, std::uint64_t at) noexcept {
 /// Everything in the thread, with the library's own execution of the packet: for packets whose memory is the host's.
 template <class P> Issued CudaQueue::by_thread(const P& p) noexcept {
   bool host = true;
-  footprint(p, [&](const Region& r) { host = host && (r.bytes == 0 || on_host(r.va, r.access)); });
-  if (!host) return refuse("a GPU cannot do this to its own memory: the word must be in host memory");
+  footprint(p, [&](const Region& r) {
+    const auto extent = r.bytes + (r.rows - 1) * r.pitch + (r.slices - 1) * r.slice_pitch;
+    host = host && (r.bytes == 0 || (on_host(r.va, r.access) && one_allocation(r.va, extent, r.access)));
+  });
+  if (!host) return refuse("its words must be in host memory, in one allocation: streams cannot do this");
   if (!thread_is_next()) return Issued::thread;
   Machine m{.memory = reader_, .state = state_, .ticks = {.now = ticks_now}, .engine = parts_.engine};
   if constexpr (Divisible<P>) {
@@ -199,8 +202,9 @@ Issued CudaQueue::issue(const Trap& p) noexcept {
 
 /// Is CUDA's wait the same as this poll, for every value that the word can be expected to have?
 bool CudaQueue::stream_can_wait(const PollMem& p) noexcept {
-  if (!parts_.stream_waits || p.mask != ~std::uint32_t{0} || p.retry != Current::kForever || waits_.full())
-    return false;
+  if (!parts_.stream_waits || p.mask != ~std::uint32_t{0} || p.retry != Current::kForever) return false;
+  if (waits_.full()) drop_met_waits();
+  if (waits_.full()) return false;
   const bool host = on_host(p.addr, Access::read);
   if (!host && reader_.owner(p.addr, Access::read) != parts_.gpu.value) return false;
   if (p.func == Compare::eq) return true;

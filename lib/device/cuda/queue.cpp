@@ -32,14 +32,16 @@ CudaQueue::CudaQueue(Node& n, PhysicalGpu& g, AddressSpace& space, const QueuePa
 
 CudaQueue::~CudaQueue() = default;
 
-/// If another thread issues packets of this queue, that thread also issues those of the new doorbell.
+/// If another thread issues packets of this queue, that thread also issues those of the new doorbell. If it only reads the
+/// queue's state, the device's thread does. In the child of a fork, nothing executes.
 void CudaQueue::ring() noexcept {
+  if (!node_.in_opening_process()) return;
   rung_.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
     const auto seen = rung_.load(std::memory_order_seq_cst);
     {
       const std::unique_lock lock(mutex_, std::try_to_lock);
-      if (!lock) return;
+      if (!lock) return node_.wake();
       if (advance(Who::publisher) == Progress::waiting) node_.wake();
     }
     if (rung_.load(std::memory_order_seq_cst) == seen) return;
@@ -131,13 +133,14 @@ void CudaQueue::take_interrupts() noexcept {
   }
 }
 
+void CudaQueue::drop_met_waits() noexcept {
+  for (; waits_.count != 0 && commands_.finished(waits_.front().command); suspect_since_ = {}) waits_.pop();
+}
+
 /// A wait that CUDA compares cyclically, and whose word is so far ahead that sDMA's compare would be satisfied and CUDA's is
 /// not, never ends: a fault is better.
 void CudaQueue::watch_polls() noexcept {
-  while (waits_.count != 0 && commands_.finished(waits_.front().command)) {
-    waits_.pop();
-    suspect_since_ = {};
-  }
+  drop_met_waits();
   if (waits_.count == 0) return;
   commands_.report();
   const auto& w = waits_.front();
@@ -178,7 +181,7 @@ bool CudaQueue::retire() noexcept {
       last = p;
       since = now;
     }
-    while (waits_.count != 0 && commands_.finished(waits_.front().command)) waits_.pop();
+    drop_met_waits();
     bool unmet = false;
     for (auto w = waits_; w.count != 0; w.pop()) {
       if (!w.front().word) {

@@ -80,6 +80,7 @@ class CudaQueue {
   Progress advance(Who) noexcept;
   void stop(const Fault&) noexcept;
   void take_interrupts() noexcept;
+  void drop_met_waits() noexcept;
   void watch_polls() noexcept;
 
   // issue.cpp: one overload a packet, in the order of Packets.
