@@ -25,6 +25,14 @@ std::vector<PhysicalGpu*> for_each_logical(const std::vector<CudaGpu>& gpus,
   return out;
 }
 
+/// A parked stream still writes the words of its queue.
+void keep_for_ever(std::unique_ptr<CudaQueue> q) {
+  static std::mutex mutex;
+  static auto* const all = new std::vector<std::unique_ptr<CudaQueue>>;
+  const std::lock_guard lock(mutex);
+  all->push_back(std::move(q));
+}
+
 }  // namespace
 
 Node::Node(const CudaOptions& o, const Driver& d, Topology t, std::vector<CudaGpu> gpus,
@@ -41,7 +49,7 @@ Node::Node(const CudaOptions& o, const Driver& d, Topology t, std::vector<CudaGp
 Node::~Node() {
   stop();
   for (auto& e : entries_)
-    if (e.parked) (void)e.queue.release();  // its stream still writes the queue's words
+    if (e.parked) keep_for_ever(std::move(e.queue));
   if (parked() != 0) memory_pool_.keep();
 }
 
