@@ -56,11 +56,6 @@ template <class Node> class SharedNode {
             .message = "this device belongs to the parent process",
             .hint = "open a new device in the child"};
   }
-  static Diagnostic no_event_number() {
-    return {.where = "create_event",
-            .message = "all event numbers of this device are used up",
-            .hint = "open another device"};
-  }
   /// The function that a handle calls to give back its lease.
   template <auto F> static void give_back(void* node, std::uint64_t id) noexcept {
     auto* n = static_cast<Node*>(node);

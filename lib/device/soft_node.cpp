@@ -144,26 +144,7 @@ void SoftNode::sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t s
                                   [&] { return std::atomic_ref(*word).load(std::memory_order_seq_cst) != seen; });
 }
 
-Result<Event, Diagnostic> SoftNode::create_event() {
-  auto word = create_signal({.value = Interrupts::kNone});
-  if (!word) return word.error();
-  const auto mailbox = (*word)->va;
-  const auto id = interrupts_.add(std::move(*word));
-  if (!id) return no_event_number();
-  hold();
-  return Event(Lease(give_back<&SoftNode::free_event>, this, *id), mailbox, *id);
-}
-
-Errc SoftNode::wait_event(std::uint32_t id, Deadline d) noexcept {
-  return in_opening_process() ? interrupts_.wait(id, d) : Errc::stopped;
-}
-
 // --- Faults and wake-ups ----------------------------------------------------------------------------------------------
-
-Result<Fault> SoftNode::wait_fault(Deadline d) noexcept {
-  if (!in_opening_process()) return Errc::stopped;
-  return faults_.wait(d);
-}
 
 std::optional<Fault> SoftNode::fault(std::uint64_t queue) const noexcept {
   if (!in_opening_process()) return {};

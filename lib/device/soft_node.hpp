@@ -6,9 +6,7 @@
 // Locks, in the order in which they may be taken: `creation_` (queues are created and destroyed), an engine's mutex,
 // `memory_`, then the others. No engine thread takes `creation_` or `memory_`. Internal to the library.
 #include "../engine/park.hpp"
-#include "fault_log.hpp"
-#include "interrupts.hpp"
-#include "shared_node.hpp"
+#include "driverless_node.hpp"
 #include "sleepers.hpp"
 #include "soft_engine.hpp"
 
@@ -21,18 +19,15 @@
 
 namespace sdma::inline v0::detail {
 
-class SoftNode final : public SharedNode<SoftNode> {
+class SoftNode final : public DriverlessNode<SoftNode> {
  public:
   SoftNode(const SoftOptions&, Topology);
   void stop() noexcept;
 
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&);
-  Result<Event, Diagnostic> create_event();
   Result<Queue, Diagnostic> create_queue(const QueueRequest&);
-  Errc wait_event(std::uint32_t id, Deadline) noexcept;
   /// A host has rung a doorbell of this engine.
   void on_doorbell(SoftEngine&) noexcept;
-  Result<Fault> wait_fault(Deadline) noexcept;
   std::optional<Fault> fault(std::uint64_t queue) const noexcept;
   std::uint64_t lost_faults() const noexcept;
   Errc peek(GpuVa, std::span<std::byte>) const noexcept;
@@ -46,8 +41,6 @@ class SoftNode final : public SharedNode<SoftNode> {
   Sleepers& sleepers() noexcept { return sleepers_; }
 
   // Called by engine threads.
-  void trap(std::uint32_t id) noexcept { interrupts_.trap(id); }
-  void report(const Fault& f) noexcept { faults_.add(f); }
   /// Call it after a store: wakes sleeping hosts, and engines with pending polls.
   void wake_after_store() noexcept;
   void set_waiting(GpuId, EngineId, bool) noexcept;
@@ -59,6 +52,7 @@ class SoftNode final : public SharedNode<SoftNode> {
 
  private:
   friend SharedNode;
+  friend DriverlessNode;
   ~SoftNode();
 
   struct Block {
@@ -82,7 +76,6 @@ class SoftNode final : public SharedNode<SoftNode> {
   static void sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
   /// The Signal::wake hook: a host has stored this word.
   static void on_host_store(void* node, GpuVa) noexcept;
-  void free_event(std::uint64_t id) noexcept { interrupts_.remove(static_cast<std::uint32_t>(id)); }
 
   /// Streams of random numbers, beside those of the pipelines.
   static constexpr std::uint64_t kQueueNaps = 2, kHosts = 3, kHostNaps = 4;
@@ -95,9 +88,6 @@ class SoftNode final : public SharedNode<SoftNode> {
   std::unordered_map<std::uint64_t, Block> blocks_;
   std::vector<std::uint64_t> gpu_bytes_;
   std::uint64_t next_id_ = 1, next_va_ = 0;
-
-  Interrupts interrupts_;
-  FaultLog faults_;
 
   mutable std::mutex creation_;
   std::vector<std::unique_ptr<SoftEngine>> engines_;  ///< 64 per GPU; null until an engine has its first queue

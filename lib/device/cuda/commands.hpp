@@ -8,7 +8,7 @@
 //   c.finished(c.issued());
 //
 // A copy is held back until a command of another kind, a copy that overlaps it, a full batch, or `send`: so runs of copies
-// become one call. `send` before rptr moves. A single copy is never a batch: on two H200, a batch of one cost twice as much.
+// become one call. `send` before rptr moves. A single copy goes out as a copy: a batch of one costs more (docs/silicon.md).
 //
 // One thread at a time, with the GPU's context current. Nothing allocates after construction. Internal. Errors: those of the
 // GPU (PhysicalGpu::error); every function then does nothing.
@@ -31,7 +31,7 @@ struct CommandParts {
 
 class Commands {
  public:
-  /// A stream holds 1,020 commands; one more call blocks (shared measurements of H100, driver 580).
+  /// A stream holds 1,020 commands; one more call blocks (measured on H100, driver 580).
   static constexpr std::uint32_t kWindow = 512, kReport = 64, kBatch = 64;
   static constexpr std::uint64_t kStagingBytes = 8u << 20, kPayloadBytes = 64u << 10;
 

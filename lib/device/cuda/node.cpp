@@ -120,20 +120,6 @@ void Node::on_host_store(void* node, GpuVa) noexcept {
   if (n.urgent_.load(std::memory_order_relaxed) != 0) n.wake();
 }
 
-Result<Event, Diagnostic> Node::create_event() {
-  auto word = create_signal({.value = Interrupts::kNone});
-  if (!word) return word.error();
-  const auto mailbox = (*word)->va;
-  const auto id = interrupts_.add(std::move(*word));
-  if (!id) return no_event_number();
-  hold();
-  return Event(Lease(give_back<&Node::free_event>, this, *id), mailbox, *id);
-}
-
-Errc Node::wait_event(std::uint32_t id, Deadline d) noexcept {
-  return in_opening_process() ? interrupts_.wait(id, d) : Errc::stopped;
-}
-
 Errc Node::flush(GpuId g) noexcept { return in_opening_process() ? memory_pool_.flush(g) : Errc::stopped; }
 Errc Node::peek(GpuVa va, std::span<std::byte> out) noexcept {
   return in_opening_process() ? memory_pool_.peek(va, out) : Errc::stopped;
@@ -172,11 +158,6 @@ void Node::gpu_failed(PhysicalGpu& gpu) noexcept {
     f.rule = driver_.name_of(gpu.error());
     faults_.add(f);
   }
-}
-
-Result<Fault> Node::wait_fault(Deadline d) noexcept {
-  if (!in_opening_process()) return Errc::stopped;
-  return faults_.wait(d);
 }
 
 std::optional<Fault> Node::fault(const Queue& q) const noexcept {

@@ -10,9 +10,7 @@
 // Internal. Errors: Diagnostics, as Device gives them.
 #include "../../engine/park.hpp"
 #include "../../engine/worker.hpp"
-#include "../fault_log.hpp"
-#include "../interrupts.hpp"
-#include "../shared_node.hpp"
+#include "../driverless_node.hpp"
 #include "memory.hpp"
 #include "queue.hpp"
 #include "sdma/device/cuda.hpp"
@@ -29,16 +27,13 @@ struct Probe {
 };
 Probe probe(const CudaOptions&);
 
-class Node final : public SharedNode<Node>, private Worker::Served {
+class Node final : public DriverlessNode<Node>, private Worker::Served {
  public:
   static Result<Node*, Diagnostic> make(const CudaOptions&, const Probe&);
   void stop() noexcept;
 
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&);
-  Result<Event, Diagnostic> create_event();
   Result<Queue, Diagnostic> create_queue(const QueueRequest&);
-  Errc wait_event(std::uint32_t id, Deadline d) noexcept;
-  Result<Fault> wait_fault(Deadline) noexcept;
   std::optional<Fault> fault(const Queue&) const noexcept;
   Errc flush(GpuId) noexcept;
   Errc peek(GpuVa, std::span<std::byte>) noexcept;
@@ -52,13 +47,12 @@ class Node final : public SharedNode<Node>, private Worker::Served {
 
   // Called by queues.
   void wake() noexcept override { parking_.wake(); }
-  void trap(std::uint32_t id) noexcept { interrupts_.trap(id); }
-  void report(const Fault& f) noexcept { faults_.add(f); }
   void gpu_failed(PhysicalGpu&) noexcept;
   Errc push_shadows(GpuId g) noexcept { return memory_pool_.push(g); }
 
  private:
   friend SharedNode;
+  friend DriverlessNode;
   Node(const CudaOptions&, const Driver&, Topology, std::vector<CudaGpu>, std::vector<PhysicalGpu*>);
   ~Node();
 
@@ -80,7 +74,6 @@ class Node final : public SharedNode<Node>, private Worker::Served {
   PhysicalGpu& physical(GpuId g) const noexcept { return *physical_[g.value % physical_.size()]; }
   Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest&);
   void free_block(std::uint64_t id) noexcept;
-  void free_event(std::uint64_t id) noexcept { interrupts_.remove(static_cast<std::uint32_t>(id)); }
   void free_signal(std::uint64_t id) noexcept;
   /// The Signal::wake hook: a host has stored a word.
   static void on_host_store(void* node, GpuVa) noexcept;
@@ -104,8 +97,6 @@ class Node final : public SharedNode<Node>, private Worker::Served {
   const std::vector<PhysicalGpu*> physical_;
   AddressSpace space_;
   MemoryPool memory_pool_;
-  Interrupts interrupts_;
-  FaultLog faults_;
 
   std::mutex creation_;           ///< queues are created one at a time
   std::uint64_t next_queue_ = 1;  // guarded by creation_
