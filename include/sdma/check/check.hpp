@@ -16,8 +16,8 @@
 //
 // The ordering rules are those of docs/ordering.md, and nothing stronger. A Profile says which rules to assume:
 // `conservative` is that page itself, `rocr` adds what shipping runtimes rely on (a fence holds back later packets),
-// `strict` assumes that each queue executes in order, and `cuda` assumes what a CudaDevice does. Every finding names the rules that it rests on, how well
-// established they are, and the option that removes them.
+// `strict` assumes that each queue executes in order, and `cuda` assumes what a CudaDevice does. Every finding names the
+// rules that it rests on, how well established they are, and the option that removes them.
 //
 //   events      packets of every submit of every queue, actions of host threads, steps of kernels
 //   edges       program order of a host; doorbell -> packets; release -> poll, if the poll cannot pass without it

@@ -64,36 +64,33 @@ Status MemoryPool::map_gpu(Block& b, const MemoryRequest& r) {
     return s;
   }
   s = d.map(at, bytes, 0, b.handle, 0);
-  if (s == kSuccess) {
-    b.mapped = bytes;
-    std::vector<MemoryAccess> access;
-    for (std::size_t g = 0; g < physical_.size(); ++g) {
-      if (GpuId{static_cast<std::uint32_t>(g)} != *b.owner && (r.gpus >> g & 1) == 0) continue;
-      const auto id = physical_[g]->ordinal();
-      if (std::none_of(access.begin(), access.end(), [&](const auto& a) { return a.location.id == id; }))
-        access.push_back({.location = {.id = id}});
-    }
-    s = d.set_access(at, bytes, access.data(), access.size());
-    if (s == kSuccess) return s;
+  if (s != kSuccess) {
+    d.memory_release(b.handle);
+    d.unreserve(at, bytes);
+    return s;
   }
-  unmap_gpu(b);
-  return s;
+  b.mapped = bytes;
+  std::vector<MemoryAccess> access;
+  for (std::size_t g = 0; g < physical_.size(); ++g) {
+    if (GpuId{static_cast<std::uint32_t>(g)} != *b.owner && (r.gpus >> g & 1) == 0) continue;
+    const auto id = physical_[g]->ordinal();
+    if (std::none_of(access.begin(), access.end(), [&](const auto& a) { return a.location.id == id; }))
+      access.push_back({.location = {.id = id}});
+  }
+  return d.set_access(at, bytes, access.data(), access.size());
 }
 
-void MemoryPool::unmap_gpu(Block& b) noexcept {
+void MemoryPool::unmap_gpu(const Block& b) noexcept {
   auto& gpu = *physical_[b.owner->value];
   const auto& d = gpu.driver();
   const InContext here(gpu);
-  if (b.mapped) {
-    d.unmap(b.va.value, b.mapped);
-    d.memory_release(b.handle);
-    d.unreserve(b.va.value, b.mapped);
-  }
-  b.mapped = 0;
+  d.unmap(b.va.value, b.mapped);
+  d.memory_release(b.handle);
+  d.unreserve(b.va.value, b.mapped);
 }
 
 /// Nothing can touch the block any more. Hold the lock.
-void MemoryPool::dispose(Block& b) noexcept {
+void MemoryPool::dispose(const Block& b) noexcept {
   if (b.mapped) unmap_gpu(b);
   if (b.base) munmap(b.base, round_up(b.bytes, kPage));
   if (b.pinned) PinnedMemory::of_process().give({b.pinned_at, b.pinned});

@@ -66,8 +66,8 @@ class MemoryPool {
  private:
   Status pin(Block&, std::uint64_t bytes);
   Status map_gpu(Block&, const MemoryRequest&);
-  void unmap_gpu(Block&) noexcept;
-  void dispose(Block&) noexcept;
+  void unmap_gpu(const Block&) noexcept;
+  void dispose(const Block&) noexcept;
   bool push(PhysicalGpu&, const Block&) noexcept;
   bool pull(PhysicalGpu&, const Block&) noexcept;
   Errc each_shadow(GpuId, bool both) noexcept;
