@@ -168,11 +168,17 @@ Result<void, Diagnostic> Run::start(Deadline d) {
     ++round_;
     return {};
   }
-  if (!plan_.schedule.queues.empty() && bound_.epoch(plan_.schedule.queues.size() - 1) <= round_)
+  if (!plan_.schedule.queues.empty() && ahead() == 0)
     return Diagnostic{.where = "start", .message = "no round is published ahead", .hint = "call refill first"};
   ++round_;
   for (const auto t : triggers_) bound_.set(t, round_);
   return {};
+}
+
+std::uint64_t Run::ahead() const noexcept {
+  const auto queues = plan_.schedule.queues.size();
+  const auto published = queues == 0 ? round_ : bound_.epoch(queues - 1);
+  return published > round_ ? published - round_ : 0;
 }
 
 void Run::trigger(std::size_t group) noexcept { bound_.set(triggers_[group], round_ + 1); }

@@ -10,14 +10,15 @@
 //     if (auto e = run->wait(deadline); !e) ...              // all completions of the round
 //     end = now();
 //     wrong += run->check().wrong;
-//     run->refill(deadline);                                 // prelaunch: the next round, off the critical path
+//     if (more to come) run->refill(deadline);               // prelaunch: the next round, off the critical path
 //   }
 //
 //   off        prepare                    start = submit        wait      refill: nothing
 //   prelaunch  prepare = bind, submit     start = triggers      wait      refill = submit
 //
-// `refill` may publish several rounds ahead; each start releases one. Rounds are epochs: a round that does not fit in 32 bits
-// is refused, and `restart` begins again.
+// `refill` may publish several rounds ahead; each start releases one. Start all of them before the Run is destroyed: on the CUDA
+// device, a queue that is destroyed while it waits leaves a stream that waits for ever, and slows the others (docs/silicon.md).
+// Rounds are epochs: a round that does not fit in 32 bits is refused, and `restart` begins again.
 //
 // Several Runs may share a device, with separate or shared engines; one thread at a time drives each. If the links have no
 // atomics (Topology::completion), use fences.
@@ -68,6 +69,8 @@ class Run {
   const Plan& plan() const noexcept { return plan_; }
   const sdma::Bound& bound() const noexcept { return bound_; }
   std::uint64_t round() const noexcept { return round_; }  ///< the last started round, from 1
+  /// The rounds that are published and not started.
+  std::uint64_t ahead() const noexcept;
 
  private:
   Run(Plan plan, sdma::Bound bound) noexcept : plan_(std::move(plan)), bound_(std::move(bound)) {}

@@ -12,14 +12,16 @@ namespace {
 
 using Failure = std::vector<Diagnostic>;
 
-/// Runs one round, and returns microseconds.
+/// Runs one round, and returns microseconds. Publishes it before, not after: a round that is published and never started would
+/// leave its polls waiting, which holds up other queues on some devices.
 Result<double, Diagnostic> timed(Run& run, std::chrono::nanoseconds timeout) {
   const auto deadline = Deadline::in(timeout);
+  if (!run.ahead())
+    if (auto e = run.refill(deadline); !e) return std::move(e.error());
   const auto begin = std::chrono::steady_clock::now();
   if (auto e = run.start(deadline); !e) return std::move(e.error());
   if (auto e = run.wait(deadline); !e) return std::move(e.error());
   const std::chrono::duration<double, std::micro> us = std::chrono::steady_clock::now() - begin;
-  if (auto e = run.refill(deadline); !e) return std::move(e.error());
   return us.count();
 }
 
