@@ -20,21 +20,24 @@
 // the deadline or the callback ends the fit.
 //
 // Uncertainty. The result's `uncertainty` of a free parameter is one standard deviation: if the model is right and errors are
-// independent and normal, the true value lies within it in 68 of 100 cases. It is linear propagation: each
-// observation counts with the variance of the residuals (sum of squares / (observations - parameters)), or with its own
-// `spread` if that is larger; other free parameters may move, too. Errors of the model itself are not independent, so
-// for tables that the model does not match well, the uncertainty is a guide, not a bound. It is at most the range of the bounds.
+// independent and normal, the true value lies within it in 68 of 100 cases. It is computed from the derivatives at the
+// result, as for least squares. Each observation counts with the variance of the residuals (the sum of squares divided by
+// observations less parameters) or with its own `spread`, whichever is larger; the other free parameters may move, too. The
+// errors of a model are not independent, so for tables that it does not match well the uncertainty is a guide, not
+// a limit. It never reaches beyond the bounds. If there are no more observations than parameters, and no spread is known,
+// the uncertainty of the initial machine stays, and the source says "; its uncertainty is not determined".
 //
 // What measurements cannot decide is part of the result:
 //
-//   state          meaning                                           value         uncertainty               source
-//   fitted         the measurements determine it                     fitted        as above                  "fitted: NOTE"
-//   stepwise       every value in a range fits equally well          fitted        to the range's far end    "fitted: NOTE; from A to B ..."
-//   at_bound       the fit ends at one of its bounds                 the bound     as above                  "fitted: NOTE; at its lower bound"
-//   undetermined   no observation depends on it within its bounds    as before     as before                 "not determined by these measurements; ..."
+//   state          meaning                                    value      uncertainty            source
+//   fitted         the measurements determine it              fitted     as above               "fitted: NOTE"
+//   range          every value of a range fits equally well   fitted     to the far end         "fitted: NOTE; 65536 to 98303 fit equally well"
+//   at_bound       the best value is one of its bounds        fitted     as above               "fitted: NOTE; at its lower bound"
+//   undetermined   no observation depends on it               initial    initial                "not determined by these measurements; ..."
 //
-// If the estimates of two parameters have a correlation above kAlike, only a combination of both is known: the source of each adds
-// "cannot be told apart from engine.release_ns".
+// If the estimates of two parameters have a correlation above kAlike, only a combination of both is known: the source of each
+// adds "; cannot be distinguished from engine.release_ns". A parameter that three or more share in this way adds
+// "; known only together with ...".
 //
 // Costs: a few hundred evaluations for ten parameters; each evaluation simulates each distinct schedule once. Schedules
 // are compared by pointer: share them between observations. Any thread may fit; nothing is shared. Allocates.
@@ -117,7 +120,7 @@ struct FitOptions {
 };
 
 struct Fit {
-  enum class State : std::uint8_t { fitted, stepwise, at_bound, undetermined };
+  enum class State : std::uint8_t { fitted, range, at_bound, undetermined };
   enum class End : std::uint8_t { converged, simulations, deadline, stopped };
   struct Prediction {
     double value{};  ///< in the observation's unit
@@ -150,7 +153,7 @@ Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation>, const Mac
 Result<std::vector<Fit::Prediction>, std::vector<Diagnostic>> predict(std::span<const Observation>,
                                                                       const MachineDescription&);
 
-/// "fitted", "stepwise", "at a bound", "undetermined".
+/// "fitted", "a range", "at a bound", "undetermined".
 std::string_view name(Fit::State) noexcept;
 /// Why the fit ended, as a clause: "the search converged", "the limit of 200000 simulations was reached", ...
 std::string_view name(Fit::End) noexcept;
