@@ -155,7 +155,7 @@ Result<std::vector<Fit::Prediction>, std::vector<Diagnostic>> predict(std::span<
 
 /// "fitted", "a range", "at a bound", "undetermined".
 std::string_view name(Fit::State) noexcept;
-/// Why the fit ended, as a clause: "the search converged", "the limit of 200000 simulations was reached", ...
+/// Why the fit ended, as a clause: "the search converged", "the limit of simulations was reached", ...
 std::string_view name(Fit::End) noexcept;
 
 }  // namespace sdma::inline v0
