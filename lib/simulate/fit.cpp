@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace sdma::inline v0 {
 namespace {
@@ -38,6 +39,15 @@ std::vector<Diagnostic> problems(const FitOptions& o, const MachineDescription& 
       complain("its upper bound is more than 1", "a fraction is at most 1");
   }
   return out;
+}
+
+/// `v` with `few` significant digits; with `many` if the first is a 1, so that a step is never more than 0.5 %.
+double digits(double v, int few, int many) {
+  if (!(v > 0)) return v;
+  const auto first = std::pow(10, std::floor(std::log10(v)));
+  const auto count = v / first < 2 ? many : few;
+  // Read back from text: multiplying by a power of ten would leave a value such as 0.6940000000000001.
+  return std::strtod(fmt::format("{:.{}e}", v, count - 1).c_str(), nullptr);
 }
 
 std::string list(const std::vector<Cost>& all) {
@@ -132,6 +142,19 @@ Result<std::vector<Fit::Prediction>, std::vector<Diagnostic>> predict(std::span<
   std::vector<Fit::Prediction> out;
   for (std::size_t k = 0; k < all.size(); ++k) out.push_back({p->predictions[k], p->errors[k]});
   return out;
+}
+
+MachineDescription rounded(const Fit& f, const FitOptions& o) {
+  auto m = f.machine;
+  for (std::size_t i = 0; i < o.free.size(); ++i) {
+    auto& p = m.parameter(o.free[i].cost);
+    if (f.states[i] == Fit::State::undetermined) continue;
+    const auto size = unit(o.free[i].cost) == "bytes";
+    p.uncertainty = size ? std::round(p.uncertainty) : digits(p.uncertainty, 2, 2);
+    if (size) p.value = std::round(p.value);
+    else if (f.states[i] != Fit::State::range) p.value = digits(p.value, 3, 4);
+  }
+  return m;
 }
 
 std::string_view name(Fit::State s) noexcept {

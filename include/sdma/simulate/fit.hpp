@@ -153,6 +153,10 @@ Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation>, const Mac
 Result<std::vector<Fit::Prediction>, std::vector<Diagnostic>> predict(std::span<const Observation>,
                                                                       const MachineDescription&);
 
+/// The machine of a fit, for a file: values of free parameters with three or four digits, uncertainties with two, sizes in
+/// whole bytes. A value that is not `fitted` or `at_bound` stays as it is.
+MachineDescription rounded(const Fit&, const FitOptions&);
+
 /// "fitted", "a range", "at a bound", "undetermined".
 std::string_view name(Fit::State) noexcept;
 /// Why the fit ended, as a clause: "the search converged", "the limit of simulations was reached", ...
