@@ -35,6 +35,10 @@ constexpr Verb kVerbs[] = {
      "0 simulated; 1 the schedule does not end, an engine refuses a packet, or an expectation fails;\n"
      "2 usage error; 3 errors in the schedule or the machine description, or an input or output error",
      add_simulate},
+    {"calibrate", "fit a machine to measurements",
+     "0 fitted; 1 a measured schedule cannot be simulated, or the limit ended the fit, so no machine is\n"
+     "written; 2 usage error; 3 errors in the table or the machine description, or an input or output error",
+     add_calibrate},
     {"topology", "show a node's GPUs, engines and links",
      "0 shown; 2 usage error; 3 input or output error, or no device", add_topology},
     {"trace", "convert a trace, or draw it",

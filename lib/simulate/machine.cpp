@@ -57,6 +57,15 @@ std::string refuse(std::size_t i, double v) {
   return v > 1e12 ? "is more than 1e12" : "";
 }
 
+/// {"mi300x": 8}, or the whole topology where it is not that of a node of MI300X.
+std::string topology_json(const Topology& t) {
+  const auto n = static_cast<std::uint32_t>(t.gpus.size());
+  if (const auto node = mi300x(n); node && *node == t) return fmt::format("{{\"mi300x\": {}}}", n);
+  auto out = to_json(t);
+  while (!out.empty() && out.back() == '\n') out.pop_back();
+  return out;
+}
+
 class Loader {
  public:
   explicit Loader(std::string_view file) : in_(file) {}
@@ -161,16 +170,17 @@ Result<MachineDescription, Diagnostic> machine_from_json(std::string_view text, 
 }
 
 std::string to_json(const MachineDescription& m) {
-  auto out = fmt::format("{{\n  \"sdma_machine\": 1,\n  \"name\": {},\n  \"notes\": {},\n  \"parameters\": {{",
-                         detail::json_string(m.name), detail::json_string(m.notes));
+  auto out = fmt::format(
+      "{{\n  \"sdma_machine\": 1,\n  \"name\": {},\n  \"notes\": {},\n  \"topology\": {},\n  \"parameters\": {{",
+      detail::json_string(m.name), detail::json_string(m.notes), topology_json(m.topology));
+  constexpr std::size_t kWidth = 32;
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];
-    out += fmt::format("{}\n    \"{}\": {{\"value\": {}, \"uncertainty\": {}, \"source\": {}}}", i == 0 ? "" : ",",
-                       kEntries[i].name, p.value, p.uncertainty, detail::json_string(p.source));
+    out += fmt::format("{}\n    {:<{}}{{\"value\": {}, \"uncertainty\": {}, \"source\": {}}}", i == 0 ? "" : ",",
+                       fmt::format("\"{}\":", kEntries[i].name), kWidth, p.value, p.uncertainty,
+                       detail::json_string(p.source));
   }
-  auto topology = to_json(m.topology);
-  while (!topology.empty() && topology.back() == '\n') topology.pop_back();
-  return out + "\n  },\n  \"topology\": " + topology + "\n}\n";
+  return out + "\n  }\n}\n";
 }
 
 std::string to_table(const MachineDescription& m) {

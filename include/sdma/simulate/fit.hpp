@@ -1,0 +1,165 @@
+#pragma once
+// Fits a machine to measurements: finds the values of parameters with which the simulator comes closest to times, speed-ups
+// and shares that were measured elsewhere.
+//
+//   std::vector<Observation> o;
+//   o.push_back(Observation::time("copy 64K", copy_64k, 8670, 120));          // took 8.67 us, +- 0.12 us
+//   o.push_back(Observation::ratio("b2b", b2b, pcpy, 2.58));                  // b2b is 2.58 times as fast as pcpy
+//   o.push_back(Observation::share("copy 64K", copy_64k, Phase::sync, 27));   // 27 % of its time is the phase sync
+//   auto f = fit(o, *mi300x_machine(), {.free = {{Cost::engine_poll}, {Cost::engine_latency, 500, 5000}}});
+//   if (!f) for (const auto& d : f.error()) puts(to_string(d).c_str());
+//   puts(to_table(f->machine).c_str());             // value, uncertainty and source of each parameter
+//
+// The fit minimises the sum of |weight * error| ^ power over all observations. The error of a time or a ratio is
+// predicted / measured - 1; the error of a share is (predicted - measured) / 100.
+//
+// Method. A parameter is varied in its logarithm, within its bounds. Levenberg-Marquardt with finite differences comes first.
+// Times have kinks where another resource becomes the bottleneck, and a parameter such as engine.window_bytes acts in steps;
+// a search then varies each parameter alone, with steps that shrink to 0.1 %. Finally, the derivatives of
+// all predictions give uncertainties and correlations. No random number is used: the same arguments give the same result, unless
+// the deadline or the callback ends the fit.
+//
+// Uncertainty. The result's `uncertainty` of a free parameter is one standard deviation: if the model is right and errors are
+// independent and normal, the true value lies within it in 68 of 100 cases. It is computed from the derivatives at the
+// result, as for least squares. Each observation counts with the variance of the residuals (the sum of squares divided by
+// observations less parameters) or with its own `spread`, whichever is larger; the other free parameters may move, too. The
+// errors of a model are not independent, so for tables that it does not match well the uncertainty is a guide, not
+// a limit. It never reaches beyond the bounds. If there are no more observations than parameters, and no spread is known,
+// the uncertainty of the initial machine stays, and the source says "; its uncertainty is not determined".
+//
+// What measurements cannot decide is part of the result:
+//
+//   state          meaning                                    value      uncertainty            source
+//   fitted         the measurements determine it              fitted     as above               "fitted: NOTE"
+//   range          every value of a range fits equally well   fitted     to the far end         "fitted: NOTE; 65536 to 98303 fit equally well"
+//   at_bound       the best value is one of its bounds        fitted     as above               "fitted: NOTE; at its lower bound"
+//   undetermined   no observation depends on it               initial    initial                "not determined by these measurements; ..."
+//
+// If the estimates of two parameters have a correlation above kAlike, only a combination of both is known: the source of each
+// adds "; cannot be distinguished from engine.release_ns". A parameter that three or more share in this way adds
+// "; known only together with ...".
+//
+// Costs: a few hundred evaluations for ten parameters; each evaluation simulates each distinct schedule once. Schedules
+// are compared by pointer: share them between observations. Any thread may fit; nothing is shared. Allocates.
+// Errors: a Diagnostic for each observation that has no schedule, no baseline or no valid value, and for each that cannot be simulated
+// (`where` is its id); and for options that cannot be used: no free parameter, one named twice, bounds that
+// exclude each other.
+#include "sdma/core/deadline.hpp"
+#include "sdma/simulate/simulate.hpp"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sdma::inline v0 {
+
+/// One measurement of a schedule.
+struct Observation {
+  enum class Kind : std::uint8_t {
+    time,   ///< Simulation::ns: the time of the last round
+    ratio,  ///< the baseline's time / the schedule's time: a speed-up
+    share,  ///< a phase's percentage of the time
+  };
+  std::string id{};  ///< for messages
+  Kind kind{};
+  std::shared_ptr<const Schedule> schedule{};
+  std::shared_ptr<const Schedule> baseline{};  ///< of a ratio
+  Phase phase{};                               ///< of a share
+  double value{};                              ///< ns, a ratio, or percent
+  double spread{};                             ///< standard deviation of `value`, in its unit; 0: not known
+  double weight = 1;                           ///< 0: predicted, but not fitted to
+  std::string
+      group{};  ///< observations with a common cause of error, such as a baseline. Kept for the caller; the fit ignores it
+
+  static Observation time(std::string id, std::shared_ptr<const Schedule> s, double ns, double spread_ns = 0) {
+    return {.id = std::move(id), .kind = Kind::time, .schedule = std::move(s), .value = ns, .spread = spread_ns};
+  }
+  static Observation ratio(std::string id, std::shared_ptr<const Schedule> s, std::shared_ptr<const Schedule> baseline,
+                           double value, double spread = 0) {
+    return {.id = std::move(id),
+            .kind = Kind::ratio,
+            .schedule = std::move(s),
+            .baseline = std::move(baseline),
+            .value = value,
+            .spread = spread};
+  }
+  static Observation share(std::string id, std::shared_ptr<const Schedule> s, Phase phase, double percent,
+                           double spread = 0) {
+    return {.id = std::move(id),
+            .kind = Kind::share,
+            .schedule = std::move(s),
+            .phase = phase,
+            .value = percent,
+            .spread = spread};
+  }
+};
+
+struct FreeParameter {
+  Cost cost{};
+  /// Bounds. Both 0: a hundredth to a hundred times the initial value, within what the parameter can be.
+  double low{}, high{};
+  std::string note{};  ///< for the source: which measurements determine it. Empty: "N measurements"
+};
+
+/// The state of a fit, for its callback.
+struct FitProgress {
+  std::string_view stage{};  ///< "descent", "search" or "uncertainty"
+  std::uint64_t simulations{}, max_simulations{};
+  double mean_error{}, worst_error{};  ///< of the best values so far: 0.09 is 9 %
+};
+
+struct FitOptions {
+  std::vector<FreeParameter> free{};
+  double power = 2;  ///< 2: least squares. A larger power gives more weight to the worst errors. From 1 to 16
+  std::uint64_t max_simulations = 200000;
+  Deadline deadline = Deadline::in(std::chrono::minutes(10));
+  /// Called after each evaluation. If it returns false, the fit ends with the best values so far.
+  std::function<bool(const FitProgress&)> progress{};
+};
+
+struct Fit {
+  enum class State : std::uint8_t { fitted, range, at_bound, undetermined };
+  enum class End : std::uint8_t { converged, simulations, deadline, stopped };
+  struct Prediction {
+    double value{};  ///< in the observation's unit
+    double error{};  ///< as in the sum, without weight
+  };
+  struct Alike {
+    Cost a{}, b{};
+    double correlation{};
+  };
+
+  MachineDescription machine{};  ///< the initial one, with new values, uncertainties and sources of the free parameters
+  std::vector<State> states{};   ///< in the order of FitOptions::free
+  std::vector<double> correlation{};      ///< a square matrix in the same order, row by row; 0 for what is not `fitted`
+  std::vector<Alike> alike{};             ///< the pairs whose |correlation| exceeds kAlike
+  std::vector<Prediction> predictions{};  ///< in the order of the observations
+  double mean_error{}, worst_error{};     ///< of |error| over the observations whose weight is above 0
+  std::size_t worst{};                    ///< the observation with the worst error
+  std::uint64_t simulations{};
+  /// What ended the search. If not `converged`, the values are the best so far; a fit that ended before the derivatives were complete has no
+  /// uncertainties (they are those of the initial machine) and no correlations, and the sources say so.
+  End end{};
+
+  static constexpr double kAlike = 0.95;
+};
+
+Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation>, const MachineDescription& initial,
+                                         const FitOptions&);
+
+/// The predictions of a machine as it is, in the order of the observations.
+Result<std::vector<Fit::Prediction>, std::vector<Diagnostic>> predict(std::span<const Observation>,
+                                                                      const MachineDescription&);
+
+/// The machine of a fit, for a file: values of free parameters with three or four digits, uncertainties with two, sizes in
+/// whole bytes. A value that is not `fitted` or `at_bound` stays as it is.
+MachineDescription rounded(const Fit&, const FitOptions&);
+
+/// "fitted", "a range", "at a bound", "undetermined".
+std::string_view name(Fit::State) noexcept;
+/// Why the fit ended, as a clause: "the search converged", "the limit of simulations was reached", ...
+std::string_view name(Fit::End) noexcept;
+
+}  // namespace sdma::inline v0

@@ -1,0 +1,171 @@
+#include "sdma/simulate/fit.hpp"
+
+#include "fit_search.hpp"
+#include "fit_uncertainty.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace sdma::inline v0 {
+namespace {
+
+using detail::Certainty;
+using detail::Objective;
+
+constexpr int kRounds = 4;        // of both searches
+constexpr double kEnough = 1e-4;  // of the cost: a round that gains less is the last
+constexpr double kMostPower = 16;
+
+/// What is wrong with the options for this machine.
+std::vector<Diagnostic> problems(const FitOptions& o, const MachineDescription& initial) {
+  std::vector<Diagnostic> out;
+  if (o.free.empty()) out.push_back({.where = "fit", .message = "no parameter is free", .hint = "name at least one"});
+  if (!(o.power >= 1 && o.power <= kMostPower))
+    out.push_back({.where = "fit", .message = "the power is not from 1 to 16", .hint = "2 gives least squares"});
+  for (std::size_t i = 0; i < o.free.size(); ++i) {
+    const auto& p = o.free[i];
+    const auto complain = [&](std::string message, std::string hint) {
+      out.push_back({.where = std::string(name(p.cost)), .message = std::move(message), .hint = std::move(hint)});
+    };
+    for (std::size_t k = 0; k < i; ++k)
+      if (o.free[k].cost == p.cost) complain("this parameter is free twice", "name it once");
+    const auto b = detail::bounded(p, initial[p.cost]);
+    if (!(p.low >= 0) || !(b.low < b.high) || p.high < p.low)
+      complain("its bounds exclude every value", "the lower bound is 0 or more, and less than the upper bound");
+    else if (unit(p.cost) == "fraction" && b.high > 1)
+      complain("its upper bound is more than 1", "a fraction is at most 1");
+  }
+  return out;
+}
+
+/// `v` with `few` significant digits; with `many` if the first is a 1, so that a step is never more than 0.5 %.
+double digits(double v, int few, int many) {
+  if (!(v > 0)) return v;
+  const auto first = std::pow(10, std::floor(std::log10(v)));
+  const auto count = v / first < 2 ? many : few;
+  // Read back from text: multiplying by a power of ten would leave a value such as 0.6940000000000001.
+  return std::strtod(fmt::format("{:.{}e}", v, count - 1).c_str(), nullptr);
+}
+
+std::string list(const std::vector<Cost>& all) {
+  std::string out;
+  for (const auto c : all) out += (out.empty() ? "" : ", ") + std::string(name(c));
+  return out;
+}
+
+/// The source of a parameter that is not `undetermined`.
+std::string source(const FreeParameter& p, std::size_t observations, const Certainty& all,
+                   const Certainty::Parameter& own) {
+  auto out = "fitted: " + (p.note.empty() ? fmt::format("{} measurements", observations) : p.note);
+  if (own.state == Fit::State::range) return out + fmt::format("; {:.5g} to {:.5g} fit equally well", own.from, own.to);
+  if (own.state == Fit::State::at_bound) out += own.lower ? "; at its lower bound" : "; at its upper bound";
+  if (!own.alike.empty()) out += "; cannot be distinguished from " + list(own.alike);
+  if (!own.together.empty()) out += "; known only together with " + list(own.together);
+  if (!all.known) out += "; its uncertainty is not determined";
+  return out;
+}
+
+void describe(Fit& out, const Certainty& c, const MachineDescription& initial, const FitOptions& o,
+              std::size_t observations) {
+  for (std::size_t i = 0; i < o.free.size(); ++i) {
+    const auto& own = c.parameters[i];
+    auto& p = out.machine.parameter(o.free[i].cost);
+    out.states.push_back(own.state);
+    if (own.state == Fit::State::undetermined) {
+      p = initial.parameter(o.free[i].cost);
+      p.source = "not determined by these measurements; " + p.source;
+      continue;
+    }
+    if (c.known || own.state == Fit::State::range) p.uncertainty = own.deviation;
+    p.source = source(o.free[i], observations, c, own);
+  }
+  out.correlation = c.correlation;
+  out.alike = c.alike;
+}
+
+/// Both searches in turn, until they gain no more or a limit is reached.
+bool minimise(Objective& f, Objective::Point& best) {
+  for (int i = 0; i < kRounds; ++i) {
+    const auto before = best.cost;
+    if (!detail::descend(f, best) || !detail::search(f, best)) return false;
+    if (best.cost >= before * (1 - kEnough)) break;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation> all, const MachineDescription& initial,
+                                         const FitOptions& o) {
+  auto bad = problems(o, initial);
+  auto wrong = detail::problems(all);
+  bad.insert(bad.end(), std::move_iterator(wrong.begin()), std::move_iterator(wrong.end()));
+  const auto counted =
+      static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](auto& x) { return x.weight > 0; }));
+  if (counted == 0)
+    bad.push_back({.where = "fit", .message = "there are no measurements", .hint = "give at least one"});
+  if (!bad.empty()) return bad;
+
+  Objective f{all, initial, o};
+  auto start = f.initial();
+  if (!start) return std::move(start.error());
+  auto best = std::move(*start);
+  const auto finished = minimise(f, best);
+  Fit out{.machine = f.machine(best.x)};
+  const auto certainty = finished ? detail::uncertainty(f, best) : std::nullopt;
+  if (certainty) {
+    describe(out, *certainty, initial, o, counted);
+  } else {
+    out.states.assign(o.free.size(), Fit::State::fitted);
+    out.correlation.assign(o.free.size() * o.free.size(), 0);
+    for (const auto& p : o.free)
+      out.machine.parameter(p.cost).source = fmt::format("fitted: not to the end, because {}", name(f.end()));
+  }
+  for (std::size_t k = 0; k < all.size(); ++k) out.predictions.push_back({best.predictions[k], best.errors[k]});
+  out.mean_error = best.mean;
+  out.worst_error = best.worst;
+  out.worst = best.worst_at;
+  out.simulations = f.simulations();
+  out.end = f.end();
+  return out;
+}
+
+Result<std::vector<Fit::Prediction>, std::vector<Diagnostic>> predict(std::span<const Observation> all,
+                                                                      const MachineDescription& m) {
+  if (auto bad = detail::problems(all); !bad.empty()) return bad;
+  const FitOptions nothing;
+  auto p = Objective{all, m, nothing}.initial();
+  if (!p) return std::move(p.error());
+  std::vector<Fit::Prediction> out;
+  for (std::size_t k = 0; k < all.size(); ++k) out.push_back({p->predictions[k], p->errors[k]});
+  return out;
+}
+
+MachineDescription rounded(const Fit& f, const FitOptions& o) {
+  auto m = f.machine;
+  for (std::size_t i = 0; i < o.free.size(); ++i) {
+    auto& p = m.parameter(o.free[i].cost);
+    if (f.states[i] == Fit::State::undetermined) continue;
+    const auto size = unit(o.free[i].cost) == "bytes";
+    p.uncertainty = size ? std::round(p.uncertainty) : digits(p.uncertainty, 2, 2);
+    if (size) p.value = std::round(p.value);
+    else if (f.states[i] != Fit::State::range) p.value = digits(p.value, 3, 4);
+  }
+  return m;
+}
+
+std::string_view name(Fit::State s) noexcept {
+  constexpr std::string_view kNames[] = {"fitted", "a range", "at a bound", "undetermined"};
+  return kNames[static_cast<std::size_t>(s)];
+}
+
+std::string_view name(Fit::End e) noexcept {
+  constexpr std::string_view kNames[] = {"the search converged", "the limit of simulations was reached",
+                                         "the time was over", "the caller stopped it"};
+  return kNames[static_cast<std::size_t>(e)];
+}
+
+}  // namespace sdma::inline v0

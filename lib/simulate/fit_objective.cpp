@@ -1,0 +1,154 @@
+#include "fit_objective.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace sdma::inline v0::detail {
+
+std::vector<Diagnostic> problems(std::span<const Observation> all) {
+  std::vector<Diagnostic> out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& o = all[i];
+    const auto complain = [&](std::string message, std::string hint) {
+      out.push_back({.where = o.id.empty() ? "observation " + std::to_string(i) : o.id,
+                     .message = std::move(message),
+                     .hint = std::move(hint)});
+    };
+    if (!o.schedule) complain("this observation has no schedule", "give it the schedule that was measured");
+    if (o.kind == Observation::Kind::ratio && !o.baseline)
+      complain("this ratio has no baseline", "give it the schedule whose time is divided by its own");
+    const auto share = o.kind == Observation::Kind::share;
+    if (!std::isfinite(o.value) || o.value < 0 || (!share && o.value == 0) || (share && o.value > 100))
+      complain("its value is not possible",
+               share ? "a share is a percentage from 0 to 100" : "a time in ns, or a ratio, is above 0");
+    if (!std::isfinite(o.spread) || o.spread < 0) complain("its spread is negative", "0 means that it is not known");
+    if (!std::isfinite(o.weight) || o.weight < 0) complain("its weight is negative", "1 is the default");
+  }
+  return out;
+}
+
+FreeParameter bounded(const FreeParameter& p, double initial) {
+  constexpr double kWide = 100, kLeast = 1e-4, kMost = 1e12, kFromNothing = 1e4;
+  auto out = p;
+  if (p.low == 0 && p.high == 0) {
+    out.low = initial / kWide;
+    out.high = initial > 0 ? initial * kWide : kFromNothing;
+    if (unit(p.cost) == "fraction") out.high = 1;
+  }
+  out.high = std::min(out.high, kMost);
+  out.low = std::max(out.low, out.high * kLeast);
+  return out;
+}
+
+Objective::Objective(std::span<const Observation> o, const MachineDescription& initial, const FitOptions& options)
+    : observations_(o), initial_(initial), options_(options) {
+  for (const auto& each : o) {
+    uses_.push_back({.schedule = intern(each.schedule.get())});
+    uses_.back().baseline = each.kind == Observation::Kind::ratio ? intern(each.baseline.get()) : uses_.back().schedule;
+    ids_.resize(schedules_.size(), each.id);
+  }
+  for (const auto& p : options.free) {
+    const auto b = bounded(p, initial[p.cost]);
+    bounds_.push_back({std::log(b.low), std::log(b.high)});
+  }
+}
+
+std::size_t Objective::intern(const Schedule* s) {
+  const auto at = std::find(schedules_.begin(), schedules_.end(), s);
+  if (at != schedules_.end()) return static_cast<std::size_t>(at - schedules_.begin());
+  schedules_.push_back(s);
+  return schedules_.size() - 1;
+}
+
+MachineDescription Objective::machine(std::span<const double> x) const {
+  auto m = initial_;
+  for (std::size_t i = 0; i < x.size(); ++i) m.parameter(options_.free[i].cost).value = std::exp(x[i]);
+  return m;
+}
+
+bool Objective::may_continue() {
+  if (simulations_ + schedules_.size() > options_.max_simulations) return end_ = Fit::End::simulations, false;
+  if (options_.deadline.passed()) return end_ = Fit::End::deadline, false;
+  if (any_ && options_.progress &&
+      !options_.progress({stage_, simulations_, options_.max_simulations, best_mean_, best_worst_}))
+    return end_ = Fit::End::stopped, false;
+  return true;
+}
+
+double Objective::predicted(std::size_t i, std::span<const Timed> times) const {
+  const auto& own = times[uses_[i].schedule];
+  switch (observations_[i].kind) {
+    case Observation::Kind::time: return own.ns;
+    case Observation::Kind::ratio: return own.ns > 0 ? times[uses_[i].baseline].ns / own.ns : 0;
+    case Observation::Kind::share: break;
+  }
+  return own.ns > 0 ? 100 * own.phase_ns[static_cast<std::size_t>(observations_[i].phase)] / own.ns : 0;
+}
+
+void Objective::judge(Point& p, std::span<const Timed> times) const {
+  double counted = 0;
+  for (std::size_t i = 0; i < observations_.size(); ++i) {
+    const auto& o = observations_[i];
+    const auto value = predicted(i, times);
+    const auto e = o.kind == Observation::Kind::share ? (value - o.value) / 100 : value / o.value - 1;
+    p.predictions.push_back(value);
+    p.errors.push_back(e);
+    if (o.weight == 0) continue;
+    ++counted;
+    p.cost += std::pow(o.weight * std::abs(e), options_.power);
+    p.mean += std::abs(e);
+    if (std::abs(e) <= p.worst) continue;
+    p.worst = std::abs(e);
+    p.worst_at = i;
+  }
+  if (counted > 0) p.mean /= counted;
+}
+
+std::optional<Objective::Point> Objective::at(std::vector<double> x) {
+  if (!may_continue()) return {};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::clamp(x[i], bounds_[i].low, bounds_[i].high);
+  const auto m = machine(x);
+  Point p{.x = std::move(x)};
+  std::vector<Timed> times;
+  for (const auto* s : schedules_) {
+    ++simulations_;
+    const auto t = simulate(*s, m);
+    if (!t) return p.cost = std::numeric_limits<double>::infinity(), p;
+    times.push_back({t->ns, t->phase_ns});
+  }
+  judge(p, times);
+  if (!any_ || p.cost < best_) best_ = p.cost, best_mean_ = p.mean, best_worst_ = p.worst;
+  any_ = true;
+  return p;
+}
+
+Result<Objective::Point, std::vector<Diagnostic>> Objective::initial() {
+  Point p;
+  for (std::size_t i = 0; i < bounds_.size(); ++i) {
+    const auto v = initial_[options_.free[i].cost];
+    p.x.push_back(std::clamp(v > 0 ? std::log(v) : bounds_[i].low, bounds_[i].low, bounds_[i].high));
+  }
+  const auto m = machine(p.x);
+  std::vector<Timed> times;
+  std::vector<Diagnostic> bad;
+  for (std::size_t i = 0; i < schedules_.size(); ++i) {
+    ++simulations_;
+    const auto t = simulate(*schedules_[i], m);
+    if (t) {
+      times.push_back({t->ns, t->phase_ns});
+      continue;
+    }
+    for (auto d : t.error()) {
+      d.where = ids_[i] + (d.where.empty() ? "" : ": " + d.where);
+      bad.push_back(std::move(d));
+    }
+  }
+  if (!bad.empty()) return bad;
+  judge(p, times);
+  best_ = p.cost, best_mean_ = p.mean, best_worst_ = p.worst;
+  any_ = true;
+  return p;
+}
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,251 @@
+// sdma calibrate: fits a machine's parameters to measurements.
+#include "input.hpp"
+#include "output.hpp"
+#include "sdma/simulate/measurements.hpp"
+#include "verb.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+namespace sdma::tool {
+namespace {
+
+using namespace std::chrono_literals;
+enum class Format { table, json };
+
+struct Options {
+  std::string from, start = "builtin", out;
+  std::vector<std::string> free;
+  Format format = Format::table;
+  std::chrono::nanoseconds limit = 600s;
+};
+
+/// One line on a terminal, which each call overwrites.
+class Progress {
+ public:
+  ~Progress() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+  }
+  bool show(const FitProgress& p) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!on_ || now - last_ < 100ms) return true;
+    last_ = now;
+    shown_ = true;
+    const auto line = fmt::format("\r\033[K{}: {} simulations, the mean error is {:.2f} %", p.stage, p.simulations,
+                                  100 * p.mean_error);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    return true;
+  }
+
+ private:
+  bool on_ = ::isatty(STDERR_FILENO) == 1, shown_ = false;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+Result<MachineDescription, Diagnostic> machine_of(const std::string& path) {
+  if (path == "builtin") return mi300x_machine();
+  const auto text = read_text(path);
+  if (!text) return text.error();
+  return machine_from_json(*text, shown(path));
+}
+
+/// The parameters that --free names, with the bounds and notes that the table has for them; otherwise those of the table,
+/// otherwise those that are fitted in the machine. Empty after an error, which has been reported.
+std::vector<FreeParameter> free_of(const Options& o, const Measurements& m, const MachineDescription& start) {
+  std::vector<FreeParameter> out;
+  std::vector<std::string_view> known;
+  for (std::size_t i = 0; i < kCosts; ++i) known.push_back(name(static_cast<Cost>(i)));
+  for (const auto& word : o.free) {
+    const auto i = cost_named(word);
+    if (i == kCosts) {
+      complain("--free " + word + ": there is no such parameter" + did_you_mean(word, known),
+               "sdma simulate --show-machine lists them");
+      return {};
+    }
+    const auto& all = m.options.free;
+    const auto at = std::find_if(all.begin(), all.end(), [&](auto& p) { return p.cost == static_cast<Cost>(i); });
+    out.push_back(at == all.end() ? FreeParameter{.cost = static_cast<Cost>(i)} : *at);
+  }
+  if (!out.empty()) return out;
+  if (!m.options.free.empty()) return m.options.free;
+  for (std::size_t i = 0; i < kCosts; ++i)
+    if (start.parameters[i].fitted()) out.push_back({.cost = static_cast<Cost>(i)});
+  if (out.empty()) complain("no parameter is free", "--free NAME, or a line '#: free NAME START' in the table");
+  return out;
+}
+
+/// Errors of a machine at the measurements.
+struct Errors {
+  struct Kind {
+    std::size_t count{};
+    double mean{}, worst{};
+    const Observation* at{};
+    double predicted{};
+  };
+  Kind relative{}, share{};  ///< of times and speed-ups; of shares
+};
+
+Errors errors_of(const Measurements& m, const std::vector<Fit::Prediction>& predictions) {
+  Errors out;
+  for (std::size_t i = 0; i < m.observations.size(); ++i) {
+    const auto& o = m.observations[i];
+    if (o.weight == 0) continue;
+    auto& kind = o.kind == Observation::Kind::share ? out.share : out.relative;
+    const auto e = std::abs(predictions[i].error);
+    ++kind.count;
+    kind.mean += e;
+    if (kind.at && e <= kind.worst) continue;
+    kind.worst = e;
+    kind.at = &o;
+    kind.predicted = predictions[i].value;
+  }
+  for (auto* k : {&out.relative, &out.share})
+    if (k->count > 0) k->mean /= static_cast<double>(k->count);
+  return out;
+}
+
+std::string value_text(const Observation& o, double value) {
+  switch (o.kind) {
+    case Observation::Kind::time: return fmt::format("{:.2f} us", value / 1000);
+    case Observation::Kind::ratio: return fmt::format("{:.2f}", value);
+    case Observation::Kind::share: break;
+  }
+  return fmt::format("{:.1f} %", value);
+}
+
+std::string table(const Fit& f, const FitOptions& options, const MachineDescription& m, const Errors& e) {
+  auto out = fmt::format("{:<29} {:>8} {:>8} {:<9} {}\n", "parameter", "value", "+-", "unit", "source");
+  for (const auto& each : options.free) {
+    const auto& p = m.parameter(each.cost);
+    out += fmt::format("{:<29} {:>8} {:>8} {:<9} {}\n", name(each.cost), p.value, p.uncertainty, unit(each.cost),
+                       p.source);
+  }
+  out += "\n";
+  const auto errors = [&](const char* what, const Errors::Kind& k, const char* unit) {
+    if (k.count == 0) return;
+    out += fmt::format("{} {}: the mean error is {:.1f} {}, the worst {:.1f} {}\n  worst: {}: measured {}, model {}\n",
+                       k.count, what, 100 * k.mean, unit, 100 * k.worst, unit, k.at->id, value_text(*k.at, k.at->value),
+                       value_text(*k.at, k.predicted));
+  };
+  errors("times and speed-ups", e.relative, "%");
+  errors("shares", e.share, "points");
+  for (const auto& a : f.alike)
+    out += fmt::format("{} and {} cannot be distinguished: correlation {:.3f}\n", name(a.a), name(a.b), a.correlation);
+  return out + fmt::format("{} simulations; {}\n", f.simulations, name(f.end));
+}
+
+std::string json(const Fit& f, const FitOptions& options, const MachineDescription& m, const Measurements& all,
+                 const std::vector<Fit::Prediction>& predictions, const Errors& e) {
+  using Json = nlohmann::ordered_json;
+  Json j{{"end", name(f.end)}, {"simulations", f.simulations}};
+  for (const auto& [key, k] : {std::pair{"times_and_speed_ups", &e.relative}, {"shares", &e.share}})
+    if (k->count > 0)
+      j[key] = {{"count", k->count}, {"mean_error", k->mean}, {"worst_error", k->worst}, {"worst", k->at->id}};
+  for (std::size_t i = 0; i < options.free.size(); ++i) {
+    const auto cost = options.free[i].cost;
+    const auto& p = m.parameter(cost);
+    j["parameters"].push_back({{"name", name(cost)},
+                               {"value", p.value},
+                               {"uncertainty", p.uncertainty},
+                               {"unit", unit(cost)},
+                               {"state", name(f.states[i])},
+                               {"source", p.source}});
+  }
+  j["alike"] = Json::array();
+  for (const auto& a : f.alike)
+    j["alike"].push_back({{"a", name(a.a)}, {"b", name(a.b)}, {"correlation", a.correlation}});
+  for (std::size_t i = 0; i < all.observations.size(); ++i)
+    j["measurements"].push_back({{"id", all.observations[i].id},
+                                 {"measured", all.observations[i].value},
+                                 {"model", predictions[i].value},
+                                 {"error", predictions[i].error}});
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+int run(const Options& o) {
+  if (o.from.empty())
+    return complain("no measurements given", "sdma calibrate --from share/published/dma-latte.csv"), kUsage;
+  std::vector<std::string> read{o.from};
+  if (o.start != "builtin") read.push_back(o.start);
+  if (!o.out.empty() && overwrites({{"-o", o.out}}, read)) return kUsage;
+  const auto start = machine_of(o.start);
+  if (!start) return report(start.error()), kInput;
+  const auto m = read_measurements(o.from);
+  if (!m) {
+    for (const auto& d : m.error()) report(d);
+    return kInput;
+  }
+  auto options = m->options;
+  options.free = free_of(o, *m, *start);
+  if (options.free.empty()) return kUsage;
+  options.deadline = Deadline::in(o.limit);
+  const auto f = [&] {
+    Progress progress;
+    options.progress = [&](const FitProgress& p) { return progress.show(p); };
+    return fit(m->observations, m->from(*start), options);
+  }();
+  if (!f) {
+    for (const auto& d : f.error()) report(d);
+    return kFindings;
+  }
+  const auto machine = rounded(*f, options);
+  const auto predictions = predict(m->observations, machine);
+  if (!predictions) return report(predictions.error()[0]), kFindings;
+  const auto e = errors_of(*m, *predictions);
+  const auto finished = f->end == Fit::End::converged;
+  // The file first: the reader of the report may exit before its end.
+  if (!o.out.empty() && finished)
+    if (const auto code = write_text(o.out, to_json(machine)); code != kOk) return code;
+  const auto text =
+      o.format == Format::json ? json(*f, options, machine, *m, *predictions, e) : table(*f, options, machine, e);
+  if (o.out != "-")
+    if (const auto code = write_text("-", text); code != kOk) return code;
+  if (finished) return kOk;
+  complain(std::string("the fit did not end: ") + std::string(name(f->end)), "--limit gives it more time");
+  return kFindings;
+}
+
+}  // namespace
+
+void add_calibrate(VerbOptions& verb, Action& action) {
+  const auto o = std::make_shared<Options>();
+  verb.value("--from", o->from,
+             "table of measurements: one line per time, speed-up or share, and the schedules next to it")
+      .type("CSV");
+  verb.value("--start", o->start, "machine whose other parameters are kept; builtin: eight MI300X")
+      .type("PATH")
+      .shown("builtin");
+  verb.repeated(
+          "--free", [o](const std::string& name) { return o->free.push_back(name), ""; },
+          "parameter to fit, such as engine.poll_ns; may be repeated (default: those of the table, or those that are "
+          "fitted "
+          "in the machine)")
+      .type("NAME");
+  verb.value("-o,--output", o->out,
+             "write the machine to a file for sdma simulate --machine; -: to standard output, without the report")
+      .type("PATH");
+  add_choice<Format>(verb, "--format", o->format, {{"table", Format::table}, {"json", Format::json}},
+                     "form of the report (default: table)");
+  add_json(verb, [o] { o->format = Format::json; });
+  add_parsed(verb, "--limit", o->limit, parse_time, "a time from 1 to 1,000,000 s, ms or us, such as 60s",
+             "end the fit after this time")
+      .type("TIME")
+      .shown("600s");
+  verb.footer(
+      "A fit finds the values with which the simulator comes closest to the measurements. The report lists each free\n"
+      "parameter with its uncertainty (one standard deviation), and says which ones the measurements cannot decide.\n"
+      "sdma/simulate/measurements.hpp describes the table; share/published/dma-latte.csv is one.\n"
+      "Examples:\n"
+      "  sdma calibrate --from share/published/dma-latte.csv -o mi300x.json\n"
+      "  sdma calibrate --from mine.csv --start mi300x.json --free engine.poll_ns --free engine.latency_ns\n"
+      "  sdma simulate --machine mi300x.json --show-machine");
+  action = [o] { return run(*o); };
+}
+
+}  // namespace sdma::tool
