@@ -1,7 +1,8 @@
 // sdma calibrate: fits a machine's parameters to measurements.
 #include "input.hpp"
 #include "output.hpp"
-#include "sdma/simulate/measurements.hpp"
+#include "sdma/device/open.hpp"
+#include "sdma/simulate/mechanisms.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +21,10 @@ using namespace std::chrono_literals;
 enum class Format { table, json };
 
 struct Options {
-  std::string from, start = "builtin", out;
+  std::string from, start = "builtin", out, save;
+  std::optional<DeviceKind> device;
+  std::uint64_t passes = 5, most_bytes = std::uint64_t{64} << 20;
+  bool busy = false;
   std::vector<std::string> free;
   Format format = Format::table;
   std::chrono::nanoseconds limit = 600s;

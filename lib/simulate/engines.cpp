@@ -131,6 +131,7 @@ void World::describe_flight(const Program& q, Flight& f) {
       const double part = std::is_same_v<P, CopyBroadcast> ? cost(Cost::engine_broadcast)
                           : std::is_same_v<P, CopySwap>    ? cost(Cost::engine_swap)
                                                            : 1.0;
+      if constexpr (std::is_same_v<P, CopySwap>) f.extra_ns += cost(Cost::engine_swap_time);
       use(e.resource, written / unit / part / (other_link ? cost(Cost::engine_other_link) : 1.0));
       f.need = std::min(read > 0 ? read : written, cost(Cost::engine_window));
     }

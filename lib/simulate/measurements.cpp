@@ -271,6 +271,26 @@ const Observation* Measurements::find(std::string_view schedule, std::string_vie
   return nullptr;
 }
 
+std::string to_csv(const Measurements& m, std::string_view comment) {
+  const auto quoted = [](const std::string& text) {
+    if (text.find_first_of(",\"") == text.npos) return text;
+    std::string out = "\"";
+    for (const auto c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return out + "\"";
+  };
+  auto out = fmt::format("# {}\n#: {} {}\n", comment, kPower, m.options.power);
+  for (const auto& p : m.options.free) {
+    const auto at = std::find_if(m.start.begin(), m.start.end(), [&](const auto& s) { return s.first == p.cost; });
+    out += fmt::format("#: {} {} {} {} {} {}\n", kFree, name(p.cost), at == m.start.end() ? p.low : at->second, p.low,
+                       p.high, p.note);
+  }
+  out += "schedule,settings,what,value,spread,source\n";
+  for (std::size_t i = 0; i < m.rows.size(); ++i)
+    out += fmt::format("{},{},time_us,{:.4g},{:.2g},{}\n", quoted(m.rows[i].schedule), quoted(m.rows[i].settings),
+                       m.observations[i].value / 1000, m.observations[i].spread / 1000, quoted(m.rows[i].source));
+  return out;
+}
+
 Result<Measurements, std::vector<Diagnostic>> measurements_from_csv(std::string_view text, std::string_view file,
                                                                     const ReadText& read) {
   return Table{file, read}.run(text);

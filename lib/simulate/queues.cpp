@@ -64,6 +64,7 @@ void World::consume(std::uint32_t queue, Outcome outcome) {
   ++totals_.packets;
   const bool goes_on = q.front->consume(outcome);
   q.rptr = q.front->read();
+  settled();
   if (q.blocked != ~0u) {
     const auto thread = std::exchange(q.blocked, ~0u);
     threads_[thread].node = node(now_, q.node, threads_[thread].where, What::room, Phase::control, queue);
@@ -104,6 +105,7 @@ bool World::waits_for_word(std::uint32_t queue) {
   auto m = machine(q);
   if (met(q.front->current(), m)) return false;
   q.state = State::waits;
+  settled();
   waiters_[q.front->current().word.value / 8].push_back({.id = queue});
   return true;
 }

@@ -29,6 +29,7 @@ bool World::host_action(Thread& t, std::uint32_t id) {
   }
   const auto& a = (*f.actions)[f.next];
   if (a.kind == Kind::submit) return submit(t, id, a);
+  if (a.kind == Kind::set && early(id, find_symbol(s_, a.signal)->index)) return false;
   ++f.next;
   if (a.kind == Kind::repeat) {
     if (a.rounds > 0) t.frames.push_back({.actions = &a.body, .round = 1, .rounds = a.rounds});
@@ -47,6 +48,34 @@ bool World::host_action(Thread& t, std::uint32_t id) {
   round_begins(true);
   store(t, id, cost(Cost::host_store), What::sets, Phase::schedule, {.signal = signal, .value = value});
   return false;
+}
+
+/// A trigger finds its queues at their polls, because work is published long before it: a `set` that begins a round is held until
+/// each queue whose last submit begins with a poll of that word has reached a poll.
+bool World::early(std::uint32_t id, std::size_t signal) {
+  if (std::exchange(forced_, false) || (open_ && by_set_ && !waited_)) return false;
+  const auto word = memory_->resolve(link_signal(signal));
+  for (const auto& q : programs_) {
+    if (q.head != word || q.epoch == 0 || q.state == State::waits || q.front->read() > q.head_position) continue;
+    settling_.push_back(id);
+    return true;
+  }
+  return false;
+}
+
+/// A queue has come further: held triggers look again.
+void World::settled() {
+  for (const auto id : settling_) at(now_, Event::thread, id);
+  settling_.clear();
+}
+
+/// Nothing else moves any more, so a held trigger has waited long enough.
+bool World::release_trigger() {
+  if (settling_.empty()) return false;
+  forced_ = true;
+  at(now_, Event::thread, settling_.back());
+  settling_.pop_back();
+  return true;
 }
 
 /// Builds and publishes one piece of one queue at a time, and rings its doorbell.
@@ -82,11 +111,13 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   t.blocked = false;
   const auto built = now_ + static_cast<double>(p.packets) * cost(Cost::host_build) + cost(Cost::host_submit);
   const auto rung = built + cost(Cost::host_doorbell);
-  t.busy_ns += rung - now_;
+  const auto issued = rung + static_cast<double>(p.packets) * cost(Cost::host_issue);
+  t.busy_ns += issued - now_;
   const auto build = node(built, t.node, t.where, What::builds, Phase::control, number, p.packets);
   t.node = node(rung, build, t.where, What::rings, Phase::schedule, number);
   std::copy(dwords.begin() + static_cast<std::ptrdiff_t>(p.begin), dwords.begin() + static_cast<std::ptrdiff_t>(p.end),
             slot->dwords.begin());
+  if (t.piece == 0) q.head_position = slot->begin;
   q.ring->publish(*slot, slot->dwords.size());
   ++totals_.doorbells;
   if (o_.recorder) {
@@ -98,7 +129,8 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   // The engine sees the doorbell one flight later. Reading the ring's first lines takes a round trip.
   at(rung + 3 * cost(Cost::pcie_flight) + cost(Cost::engine_fetch), Event::doorbell, number, t.node, slot->end);
   if (++t.piece == pieces.size()) t.piece = 0, ++t.queue;
-  at(rung, Event::thread, id);
+  if (issued > rung) t.node = node(issued, t.node, t.where, What::rings, Phase::schedule, number);
+  at(issued, Event::thread, id);
   return false;
 }
 

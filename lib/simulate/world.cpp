@@ -120,9 +120,12 @@ void World::queue(std::size_t i) {
   if (!engine) return;
   q.engine = *engine;
   // Watch every word that a packet polls or posts to, in any memory: copies to it must really be executed.
-  const auto watch = [this](const PacketView& was, std::span<const std::uint32_t> now) {
+  bool first = true;
+  const auto watch = [&](const PacketView& was, std::span<const std::uint32_t> now) {
     visit(*was.info, now, [&](const auto& p) {
-      if (const auto w = word(p); w.bytes != 0) memory_->watch(w.va, w.bytes);
+      const auto w = word(p);
+      if (w.bytes != 0) memory_->watch(w.va, w.bytes);
+      if (std::exchange(first, false) && was.info == &info_of<PollMem>()) q.head = w.va;
     });
   };
   q.linked = link_queue(
@@ -213,7 +216,7 @@ Result<Simulation, std::vector<Diagnostic>> World::run() {
       old_.emplace_back(from, from + e.right.bytes);
     }
   for (std::uint32_t i = 0; i < threads_.size(); ++i) at(0, Event::thread, i);
-  while (!events_.empty() && findings_.empty()) {
+  while (findings_.empty() && (!events_.empty() || release_trigger())) {
     const auto e = events_.top();
     events_.pop();
     if (e.t > o_.time_limit_ns) {

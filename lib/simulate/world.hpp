@@ -102,6 +102,8 @@ class World {
     std::optional<Ring<>> ring{};
     std::optional<FrontEnd> front{};
     std::uint64_t epoch = 0;
+    GpuVa head{};                     ///< the word that its first packet polls, if it is a poll
+    std::uint64_t head_position = 0;  ///< of the last submit, in the ring
     State state = State::idle;
     std::uint32_t in_flight = 0, node = 0, landed_node = 0;
     std::uint32_t blocked = ~0u;     ///< the thread that waits for room in the ring
@@ -166,6 +168,9 @@ class World {
   void step(std::uint32_t thread);
   bool host_action(Thread&, std::uint32_t id);
   bool agent_step(Thread&, std::uint32_t id);
+  bool early(std::uint32_t id, std::size_t signal);
+  void settled();
+  bool release_trigger();
   bool submit(Thread&, std::uint32_t id, const Schedule::Action&);
   void wait(Thread&, std::uint32_t id, std::size_t signal, Compare, std::uint64_t reference);
   void saw(Thread&, std::uint32_t id, std::uint32_t cause);
@@ -246,6 +251,8 @@ class World {
   std::vector<trace::LaneId> resource_lanes_;
 
   std::vector<Simulation::Round> rounds_;
+  std::vector<std::uint32_t> settling_{};  ///< threads whose trigger is held
+  bool forced_ = false;
   bool open_ = false, by_set_ = false, waited_ = false;
   double begin_ = 0, end_ = 0, last_ = 0;
   std::uint32_t end_node_ = 0, last_node_ = 0;

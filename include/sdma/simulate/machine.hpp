@@ -33,14 +33,16 @@ namespace sdma::inline v0 {
 
 /// One parameter of a machine. Times are in ns, rates in bytes per ns (which is GB/s), fractions from 0 to 1.
 enum class Cost : std::uint8_t {
-  host_build,         ///< time for a thread to write one packet into a ring
-  host_submit,        ///< time to find the queue, reserve and publish: once per submit
-  host_doorbell,      ///< time that the store to the doorbell holds up the thread
-  host_store,         ///< time for a `set`
-  host_poll,          ///< time for a `wait` to see that the word has its value
-  host_atomic,        ///< time that one atomic occupies its word in host memory: atomics on one word are serialised
-  host_memory,        ///< rate of the host's memory
-  pcie_flight,        ///< latency, one way, between host memory and an engine
+  host_build,     ///< time for a thread to write one packet into a ring
+  host_submit,    ///< time to find the queue, reserve and publish: once per submit
+  host_doorbell,  ///< time that the store to the doorbell holds up the thread
+  host_issue,   ///< time per packet that the doorbell holds up the thread while the engine already works: 0 on hardware
+                ///< that fetches packets itself
+  host_store,   ///< time for a `set`
+  host_poll,    ///< time for a `wait` to see that the word has its value
+  host_atomic,  ///< time that one atomic occupies its word in host memory: atomics on one word are serialised
+  host_memory,  ///< rate of the host's memory
+  pcie_flight,  ///< latency, one way, between host memory and an engine
   pcie_efficiency,    ///< fraction of the link's rate
   xgmi_flight,        ///< latency, one way, between two GPUs
   xgmi_efficiency,    ///< fraction of the link's rate
@@ -55,12 +57,13 @@ enum class Cost : std::uint8_t {
   engine_other_link,  ///< fraction of that rate to a peer for which the node recommends another engine
   engine_latency,     ///< time from the request for the last byte until it has landed and is acknowledged
   engine_read_peer,   ///< additional time if bytes are read from another GPU
+  engine_swap_time,   ///< additional time of a swap
   engine_release,     ///< fence, atomic: time from the landing of the last earlier packet until the word leaves
   engine_poll,        ///< time from a change of a polled word until the engine reads it again, without the flight
   kernel_release,     ///< time for a compute kernel to make its stores visible at system scope
   kernel_poll,        ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
 };
-inline constexpr std::size_t kCosts = 26;
+inline constexpr std::size_t kCosts = 28;
 /// "engine.poll_ns"; `cost_named` is the inverse.
 std::string_view name(Cost) noexcept;
 /// "ns", "bytes", "bytes/ns", "fraction".

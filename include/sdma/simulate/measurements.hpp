@@ -66,6 +66,9 @@ struct Measurements {
   const Observation* find(std::string_view schedule, std::string_view settings, std::string_view what) const noexcept;
 };
 
+/// The text of a table with these lines, of kind time only. The schedules are not in it: write them next to it.
+std::string to_csv(const Measurements&, std::string_view comment);
+
 /// Reads the text of a schedule that a table names.
 using ReadText = std::function<Result<std::string, Diagnostic>(const std::string& path)>;
 
