@@ -148,6 +148,15 @@ TEST_CASE("all errors of a table are reported at once") {
   CHECK(all.find("t.csv:3: error: there is no source") != all.npos);
 }
 
+TEST_CASE("the errors of a schedule appear once, however many lines name it") {
+  const auto all = errors(kHead + "bad.sdma,,time_us,,5,x\nbad.sdma,,time_us,,6,x\nbad.sdma,a=1,time_us,,6,x\n");
+  CHECK(all.find("bad.sdma:2:1") == all.rfind("bad.sdma:2:1"));
+}
+
+TEST_CASE("an id without settings") {
+  CHECK(table(kHead + "one.sdma,,time_us,,5,x\n").observations[0].id == "one.sdma time_us");
+}
+
 TEST_CASE("a file that cannot be read is an error with its name") {
   const auto m = read_measurements("/nowhere/t.csv");
   REQUIRE_FALSE(m);
