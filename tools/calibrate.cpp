@@ -133,9 +133,10 @@ std::string table(const Fit& f, const FitOptions& options, const MachineDescript
   out += "\n";
   const auto errors = [&](const char* what, const Errors::Kind& k, const char* unit) {
     if (k.count == 0) return;
-    out += fmt::format("{} {}: the mean error is {:.1f} {}, the worst {:.1f} {}\n  worst: {}: measured {}, model {}\n",
-                       k.count, what, 100 * k.mean, unit, 100 * k.worst, unit, k.at->id, value_text(*k.at, k.at->value),
-                       value_text(*k.at, k.predicted));
+    out +=
+        fmt::format("{} ({}): the mean error is {:.1f} {}, the worst {:.1f} {}\n  worst: {}: measured {}, model {}\n",
+                    what, k.count, 100 * k.mean, unit, 100 * k.worst, unit, k.at->id, value_text(*k.at, k.at->value),
+                    value_text(*k.at, k.predicted));
   };
   errors("times and speed-ups", e.relative, "%");
   errors("shares", e.share, "points");

@@ -59,7 +59,8 @@ std::string list(const std::vector<Cost>& all) {
 /// The source of a parameter that is not `undetermined`.
 std::string source(const FreeParameter& p, std::size_t observations, const Certainty& all,
                    const Certainty::Parameter& own) {
-  auto out = "fitted: " + (p.note.empty() ? fmt::format("{} measurements", observations) : p.note);
+  auto out = "fitted: " +
+             (p.note.empty() ? fmt::format("{} measurement{}", observations, observations == 1 ? "" : "s") : p.note);
   if (own.state == Fit::State::range) return out + fmt::format("; {:.5g} to {:.5g} fit equally well", own.from, own.to);
   if (own.state == Fit::State::at_bound) out += own.lower ? "; at its lower bound" : "; at its upper bound";
   if (!own.alike.empty()) out += "; cannot be distinguished from " + list(own.alike);

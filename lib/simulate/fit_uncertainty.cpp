@@ -9,6 +9,7 @@
 namespace sdma::inline v0::detail {
 namespace {
 
+constexpr int kBisections = 18;  // of an end of a range: to five digits
 constexpr double kSame = 1e-9;  // errors that differ by less are equal
 
 bool differ(const Objective::Point& a, const Objective::Point& b) {
@@ -39,7 +40,7 @@ class Prober {
       by = std::min(by, most);
       (differ(moved(i, side * by), best_) ? differs : same) = by;
     }
-    for (int k = 0; k < 10 && differs > 0 && !stopped_; ++k) {
+    for (int k = 0; k < kBisections && differs > 0 && !stopped_; ++k) {
       const auto middle = (same + differs) / 2;
       (differ(moved(i, side * middle), best_) ? differs : same) = middle;
     }

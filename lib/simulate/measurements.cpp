@@ -11,6 +11,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace sdma::inline v0 {
 namespace {
@@ -168,7 +169,9 @@ class Table {
                       "a field with a comma needs double quotes; an empty field still needs its comma");
     fields_ = std::move(*split);
     Observation o{.id = field(kId)};
-    if (o.id.empty()) o.id = fmt::format("{} {} {}", field(kSchedule), field(kSettings), field(kWhat));
+    const auto settings = field(kSettings);
+    if (o.id.empty())
+      o.id = fmt::format("{}{}{} {}", field(kSchedule), settings.empty() ? "" : " ", settings, field(kWhat));
     const auto before = errors_.size();
     const auto factor = kind(o);
     const auto n = [&](Column c, double otherwise) {
@@ -240,6 +243,8 @@ class Table {
     auto parsed = parse_schedule(*text->second, path, options);
     if (parsed) return at->second = std::make_shared<const Schedule>(std::move(*parsed));
     for (auto& d : parsed.error()) {
+      // A file's own errors appear once, however many lines name it.
+      if (!reported_.insert(to_string(d)).second) continue;
       d.where = fmt::format("{}:{}: {}", file_, line_, d.where);
       errors_.push_back(std::move(d));
     }
@@ -253,6 +258,7 @@ class Table {
   Words fields_{};
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const Schedule>> schedules_{};
   std::map<std::string, Result<std::string, Diagnostic>> texts_{};
+  std::set<std::string> reported_{};
   Measurements out_{};
   std::vector<Diagnostic> errors_{};
 };

@@ -248,7 +248,7 @@ TEST_CASE("as many measurements as parameters: no uncertainty, unless a spread i
   auto o = measured(truth());
   o.resize(1);
   const auto f = fitted(o, {.free = {{Cost::engine_packet}}});
-  CHECK(f.machine.parameter(Cost::engine_packet).source == "fitted: 1 measurements; its uncertainty is not determined");
+  CHECK(f.machine.parameter(Cost::engine_packet).source == "fitted: 1 measurement; its uncertainty is not determined");
   CHECK(f.machine.parameter(Cost::engine_packet).uncertainty == start.parameter(Cost::engine_packet).uncertainty);
   o[0].spread = 100;
   const auto known = fitted(o, {.free = {{Cost::engine_packet}}});

@@ -31,6 +31,16 @@ TEST_CASE("the library carries the file that is shipped") {
   CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == file());
 }
 
+TEST_CASE("the file that is shipped has the form that calibrate writes") {
+  const auto m = machine_from_json(file());
+  REQUIRE(m);
+  CHECK(to_json(*m) == file());
+  auto other = *m;
+  other.topology.links[0].mb_per_s /= 2;
+  CHECK(to_json(other).find("\"mi300x\": 8") == std::string::npos);
+  CHECK(*machine_from_json(to_json(other)) == other);
+}
+
 TEST_CASE("a machine goes through JSON and comes back, topology and all") {
   const auto m = mi300x_machine();
   REQUIRE(m);
@@ -68,7 +78,7 @@ TEST_CASE("set: a question to the machine") {
 TEST_CASE("errors name the file, the key, and what to do") {
   CHECK(error("[1").starts_with("m.json:1:2: error: this is not JSON\n  hint: sdma simulate --show-machine"));
   CHECK(error("{}").find("not a machine description of version 1") != std::string::npos);
-  CHECK(error(replaced(file(), "engine.poll_ns", "engine.pol_ns")).find("did you mean 'engine.poll_ns'?") !=
+  CHECK(error(replaced(file(), "\"engine.poll_ns\"", "\"engine.pol_ns\"")).find("did you mean 'engine.poll_ns'?") !=
         std::string::npos);
   CHECK(error(replaced(file(), "\"notes\"", "\"nots\"")).find("unknown key \"nots\"") != std::string::npos);
   CHECK(error(replaced(file(), "{\"value\": 0.81", "{\"value\": 1.81"))

@@ -126,8 +126,8 @@ TEST_CASE("completions on one word of the host take turns") {
       s += "queue gpu" + std::to_string(i) +
            ".q peer=gpu3\npoll_mem addr=host.go func=eq reference=1\ncopy_linear bytes=4K src=gpu" + std::to_string(i) +
            ".b dst=gpu3.b\natomic op=add_rtn_64 addr=host.d" + std::to_string(apart ? i : 0) + " value=1\nend\n";
-    return run(s + "host main\nsubmit *\nset host.go = 1\nwait host.d0 == " + (apart ? "1\nwait host.d1 == 1" : "2") +
-               "\nend\n")
+    return run(s + "host main\nsubmit *\nrepeat 40\nwait host.go == 0\nend\nset host.go = 1\nwait host.d0 == " +
+               (apart ? "1\nwait host.d1 == 1" : "2") + "\nend\n")
         .ns;
   };
   CHECK(one(false) - one(true) == Approx(ns(Cost::host_atomic) - ns(Cost::host_poll)).margin(1e-6));

@@ -15,8 +15,7 @@
 //   atomic_ns per word                     release_ns, poll_ns
 //
 // The topology gives the raw rates of links; a parameter here says what fraction of that rate is left for data. Each
-// parameter has a unit, an uncertainty and a source: a public fact, "fitted" (to the two tables that docs/simulate.md
-// names), or "assumed".
+// parameter has a unit, an uncertainty and a source: a public fact, "fitted" (by fit.hpp to measurements), or "assumed".
 //
 // Plain values that allocate; one thread may write, or many may read. Errors: a Diagnostic names the file, the key and
 // the problem: a parameter is missing, unknown or negative, or has no source.

@@ -62,7 +62,7 @@ struct Measurements {
 
   /// `initial` with the values of `start`: what a fit starts from. It does not depend on how `initial` was fitted.
   MachineDescription from(MachineDescription initial) const;
-  /// The observation with this schedule file, settings and what; null if there is none.
+  /// The first observation with this schedule file, settings and what; null if there is none.
   const Observation* find(std::string_view schedule, std::string_view settings, std::string_view what) const noexcept;
 };
 
