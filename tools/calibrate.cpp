@@ -1,18 +1,17 @@
 // sdma calibrate: fits a machine's parameters to measurements.
 #include "input.hpp"
+#include "measure_device.hpp"
 #include "output.hpp"
-#include "sdma/device/open.hpp"
-#include "sdma/simulate/mechanisms.hpp"
+#include "progress.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
+#include <optional>
 
 namespace sdma::tool {
 namespace {
@@ -21,39 +20,16 @@ using namespace std::chrono_literals;
 enum class Format { table, json };
 
 struct Options {
-  std::string from, start = "builtin", out, save;
+  std::string from, start, out;
   std::optional<DeviceKind> device;
-  std::uint64_t passes = 5, most_bytes = std::uint64_t{64} << 20;
-  bool busy = false;
+  DeviceMeasurement measure;
   std::vector<std::string> free;
   Format format = Format::table;
   std::chrono::nanoseconds limit = 600s;
 };
 
-/// One line on a terminal, which each call overwrites.
-class Progress {
- public:
-  ~Progress() {
-    if (shown_) std::fputs("\r\033[K", stderr);
-  }
-  bool show(const FitProgress& p) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!on_ || now - last_ < 100ms) return true;
-    last_ = now;
-    shown_ = true;
-    const auto line = fmt::format("\r\033[K{}: {} simulations, the mean error is {:.2f} %", p.stage, p.simulations,
-                                  100 * p.mean_error);
-    std::fwrite(line.data(), 1, line.size(), stderr);
-    return true;
-  }
-
- private:
-  bool on_ = ::isatty(STDERR_FILENO) == 1, shown_ = false;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
-
 Result<MachineDescription, Diagnostic> machine_of(const std::string& path) {
-  if (path == "builtin") return mi300x_machine();
+  if (path.empty()) return mi300x_machine();
   const auto text = read_text(path);
   if (!text) return text.error();
   return machine_from_json(*text, shown(path));
@@ -173,26 +149,52 @@ std::string json(const Fit& f, const FitOptions& options, const MachineDescripti
   return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-int run(const Options& o) {
-  if (o.from.empty())
-    return complain("no measurements given", "sdma calibrate --from share/published/dma-latte.csv"), kUsage;
-  std::vector<std::string> read{o.from};
-  if (o.start != "builtin") read.push_back(o.start);
-  if (!o.out.empty() && overwrites({{"-o", o.out}}, read)) return kUsage;
-  const auto start = machine_of(o.start);
-  if (!start) return report(start.error()), kInput;
-  const auto m = read_measurements(o.from);
-  if (!m) {
-    for (const auto& d : m.error()) report(d);
-    return kInput;
+/// The measurements, and the machine whose other parameters are kept. Reports errors.
+Measured read(const Options& o) {
+  Measured out;
+  const auto fail = [&](const Diagnostic& d, int code) {
+    report(d);
+    out.code = code;
+    return std::move(out);
+  };
+  auto start = machine_of(o.start);
+  if (!start) return fail(start.error(), kInput);
+  auto table = read_measurements(o.from);
+  if (!table) {
+    for (const auto& d : std::span(table.error()).subspan(1)) report(d);
+    return fail(table.error()[0], kInput);
   }
+  out.start = *std::move(start);
+  out.table = *std::move(table);
+  return out;
+}
+
+int run(const Options& o) {
+  if (o.from.empty() && !o.device)
+    return complain("no measurements given",
+                    "sdma calibrate --from share/published/dma-latte.csv, or sdma calibrate --device=cuda"),
+           kUsage;
+  std::vector<std::string> inputs;
+  for (const auto& path : {o.from, o.start})
+    if (!path.empty()) inputs.push_back(path);
+  if (!o.out.empty() && overwrites({{"-o", o.out}}, inputs)) return kUsage;
+  auto measured = o.device ? measure_device(o.measure) : read(o);
+  if (measured.code != kOk) return measured.code;
+  const auto* const m = &measured.table;
+  const auto* const start = &measured.start;
   auto options = m->options;
   options.free = free_of(o, *m, *start);
   if (options.free.empty()) return kUsage;
   options.deadline = Deadline::in(o.limit);
   const auto f = [&] {
     Progress progress;
-    options.progress = [&](const FitProgress& p) { return progress.show(p); };
+    options.progress = [&](const FitProgress& p) {
+      progress.show([&] {
+        return fmt::format("{}: {} simulations, the mean error is {:.2f} %", p.stage, p.simulations,
+                           100 * p.mean_error);
+      });
+      return true;
+    };
     return fit(m->observations, m->from(*start), options);
   }();
   if (!f) {
@@ -220,17 +222,33 @@ int run(const Options& o) {
 
 void add_calibrate(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  verb.value("--from", o->from,
-             "table of measurements: one line per time, speed-up or share, and the schedules next to it")
-      .type("CSV");
-  verb.value("--start", o->start, "machine whose other parameters are kept; builtin: eight MI300X")
-      .type("PATH")
-      .shown("builtin");
+  const auto from = verb.value("--from", o->from,
+                               "fit to a table: one line per time, speed-up or share, and the schedules next to it")
+                        .type("CSV");
+  auto start =
+      verb.value("--start", o->start, "machine whose other parameters are kept (default: eight MI300X)").type("PATH");
+  const auto choose = [o](const std::string& word) {
+    o->device = device_kind(word);
+    if (!o->device) return "'" + word + "' is not " + std::string(kDeviceNames);
+    o->measure.device = *o->device;
+    return std::string();
+  };
+  auto device = verb.parsed("--device", choose, "measure single mechanisms on a device, and fit to their times")
+                    .type("soft|kfd|cuda");
+  device.excludes(from).excludes(start);
+  verb.value("--save", o->measure.save,
+             "with --device: also write the table, its schedules and the start of the fit here")
+      .type("FOLDER");
+  add_count(verb, "--passes", o->measure.passes, 1, 1000, "with --device: how often everything is measured");
+  add_parsed(verb, "--most", o->measure.most_bytes, parse_size, "a size such as 64M", "with --device: largest copy")
+      .type("SIZE")
+      .shown("64M");
+  verb.flag("--busy", o->measure.busy, "with --device: accept times that vary by more than 10 % between passes");
   verb.repeated(
           "--free", [o](const std::string& name) { return o->free.push_back(name), ""; },
           "parameter to fit, such as engine.poll_ns; may be repeated (default: those of the table, or those that are "
-          "fitted "
-          "in the machine)")
+          "fitted in "
+          "the machine)")
       .type("NAME");
   verb.value("-o,--output", o->out,
              "write the machine to a file for sdma simulate --machine; -: to standard output, without the report")

@@ -1,0 +1,87 @@
+#include "measure_device.hpp"
+
+#include "output.hpp"
+#include "progress.hpp"
+#include "verb.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+namespace sdma::tool {
+namespace {
+
+/// Half of the mechanisms vary by more than this between passes: the machine has other work.
+constexpr double kBusy = 0.1;
+
+/// The median of the relative spreads.
+double noise(const Measurements& m) {
+  std::vector<double> all;
+  for (const auto& o : m.observations) all.push_back(o.spread / o.value);
+  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+  return all[all.size() / 2];
+}
+
+/// The table, each schedule that it names, and the machine, in a folder.
+int save(const std::string& folder, const Measured& m, const std::vector<Mechanism>& all) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return complain(shown(folder) + ": cannot be created: " + error.message(), "--save another folder"), kInput;
+  const auto path = [&](const std::string& name) { return (std::filesystem::path(folder) / name).string(); };
+  std::set<std::string> written;
+  for (const auto& each : all)
+    if (written.insert(each.file).second)
+      if (const auto code = write_text(path(each.file), each.text); code != kOk) return code;
+  if (const auto code = write_text(path("start.json"), to_json(m.start)); code != kOk) return code;
+  return write_text(
+      path("mechanisms.csv"),
+      to_csv(m.table, "Times of single mechanisms: sdma calibrate --from mechanisms.csv --start start.json"));
+}
+
+}  // namespace
+
+Measured measure_device(const DeviceMeasurement& o) {
+  Measured out;
+  const auto fail = [&](int code) {
+    out.code = code;
+    return std::move(out);
+  };
+  auto device = open_device(o.device);
+  if (!device) return report(device.error()), fail(kInput);
+  if (const auto note = caveat(**device); !note.empty())
+    report({.severity = Severity::note, .where = std::string(name(o.device)), .message = note});
+  const auto& node = (*device)->topology();
+  const auto all = mechanisms(node, {.most_bytes = o.most_bytes});
+  if (all.empty())
+    return complain("the node has no GPU with an engine", "sdma topology shows the nodes of a device"), fail(kInput);
+  auto table = [&] {
+    Progress progress;
+    MeasureOptions options{.source = fmt::format("measured on {}", node.name),
+                           .passes = static_cast<std::uint32_t>(o.passes)};
+    options.progress = [&](const Mechanism& m, std::size_t done, std::size_t of) {
+      progress.show([&] {
+        return fmt::format("pass {} of {}, {} %: {}", done / all.size() + 1, o.passes, 100 * done / of, m.id());
+      });
+      return true;
+    };
+    return measure(**device, all, options);
+  }();
+  if (!table) {
+    for (const auto& d : table.error()) report(d);
+    return fail(kFindings);
+  }
+  out.table = std::move(*table);
+  out.start = unfitted(node, out.table);
+  if (const auto n = noise(out.table); n > kBusy && !o.busy) {
+    complain(fmt::format("the machine is busy: half of the times vary by more than {:.0f} % between passes", 100 * n),
+             "stop other programs and measure again, or accept these times with --busy");
+    return fail(kFindings);
+  }
+  if (!o.save.empty()) out.code = save(o.save, out, all);
+  return out;
+}
+
+}  // namespace sdma::tool

@@ -1,0 +1,23 @@
+#pragma once
+// The measuring half of sdma calibrate: single mechanisms of a device as a table, and the machine from which their fit starts.
+//
+// Errors are reported; `code` is then the verb's exit code.
+#include "sdma/device/open.hpp"
+#include "sdma/simulate/mechanisms.hpp"
+
+namespace sdma::tool {
+
+struct DeviceMeasurement {
+  DeviceKind device{};
+  std::uint64_t passes = 5, most_bytes = std::uint64_t{64} << 20;
+  bool busy = false;   ///< accept times that vary
+  std::string save{};  ///< a folder for the table, its schedules and the machine; "": not saved
+};
+struct Measured {
+  int code{};
+  Measurements table{};
+  MachineDescription start{};
+};
+Measured measure_device(const DeviceMeasurement&);
+
+}  // namespace sdma::tool
