@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace sdma::inline v0 {
@@ -128,11 +129,20 @@ class Catalogue {
     add("submit_2_copies_gpu0_" + far_, two_queues(two, "gpu0", far_), sized(4 * K));
   }
 
-  /// Engines 0 and 1, a copy each.
+  /// Two engines of GPU 0 that suit copies to `far_`: the recommended one first.
+  std::array<std::string, 2> two_engines() const {
+    if (gpus_ == 1) return {engine(0), engine(1)};
+    const auto best = node_.engine_for(GpuId{0}, GpuId{1});
+    auto others = node_.gpus[0].live_engines() & ~node_.gpus[0].live_host_engines();
+    if (best) others &= ~(std::uint64_t{1} << best->value);
+    return {"peer=gpu1", others == 0 ? engine(0) : fmt::format("engine={}", std::countr_zero(others))};
+  }
+
+  /// Two engines, a copy each.
   std::string two_queues(Text& t, const std::string& from, const std::string& to) const {
     for (std::uint32_t i = 0; i < 2; ++i) {
       const auto a = fmt::format("{}.a{}", from, i), b = fmt::format("{}.b{}", to, i);
-      t.buffer(a, "bytes").buffer(b, "bytes").queue(0, engine(i), copy(a, b));
+      t.buffer(a, "bytes").buffer(b, "bytes").queue(0, two_engines()[i], copy(a, b));
     }
     return t.text();
   }
