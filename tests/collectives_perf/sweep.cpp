@@ -53,10 +53,10 @@ std::unique_ptr<SoftDevice> node(Ordering o = Ordering::strict) {
 constexpr auto kAlways = [] { return true; };
 
 Point measured(const Settings& s, Device& d, const Way& way, std::uint64_t bytes) {
-  const auto p = measure(s, default_table(), d, way, bytes, kAlways);
+  const auto p = measure(s, default_table(), d, {&way, 1}, bytes, {}, kAlways);
   if (!p) FAIL(to_string(p.error().front()));
-  REQUIRE(*p);
-  return **p;
+  REQUIRE(p->size() == 1);
+  return p->front();
 }
 
 }  // namespace
@@ -102,10 +102,10 @@ TEST_CASE("auto is what the table says") {
   const auto s = settings({.variants = "auto", .gpu_count = "2", .iterations = "1", .warmups = "0"});
   const Table table = *parse_table("all_gather 2-8 any 1K bcst\nall_gather 2-8 any max b2b\n");
   for (const auto& [bytes, ran] : {std::pair{1024u, Variant::bcst}, std::pair{1025u, Variant::b2b}}) {
-    const auto p = measure(s, table, *device, s.ways[0], bytes, kAlways);
+    const auto p = measure(s, table, *device, s.ways, bytes, {}, kAlways);
     REQUIRE(p);
-    CHECK((*p)->ran == ran);
-    CHECK((*p)->way == s.ways[0]);
+    CHECK(p->front().ran == ran);
+    CHECK(p->front().way == s.ways[0]);
   }
 }
 
@@ -113,16 +113,18 @@ TEST_CASE("it ends where it is told to, and gives no half point") {
   const auto device = node();
   const auto s = settings({.gpu_count = "2"});
   int rounds = 0;
-  const auto p = measure(s, default_table(), *device, {Variant::pcpy, false}, 100, [&] { return ++rounds < 10; });
+  const Way way{Variant::pcpy, false};
+  const auto p = measure(s, default_table(), *device, {&way, 1}, 100, {}, [&] { return ++rounds < 10; });
   REQUIRE(p);
-  CHECK_FALSE(*p);
+  CHECK(p->empty());
   CHECK(rounds == 10);
 }
 
 TEST_CASE("a round that does not end in time is an error with its size and way") {
   const auto device = node();
   const auto s = settings({.gpu_count = "4", .timeout = "1us"});
-  const auto p = measure(s, default_table(), *device, {Variant::b2b, false}, 16 << 20, kAlways);
+  const Way way{Variant::b2b, false};
+  const auto p = measure(s, default_table(), *device, {&way, 1}, 16 << 20, {}, kAlways);
   REQUIRE_FALSE(p);
   INFO(to_string(p.error().front()));
   CHECK(p.error().front().where.starts_with("b2b, 16M: "));
