@@ -9,6 +9,7 @@ using namespace sdma;
 using namespace collectives;
 using namespace collectives::perf;
 using test::settings;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -129,4 +130,155 @@ TEST_CASE("a round that does not end in time is an error with its size and way")
   INFO(to_string(p.error().front()));
   CHECK(p.error().front().where.starts_with("b2b, 16M: "));
   CHECK(p.error().front().hint.find("--timeout") != std::string::npos);
+}
+
+namespace {
+
+/// Notes each step of each contender.
+class Noting final : public Contender {
+ public:
+  Noting(std::string name, std::vector<std::string>& log) : name_(std::move(name)), log_(log) {}
+
+  Result<void, Diagnostic> fill(std::uint64_t) override { return {}; }
+  Result<void, Diagnostic> arm(Deadline) override {
+    armed_ = std::chrono::steady_clock::now();
+    return note("arm");
+  }
+  Result<void, Diagnostic> start(Deadline) override {
+    settled_ = std::chrono::steady_clock::now() - armed_;
+    return note("start");
+  }
+  Result<void, Diagnostic> wait(Deadline) override { return note("wait"); }
+  Result<Check, Diagnostic> check() override { return Check{.wrong = 2, .first = "the first"}; }
+  std::vector<std::string> notes() const override { return {"a note"}; }
+
+  static inline std::chrono::nanoseconds settled_{};
+
+ private:
+  Result<void, Diagnostic> note(const char* what) {
+    log_.push_back(name_ + " " + what);
+    return {};
+  }
+
+  std::string name_;
+  std::vector<std::string>& log_;
+  std::chrono::steady_clock::time_point armed_{};
+};
+
+/// Changes every 10 ms.
+class Ticking final : public EnergyCounter {
+ public:
+  explicit Ticking(const double& watts) : watts_(watts) {}
+  Result<double, Diagnostic> joules() override {
+    const auto now = std::chrono::steady_clock::now();
+    for (; last_ + 10ms <= now; last_ += 10ms) joules_ += watts_ * 0.01;
+    return joules_;
+  }
+
+ private:
+  const double& watts_;
+  double joules_ = 0;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+class Counting final : public Product {
+ public:
+  double alone() const override { return 600; }
+  Result<void, Diagnostic> begin() override {
+    ++begun;
+    return {};
+  }
+  Result<double, Diagnostic> end() override {
+    ++ended;
+    if (broken) return Diagnostic{.message = "the product failed"};
+    return 500;
+  }
+  int begun = 0, ended = 0;
+  bool broken = false;
+};
+
+Settings two_rivals() {
+  auto s = settings({.variants = "b2b+pl", .gpu_count = "2", .iterations = "2", .warmups = "1", .settle = "2000"});
+  s.rivals = {{.rival = Rival::nccl}, {.rival = Rival::nccl_ce}};
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("ways take turns, and one is armed only when the one before has ended") {
+  const auto device = node();
+  const auto s = two_rivals();
+  std::vector<std::string> log;
+  const Companions companions{.rival = [&](const Way& w, const Options& o) -> Result<std::unique_ptr<Contender>, Diagnostic> {
+    CHECK(o.bytes == 100);
+    log.push_back("prepare " + name(w));
+    return std::unique_ptr<Contender>(std::make_unique<Noting>(name(w), log));
+  }};
+  auto ways = s.ways;
+  ways.insert(ways.end(), s.rivals.begin(), s.rivals.end());
+  const auto p = measure(s, default_table(), *device, ways, 100, companions, kAlways);
+  REQUIRE(p);
+  REQUIRE(p->size() == 3);
+  CHECK((*p)[0].wrong == 0u);
+  CHECK((*p)[1].wrong == 2u);
+  CHECK((*p)[1].first_wrong == "the first");
+  CHECK((*p)[2].notes == std::vector<std::string>{"a note"});
+  std::vector<std::string> expected{"prepare nccl", "prepare nccl-ce"};
+  const auto rounds = [&](std::initializer_list<const char*> names) {
+    for (const auto* n : names)
+      for (const auto* step : {" arm", " start", " wait"}) expected.push_back(std::string(n) + step);
+  };
+  for (int i = 0; i < 3; ++i) rounds({"nccl", "nccl-ce"});
+  rounds({"nccl", "nccl-ce"});  // verified
+  CHECK(log == expected);
+  CHECK(Noting::settled_ >= 2ms);
+  CHECK((*p)[1].us.most < 2000);
+}
+
+TEST_CASE("energy is what the counters gained, less idle, for each round and byte") {
+  const auto device = node();
+  auto s = settings({.variants = "b2b", .gpu_count = "2", .iterations = "1", .checks = "0"});
+  s.energy.emplace(0.3);
+  double watts = 100;
+  EnergyCounters counters;
+  for (int i = 0; i < 2; ++i) counters.push_back(std::make_unique<Ticking>(watts));
+  Watchdog dog;
+  PowerMeter meter{std::move(counters), dog, 10s};
+  REQUIRE(meter.measure_idle(std::chrono::duration<double>(0.2)));
+  CHECK(meter.idle() == Approx(200).epsilon(0.2));
+  watts = 400;
+  const auto p = measure(s, default_table(), *device, s.ways, 1000, {.power = &meter}, kAlways);
+  REQUIRE(p);
+  const auto& e = p->front().energy;
+  REQUIRE(e);
+  CHECK(e->watts == Approx(600).epsilon(0.25));
+  CHECK(e->nanojoules_per_byte == Approx(e->joules * 1e9 / 1000));
+  CHECK(e->joules > 0);
+  // A time in which the counter does not change gives no energy, but a note and the times.
+  s.energy.emplace(0.001);
+  const auto brief = measure(s, default_table(), *device, s.ways, 1000, {.power = &meter}, kAlways);
+  REQUIRE(brief);
+  CHECK_FALSE(brief->front().energy);
+  CHECK(brief->front().notes.at(0).find("use a longer --energy-seconds") != std::string::npos);
+}
+
+TEST_CASE("a product runs beside each way, and ends before the next one") {
+  const auto device = node();
+  auto s = settings({.variants = "b2b,b2b+pl", .gpu_count = "2", .iterations = "1", .checks = "0"});
+  s.beside.emplace().measured = std::chrono::duration<double>(0.01);
+  Counting product;
+  const auto p = measure(s, default_table(), *device, s.ways, 1000, {.product = &product}, kAlways);
+  REQUIRE(p);
+  for (const auto& each : *p) {
+    REQUIRE(each.beside);
+    CHECK(each.beside->us > 0);
+    CHECK(each.beside->product == 500);
+    CHECK(each.beside->product_alone == 600);
+  }
+  CHECK((product.begun == 2 && product.ended == 2));
+  product.broken = true;
+  const auto failed = measure(s, default_table(), *device, s.ways, 1000, {.product = &product}, kAlways);
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().front().where == "b2b, 1000");
+  CHECK(product.ended == 3);
 }

@@ -40,24 +40,27 @@ class Opened final : public OpenCompanions {
  public:
   explicit Opened(const Settings& s) : settings_(s) {}
 
-  /// The libraries first; idle power when nothing runs any more.
+  /// cuBLAS before NCCL, because NCCL creates streams: the fewer streams there are, the fewer share a connection. Idle
+  /// power when nothing runs any more.
   Result<void, Diagnostic> open(Device& d) {
-    if (!settings_.rivals.empty()) {
-      auto n = Nccl::open(d, settings_, dog_);
-      if (!n) return std::move(n.error());
-      nccl_ = *std::move(n);
-    }
     if (settings_.beside) {
       auto p = Product::open(d, settings_, dog_);
       if (!p) return std::move(p.error());
       product_ = *std::move(p);
     }
+    if (!settings_.rivals.empty()) {
+      auto n = Nccl::open(d, settings_, dog_);
+      if (!n) return std::move(n.error());
+      nccl_ = *std::move(n);
+    }
     if (!settings_.energy) return {};
-    const auto bounded = dog_.watch("an energy counter", settings_.timeout + std::chrono::seconds(1));
-    const auto addresses = pci_addresses(d, settings_);
-    auto counters = settings_.where == Where::cuda ? nvml_counters(addresses) : hwmon_counters(addresses);
+    auto counters = [&] {
+      const auto bounded = dog_.watch("opening the energy counters", settings_.timeout);
+      const auto addresses = pci_addresses(d, settings_);
+      return settings_.where == Where::cuda ? nvml_counters(addresses) : hwmon_counters(addresses);
+    }();
     if (!counters) return std::move(counters.error());
-    power_.emplace(*std::move(counters));
+    power_.emplace(*std::move(counters), dog_, settings_.timeout);
     return power_->measure_idle(kIdle);
   }
 

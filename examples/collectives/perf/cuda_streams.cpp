@@ -102,12 +102,17 @@ Result<void, Diagnostic> CudaStream::write(std::uint32_t value) const {
   return done_with("cuStreamWriteValue32", calls_->write_value(stream_, done_->low().value, value, 0));
 }
 
+Result<void, Diagnostic> CudaStream::state() const {
+  const Current here(*this);
+  const auto s = calls_->stream_query(stream_);
+  return done_with("cuStreamQuery", s == kNotReady ? kSuccess : s);
+}
+
 Result<void, Diagnostic> CudaStream::await(std::uint32_t value, Deadline d) const {
   for (;;) {
     const auto slice = Deadline::in(kSlice);
     if (sdma::wait(*done_, Compare::ge, value, slice.at < d.at ? slice : d)) return {};
-    const auto s = calls_->stream_query(stream_);
-    if (s != kSuccess && s != kNotReady) return done_with("the stream", s);
+    if (auto r = state(); !r) return r;
     if (d.passed())
       return refused(fmt::format("the stream has not come to its end by the deadline: its word is {}, not {}",
                                  done_->load(), value));
@@ -123,8 +128,7 @@ Result<void, Diagnostic> CudaStream::copy(std::uint64_t to, std::uint64_t from, 
       !r)
     return r;
   if (sdma::wait(*copied_, Compare::ge, copies_, d)) return {};
-  const auto s = calls_->stream_query(stream_);
-  if (s != kSuccess && s != kNotReady) return done_with("the stream", s);
+  if (auto r = state(); !r) return r;
   return refused("a copy has not ended by the deadline");
 }
 

@@ -74,6 +74,7 @@ class CudaStream {
  private:
   explicit CudaStream(const CudaCalls& c) noexcept : calls_(&c) {}
   sdma::Result<void, sdma::Diagnostic> done_with(const char* call, CudaCalls::Status) const;
+  sdma::Result<void, sdma::Diagnostic> state() const;  ///< an error that has stopped the stream
   sdma::Result<void, sdma::Diagnostic> copy(std::uint64_t to, std::uint64_t from, std::size_t, sdma::Deadline);
 
   const CudaCalls* calls_;

@@ -17,6 +17,7 @@ namespace {
 using Status = NcclCalls::Status;
 
 constexpr unsigned kWarmups = 3;
+constexpr std::uint64_t kUnit = 2 << 20;  ///< bytes: windows are multiples of it
 constexpr auto kPoisoned = std::byte{kPoison};
 
 /// What one rank has.
@@ -137,6 +138,7 @@ Result<void, Diagnostic> World::make_buffers() {
   std::uint64_t most = 0;
   for (const auto bytes : sizes(settings_))
     most = std::max(most, chunk_of(options_of(settings_, settings_.rivals.front(), bytes)) * ranks_.size());
+  most = (most + kUnit - 1) / kUnit * kUnit;
   const auto bounded = dog_.watch("ncclMemAlloc", settings_.timeout);
   for (auto& r : ranks_) {
     const CudaStream::Current here(r.stream);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <thread>
-
 namespace collectives::perf {
 
 using namespace sdma;
@@ -15,24 +13,27 @@ constexpr auto kInterval = 5ms;
 
 }  // namespace
 
-PowerMeter::PowerMeter(EnergyCounters counters) {
+PowerMeter::PowerMeter(EnergyCounters counters, Watchdog& dog, std::chrono::nanoseconds limit)
+    : dog_(dog), limit_(limit) {
   for (auto& c : counters) gpus_.push_back({.counter = std::move(c)});
 }
 
+PowerMeter::~PowerMeter() { stop(); }
+
 Result<void, Diagnostic> PowerMeter::measure_idle(std::chrono::duration<double> t) {
   begin();
-  for (const auto start = read_at_; wrong_.empty() && std::chrono::steady_clock::now() - start < t;) {
-    std::this_thread::sleep_for(kInterval);
-    sample();
-  }
-  const auto w = watts();
+  std::this_thread::sleep_for(t);
+  const auto w = end();
   if (!w) return w.error();
   idle_ = *w;
   return {};
 }
 
 void PowerMeter::read(Gpu& g) {
-  const auto j = g.counter->joules();
+  const auto j = [&] {
+    const auto bounded = dog_.watch("an energy counter", limit_);
+    return g.counter->joules();
+  }();
   if (!j) return wrong_.push_back(j.error());
   if (*j == g.seen) return;
   g.seen = *j;
@@ -43,22 +44,28 @@ void PowerMeter::read(Gpu& g) {
 }
 
 void PowerMeter::begin() {
+  stop();
   wrong_.clear();
   for (auto& g : gpus_) {
     read(g);
     g.changes = 0;
   }
-  read_at_ = std::chrono::steady_clock::now();
+  stop_ = false;
+  reader_ = std::thread([this] {
+    while (!stop_ && wrong_.empty()) {
+      std::this_thread::sleep_for(kInterval);
+      for (auto& g : gpus_) read(g);
+    }
+  });
 }
 
-void PowerMeter::sample() {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - read_at_ < kInterval) return;
-  read_at_ = now;
-  for (auto& g : gpus_) read(g);
+void PowerMeter::stop() {
+  stop_ = true;
+  if (reader_.joinable()) reader_.join();
 }
 
-Result<double, Diagnostic> PowerMeter::watts() const {
+Result<double, Diagnostic> PowerMeter::end() {
+  stop();
   if (!wrong_.empty()) return wrong_.front();
   double sum = 0;
   for (const auto& g : gpus_) {

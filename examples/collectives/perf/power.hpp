@@ -1,23 +1,26 @@
 #pragma once
 // The power of the GPUs of a collective, from counters of energy that change only every 20 to 100 ms.
 //
-//   PowerMeter meter{counters_of_nvml(...)};
+//   PowerMeter meter{nvml_counters(...), watchdog, 30s};         // a reading that takes longer ends the program
 //   meter.measure_idle(1s);
-//   meter.begin();
-//   while (busy) { work(); meter.sample(); }        // reads the counters at most every 5 ms
-//   meter.watts();                                  // mean from the first to the last change of each counter
+//   meter.begin();                                  // a thread reads the counters every 5 ms
+//   ... work ...
+//   meter.end();                                    // watts: the mean from the first to the last change of each counter
 //
 // A counter's age at a reading is not known, so readings count only at the moments at which a counter has changed.
 //
 //   reads    | |  |  |  |  |  |  |  |  |
 //   counter  ~~~~~|~~~~~~~|~~~~~~~|~~~~~      the energy between the first and the last |, divided by their distance
 //
-// One thread. Errors: Diagnostics: a counter that cannot be read, or that changed less than twice.
+// One thread uses a meter. Errors: Diagnostics: a counter that cannot be read, or that changed less than twice.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
+#include "watchdog.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace collectives::perf {
@@ -39,15 +42,15 @@ using EnergyCounters = std::vector<std::unique_ptr<EnergyCounter>>;
 
 class PowerMeter {
  public:
-  explicit PowerMeter(EnergyCounters);
+  PowerMeter(EnergyCounters, Watchdog&, std::chrono::nanoseconds limit);
+  ~PowerMeter();
 
   sdma::Result<void, sdma::Diagnostic> measure_idle(std::chrono::duration<double>);
   double idle() const noexcept { return idle_; }  ///< watts of all GPUs together
 
   void begin();
-  void sample();
-  /// Of all GPUs together, since `begin`.
-  sdma::Result<double, sdma::Diagnostic> watts() const;
+  /// Watts of all GPUs together, since `begin`.
+  sdma::Result<double, sdma::Diagnostic> end();
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -58,10 +61,14 @@ class PowerMeter {
     unsigned changes{};
   };
   void read(Gpu&);
+  void stop();
 
-  std::vector<Gpu> gpus_;
-  std::vector<sdma::Diagnostic> wrong_{};  ///< of `begin` and `sample`
-  Time read_at_{};
+  Watchdog& dog_;
+  std::chrono::nanoseconds limit_;
+  std::vector<Gpu> gpus_{};
+  std::vector<sdma::Diagnostic> wrong_{};  ///< since `begin`
+  std::thread reader_{};                   ///< uses the members above from `begin` to `stop`
+  std::atomic<bool> stop_ = false;
   double idle_ = 0;
 };
 

@@ -45,7 +45,7 @@ struct Gpu {
 };
 
 Diagnostic refused(std::string message) {
-  return {.where = "--beside", .message = std::move(message), .hint = "use smaller matrices: --beside=gemm:4096"};
+  return {.where = "--beside", .message = std::move(message), .hint = "use smaller matrices (--beside=gemm:4096), or another cuBLAS (SDMA_CUBLAS_LIBRARY)"};
 }
 
 class Gemms final : public Product {

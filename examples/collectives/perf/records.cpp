@@ -93,7 +93,7 @@ std::string best_json(const std::vector<Range>& all) {
 
 std::string csv_header() {
   return "collective,gpus,device,order,size,count,type,variant,ran,time_us,min_us,median_us,max_us,algbw_gbps,busbw_"
-         "gbps,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,wrong,notes\n";
+         "gbps,wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops\n";
 }
 
 std::string csv_line(const Settings& s, const Point& p) {
@@ -102,7 +102,7 @@ std::string csv_line(const Settings& s, const Point& p) {
   return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective), s.options.gpus,
                      name(s.where), order_of(s), p.bytes, p.count, kType, name(p.way), ran_text(p), number(p.us.mean),
                      number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw), number(p.busbw),
-                     extras_csv(p), p.wrong ? std::to_string(*p.wrong) : "", csv_text(notes));
+                     p.wrong ? std::to_string(*p.wrong) : "", csv_text(notes), extras_csv(p));
 }
 
 std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,

@@ -3,6 +3,8 @@
 #include "collectives/plan.hpp"
 #include "sdma/sync/wait.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -109,11 +111,11 @@ class Size {
   }
 
   /// Runs one round, and returns microseconds.
-  Result<double, Failure> round(Entrant& e) {
+  Result<double, Failure> round(Entrant& e, std::chrono::nanoseconds settle) {
     auto& c = *e.contender;
     const auto deadline = Deadline::in(settings_.timeout);
     if (auto r = c.arm(deadline); !r) return failed(std::move(r.error()), e.point);
-    spin(settings_.settle);
+    spin(settle);
     const auto begin = Clock::now();
     if (auto r = c.start(deadline); !r) return failed(std::move(r.error()), e.point);
     if (auto r = c.wait(deadline); !r) return failed(std::move(r.error()), e.point);
@@ -126,7 +128,7 @@ class Size {
     for (std::uint32_t i = 0; i < settings_.warmups + settings_.iterations; ++i)
       for (auto& e : entrants_) {
         if (!go_on_()) return false;
-        const auto us = round(e);
+        const auto us = round(e, settings_.settle);
         if (!us) return us.error();
         if (i >= settings_.warmups) e.us.push_back(*us);
       }
@@ -142,7 +144,7 @@ class Size {
       for (std::uint32_t i = 0; i < settings_.checks; ++i) {
         if (!go_on_()) return false;
         if (auto r = e.contender->fill(settings_.seed + 1 + i); !r) return failed(std::move(r.error()), e.point);
-        if (const auto us = round(e); !us) return us.error();
+        if (const auto us = round(e, settings_.settle); !us) return us.error();
         auto check = e.contender->check();
         if (!check) return failed(std::move(check.error()), e.point);
         if (check->wrong != 0 && e.point.wrong.value_or(0) == 0) e.point.first_wrong = std::move(check->first);
@@ -152,35 +154,40 @@ class Size {
   }
 
   /// Repeats rounds for at least this long, and returns their microseconds; none: `go_on` returned false.
-  template <class After> Result<std::vector<double>, Failure> repeat(Entrant& e, Seconds t, After after) {
+  Result<std::vector<double>, Failure> repeat(Entrant& e, Seconds t, std::chrono::nanoseconds settle) {
     std::vector<double> all;
     for (const auto begin = Clock::now(); all.empty() || Clock::now() - begin < t;) {
       if (!go_on_()) return std::vector<double>{};
-      const auto us = round(e);
+      const auto us = round(e, settle);
       if (!us) return us.error();
       all.push_back(*us);
-      after();
     }
     return all;
   }
 
+  /// Without settling: the time between rounds would cost energy, too.
   Result<bool, Failure> energy() {
     if (!companions_.power) return true;
     auto& meter = *companions_.power;
     for (auto& e : entrants_) {
       meter.begin();
       const auto begin = Clock::now();
-      const auto rounds = repeat(e, *settings_.energy, [&] { meter.sample(); });
+      const auto rounds = repeat(e, *settings_.energy, {});
+      const Seconds whole = Clock::now() - begin;
+      const auto watts = meter.end();
       if (!rounds) return rounds.error();
       if (rounds->empty()) return false;
-      const auto per_round = Seconds(Clock::now() - begin).count() / static_cast<double>(rounds->size());
-      const auto watts = meter.watts();
-      if (!watts) return failed(watts.error(), e.point);
+      if (!watts) {
+        // The times are good nevertheless.
+        e.point.notes.push_back(fmt::format("no energy for {}, {}: {}; {}", name(e.point.way), size_text(e.point.bytes),
+                                            watts.error().message, watts.error().hint));
+        continue;
+      }
       const auto above = *watts - meter.idle();
+      const auto joules = above * whole.count() / static_cast<double>(rounds->size());
       const auto moved = moved_bytes(options_of(settings_, e.point.way, e.point.bytes));
-      e.point.energy = Energy{.joules = above * per_round,
-                              .nanojoules_per_byte = above * per_round * 1e9 / static_cast<double>(moved),
-                              .watts = above};
+      e.point.energy =
+          Energy{.joules = joules, .nanojoules_per_byte = joules * 1e9 / static_cast<double>(moved), .watts = above};
     }
     return true;
   }
@@ -190,7 +197,7 @@ class Size {
     auto& product = *companions_.product;
     for (auto& e : entrants_) {
       if (auto r = product.begin(); !r) return failed(std::move(r.error()), e.point);
-      auto rounds = repeat(e, settings_.beside->measured, [] {});
+      auto rounds = repeat(e, settings_.beside->measured, settings_.settle);
       const auto rate = product.end();
       if (!rounds) return rounds.error();
       if (!rate) return failed(rate.error(), e.point);

@@ -54,7 +54,7 @@ std::string row(const Point& p) {
     text += fmt::format("#   energy: {:.4g} J per round, {:.4g} nJ per byte moved, {:.1f} W above idle\n", p.energy->joules,
                         p.energy->nanojoules_per_byte, p.energy->watts);
   if (p.beside)
-    text += fmt::format("#   beside gemm: {} us, alone {} (x {:.2f}); gemm {:.1f} TFLOP/s per GPU, alone {:.1f} ({:+.1f} %)\n",
+    text += fmt::format("#   beside gemm: median {} us, alone {} (x {:.2f}); gemm {:.1f} TFLOP/s per GPU, alone {:.1f} ({:+.1f} %)\n",
                         number(p.beside->us), number(p.us.median), p.beside->us / p.us.median, p.beside->product,
                         p.beside->product_alone, (p.beside->product / p.beside->product_alone - 1) * 100);
   return text;

@@ -2,10 +2,12 @@
 //
 // As cuBLAS does, it loads what it needs with the first product, which blocks while a stream waits.
 //
-//   SDMA_STAND_IN_CUBLAS_FAIL=40   the 40th product returns an error
+//   SDMA_STAND_IN_CUBLAS_FAIL=40      the 40th product returns an error
+//   SDMA_STAND_IN_CUBLAS_FAIL_MS=300  every product fails from 300 ms after the first on
 #include "cuda.hpp"
 
 #include <atomic>
+#include <chrono>
 
 namespace {
 
@@ -33,6 +35,10 @@ STAND_IN_EXPORT int cublasSetStream_v2(Handle* h, abi::Stream s) {
 STAND_IN_EXPORT int cublasGemmEx(Handle* h, int a, int b, int m, int n, int k, const void* alpha, const void*, int type_a,
                                  int, const void*, int type_b, int, const void* beta, void* c, int type_c, int, int compute,
                                  int algorithm) {
+  using Clock = std::chrono::steady_clock;
+  static const auto first = Clock::now();
+  const auto limit = setting("SDMA_STAND_IN_CUBLAS_FAIL_MS", 0);
+  if (limit != 0 && Clock::now() - first > std::chrono::milliseconds(limit)) return kExecutionFailed;
   if (++products == setting("SDMA_STAND_IN_CUBLAS_FAIL", 0)) return kExecutionFailed;
   if (a != 1 || b != 0 || m != n || n != k || type_a != 14 || type_b != 14 || type_c != 14 || compute != 68 ||
       algorithm != -1 || *static_cast<const float*>(alpha) != 1 || *static_cast<const float*>(beta) != 0)
