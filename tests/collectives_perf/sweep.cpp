@@ -3,7 +3,10 @@
 #include "sdma/device/soft.hpp"
 #include "support.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
+#include <thread>
 
 using namespace sdma;
 using namespace collectives;
@@ -13,17 +16,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A node whose GPU `victim` finds one byte changed once a collective is over: hardware that copies wrongly.
-class Wrong final : public Device {
+/// A device that is another one.
+class Through : public Device {
  public:
-  Wrong(Device& real, GpuId victim, std::size_t at) : real_(real), victim_(victim), at_(at) {}
+  explicit Through(Device& real) : real_(real) {}
 
   const Topology& topology() const noexcept override { return real_.topology(); }
-  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) override {
-    auto m = real_.allocate(r);
-    if (m && r.where == victim_) memory_ = m->host();
-    return m;
-  }
+  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) override { return real_.allocate(r); }
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) override { return real_.create_signal(r); }
   Result<Event, Diagnostic> create_event() override { return real_.create_event(); }
   Result<Queue, Diagnostic> create_queue(const QueueRequest& r) override { return real_.create_queue(r); }
@@ -32,17 +31,54 @@ class Wrong final : public Device {
   std::optional<Fault> fault(const Queue& q) const noexcept override { return real_.fault(q); }
   Errc peek(GpuVa va, std::span<std::byte> to) const noexcept override { return real_.peek(va, to); }
   Result<Clock> clock(GpuId g) const noexcept override { return real_.clock(g); }
-  /// Asked when the host has filled, which the collective writes over, and when it is about to compare.
-  Errc flush_host_writes(GpuId g) const noexcept override {
-    if (g == victim_) memory_[at_] ^= std::byte{1};
-    return real_.flush_host_writes(g);
-  }
+  Errc flush_host_writes(GpuId g) const noexcept override { return real_.flush_host_writes(g); }
 
  private:
   Device& real_;
+};
+
+/// A node whose GPU `victim` finds one byte changed once a collective is over: hardware that copies wrongly.
+class Wrong final : public Through {
+ public:
+  Wrong(Device& real, GpuId victim, std::size_t at) : Through(real), victim_(victim), at_(at) {}
+
+  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) override {
+    auto m = Through::allocate(r);
+    if (m && r.where == victim_) memory_ = m->host();
+    return m;
+  }
+  /// Asked when the host has filled, which the collective writes over, and when it is about to compare.
+  Errc flush_host_writes(GpuId g) const noexcept override {
+    if (g == victim_) memory_[at_] ^= std::byte{1};
+    return Through::flush_host_writes(g);
+  }
+
+ private:
   GpuId victim_;
   std::size_t at_;
   std::span<std::byte> memory_{};
+};
+
+/// Knows whether any of its queues has packets that have not been read.
+class Watched final : public Through {
+ public:
+  using Through::Through;
+  Result<Queue, Diagnostic> create_queue(const QueueRequest& r) override {
+    auto q = Through::create_queue(r);
+    if (q) rings_.push_back(q->memory());
+    return q;
+  }
+  /// Soon: a completion may be seen a little before the packet retires.
+  bool idle_soon() const {
+    for (const auto deadline = Deadline::in(500ms); !deadline.passed(); std::this_thread::sleep_for(1ms))
+      if (std::all_of(rings_.begin(), rings_.end(), [](const RingMemory& m) { return at(m.rptr) == at(m.wptr); }))
+        return true;
+    return false;
+  }
+
+ private:
+  static std::uint64_t at(std::uint64_t* word) { return std::atomic_ref<std::uint64_t>(*word).load(); }
+  std::vector<RingMemory> rings_{};
 };
 
 std::unique_ptr<SoftDevice> node(Ordering o = Ordering::strict) {
@@ -137,10 +173,13 @@ namespace {
 /// Notes each step of each contender.
 class Noting final : public Contender {
  public:
-  Noting(std::string name, std::vector<std::string>& log) : name_(std::move(name)), log_(log) {}
+  Noting(std::string name, std::vector<std::string>& log, const Watched& device)
+      : name_(std::move(name)), log_(log), device_(device) {}
 
   Result<void, Diagnostic> fill(std::uint64_t) override { return {}; }
   Result<void, Diagnostic> arm(Deadline) override {
+    // Nothing of ours waits on a GPU meanwhile.
+    CHECK(device_.idle_soon());
     armed_ = std::chrono::steady_clock::now();
     return note("arm");
   }
@@ -162,6 +201,7 @@ class Noting final : public Contender {
 
   std::string name_;
   std::vector<std::string>& log_;
+  const Watched& device_;
   std::chrono::steady_clock::time_point armed_{};
 };
 
@@ -206,22 +246,23 @@ Settings two_rivals() {
 }  // namespace
 
 TEST_CASE("ways take turns, and one is armed only when the one before has ended") {
-  const auto device = node();
+  const auto soft = node();
+  Watched device{*soft};
   const auto s = two_rivals();
   std::vector<std::string> log;
   const Companions companions{.rival = [&](const Way& w, const Options& o) -> Result<std::unique_ptr<Contender>, Diagnostic> {
     CHECK(o.bytes == 100);
     log.push_back("prepare " + name(w));
-    return std::unique_ptr<Contender>(std::make_unique<Noting>(name(w), log));
+    return std::unique_ptr<Contender>(std::make_unique<Noting>(name(w), log, device));
   }};
-  auto ways = s.ways;
-  ways.insert(ways.end(), s.rivals.begin(), s.rivals.end());
-  const auto p = measure(s, default_table(), *device, ways, 100, companions, kAlways);
+  auto ways = s.rivals;
+  ways.insert(ways.begin() + 1, s.ways.front());
+  const auto p = measure(s, default_table(), device, ways, 100, companions, kAlways);
   REQUIRE(p);
   REQUIRE(p->size() == 3);
-  CHECK((*p)[0].wrong == 0u);
-  CHECK((*p)[1].wrong == 2u);
-  CHECK((*p)[1].first_wrong == "the first");
+  CHECK((*p)[1].wrong == 0u);
+  CHECK((*p)[0].wrong == 2u);
+  CHECK((*p)[0].first_wrong == "the first");
   CHECK((*p)[2].notes == std::vector<std::string>{"a note"});
   std::vector<std::string> expected{"prepare nccl", "prepare nccl-ce"};
   const auto rounds = [&](std::initializer_list<const char*> names) {
@@ -232,7 +273,7 @@ TEST_CASE("ways take turns, and one is armed only when the one before has ended"
   rounds({"nccl", "nccl-ce"});  // verified
   CHECK(log == expected);
   CHECK(Noting::settled_ >= 2ms);
-  CHECK((*p)[1].us.most < 2000);
+  CHECK((*p)[0].us.most < 2000);
 }
 
 TEST_CASE("energy is what the counters gained, less idle, for each round and byte") {

@@ -58,13 +58,11 @@ class Size {
   }
 
  private:
-  /// Rivals first: they may call what blocks while one of our polls waits.
   Result<void, Failure> prepare(std::span<const Way> ways, std::uint64_t bytes) {
-    for (const auto& way : ways) entrants_.push_back({.point = {.bytes = bytes, .way = way}});
-    for (const bool rivals : {true, false})
-      for (auto& e : entrants_)
-        if ((e.point.way.rival != Rival::none) == rivals)
-          if (auto done = rivals ? prepare_rival(e) : prepare_own(e, ways.size() > 1); !done) return done;
+    for (const auto& way : ways) {
+      auto& e = entrants_.emplace_back(Entrant{.point = {.bytes = bytes, .way = way}});
+      if (auto done = way.rival != Rival::none ? prepare_rival(e) : prepare_own(e, ways.size() > 1); !done) return done;
+    }
     return {};
   }
 

@@ -188,7 +188,8 @@ STAND_IN_EXPORT int ncclCommInitRank(Comm** out, int ranks, Id id, int rank) { r
 STAND_IN_EXPORT int ncclCommInitRankConfig(Comm** out, int ranks, Id id, int rank, Config* c) {
   if (c->size != sizeof *c || c->magic != 0xcafebeef || c->version < 22800)
     return failed(kInvalidArgument, "stand-in: not a configuration of NCCL 2.28");
-  return join(out, ranks, id, rank, c->cta_policy == 2);
+  if (c->cta_policy != 2) return failed(kInvalidArgument, "stand-in: this configuration is for the copy engines");
+  return join(out, ranks, id, rank, true);
 }
 STAND_IN_EXPORT int ncclGroupStart() {
   ++library().depth;
