@@ -140,8 +140,8 @@ TEST_CASE("bytes that move are those between GPUs") {
 
 TEST_CASE("rivals are compared with the best of ours, and never counted as ours") {
   constexpr Way kNccl{.rival = Rival::nccl}, kCe{.rival = Rival::nccl_ce};
-  std::vector<Point> all{point(1024, kPcpy, 40), point(1024, kB2bPl, 10), point(1024, kNccl, 30), point(1024, kCe, 20),
-                         point(2048, kB2bPl, 10), point(2048, kNccl, 5), point(4096, kNccl, 1)};
+  std::vector<Point> all{point(1024, kPcpy, 40),  point(1024, kB2bPl, 10), point(1024, kNccl, 30), point(1024, kCe, 20),
+                         point(2048, kB2bPl, 10), point(2048, kNccl, 5),   point(4096, kNccl, 1)};
   all[1].us = times_of({8, 9, 10, 11, 12});
   all[3].us = times_of({11, 12, 20, 21, 22});
   const auto c = compared(all);
@@ -150,7 +150,8 @@ TEST_CASE("rivals are compared with the best of ours, and never counted as ours"
   CHECK((c[1].ours == kB2bPl && c[1].theirs == kNccl && !c[1].tie));
   all[3].us = times_of({9, 11, 20, 21, 22});
   CHECK(compared(all)[0].tie);
-  CHECK(against(all).find("      1K  b2b+pl        10.00  nccl-ce       20.00         2.00  tie\n") != std::string::npos);
+  CHECK(against(all).find("      1K  b2b+pl        10.00  nccl-ce       20.00         2.00  tie\n") !=
+        std::string::npos);
   CHECK(against(all).find("      2K  b2b+pl        10.00  nccl           5.00         0.50\n") != std::string::npos);
   CHECK(against(std::vector{point(1, kPcpy, 1)}).empty());
   // Ours alone are the best of a range, and alone have an average.
@@ -165,7 +166,8 @@ TEST_CASE("what was measured besides the time is below the row") {
   p.energy = Energy{.joules = 0.5, .nanojoules_per_byte = 7, .watts = 99};
   p.beside = Beside{.us = 15, .product_alone = 600, .product = 540};
   CHECK(row(p).find("\n#   energy: 0.5 J per round, 7 nJ per byte moved, 99.0 W above idle\n") != std::string::npos);
-  CHECK(row(p).ends_with("#   beside gemm: median 15.00 us, alone 10.00 (x 1.50); gemm 540.0 TFLOP/s per GPU, alone 600.0 (-10.0 %)\n"));
+  CHECK(row(p).ends_with(
+      "#   beside gemm: median 15.00 us, alone 10.00 (x 1.50); gemm 540.0 TFLOP/s per GPU, alone 600.0 (-10.0 %)\n"));
 }
 
 TEST_CASE("a picture has every curve and no number that is none") {

@@ -250,11 +250,12 @@ TEST_CASE("ways take turns, and one is armed only when the one before has ended"
   Watched device{*soft};
   const auto s = two_rivals();
   std::vector<std::string> log;
-  const Companions companions{.rival = [&](const Way& w, const Options& o) -> Result<std::unique_ptr<Contender>, Diagnostic> {
-    CHECK(o.bytes == 100);
-    log.push_back("prepare " + name(w));
-    return std::unique_ptr<Contender>(std::make_unique<Noting>(name(w), log, device));
-  }};
+  const Companions companions{
+      .rival = [&](const Way& w, const Options& o) -> Result<std::unique_ptr<Contender>, Diagnostic> {
+        CHECK(o.bytes == 100);
+        log.push_back("prepare " + name(w));
+        return std::unique_ptr<Contender>(std::make_unique<Noting>(name(w), log, device));
+      }};
   auto ways = s.rivals;
   ways.insert(ways.begin() + 1, s.ways.front());
   const auto p = measure(s, default_table(), device, ways, 100, companions, kAlways);

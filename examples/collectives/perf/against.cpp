@@ -37,7 +37,8 @@ std::string against(std::span<const Point> points) {
   const auto all = compared(points);
   if (all.empty()) return {};
   std::string text = "# Against NCCL, by medians; a tie: the middle halves of both ways' rounds overlap\n";
-  text += fmt::format("#{:>8}  {:<9} {:>9}  {:<9} {:>9}  {:>11}\n", "size", "ours", "us", "theirs", "us", "theirs/ours");
+  text +=
+      fmt::format("#{:>8}  {:<9} {:>9}  {:<9} {:>9}  {:>11}\n", "size", "ours", "us", "theirs", "us", "theirs/ours");
   for (const auto& c : all)
     text += fmt::format("#{:>8}  {:<9} {:>9.2f}  {:<9} {:>9.2f}  {:>11.2f}{}\n", size_text(c.bytes), name(c.ours),
                         c.ours_us, name(c.theirs), c.theirs_us, c.theirs_us / c.ours_us, c.tie ? "  tie" : "");

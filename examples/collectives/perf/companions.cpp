@@ -70,26 +70,27 @@ class Opened final : public OpenCompanions {
     return c;
   }
   std::vector<Way> rivals() const override { return nccl_ ? nccl_->ways() : std::vector<Way>{}; }
-  std::optional<double> idle_watts() const override {
-    return power_ ? std::optional(power_->idle()) : std::nullopt;
-  }
+  std::optional<double> idle_watts() const override { return power_ ? std::optional(power_->idle()) : std::nullopt; }
 
   std::string remarks() const override {
     std::string text;
     if (nccl_) {
-      text += fmt::format("# Against {}: nccl is its kernels, nccl-ce its copy-engine mode. All ways of a size take turns, "
-                          "round by round.\n",
-                          nccl_->version());
+      text += fmt::format(
+          "# Against {}: nccl is its kernels, nccl-ce its copy-engine mode. All ways of a size take turns, "
+          "round by round.\n",
+          nccl_->version());
       if (!nccl_->note().empty()) text += "# note: " + nccl_->note() + "\n";
     }
     if (power_)
-      text += fmt::format("# Energy: of all GPUs together, less the {:.1f} W that they use when idle; {} s for each row. "
-                          "Bytes moved are those that go\n# from one GPU to another, all GPUs together.\n",
-                          power_->idle(), settings_.energy->count());
+      text += fmt::format(
+          "# Energy: of all GPUs together, less the {:.1f} W that they use when idle; {} s for each row. "
+          "Bytes moved are those that go\n# from one GPU to another, all GPUs together.\n",
+          power_->idle(), settings_.energy->count());
     if (product_)
-      text += fmt::format("# Beside: bf16 products of {0} x {0} matrices on every GPU, {1:.1f} TFLOP/s per GPU alone; {2} s "
-                          "for each row.\n",
-                          settings_.beside->n, product_->alone(), settings_.beside->measured.count());
+      text += fmt::format(
+          "# Beside: bf16 products of {0} x {0} matrices on every GPU, {1:.1f} TFLOP/s per GPU alone; {2} s "
+          "for each row.\n",
+          settings_.beside->n, product_->alone(), settings_.beside->measured.count());
     return text;
   }
 

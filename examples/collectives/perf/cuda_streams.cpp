@@ -123,9 +123,7 @@ Result<void, Diagnostic> CudaStream::copy(std::uint64_t to, std::uint64_t from, 
   const Current here(*this);
   if (auto r = done_with("cuMemcpyAsync", calls_->copy(to, from, bytes, stream_)); !r) return r;
   ++copies_;
-  if (auto r =
-          done_with("cuStreamWriteValue32", calls_->write_value(stream_, copied_->low().value, copies_, 0));
-      !r)
+  if (auto r = done_with("cuStreamWriteValue32", calls_->write_value(stream_, copied_->low().value, copies_, 0)); !r)
     return r;
   if (sdma::wait(*copied_, Compare::ge, copies_, d)) return {};
   if (auto r = state(); !r) return r;

@@ -24,7 +24,8 @@ sdma::Result<LoadedLibrary, Diagnostic> LoadedLibrary::load(const LibraryRequest
   if (given && !*given) given = nullptr;
   std::string why;
   for (const auto* name : given ? std::vector{given} : r.names) {
-    if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return LoadedLibrary(handle, name, r.option);
+    if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
+      return LoadedLibrary(handle, name, r.option);
     const char* text = dlerror();
     why += fmt::format("{}{}", why.empty() ? "" : "; ", text ? text : name);
   }

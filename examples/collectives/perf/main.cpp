@@ -73,7 +73,9 @@ class Program {
   int run() {
     if (settings_.tune) return tune();
     if (!open_table() || !open_files() || !open_device() || !open_companions()) return result();
-    if (say(header(settings_, device_text_, companions_ ? companions_->remarks() : "")) && (!csv_ || tell(csv_->write(csv_header())))) sweep();
+    if (say(header(settings_, device_text_, companions_ ? companions_->remarks() : "")) &&
+        (!csv_ || tell(csv_->write(csv_header()))))
+      sweep();
     finish();
     return result();
   }
@@ -268,8 +270,9 @@ class Program {
       say(footer(points_) + summary(points_) + against(points_));
     }
     if (csv_) tell(csv_->close());
-    if (json_) save(json_, to_json(settings_, device_text_, points_, complete,
-                              companions_ ? companions_->idle_watts() : std::nullopt));
+    if (json_)
+      save(json_,
+           to_json(settings_, device_text_, points_, complete, companions_ ? companions_->idle_watts() : std::nullopt));
     if (plot_ && !points_.empty()) save(plot_, plot_svg(settings_, device_text_, points_));
   }
 

@@ -30,7 +30,8 @@ struct Rank {
 /// The ranks, and what is the same for each size.
 class World final : public Nccl {
  public:
-  World(const NcclCalls& n, const Settings& s, Watchdog& w) : nccl_(n), settings_(s), dog_(w) {}
+  World(const NcclCalls& n, const Settings& s, Watchdog& w)
+      : nccl_(n), settings_(s), dog_(w), limit_(set_up_limit(s)) {}
 
   Result<void, Diagnostic> make(Device&, const CudaCalls&, const std::vector<int>& ordinals);
 
@@ -64,6 +65,7 @@ class World final : public Nccl {
   NcclCalls nccl_;
   const Settings& settings_;
   Watchdog& dog_;
+  std::chrono::nanoseconds limit_;  ///< of a call of NCCL
   std::vector<Rank> ranks_{};
   SignalMemory go_{};
   std::uint32_t value_ = 0;  ///< of `go` and `done` in the last round
@@ -73,14 +75,14 @@ class World final : public Nccl {
 Result<void, Diagnostic> World::good(const char* call, Status s, NcclCalls::Comm comm) const {
   if (s == NcclCalls::kSuccess) return {};
   const char* more = nccl_.last_error ? nccl_.last_error(comm) : nullptr;
-  return Diagnostic{.where = "NCCL",
-                    .message = fmt::format("{}: {}{}{}", call, nccl_.error_string(s), more && *more ? ": " : "",
-                                           more ? more : ""),
-                    .hint = "NCCL_DEBUG=WARN lets NCCL print more"};
+  return Diagnostic{
+      .where = "NCCL",
+      .message = fmt::format("{}: {}{}{}", call, nccl_.error_string(s), more && *more ? ": " : "", more ? more : ""),
+      .hint = "NCCL_DEBUG=WARN lets NCCL print more"};
 }
 
 template <class F> Result<void, Diagnostic> World::each(const char* call, F f) {
-  const auto bounded = dog_.watch(call, settings_.timeout);
+  const auto bounded = dog_.watch(call, limit_);
   if (auto r = good("ncclGroupStart", nccl_.group_start()); !r) return r;
   Result<void, Diagnostic> first;
   for (std::size_t i = 0; i < ranks_.size() && first; ++i) {
@@ -103,19 +105,20 @@ Result<void, Diagnostic> World::make(Device& d, const CudaCalls& cuda, const std
   if (!go) return std::move(go.error());
   go_ = *std::move(go);
   if (auto r = make_communicators(); !r) return r;
-  return make_buffers();
+  if (auto r = make_buffers(); !r) return r;
+  limit_ = settings_.timeout;
+  return {};
 }
 
 Result<void, Diagnostic> World::make_communicators() {
   const auto n = static_cast<int>(ranks_.size());
   NcclCalls::Id id;
-  const auto bounded = dog_.watch("ncclGetUniqueId", settings_.timeout);
+  const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
   {
     const CudaStream::Current here(ranks_.front().stream);
     if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return r;
   }
-  if (auto r = each("ncclCommInitRank",
-                    [&](Rank& rank, int i) { return nccl_.init_rank(&rank.kernels, n, id, i); });
+  if (auto r = each("ncclCommInitRank", [&](Rank& rank, int i) { return nccl_.init_rank(&rank.kernels, n, id, i); });
       !r)
     return r;
   if (nccl_.version < NcclCalls::kCopyEngines || !nccl_.init_rank_config || !nccl_.register_window) {
@@ -139,7 +142,7 @@ Result<void, Diagnostic> World::make_buffers() {
   for (const auto bytes : sizes(settings_))
     most = std::max(most, chunk_of(options_of(settings_, settings_.rivals.front(), bytes)) * ranks_.size());
   most = (most + kUnit - 1) / kUnit * kUnit;
-  const auto bounded = dog_.watch("ncclMemAlloc", settings_.timeout);
+  const auto bounded = dog_.watch("ncclMemAlloc", limit_);
   for (auto& r : ranks_) {
     const CudaStream::Current here(r.stream);
     for (auto** to : {&r.in, &r.out}) {
@@ -234,18 +237,17 @@ class Collectives final : public Contender {
 
   Result<Check, Diagnostic> check() override {
     Check result;
-    auto done =
-        at_each_part([&](Rank& r, std::size_t rank, std::size_t part, Deadline d) -> Result<void, Diagnostic> {
-          if (auto e = r.stream.download(bytes_, address(r.out, part * part_), d); !e) return e;
-          const auto m = mismatch(std::span<const std::byte>(bytes_), seed_, part,
-                                  (world_.in_place() ? part : rank) * part_);
-          if (m.wrong != 0 && result.wrong == 0)
-            result.first = fmt::format("{}: byte {} of rank {} is {:#04x}, not {:#04x}", name(mode_),
-                                       part * part_ + m.first, rank, static_cast<unsigned>(bytes_[m.first]),
-                                       static_cast<unsigned>(m.should));
-          result.wrong += m.wrong;
-          return {};
-        });
+    auto done = at_each_part([&](Rank& r, std::size_t rank, std::size_t part, Deadline d) -> Result<void, Diagnostic> {
+      if (auto e = r.stream.download(bytes_, address(r.out, part * part_), d); !e) return e;
+      const auto m =
+          mismatch(std::span<const std::byte>(bytes_), seed_, part, (world_.in_place() ? part : rank) * part_);
+      if (m.wrong != 0 && result.wrong == 0)
+        result.first =
+            fmt::format("{}: byte {} of rank {} is {:#04x}, not {:#04x}", name(mode_), part * part_ + m.first, rank,
+                        static_cast<unsigned>(bytes_[m.first]), static_cast<unsigned>(m.should));
+      result.wrong += m.wrong;
+      return {};
+    });
     if (!done) return std::move(done.error());
     return result;
   }
@@ -254,11 +256,12 @@ class Collectives final : public Contender {
     std::vector<std::string> all;
     const auto n = world_.ranks().size();
     if (part_ * n != options_.bytes)
-      all.push_back(fmt::format("NCCL's parts are equal: it moves {} parts of {} bytes, not {} bytes", n, part_,
-                                options_.bytes));
+      all.push_back(
+          fmt::format("NCCL's parts are equal: it moves {} parts of {} bytes, not {} bytes", n, part_, options_.bytes));
     if (!world_.in_place() && !options_.own_part)
-      all.push_back("NCCL's all-to-all also copies the part that a GPU sends to itself; with --set own_part=yes, pcpy "
-                    "and b2b do, too");
+      all.push_back(
+          "NCCL's all-to-all also copies the part that a GPU sends to itself; with --set own_part=yes, pcpy "
+          "and b2b do, too");
     return all;
   }
 
@@ -318,7 +321,7 @@ Result<std::unique_ptr<Nccl>, Diagnostic> Nccl::open(Device& d, const Settings& 
                       .message = "NCCL needs a GPU of its own for each rank, and some of these share one",
                       .hint = "use at most as many GPUs as the machine has: -g"};
   const auto nccl = [&] {
-    const auto bounded = dog.watch("loading NCCL", s.timeout);
+    const auto bounded = dog.watch("loading NCCL", set_up_limit(s));
     return NcclCalls::load(s.options.collective);
   }();
   if (!nccl) return nccl.error();

@@ -24,11 +24,11 @@ struct NcclCalls {
     char bytes[128];
   };
   static constexpr Status kSuccess = 0;
-  static constexpr int kBytes = 1;             ///< ncclUint8
-  static constexpr int kSymmetric = 1;         ///< NCCL_WIN_COLL_SYMMETRIC
-  static constexpr int kUndefined = INT_MIN;   ///< NCCL_CONFIG_UNDEF_INT
-  static constexpr int kNoKernels = 2;         ///< NCCL_CTA_POLICY_ZERO
-  static constexpr int kCopyEngines = 22800;   ///< the version from which kNoKernels means copy engines
+  static constexpr int kBytes = 1;            ///< ncclUint8
+  static constexpr int kSymmetric = 1;        ///< NCCL_WIN_COLL_SYMMETRIC
+  static constexpr int kUndefined = INT_MIN;  ///< NCCL_CONFIG_UNDEF_INT
+  static constexpr int kNoKernels = 2;        ///< NCCL_CTA_POLICY_ZERO
+  static constexpr int kCopyEngines = 22800;  ///< the version from which kNoKernels means copy engines
 
   /// ncclConfig_t of NCCL 2.28.
   struct Config {

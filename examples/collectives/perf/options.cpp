@@ -21,7 +21,8 @@ constexpr char kFooter[] =
     "Libraries of --against, --energy and --beside are loaded when they are used. SDMA_NCCL_LIBRARY, SDMA_NVML_LIBRARY "
     "and\n"
     "SDMA_CUBLAS_LIBRARY name other files for them.\n"
-    "Exit codes: 0 all data is correct; 1 wrong data, or a round failed or timed out; 2 usage error; 3 input or output\n"
+    "Exit codes: 0 all data is correct; 1 wrong data, or a round failed or timed out; 2 usage error; 3 input or "
+    "output\n"
     "error, or no device, library or energy counter.\n"
     "Examples:\n"
     "  collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1\n"
@@ -108,9 +109,11 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("--timeout", g.timeout, "TIME", "time limit per round: 10s, 250ms, 50us (default: 30s)");
   text("--settle", g.settle, "US", "microseconds to spin before each start, outside the timed part (default: 0)");
   text("--against", g.against, "nccl",
-       "with --device=cuda: also time NCCL's kernels (nccl) and its copy-engine mode (nccl-ce); all ways take turns, round "
+       "with --device=cuda: also time NCCL's kernels (nccl) and its copy-engine mode (nccl-ce); all ways take turns, "
+       "round "
        "by round");
-  app.add_flag("--energy", g.energy, "with --device=cuda or kfd: also measure the GPUs' energy, in joules per round and nanojoules per byte");
+  app.add_flag("--energy", g.energy,
+               "with --device=cuda or kfd: also measure the GPUs' energy, in joules per round and nanojoules per byte");
   text("--energy-seconds", g.energy_seconds, "S", "time for which the energy of each row is measured (default: 1)");
   text("--beside", g.beside, "gemm[:N]",
        "with --device=cuda: also time each row while every GPU multiplies bf16 matrices of N x N (default: 8192)");

@@ -30,7 +30,7 @@ struct Energy {
 
 /// The same way while every GPU multiplies matrices.
 struct Beside {
-  double us{};                       ///< median of the rounds
+  double us{};                        ///< median of the rounds
   double product_alone{}, product{};  ///< TFLOP/s of a GPU, mean
 };
 

@@ -32,8 +32,8 @@ struct Cublas {
   Status (*create)(Handle*){};
   Status (*set_stream)(Handle, CudaCalls::Stream){};
   Status (*gemm)(Handle, int transpose_a, int transpose_b, int m, int n, int k, const void* alpha, const void* a,
-                 int type_a, int lda, const void* b, int type_b, int ldb, const void* beta, void* c, int type_c, int ldc,
-                 int compute, int algorithm){};
+                 int type_a, int lda, const void* b, int type_b, int ldb, const void* beta, void* c, int type_c,
+                 int ldc, int compute, int algorithm){};
   const char* (*error)(Status){};
 };
 
@@ -45,7 +45,9 @@ struct Gpu {
 };
 
 Diagnostic refused(std::string message) {
-  return {.where = "--beside", .message = std::move(message), .hint = "use smaller matrices (--beside=gemm:4096), or another cuBLAS (SDMA_CUBLAS_LIBRARY)"};
+  return {.where = "--beside",
+          .message = std::move(message),
+          .hint = "use smaller matrices (--beside=gemm:4096), or another cuBLAS (SDMA_CUBLAS_LIBRARY)"};
 }
 
 class Gemms final : public Product {
@@ -122,7 +124,7 @@ Result<void, Diagnostic> Gemms::make(Device& d, const CudaCalls& cuda) {
       if (auto r = fill(g, *m); !r) return r;
     }
     const CudaStream::Current here(g.stream);
-    const auto bounded = dog_.watch("cublasCreate", settings_.timeout);
+    const auto bounded = dog_.watch("cublasCreate", set_up_limit(settings_));
     if (auto r = good("cublasCreate", cublas_.create(&g.handle)); !r) return r;
     if (auto r = good("cublasSetStream", cublas_.set_stream(g.handle, g.stream.handle())); !r) return r;
   }
@@ -144,10 +146,10 @@ Result<void, Diagnostic> Gemms::multiply(Gpu& g) {
   const float one = 1, zero = 0;
   const auto at = [](const Memory& m) { return reinterpret_cast<void*>(m.va().value); };
   const CudaStream::Current here(g.stream);
-  const auto bounded = dog_.watch("cublasGemmEx", settings_.timeout);
-  if (auto r = good("cublasGemmEx",
-                    cublas_.gemm(g.handle, kTransposed, kAsIs, n, n, n, &one, at(g.a), kBf16, n, at(g.b), kBf16, n,
-                                 &zero, at(g.c), kBf16, n, kSumsInFp32, kAnyAlgorithm));
+  const auto bounded = dog_.watch("cublasGemmEx", set_up_limit(settings_));
+  if (auto r =
+          good("cublasGemmEx", cublas_.gemm(g.handle, kTransposed, kAsIs, n, n, n, &one, at(g.a), kBf16, n, at(g.b),
+                                            kBf16, n, &zero, at(g.c), kBf16, n, kSumsInFp32, kAnyAlgorithm));
       !r)
     return r;
   return g.stream.write(++g.issued);
@@ -217,7 +219,7 @@ Result<double, Diagnostic> Gemms::end() {
 
 Result<std::unique_ptr<Product>, Diagnostic> Product::open(Device& d, const Settings& s, Watchdog& dog) {
   auto library = [&] {
-    const auto bounded = dog.watch("loading cuBLAS", s.timeout);
+    const auto bounded = dog.watch("loading cuBLAS", set_up_limit(s));
     return LoadedLibrary::load({.option = "--beside",
                                 .what = "cuBLAS",
                                 .variable = "SDMA_CUBLAS_LIBRARY",

@@ -68,14 +68,16 @@ std::string point_json(const Settings& s, std::span<const Point> points, const P
       p.bytes, p.count, json_text(name(p.way)), json_text(ran_text(p)),
       json_text(name(p.way.rival != Rival::none ? Prelaunch::shared : o.prelaunch)), number(p.us.mean),
       number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw), number(p.busbw),
-      faster ? number(*faster) : "null", extras_json(p), p.wrong ? std::to_string(*p.wrong) : "null", json_text(p.first_wrong), notes);
+      faster ? number(*faster) : "null", extras_json(p), p.wrong ? std::to_string(*p.wrong) : "null",
+      json_text(p.first_wrong), notes);
 }
 
 std::string against_json(const std::vector<Comparison>& all) {
   std::string text;
   for (const auto& c : all)
     text += fmt::format(
-        "{}\n    {{\"size\": {}, \"ours\": {}, \"ours_us\": {}, \"theirs\": {}, \"theirs_us\": {}, \"ratio\": {}, \"tie\": {}}}",
+        "{}\n    {{\"size\": {}, \"ours\": {}, \"ours_us\": {}, \"theirs\": {}, \"theirs_us\": {}, \"ratio\": {}, "
+        "\"tie\": {}}}",
         text.empty() ? "" : ",", c.bytes, json_text(name(c.ours)), number(c.ours_us), json_text(name(c.theirs)),
         number(c.theirs_us), number(c.theirs_us / c.ours_us), c.tie);
   return "[" + text + "]";
@@ -99,10 +101,10 @@ std::string csv_header() {
 std::string csv_line(const Settings& s, const Point& p) {
   std::string notes;
   for (const auto& n : p.notes) notes += (notes.empty() ? "" : "; ") + n;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective), s.options.gpus,
-                     name(s.where), order_of(s), p.bytes, p.count, kType, name(p.way), ran_text(p), number(p.us.mean),
-                     number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw), number(p.busbw),
-                     p.wrong ? std::to_string(*p.wrong) : "", csv_text(notes), extras_csv(p));
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective),
+                     s.options.gpus, name(s.where), order_of(s), p.bytes, p.count, kType, name(p.way), ran_text(p),
+                     number(p.us.mean), number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw),
+                     number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "", csv_text(notes), extras_csv(p));
 }
 
 std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,

@@ -78,7 +78,8 @@ class Reader {
     constexpr double kMost = 3600;
     double v = 0;
     const auto end = text.data() + text.size();
-    if (const auto [at, error] = std::from_chars(text.data(), end, v); error == std::errc{} && at == end && v > 0 && v <= kMost)
+    if (const auto [at, error] = std::from_chars(text.data(), end, v);
+        error == std::errc{} && at == end && v > 0 && v <= kMost)
       to = std::chrono::duration<double>(v);
     else refuse(option, in_quotes(text) + " is not a time in seconds", "write 2 or 0.5; at most 3600");
   }
@@ -207,9 +208,10 @@ void read_rivals(Reader& r, const Given& g, Settings& s) {
     return r.refuse("--against", fmt::format("NCCL runs on NVIDIA GPUs only, not with --device={}", name(s.where)),
                     "use it with --device=cuda");
   if (s.options.collective != Collective::all_gather && s.options.collective != Collective::all_to_all)
-    return r.refuse("--against",
-                    fmt::format("{} is not compared with NCCL: all_gather and all_to_all are", name(s.options.collective)),
-                    "choose one of them, or omit --against");
+    return r.refuse(
+        "--against",
+        fmt::format("{} is not compared with NCCL: all_gather and all_to_all are", name(s.options.collective)),
+        "choose one of them, or omit --against");
   s.rivals = {{.rival = Rival::nccl}, {.rival = Rival::nccl_ce}};
 }
 
@@ -221,7 +223,8 @@ void read_companions(Reader& r, const Given& g, Settings& s) {
   if (settle != 0 && s.where == Where::simulate)
     r.refuse("--settle", "a simulation has no time between rounds", "use it with a device");
   const auto needs = [&](const char* option, const std::string& given, bool on, const char* what) {
-    if (!given.empty() && !on) r.refuse(option, fmt::format("means nothing without {}", what), fmt::format("add {}", what));
+    if (!given.empty() && !on)
+      r.refuse(option, fmt::format("means nothing without {}", what), fmt::format("add {}", what));
   };
   needs("--energy-seconds", g.energy_seconds, g.energy, "--energy");
   needs("--beside-seconds", g.beside_seconds, !g.beside.empty(), "--beside=gemm");

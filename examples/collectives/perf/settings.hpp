@@ -53,7 +53,7 @@ inline constexpr std::string_view kType = "uint8";
 
 /// A matrix product that runs meanwhile on every GPU.
 struct Gemm {
-  std::uint32_t n = 8192;                        ///< rows and columns of each matrix
+  std::uint32_t n = 8192;                       ///< rows and columns of each matrix
   std::chrono::duration<double> measured{0.5};  ///< for each row
 };
 
@@ -77,10 +77,10 @@ struct Settings {
   bool completion_given = false;  ///< otherwise a device without atomics to the host gets fences
   sdma::Ordering order{};
   std::uint64_t seed = 0;
-  std::vector<sdma::GpuId> gpus{};             ///< the node's GPU for each GPU of the collective; empty: the first ones
-  std::chrono::nanoseconds timeout{};          ///< time limit of a round
-  std::chrono::microseconds settle{};          ///< spins that long before each start
-  std::vector<Way> rivals{};                   ///< if there are any, all ways of a size take turns
+  std::vector<sdma::GpuId> gpus{};     ///< the node's GPU for each GPU of the collective; empty: the first ones
+  std::chrono::nanoseconds timeout{};  ///< time limit of a round
+  std::chrono::microseconds settle{};  ///< spins that long before each start
+  std::vector<Way> rivals{};           ///< if there are any, all ways of a size take turns
   std::optional<std::chrono::duration<double>> energy{};  ///< measured that long for each row; nothing: not measured
   std::optional<Gemm> beside{};
   std::string csv{}, json{}, plot{}, table{};  ///< files; "": none
@@ -91,8 +91,8 @@ struct Settings {
 /// The options as given, as text; "" if not given.
 struct Given {
   std::string collective{}, variants{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{}, warmups{},
-      checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{},
-      energy_seconds{}, beside{}, beside_seconds{};
+      checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{}, energy_seconds{}, beside{},
+      beside_seconds{};
   std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
   std::string csv{}, json{}, plot{}, table{}, machine{};
   bool tune = false, energy = false;

@@ -200,8 +200,8 @@ class Size {
       if (!rounds) return rounds.error();
       if (!rate) return failed(rate.error(), e.point);
       if (rounds->empty()) return false;
-      e.point.beside = Beside{
-          .us = times_of(*std::move(rounds)).median, .product_alone = product.alone(), .product = *rate};
+      e.point.beside =
+          Beside{.us = times_of(*std::move(rounds)).median, .product_alone = product.alone(), .product = *rate};
     }
     return true;
   }

@@ -21,7 +21,8 @@ std::string line(std::string_view size, std::string_view count, std::string_view
 }  // namespace
 
 std::string way_text(const Point& p) {
-  return name(p.way) + (p.way.rival == Rival::none && p.way.variant == Variant::automatic ? "=" + std::string(name(p.ran)) : "");
+  return name(p.way) +
+         (p.way.rival == Rival::none && p.way.variant == Variant::automatic ? "=" + std::string(name(p.ran)) : "");
 }
 
 std::string_view ran_text(const Point& p) noexcept {
@@ -51,12 +52,13 @@ std::string row(const Point& p) {
                    number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A");
   if (p.wrong.value_or(0) != 0) text += "# wrong: " + p.first_wrong + "\n";
   if (p.energy)
-    text += fmt::format("#   energy: {:.4g} J per round, {:.4g} nJ per byte moved, {:.1f} W above idle\n", p.energy->joules,
-                        p.energy->nanojoules_per_byte, p.energy->watts);
+    text += fmt::format("#   energy: {:.4g} J per round, {:.4g} nJ per byte moved, {:.1f} W above idle\n",
+                        p.energy->joules, p.energy->nanojoules_per_byte, p.energy->watts);
   if (p.beside)
-    text += fmt::format("#   beside gemm: median {} us, alone {} (x {:.2f}); gemm {:.1f} TFLOP/s per GPU, alone {:.1f} ({:+.1f} %)\n",
-                        number(p.beside->us), number(p.us.median), p.beside->us / p.us.median, p.beside->product,
-                        p.beside->product_alone, (p.beside->product / p.beside->product_alone - 1) * 100);
+    text += fmt::format(
+        "#   beside gemm: median {} us, alone {} (x {:.2f}); gemm {:.1f} TFLOP/s per GPU, alone {:.1f} ({:+.1f} %)\n",
+        number(p.beside->us), number(p.us.median), p.beside->us / p.us.median, p.beside->product,
+        p.beside->product_alone, (p.beside->product / p.beside->product_alone - 1) * 100);
   return text;
 }
 

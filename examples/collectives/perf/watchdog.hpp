@@ -9,6 +9,8 @@
 //
 // A call that hangs cannot be taken back, so the watchdog prints which call it was and ends the program with exit code 1,
 // without destructors. Several threads may watch at once. One thread of its own, which wakes up every 50 ms. No errors.
+#include "settings.hpp"
+
 #include <chrono>
 #include <condition_variable>
 #include <list>
@@ -55,7 +57,10 @@ class Watchdog {
   std::thread thread_;
 };
 
-/// Ends the program at once: what a library left behind on a GPU may make an orderly end wait for ever.
+/// The limit of calls that load libraries and kernels, which may take longer than a round may.
+inline std::chrono::nanoseconds set_up_limit(const Settings& s) { return 4 * s.timeout; }
+
+/// Ends the program at once: an orderly end might wait for ever for what a library has left on a GPU.
 [[noreturn]] void end_at_once(int code);
 
 }  // namespace collectives::perf

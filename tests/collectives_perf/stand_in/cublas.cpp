@@ -31,7 +31,8 @@ STAND_IN_EXPORT int cublasCreate_v2(Handle** out) {
   static std::atomic<std::size_t> next = 0;
   *out = &all[next++];
   void* word = nullptr;
-  const auto code = cuda_call<abi::Status(void**, std::size_t, unsigned)>("cuMemHostAlloc")(&word, 4096, abi::kPortable);
+  const auto code =
+      cuda_call<abi::Status(void**, std::size_t, unsigned)>("cuMemHostAlloc")(&word, 4096, abi::kPortable);
   (*out)->finished = static_cast<std::uint32_t*>(word);
   return code == abi::kSuccess ? kSuccess : kExecutionFailed;
 }
@@ -39,9 +40,9 @@ STAND_IN_EXPORT int cublasSetStream_v2(Handle* h, abi::Stream s) {
   h->stream = s;
   return kSuccess;
 }
-STAND_IN_EXPORT int cublasGemmEx(Handle* h, int a, int b, int m, int n, int k, const void* alpha, const void*, int type_a,
-                                 int, const void*, int type_b, int, const void* beta, void* c, int type_c, int, int compute,
-                                 int algorithm) {
+STAND_IN_EXPORT int cublasGemmEx(Handle* h, int a, int b, int m, int n, int k, const void* alpha, const void*,
+                                 int type_a, int, const void*, int type_b, int, const void* beta, void* c, int type_c,
+                                 int, int compute, int algorithm) {
   using Clock = std::chrono::steady_clock;
   static const auto first = Clock::now();
   const auto limit = setting("SDMA_STAND_IN_CUBLAS_FAIL_MS", 0);
@@ -51,11 +52,14 @@ STAND_IN_EXPORT int cublasGemmEx(Handle* h, int a, int b, int m, int n, int k, c
       algorithm != -1 || *static_cast<const float*>(alpha) != 1 || *static_cast<const float*>(beta) != 0)
     return kInvalidValue;
   abi::Module module = nullptr;
-  if (!h->loaded && cuda_call<abi::Status(abi::Module*, const void*)>("cuModuleLoadData")(&module, ".version 8.0\n") != 0)
+  if (!h->loaded &&
+      cuda_call<abi::Status(abi::Module*, const void*)>("cuModuleLoadData")(&module, ".version 8.0\n") != 0)
     return kExecutionFailed;
   h->loaded = true;
-  static const auto set = cuda_call<abi::Status(abi::Pointer, unsigned char, std::size_t, abi::Stream)>("cuMemsetD8Async");
-  static const auto write = cuda_call<abi::Status(abi::Stream, abi::Pointer, std::uint32_t, unsigned)>("cuStreamWriteValue32");
+  static const auto set =
+      cuda_call<abi::Status(abi::Pointer, unsigned char, std::size_t, abi::Stream)>("cuMemsetD8Async");
+  static const auto write =
+      cuda_call<abi::Status(abi::Stream, abi::Pointer, std::uint32_t, unsigned)>("cuStreamWriteValue32");
   const auto finished = std::atomic_ref<std::uint32_t>(*h->finished).load();
   if (++h->issued - finished > kMostInFlight) return kExecutionFailed;
   const auto bytes = static_cast<std::size_t>(m) * static_cast<std::size_t>(n) * 2;

@@ -94,9 +94,8 @@ Status join(Comm** out, int ranks, Id id, int rank, bool copies) {
 }
 
 bool registered(const Comm& c, const std::byte* at, std::size_t bytes) {
-  return std::any_of(c.windows.begin(), c.windows.end(), [&](const auto& w) {
-    return at >= w.first && at + bytes <= w.first + w.second;
-  });
+  return std::any_of(c.windows.begin(), c.windows.end(),
+                     [&](const auto& w) { return at >= w.first && at + bytes <= w.first + w.second; });
 }
 
 Status check(const Call& c) {
@@ -184,7 +183,9 @@ STAND_IN_EXPORT int ncclGetUniqueId(Id* id) {
   id->bytes[0] = ++library().last_id;
   return kSuccess;
 }
-STAND_IN_EXPORT int ncclCommInitRank(Comm** out, int ranks, Id id, int rank) { return join(out, ranks, id, rank, false); }
+STAND_IN_EXPORT int ncclCommInitRank(Comm** out, int ranks, Id id, int rank) {
+  return join(out, ranks, id, rank, false);
+}
 STAND_IN_EXPORT int ncclCommInitRankConfig(Comm** out, int ranks, Id id, int rank, Config* c) {
   if (c->size != sizeof *c || c->magic != 0xcafebeef || c->version < 22800)
     return failed(kInvalidArgument, "stand-in: not a configuration of NCCL 2.28");
@@ -206,7 +207,8 @@ STAND_IN_EXPORT int ncclGroupEnd() {
     if (const auto s = perform(c, group)) return s;
   return kSuccess;
 }
-STAND_IN_EXPORT int ncclAllGather(const std::byte* from, std::byte* to, std::size_t bytes, int type, Comm* c, Stream s) {
+STAND_IN_EXPORT int ncclAllGather(const std::byte* from, std::byte* to, std::size_t bytes, int type, Comm* c,
+                                  Stream s) {
   return type == 1 ? collective({c, from, to, bytes, s, true}) : kInvalidArgument;
 }
 STAND_IN_EXPORT int ncclAlltoAll(const std::byte* from, std::byte* to, std::size_t bytes, int type, Comm* c, Stream s) {
@@ -215,11 +217,14 @@ STAND_IN_EXPORT int ncclAlltoAll(const std::byte* from, std::byte* to, std::size
 /// On the first GPU, mapped for all.
 STAND_IN_EXPORT int ncclMemAlloc(void** out, std::size_t bytes) {
   const auto create =
-      cuda_call<abi::Status(abi::Handle*, std::size_t, const abi::MemoryProperties*, unsigned long long)>("cuMemCreate");
-  const auto reserve = cuda_call<abi::Status(Pointer*, std::size_t, std::size_t, Pointer, unsigned long long)>(
-      "cuMemAddressReserve");
-  const auto map = cuda_call<abi::Status(Pointer, std::size_t, std::size_t, abi::Handle, unsigned long long)>("cuMemMap");
-  const auto access = cuda_call<abi::Status(Pointer, std::size_t, const abi::MemoryAccess*, std::size_t)>("cuMemSetAccess");
+      cuda_call<abi::Status(abi::Handle*, std::size_t, const abi::MemoryProperties*, unsigned long long)>(
+          "cuMemCreate");
+  const auto reserve =
+      cuda_call<abi::Status(Pointer*, std::size_t, std::size_t, Pointer, unsigned long long)>("cuMemAddressReserve");
+  const auto map =
+      cuda_call<abi::Status(Pointer, std::size_t, std::size_t, abi::Handle, unsigned long long)>("cuMemMap");
+  const auto access =
+      cuda_call<abi::Status(Pointer, std::size_t, const abi::MemoryAccess*, std::size_t)>("cuMemSetAccess");
   constexpr std::size_t kUnit = 2 << 20;
   const auto size = (bytes + kUnit - 1) / kUnit * kUnit;
   int gpus = 0;
@@ -230,7 +235,8 @@ STAND_IN_EXPORT int ncclMemAlloc(void** out, std::size_t bytes) {
   std::vector<abi::MemoryAccess> all(static_cast<std::size_t>(gpus));
   for (int i = 0; i < gpus; ++i) all[static_cast<std::size_t>(i)].location.id = i;
   const bool done = create(&h, size, &p, 0) == abi::kSuccess && reserve(&at, size, 0, 0, 0) == abi::kSuccess &&
-                    map(at, size, 0, h, 0) == abi::kSuccess && access(at, size, all.data(), all.size()) == abi::kSuccess;
+                    map(at, size, 0, h, 0) == abi::kSuccess &&
+                    access(at, size, all.data(), all.size()) == abi::kSuccess;
   *out = reinterpret_cast<void*>(at);
   return done ? kSuccess : failed(kCudaError, "stand-in: no memory");
 }

@@ -32,7 +32,9 @@ STAND_IN_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char* pci, int** out)
 }
 STAND_IN_EXPORT int nvmlDeviceGetTotalEnergyConsumption(int*, unsigned long long* millijoules) {
   if (stand_in::setting("SDMA_STAND_IN_NVML_ENERGY", 1) == 0) return kNotSupported;
-  const auto t = static_cast<double>(static_cast<long>(std::chrono::duration<double>(Clock::now() - begun).count() / kTick)) * kTick;
+  const auto t =
+      static_cast<double>(static_cast<long>(std::chrono::duration<double>(Clock::now() - begun).count() / kTick)) *
+      kTick;
   const auto busy = static_cast<double>(stand_in::setting("SDMA_STAND_IN_NVML_BUSY", 100));
   const auto joules = t < kIdleSeconds ? t * kIdleWatts : kIdleSeconds * kIdleWatts + (t - kIdleSeconds) * busy;
   *millijoules = static_cast<unsigned long long>(joules * 1e3);
