@@ -1,3 +1,4 @@
+#include "perf/against.hpp"
 #include "perf/plot.hpp"
 #include "perf/progress.hpp"
 #include "perf/records.hpp"
@@ -112,10 +113,61 @@ TEST_CASE("a line of CSV has as many fields as the first") {
   auto p = point(1024, kB2bPl, 2.5);
   CHECK(count(csv_line(s, p), ",") == count(csv_header(), ","));
   p.notes = {"swap: a, b", "says \"no\""};
-  CHECK(csv_line(s, p).ends_with(",0,\"swap: a, b; says \"\"no\"\"\"\n"));
+  CHECK(csv_line(s, p).ends_with(",0,\"swap: a, b; says \"\"no\"\"\",2.5,2.5,,,,,,\n"));
   p.wrong.reset();
   p.notes.clear();
-  CHECK(csv_line(s, p).ends_with(",,\n"));
+  CHECK(csv_line(s, p).ends_with(",,,2.5,2.5,,,,,,\n"));
+  p.energy = Energy{.joules = 0.5, .nanojoules_per_byte = 7, .watts = 99};
+  p.beside = Beside{.us = 3, .product_alone = 600, .product = 500};
+  CHECK(csv_line(s, p).ends_with(",2.5,2.5,0.5,7,99,3,600,500\n"));
+}
+
+TEST_CASE("half of the rounds are between the quartiles") {
+  const auto t = times_of({9, 1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK(t.lower == Approx(3));
+  CHECK(t.upper == Approx(7));
+  CHECK(times_of({4}).lower == Approx(4));
+}
+
+TEST_CASE("bytes that move are those between GPUs") {
+  const auto of = [](Collective c) { return moved_bytes({.collective = c, .gpus = 4, .bytes = 1024}); };
+  CHECK(of(Collective::all_gather) == 3 * 1024);
+  CHECK(of(Collective::all_to_all) == 3 * 1024);
+  CHECK(of(Collective::broadcast) == 3 * 1024);
+  CHECK(of(Collective::scatter) == 768);
+  CHECK(of(Collective::gather) == 768);
+}
+
+TEST_CASE("rivals are compared with the best of ours, and never counted as ours") {
+  constexpr Way kNccl{.rival = Rival::nccl}, kCe{.rival = Rival::nccl_ce};
+  std::vector<Point> all{point(1024, kPcpy, 40),  point(1024, kB2bPl, 10), point(1024, kNccl, 30), point(1024, kCe, 20),
+                         point(2048, kB2bPl, 10), point(2048, kNccl, 5),   point(4096, kNccl, 1)};
+  all[1].us = times_of({8, 9, 10, 11, 12});
+  all[3].us = times_of({11, 12, 20, 21, 22});
+  const auto c = compared(all);
+  REQUIRE(c.size() == 2);
+  CHECK((c[0].ours == kB2bPl && c[0].theirs == kCe && !c[0].tie));
+  CHECK((c[1].ours == kB2bPl && c[1].theirs == kNccl && !c[1].tie));
+  all[3].us = times_of({9, 11, 20, 21, 22});
+  CHECK(compared(all)[0].tie);
+  CHECK(against(all).find("      1K  b2b+pl        10.00  nccl-ce       20.00         2.00  tie\n") !=
+        std::string::npos);
+  CHECK(against(all).find("      2K  b2b+pl        10.00  nccl           5.00         0.50\n") != std::string::npos);
+  CHECK(against(std::vector{point(1, kPcpy, 1)}).empty());
+  // Ours alone are the best of a range, and alone have an average.
+  for (const auto& r : best(all, true)) CHECK(r.way == kB2bPl);
+  CHECK(average_busbw(std::vector{all[4], all[5]}) == Approx(all[4].busbw));
+  CHECK(row(all[2]).find("        nccl ") != std::string::npos);
+  CHECK(csv_line(settings({}), all[3]).find(",nccl-ce,nccl-ce,") != std::string::npos);
+}
+
+TEST_CASE("what was measured besides the time is below the row") {
+  auto p = point(1024, kB2bPl, 10);
+  p.energy = Energy{.joules = 0.5, .nanojoules_per_byte = 7, .watts = 99};
+  p.beside = Beside{.us = 15, .product_alone = 600, .product = 540};
+  CHECK(row(p).find("\n#   energy: 0.5 J per round, 7 nJ per byte moved, 99.0 W above idle\n") != std::string::npos);
+  CHECK(row(p).ends_with(
+      "#   beside gemm: median 15.00 us, alone 10.00 (x 1.50); gemm 540.0 TFLOP/s per GPU, alone 600.0 (-10.0 %)\n"));
 }
 
 TEST_CASE("a picture has every curve and no number that is none") {

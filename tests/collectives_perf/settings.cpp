@@ -82,6 +82,25 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.set = {{"gpus", "3"}}}, "--set: 'gpus' cannot be set here | use -g"},
       {{.set = {{"prelaunch", "off"}}}, "--set: variants without +pl already have prelaunch=off"},
       {{.set = {{"packet_bytes", "65"}}}, "packet_bytes must be a multiple of 64"},
+      {{.settle = "1.5"}, "--settle: '1.5' is not a number from 0"},
+      {{.where = "simulate", .settle = "30"}, "--settle: a simulation has no time between rounds"},
+      {{.where = "cuda", .against = "nvshmem"}, "--against: 'nvshmem' is not known | choose nccl"},
+      {{.where = "kfd", .against = "rccl"}, "--against: RCCL is not offered"},
+      {{.against = "nccl"}, "--against: NCCL runs on NVIDIA GPUs only, not with --device=soft"},
+      {{.where = "simulate", .against = "nccl"},
+       "--against: NCCL runs on NVIDIA GPUs only, not with --device=simulate"},
+      {{.collective = "gather", .where = "cuda", .against = "nccl"},
+       "--against: gather is not compared with NCCL: all_gather and all_to_all are"},
+      {{.against = "nccl", .tune = true}, "--against: not allowed with --tune"},
+      {{.energy = true}, "--energy: --device=soft has no GPU"},
+      {{.energy_seconds = "2"}, "--energy-seconds: means nothing without --energy | add --energy"},
+      {{.where = "cuda", .energy_seconds = "0", .energy = true}, "--energy-seconds: '0' is not a time in seconds"},
+      {{.where = "cuda", .energy_seconds = "2s", .energy = true}, "--energy-seconds: '2s' is not a time in seconds"},
+      {{.beside = "gemm"}, "--beside: matrices are multiplied by cuBLAS, which --device=soft lacks"},
+      {{.where = "cuda", .beside = "gemv"}, "--beside: 'gemv' is not known | choose gemm"},
+      {{.where = "cuda", .beside = "gemm:8"}, "--beside: '8' is not a number from 16"},
+      {{.where = "cuda", .beside = "gemm:"}, "--beside: 'gemm:' has no size"},
+      {{.where = "cuda", .beside_seconds = "1"}, "--beside-seconds: means nothing without --beside=gemm"},
       {{.csv = "-"}, "--csv: '-' is not a file"},
       {{.csv = "x", .json = "./x"}, "--csv: 'x' is also the file of --json"},
   };
@@ -91,6 +110,26 @@ TEST_CASE("each option says what is wrong with its value") {
     INFO(expected);
     CHECK(has(said, expected));
   }
+}
+
+TEST_CASE("companions are off unless they are asked for") {
+  const auto none = settings({}), all = settings({.where = "cuda",
+                                                  .settle = "30",
+                                                  .against = "nccl",
+                                                  .energy_seconds = "0.25",
+                                                  .beside = "gemm:4096",
+                                                  .beside_seconds = "2",
+                                                  .energy = true});
+  CHECK((none.settle.count() == 0 && none.rivals.empty() && !none.energy && !none.beside));
+  CHECK(all.settle.count() == 30);
+  CHECK(name(all.rivals.at(0)) == "nccl");
+  CHECK(name(all.rivals.at(1)) == "nccl-ce");
+  CHECK(all.energy->count() == 0.25);
+  CHECK(all.beside->n == 4096);
+  CHECK(all.beside->measured.count() == 2);
+  CHECK(names(all) == names(none));
+  CHECK(settings({.where = "cuda", .beside = "gemm"}).beside->n == 8192);
+  CHECK(settings({.where = "kfd", .energy = true}).energy->count() == 1);
 }
 
 TEST_CASE("sizes go from the least to the greatest, and not beyond") {

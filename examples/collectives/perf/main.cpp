@@ -3,10 +3,12 @@
 //   collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1 --csv=ag.csv --json=ag.json --plot=ag.svg
 //
 //   options.hpp  words to Settings       sweep.hpp   one size in one way      records.hpp, plot.hpp  saved files
-//   table.hpp    printed rows            summary.hpp conclusions
+//   table.hpp    printed rows            summary.hpp conclusions             nccl.hpp, product.hpp, power.hpp: companions
 //
 // The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the progress go to
 // standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round, and results are written.
+#include "against.hpp"
+#include "companions.hpp"
 #include "model.hpp"
 #include "options.hpp"
 #include "plot.hpp"
@@ -70,13 +72,20 @@ class Program {
 
   int run() {
     if (settings_.tune) return tune();
-    if (!open_table() || !open_files() || !open_device()) return code_;
-    if (say(header(settings_, device_text_)) && (!csv_ || tell(csv_->write(csv_header())))) sweep();
+    if (!open_table() || !open_files() || !open_device() || !open_companions()) return result();
+    if (say(header(settings_, device_text_, companions_ ? companions_->remarks() : "")) &&
+        (!csv_ || tell(csv_->write(csv_header()))))
+      sweep();
     finish();
-    return interrupted != 0 ? kSignal + interrupted : code_;
+    return result();
   }
 
  private:
+  int result() const {
+    const int code = interrupted != 0 ? kSignal + interrupted : code_;
+    if (foreign_trouble_) end_at_once(code);
+    return code;
+  }
   /// Keeps the first reason.
   void end_with(int code) { code_ = code_ == kOk ? code : code_; }
   bool tell(const Result<void, Diagnostic>& r) {
@@ -148,7 +157,17 @@ class Program {
     if (tell(file->write(text))) tell(file->close());
   }
 
+  bool open_companions() {
+    if (settings_.rivals.empty() && !settings_.energy && !settings_.beside) return true;
+    auto opened = OpenCompanions::open(*device_, settings_);
+    if (!opened) return report(opened.error()), end_with(kInput), foreign_trouble_ = true, false;
+    companions_ = *std::move(opened);
+    settings_.rivals = companions_->rivals();
+    return true;
+  }
+
   bool open_device() {
+    OpenCompanions::prepare_environment(settings_);
     if (settings_.where == Where::simulate) {
       if (!open_machine()) return false;
       device_text_ = machine_->name + " simulated";
@@ -190,55 +209,70 @@ class Program {
 
   void sweep() {
     const auto all = sizes(settings_);
+    // With a rival, all ways of a size take turns; otherwise they follow one another.
+    std::vector<std::vector<Way>> groups;
+    for (const auto& way : settings_.ways) {
+      if (groups.empty() || settings_.rivals.empty()) groups.emplace_back();
+      groups.back().push_back(way);
+    }
+    for (const auto& way : settings_.rivals) groups.back().push_back(way);
+    const auto ways = settings_.ways.size() + settings_.rivals.size();
     double whole = 0;
-    for (const auto bytes : all) whole += weight(bytes) * static_cast<double>(settings_.ways.size());
-    rows_ = all.size() * settings_.ways.size();
+    for (const auto bytes : all) whole += weight(bytes) * static_cast<double>(ways);
+    rows_ = all.size() * ways;
     Progress progress{whole};
     for (const auto bytes : all)
-      for (const auto& way : settings_.ways) {
-        if (!one(way, bytes, progress)) return;
-        progress.done(weight(bytes));
+      for (const auto& group : groups) {
+        if (!some(group, bytes, progress)) return;
+        progress.done(weight(bytes) * static_cast<double>(group.size()));
       }
   }
 
-  Result<std::optional<Point>, std::vector<Diagnostic>> point(const Way& way, std::uint64_t bytes, Progress& progress) {
+  Result<std::vector<Point>, std::vector<Diagnostic>> points(std::span<const Way> ways, std::uint64_t bytes,
+                                                             Progress& progress) {
     const auto go_on = [&] {
       progress.show(std::to_string(points_.size() + 1) + " of " + std::to_string(rows_) + ": " + size_text(bytes) +
-                    " " + name(way));
+                    " " + (ways.size() == 1 ? name(ways.front()) : "in " + std::to_string(ways.size()) + " ways"));
       return interrupted == 0;
     };
-    if (settings_.where != Where::simulate) return measure(settings_, table_, *device_, way, bytes, go_on);
-    if (!go_on()) return std::optional<Point>{};
-    auto p = modelled(settings_, table_, *machine_, way, bytes);
+    if (settings_.where != Where::simulate)
+      return measure(settings_, table_, *device_, ways, bytes, companions_ ? companions_->all() : Companions{}, go_on);
+    if (!go_on()) return std::vector<Point>{};
+    auto p = modelled(settings_, table_, *machine_, ways.front(), bytes);
     if (!p) return std::move(p.error());
-    return std::optional{*std::move(p)};
+    return std::vector<Point>{*std::move(p)};
   }
 
   /// False: the sweep is over.
-  bool one(const Way& way, std::uint64_t bytes, Progress& progress) {
-    const auto measured = point(way, bytes, progress);
+  bool some(std::span<const Way> ways, std::uint64_t bytes, Progress& progress) {
+    const auto measured = points(ways, bytes, progress);
     progress.clear();
     if (!measured) {
       for (const auto& d : measured.error()) report(d);
       end_with(kWrong);
+      foreign_trouble_ = companions_ != nullptr;
       return false;
     }
-    if (!*measured) return false;
-    const auto& p = **measured;
-    points_.push_back(p);
-    if (p.wrong.value_or(0) != 0) end_with(kWrong);
-    const bool told = say(row(p) + notes(p, said_));
-    return (!csv_ || tell(csv_->write(csv_line(settings_, p)))) && told;
+    bool told = !measured->empty();
+    for (const auto& p : *measured) {
+      points_.push_back(p);
+      if (p.wrong.value_or(0) != 0) end_with(kWrong);
+      told = say(row(p) + notes(p, said_)) && told;
+      told = (!csv_ || tell(csv_->write(csv_line(settings_, p)))) && told;
+    }
+    return told;
   }
 
   void finish() {
     const bool complete = points_.size() == rows_;
     if (code_ != kPipe && !points_.empty()) {
       if (!complete) say("# The sweep was not finished.\n");
-      say(footer(points_) + summary(points_));
+      say(footer(points_) + summary(points_) + against(points_));
     }
     if (csv_) tell(csv_->close());
-    if (json_) save(json_, to_json(settings_, device_text_, points_, complete));
+    if (json_)
+      save(json_,
+           to_json(settings_, device_text_, points_, complete, companions_ ? companions_->idle_watts() : std::nullopt));
     if (plot_ && !points_.empty()) save(plot_, plot_svg(settings_, device_text_, points_));
   }
 
@@ -247,12 +281,14 @@ class Program {
   std::optional<FileWriter> csv_, json_, plot_;
   Table table_ = default_table();
   std::unique_ptr<Device> device_;
+  std::unique_ptr<OpenCompanions> companions_;
   std::optional<MachineDescription> machine_;
   std::string device_text_;
   std::size_t rows_ = 0;
   std::vector<Point> points_;
   std::vector<std::string> said_;
   int code_ = kOk;
+  bool foreign_trouble_ = false;  ///< another library may have left something on a GPU that never ends
 };
 
 int run(int argc, char** argv) {

@@ -6,8 +6,9 @@ namespace collectives::perf {
 namespace {
 
 /// Colours that colour-blind readers can also distinguish.
-std::string_view colour(Variant v) noexcept {
-  switch (v) {
+std::string_view colour(const Way& w) noexcept {
+  if (w.rival != Rival::none) return w.rival == Rival::nccl ? "#e69f00" : "#56b4e9";
+  switch (w.variant) {
     case Variant::pcpy: return "#555555";
     case Variant::bcst: return "#d55e00";
     case Variant::swap: return "#cc79a7";
@@ -24,7 +25,7 @@ std::string plot_svg(const Settings& s, std::string_view device, std::span<const
   sdma::Curves faster{.x_label = "size, bytes", .y_label = "speed-up over pcpy", .log_y = true};
   sdma::Curves busbw{.x_label = "size, bytes", .y_label = "bus bandwidth, GB/s", .log_y = true};
   for (const auto& way : ways_of(points)) {
-    sdma::Curves::Series f{.name = name(way), .dashed = way.prelaunch, .colour = std::string(colour(way.variant))};
+    sdma::Curves::Series f{.name = name(way), .dashed = way.prelaunch, .colour = std::string(colour(way))};
     auto b = f;
     for (const auto& p : points) {
       if (p.way != way) continue;

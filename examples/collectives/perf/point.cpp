@@ -25,7 +25,20 @@ Times times_of(std::vector<double> us) {
   return {.mean = std::accumulate(us.begin(), us.end(), 0.0) / static_cast<double>(n),
           .least = us.front(),
           .median = (us[(n - 1) / 2] + us[n / 2]) / 2,
-          .most = us.back()};
+          .most = us.back(),
+          .lower = us[(n - 1) / 4],
+          .upper = us[n - 1 - (n - 1) / 4]};
+}
+
+std::uint64_t moved_bytes(const Options& o) noexcept {
+  switch (o.collective) {
+    case Collective::all_gather:
+    case Collective::all_to_all:
+    case Collective::broadcast: return o.bytes * (o.gpus - 1);
+    case Collective::scatter:
+    case Collective::gather: return o.bytes - part_of(o, o.root).bytes;
+  }
+  return 0;
 }
 
 void set_bandwidths(Point& p, double bus_factor) noexcept {

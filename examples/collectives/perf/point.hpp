@@ -14,12 +14,25 @@
 
 namespace collectives::perf {
 
-/// Microseconds.
+/// Microseconds. Half of the rounds are from `lower` to `upper`, a quarter is shorter, a quarter longer.
 struct Times {
-  double mean{}, least{}, median{}, most{};
+  double mean{}, least{}, median{}, most{}, lower{}, upper{};
 };
 /// Requires at least one value.
 Times times_of(std::vector<double> microseconds);
+
+/// What the GPUs of the collective use together, above what they use when idle.
+struct Energy {
+  double joules{};               ///< per round
+  double nanojoules_per_byte{};  ///< of `moved_bytes`
+  double watts{};
+};
+
+/// The same way while every GPU multiplies matrices.
+struct Beside {
+  double us{};                        ///< median of the rounds
+  double product_alone{}, product{};  ///< TFLOP/s of a GPU, mean
+};
 
 struct Point {
   std::uint64_t bytes{}, count{};
@@ -30,7 +43,13 @@ struct Point {
   std::optional<std::uint64_t> wrong{};  ///< elements that differ; nothing: not verified
   std::string first_wrong{};             ///< position and value of the first
   std::vector<std::string> notes{};      ///< fallbacks of the variant
+  std::optional<Energy> energy{};
+  std::optional<Beside> beside{};
 };
+
+/// Bytes that go from one GPU to another in a round, all GPUs together. busbw counts those of the busiest GPU: for
+/// all_gather and all_to_all, one n-th of these.
+std::uint64_t moved_bytes(const Options&) noexcept;
 
 void set_bandwidths(Point&, double bus_factor) noexcept;
 

@@ -1,5 +1,6 @@
 #include "records.hpp"
 
+#include "against.hpp"
 #include "sdma/core/version.hpp"
 #include "summary.hpp"
 #include "table.hpp"
@@ -31,6 +32,29 @@ std::string number(double v) { return fmt::format("{:.6g}", v); }
 
 std::string order_of(const Settings& s) { return s.where == Where::soft ? std::string(name(s.order)) : ""; }
 
+/// A value that may be missing: "null" or "" then.
+template <class T> std::string member(const std::optional<T>& of, double T::*what, const char* missing) {
+  return of ? number(*of.*what) : missing;
+}
+
+std::string extras_json(const Point& p) {
+  const auto energy = [&](double Energy::*what) { return member(p.energy, what, "null"); };
+  const auto beside = [&](double Beside::*what) { return member(p.beside, what, "null"); };
+  return fmt::format(
+      "\"q1_us\": {}, \"q3_us\": {}, \"joules\": {}, \"nj_per_byte\": {}, \"watts\": {}, \"beside_us\": {}, "
+      "\"gemm_alone_tflops\": {}, \"gemm_tflops\": {}",
+      number(p.us.lower), number(p.us.upper), energy(&Energy::joules), energy(&Energy::nanojoules_per_byte),
+      energy(&Energy::watts), beside(&Beside::us), beside(&Beside::product_alone), beside(&Beside::product));
+}
+
+std::string extras_csv(const Point& p) {
+  const auto energy = [&](double Energy::*what) { return member(p.energy, what, ""); };
+  const auto beside = [&](double Beside::*what) { return member(p.beside, what, ""); };
+  return fmt::format("{},{},{},{},{},{},{},{}", number(p.us.lower), number(p.us.upper), energy(&Energy::joules),
+                     energy(&Energy::nanojoules_per_byte), energy(&Energy::watts), beside(&Beside::us),
+                     beside(&Beside::product_alone), beside(&Beside::product));
+}
+
 std::string point_json(const Settings& s, std::span<const Point> points, const Point& p) {
   std::string notes;
   for (const auto& n : p.notes) notes += (notes.empty() ? "" : ", ") + json_text(n);
@@ -39,11 +63,24 @@ std::string point_json(const Settings& s, std::span<const Point> points, const P
   return fmt::format(
       "{{\"size\": {}, \"count\": {}, \"variant\": {}, \"ran\": {}, \"prelaunch\": {}, \"time_us\": {}, \"min_us\": "
       "{}, "
-      "\"median_us\": {}, \"max_us\": {}, \"algbw_gbps\": {}, \"busbw_gbps\": {}, \"speed_up\": {}, \"wrong\": {}, "
+      "\"median_us\": {}, \"max_us\": {}, \"algbw_gbps\": {}, \"busbw_gbps\": {}, \"speed_up\": {}, {}, \"wrong\": {}, "
       "\"first_wrong\": {}, \"notes\": [{}]}}",
-      p.bytes, p.count, json_text(name(p.way)), json_text(name(p.ran)), json_text(name(o.prelaunch)), number(p.us.mean),
+      p.bytes, p.count, json_text(name(p.way)), json_text(ran_text(p)),
+      json_text(name(p.way.rival != Rival::none ? Prelaunch::shared : o.prelaunch)), number(p.us.mean),
       number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw), number(p.busbw),
-      faster ? number(*faster) : "null", p.wrong ? std::to_string(*p.wrong) : "null", json_text(p.first_wrong), notes);
+      faster ? number(*faster) : "null", extras_json(p), p.wrong ? std::to_string(*p.wrong) : "null",
+      json_text(p.first_wrong), notes);
+}
+
+std::string against_json(const std::vector<Comparison>& all) {
+  std::string text;
+  for (const auto& c : all)
+    text += fmt::format(
+        "{}\n    {{\"size\": {}, \"ours\": {}, \"ours_us\": {}, \"theirs\": {}, \"theirs_us\": {}, \"ratio\": {}, "
+        "\"tie\": {}}}",
+        text.empty() ? "" : ",", c.bytes, json_text(name(c.ours)), number(c.ours_us), json_text(name(c.theirs)),
+        number(c.theirs_us), number(c.theirs_us / c.ours_us), c.tie);
+  return "[" + text + "]";
 }
 
 std::string best_json(const std::vector<Range>& all) {
@@ -58,20 +95,20 @@ std::string best_json(const std::vector<Range>& all) {
 
 std::string csv_header() {
   return "collective,gpus,device,order,size,count,type,variant,ran,time_us,min_us,median_us,max_us,algbw_gbps,busbw_"
-         "gbps,"
-         "wrong,notes\n";
+         "gbps,wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops\n";
 }
 
 std::string csv_line(const Settings& s, const Point& p) {
   std::string notes;
   for (const auto& n : p.notes) notes += (notes.empty() ? "" : "; ") + n;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective), s.options.gpus,
-                     name(s.where), order_of(s), p.bytes, p.count, kType, name(p.way), name(p.ran), number(p.us.mean),
-                     number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw), number(p.busbw),
-                     p.wrong ? std::to_string(*p.wrong) : "", csv_text(notes));
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective),
+                     s.options.gpus, name(s.where), order_of(s), p.bytes, p.count, kType, name(p.way), ran_text(p),
+                     number(p.us.mean), number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw),
+                     number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "", csv_text(notes), extras_csv(p));
 }
 
-std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete) {
+std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,
+                    std::optional<double> idle_watts) {
   std::string gpus, all;
   for (std::uint32_t i = 0; i < s.options.gpus; ++i)
     gpus += fmt::format("{}{}", i == 0 ? "" : ", ", s.gpus.empty() ? i : s.gpus[i].value);
@@ -82,11 +119,13 @@ std::string to_json(const Settings& s, std::string_view device, std::span<const 
       "{},\n"
       "  \"warmup_iters\": {},\n  \"check\": {},\n  \"complete\": {},\n  \"wrong\": {},\n  \"average_busbw_gbps\": "
       "{},\n"
-      "  \"best\": {},\n  \"best_without_prelaunch\": {},\n  \"points\": [{}]\n}}\n",
+      "  \"best\": {},\n  \"best_without_prelaunch\": {},\n  \"against\": {},\n  \"settle_us\": {},\n"
+      "  \"idle_watts\": {},\n  \"points\": [{}]\n}}\n",
       json_text(sdma::runtime_version()), json_text(name(s.options.collective)), gpus, json_text(name(s.where)),
       json_text(device), json_text(order_of(s)), s.seed, json_text(kType), s.iterations, s.warmups, s.checks, complete,
       wrong_elements(points), number(average_busbw(points)), best_json(best(points, true)),
-      best_json(best(points, false)), all);
+      best_json(best(points, false)), against_json(compared(points)), s.settle.count(),
+      idle_watts ? number(*idle_watts) : "null", all);
 }
 
 }  // namespace collectives::perf

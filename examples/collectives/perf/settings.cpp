@@ -2,7 +2,10 @@
 
 #include "sdma/core/nearest.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <span>
@@ -69,6 +72,16 @@ class Reader {
     if (text.empty()) return;
     if (const auto t = sdma::parse_time(text)) to = *t;
     else refuse(option, in_quotes(text) + " is not a time", "write 10s, 250ms or 50us");
+  }
+  void seconds(const char* option, const std::string& text, std::chrono::duration<double>& to) {
+    if (text.empty()) return;
+    constexpr double kMost = 3600;
+    double v = 0;
+    const auto end = text.data() + text.size();
+    if (const auto [at, error] = std::from_chars(text.data(), end, v);
+        error == std::errc{} && at == end && v > 0 && v <= kMost)
+      to = std::chrono::duration<double>(v);
+    else refuse(option, in_quotes(text) + " is not a time in seconds", "write 2 or 0.5; at most 3600");
   }
 
  private:
@@ -185,6 +198,57 @@ void read_files(Reader& r, const Given& g, Settings& s) {
   s.csv = g.csv, s.json = g.json, s.plot = g.plot, s.table = g.table;
 }
 
+void read_rivals(Reader& r, const Given& g, Settings& s) {
+  if (g.against.empty()) return;
+  if (g.against == "rccl")
+    return r.refuse("--against", "RCCL is not offered: this program has never run beside it",
+                    "rccl-tests times it in a process of its own");
+  if (g.against != "nccl") return r.refuse("--against", in_quotes(g.against) + " is not known", "choose nccl");
+  if (s.where != Where::cuda)
+    return r.refuse("--against", fmt::format("NCCL runs on NVIDIA GPUs only, not with --device={}", name(s.where)),
+                    "use it with --device=cuda");
+  if (s.options.collective != Collective::all_gather && s.options.collective != Collective::all_to_all)
+    return r.refuse(
+        "--against",
+        fmt::format("{} is not compared with NCCL: all_gather and all_to_all are", name(s.options.collective)),
+        "choose one of them, or omit --against");
+  s.rivals = {{.rival = Rival::nccl}, {.rival = Rival::nccl_ce}};
+}
+
+void read_companions(Reader& r, const Given& g, Settings& s) {
+  constexpr std::uint32_t kMostSettle = 1'000'000;
+  std::uint32_t settle = 0;
+  r.number("--settle", g.settle, settle, 0, kMostSettle);
+  s.settle = std::chrono::microseconds(settle);
+  if (settle != 0 && s.where == Where::simulate)
+    r.refuse("--settle", "a simulation has no time between rounds", "use it with a device");
+  const auto needs = [&](const char* option, const std::string& given, bool on, const char* what) {
+    if (!given.empty() && !on)
+      r.refuse(option, fmt::format("means nothing without {}", what), fmt::format("add {}", what));
+  };
+  needs("--energy-seconds", g.energy_seconds, g.energy, "--energy");
+  needs("--beside-seconds", g.beside_seconds, !g.beside.empty(), "--beside=gemm");
+  if (g.energy) {
+    s.energy.emplace(1);
+    r.seconds("--energy-seconds", g.energy_seconds, *s.energy);
+    if (s.where != Where::cuda && s.where != Where::kfd)
+      r.refuse("--energy", fmt::format("--device={} has no GPU whose energy could be measured", name(s.where)),
+               "use it with --device=cuda or --device=kfd");
+  }
+  if (g.beside.empty()) return;
+  s.beside.emplace();
+  constexpr std::string_view kGemm = "gemm";
+  const auto colon = std::min(g.beside.find(':'), g.beside.size());
+  if (g.beside.substr(0, colon) != kGemm)
+    return r.refuse("--beside", in_quotes(g.beside) + " is not known", "choose gemm or gemm:4096");
+  if (colon < g.beside.size()) r.number("--beside", g.beside.substr(colon + 1), s.beside->n, 16, 65536);
+  if (colon + 1 == g.beside.size()) r.refuse("--beside", in_quotes(g.beside) + " has no size", "write gemm:4096");
+  r.seconds("--beside-seconds", g.beside_seconds, s.beside->measured);
+  if (s.where != Where::cuda)
+    r.refuse("--beside", fmt::format("matrices are multiplied by cuBLAS, which --device={} lacks", name(s.where)),
+             "use it with --device=cuda");
+}
+
 void read_simulation(Reader& r, const Given& g, Settings& s) {
   s.machine = g.machine;
   if ((g.tune || s.where == Where::simulate) && !s.gpus.empty())
@@ -198,7 +262,10 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
                                      {"--table", &g.table},
                                      {"--csv", &g.csv},
                                      {"--json", &g.json},
-                                     {"--plot", &g.plot}})
+                                     {"--plot", &g.plot},
+                                     {"--settle", &g.settle},
+                                     {"--against", &g.against},
+                                     {"--beside", &g.beside}})
     if (!text->empty())
       r.refuse(option, "not allowed with --tune, which simulates all variants and prints a table",
                "--tune takes --machine, --collective, -b, -e, -f, -i, -g, -r and --set");
@@ -216,7 +283,15 @@ std::string_view name(Where w) noexcept {
   return kNames[static_cast<std::size_t>(w)];
 }
 
-std::string name(const Way& w) { return std::string(name(w.variant)) + std::string(w.prelaunch ? kPl : ""); }
+std::string_view name(Rival r) noexcept {
+  constexpr std::string_view kNames[] = {"", "nccl", "nccl-ce"};
+  return kNames[static_cast<std::size_t>(r)];
+}
+
+std::string name(const Way& w) {
+  if (w.rival != Rival::none) return std::string(name(w.rival));
+  return std::string(name(w.variant)) + std::string(w.prelaunch ? kPl : "");
+}
 
 sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   Settings s;
@@ -240,6 +315,8 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
              s.where == Where::simulate ? "simulation is in strict order" : "the ordering of hardware cannot be chosen",
              "use it with --device=soft");
   read_simulation(r, g, s);
+  read_rivals(r, g, s);
+  read_companions(r, g, s);
   r.time("--timeout", g.timeout, s.timeout);
   read_set(r, g, s);
   read_files(r, g, s);

@@ -4,8 +4,8 @@
 //   auto s = settings_of(given);                     // words of a command line: options.hpp
 //   for (auto bytes : sizes(*s)) for (auto way : s->ways) ...
 //
-// A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl". These are plain values; any thread
-// may use them. Errors: Diagnostics that name the option, the value, and valid values.
+// A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl"; or another library's collective:
+// "nccl", "nccl-ce". These are plain values; any thread may use them. Errors: Diagnostics that name the option, the value, and valid values.
 #include "collectives/options.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/result.hpp"
@@ -22,11 +22,21 @@
 
 namespace collectives::perf {
 
+/// What a user would take instead.
+enum class Rival : std::uint8_t {
+  none,
+  nccl,    ///< NCCL's kernels
+  nccl_ce  ///< NCCL's copy-engine mode
+};
+
 struct Way {
   Variant variant{};
   bool prelaunch{};
+  Rival rival{};  ///< unless `none`, the other members mean nothing
   friend bool operator==(const Way&, const Way&) = default;
 };
+/// "nccl-ce"; "" for none.
+std::string_view name(Rival) noexcept;
 /// "b2b+pl"
 std::string name(const Way&);
 
@@ -40,6 +50,12 @@ std::string_view name(Where) noexcept;
 
 /// The element type of all data, because DMA engines move bytes.
 inline constexpr std::string_view kType = "uint8";
+
+/// A matrix product that runs meanwhile on every GPU.
+struct Gemm {
+  std::uint32_t n = 8192;                       ///< rows and columns of each matrix
+  std::chrono::duration<double> measured{0.5};  ///< for each row
+};
 
 /// The cases that a table is to cover.
 struct Tune {
@@ -61,8 +77,12 @@ struct Settings {
   bool completion_given = false;  ///< otherwise a device without atomics to the host gets fences
   sdma::Ordering order{};
   std::uint64_t seed = 0;
-  std::vector<sdma::GpuId> gpus{};             ///< the node's GPU for each GPU of the collective; empty: the first ones
-  std::chrono::nanoseconds timeout{};          ///< time limit of a round
+  std::vector<sdma::GpuId> gpus{};     ///< the node's GPU for each GPU of the collective; empty: the first ones
+  std::chrono::nanoseconds timeout{};  ///< time limit of a round
+  std::chrono::microseconds settle{};  ///< spins that long before each start
+  std::vector<Way> rivals{};           ///< if there are any, all ways of a size take turns
+  std::optional<std::chrono::duration<double>> energy{};  ///< measured that long for each row; nothing: not measured
+  std::optional<Gemm> beside{};
   std::string csv{}, json{}, plot{}, table{};  ///< files; "": none
   std::string machine{};                       ///< machine description to simulate: a file; "": MI300X
   std::optional<Tune> tune{};
@@ -71,10 +91,11 @@ struct Settings {
 /// The options as given, as text; "" if not given.
 struct Given {
   std::string collective{}, variants{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{}, warmups{},
-      checks{}, where{}, order{}, seed{}, timeout{}, root{};
+      checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{}, energy_seconds{}, beside{},
+      beside_seconds{};
   std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
   std::string csv{}, json{}, plot{}, table{}, machine{};
-  bool tune = false;
+  bool tune = false, energy = false;
 };
 
 /// The Settings for these options, or an error.

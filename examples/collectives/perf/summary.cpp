@@ -11,8 +11,8 @@ namespace {
 const Point* fastest(std::span<const Point> points, std::uint64_t bytes, bool prelaunch) {
   const Point* best = nullptr;
   for (const auto& p : points)
-    if (p.bytes == bytes && p.way.variant != Variant::automatic && (prelaunch || !p.way.prelaunch) &&
-        (!best || p.us.median < best->us.median))
+    if (p.bytes == bytes && p.way.rival == Rival::none && p.way.variant != Variant::automatic &&
+        (prelaunch || !p.way.prelaunch) && (!best || p.us.median < best->us.median))
       best = &p;
   return best;
 }

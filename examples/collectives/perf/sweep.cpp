@@ -1,7 +1,11 @@
 #include "sweep.hpp"
 
-#include "collectives/run.hpp"
+#include "collectives/plan.hpp"
+#include "sdma/sync/wait.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
 
 namespace collectives::perf {
@@ -11,63 +15,212 @@ using namespace sdma;
 namespace {
 
 using Failure = std::vector<Diagnostic>;
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
 
-/// Runs one round, and returns microseconds. Publishes it before, not after: a round that is published and never started would
-/// leave its polls waiting, which holds up other queues on some devices.
-Result<double, Diagnostic> timed(Run& run, std::chrono::nanoseconds timeout) {
-  const auto deadline = Deadline::in(timeout);
-  if (!run.ahead())
-    if (auto e = run.refill(deadline); !e) return std::move(e.error());
-  const auto begin = std::chrono::steady_clock::now();
-  if (auto e = run.start(deadline); !e) return std::move(e.error());
-  if (auto e = run.wait(deadline); !e) return std::move(e.error());
-  const std::chrono::duration<double, std::micro> us = std::chrono::steady_clock::now() - begin;
-  return us.count();
+struct Entrant {
+  Point point;
+  std::unique_ptr<Contender> contender{};
+  std::vector<double> us{};
+};
+
+Failure failed(std::vector<Diagnostic> all, const Way& way, std::uint64_t bytes) {
+  for (auto& d : all) d.where = name(way) + ", " + size_text(bytes) + (d.where.empty() ? "" : ": " + d.where);
+  return all;
 }
-
-Failure failed(Diagnostic d, const Way& way, std::uint64_t bytes) {
-  d.where = name(way) + ", " + size_text(bytes) + (d.where.empty() ? "" : ": " + d.where);
+Failure failed(Diagnostic d, const Point& p) {
   if (d.hint.empty()) d.hint = "if it is only slow, use a longer --timeout";
-  return {std::move(d)};
+  return failed(Failure{std::move(d)}, p.way, p.bytes);
 }
+
+void spin(std::chrono::nanoseconds t) noexcept {
+  const auto end = Deadline::in(t);
+  while (!end.passed()) detail::pause();
+}
+
+/// One size: its entrants, and the phases of its measurement. A phase returns false if `go_on` did.
+class Size {
+ public:
+  Size(const Settings& s, const Table& t, Device& d, const Companions& c, const GoOn& go_on)
+      : settings_(s), table_(t), device_(d), companions_(c), go_on_(go_on) {}
+
+  Result<std::vector<Point>, Failure> measure(std::span<const Way> ways, std::uint64_t bytes) {
+    if (auto e = prepare(ways, bytes); !e) return std::move(e.error());
+    using Phase = Result<bool, Failure> (Size::*)();
+    for (const Phase phase : {&Size::time, &Size::verify, &Size::energy, &Size::beside}) {
+      const auto done = (this->*phase)();
+      if (!done) return done.error();
+      if (!*done) return std::vector<Point>{};
+    }
+    std::vector<Point> points;
+    for (auto& e : entrants_) points.push_back(std::move(e.point));
+    return points;
+  }
+
+ private:
+  Result<void, Failure> prepare(std::span<const Way> ways, std::uint64_t bytes) {
+    for (const auto& way : ways) {
+      auto& e = entrants_.emplace_back(Entrant{.point = {.bytes = bytes, .way = way}});
+      if (auto done = way.rival != Rival::none ? prepare_rival(e) : prepare_own(e, ways.size() > 1); !done) return done;
+    }
+    return {};
+  }
+
+  Result<void, Failure> prepare_rival(Entrant& e) {
+    const auto options = options_of(settings_, e.point.way, e.point.bytes);
+    auto c = companions_.rival(e.point.way, options);
+    if (!c) return failed(std::move(c.error()), e.point);
+    enter(e, *std::move(c), options);
+    return {};
+  }
+
+  Result<void, Failure> prepare_own(Entrant& e, bool several) {
+    auto options = options_of(settings_, e.point.way, e.point.bytes);
+    if (options.variant == Variant::automatic) options.variant = choose(table_, options);
+    // The chosen variant decides where the result is.
+    options.in_place = options.in_place && options.variant == Variant::swap;
+    const bool spread = several && settings_.where == Where::cuda && options.engines.empty();
+    if (spread) options.engines = engines();
+    const auto p = plan(options);
+    if (!p) return failed(Failure{p.error()}, e.point.way, e.point.bytes);
+    if (spread)
+      groups_ += std::max_element(p->counts.begin(), p->counts.end(), [](const Counts& a, const Counts& b) {
+                   return a.doorbells < b.doorbells;
+                 })->doorbells;
+    auto c = prepare_ours(*p, device_, settings_);
+    if (!c) return failed(std::move(c.error()), e.point.way, e.point.bytes);
+    enter(e, *std::move(c), options);
+    return {};
+  }
+
+  void enter(Entrant& e, std::unique_ptr<Contender> c, const Options& o) {
+    e.contender = std::move(c);
+    e.point.count = count_of(o);
+    e.point.ran = o.variant;
+    e.point.notes = e.contender->notes();
+  }
+
+  /// All engines, from the one after those of earlier entrants.
+  std::vector<std::uint32_t> engines() const {
+    const auto n = device_.topology().gpus.front().engines();
+    std::vector<std::uint32_t> all(n);
+    for (std::uint32_t i = 0; i < n; ++i) all[i] = (groups_ + i) % n;
+    return all;
+  }
+
+  /// Runs one round, and returns microseconds.
+  Result<double, Failure> round(Entrant& e, std::chrono::nanoseconds settle) {
+    auto& c = *e.contender;
+    const auto deadline = Deadline::in(settings_.timeout);
+    if (auto r = c.arm(deadline); !r) return failed(std::move(r.error()), e.point);
+    spin(settle);
+    const auto begin = Clock::now();
+    if (auto r = c.start(deadline); !r) return failed(std::move(r.error()), e.point);
+    if (auto r = c.wait(deadline); !r) return failed(std::move(r.error()), e.point);
+    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  }
+
+  Result<bool, Failure> time() {
+    for (auto& e : entrants_)
+      if (auto r = e.contender->fill(settings_.seed); !r) return failed(std::move(r.error()), e.point);
+    for (std::uint32_t i = 0; i < settings_.warmups + settings_.iterations; ++i)
+      for (auto& e : entrants_) {
+        if (!go_on_()) return false;
+        const auto us = round(e, settings_.settle);
+        if (!us) return us.error();
+        if (i >= settings_.warmups) e.us.push_back(*us);
+      }
+    for (auto& e : entrants_) {
+      e.point.us = times_of(std::move(e.us));
+      set_bandwidths(e.point, bus_factor(settings_.options.collective, settings_.options.gpus));
+    }
+    return true;
+  }
+
+  Result<bool, Failure> verify() {
+    for (auto& e : entrants_)
+      for (std::uint32_t i = 0; i < settings_.checks; ++i) {
+        if (!go_on_()) return false;
+        if (auto r = e.contender->fill(settings_.seed + 1 + i); !r) return failed(std::move(r.error()), e.point);
+        if (const auto us = round(e, settings_.settle); !us) return us.error();
+        auto check = e.contender->check();
+        if (!check) return failed(std::move(check.error()), e.point);
+        if (check->wrong != 0 && e.point.wrong.value_or(0) == 0) e.point.first_wrong = std::move(check->first);
+        e.point.wrong = e.point.wrong.value_or(0) + check->wrong;
+      }
+    return true;
+  }
+
+  /// Repeats rounds for at least this long, and returns their microseconds; none: `go_on` returned false.
+  Result<std::vector<double>, Failure> repeat(Entrant& e, Seconds t, std::chrono::nanoseconds settle) {
+    std::vector<double> all;
+    for (const auto begin = Clock::now(); all.empty() || Clock::now() - begin < t;) {
+      if (!go_on_()) return std::vector<double>{};
+      const auto us = round(e, settle);
+      if (!us) return us.error();
+      all.push_back(*us);
+    }
+    return all;
+  }
+
+  /// Without settling: the time between rounds would cost energy, too.
+  Result<bool, Failure> energy() {
+    if (!companions_.power) return true;
+    auto& meter = *companions_.power;
+    for (auto& e : entrants_) {
+      meter.begin();
+      const auto begin = Clock::now();
+      const auto rounds = repeat(e, *settings_.energy, {});
+      const Seconds whole = Clock::now() - begin;
+      const auto watts = meter.end();
+      if (!rounds) return rounds.error();
+      if (rounds->empty()) return false;
+      if (!watts) {
+        // The times are good nevertheless.
+        e.point.notes.push_back(fmt::format("no energy for {}, {}: {}; {}", name(e.point.way), size_text(e.point.bytes),
+                                            watts.error().message, watts.error().hint));
+        continue;
+      }
+      const auto above = *watts - meter.idle();
+      const auto joules = above * whole.count() / static_cast<double>(rounds->size());
+      const auto moved = moved_bytes(options_of(settings_, e.point.way, e.point.bytes));
+      e.point.energy =
+          Energy{.joules = joules, .nanojoules_per_byte = joules * 1e9 / static_cast<double>(moved), .watts = above};
+    }
+    return true;
+  }
+
+  Result<bool, Failure> beside() {
+    if (!companions_.product) return true;
+    auto& product = *companions_.product;
+    for (auto& e : entrants_) {
+      if (auto r = product.begin(); !r) return failed(std::move(r.error()), e.point);
+      auto rounds = repeat(e, settings_.beside->measured, settings_.settle);
+      const auto rate = product.end();
+      if (!rounds) return rounds.error();
+      if (!rate) return failed(rate.error(), e.point);
+      if (rounds->empty()) return false;
+      e.point.beside =
+          Beside{.us = times_of(*std::move(rounds)).median, .product_alone = product.alone(), .product = *rate};
+    }
+    return true;
+  }
+
+  const Settings& settings_;
+  const Table& table_;
+  Device& device_;
+  const Companions& companions_;
+  const GoOn& go_on_;
+  std::vector<Entrant> entrants_{};
+  std::uint32_t groups_ = 0;  ///< of a GPU, of the entrants so far
+};
 
 }  // namespace
 
-Result<std::optional<Point>, Failure> measure(const Settings& s, const Table& table, Device& device, const Way& way,
-                                              std::uint64_t bytes, const GoOn& go_on) {
-  auto options = options_of(s, way, bytes);
-  if (options.variant == Variant::automatic) options.variant = choose(table, options);
-  // The chosen variant decides where the result is.
-  options.in_place = options.in_place && options.variant == Variant::swap;
-  const auto p = plan(options);
-  if (!p) return failed(p.error(), way, bytes);
-  auto run = Run::prepare(*p, device, {.gpus = s.gpus});
-  if (!run) {
-    for (auto& d : run.error()) d.where = name(way) + ", " + size_text(bytes) + (d.where.empty() ? "" : ": ") + d.where;
-    return std::move(run.error());
-  }
-  Point point{.bytes = bytes, .count = count_of(options), .way = way, .ran = options.variant, .notes = p->notes};
-
-  run->fill(s.seed);
-  std::vector<double> us;
-  for (std::uint32_t i = 0; i < s.warmups + s.iterations; ++i) {
-    if (!go_on()) return std::optional<Point>{};
-    const auto t = timed(*run, s.timeout);
-    if (!t) return failed(t.error(), way, bytes);
-    if (i >= s.warmups) us.push_back(*t);
-  }
-  point.us = times_of(std::move(us));
-  set_bandwidths(point, bus_factor(options.collective, options.gpus));
-
-  for (std::uint32_t i = 0; i < s.checks; ++i) {
-    if (!go_on()) return std::optional<Point>{};
-    run->fill(s.seed + 1 + i);
-    if (const auto t = timed(*run, s.timeout); !t) return failed(t.error(), way, bytes);
-    auto check = run->check();
-    if (check.wrong != 0 && point.wrong.value_or(0) == 0) point.first_wrong = std::move(check.first);
-    point.wrong = point.wrong.value_or(0) + check.wrong;
-  }
-  return std::optional{std::move(point)};
+Result<std::vector<Point>, Failure> measure(const Settings& s, const Table& table, Device& device,
+                                            std::span<const Way> ways, std::uint64_t bytes, const Companions& c,
+                                            const GoOn& go_on) {
+  return Size(s, table, device, c, go_on).measure(ways, bytes);
 }
 
 }  // namespace collectives::perf

@@ -21,10 +21,15 @@ std::string line(std::string_view size, std::string_view count, std::string_view
 }  // namespace
 
 std::string way_text(const Point& p) {
-  return name(p.way) + (p.way.variant == Variant::automatic ? "=" + std::string(name(p.ran)) : "");
+  return name(p.way) +
+         (p.way.rival == Rival::none && p.way.variant == Variant::automatic ? "=" + std::string(name(p.ran)) : "");
 }
 
-std::string header(const Settings& s, std::string_view device) {
+std::string_view ran_text(const Point& p) noexcept {
+  return p.way.rival != Rival::none ? name(p.way.rival) : name(p.ran);
+}
+
+std::string header(const Settings& s, std::string_view device, std::string_view remarks) {
   std::string which;
   for (const auto g : s.gpus) which += fmt::format("{}{}", which.empty() ? " (" : ",", g.value);
   if (!which.empty()) which += ")";
@@ -36,6 +41,8 @@ std::string header(const Settings& s, std::string_view device) {
   if (s.where == Where::soft) text += "# Software engines: times are those of this machine's CPUs, not of a GPU.\n";
   if (s.where == Where::simulate)
     text += "# Simulated: one round each, without data; times are only as accurate as the machine's parameters.\n";
+  if (s.settle.count() != 0) text += fmt::format("# settle: {} us before each start\n", s.settle.count());
+  text += remarks;
   text += "#\n#" + line("size", "count", "type", "variant", "time", "algbw", "busbw", "#wrong").substr(1);
   return text + "#" + line("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "").substr(1);
 }
@@ -44,6 +51,14 @@ std::string row(const Point& p) {
   auto text = line(std::to_string(p.bytes), std::to_string(p.count), kType, way_text(p), number(p.us.mean),
                    number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A");
   if (p.wrong.value_or(0) != 0) text += "# wrong: " + p.first_wrong + "\n";
+  if (p.energy)
+    text += fmt::format("#   energy: {:.4g} J per round, {:.4g} nJ per byte moved, {:.1f} W above idle\n",
+                        p.energy->joules, p.energy->nanojoules_per_byte, p.energy->watts);
+  if (p.beside)
+    text += fmt::format(
+        "#   beside gemm: median {} us, alone {} (x {:.2f}); gemm {:.1f} TFLOP/s per GPU, alone {:.1f} ({:+.1f} %)\n",
+        number(p.beside->us), number(p.us.median), p.beside->us / p.us.median, p.beside->product,
+        p.beside->product_alone, (p.beside->product / p.beside->product_alone - 1) * 100);
   return text;
 }
 
@@ -58,9 +73,10 @@ std::string notes(const Point& p, std::vector<std::string>& said) {
 }
 
 double average_busbw(std::span<const Point> points) noexcept {
-  double sum = 0;
-  for (const auto& p : points) sum += p.busbw;
-  return points.empty() ? 0 : sum / static_cast<double>(points.size());
+  double sum = 0, n = 0;
+  for (const auto& p : points)
+    if (p.way.rival == Rival::none) sum += p.busbw, ++n;
+  return n == 0 ? 0 : sum / n;
 }
 
 std::uint64_t wrong_elements(std::span<const Point> points) noexcept {

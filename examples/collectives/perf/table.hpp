@@ -12,9 +12,9 @@
 
 namespace collectives::perf {
 
-/// `device`: a description for people. Ends with the names of the columns.
-std::string header(const Settings&, std::string_view device);
-/// The row, and a '#' line below it if its data was wrong.
+/// `device`: a description for people; `remarks`: further '#' lines. Ends with the names of the columns.
+std::string header(const Settings&, std::string_view device, std::string_view remarks = {});
+/// The row, and '#' lines below it: wrong data, energy, times beside a matrix product.
 std::string row(const Point&);
 /// "# note: ..." lines for fallbacks that are not in `said` yet, which is updated.
 std::string notes(const Point&, std::vector<std::string>& said);
@@ -24,6 +24,10 @@ std::string footer(std::span<const Point>);
 /// "auto=b2b": the way, and the variant that auto has chosen.
 std::string way_text(const Point&);
 
+/// "b2b": the variant that ran, or the rival.
+std::string_view ran_text(const Point&) noexcept;
+
+/// Of our own ways.
 double average_busbw(std::span<const Point>) noexcept;
 std::uint64_t wrong_elements(std::span<const Point>) noexcept;
 

@@ -1,0 +1,32 @@
+#pragma once
+// What --against, --energy and --beside need, opened in the right order and kept until the program ends.
+//
+//   OpenCompanions::prepare_environment(settings);                    // before the device is opened
+//   auto c = OpenCompanions::open(device, settings);                  // libraries, memory, idle power, the product alone
+//   measure(settings, table, device, ways, bytes, (*c)->all(), go_on);
+//
+// One thread. Errors: the Diagnostic of what is missing: a library, a counter.
+#include "sweep.hpp"
+
+#include <memory>
+#include <string>
+
+namespace collectives::perf {
+
+class OpenCompanions {
+ public:
+  /// Variables that the driver reads once, unless they are set.
+  static void prepare_environment(const Settings&);
+  /// Both arguments must outlive it.
+  static sdma::Result<std::unique_ptr<OpenCompanions>, sdma::Diagnostic> open(sdma::Device&, const Settings&);
+  virtual ~OpenCompanions() = default;
+
+  virtual Companions all() = 0;
+  /// Those of Settings::rivals that can be measured.
+  virtual std::vector<Way> rivals() const = 0;
+  /// '#' lines for the header.
+  virtual std::string remarks() const = 0;
+  virtual std::optional<double> idle_watts() const = 0;
+};
+
+}  // namespace collectives::perf

@@ -1,0 +1,46 @@
+#pragma once
+// One way to perform a collective at one size, ready for rounds. Ours and other libraries' are timed by the same code.
+//
+//   auto c = prepare_ours(plan, device, settings);     // or a rival's: nccl.hpp
+//   c->fill(seed);
+//   c->arm(deadline);                                  // untimed: publishes or enqueues what waits for the start
+//   begin = now();  c->start(deadline);  c->wait(deadline);  end = now();
+//   wrong += c->check()->wrong;
+//
+// Between `wait` and the next `arm`, nothing of a contender waits on a GPU. That matters on the CUDA device: while a stream
+// of the process waits, many calls of the driver block, and others' streams may be held up. So contenders can take turns.
+//
+// One thread at a time uses a contender. Errors: Diagnostics; afterwards, destroy it.
+#include "collectives/run.hpp"
+#include "settings.hpp"
+
+#include <functional>
+#include <memory>
+
+namespace collectives::perf {
+
+class Contender {
+ public:
+  virtual ~Contender() = default;
+  virtual sdma::Result<void, sdma::Diagnostic> fill(std::uint64_t seed) = 0;
+  virtual sdma::Result<void, sdma::Diagnostic> arm(sdma::Deadline) = 0;
+  virtual sdma::Result<void, sdma::Diagnostic> start(sdma::Deadline) = 0;
+  virtual sdma::Result<void, sdma::Diagnostic> wait(sdma::Deadline) = 0;
+  virtual sdma::Result<Check, sdma::Diagnostic> check() = 0;
+  virtual std::vector<std::string> notes() const = 0;
+
+ protected:
+  Contender() = default;
+  Contender(const Contender&) = delete;
+  Contender& operator=(const Contender&) = delete;
+};
+
+/// Binds the plan, and performs a round if one had to be published.
+sdma::Result<std::unique_ptr<Contender>, std::vector<sdma::Diagnostic>> prepare_ours(const Plan&, sdma::Device&,
+                                                                                     const Settings&);
+
+/// Prepares a rival for the size of these options. Called while nothing waits on a GPU.
+using PrepareRival =
+    std::function<sdma::Result<std::unique_ptr<Contender>, sdma::Diagnostic>(const Way&, const Options&)>;
+
+}  // namespace collectives::perf

@@ -1,0 +1,65 @@
+#pragma once
+// The part of NCCL's ABI that nccl.cpp uses, stated here, so that a build needs no NCCL.
+//
+//   auto calls = NcclCalls::load();
+//   calls->all_gather(from, to, bytes, kBytes, comm, stream);       // ncclAllGather
+//
+// tests/collectives_perf/nccl_abi.cpp compares this with <nccl.h> where that is installed. Configuration: a struct that begins
+// with its size and the version of NCCL that it is written for. A newer NCCL takes the members that it does not find there as
+// undefined; an older one refuses nothing, but ignores members that it does not know. Errors: a Diagnostic of loading.
+#include "cuda_streams.hpp"
+#include "loaded_library.hpp"
+
+#include <climits>
+#include <cstddef>
+
+namespace collectives::perf {
+
+struct NcclCalls {
+  using Status = int;
+  using Comm = struct CommTag*;
+  using Window = struct WindowTag*;
+  using Stream = CudaCalls::Stream;
+  struct Id {
+    char bytes[128];
+  };
+  static constexpr Status kSuccess = 0;
+  static constexpr int kBytes = 1;            ///< ncclUint8
+  static constexpr int kSymmetric = 1;        ///< NCCL_WIN_COLL_SYMMETRIC
+  static constexpr int kUndefined = INT_MIN;  ///< NCCL_CONFIG_UNDEF_INT
+  static constexpr int kNoKernels = 2;        ///< NCCL_CTA_POLICY_ZERO
+  static constexpr int kCopyEngines = 22800;  ///< the version from which kNoKernels means copy engines
+
+  /// ncclConfig_t of NCCL 2.28.
+  struct Config {
+    std::size_t size = sizeof(Config);
+    unsigned magic = 0xcafebeef;
+    unsigned version = kCopyEngines;
+    int blocking = kUndefined, cga_cluster_size = kUndefined, min_ctas = kUndefined, max_ctas = kUndefined;
+    const char* net_name = nullptr;
+    int split_share = kUndefined, traffic_class = kUndefined;
+    const char* comm_name = nullptr;
+    int collnet_enable = kUndefined, cta_policy = kUndefined, shrink_share = kUndefined, nvls_ctas = kUndefined,
+        channels_per_net_peer = kUndefined, nvlink_centric = kUndefined;
+  };
+
+  Status (*get_version)(int*){};
+  Status (*get_unique_id)(Id*){};
+  Status (*init_rank)(Comm*, int ranks, Id, int rank){};
+  Status (*init_rank_config)(Comm*, int ranks, Id, int rank, Config*){};
+  const char* (*error_string)(Status){};
+  const char* (*last_error)(Comm){};
+  Status (*async_error)(Comm, Status*){};
+  Status (*group_start)(){};
+  Status (*group_end)(){};
+  Status (*all_gather)(const void* from, void* to, std::size_t count, int type, Comm, Stream){};
+  Status (*all_to_all)(const void* from, void* to, std::size_t count, int type, Comm, Stream){};  ///< 2.28
+  Status (*allocate)(void**, std::size_t){};
+  Status (*register_window)(Comm, void*, std::size_t, Window*, int flags){};  ///< 2.27
+
+  int version{};  ///< 22809: 2.28.9
+
+  static sdma::Result<NcclCalls, sdma::Diagnostic> load(Collective);
+};
+
+}  // namespace collectives::perf

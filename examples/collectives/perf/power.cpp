@@ -1,0 +1,82 @@
+#include "power.hpp"
+
+#include <fmt/format.h>
+
+namespace collectives::perf {
+
+using namespace sdma;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kInterval = 5ms;
+
+}  // namespace
+
+PowerMeter::PowerMeter(EnergyCounters counters, Watchdog& dog, std::chrono::nanoseconds limit)
+    : dog_(dog), limit_(limit) {
+  for (auto& c : counters) gpus_.push_back({.counter = std::move(c)});
+}
+
+PowerMeter::~PowerMeter() { stop(); }
+
+Result<void, Diagnostic> PowerMeter::measure_idle(std::chrono::duration<double> t) {
+  begin();
+  std::this_thread::sleep_for(t);
+  const auto w = end();
+  if (!w) return w.error();
+  idle_ = *w;
+  return {};
+}
+
+void PowerMeter::read(Gpu& g) {
+  const auto j = [&] {
+    const auto bounded = dog_.watch("an energy counter", limit_);
+    return g.counter->joules();
+  }();
+  if (!j) return wrong_.push_back(j.error());
+  if (*j == g.seen) return;
+  g.seen = *j;
+  const auto now = std::chrono::steady_clock::now();
+  if (g.changes++ == 0) g.first = *j, g.first_at = now;
+  g.last = *j;
+  g.last_at = now;
+}
+
+void PowerMeter::begin() {
+  stop();
+  wrong_.clear();
+  for (auto& g : gpus_) {
+    read(g);
+    g.changes = 0;
+  }
+  stop_ = false;
+  reader_ = std::thread([this] {
+    while (!stop_ && wrong_.empty()) {
+      std::this_thread::sleep_for(kInterval);
+      for (auto& g : gpus_) read(g);
+    }
+  });
+}
+
+void PowerMeter::stop() {
+  stop_ = true;
+  if (reader_.joinable()) reader_.join();
+}
+
+Result<double, Diagnostic> PowerMeter::end() {
+  stop();
+  if (!wrong_.empty()) return wrong_.front();
+  double sum = 0;
+  for (const auto& g : gpus_) {
+    if (g.changes < 2)
+      return Diagnostic{.where = "--energy",
+                        .message = fmt::format("an energy counter changed {} in this time, and it takes two changes",
+                                               g.changes == 0 ? "never" : "once"),
+                        .hint = "use a longer --energy-seconds"};
+    sum += (g.last - g.first) / std::chrono::duration<double>(g.last_at - g.first_at).count();
+  }
+  return sum;
+}
+
+}  // namespace collectives::perf
