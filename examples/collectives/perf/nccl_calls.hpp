@@ -1,12 +1,12 @@
 #pragma once
 // The part of NCCL's ABI that nccl.cpp uses, stated here, so that a build needs no NCCL.
 //
-//   auto calls = NcclCalls::load();
+//   auto calls = NcclCalls::load(Collective::all_gather);           // which functions must be there
 //   calls->all_gather(from, to, bytes, kBytes, comm, stream);       // ncclAllGather
 //
 // tests/collectives_perf/nccl_abi.cpp compares this with <nccl.h> where that is installed. Configuration: a struct that begins
-// with its size and the version of NCCL that it is written for. A newer NCCL takes the members that it does not find there as
-// undefined; an older one refuses nothing, but ignores members that it does not know. Errors: a Diagnostic of loading.
+// with its size and the version of NCCL that it is written for. A newer NCCL takes members that it does not find there as
+// undefined; an older one is never given this struct. The calls are plain values. Errors: a Diagnostic of loading.
 #include "cuda_streams.hpp"
 #include "loaded_library.hpp"
 
