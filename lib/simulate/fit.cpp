@@ -61,7 +61,9 @@ std::string source(const FreeParameter& p, std::size_t observations, const Certa
                    const Certainty::Parameter& own) {
   auto out = "fitted: " +
              (p.note.empty() ? fmt::format("{} measurement{}", observations, observations == 1 ? "" : "s") : p.note);
-  if (own.state == Fit::State::range) return out + fmt::format("; {:.5g} to {:.5g} fit equally well", own.from, own.to);
+  if (own.state == Fit::State::range)
+    return out + (unit(p.cost) == "bytes" ? fmt::format("; {:.0f} to {:.0f} fit equally well", own.from, own.to)
+                                          : fmt::format("; {:.4g} to {:.4g} fit equally well", own.from, own.to));
   if (own.state == Fit::State::at_bound) out += own.lower ? "; at its lower bound" : "; at its upper bound";
   if (!own.alike.empty()) out += "; cannot be distinguished from " + list(own.alike);
   if (!own.together.empty()) out += "; known only together with " + list(own.together);
