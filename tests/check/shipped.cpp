@@ -39,6 +39,8 @@ void check_folder(const std::string& folder, std::size_t least, const std::vecto
 
 TEST_CASE("examples are proved, or have the finding that they expect") {
   check_folder("examples/schedules", 8);
+  check_folder("share/published/dma-latte", 4);
+  check_folder("share/published/dma-latte", 4, {{"prelaunch", "1"}});
   for (const auto n : {"2", "3", "5", "8"}) check_folder("examples/schedules", 8, {{"N", n}});
 }
 
