@@ -99,7 +99,8 @@ std::string value_text(const Observation& o, double value) {
   return fmt::format("{:.1f} %", value);
 }
 
-std::string table(const Fit& f, const FitOptions& options, const MachineDescription& m, const Errors& e) {
+std::string table(const Fit& f, const FitOptions& options, const MachineDescription& m, const Measurements& all,
+                  const std::vector<Fit::Prediction>& predictions, const Errors& e) {
   auto out = fmt::format("{:<29} {:>8} {:>8} {:<9} {}\n", "parameter", "value", "+-", "unit", "source");
   for (const auto& each : options.free) {
     const auto& p = m.parameter(each.cost);
@@ -116,6 +117,12 @@ std::string table(const Fit& f, const FitOptions& options, const MachineDescript
   };
   errors("times and speed-ups", e.relative, "%");
   errors("shares", e.share, "points");
+  for (std::size_t i = 0; i < all.observations.size(); ++i) {
+    const auto& o = all.observations[i];
+    if (o.weight == 0)
+      out += fmt::format("not fitted to: {}: measured {}, model {}, error {:+.1f} %\n", o.id, value_text(o, o.value),
+                         value_text(o, predictions[i].value), 100 * predictions[i].error);
+  }
   for (const auto& a : f.alike)
     out += fmt::format("{} and {} cannot be distinguished: correlation {:.3f}\n", name(a.a), name(a.b), a.correlation);
   return out + fmt::format("{} simulations; {}\n", f.simulations, name(f.end));
@@ -209,8 +216,8 @@ int run(const Options& o) {
   // The file first: the reader of the report may exit before its end.
   if (!o.out.empty() && finished)
     if (const auto code = write_text(o.out, to_json(machine)); code != kOk) return code;
-  const auto text =
-      o.format == Format::json ? json(*f, options, machine, *m, *predictions, e) : table(*f, options, machine, e);
+  const auto text = o.format == Format::json ? json(*f, options, machine, *m, *predictions, e)
+                                             : table(*f, options, machine, *m, *predictions, e);
   if (o.out != "-")
     if (const auto code = write_text("-", text); code != kOk) return code;
   if (finished) return kOk;
@@ -243,6 +250,11 @@ void add_calibrate(VerbOptions& verb, Action& action) {
   add_parsed(verb, "--most", o->measure.most_bytes, parse_size, "a size such as 64M", "with --device: largest copy")
       .type("SIZE")
       .shown("64M");
+  verb.repeated(
+          "--also", [o](const std::string& path) { return o->measure.also.push_back(path), ""; },
+          "with --device: also measure this schedule, and print how far the fitted machine is from its time; may be "
+          "repeated")
+      .type("FILE");
   verb.flag("--busy", o->measure.busy, "with --device: accept times that vary by more than 10 % between passes");
   verb.repeated(
           "--free", [o](const std::string& name) { return o->free.push_back(name), ""; },

@@ -1,5 +1,6 @@
 #include "measure_device.hpp"
 
+#include "input.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "verb.hpp"
@@ -54,12 +55,26 @@ Measured measure_device(const DeviceMeasurement& o) {
   if (const auto note = caveat(**device); !note.empty())
     report({.severity = Severity::note, .where = std::string(name(o.device)), .message = note});
   const auto& node = (*device)->topology();
-  const auto all = mechanisms(node, {.most_bytes = o.most_bytes});
+  auto all = mechanisms(node, {.most_bytes = o.most_bytes});
   if (all.empty())
     return complain("the node has no GPU with an engine", "sdma topology shows the nodes of a device"), fail(kInput);
+  for (const auto& path : o.also) {
+    const auto text = read_text(path);
+    if (!text) return report(text.error()), fail(kInput);
+    auto m = mechanism(std::filesystem::path(path).filename().string(), *text);
+    if (!m) {
+      for (auto d : m.error()) {
+        d.where = "--also " + d.where;
+        report(d);
+      }
+      return fail(kInput);
+    }
+    all.push_back(*std::move(m));
+  }
   auto table = [&] {
     Progress progress;
     MeasureOptions options{.source = fmt::format("measured on {}", node.name),
+                           .judged = o.also.size(),
                            .passes = static_cast<std::uint32_t>(o.passes)};
     options.progress = [&](const Mechanism& m, std::size_t done, std::size_t of) {
       progress.show([&] {

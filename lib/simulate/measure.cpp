@@ -109,6 +109,7 @@ Result<Measurements, std::vector<Diagnostic>> measure(Device& d, std::span<const
     for (const auto m : medians[i]) squares += (m - middle) * (m - middle);
     const auto spread = o.passes > 1 ? std::sqrt(squares / (o.passes - 1)) : 0;
     out.observations.push_back(Observation::time(all[i].id(), all[i].schedule, middle, spread));
+    if (i + o.judged >= all.size()) out.observations.back().weight = 0;
     out.rows.push_back({.schedule = all[i].file, .settings = all[i].settings, .what = "time_us", .source = o.source});
   }
   detail::free_parameters(d.topology(), out);

@@ -290,10 +290,11 @@ std::string to_csv(const Measurements& m, std::string_view comment) {
     out += fmt::format("#: {} {} {} {} {} {}\n", kFree, name(p.cost), at == m.start.end() ? p.low : at->second, p.low,
                        p.high, p.note);
   }
-  out += "schedule,settings,what,value,spread,source\n";
+  out += "schedule,settings,what,value,spread,weight,source\n";
   for (std::size_t i = 0; i < m.rows.size(); ++i)
-    out += fmt::format("{},{},time_us,{:.4g},{:.2g},{}\n", quoted(m.rows[i].schedule), quoted(m.rows[i].settings),
-                       m.observations[i].value / 1000, m.observations[i].spread / 1000, quoted(m.rows[i].source));
+    out += fmt::format("{},{},time_us,{:.6g},{:.2g},{},{}\n", quoted(m.rows[i].schedule), quoted(m.rows[i].settings),
+                       m.observations[i].value / 1000, m.observations[i].spread / 1000, m.observations[i].weight,
+                       quoted(m.rows[i].source));
   return out;
 }
 

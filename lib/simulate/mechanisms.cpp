@@ -55,6 +55,33 @@ class Text {
   std::string declared_{}, body_{}, queues_{};
 };
 
+/// Finds the trigger and the completions. Returns why the schedule is not one round that can be timed, or "".
+std::string refuse(const Schedule& s, Mechanism& m) {
+  using Kind = Schedule::Action::Kind;
+  if (s.hosts.size() != 1) return "it has more than one host thread";
+  std::vector<std::size_t> submitted;
+  for (const auto& a : s.hosts.front().actions) {
+    const auto word = find_symbol(s, a.signal);
+    const auto signal = word ? word->index : 0;
+    if (a.kind == Kind::repeat) return "it repeats";
+    if (a.kind == Kind::submit) {
+      if (m.trigger || !m.completions.empty()) return "it submits after it has set or waited";
+      submitted.insert(submitted.end(), a.queues.begin(), a.queues.end());
+    } else if (a.kind == Kind::set) {
+      if (m.trigger || !m.completions.empty() || a.value != EpochValue{1}) return "it sets more than one trigger";
+      m.trigger = signal;
+    } else {
+      if (a.func != Compare::ge || a.value != EpochValue{1}) return "it waits for something else than a signal >= 1";
+      m.completions.push_back(signal);
+    }
+  }
+  if (m.completions.empty()) return "it waits for nothing";
+  std::sort(submitted.begin(), submitted.end());
+  for (std::size_t i = 0; i < s.queues.size(); ++i)
+    if (submitted.size() != s.queues.size() || submitted[i] != i) return "it does not submit each queue once";
+  return {};
+}
+
 constexpr std::string_view kCopy = "  copy_linear bytes=bytes src={} dst={}\n";
 
 class Catalogue {
@@ -87,20 +114,8 @@ class Catalogue {
   Text text(std::string_view about, bool triggered = true) const { return {about, gpus_, triggered}; }
 
   void add(std::string stem, const std::string& text, const std::string& settings = {}) {
-    Mechanism m{.file = std::move(stem) + ".sdma", .settings = settings, .text = text};
-    ParseOptions options;
-    for (std::size_t at = 0; at < settings.size();) {
-      const auto end = std::min(settings.find(' ', at), settings.size()), equal = settings.find('=', at);
-      options.set.push_back({settings.substr(at, equal - at), settings.substr(equal + 1, end - equal - 1)});
-      at = end + 1;
-    }
-    auto parsed = parse_schedule(text, m.file, options);
-    if (!parsed) return;  // not on this node: a test parses all of them
-    for (std::size_t i = 0; i < parsed->signals.size(); ++i)
-      if (parsed->signals[i].name == "go") m.trigger = i;
-      else m.completions.push_back(i);
-    m.schedule = std::make_shared<const Schedule>(std::move(*parsed));
-    all_.push_back(std::move(m));
+    auto m = mechanism(std::move(stem) + ".sdma", text, settings);
+    if (m) all_.push_back(*std::move(m));  // a test parses all of them
   }
   static std::string sized(std::uint64_t bytes) { return "bytes=" + size_text(bytes); }
   static std::string copy(std::string_view from, std::string_view to) { return fmt::format(kCopy, from, to); }
@@ -220,6 +235,30 @@ class Catalogue {
 };
 
 }  // namespace
+
+Result<Mechanism, std::vector<Diagnostic>> mechanism(std::string file, std::string text, std::string settings) {
+  Mechanism m{.file = std::move(file), .settings = std::move(settings), .text = std::move(text)};
+  ParseOptions options;
+  for (std::size_t at = 0; at < m.settings.size();) {
+    const auto end = std::min(m.settings.find(' ', at), m.settings.size()), equal = m.settings.find('=', at);
+    if (equal >= end)
+      return std::vector{
+          Diagnostic{.where = m.file,
+                     .message = "the setting '" + m.settings.substr(at, end - at) + "' is not NAME=VALUE",
+                     .hint = "write settings as N=8 chunk=64K"}};
+    options.set.push_back({m.settings.substr(at, equal - at), m.settings.substr(equal + 1, end - equal - 1)});
+    at = end + 1;
+  }
+  auto parsed = parse_schedule(m.text, m.file, options);
+  if (!parsed) return std::move(parsed.error());
+  if (const auto why = refuse(*parsed, m); !why.empty())
+    return std::vector{
+        Diagnostic{.where = m.file,
+                   .message = why,
+                   .hint = "it submits its queues, sets at most one signal to 1, and waits for signals >= 1"}};
+  m.schedule = std::make_shared<const Schedule>(std::move(*parsed));
+  return m;
+}
 
 std::vector<Mechanism> mechanisms(const Topology& t, const MechanismOptions& o) { return Catalogue{t, o}.run(); }
 

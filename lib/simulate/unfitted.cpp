@@ -35,7 +35,11 @@ constexpr Start kStarts[] = {
     {Cost::engine_poll, 1000, 1, 1e5, "", "a trigger against a doorbell"},
 };
 
-constexpr std::string_view kAssumed = "assumed", kMeasured = "the links' rates in this file are measured";
+constexpr std::string_view kAssumed = "assumed",
+                           kMeasured =
+                               "the links' rates in this file are measured, one copy at a time; the uncertainty is "
+                               "assumed, for several at once";
+constexpr double kSeveral = 0.02;
 
 /// What is not fitted, or only if it was measured. The time from a doorbell to the first packet cannot be told from that of the
 /// completion, so it is not fitted. Memories are assumed to be no bottleneck: the rates of links and engines contain theirs.
@@ -113,7 +117,10 @@ MachineDescription unfitted(const Topology& node, const Measurements& m) {
       l.mb_per_s = static_cast<std::uint32_t>(std::lround(*r * 1000)), measured = true;
   }
   if (measured)
-    for (const auto c : {Cost::pcie_efficiency, Cost::xgmi_efficiency}) out.parameter(c).source = kMeasured;
+    for (const auto c : {Cost::pcie_efficiency, Cost::xgmi_efficiency}) {
+      out.parameter(c).source = kMeasured;
+      out.parameter(c).uncertainty = kSeveral;
+    }
   for (const auto& s : kStarts)
     if (out[s.cost] == 0 && s.needs.empty()) out.parameter(s.cost).value = s.value;
   return out;

@@ -53,12 +53,18 @@ struct MechanismOptions {
   std::uint64_t most_bytes = std::uint64_t{64} << 20;  ///< of the largest copy; at least 1 MiB
 };
 
+/// A schedule as a mechanism, to be measured, too. Its one host thread may submit queues once, then set one signal once (the
+/// trigger), and then wait until signals reach 1; polls and fences use epochs, so that it can be repeated. Diagnostics: the errors
+/// of the text, or what of this the schedule does not keep to.
+Result<Mechanism, std::vector<Diagnostic>> mechanism(std::string file, std::string text, std::string settings = {});
+
 /// All mechanisms of a node; none if it has no GPU with a live engine. GPU 0 and its first peer stand for all. Between other
 /// pairs of GPUs, only the two largest sizes are measured, for the rate of the link.
 std::vector<Mechanism> mechanisms(const Topology&, const MechanismOptions& = {});
 
 struct MeasureOptions {
   std::string source = "measured";  ///< of each line of the table
+  std::size_t judged = 0;           ///< how many of the last mechanisms have weight 0: predicted, but not fitted to
   std::uint32_t passes = 5;
   std::uint32_t rounds = 15, warmups = 3;                           ///< of each mechanism in each pass
   std::chrono::nanoseconds settle = std::chrono::microseconds(30);  ///< from publishing to the trigger
