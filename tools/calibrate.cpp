@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 enum class Format { table, json };
 
 struct Options {
-  std::string from, start, out;
+  std::string from, start = "builtin", out;
   std::optional<DeviceKind> device;
   DeviceMeasurement measure;
   std::vector<std::string> free;
@@ -29,7 +29,7 @@ struct Options {
 };
 
 Result<MachineDescription, Diagnostic> machine_of(const std::string& path) {
-  if (path.empty()) return mi300x_machine();
+  if (path == "builtin") return mi300x_machine();
   const auto text = read_text(path);
   if (!text) return text.error();
   return machine_from_json(*text, shown(path));
@@ -159,18 +159,15 @@ std::string json(const Fit& f, const FitOptions& options, const MachineDescripti
 /// The measurements, and the machine whose other parameters are kept. Reports errors.
 Measured read(const Options& o) {
   Measured out;
-  const auto fail = [&](const Diagnostic& d, int code) {
-    report(d);
-    out.code = code;
+  const auto fail = [&](std::span<const Diagnostic> all) {
+    for (const auto& d : all) report(d);
+    out.code = kInput;
     return std::move(out);
   };
   auto start = machine_of(o.start);
-  if (!start) return fail(start.error(), kInput);
+  if (!start) return fail({&start.error(), 1});
   auto table = read_measurements(o.from);
-  if (!table) {
-    for (const auto& d : std::span(table.error()).subspan(1)) report(d);
-    return fail(table.error()[0], kInput);
-  }
+  if (!table) return fail(table.error());
   out.start = *std::move(start);
   out.table = *std::move(table);
   return out;
@@ -183,7 +180,7 @@ int run(const Options& o) {
            kUsage;
   std::vector<std::string> inputs;
   for (const auto& path : {o.from, o.start})
-    if (!path.empty()) inputs.push_back(path);
+    if (!path.empty() && path != "builtin") inputs.push_back(path);
   if (!o.out.empty() && overwrites({{"-o", o.out}}, inputs)) return kUsage;
   auto measured = o.device ? measure_device(o.measure) : read(o);
   if (measured.code != kOk) return measured.code;
@@ -232,8 +229,9 @@ void add_calibrate(VerbOptions& verb, Action& action) {
   const auto from = verb.value("--from", o->from,
                                "fit to a table: one line per time, speed-up or share, and the schedules next to it")
                         .type("CSV");
-  auto start =
-      verb.value("--start", o->start, "machine whose other parameters are kept (default: eight MI300X)").type("PATH");
+  auto start = verb.value("--start", o->start, "machine whose other parameters are kept; builtin: eight MI300X")
+                   .type("PATH")
+                   .shown("builtin");
   const auto choose = [o](const std::string& word) {
     o->device = device_kind(word);
     if (!o->device) return "'" + word + "' is not " + std::string(kDeviceNames);
@@ -276,8 +274,10 @@ void add_calibrate(VerbOptions& verb, Action& action) {
       "A fit finds the values with which the simulator comes closest to the measurements. The report lists each free\n"
       "parameter with its uncertainty (one standard deviation), and says which ones the measurements cannot decide.\n"
       "sdma/simulate/measurements.hpp describes the table; share/published/dma-latte.csv is one.\n"
+      "--device takes seconds on hardware, and measures no collective: its machine can be judged by predicting them.\n"
       "Examples:\n"
       "  sdma calibrate --from share/published/dma-latte.csv -o mi300x.json\n"
+      "  sdma calibrate --device=cuda --save two-h200 -o machine.json\n"
       "  sdma calibrate --from mine.csv --start mi300x.json --free engine.poll_ns --free engine.latency_ns\n"
       "  sdma simulate --machine mi300x.json --show-machine");
   action = [o] { return run(*o); };

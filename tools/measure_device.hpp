@@ -9,7 +9,7 @@ namespace sdma::tool {
 
 struct DeviceMeasurement {
   DeviceKind device{};
-  std::uint64_t passes = 5, most_bytes = std::uint64_t{64} << 20;
+  std::uint64_t passes = 9, most_bytes = std::uint64_t{64} << 20;
   bool busy = false;                ///< accept times that vary
   std::vector<std::string> also{};  ///< schedules to measure and to predict, but not to fit to
   std::string save{};               ///< a folder for the table, its schedules and the machine; "": not saved

@@ -16,6 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
+/// Times whose passes differ by more than this count less in the fit, in proportion.
+constexpr double kSteady = 0.05;
 
 double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
@@ -109,7 +111,7 @@ Result<Measurements, std::vector<Diagnostic>> measure(Device& d, std::span<const
     for (const auto m : medians[i]) squares += (m - middle) * (m - middle);
     const auto spread = o.passes > 1 ? std::sqrt(squares / (o.passes - 1)) : 0;
     out.observations.push_back(Observation::time(all[i].id(), all[i].schedule, middle, spread));
-    if (i + o.judged >= all.size()) out.observations.back().weight = 0;
+    out.observations.back().weight = i + o.judged >= all.size() ? 0 : std::min(1.0, kSteady * middle / spread);
     out.rows.push_back({.schedule = all[i].file, .settings = all[i].settings, .what = "time_us", .source = o.source});
   }
   detail::free_parameters(d.topology(), out);

@@ -251,7 +251,7 @@ TEST_CASE("limits: simulations, time and the caller end a fit, which keeps the b
   int calls = 0;
   const auto stopped = fitted(o, {.free = kFour, .progress = [&](const FitProgress& p) {
                                     CHECK(p.stage == "descent");
-                                    CHECK(p.max_simulations == 200000);
+                                    CHECK(p.max_simulations == 1000000);
                                     return ++calls < 5;
                                   }});
   CHECK(stopped.end == Fit::End::stopped);

@@ -113,7 +113,7 @@ struct FitProgress {
 struct FitOptions {
   std::vector<FreeParameter> free{};
   double power = 2;  ///< 2: least squares. A larger power gives more weight to the worst errors. From 1 to 16
-  std::uint64_t max_simulations = 200000;
+  std::uint64_t max_simulations = 1000000;
   Deadline deadline = Deadline::in(std::chrono::minutes(10));
   /// Called after each evaluation. If it returns false, the fit ends with the best values so far.
   std::function<bool(const FitProgress&)> progress{};

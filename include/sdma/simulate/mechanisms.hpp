@@ -19,7 +19,8 @@
 //   triggered      publish | settle | time = the host stores the trigger ... the host has seen all completions
 //
 // `measure` goes through all mechanisms in several passes, so that a slow change of the machine becomes spread, not error. The
-// value of an observation is the median of the passes' medians; its spread is the standard deviation of these medians.
+// value of an observation is the median of the passes' medians; its spread is the standard deviation of these medians. Above 5 %
+// of the value, the spread lowers the weight of the observation in the fit, in proportion.
 // No byte is compared: measure what works.
 //
 // One thread measures; anything else that runs on the device or on the host disturbs the times. Each round ends at its
@@ -65,7 +66,7 @@ std::vector<Mechanism> mechanisms(const Topology&, const MechanismOptions& = {})
 struct MeasureOptions {
   std::string source = "measured";  ///< of each line of the table
   std::size_t judged = 0;           ///< how many of the last mechanisms have weight 0: predicted, but not fitted to
-  std::uint32_t passes = 5;
+  std::uint32_t passes = 9;
   std::uint32_t rounds = 15, warmups = 3;                           ///< of each mechanism in each pass
   std::chrono::nanoseconds settle = std::chrono::microseconds(30);  ///< from publishing to the trigger
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);      ///< of one round
