@@ -36,7 +36,7 @@ constexpr Verb kVerbs[] = {
      "2 usage error; 3 errors in the schedule or the machine description, or an input or output error",
      add_simulate},
     {"compare", "compare a measured run with its simulation",
-     "0 compared; 1 a queue or a packet has no counterpart, events were lost during recording, the time of\n"
+     "0 compared; 1 events were lost during recording, some queue or packet has no counterpart, the time of\n"
      "the run differs by more than --within, or the schedule cannot be simulated; 2 usage error; 3 errors in a\n"
      "trace, the schedule or the machine description, or an input or output error",
      add_compare},

@@ -178,6 +178,7 @@ TEST_CASE("times count from the trigger if both traces have one, and a queue may
     const auto q = s.queue();
     s.recorder->signal(s.host(), 50, GpuVa{0x1000}, 0);  // before the doorbell: resets the signal
     s.recorder->doorbell(q, 100, 52);
+    s.recorder->signal(q, 120, GpuVa{0x2000}, 1);  // from an engine
     if (trigger != 0) s.recorder->signal(s.host(), trigger, GpuVa{0x1000}, 5);
     s.packet(q, 0, 110, 160, poll());
     s.packet(q, 24, 160, 200, copy());
@@ -204,6 +205,7 @@ TEST_CASE("without doorbells in one trace, times count from the first packet") {
   CHECK(c.origin == Origin::packet);
   CHECK(c.run == TimePair{60, 50});
   CHECK(phase(c, QueuePhase::schedule) == TimePair{0, 0});
+  CHECK(compared(simple(500, 1), hardware).origin == Origin::packet);
 }
 
 TEST_CASE("queues of equal names are compared, and the others by their order on the engine") {

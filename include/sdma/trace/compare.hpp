@@ -7,9 +7,10 @@
 //   c->run.error()   ==   -12.5                           // the simulated run takes 12.5 % less time
 //
 //   measured    D   [poll.....][copy........] [copy..........]  [atomic]
-//   phases      |...wait.......copy..........-copy.............-sync...|        - rest: no packet, or a control packet
-//   simulated   D [poll...][copy.....]
-//                           [copy.........][atomic]
+//   phase        sch wait       copy           copy              sync          sch: schedule; between packets: rest
+//   simulated   D  [poll...][copy.....]
+//                            [copy.........][atomic]
+//   phase        sc wait     copy           sync
 //
 // Queues: lanes whose name begins with "engine N" are queues. Two queues are compared if their group and name are equal. A
 // simulation labels queues by name and a run labels them by number: of the other queues, the n-th of an engine in one trace
