@@ -29,12 +29,22 @@ struct Ran {
   Span time{};
 };
 
-/// The packets of a queue's last round.
+/// What one doorbell published.
+struct Round {
+  std::uint64_t position{};                 ///< of its first packet
+  std::optional<std::uint64_t> doorbell{};  ///< its time
+  std::size_t first{};                      ///< index of its first packet in QueueRun::packets
+};
+
+/// A queue that ran packets.
 struct QueueRun {
   const Lane* lane{};
   std::vector<Ran> packets{};
+  std::vector<Round> rounds{};  ///< at least one
   std::size_t unfinished{};
-  std::optional<std::uint64_t> doorbell{};  ///< the time of the last one
+
+  /// How many packets there are from round `i` on.
+  std::size_t left(std::size_t i) const { return packets.size() - rounds[i].first; }
 };
 
 /// "engine 14 " of "engine 14 queue 0"; "" if the lane is not a queue.
@@ -92,47 +102,61 @@ std::vector<Submission> submissions(const Trace& t) {
   return all;
 }
 
-/// Where the last round of a queue begins, and the time of its doorbell.
-struct Round {
-  std::uint64_t begin = 0;
-  std::optional<std::uint64_t> doorbell{};
-};
-Round last_round(const std::vector<const Event*>& doorbells, const std::vector<Submission>& submitted,
-                 const detail::LaneBars& lane) {
-  Round r;
-  if (!doorbells.empty()) {
-    const auto earlier = [](const Event* a, const Event* b) { return a->position < b->position; };
-    const auto* last = *std::max_element(doorbells.begin(), doorbells.end(), earlier);
-    r.doorbell = last->ns;
-    for (const auto* d : doorbells)
-      if (d->position < last->position) r.begin = std::max(r.begin, d->position);
-    return r;
+/// The rounds of a queue, in order. `doorbells`: those of its own lane.
+std::vector<Round> rounds_of(std::vector<const Event*> doorbells, const std::vector<Submission>& submitted,
+                             const detail::LaneBars& lane) {
+  std::vector<Round> rounds;
+  std::stable_sort(doorbells.begin(), doorbells.end(),
+                   [](const Event* a, const Event* b) { return a->position < b->position; });
+  for (std::uint64_t published = 0; const auto* d : doorbells) {
+    if (d->position == published) continue;
+    rounds.push_back({published, d->ns});
+    published = d->position;
   }
-  AtPosition packets;
-  for (const auto& b : lane.bars) packets.emplace(b.begin->position, b.begin);
-  for (const auto& s : submitted) {
-    if (s.packets->position < r.begin || !begins_with(packets, *s.packets)) continue;
-    r.begin = s.packets->position;
-    r.doorbell = s.doorbell->ns;
+  if (rounds.empty()) {
+    AtPosition packets;
+    for (const auto& b : lane.bars) packets.emplace(b.begin->position, b.begin);
+    for (const auto& s : submitted)
+      if (begins_with(packets, *s.packets)) rounds.push_back({s.packets->position, s.doorbell->ns});
+    std::stable_sort(rounds.begin(), rounds.end(),
+                     [](const Round& a, const Round& b) { return a.position < b.position; });
   }
-  return r;
+  if (rounds.empty()) rounds.emplace_back();
+  return rounds;
 }
 
-QueueRun run_of(const Lane& lane, const Round& round, const detail::LaneBars& bars) {
-  QueueRun q{.lane = &lane, .doorbell = round.doorbell};
+QueueRun run_of(const Lane& lane, std::vector<Round> rounds, const detail::LaneBars& bars) {
+  QueueRun q{.lane = &lane, .rounds = std::move(rounds)};
   std::optional<std::uint64_t> indirect;
   for (const auto& b : bars.bars) {
-    if (b.begin->position < round.begin || b.begin->position == indirect) continue;
+    if (b.begin->position == indirect) continue;
     const auto view = b.begin->dword_count == 0 ? PacketView{} : Reader{b.begin->packet()}.next();
     if (view.info == &info_of<Nop>()) continue;
     if (view.info == &info_of<Indirect>()) indirect = b.begin->position;
     if (!b.finished) ++q.unfinished;
     else q.packets.push_back({b.begin, view.info, role_of(view), {b.from, b.to}});
   }
+  // A queue begins its packets in the order of their positions.
+  for (auto& r : q.rounds) {
+    const auto before = [](const Ran& p, std::uint64_t position) { return p.begin->position < position; };
+    const auto first = std::lower_bound(q.packets.begin(), q.packets.end(), r.position, before);
+    r.first = static_cast<std::size_t>(first - q.packets.begin());
+  }
   return q;
 }
 
-/// The last round of every queue that ran a packet, in the order of the lanes.
+/// The last round of each queue. If one of them has fewer packets, it is preceded by earlier ones until the numbers are equal.
+std::pair<std::size_t, std::size_t> last_rounds(const QueueRun& a, const QueueRun& b) {
+  const std::pair last{a.rounds.size() - 1, b.rounds.size() - 1};
+  auto [x, y] = last;
+  while (a.left(x) != b.left(y)) {
+    auto& fewer = a.left(x) < b.left(y) ? x : y;
+    if (fewer-- == 0) return last;
+  }
+  return {x, y};
+}
+
+/// Every queue that ran a packet, in the order of the lanes.
 std::vector<QueueRun> queues_of(const Trace& t) {
   const detail::Bars bars(t);
   std::vector<std::vector<const Event*>> doorbells(t.lanes.size());
@@ -142,7 +166,7 @@ std::vector<QueueRun> queues_of(const Trace& t) {
   std::vector<QueueRun> queues;
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     if (engine_of(t.lanes[i]).empty() || bars.lanes[i].bars.empty()) continue;
-    queues.push_back(run_of(t.lanes[i], last_round(doorbells[i], submitted, bars.lanes[i]), bars.lanes[i]));
+    queues.push_back(run_of(t.lanes[i], rounds_of(doorbells[i], submitted, bars.lanes[i]), bars.lanes[i]));
   }
   return queues;
 }
@@ -182,6 +206,7 @@ std::string shown(const Ran& p) {
 /// A compared queue: the packets that have a counterpart, in order.
 struct Matched {
   const QueueRun *measured{}, *other{};
+  const Round *measured_round{}, *other_round{};
   std::vector<std::pair<const Ran*, const Ran*>> packets{};
 };
 
@@ -248,17 +273,18 @@ class Comparer {
   void match(const QueueRun& x, const QueueRun& y) {
     unfinished(x, a_);
     unfinished(y, b_);
+    const auto [i, j] = last_rounds(x, y);
     const auto &a = x.packets, &b = y.packets;
-    const auto least = std::min(a.size(), b.size());
+    const auto from_a = x.rounds[i].first, from_b = y.rounds[j].first, least = std::min(x.left(i), y.left(j));
     std::size_t head = 0, tail = 0;
-    while (head < least && a[head].info == b[head].info) ++head;
+    while (head < least && a[from_a + head].info == b[from_b + head].info) ++head;
     while (head + tail < least && a[a.size() - 1 - tail].info == b[b.size() - 1 - tail].info) ++tail;
-    tell_alone(x, head, a.size() - tail, a_, b_, result_.differences);
-    tell_alone(y, head, b.size() - tail, b_, a_, result_.differences);
+    tell_alone(x, from_a + head, a.size() - tail, a_, b_, result_.differences);
+    tell_alone(y, from_b + head, b.size() - tail, b_, a_, result_.differences);
     if (head + tail == 0) return;
-    auto& m = matched_.emplace_back(Matched{&x, &y});
-    for (std::size_t i = 0; i < head; ++i) m.packets.emplace_back(&a[i], &b[i]);
-    for (auto i = tail; i > 0; --i) m.packets.emplace_back(&a[a.size() - i], &b[b.size() - i]);
+    auto& m = matched_.emplace_back(Matched{&x, &y, &x.rounds[i], &y.rounds[j]});
+    for (std::size_t n = 0; n < head; ++n) m.packets.emplace_back(&a[from_a + n], &b[from_b + n]);
+    for (auto n = tail; n > 0; --n) m.packets.emplace_back(&a[a.size() - n], &b[b.size() - n]);
   }
 
   /// The moments of one trace from which times could be counted.
@@ -266,11 +292,11 @@ class Comparer {
     std::optional<std::uint64_t> trigger{}, doorbell{};
     std::uint64_t packet = kNever;
   };
-  template <class QueueOf, class PacketOf> Moments moments(const Trace& t, QueueOf queue_of, PacketOf packet_of) const {
+  template <class RoundOf, class PacketOf> Moments moments(const Trace& t, RoundOf round_of, PacketOf packet_of) const {
     Moments m;
     std::uint64_t last_doorbell = 0, end = 0;
     for (const auto& q : matched_) {
-      if (const auto& rung = queue_of(q).doorbell) {
+      if (const auto& rung = round_of(q).doorbell) {
         m.doorbell = std::min(m.doorbell.value_or(kNever), *rung);
         last_doorbell = std::max(last_doorbell, *rung);
       }
@@ -287,10 +313,10 @@ class Comparer {
   }
   void find_origin() {
     const auto x = moments(
-        a_.trace, [](const Matched& m) -> const QueueRun& { return *m.measured; },
+        a_.trace, [](const Matched& m) -> const Round& { return *m.measured_round; },
         [](const auto& p) -> const Ran& { return *p.first; });
     const auto y = moments(
-        b_.trace, [](const Matched& m) -> const QueueRun& { return *m.other; },
+        b_.trace, [](const Matched& m) -> const Round& { return *m.other_round; },
         [](const auto& p) -> const Ran& { return *p.second; });
     const bool triggered = x.trigger && y.trigger, rung = x.doorbell && y.doorbell;
     result_.origin = triggered ? Origin::trigger : rung ? Origin::doorbell : Origin::packet;

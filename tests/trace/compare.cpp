@@ -142,6 +142,29 @@ TEST_CASE("only the last round of a queue is compared, however its doorbells are
   CHECK(c.differences.empty());
 }
 
+TEST_CASE("a round that one trace published piece by piece is compared as a whole") {
+  // The run has two rounds of three copies. The model rings for each copy, and hardware records no doorbells.
+  const auto story = [](std::uint64_t per_doorbell, std::uint64_t first) {
+    Story s;
+    const auto q = s.queue();
+    for (std::uint64_t i = first; i < 6; ++i) {
+      if (per_doorbell != 0 && i % per_doorbell == 0) s.recorder->doorbell(q, 100 * i, 28 * (i + per_doorbell));
+      s.packet(q, 28 * i, 100 * i + 10, 100 * i + 20, copy());
+    }
+    return s;
+  };
+  const auto run = story(3, 0), model = story(1, 0), hardware = story(0, 3);
+  for (const auto& [a, b] : {std::pair{&run, &model}, {&model, &run}, {&hardware, &model}, {&model, &hardware}}) {
+    const auto c = compared(*a, *b);
+    CHECK(c.queues.at(0).packets == 3);
+    CHECK(c.differences.empty());
+    CHECK(c.run == (a == &hardware || b == &hardware ? TimePair{210, 210} : TimePair{220, 220}));
+  }
+  const auto c = compared(story(0, 2), run);  // never equal: 4 packets, and 3 or 6
+  CHECK(differences(c) ==
+        Strings{"run: gpu0 engine 14 queue 0: its packet copy_linear @140 has no counterpart in model"});
+}
+
 TEST_CASE("a host thread's doorbell belongs to the queue that runs the submitted packets") {
   // The rounds of both queues have boundaries that are also boundaries of packets in the other queue.
   const auto story = [](bool simulated) {

@@ -16,9 +16,11 @@
 // simulation labels queues by name and a run labels them by number: of the other queues, the n-th of an engine in one trace
 // is compared with the n-th in the other.
 //
-// Rounds: the last round of each queue is compared. It begins at the position of the queue's last but one doorbell, or at the
-// queue's first packet if the trace has no such doorbell. (On hardware, a trace covers only the last round.) A simulation
-// records doorbells in the lane of the host thread; they belong to the queue in which the submitted packets run.
+// Rounds: the last round of each queue is compared: what its last doorbell published or, if the trace has no doorbells, all
+// packets. (On hardware, a trace covers only the last round.) A simulation records doorbells in the lane of the host thread;
+// they belong to the queue in which the submitted packets run. A submit that does not fit its ring rings several times, and an
+// engine may notice two doorbells at once: if one trace has fewer packets, its earlier doorbells are added until the numbers
+// are equal. If they never are, only what the last doorbells published is compared.
 //
 // Packets: the packets of a round are compared in order, from its beginning and from its end, up to the first packets of
 // different kinds. What lies between has no counterpart. NOPs are not compared, because the padding of a ring consists of them,
@@ -26,7 +28,7 @@
 //
 // Times are in ns from the origin of each trace: the first of these moments that both traces have.
 //   trigger    the first store of a host thread after the last doorbell, if a packet ends after it
-//   doorbell   the earliest of the last doorbells of the compared queues
+//   doorbell   the earliest doorbell of the compared rounds
 //   packet     the begin of the first compared packet
 // A phase contains no time before the origin, and each moment until the queue's end belongs to one phase: `schedule` until the
 // queue's first packet begins; then `copy` while a data packet is in flight, else `sync` while a fence, an atomic, a trap or a
