@@ -35,6 +35,11 @@ constexpr Verb kVerbs[] = {
      "0 simulated; 1 the schedule does not end, an engine refuses a packet, or an expectation fails;\n"
      "2 usage error; 3 errors in the schedule or the machine description, or an input or output error",
      add_simulate},
+    {"compare", "compare a measured run with its simulation",
+     "0 compared; 1 events were lost during recording, some queue or packet has no counterpart, the time of\n"
+     "the run differs by more than --within, or the schedule cannot be simulated; 2 usage error; 3 errors in a\n"
+     "trace, the schedule or the machine description, or an input or output error",
+     add_compare},
     {"calibrate", "fit a machine to measurements",
      "0 fitted; 1 a measured schedule cannot be simulated, or the limit ended the fit, so no machine is\n"
      "written; 2 usage error; 3 errors in the table or the machine description, or an input or output error",

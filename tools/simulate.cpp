@@ -1,5 +1,6 @@
 // sdma simulate: predicts the time of schedules on a described machine.
 #include "input.hpp"
+#include "machine_file.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
@@ -26,8 +27,8 @@ constexpr double kOneRound = 1.5;
 struct Options {
   std::vector<std::string> paths;
   ParseOptions parse;
-  std::string machine, trace, plot;
-  std::vector<std::pair<std::string, std::string>> changes;
+  MachineOptions machine;
+  std::string trace, plot;
   std::string sweep;
   Format format = Format::table;
   bool show_machine = false, contents = false, no_sensitivity = false;
@@ -60,36 +61,6 @@ std::variant<Sweep, std::string> sweep_of(const std::string& text) {
     s.values.push_back(v);
     if (v > *to / *factor) return s;
   }
-}
-
-std::optional<MachineDescription> machine_of(const Options& o) {
-  auto m = [&]() -> Result<MachineDescription, Diagnostic> {
-    if (o.machine.empty()) return mi300x_machine();
-    const auto text = read_text(o.machine);
-    if (!text) return text.error();
-    return machine_from_json(*text, shown(o.machine));
-  }();
-  if (!m) return report(m.error()), std::nullopt;
-  for (const auto& [name, value] : o.changes) {
-    char* end = nullptr;
-    const auto v = std::strtod(value.c_str(), &end);
-    std::vector<std::string_view> known;
-    for (std::size_t i = 0; i < kCosts; ++i) known.push_back(sdma::name(static_cast<Cost>(i)));
-    const auto at = std::find(known.begin(), known.end(), name);
-    if (at == known.end()) {
-      complain("--parameter " + name + ": there is no such parameter" + did_you_mean(name, known),
-               "sdma simulate --show-machine lists them");
-      return {};
-    }
-    if (*end == 0 && !value.empty() && m->set(name, v) == Errc::ok) continue;
-    const auto unit = sdma::unit(static_cast<Cost>(at - known.begin()));
-    complain("--parameter " + name + "=" + value + ": " + "'" + value + "' is not a valid value",
-             unit == "fraction" ? "write a number above 0 and at most 1"
-             : unit == "ns"     ? "write a number of ns from 0 to 1e12, without a unit"
-                            : "write a number of " + std::string(unit) + " above 0 and at most 1e12, without a unit");
-    return {};
-  }
-  return std::move(*m);
 }
 
 void say(const std::string& path, const std::vector<Diagnostic>& all) {
@@ -208,15 +179,15 @@ int sweep(const Options& o, const MachineDescription& m, const Sweep& sweep) {
 }
 
 int run(const Options& o) {
-  const auto m = machine_of(o);
-  if (!m) return o.changes.empty() ? kInput : kUsage;
+  const auto m = load_machine(o.machine);
+  if (!m) return exit_code(o.machine);
   if (o.show_machine) return write_text("-", o.format == Format::json ? to_json(*m) : to_table(*m));
   if (o.paths.empty()) return complain("no schedule given", "sdma simulate FILE"), kUsage;
   for (const auto* path : {&o.trace, &o.plot})
     if (*path == "-")
       return complain("--trace and --plot need a file, not -", "standard output is for the report"), kUsage;
   auto read = o.paths;
-  if (!o.machine.empty()) read.push_back(o.machine);
+  if (!o.machine.path.empty()) read.push_back(o.machine.path);
   if (overwrites({{"--trace", o.trace}, {"--plot", o.plot}}, read)) return kUsage;
   if (!o.sweep.empty()) {
     const auto s = sweep_of(o.sweep);
@@ -238,9 +209,7 @@ void add_simulate(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.values("FILE", o->paths, "a schedule, or several with --sweep");
   add_settings(verb, o->parse.set);
-  verb.value("--machine", o->machine, "file that describes the machine (default: eight MI300X)").type("PATH");
-  add_pairs(verb, "--parameter", "NAME=VALUE", o->changes,
-            "change a parameter of the machine, such as engine.poll_ns=1000; may be repeated");
+  add_machine(verb, o->machine);
   verb.flag("--show-machine", o->show_machine, "list the machine's parameters and their sources");
   verb.value("--sweep", o->sweep,
              "simulate and compare each FILE for each value of a param: chunk=1K..1G doubles it at each step, "

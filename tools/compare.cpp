@@ -1,0 +1,132 @@
+// sdma compare: a measured run beside its simulation, queue by queue and phase by phase.
+#include "sdma/trace/compare.hpp"
+#include "input.hpp"
+#include "machine_file.hpp"
+#include "output.hpp"
+#include "schedule_file.hpp"
+#include "sdma/core/number.hpp"
+#include "sdma/simulate/simulate.hpp"
+#include "sdma/trace/write.hpp"
+#include "verb.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+
+namespace sdma::tool {
+namespace {
+
+enum class Format { table, json };
+
+struct Options {
+  std::string path, measured, with;
+  ParseOptions parse;
+  MachineOptions machine;
+  std::optional<double> within;
+  Format format = Format::table;
+};
+
+/// A trace to compare with, and the exit code if there is none.
+struct Other {
+  std::string name{}, column{};
+  std::optional<trace::Trace> trace{};
+  int code = kOk;
+};
+
+Other recorded(const Options& o) {
+  auto t = trace::load_json_lines(o.with);
+  if (!t) return report(t.error()), Other{.code = kInput};
+  return {shown(o.with), "other", *std::move(t)};
+}
+
+Other simulated(const Options& o) {
+  const auto m = load_machine(o.machine);
+  if (!m) return {.code = exit_code(o.machine)};
+  const auto text = read_text(o.path);
+  if (!text) return report(text.error()), Other{.code = kInput};
+  SourceMap map;
+  const auto s = load_schedule(o.path, *text, o.parse, &map);
+  if (!s) return {.code = kInput};
+  trace::Recorder recorder(trace::Recorder::kDefaultEvents, "virtual");
+  const auto r = simulate(*s, *m, {.recorder = &recorder, .map = &map});
+  if (r) return {"the simulation", "simulated", recorder.snapshot()};
+  for (auto d : r.error()) {
+    d.where = shown(o.path) + (d.where.empty() ? "" : ": " + d.where);
+    report(d);
+  }
+  return {.code = kFindings};
+}
+
+std::optional<double> parse_percent(const std::string& text) {
+  char* end = nullptr;
+  const auto value = std::strtod(text.c_str(), &end);
+  return *end == 0 && std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+int run(const Options& o) {
+  if (o.path.empty() == o.with.empty())
+    return complain(o.path.empty() ? "nothing to compare with" : "both a schedule and --with",
+                    "give the FILE of the schedule, or a second trace with --with"),
+           kUsage;
+  if (!o.with.empty() && (!o.parse.set.empty() || !o.machine.path.empty() || !o.machine.changes.empty()))
+    return complain("--with does not take --set, --machine or --parameter", "they are for the simulation of a FILE"),
+           kUsage;
+  if (o.measured == "-" && (o.path == "-" || o.with == "-")) return complain("- can be read only once"), kUsage;
+  const auto measured = trace::load_json_lines(o.measured);
+  if (!measured) return report(measured.error()), kInput;
+  const auto other = o.with.empty() ? simulated(o) : recorded(o);
+  if (!other.trace) return other.code;
+  const auto c = trace::compare({shown(o.measured), *measured}, {other.name, *other.trace});
+  if (!c) return report(c.error()), kInput;
+  const auto text = o.format == Format::json ? to_json(*c, other.column) : to_table(*c, other.column);
+  if (const int code = write_text("-", text); code != kOk) return code;
+  for (const auto& d : c->differences) report(d);
+  const auto error = c->run.error();
+  const bool within = !o.within || (error && std::abs(*error) <= *o.within);
+  if (!within)
+    report({.where = shown(o.measured),
+            .message = fmt::format("the time of the run differs by {}, more than --within {}",
+                                   error ? fmt::format("{:+.1f} %", *error) : "more than any percentage", *o.within)});
+  return within && c->differences.empty() ? kOk : kFindings;
+}
+
+}  // namespace
+
+void add_compare(VerbOptions& verb, Action& action) {
+  const auto o = std::make_shared<Options>();
+  verb.value("FILE", o->path, "the schedule that was run, which is simulated; - is standard input").type("");
+  verb.value("--measured", o->measured, "the trace of the run, as `sdma run --trace NAME.jsonl` writes it")
+      .type("PATH")
+      .required();
+  verb.value("--with", o->with, "compare with this trace of the same schedule, instead of a simulation").type("PATH");
+  add_settings(verb, o->parse.set);
+  add_machine(verb, o->machine);
+  add_parsed(verb, "--within", o->within, parse_percent, "a number of percent, such as 10",
+             "exit with 1 if the simulated time of the run differs by more than this from the measured time")
+      .type("PERCENT");
+  add_choice<Format>(verb, "--format", o->format, {{"table", Format::table}, {"json", Format::json}},
+                     "form of the report (default: table)");
+  add_json(verb, [o] { o->format = Format::json; });
+  verb.footer(
+      "The last round of each queue is compared. Times count from the trigger, if both traces have one: the first "
+      "store of "
+      "a host thread after the last doorbell. Otherwise they count from the first doorbell or, if a trace has no "
+      "doorbells, "
+      "from the first packet.\n"
+      "Each moment until a queue's end belongs to one phase:\n"
+      "  schedule   until the queue's first packet begins\n"
+      "  copy       a data packet is in flight\n"
+      "  sync       none is, but a fence, an atomic, a trap or a timestamp\n"
+      "  wait       none of these is, but a poll runs\n"
+      "  rest       everything else: conditions, gaps between packets\n"
+      "An error is how much longer the simulation takes, in percent of the measured time. Only the compared packets "
+      "count.\n"
+      "Examples:\n"
+      "  sdma run --device=kfd --trace run.jsonl copy.sdma && sdma compare --measured run.jsonl copy.sdma\n"
+      "  sdma compare --measured run.jsonl --machine mine.json --set N=2 --within 10 copy.sdma\n"
+      "  sdma compare --measured monday.jsonl --with tuesday.jsonl");
+  action = [o] { return run(*o); };
+}
+
+}  // namespace sdma::tool
