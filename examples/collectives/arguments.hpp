@@ -3,17 +3,22 @@
 //
 //   Arguments a{argc, argv, kUsage};
 //   const auto n = a.size("-n", 20);               // K, M, G after a number are powers of 1024
-//   const auto device = a.word("--device", "soft");
+//   const auto csv = a.word("--csv", "");
+//   const auto kind = a.device();                   // --device: soft, kfd or cuda
 //   a.done();                                       // unused arguments are an error
 //
-// For --help, it prints the usage and ends the program. For an invalid argument, it ends the program with exit code 2.
+// For --help, it prints the usage and ends the program. For an invalid argument, it ends the program with exit code 2, after the reason
+// and the first line of the usage.
 // An Arguments belongs to one thread.
 #include "sdma/core/number.hpp"
+#include "sdma/device/open.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace collectives {
@@ -47,11 +52,23 @@ class Arguments {
       fail(name + ": '" + text + "' is not a number from " + std::to_string(least) + " to " + std::to_string(most));
     return *v;
   }
+  /// The device that --device names; soft if there is no such option.
+  sdma::DeviceKind device() { return *device_or({}); }
+  /// The same, or nothing if --device names `other`, which is not a device.
+  std::optional<sdma::DeviceKind> device_or(std::string_view other) {
+    const auto text = word("--device", "soft");
+    const auto kind = sdma::device_kind(text);
+    if (!kind && (other.empty() || text != other))
+      fail("--device: '" + text + "' is not " + std::string(sdma::kDeviceNames) +
+           (other.empty() ? "" : ", nor " + std::string(other)));
+    return kind;
+  }
   void done() const {
     if (!given_.empty()) fail("unknown argument " + given_.front().name);
   }
   [[noreturn]] void fail(const std::string& why) const {
-    std::fprintf(stderr, "%s\n%s", why.c_str(), usage_);
+    const std::string usage = usage_;
+    std::fprintf(stderr, "%s\n%s\n", why.c_str(), usage.substr(0, usage.find('\n')).c_str());
     std::exit(2);
   }
 

@@ -140,11 +140,10 @@ int main(int argc, char** argv) {
   const GpuId src{static_cast<std::uint32_t>(a.size("--src", 0, 0, 63))};
   const GpuId dst{static_cast<std::uint32_t>(a.size("--dst", 1, 0, 63))};
   const auto csv = a.word("--csv", "");
-  const auto kind = device_kind(a.word("--device", "soft"));
+  const auto kind = a.device();
   a.done();
-  if (!kind) fail("--device must be " + std::string(kDeviceNames));
 
-  const auto device = must(open_device(*kind));
+  const auto device = must(open_device(kind));
   if (std::max(src, dst).value >= device->topology().gpus.size()) fail("this node has no such GPU");
   Bench bench{*device, src, dst, std::max(begin, end)};
   std::printf("gpu%u engine %u to gpu%u; a TIMESTAMP takes %.0f ns, which is subtracted\n\n", src.value,

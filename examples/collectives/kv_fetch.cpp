@@ -1,160 +1,100 @@
 // KV-cache fetch, as in LLM serving: a request's blocks are scattered in a pool of host memory. They are copied to contiguous
 // GPU memory, and later back to their places. These are many small copies, so the fixed cost of a copy matters most.
 //
-//   looped      copy, completion, doorbell, wait; the next block                    as a loop of blocking copies
-//   batched     copy, completion, doorbell per block; one wait at the end           as a loop of asynchronous copies
-//   b2b         all copies back to back, one completion, one doorbell per engine    as a batch copy
-//   prelaunched the same, published ahead after a poll; timed from the trigger      if the next step's blocks are known
-//
 //   host pool  [ . 3 . . 0 . 2 . . . 1 . ]   --- engine 1 of the GPU --->   gpu [ 0 1 2 3 ]   fetch
 //                                            <--- engine 0 ------------                       return
 //
-// Every block is checked after each fetch and each return.
+// kv/request.hpp says how blocks are dealt to queues in each way, kv/mover.hpp executes that on a device, kv/simulated.hpp in
+// simulated time, and kv/report.hpp prints from which size of a block on DMA is the right choice.
 #include "../support.hpp"
-#include "arguments.hpp"
-#include "median.hpp"
-#include "pattern.hpp"
-#include "sdma/sync/recipes.hpp"
+#include "kv/mover.hpp"
+#include "kv/report.hpp"
+#include "kv/simulated.hpp"
+#include "sdma/core/file.hpp"
 
-#include <bit>
-#include <cstring>
-#include <numeric>
-#include <random>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
 
 using namespace sdma;
-using namespace std::chrono_literals;
-using collectives::Arguments;
-using collectives::median;
+using namespace collectives;
 using example::fail;
 using example::must;
 
 namespace {
 
-constexpr char kUsage[] =
-    "usage: kv_fetch [OPTION VALUE]...\n"
-    "Copies scattered blocks of host memory to a GPU and back: looped, batched, back to back, prelaunched.\n"
-    "  --block SIZE     size of a block (default: 16K)\n"
-    "  --blocks N       blocks per request (default: 256)\n"
-    "  --pool N         blocks in the pool (default: 4 times the blocks per request)\n"
-    "  -n N -w N        measured and warm-up rounds (default: 20, 5)\n"
-    "  --gpu G          GPU to use (default: 0)\n"
-    "  --device D       soft (default), kfd or cuda\n";
+using Measure = std::function<kv::Times(const kv::Request&)>;
 
-enum class Way { looped, batched, b2b, prelaunched };
-constexpr const char* kWays[] = {"looped", "batched", "b2b", "prelaunched"};
-
-struct Block {
-  GpuVa from{}, to{};
-};
-
-/// A queue that copies blocks, and the words that it polls and increments.
-class Mover {
- public:
-  Mover(Device& d, GpuId gpu, HostDirection direction, std::uint64_t blocks)
-      : go_(must(d.create_signal())),
-        done_(must(d.create_signal())),
-        atomics_(d.topology().completion(gpu, {}) == Completion::atomic),
-        queue_(must(d.create_queue({.gpu = gpu,
-                                    .engine = *d.topology().engine_for(gpu, direction),
-                                    .ring_bytes = std::bit_ceil(blocks * 128 + 4096)}))),
-        ring_(queue_.memory()) {}
-
-  /// Seconds for all blocks.
-  double move(Way way, std::span<const Block> blocks, std::uint64_t bytes) {
-    if (way == Way::prelaunched) publish(blocks, bytes, true);
-    const auto begin = Deadline::Clock::now();
-    switch (way) {
-      case Way::looped:
-        for (const auto& b : blocks) publish({&b, 1}, bytes, false), reach();
-        break;
-      case Way::batched:
-        for (const auto& b : blocks) publish({&b, 1}, bytes, false);
-        break;
-      case Way::b2b: publish(blocks, bytes, false); break;
-      case Way::prelaunched: go_->set(raised_); break;
+kv::Sweep sweep(const kv::Options& o, const Measure& measure) {
+  kv::Sweep s{.options = o};
+  if (o.sizes.size() > 1) s.large = measure({.blocks = 1, .bytes = o.large});
+  for (const auto way : o.ways)
+    for (const auto engines : o.engines) {
+      auto& c = s.columns.emplace_back(kv::Column{.way = way, .engines = engines});
+      for (const auto bytes : o.sizes)
+        c.times.push_back(
+            measure({.way = way, .engines = engines, .queues = o.queues, .blocks = o.blocks, .bytes = bytes}));
     }
-    reach();
-    return std::chrono::duration<double>(Deadline::Clock::now() - begin).count();
-  }
+  return s;
+}
 
- private:
-  /// One group: [poll], copies, completion, doorbell.
-  void publish(std::span<const Block> blocks, std::uint64_t bytes, bool wait_for_go) {
-    const auto slot = must(ring_.reserve(kAcquireDwords + blocks.size() * kDwordsOf<CopyLinear> * (bytes / kChunk + 1) +
-                                         kCompleteWithAtomicDwords));
-    Writer w{slot.dwords};
-    ++raised_;
-    if (wait_for_go) must(acquire(w, go_->low(), raised_));
-    for (const auto& b : blocks) must(w.copy({.src = b.from, .dst = b.to, .bytes = bytes}));
-    must(atomics_ ? complete_with_atomic(w, done_->va, 1) : complete_with_fence(w, done_->va, raised_));
-    ring_.publish(slot, w.written().size());
-  }
-  void reach() {
-    const auto r = wait(*done_, Compare::ge, raised_, Deadline::in(60s), ring_);
-    if (!r) fail(describe(r.error()));
-  }
+void print(const kv::Sweep& s) {
+  constexpr std::pair<const char*, double kv::Times::*> kDirections[] = {{"fetch", &kv::Times::fetch},
+                                                                         {"return", &kv::Times::give}};
+  for (const auto& [title, direction] : kDirections) std::printf("%s\n", table(s, title, direction).c_str());
+  if (s.options.sizes.size() < 2) return;
+  for (const auto& [title, direction] : kDirections) std::printf("%s\n", conclusion(s, title, direction).c_str());
+  if (!s.options.kernel)
+    std::puts("This compares with the rate of one large copy only; --kernel compares with a gather kernel.\n");
+}
 
-  SignalMemory go_, done_;
-  bool atomics_;
-  Queue queue_;
-  Ring<> ring_;
-  std::uint32_t raised_ = 0;
-};
+/// "256 blocks, host to gpu0 by engines 1, 0, and back by engines 0, 1".
+std::string moved(const kv::Options& o, const Topology& t) {
+  const auto list = [&](HostDirection direction) {
+    const auto engines = kv::engines_of(t, o.gpu, direction);
+    if (!engines) fail(fmt::format("the node has no gpu{} with a live engine", o.gpu.value));
+    const auto most = *std::max_element(o.engines.begin(), o.engines.end());
+    if (engines->size() < most)
+      fail(fmt::format("gpu{} has {} live engines, not {}", o.gpu.value, engines->size(), most));
+    std::string text = most == 1 ? "engine" : "engines";
+    for (std::uint32_t e = 0; e < most; ++e) text += fmt::format("{} {}", e == 0 ? "" : ",", (*engines)[e].value);
+    return text;
+  };
+  return fmt::format("{} blocks, host to gpu{} by {}, and back by {}", o.blocks, o.gpu.value,
+                     list(HostDirection::from_host), list(HostDirection::to_host));
+}
+
+int simulate(const kv::Options& o) {
+  auto machine = mi300x_machine();
+  if (!o.machine.empty()) machine = machine_from_json(must(read_file(o.machine)), o.machine);
+  const auto m = must(std::move(machine));
+  std::printf("%s\nsimulated: %s; no engine ran\n\n", moved(o, m.topology).c_str(), m.name.c_str());
+  print(sweep(o, [&](const kv::Request& r) {
+    auto t = kv::simulated(r, o.gpu, m);
+    if (!t) fail(to_string(t.error().front()));
+    return *t;
+  }));
+  return example::printed();
+}
+
+int run(const kv::Options& o) {
+  const auto device = must(open_device(*o.device));
+  const auto header = moved(o, device->topology());
+  if (const auto note = caveat(*device); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
+  kv::Mover mover{*device, o};
+  std::printf("%s\n%s: medians of %lu rounds; the pool has %lu blocks\n\n", header.c_str(),
+              std::string(name(*o.device)).c_str(), static_cast<unsigned long>(o.rounds),
+              static_cast<unsigned long>(o.pool));
+  print(sweep(o, [&](const kv::Request& r) { return mover.median_of(r); }));
+  std::printf("blocks copied by each queue: %s\n%lu bytes wrong\n", mover.work().c_str(),
+              static_cast<unsigned long>(mover.wrong()));
+  return example::printed() == 0 && mover.wrong() == 0 ? 0 : 1;
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Arguments a{argc, argv, kUsage};
-  const auto bytes = a.size("--block", 16 << 10), blocks = a.size("--blocks", 256, 1, 1 << 16);
-  const auto pool_blocks = a.size("--pool", 4 * blocks, blocks);
-  const auto rounds = a.size("-n", 20), warm = a.size("-w", 5, 0);
-  const GpuId gpu{static_cast<std::uint32_t>(a.size("--gpu", 0, 0, 63))};
-  const auto kind = device_kind(a.word("--device", "soft"));
-  a.done();
-  if (!kind) fail("--device must be " + std::string(kDeviceNames));
-  const auto device = must(open_device(*kind));
-  if (gpu.value >= device->topology().gpus.size()) fail("this node has no such GPU");
-
-  const Memory pool = must(device->allocate({.bytes = pool_blocks * bytes}));
-  const Memory kv = must(device->allocate({.where = gpu, .bytes = blocks * bytes}));
-  if (kv.host().empty()) fail("the host cannot access the GPU's memory, which it has to check");
-  Mover fetch{*device, gpu, HostDirection::from_host, blocks}, give{*device, gpu, HostDirection::to_host, blocks};
-
-  std::vector<std::size_t> order(pool_blocks);
-  std::iota(order.begin(), order.end(), std::size_t{});
-  std::mt19937_64 random{1};
-  std::printf("%lu of %lu blocks of %lu bytes, host to gpu%u and back\n\n", static_cast<unsigned long>(blocks),
-              static_cast<unsigned long>(pool_blocks), static_cast<unsigned long>(bytes), gpu.value);
-  std::printf("%-12s %14s %10s %14s %10s\n", "", "fetch us/block", "GB/s", "return us/blk", "GB/s");
-  std::uint64_t wrong = 0;
-  for (const auto way : {Way::looped, Way::batched, Way::b2b, Way::prelaunched}) {
-    std::vector<double> there, back;
-    for (std::uint64_t round = 0; round < warm + rounds; ++round) {
-      std::shuffle(order.begin(), order.end(), random);
-      std::vector<Block> in, out;
-      for (std::size_t i = 0; i < blocks; ++i) {
-        in.push_back({pool.va() + order[i] * bytes, kv.va() + i * bytes});
-        out.push_back({in[i].to, in[i].from});
-      }
-      const auto block_of = [&](std::size_t i) { return pool.host().subspan(order[i] * bytes, bytes); };
-      for (std::size_t i = 0; i < blocks; ++i) collectives::fill_pattern(block_of(i), round, 0, i * bytes);
-      std::memset(kv.host().data(), 0xdb, kv.host().size());
-      (void)device->flush_host_writes(gpu);
-      const auto t1 = fetch.move(way, in, bytes);
-      (void)device->flush_host_writes(gpu);
-      wrong += collectives::mismatch(kv.host(), round, 0, 0).wrong;
-      // A step of the model changes every block; the blocks in the pool are stale until the return.
-      collectives::fill_pattern(kv.host(), round, 1, 0);
-      (void)device->flush_host_writes(gpu);
-      const auto t2 = give.move(way, out, bytes);
-      for (std::size_t i = 0; i < blocks; ++i) wrong += collectives::mismatch(block_of(i), round, 1, i * bytes).wrong;
-      if (round >= warm) there.push_back(t1), back.push_back(t2);
-    }
-    const auto t1 = median(there), t2 = median(back), n = static_cast<double>(blocks),
-               all = n * static_cast<double>(bytes);
-    std::printf("%-12s %14.3f %10.2f %14.3f %10.2f\n", kWays[static_cast<int>(way)], t1 * 1e6 / n, all / t1 / 1e9,
-                t2 * 1e6 / n, all / t2 / 1e9);
-  }
-  std::printf("\n%lu bytes wrong\n", static_cast<unsigned long>(wrong));
-  return example::printed() == 0 && wrong == 0 ? 0 : 1;
+  const auto o = kv::options(argc, argv);
+  return o.device ? run(o) : simulate(o);
 }

@@ -1,0 +1,53 @@
+#pragma once
+// What a fetch consists of, whatever executes it: blocks are dealt to lanes, and lanes get groups of packets.
+//
+//   blocks   0 1 2 3 4 5 6 7        engines 1, 0 with 2 queues each: four lanes
+//   lane     0 2 1 3 0 2 1 3        lane = engine * queues + queue; consecutive blocks go to different engines
+//
+//   way          groups                                     the host waits for all lanes
+//   looped       one block each                             after each group for the last lane, and at the end
+//   batched      one block each                             at the end
+//   b2b          all blocks of a lane                       at the end
+//   prelaunched  all blocks of a lane, after a poll         at the end, timed from the trigger
+//
+// A group is `[poll] copies completion`, published with one doorbell. mover.hpp executes groups, simulated.hpp simulates them.
+//
+// Plain values; any thread may use these functions. Error: engines_of returns bad_argument if there is no such GPU.
+#include "sdma/device/topology.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace collectives::kv {
+
+enum class Way : std::uint8_t { looped, batched, b2b, prelaunched };
+inline constexpr Way kWays[] = {Way::looped, Way::batched, Way::b2b, Way::prelaunched};
+std::string_view name(Way) noexcept;
+
+struct Request {
+  Way way = Way::b2b;
+  std::uint32_t engines = 1, queues = 1;  ///< `queues` on each engine
+  std::uint64_t blocks{}, bytes{};        ///< `bytes` per block
+  std::size_t lanes() const noexcept { return std::size_t{engines} * queues; }
+};
+
+struct Group {
+  std::size_t lane{};
+  std::vector<std::size_t> blocks{};
+  bool wait{};  ///< after this group, the host waits for all lanes
+};
+/// In the order in which the host publishes them. A lane without blocks has no group.
+std::vector<Group> groups_of(const Request&);
+
+/// Seconds for all blocks of a request, in each direction.
+struct Times {
+  double fetch{}, give{};
+};
+
+/// The live engines of a GPU, in the order of their use: the one that the node recommends for this direction, the others that face
+/// the host, then those that face other GPUs.
+sdma::Result<std::vector<sdma::EngineId>> engines_of(const sdma::Topology&, sdma::GpuId, sdma::HostDirection);
+
+}  // namespace collectives::kv
