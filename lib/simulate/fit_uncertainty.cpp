@@ -10,7 +10,7 @@ namespace sdma::inline v0::detail {
 namespace {
 
 constexpr int kBisections = 22;  // of an end of a range: to six digits
-constexpr double kSame = 1e-9;  // errors that differ by less are equal
+constexpr double kSame = 1e-9;   // errors that differ by less are equal
 
 bool differ(const Objective::Point& a, const Objective::Point& b) {
   if (!std::isfinite(a.cost) || !std::isfinite(b.cost)) return true;
