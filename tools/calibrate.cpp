@@ -1,5 +1,5 @@
 // sdma calibrate: fits a machine's parameters to measurements.
-#include "input.hpp"
+#include "machine_file.hpp"
 #include "measure_device.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -28,29 +28,16 @@ struct Options {
   std::chrono::nanoseconds limit = 600s;
 };
 
-Result<MachineDescription, Diagnostic> machine_of(const std::string& path) {
-  if (path == "builtin") return mi300x_machine();
-  const auto text = read_text(path);
-  if (!text) return text.error();
-  return machine_from_json(*text, shown(path));
-}
-
 /// The parameters that --free names, with the bounds and notes that the table has for them; otherwise those of the table,
 /// otherwise those that are fitted in the machine. Empty after an error, which has been reported.
 std::vector<FreeParameter> free_of(const Options& o, const Measurements& m, const MachineDescription& start) {
   std::vector<FreeParameter> out;
-  std::vector<std::string_view> known;
-  for (std::size_t i = 0; i < kCosts; ++i) known.push_back(name(static_cast<Cost>(i)));
   for (const auto& word : o.free) {
-    const auto i = cost_named(word);
-    if (i == kCosts) {
-      complain("--free " + word + ": there is no such parameter" + did_you_mean(word, known),
-               "sdma simulate --show-machine lists them");
-      return {};
-    }
+    const auto cost = parameter_named("--free", word);
+    if (!cost) return {};
     const auto& all = m.options.free;
-    const auto at = std::find_if(all.begin(), all.end(), [&](auto& p) { return p.cost == static_cast<Cost>(i); });
-    out.push_back(at == all.end() ? FreeParameter{.cost = static_cast<Cost>(i)} : *at);
+    const auto at = std::find_if(all.begin(), all.end(), [&](auto& p) { return p.cost == *cost; });
+    out.push_back(at == all.end() ? FreeParameter{.cost = *cost} : *at);
   }
   if (!out.empty()) return out;
   if (!m.options.free.empty()) return m.options.free;
@@ -164,7 +151,7 @@ Measured read(const Options& o) {
     out.code = kInput;
     return std::move(out);
   };
-  auto start = machine_of(o.start);
+  auto start = machine_of(o.start == "builtin" ? "" : o.start);
   if (!start) return fail({&start.error(), 1});
   auto table = read_measurements(o.from);
   if (!table) return fail(table.error());

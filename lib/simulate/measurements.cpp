@@ -1,5 +1,7 @@
 #include "sdma/simulate/measurements.hpp"
 
+#include "settings.hpp"
+
 #include "sdma/core/file.hpp"
 #include "sdma/core/nearest.hpp"
 #include "sdma/schedule/text.hpp"
@@ -16,6 +18,7 @@
 namespace sdma::inline v0 {
 namespace {
 
+using detail::settings_of, detail::trimmed, detail::words_of;
 using Words = std::vector<std::string>;
 constexpr std::size_t kMostErrors = 100;
 
@@ -35,22 +38,6 @@ enum Column : std::size_t {
 constexpr std::array<std::string_view, kColumns> kNames{
     "schedule", "settings", "what", "baseline", "baseline_settings", "value", "spread", "weight", "source", "id"};
 constexpr std::string_view kShare = "share.", kFree = "free", kPower = "power";
-
-std::string_view trimmed(std::string_view s) {
-  constexpr std::string_view kBlank = " \t\r";
-  const auto first = s.find_first_not_of(kBlank);
-  return first == s.npos ? "" : s.substr(first, s.find_last_not_of(kBlank) - first + 1);
-}
-
-Words words_of(std::string_view s) {
-  Words out;
-  for (s = trimmed(s); !s.empty(); s = trimmed(s)) {
-    const auto end = std::min(s.find_first_of(" \t"), s.size());
-    out.emplace_back(s.substr(0, end));
-    s.remove_prefix(end);
-  }
-  return out;
-}
 
 /// The whole text as a finite number.
 std::optional<double> number(std::string_view s) {
@@ -231,16 +218,12 @@ class Table {
       complain(d.where + ": " + d.message, d.hint.empty() ? "name a .sdma file, relative to the table" : d.hint);
       return {};
     }
-    ParseOptions options;
-    for (const auto& w : words_of(settings)) {
-      const auto equal = w.find('=');
-      if (equal == 0 || equal == w.npos) {
-        complain(fmt::format("the setting '{}' is not NAME=VALUE", w), "write settings as N=8 chunk=64K");
-        return {};
-      }
-      options.set.push_back({w.substr(0, equal), w.substr(equal + 1)});
+    const auto options = settings_of(settings);
+    if (!options) {
+      complain(options.error().message, options.error().hint);
+      return {};
     }
-    auto parsed = parse_schedule(*text->second, path, options);
+    auto parsed = parse_schedule(*text->second, path, *options);
     if (parsed) return at->second = std::make_shared<const Schedule>(std::move(*parsed));
     for (auto& d : parsed.error()) {
       // A file's own errors appear once, however many lines name it.

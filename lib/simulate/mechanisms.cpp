@@ -1,6 +1,8 @@
 // The schedules of mechanisms, as texts.
 #include "sdma/simulate/mechanisms.hpp"
 
+#include "settings.hpp"
+
 #include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
 
@@ -238,18 +240,12 @@ class Catalogue {
 
 Result<Mechanism, std::vector<Diagnostic>> mechanism(std::string file, std::string text, std::string settings) {
   Mechanism m{.file = std::move(file), .settings = std::move(settings), .text = std::move(text)};
-  ParseOptions options;
-  for (std::size_t at = 0; at < m.settings.size();) {
-    const auto end = std::min(m.settings.find(' ', at), m.settings.size()), equal = m.settings.find('=', at);
-    if (equal >= end)
-      return std::vector{
-          Diagnostic{.where = m.file,
-                     .message = "the setting '" + m.settings.substr(at, end - at) + "' is not NAME=VALUE",
-                     .hint = "write settings as N=8 chunk=64K"}};
-    options.set.push_back({m.settings.substr(at, equal - at), m.settings.substr(equal + 1, end - equal - 1)});
-    at = end + 1;
+  auto options = detail::settings_of(m.settings);
+  if (!options) {
+    options.error().where = m.file;
+    return std::vector{std::move(options.error())};
   }
-  auto parsed = parse_schedule(m.text, m.file, options);
+  auto parsed = parse_schedule(m.text, m.file, *options);
   if (!parsed) return std::move(parsed.error());
   if (const auto why = refuse(*parsed, m); !why.empty())
     return std::vector{

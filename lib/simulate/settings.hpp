@@ -1,0 +1,46 @@
+#pragma once
+// The values of a schedule's params, as tables of measurements write them: "N=8 chunk=64K". Internal.
+//
+//   auto set = settings_of("N=8 chunk=64K");        // {{"N", "8"}, {"chunk", "64K"}}
+//
+// Pure functions. Errors: a Diagnostic without `where` for a word that is not NAME=VALUE.
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
+#include "sdma/schedule/text.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdma::inline v0::detail {
+
+inline std::string_view trimmed(std::string_view s) {
+  constexpr std::string_view kBlank = " \t\r";
+  const auto first = s.find_first_not_of(kBlank);
+  return first == s.npos ? "" : s.substr(first, s.find_last_not_of(kBlank) - first + 1);
+}
+
+inline std::vector<std::string> words_of(std::string_view s) {
+  std::vector<std::string> out;
+  for (s = trimmed(s); !s.empty(); s = trimmed(s)) {
+    const auto end = std::min(s.find_first_of(" \t"), s.size());
+    out.emplace_back(s.substr(0, end));
+    s.remove_prefix(end);
+  }
+  return out;
+}
+
+inline Result<ParseOptions, Diagnostic> settings_of(std::string_view text) {
+  ParseOptions options;
+  for (const auto& w : words_of(text)) {
+    const auto equal = w.find('=');
+    if (equal == 0 || equal == w.npos)
+      return Diagnostic{.message = "the setting '" + w + "' is not NAME=VALUE",
+                        .hint = "write settings as N=8 chunk=64K"};
+    options.set.push_back({w.substr(0, equal), w.substr(equal + 1)});
+  }
+  return options;
+}
+
+}  // namespace sdma::inline v0::detail
