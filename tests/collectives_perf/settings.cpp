@@ -85,18 +85,18 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.settle = "1.5"}, "--settle: '1.5' is not a number from 0"},
       {{.where = "simulate", .settle = "30"}, "--settle: a simulation has no time between rounds"},
       {{.where = "cuda", .against = "nvshmem"}, "--against: 'nvshmem' is not known | choose nccl"},
-      {{.where = "kfd", .against = "rccl"}, "--against: RCCL is not offered"},
+      {{.where = "cuda", .against = "rccl"},
+       "--against: RCCL runs on AMD GPUs only, not with --device=cuda | use it with --device=kfd"},
       {{.against = "nccl"}, "--against: NCCL runs on NVIDIA GPUs only, not with --device=soft"},
       {{.where = "simulate", .against = "nccl"},
        "--against: NCCL runs on NVIDIA GPUs only, not with --device=simulate"},
-      {{.collective = "gather", .where = "cuda", .against = "nccl"},
-       "--against: gather is not compared with NCCL: all_gather and all_to_all are"},
       {{.against = "nccl", .tune = true}, "--against: not allowed with --tune"},
       {{.energy = true}, "--energy: --device=soft has no GPU"},
       {{.energy_seconds = "2"}, "--energy-seconds: means nothing without --energy | add --energy"},
       {{.where = "cuda", .energy_seconds = "0", .energy = true}, "--energy-seconds: '0' is not a time in seconds"},
       {{.where = "cuda", .energy_seconds = "2s", .energy = true}, "--energy-seconds: '2s' is not a time in seconds"},
-      {{.beside = "gemm"}, "--beside: matrices are multiplied by cuBLAS, which --device=soft lacks"},
+      {{.beside = "gemm"},
+       "--beside: --device=soft has no GPU that could multiply matrices | use it with --device=cuda or"},
       {{.where = "cuda", .beside = "gemv"}, "--beside: 'gemv' is not known | choose gemm"},
       {{.where = "cuda", .beside = "gemm:8"}, "--beside: '8' is not a number from 16"},
       {{.where = "cuda", .beside = "gemm:"}, "--beside: 'gemm:' has no size"},
@@ -123,6 +123,8 @@ TEST_CASE("companions are off unless they are asked for") {
   CHECK((none.settle.count() == 0 && none.rivals.empty() && !none.energy && !none.beside));
   CHECK(all.settle.count() == 30);
   CHECK(name(all.rivals.at(0)) == "nccl");
+  const auto rccl = settings({.where = "kfd", .against = "rccl"});
+  CHECK((rccl.rivals.size() == 1 && name(rccl.rivals.at(0)) == "rccl"));
   CHECK(name(all.rivals.at(1)) == "nccl-ce");
   CHECK(all.energy->count() == 0.25);
   CHECK(all.beside->n == 4096);

@@ -1,10 +1,12 @@
 #include "companions.hpp"
 
+#include "blas.hpp"
+#include "hip_streams.hpp"
 #include "hwmon.hpp"
 #include "nccl.hpp"
+#include "nccl_calls.hpp"
 #include "nvml.hpp"
-#include "sdma/device/cuda.hpp"
-#include "sdma/device/kfd.hpp"
+#include "pci.hpp"
 
 #include <fmt/format.h>
 
@@ -18,23 +20,6 @@ using namespace sdma;
 namespace {
 
 constexpr std::chrono::duration<double> kIdle{1};
-
-/// "0000:06:00.0" for each GPU of the collective; logical GPUs that share one have one address together.
-std::vector<std::string> pci_addresses(const Device& d, const Settings& s) {
-  std::vector<std::string> all;
-  for (std::uint32_t i = 0; i < s.options.gpus; ++i) {
-    const auto g = s.gpus.empty() ? i : s.gpus[i].value;
-    std::string address;
-    if (const auto* const cuda = dynamic_cast<const CudaDevice*>(&d)) address = cuda->gpus()[g].pci;
-    if (const auto* const kfd = dynamic_cast<const KfdDevice*>(&d)) {
-      const auto& k = kfd->gpus()[g].kernel;
-      address = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", k.domain, k.location_id >> 8, k.location_id >> 3 & 31,
-                            k.location_id & 7);
-    }
-    if (std::find(all.begin(), all.end(), address) == all.end()) all.push_back(std::move(address));
-  }
-  return all;
-}
 
 class Opened final : public OpenCompanions {
  public:
@@ -56,7 +41,9 @@ class Opened final : public OpenCompanions {
     if (!settings_.energy) return {};
     auto counters = [&] {
       const auto bounded = dog_.watch("opening the energy counters", settings_.timeout);
-      const auto addresses = pci_addresses(d, settings_);
+      auto addresses = pci_addresses(d, settings_);
+      std::sort(addresses.begin(), addresses.end());
+      addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
       return settings_.where == Where::cuda ? nvml_counters(addresses) : hwmon_counters(addresses);
     }();
     if (!counters) return std::move(counters.error());
@@ -75,10 +62,10 @@ class Opened final : public OpenCompanions {
   std::string remarks() const override {
     std::string text;
     if (nccl_) {
-      text += fmt::format(
-          "# Against {}: nccl is its kernels, nccl-ce its copy-engine mode. All ways of a size take turns, "
-          "round by round.\n",
-          nccl_->version());
+      const bool both = settings_.rivals.size() > 1;
+      text +=
+          fmt::format("# Against {}: {} is its kernels{}. All ways of a size take turns, round by round.\n",
+                      nccl_->version(), name(settings_.rivals.front()), both ? ", nccl-ce its copy-engine mode" : "");
       if (!nccl_->note().empty()) text += "# note: " + nccl_->note() + "\n";
     }
     if (power_)
@@ -104,9 +91,17 @@ class Opened final : public OpenCompanions {
 
 }  // namespace
 
-void OpenCompanions::prepare_environment(const Settings& s) {
-  // NCCL's kernels are loaded at once: a kernel that is loaded at its first use would block while a stream waits.
-  if (!s.rivals.empty()) ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+Result<void, Diagnostic> OpenCompanions::prepare(const Settings& s) {
+  // The rivals' kernels are loaded at once: a kernel that is loaded at its first use would block while a stream waits.
+  if (!s.rivals.empty()) {
+    ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    ::setenv("HIP_ENABLE_DEFERRED_LOADING", "0", 0);
+  }
+  if (s.where != Where::kfd || (s.rivals.empty() && !s.beside)) return {};
+  Watchdog dog;
+  const auto bounded = dog.watch("starting HIP", set_up_limit(s));
+  const auto library = s.beside ? Blas::find(s.where) : NcclCalls::find(s.rivals.front().rival);
+  return library ? start_hip(*library) : Result<void, Diagnostic>(library.error());
 }
 
 Result<std::unique_ptr<OpenCompanions>, Diagnostic> OpenCompanions::open(Device& d, const Settings& s) {

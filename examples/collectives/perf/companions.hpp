@@ -1,7 +1,7 @@
 #pragma once
 // What --against, --energy and --beside need, opened in the right order and kept until the program ends.
 //
-//   OpenCompanions::prepare_environment(settings);                    // before the device is opened
+//   OpenCompanions::prepare(settings);                                // before the device is opened
 //   auto c = OpenCompanions::open(device, settings);                  // libraries, memory, idle power, the product alone
 //   measure(settings, table, device, ways, bytes, (*c)->all(), go_on);
 //
@@ -15,8 +15,9 @@ namespace collectives::perf {
 
 class OpenCompanions {
  public:
-  /// Variables that the driver reads once, unless they are set.
-  static void prepare_environment(const Settings&);
+  /// Sets variables that drivers read once, unless they are set. Starts HIP if it is needed: ROCr refuses to share the kernel
+  /// driver with a device that was opened before.
+  static sdma::Result<void, sdma::Diagnostic> prepare(const Settings&);
   /// Both arguments must outlive it.
   static sdma::Result<std::unique_ptr<OpenCompanions>, sdma::Diagnostic> open(sdma::Device&, const Settings&);
   virtual ~OpenCompanions() = default;

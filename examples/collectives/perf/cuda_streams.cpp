@@ -1,38 +1,48 @@
 #include "cuda_streams.hpp"
 
 #include "sdma/device/cuda.hpp"
-#include "sdma/sync/wait.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
+#include <deque>
 
 namespace collectives::perf {
 
 using namespace sdma;
-using namespace std::chrono_literals;
 
 namespace {
 
+using Status = int;
+using Context = struct ContextTag*;
+using Stream = StreamDriver::Stream;
+
 constexpr const char* kLibrary = "libcuda.so.1";
 constexpr int kAbi = 12000;  ///< of the functions, for cuGetProcAddress
-constexpr CudaCalls::Status kSuccess = 0, kNotReady = 600;
+constexpr Status kSuccess = 0, kNotReady = 600;
 constexpr unsigned kNonBlocking = 1, kAtLeast = 0;
-constexpr std::size_t kBounceBytes = 4 << 20;
-constexpr auto kSlice = 20ms;
 
-using GetProcAddress = CudaCalls::Status (*)(const char*, void**, int version, std::uint64_t flags, int* found);
+using GetProcAddress = Status (*)(const char*, void**, int version, std::uint64_t flags, int* found);
+
+struct CudaCalls {
+  Status (*error_name)(Status, const char**){};
+  Status (*error_string)(Status, const char**){};
+  Status (*retain_context)(Context*, int ordinal){};
+  Status (*push_context)(Context){};
+  Status (*pop_context)(Context*){};
+  Status (*stream_create)(Stream*, unsigned flags, int priority){};
+  Status (*stream_query)(Stream){};
+  Status (*wait_value)(Stream, std::uint64_t at, std::uint32_t, unsigned flags){};
+  Status (*write_value)(Stream, std::uint64_t at, std::uint32_t, unsigned flags){};
+  Status (*copy)(std::uint64_t dst, std::uint64_t src, std::size_t, Stream){};
+};
 
 Diagnostic refused(std::string message) {
   return {.where = "CUDA", .message = std::move(message), .hint = "nvidia-smi shows whether the GPU works"};
 }
 
-}  // namespace
-
-Result<const CudaCalls*, Diagnostic> CudaCalls::load() {
-  static CudaCalls c;
+Result<CudaCalls, Diagnostic> load() {
+  CudaCalls c;
   void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   const auto find = library ? reinterpret_cast<GetProcAddress>(dlsym(library, "cuGetProcAddress_v2")) : nullptr;
   if (!find) return refused(fmt::format("{} cannot be loaded", kLibrary));
@@ -54,106 +64,103 @@ Result<const CudaCalls*, Diagnostic> CudaCalls::load() {
   take(c.write_value, "cuStreamWriteValue32");
   take(c.copy, "cuMemcpyAsync");
   if (lacking) return refused(fmt::format("{} has no function {}", kLibrary, lacking));
-  return &c;
+  return c;
 }
 
-std::string CudaCalls::describe(Status s) const {
-  const char *code = nullptr, *text = nullptr;
-  if (error_name(s, &code) != kSuccess || !code) return fmt::format("error {}", s);
-  return error_string(s, &text) == kSuccess && text ? fmt::format("{}: {}", code, text) : code;
-}
+class CudaDriver final : public StreamDriver {
+ public:
+  CudaDriver(const CudaCalls& c, Device& d, const Settings& s) : calls_(c), device_(d) {
+    const auto& gpus = dynamic_cast<const CudaDevice&>(d).gpus();
+    for (std::uint32_t i = 0; i < s.options.gpus; ++i) {
+      const auto id = s.gpus.empty() ? GpuId{i} : s.gpus[i];
+      gpus_.push_back({.id = id, .ordinal = static_cast<int>(gpus[id.value].physical)});
+    }
+  }
+  Result<void, Diagnostic> retain() {
+    for (auto& g : gpus_)
+      if (auto r = good("cuDevicePrimaryCtxRetain", calls_.retain_context(&g.context, g.ordinal)); !r) return r;
+    return {};
+  }
 
-CudaStream::Current::Current(const CudaStream& s) noexcept : calls_(*s.calls_) {
-  (void)calls_.push_context(s.context_);  // it is alive as long as the process
-}
-CudaStream::Current::~Current() {
-  CudaCalls::Context old = nullptr;
-  (void)calls_.pop_context(&old);
-}
+  const char* name() const noexcept override { return "CUDA"; }
+  std::size_t ranks() const noexcept override { return gpus_.size(); }
+  int ordinal(std::size_t rank) const noexcept override { return gpus_[rank].ordinal; }
 
-Result<void, Diagnostic> CudaStream::done_with(const char* call, CudaCalls::Status s) const {
-  if (s == kSuccess) return {};
-  return refused(fmt::format("{}: {}", call, calls_->describe(s)));
-}
+  int enter(std::size_t rank) noexcept override {
+    (void)calls_.push_context(gpus_[rank].context);  // it is alive as long as the process
+    return 0;
+  }
+  void leave(int) noexcept override {
+    Context old = nullptr;
+    (void)calls_.pop_context(&old);
+  }
 
-Result<CudaStream, Diagnostic> CudaStream::open(const CudaCalls& c, Device& d, int ordinal) {
-  CudaStream s(c);
-  if (auto r = s.done_with("cuDevicePrimaryCtxRetain", c.retain_context(&s.context_, ordinal)); !r)
-    return std::move(r.error());
-  const Current here(s);
-  if (auto r = s.done_with("cuStreamCreateWithPriority", c.stream_create(&s.stream_, kNonBlocking, 0)); !r)
-    return std::move(r.error());
-  for (auto* word : {&s.done_, &s.copied_}) {
-    auto w = d.create_signal();
+  Result<Stream, Diagnostic> create(std::size_t) override {
+    Stream s = nullptr;
+    auto r = good("cuStreamCreateWithPriority", calls_.stream_create(&s, kNonBlocking, 0));
+    if (!r) return std::move(r.error());
+    return s;
+  }
+  Result<void, Diagnostic> wait(Stream s, GpuVa word, std::uint32_t value) override {
+    return good("cuStreamWaitValue32", calls_.wait_value(s, word.value, value, kAtLeast));
+  }
+  Result<void, Diagnostic> write(Stream s, GpuVa word, std::uint32_t value) override {
+    return good("cuStreamWriteValue32", calls_.write_value(s, word.value, value, 0));
+  }
+  Result<void, Diagnostic> copy(Stream s, GpuVa to, GpuVa from, std::size_t bytes) override {
+    return good("cuMemcpyAsync", calls_.copy(to.value, from.value, bytes, s));
+  }
+  Result<void, Diagnostic> state(Stream s) override {
+    const auto status = calls_.stream_query(s);
+    return good("cuStreamQuery", status == kNotReady ? kSuccess : status);
+  }
+  Result<Pinned, Diagnostic> pin(std::size_t bytes) override {
+    auto m = device_.allocate({.bytes = bytes});
+    if (!m) return std::move(m.error());
+    const auto& kept = memory_.emplace_back(*std::move(m));
+    return Pinned{.host = kept.host(), .va = kept.va()};
+  }
+  Result<Signal, Diagnostic> word() override {
+    auto w = device_.create_signal();
     if (!w) return std::move(w.error());
-    *word = *std::move(w);
+    return *words_.emplace_back(*std::move(w));
   }
-  auto bounce = d.allocate({.bytes = kBounceBytes});
-  if (!bounce) return std::move(bounce.error());
-  s.bounce_ = *std::move(bounce);
-  return s;
-}
-
-Result<void, Diagnostic> CudaStream::wait_for(const Signal& word, std::uint32_t value) const {
-  return done_with("cuStreamWaitValue32", calls_->wait_value(stream_, word.low().value, value, kAtLeast));
-}
-
-Result<void, Diagnostic> CudaStream::write(std::uint32_t value) const {
-  return done_with("cuStreamWriteValue32", calls_->write_value(stream_, done_->low().value, value, 0));
-}
-
-Result<void, Diagnostic> CudaStream::state() const {
-  const Current here(*this);
-  const auto s = calls_->stream_query(stream_);
-  return done_with("cuStreamQuery", s == kNotReady ? kSuccess : s);
-}
-
-Result<void, Diagnostic> CudaStream::await(std::uint32_t value, Deadline d) const {
-  for (;;) {
-    const auto slice = Deadline::in(kSlice);
-    if (sdma::wait(*done_, Compare::ge, value, slice.at < d.at ? slice : d)) return {};
-    if (auto r = state(); !r) return r;
-    if (d.passed())
-      return refused(fmt::format("the stream has not come to its end by the deadline: its word is {}, not {}",
-                                 done_->load(), value));
+  Result<GpuVa, Diagnostic> allocate(std::size_t rank, std::size_t bytes) override {
+    auto m = device_.allocate({.where = gpus_[rank].id, .bytes = bytes, .host_access = false});
+    if (!m) return std::move(m.error());
+    return memory_.emplace_back(*std::move(m)).va();
   }
-}
 
-Result<void, Diagnostic> CudaStream::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, Deadline d) {
-  const Current here(*this);
-  if (auto r = done_with("cuMemcpyAsync", calls_->copy(to, from, bytes, stream_)); !r) return r;
-  ++copies_;
-  if (auto r = done_with("cuStreamWriteValue32", calls_->write_value(stream_, copied_->low().value, copies_, 0)); !r)
-    return r;
-  if (sdma::wait(*copied_, Compare::ge, copies_, d)) return {};
-  if (auto r = state(); !r) return r;
-  return refused("a copy has not ended by the deadline");
-}
+ private:
+  struct Gpu {
+    GpuId id{};
+    int ordinal{};
+    Context context{};
+  };
 
-Result<void, Diagnostic> CudaStream::upload(std::uint64_t to, std::span<const std::byte> bytes, Deadline d) {
-  for (std::size_t at = 0; at < bytes.size(); at += kBounceBytes) {
-    const auto part = bytes.subspan(at, std::min(kBounceBytes, bytes.size() - at));
-    std::memcpy(bounce_.host().data(), part.data(), part.size());
-    if (auto r = copy(to + at, bounce_.va().value, part.size(), d); !r) return r;
+  Result<void, Diagnostic> good(const char* call, Status s) const {
+    if (s == kSuccess) return {};
+    const char *code = nullptr, *text = nullptr;
+    if (calls_.error_name(s, &code) != kSuccess || !code) return refused(fmt::format("{}: error {}", call, s));
+    if (calls_.error_string(s, &text) != kSuccess || !text) return refused(fmt::format("{}: {}", call, code));
+    return refused(fmt::format("{}: {}: {}", call, code, text));
   }
-  return {};
-}
 
-Result<void, Diagnostic> CudaStream::download(std::span<std::byte> bytes, std::uint64_t from, Deadline d) {
-  for (std::size_t at = 0; at < bytes.size(); at += kBounceBytes) {
-    const auto part = bytes.subspan(at, std::min(kBounceBytes, bytes.size() - at));
-    if (auto r = copy(bounce_.va().value, from + at, part.size(), d); !r) return r;
-    std::memcpy(part.data(), bounce_.host().data(), part.size());
-  }
-  return {};
-}
+  CudaCalls calls_;
+  Device& device_;
+  std::vector<Gpu> gpus_{};
+  std::deque<Memory> memory_{};
+  std::deque<SignalMemory> words_{};
+};
 
-std::vector<int> cuda_ordinals(const Device& d, const Settings& s) {
-  std::vector<int> all;
-  const auto& gpus = dynamic_cast<const CudaDevice&>(d).gpus();
-  for (std::uint32_t i = 0; i < s.options.gpus; ++i)
-    all.push_back(static_cast<int>(gpus[s.gpus.empty() ? i : s.gpus[i].value].physical));
-  return all;
+}  // namespace
+
+Result<std::unique_ptr<StreamDriver>, Diagnostic> cuda_driver(Device& d, const Settings& s) {
+  const auto calls = load();
+  if (!calls) return calls.error();
+  auto driver = std::make_unique<CudaDriver>(*calls, d, s);
+  if (auto r = driver->retain(); !r) return std::move(r.error());
+  return std::unique_ptr<StreamDriver>(std::move(driver));
 }
 
 }  // namespace collectives::perf

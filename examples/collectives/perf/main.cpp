@@ -167,7 +167,8 @@ class Program {
   }
 
   bool open_device() {
-    OpenCompanions::prepare_environment(settings_);
+    if (auto r = OpenCompanions::prepare(settings_); !r)
+      return report(r.error()), end_with(kInput), foreign_trouble_ = true, false;
     if (settings_.where == Where::simulate) {
       if (!open_machine()) return false;
       device_text_ = machine_->name + " simulated";

@@ -1,7 +1,10 @@
 #include "nccl.hpp"
 
 #include "collectives/pattern.hpp"
+#include "cuda_streams.hpp"
+#include "hip_streams.hpp"
 #include "nccl_calls.hpp"
+#include "pieces.hpp"
 
 #include <fmt/format.h>
 
@@ -22,53 +25,57 @@ constexpr auto kPoisoned = std::byte{kPoison};
 
 /// What one rank has.
 struct Rank {
-  CudaStream stream;
+  GpuStream stream;
   NcclCalls::Comm kernels{}, copies{};  ///< communicators of the two modes
-  std::byte *in{}, *out{};              ///< GPU memory; equal if in place
+  GpuVa buffers[kBuffers]{};            ///< GPU memory
 };
 
 /// The ranks, and what is the same for each size.
 class World final : public Nccl {
  public:
-  World(const NcclCalls& n, const Settings& s, Watchdog& w)
-      : nccl_(n), settings_(s), dog_(w), limit_(set_up_limit(s)) {}
+  World(const NcclCalls& n, std::unique_ptr<StreamDriver> d, const Settings& s, Watchdog& w)
+      : nccl_(n), driver_(std::move(d)), settings_(s), dog_(w), limit_(set_up_limit(s)) {}
 
-  Result<void, Diagnostic> make(Device&, const CudaCalls&, const std::vector<int>& ordinals);
+  Result<void, Diagnostic> make();
 
-  std::string version() const override {
-    return fmt::format("NCCL {}.{}.{}", nccl_.version / 10000, nccl_.version / 100 % 100, nccl_.version % 100);
-  }
+  std::string version() const override { return fmt::format("{} {}", family(), nccl_.version_text()); }
   std::vector<Way> ways() const override {
     auto all = settings_.rivals;
-    if (!note_.empty()) std::erase(all, Way{.rival = Rival::nccl_ce});
+    if (!copies_) std::erase(all, Way{.rival = Rival::nccl_ce});
     return all;
   }
   std::string note() const override { return note_; }
   Result<std::unique_ptr<Contender>, Diagnostic> prepare(const Way&, const Options&) override;
 
   /// All ranks, in a group of NCCL.
-  Result<void, Diagnostic> perform(Rival, std::uint64_t part);
+  Result<void, Diagnostic> perform(Rival, const Options&);
   std::vector<Rank>& ranks() noexcept { return ranks_; }
-  const Signal& go() const noexcept { return *go_; }
+  const Signal& go() const noexcept { return go_; }
   std::uint32_t next() noexcept { return ++value_; }
   std::chrono::nanoseconds timeout() const noexcept { return settings_.timeout; }
   Result<void, Diagnostic> await(std::uint32_t value, Deadline) const;
-  bool in_place() const noexcept { return settings_.options.collective == Collective::all_gather; }
+  /// "NCCL" or "RCCL"
+  const char* family() const noexcept { return settings_.rivals.front().rival == Rival::rccl ? "RCCL" : "NCCL"; }
 
  private:
-  /// Calls `f(rank, number)` for each rank, with its context, in one group.
+  /// Calls `f(rank, number)` for each rank, with its GPU current, in one group.
   template <class F> Result<void, Diagnostic> each(const char* call, F f);
   Result<void, Diagnostic> good(const char* call, Status, NcclCalls::Comm = nullptr) const;
   Result<void, Diagnostic> make_communicators();
+  Result<void, Diagnostic> make_copying_communicators();
   Result<void, Diagnostic> make_buffers();
+  Result<void, Diagnostic> make_windows(std::uint64_t bytes);
+  Result<GpuVa, Diagnostic> allocate(const GpuStream&, std::uint64_t bytes);
 
   NcclCalls nccl_;
+  std::unique_ptr<StreamDriver> driver_;
   const Settings& settings_;
   Watchdog& dog_;
   std::chrono::nanoseconds limit_;  ///< of a call of NCCL
   std::vector<Rank> ranks_{};
-  SignalMemory go_{};
+  Signal go_{};
   std::uint32_t value_ = 0;  ///< of `go` and `done` in the last round
+  bool copies_ = false;      ///< the copy-engine mode can be measured
   std::string note_{};
 };
 
@@ -76,9 +83,9 @@ Result<void, Diagnostic> World::good(const char* call, Status s, NcclCalls::Comm
   if (s == NcclCalls::kSuccess) return {};
   const char* more = nccl_.last_error ? nccl_.last_error(comm) : nullptr;
   return Diagnostic{
-      .where = "NCCL",
+      .where = family(),
       .message = fmt::format("{}: {}{}{}", call, nccl_.error_string(s), more && *more ? ": " : "", more ? more : ""),
-      .hint = "NCCL_DEBUG=WARN lets NCCL print more"};
+      .hint = fmt::format("NCCL_DEBUG=WARN lets {} print more", family())};
 }
 
 template <class F> Result<void, Diagnostic> World::each(const char* call, F f) {
@@ -86,24 +93,27 @@ template <class F> Result<void, Diagnostic> World::each(const char* call, F f) {
   if (auto r = good("ncclGroupStart", nccl_.group_start()); !r) return r;
   Result<void, Diagnostic> first;
   for (std::size_t i = 0; i < ranks_.size() && first; ++i) {
-    const CudaStream::Current here(ranks_[i].stream);
+    const GpuStream::Current here(ranks_[i].stream);
     first = good(call, f(ranks_[i], static_cast<int>(i)));
   }
   // Also after an error, because the group has to be closed.
-  const CudaStream::Current here(ranks_.front().stream);
+  const GpuStream::Current here(ranks_.front().stream);
   auto end = good(call, nccl_.group_end());
   return first ? std::move(end) : std::move(first);
 }
 
-Result<void, Diagnostic> World::make(Device& d, const CudaCalls& cuda, const std::vector<int>& ordinals) {
-  for (const auto o : ordinals) {
-    auto s = CudaStream::open(cuda, d, o);
+Result<void, Diagnostic> World::make() {
+  for (std::size_t i = 0; i < driver_->ranks(); ++i) {
+    auto s = GpuStream::open(*driver_, i);
     if (!s) return std::move(s.error());
     ranks_.push_back({.stream = *std::move(s)});
   }
-  auto go = d.create_signal();
-  if (!go) return std::move(go.error());
-  go_ = *std::move(go);
+  {
+    const GpuStream::Current here(ranks_.front().stream);
+    auto go = driver_->word();
+    if (!go) return std::move(go.error());
+    go_ = *go;
+  }
   if (auto r = make_communicators(); !r) return r;
   if (auto r = make_buffers(); !r) return r;
   limit_ = settings_.timeout;
@@ -113,71 +123,92 @@ Result<void, Diagnostic> World::make(Device& d, const CudaCalls& cuda, const std
 Result<void, Diagnostic> World::make_communicators() {
   const auto n = static_cast<int>(ranks_.size());
   NcclCalls::Id id;
-  const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
   {
-    const CudaStream::Current here(ranks_.front().stream);
+    const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
+    const GpuStream::Current here(ranks_.front().stream);
     if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return r;
   }
   if (auto r = each("ncclCommInitRank", [&](Rank& rank, int i) { return nccl_.init_rank(&rank.kernels, n, id, i); });
       !r)
     return r;
-  if (nccl_.version < NcclCalls::kCopyEngines || !nccl_.init_rank_config || !nccl_.register_window) {
+  const auto& asked = settings_.rivals;
+  if (std::find(asked.begin(), asked.end(), Way{.rival = Rival::nccl_ce}) == asked.end()) return {};
+  if (settings_.options.collective == Collective::broadcast) {
+    note_ = "nccl-ce is left out: NCCL broadcasts by kernels in every mode";
+    return {};
+  }
+  if (nccl_.version < NcclCalls::kCopyEngines || !nccl_.init_rank_config || !nccl_.register_window || !nccl_.allocate) {
     note_ = fmt::format("nccl-ce is left out: the copy-engine mode needs NCCL 2.28, and this is {}", version());
     return {};
   }
+  return make_copying_communicators();
+}
+
+Result<void, Diagnostic> World::make_copying_communicators() {
+  NcclCalls::Id id;
   {
-    const CudaStream::Current here(ranks_.front().stream);
+    const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
+    const GpuStream::Current here(ranks_.front().stream);
     if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return r;
   }
+  copies_ = true;
   std::vector<NcclCalls::Config> configs(ranks_.size());
   return each("ncclCommInitRankConfig", [&](Rank& rank, int i) {
     auto& c = configs[static_cast<std::size_t>(i)];
     c.cta_policy = NcclCalls::kNoKernels;
-    return nccl_.init_rank_config(&rank.copies, n, id, i, &c);
+    return nccl_.init_rank_config(&rank.copies, static_cast<int>(ranks_.size()), id, i, &c);
   });
+}
+
+/// Of NCCL if it allocates, because windows need its memory.
+Result<GpuVa, Diagnostic> World::allocate(const GpuStream& s, std::uint64_t bytes) {
+  const GpuStream::Current here(s);
+  if (!nccl_.allocate) return driver_->allocate(s.rank(), bytes);
+  const auto bounded = dog_.watch("ncclMemAlloc", limit_);
+  void* at = nullptr;
+  if (auto r = good("ncclMemAlloc", nccl_.allocate(&at, bytes)); !r) return std::move(r.error());
+  return GpuVa{reinterpret_cast<std::uint64_t>(at)};
 }
 
 Result<void, Diagnostic> World::make_buffers() {
   std::uint64_t most = 0;
   for (const auto bytes : sizes(settings_))
-    most = std::max(most, chunk_of(options_of(settings_, settings_.rivals.front(), bytes)) * ranks_.size());
+    most = std::max(most, buffer_of(options_of(settings_, settings_.rivals.front(), bytes)));
   most = (most + kUnit - 1) / kUnit * kUnit;
-  const auto bounded = dog_.watch("ncclMemAlloc", limit_);
-  for (auto& r : ranks_) {
-    const CudaStream::Current here(r.stream);
-    for (auto** to : {&r.in, &r.out}) {
-      if (to == &r.out && in_place()) continue;
-      void* at = nullptr;
-      if (auto e = good("ncclMemAlloc", nccl_.allocate(&at, most)); !e) return e;
-      *to = static_cast<std::byte*>(at);
+  for (auto& rank : ranks_)
+    for (auto& buffer : rank.buffers) {
+      auto at = allocate(rank.stream, most);
+      if (!at) return std::move(at.error());
+      buffer = *at;
     }
-    if (in_place()) r.out = r.in;
-  }
-  if (!note_.empty()) return {};
-  for (std::byte* Rank::*const buffer : {&Rank::in, &Rank::out}) {
-    if (buffer == &Rank::out && in_place()) continue;
+  return copies_ ? make_windows(most) : Result<void, Diagnostic>{};
+}
+
+Result<void, Diagnostic> World::make_windows(std::uint64_t bytes) {
+  for (std::size_t b = 0; b < kBuffers; ++b) {
     std::vector<NcclCalls::Window> windows(ranks_.size());
     if (auto r = each("ncclCommWindowRegister",
                       [&](Rank& rank, int i) {
-                        return nccl_.register_window(rank.copies, rank.*buffer, most,
+                        return nccl_.register_window(rank.copies, reinterpret_cast<void*>(rank.buffers[b].value), bytes,
                                                      &windows[static_cast<std::size_t>(i)], NcclCalls::kSymmetric);
                       });
         !r)
       return r;
-    if (std::find(windows.begin(), windows.end(), nullptr) != windows.end())
-      note_ = "nccl-ce is left out: NCCL makes no symmetric windows on this machine";
+    if (std::find(windows.begin(), windows.end(), nullptr) == windows.end()) continue;
+    copies_ = false;
+    note_ = "nccl-ce is left out: NCCL makes no symmetric windows on this machine";
   }
   return {};
 }
 
-Result<void, Diagnostic> World::perform(Rival mode, std::uint64_t part) {
-  const bool gather = in_place();
-  return each(gather ? "ncclAllGather" : "ncclAlltoAll", [&](Rank& r, int i) {
-    const auto comm = mode == Rival::nccl ? r.kernels : r.copies;
-    if (gather)
-      return nccl_.all_gather(r.in + part * static_cast<std::uint64_t>(i), r.out, part, NcclCalls::kBytes, comm,
-                              r.stream.handle());
-    return nccl_.all_to_all(r.in, r.out, part, NcclCalls::kBytes, comm, r.stream.handle());
+Result<void, Diagnostic> World::perform(Rival mode, const Options& o) {
+  return each(nccl_.name, [&](Rank& r, int i) {
+    const auto comm = mode == Rival::nccl_ce ? r.copies : r.kernels;
+    const auto all = operands(o, static_cast<std::size_t>(i));
+    auto* const from = reinterpret_cast<const void*>((r.buffers[all.from.buffer] + all.from.offset).value);
+    auto* const to = reinterpret_cast<void*>((r.buffers[all.to.buffer] + all.to.offset).value);
+    if (nccl_.symmetric) return nccl_.symmetric(from, to, count_of(o), NcclCalls::kBytes, comm, r.stream.handle());
+    return nccl_.rooted(from, to, count_of(o), NcclCalls::kBytes, static_cast<int>(o.root), comm, r.stream.handle());
   });
 }
 
@@ -198,11 +229,12 @@ Result<void, Diagnostic> World::await(std::uint32_t value, Deadline d) const {
 /// One mode at one size.
 class Collectives final : public Contender {
  public:
-  Collectives(World& w, Rival mode, const Options& o) : world_(w), mode_(mode), options_(o), part_(chunk_of(o)) {}
+  Collectives(World& w, Rival mode, const Options& o)
+      : world_(w), mode_(mode), options_(o), pieces_(pieces(o)), bytes_(count_of(o)) {}
 
   Result<void, Diagnostic> warm(Deadline d) {
     for (unsigned i = 0; i < kWarmups; ++i) {
-      if (auto r = world_.perform(mode_, part_); !r) return r;
+      if (auto r = world_.perform(mode_, options_); !r) return r;
       if (auto r = end_round(world_.next()); !r) return r;
     }
     return wait(d);
@@ -210,15 +242,13 @@ class Collectives final : public Contender {
 
   Result<void, Diagnostic> fill(std::uint64_t seed) override {
     seed_ = seed;
-    return at_each_part([&](Rank& r, std::size_t rank, std::size_t part, Deadline d) -> Result<void, Diagnostic> {
-      const auto offset = part * part_;
-      const bool own = !world_.in_place() || part == rank;
-      if (own) fill_pattern(bytes_, seed_, rank, offset);
+    for (const auto& p : pieces_) {
+      if (p.before) fill_pattern(bytes_, seed_, p.before->rank, p.before->offset);
       else std::fill(bytes_.begin(), bytes_.end(), kPoisoned);
-      if (auto e = r.stream.upload(address(r.in, offset), bytes_, d); !e || world_.in_place()) return e;
-      std::fill(bytes_.begin(), bytes_.end(), kPoisoned);
-      return r.stream.upload(address(r.out, offset), bytes_, d);
-    });
+      auto& r = world_.ranks()[p.rank];
+      if (auto e = r.stream.upload(address(r, p), bytes_, deadline()); !e) return e;
+    }
+    return {};
   }
 
   Result<void, Diagnostic> arm(Deadline) override {
@@ -237,73 +267,63 @@ class Collectives final : public Contender {
 
   Result<Check, Diagnostic> check() override {
     Check result;
-    auto done = at_each_part([&](Rank& r, std::size_t rank, std::size_t part, Deadline d) -> Result<void, Diagnostic> {
-      if (auto e = r.stream.download(bytes_, address(r.out, part * part_), d); !e) return e;
-      const auto m =
-          mismatch(std::span<const std::byte>(bytes_), seed_, part, (world_.in_place() ? part : rank) * part_);
+    for (const auto& p : pieces_) {
+      if (!p.after) continue;
+      auto& r = world_.ranks()[p.rank];
+      if (auto e = r.stream.download(bytes_, address(r, p), deadline()); !e) return std::move(e.error());
+      const auto m = mismatch(std::span<const std::byte>(bytes_), seed_, p.after->rank, p.after->offset);
       if (m.wrong != 0 && result.wrong == 0)
-        result.first =
-            fmt::format("{}: byte {} of rank {} is {:#04x}, not {:#04x}", name(mode_), part * part_ + m.first, rank,
-                        static_cast<unsigned>(bytes_[m.first]), static_cast<unsigned>(m.should));
+        result.first = fmt::format("{}: byte {} of rank {} is {:#04x}, not {:#04x}", name(mode_), p.at.offset + m.first,
+                                   p.rank, static_cast<unsigned>(bytes_[m.first]), static_cast<unsigned>(m.should));
       result.wrong += m.wrong;
-      return {};
-    });
-    if (!done) return std::move(done.error());
+    }
     return result;
   }
 
   std::vector<std::string> notes() const override {
     std::vector<std::string> all;
-    const auto n = world_.ranks().size();
-    if (part_ * n != options_.bytes)
-      all.push_back(
-          fmt::format("NCCL's parts are equal: it moves {} parts of {} bytes, not {} bytes", n, part_, options_.bytes));
-    if (!world_.in_place() && !options_.own_part)
-      all.push_back(
-          "NCCL's all-to-all also copies the part that a GPU sends to itself; with --set own_part=yes, pcpy "
-          "and b2b do, too");
+    const auto moved = buffer_of(options_);
+    if (moved != options_.bytes)
+      all.push_back(fmt::format("{}'s parts are equal: it moves {} parts of {} bytes, not {} bytes", world_.family(),
+                                options_.gpus, count_of(options_), options_.bytes));
+    if (options_.collective == Collective::all_to_all && !options_.own_part)
+      all.push_back(fmt::format(
+          "{}'s all-to-all also copies the part that a GPU sends to itself; with --set own_part=yes, pcpy and b2b do, "
+          "too",
+          world_.family()));
+    if (options_.collective == Collective::scatter)
+      all.push_back(fmt::format("{}'s scatter also copies the root's own part", world_.family()));
     return all;
   }
 
  private:
-  static std::uint64_t address(const std::byte* base, std::uint64_t offset) noexcept {
-    return reinterpret_cast<std::uint64_t>(base) + offset;
-  }
+  static GpuVa address(const Rank& r, const Piece& p) noexcept { return r.buffers[p.at.buffer] + p.at.offset; }
+  Deadline deadline() const noexcept { return Deadline::in(world_.timeout()); }
 
   Result<void, Diagnostic> enqueue(std::uint32_t value) {
     for (const auto& r : world_.ranks()) {
-      const CudaStream::Current here(r.stream);
+      const GpuStream::Current here(r.stream);
       if (auto e = r.stream.wait_for(world_.go(), value); !e) return e;
     }
-    if (auto e = world_.perform(mode_, part_); !e) return e;
+    if (auto e = world_.perform(mode_, options_); !e) return e;
     return end_round(value);
   }
   Result<void, Diagnostic> end_round(std::uint32_t value) {
     round_ = value;
     for (const auto& r : world_.ranks()) {
-      const CudaStream::Current here(r.stream);
+      const GpuStream::Current here(r.stream);
       if (auto e = r.stream.write(value); !e) return e;
     }
-    return {};
-  }
-
-  /// f(rank, its number, part, deadline), with `bytes_` as long as a part.
-  template <class F> Result<void, Diagnostic> at_each_part(F f) {
-    bytes_.resize(part_);
-    auto& ranks = world_.ranks();
-    for (std::size_t i = 0; i < ranks.size(); ++i)
-      for (std::size_t part = 0; part < ranks.size(); ++part)
-        if (auto e = f(ranks[i], i, part, Deadline::in(world_.timeout())); !e) return e;
     return {};
   }
 
   World& world_;
   Rival mode_;
   Options options_;
-  std::uint64_t part_;
+  std::vector<Piece> pieces_;
+  std::vector<std::byte> bytes_;  ///< as long as a piece
   std::uint64_t seed_ = 0;
   std::uint32_t round_ = 0;
-  std::vector<std::byte> bytes_{};
 };
 
 Result<std::unique_ptr<Contender>, Diagnostic> World::prepare(const Way& way, const Options& o) {
@@ -312,23 +332,31 @@ Result<std::unique_ptr<Contender>, Diagnostic> World::prepare(const Way& way, co
   return std::unique_ptr<Contender>(std::move(c));
 }
 
+/// No rank shares a GPU.
+Result<void, Diagnostic> own_gpus(const StreamDriver& d, const char* family) {
+  std::set<int> all;
+  for (std::size_t i = 0; i < d.ranks(); ++i) all.insert(d.ordinal(i));
+  if (all.size() == d.ranks()) return {};
+  return Diagnostic{
+      .where = "--against",
+      .message = fmt::format("{} needs a GPU of its own for each rank, and some of these share one", family),
+      .hint = "use at most as many GPUs as the machine has: -g"};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Nccl>, Diagnostic> Nccl::open(Device& d, const Settings& s, Watchdog& dog) {
-  const auto ordinals = cuda_ordinals(d, s);
-  if (std::set(ordinals.begin(), ordinals.end()).size() != ordinals.size())
-    return Diagnostic{.where = "--against",
-                      .message = "NCCL needs a GPU of its own for each rank, and some of these share one",
-                      .hint = "use at most as many GPUs as the machine has: -g"};
-  const auto nccl = [&] {
-    const auto bounded = dog.watch("loading NCCL", set_up_limit(s));
-    return NcclCalls::load(s.options.collective);
-  }();
+  const bool rccl = s.rivals.front().rival == Rival::rccl;
+  const auto bounded = dog.watch(rccl ? "loading RCCL" : "loading NCCL", set_up_limit(s));
+  const auto library = NcclCalls::find(s.rivals.front().rival);
+  if (!library) return library.error();
+  const auto nccl = NcclCalls::load(*library, s.options.collective);
   if (!nccl) return nccl.error();
-  const auto cuda = CudaCalls::load();
-  if (!cuda) return cuda.error();
-  auto world = std::make_unique<World>(*nccl, s, dog);
-  if (auto r = world->make(d, **cuda, ordinals); !r) return std::move(r.error());
+  auto driver = rccl ? hip_driver(d, s, *library) : cuda_driver(d, s);
+  if (!driver) return std::move(driver.error());
+  if (auto r = own_gpus(**driver, rccl ? "RCCL" : "NCCL"); !r) return std::move(r.error());
+  auto world = std::make_unique<World>(*nccl, *std::move(driver), s, dog);
+  if (auto r = world->make(); !r) return std::move(r.error());
   return std::unique_ptr<Nccl>(std::move(world));
 }
 

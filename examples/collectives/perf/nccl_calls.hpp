@@ -1,14 +1,16 @@
 #pragma once
-// The part of NCCL's ABI that nccl.cpp uses, stated here, so that a build needs no NCCL.
+// The part of NCCL's ABI that nccl.cpp uses, stated here, so that a build needs no NCCL. RCCL has the same functions.
 //
-//   auto calls = NcclCalls::load(Collective::all_gather);           // which functions must be there
-//   calls->all_gather(from, to, bytes, kBytes, comm, stream);       // ncclAllGather
+//   auto library = NcclCalls::find(Rival::nccl);
+//   auto calls = NcclCalls::load(*library, Collective::all_gather);        // which functions must be there
+//   calls->all_gather(from, to, bytes, kBytes, comm, stream);              // ncclAllGather
 //
 // tests/collectives_perf/nccl_abi.cpp compares this with <nccl.h> where that is installed. Configuration: a struct that begins
 // with its size and the version of NCCL that it is written for. A newer NCCL takes members that it does not find there as
 // undefined; an older one is never given this struct. The calls are plain values. Errors: a Diagnostic of loading.
-#include "cuda_streams.hpp"
+#include "gpu_streams.hpp"
 #include "loaded_library.hpp"
+#include "settings.hpp"
 
 #include <climits>
 #include <cstddef>
@@ -19,7 +21,7 @@ struct NcclCalls {
   using Status = int;
   using Comm = struct CommTag*;
   using Window = struct WindowTag*;
-  using Stream = CudaCalls::Stream;
+  using Stream = StreamDriver::Stream;
   struct Id {
     char bytes[128];
   };
@@ -43,6 +45,11 @@ struct NcclCalls {
         channels_per_net_peer = kUndefined, nvlink_centric = kUndefined;
   };
 
+  /// Bytes to each rank or from each: all_gather, all_to_all.
+  using Symmetric = Status(const void* from, void* to, std::size_t count, int type, Comm, Stream);
+  /// Bytes from the root or to it: broadcast, scatter, gather.
+  using Rooted = Status(const void* from, void* to, std::size_t count, int type, int root, Comm, Stream);
+
   Status (*get_version)(int*){};
   Status (*get_unique_id)(Id*){};
   Status (*init_rank)(Comm*, int ranks, Id, int rank){};
@@ -52,14 +59,19 @@ struct NcclCalls {
   Status (*async_error)(Comm, Status*){};
   Status (*group_start)(){};
   Status (*group_end)(){};
-  Status (*all_gather)(const void* from, void* to, std::size_t count, int type, Comm, Stream){};
-  Status (*all_to_all)(const void* from, void* to, std::size_t count, int type, Comm, Stream){};  ///< 2.28
-  Status (*allocate)(void**, std::size_t){};
-  Status (*register_window)(Comm, void*, std::size_t, Window*, int flags){};  ///< 2.27
+  const char* name{};      ///< of the collective: "ncclAllGather"
+  Symmetric* symmetric{};  ///< this or the next one
+  Rooted* rooted{};
+  Status (*allocate)(void**, std::size_t){};                                  ///< null: RCCL, older versions
+  Status (*register_window)(Comm, void*, std::size_t, Window*, int flags){};  ///< NCCL 2.27
 
   int version{};  ///< 22809: 2.28.9
 
-  static sdma::Result<NcclCalls, sdma::Diagnostic> load(Collective);
+  /// libnccl.so.2 or librccl.so.1.
+  static sdma::Result<LoadedLibrary, sdma::Diagnostic> find(Rival);
+  static sdma::Result<NcclCalls, sdma::Diagnostic> load(LoadedLibrary, Collective);
+  /// "2.28.9"
+  std::string version_text() const;
 };
 
 }  // namespace collectives::perf

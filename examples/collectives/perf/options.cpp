@@ -18,9 +18,9 @@ constexpr char kFooter[] =
     "or receives (broadcast), or that the root sends or receives (scatter, gather). K, M and G are powers of 1024.\n"
     "algbw = size / time; busbw = algbw * (n-1)/n, and algbw for broadcast. '+pl' is prelaunch: timed from the "
     "trigger.\n"
-    "Libraries of --against, --energy and --beside are loaded when they are used. SDMA_NCCL_LIBRARY, SDMA_NVML_LIBRARY "
-    "and\n"
-    "SDMA_CUBLAS_LIBRARY name other files for them.\n"
+    "Libraries of --against, --energy and --beside are loaded when they are used. SDMA_NCCL_LIBRARY, "
+    "SDMA_RCCL_LIBRARY,\n"
+    "SDMA_NVML_LIBRARY, SDMA_CUBLAS_LIBRARY and SDMA_HIPBLAS_LIBRARY name other files for them.\n"
     "Exit codes: 0 all data is correct; 1 wrong data, or a round failed or timed out; 2 usage error; 3 input or "
     "output\n"
     "error, or no device, library or energy counter.\n"
@@ -108,15 +108,15 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("--seed", g.seed, "N", "seed for choices that the ordering leaves open (default: 0)");
   text("--timeout", g.timeout, "TIME", "time limit per round: 10s, 250ms, 50us (default: 30s)");
   text("--settle", g.settle, "US", "microseconds to spin before each start, outside the timed part (default: 0)");
-  text("--against", g.against, "nccl",
-       "with --device=cuda: also time NCCL's kernels (nccl) and its copy-engine mode (nccl-ce); all ways take turns, "
-       "round "
-       "by round");
+  text("--against", g.against, "nccl|rccl",
+       "with --device=cuda: also time NCCL's kernels (nccl) and its copy-engine mode (nccl-ce); with --device=kfd: "
+       "RCCL's kernels (rccl); all ways take turns, round by round");
   app.add_flag("--energy", g.energy,
                "with --device=cuda or kfd: also measure the GPUs' energy, in joules per round and nanojoules per byte");
   text("--energy-seconds", g.energy_seconds, "S", "time for which the energy of each row is measured (default: 1)");
   text("--beside", g.beside, "gemm[:N]",
-       "with --device=cuda: also time each row while every GPU multiplies bf16 matrices of N x N (default: 8192)");
+       "with --device=cuda or kfd: also time each row while every GPU multiplies bf16 matrices of N x N (default: "
+       "8192)");
   text("--beside-seconds", g.beside_seconds, "S", "time for which each row is measured beside them (default: 0.5)");
   text("--table", g.table, "FILE", "table from which auto chooses (default: variants.txt)");
   text("--machine", g.machine, "FILE", "machine description to simulate (default: MI300X)");

@@ -1,7 +1,8 @@
 #include "product.hpp"
 
+#include "blas.hpp"
 #include "cuda_streams.hpp"
-#include "loaded_library.hpp"
+#include "hip_streams.hpp"
 
 #include <fmt/format.h>
 
@@ -16,60 +17,51 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Status = int;
-using Handle = struct HandleTag*;
 using Clock = std::chrono::steady_clock;
 
-// cublasOperation_t, cudaDataType_t, cublasComputeType_t, cublasGemmAlgo_t.
-constexpr int kAsIs = 0, kTransposed = 1, kBf16 = 14, kSumsInFp32 = 68, kAnyAlgorithm = -1;
 constexpr std::uint32_t kInFlight = 3;
 constexpr unsigned kWarmups = 3;
 constexpr std::uint64_t kElement = 2;  ///< bytes
 constexpr auto kNap = 100us;
 constexpr std::size_t kPatternBytes = 4 << 20;
 
-struct Cublas {
-  Status (*create)(Handle*){};
-  Status (*set_stream)(Handle, CudaCalls::Stream){};
-  Status (*gemm)(Handle, int transpose_a, int transpose_b, int m, int n, int k, const void* alpha, const void* a,
-                 int type_a, int lda, const void* b, int type_b, int ldb, const void* beta, void* c, int type_c,
-                 int ldc, int compute, int algorithm){};
-  const char* (*error)(Status){};
-};
-
 struct Gpu {
-  CudaStream stream;
-  Handle handle{};
-  Memory a{}, b{}, c{};
+  GpuStream stream;
+  Blas::Handle handle{};
+  GpuVa a{}, b{}, c{};
   std::uint32_t issued = 0;
 };
 
 Diagnostic refused(std::string message) {
-  return {.where = "--beside",
-          .message = std::move(message),
-          .hint = "use smaller matrices (--beside=gemm:4096), or another cuBLAS (SDMA_CUBLAS_LIBRARY)"};
+  return {
+      .where = "--beside",
+      .message = std::move(message),
+      .hint =
+          "use smaller matrices (--beside=gemm:4096), or another library (SDMA_CUBLAS_LIBRARY, SDMA_HIPBLAS_LIBRARY)"};
 }
 
 class Gemms final : public Product {
  public:
-  Gemms(const Cublas& c, const Settings& s, Watchdog& dog) : cublas_(c), settings_(s), dog_(dog) {}
+  Gemms(Blas b, std::unique_ptr<StreamDriver> d, const Settings& s, Watchdog& dog)
+      : blas_(std::move(b)), driver_(std::move(d)), settings_(s), dog_(dog) {}
   ~Gemms() override { (void)stop(); }
 
-  Result<void, Diagnostic> make(Device&, const CudaCalls&);
+  Result<void, Diagnostic> make();
   double alone() const override { return alone_; }
   Result<void, Diagnostic> begin() override;
   Result<double, Diagnostic> end() override;
 
  private:
-  Result<void, Diagnostic> good(const char* call, Status) const;
-  Result<void, Diagnostic> fill(Gpu&, const Memory&);
+  Result<void, Diagnostic> good(const char* call, Blas::Status) const;
+  Result<void, Diagnostic> fill(Gpu&, GpuVa, std::uint64_t bytes);
   Result<void, Diagnostic> multiply(Gpu&);
   void feed();
   std::optional<Diagnostic> stop();
   std::uint64_t finished() const noexcept;
   Deadline deadline() const noexcept { return Deadline::in(settings_.timeout); }
 
-  Cublas cublas_;
+  Blas blas_;
+  std::unique_ptr<StreamDriver> driver_;
   const Settings& settings_;
   Watchdog& dog_;
   std::vector<Gpu> gpus_{};
@@ -82,51 +74,48 @@ class Gemms final : public Product {
   Clock::time_point begun_{};
 };
 
-Result<void, Diagnostic> Gemms::good(const char* call, Status s) const {
+Result<void, Diagnostic> Gemms::good(const char* call, Blas::Status s) const {
   if (s == 0) return {};
-  return refused(fmt::format("{}: {}", call, cublas_.error ? cublas_.error(s) : std::to_string(s)));
+  return refused(fmt::format("{}: {}", blas_.call(call), blas_.describe(s)));
 }
 
 /// The same pseudo-random numbers between -1 and 1, again and again.
-Result<void, Diagnostic> Gemms::fill(Gpu& g, const Memory& m) {
+Result<void, Diagnostic> Gemms::fill(Gpu& g, GpuVa m, std::uint64_t bytes) {
   static const auto pattern = [] {
-    std::vector<std::byte> bytes(kPatternBytes);
+    std::vector<std::byte> all(kPatternBytes);
     std::minstd_rand random;
-    for (std::size_t i = 1; i < bytes.size(); i += kElement) {
+    for (std::size_t i = 1; i < all.size(); i += kElement) {
       const auto r = random();
       // bf16: the sign, an exponent of 2^-3 to 2^-1, and a mantissa of 7 bits.
       const auto exponent = 124u + (r >> 8) % 3;
-      bytes[i] = static_cast<std::byte>((r & 1) << 7 | exponent >> 1);
-      bytes[i - 1] = static_cast<std::byte>((exponent & 1) << 7 | ((r >> 16) & 0x7f));
+      all[i] = static_cast<std::byte>((r & 1) << 7 | exponent >> 1);
+      all[i - 1] = static_cast<std::byte>((exponent & 1) << 7 | ((r >> 16) & 0x7f));
     }
-    return bytes;
+    return all;
   }();
-  for (std::uint64_t at = 0; at < m.bytes(); at += pattern.size()) {
-    const auto part = std::span(pattern).first(std::min<std::uint64_t>(pattern.size(), m.bytes() - at));
-    if (auto r = g.stream.upload(m.va().value + at, part, deadline()); !r) return r;
+  for (std::uint64_t at = 0; at < bytes; at += pattern.size()) {
+    const auto part = std::span(pattern).first(std::min<std::uint64_t>(pattern.size(), bytes - at));
+    if (auto r = g.stream.upload(m + at, part, deadline()); !r) return r;
   }
   return {};
 }
 
-Result<void, Diagnostic> Gemms::make(Device& d, const CudaCalls& cuda) {
+Result<void, Diagnostic> Gemms::make() {
   const auto n = static_cast<std::uint64_t>(settings_.beside->n);
-  std::uint32_t number = 0;
-  for (const auto ordinal : cuda_ordinals(d, settings_)) {
-    const GpuId gpu = settings_.gpus.empty() ? GpuId{number} : settings_.gpus[number];
-    ++number;
-    auto stream = CudaStream::open(cuda, d, ordinal);
+  for (std::size_t rank = 0; rank < driver_->ranks(); ++rank) {
+    auto stream = GpuStream::open(*driver_, rank);
     if (!stream) return std::move(stream.error());
     auto& g = gpus_.emplace_back(Gpu{.stream = *std::move(stream)});
+    const GpuStream::Current here(g.stream);
     for (auto* m : {&g.a, &g.b, &g.c}) {
-      auto memory = d.allocate({.where = gpu, .bytes = n * n * kElement, .host_access = false});
-      if (!memory) return std::move(memory.error());
-      *m = *std::move(memory);
-      if (auto r = fill(g, *m); !r) return r;
+      const auto memory = driver_->allocate(rank, n * n * kElement);
+      if (!memory) return memory.error();
+      *m = *memory;
+      if (auto r = fill(g, *m, n * n * kElement); !r) return r;
     }
-    const CudaStream::Current here(g.stream);
-    const auto bounded = dog_.watch("cublasCreate", set_up_limit(settings_));
-    if (auto r = good("cublasCreate", cublas_.create(&g.handle)); !r) return r;
-    if (auto r = good("cublasSetStream", cublas_.set_stream(g.handle, g.stream.handle())); !r) return r;
+    const auto bounded = dog_.watch("creating the handle of the matrix product", set_up_limit(settings_));
+    if (auto r = good("Create", blas_.create(&g.handle)); !r) return r;
+    if (auto r = good("SetStream", blas_.set_stream(g.handle, g.stream.handle())); !r) return r;
   }
   for (auto& g : gpus_) {
     for (unsigned i = 0; i < kWarmups; ++i)
@@ -142,16 +131,10 @@ Result<void, Diagnostic> Gemms::make(Device& d, const CudaCalls& cuda) {
 }
 
 Result<void, Diagnostic> Gemms::multiply(Gpu& g) {
+  const GpuStream::Current here(g.stream);
+  const auto bounded = dog_.watch("the call of a matrix product", set_up_limit(settings_));
   const auto n = static_cast<int>(settings_.beside->n);
-  const float one = 1, zero = 0;
-  const auto at = [](const Memory& m) { return reinterpret_cast<void*>(m.va().value); };
-  const CudaStream::Current here(g.stream);
-  const auto bounded = dog_.watch("cublasGemmEx", set_up_limit(settings_));
-  if (auto r =
-          good("cublasGemmEx", cublas_.gemm(g.handle, kTransposed, kAsIs, n, n, n, &one, at(g.a), kBf16, n, at(g.b),
-                                            kBf16, n, &zero, at(g.c), kBf16, n, kSumsInFp32, kAnyAlgorithm));
-      !r)
-    return r;
+  if (auto r = good("GemmEx", blas_.multiply(g.handle, n, g.a, g.b, g.c)); !r) return r;
   return g.stream.write(++g.issued);
 }
 
@@ -218,25 +201,15 @@ Result<double, Diagnostic> Gemms::end() {
 }  // namespace
 
 Result<std::unique_ptr<Product>, Diagnostic> Product::open(Device& d, const Settings& s, Watchdog& dog) {
-  auto library = [&] {
-    const auto bounded = dog.watch("loading cuBLAS", set_up_limit(s));
-    return LoadedLibrary::load({.option = "--beside",
-                                .what = "cuBLAS",
-                                .variable = "SDMA_CUBLAS_LIBRARY",
-                                .names = {"libcublas.so.13", "libcublas.so.12"},
-                                .hint = "add its folder to LD_LIBRARY_PATH (CUDA has it in /usr/local/cuda/lib64)"});
-  }();
-  if (!library) return std::move(library.error());
-  Cublas c;
-  library->take(c.create, "cublasCreate_v2");
-  library->take(c.set_stream, "cublasSetStream_v2");
-  library->take(c.gemm, "cublasGemmEx");
-  library->take(c.error, "cublasGetStatusString", false);
-  if (auto lacking = library->lacking()) return *lacking;
-  const auto cuda = CudaCalls::load();
-  if (!cuda) return cuda.error();
-  auto gemms = std::make_unique<Gemms>(c, s, dog);
-  if (auto r = gemms->make(d, **cuda); !r) return std::move(r.error());
+  const auto bounded = dog.watch("loading the library of the matrix product", set_up_limit(s));
+  const auto library = Blas::find(s.where);
+  if (!library) return library.error();
+  const auto blas = Blas::load(*library, s.where);
+  if (!blas) return blas.error();
+  auto driver = s.where == Where::kfd ? hip_driver(d, s, *library) : cuda_driver(d, s);
+  if (!driver) return std::move(driver.error());
+  auto gemms = std::make_unique<Gemms>(*blas, *std::move(driver), s, dog);
+  if (auto r = gemms->make(); !r) return std::move(r.error());
   return std::unique_ptr<Product>(std::move(gemms));
 }
 

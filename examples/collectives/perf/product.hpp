@@ -1,7 +1,7 @@
 #pragma once
-// Matrix products that keep every GPU of a collective busy, by cuBLAS: what a collective has to share the GPU with.
+// Matrix products that keep every GPU of a collective busy, by cuBLAS or hipBLAS: what a collective has to share the GPU with.
 //
-//   auto p = Product::open(device, settings, watchdog);      // loads libcublas, fills matrices, measures the product alone
+//   auto p = Product::open(device, settings, watchdog);      // loads the library, fills matrices, measures the product alone
 //   (*p)->begin();                                           // feeds the streams from a thread, waits until each GPU is busy
 //   ... rounds of a collective ...
 //   auto rate = (*p)->end();                                 // TFLOP/s of a GPU since begin; nothing runs any more
@@ -11,8 +11,8 @@
 //
 // C = A^T B, bf16 with sums in fp32, on pseudo-random numbers, because constants would use less power than data does.
 //
-// cuBLAS loads and allocates before anything waits on a GPU (cuda_streams.hpp). One thread calls. Errors: Diagnostics with
-// cuBLAS's text. The watchdog bounds calls of cuBLAS.
+// The library loads and allocates before anything waits on a GPU. One thread calls. Errors: Diagnostics with the library's text.
+// The watchdog bounds its calls.
 #include "sdma/device/device.hpp"
 #include "settings.hpp"
 #include "watchdog.hpp"

@@ -200,19 +200,17 @@ void read_files(Reader& r, const Given& g, Settings& s) {
 
 void read_rivals(Reader& r, const Given& g, Settings& s) {
   if (g.against.empty()) return;
-  if (g.against == "rccl")
-    return r.refuse("--against", "RCCL is not offered: this program has never run beside it",
-                    "rccl-tests times it in a process of its own");
-  if (g.against != "nccl") return r.refuse("--against", in_quotes(g.against) + " is not known", "choose nccl");
-  if (s.where != Where::cuda)
-    return r.refuse("--against", fmt::format("NCCL runs on NVIDIA GPUs only, not with --device={}", name(s.where)),
-                    "use it with --device=cuda");
-  if (s.options.collective != Collective::all_gather && s.options.collective != Collective::all_to_all)
-    return r.refuse(
-        "--against",
-        fmt::format("{} is not compared with NCCL: all_gather and all_to_all are", name(s.options.collective)),
-        "choose one of them, or omit --against");
-  s.rivals = {{.rival = Rival::nccl}, {.rival = Rival::nccl_ce}};
+  const bool rccl = g.against == "rccl";
+  if (!rccl && g.against != "nccl")
+    return r.refuse("--against", in_quotes(g.against) + " is not known", "choose nccl or rccl");
+  const auto needed = rccl ? Where::kfd : Where::cuda;
+  if (s.where != needed)
+    return r.refuse("--against",
+                    fmt::format("{} runs on {} GPUs only, not with --device={}", rccl ? "RCCL" : "NCCL",
+                                rccl ? "AMD" : "NVIDIA", name(s.where)),
+                    fmt::format("use it with --device={}", name(needed)));
+  if (rccl) s.rivals = {{.rival = Rival::rccl}};
+  else s.rivals = {{.rival = Rival::nccl}, {.rival = Rival::nccl_ce}};
 }
 
 void read_companions(Reader& r, const Given& g, Settings& s) {
@@ -244,9 +242,9 @@ void read_companions(Reader& r, const Given& g, Settings& s) {
   if (colon < g.beside.size()) r.number("--beside", g.beside.substr(colon + 1), s.beside->n, 16, 65536);
   if (colon + 1 == g.beside.size()) r.refuse("--beside", in_quotes(g.beside) + " has no size", "write gemm:4096");
   r.seconds("--beside-seconds", g.beside_seconds, s.beside->measured);
-  if (s.where != Where::cuda)
-    r.refuse("--beside", fmt::format("matrices are multiplied by cuBLAS, which --device={} lacks", name(s.where)),
-             "use it with --device=cuda");
+  if (s.where != Where::cuda && s.where != Where::kfd)
+    r.refuse("--beside", fmt::format("--device={} has no GPU that could multiply matrices", name(s.where)),
+             "use it with --device=cuda or --device=kfd");
 }
 
 void read_simulation(Reader& r, const Given& g, Settings& s) {
@@ -284,7 +282,7 @@ std::string_view name(Where w) noexcept {
 }
 
 std::string_view name(Rival r) noexcept {
-  constexpr std::string_view kNames[] = {"", "nccl", "nccl-ce"};
+  constexpr std::string_view kNames[] = {"", "nccl", "nccl-ce", "rccl"};
   return kNames[static_cast<std::size_t>(r)];
 }
 

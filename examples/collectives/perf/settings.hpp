@@ -25,8 +25,9 @@ namespace collectives::perf {
 /// What a user would take instead.
 enum class Rival : std::uint8_t {
   none,
-  nccl,    ///< NCCL's kernels
-  nccl_ce  ///< NCCL's copy-engine mode
+  nccl,     ///< NCCL's kernels
+  nccl_ce,  ///< NCCL's copy-engine mode
+  rccl      ///< RCCL's kernels
 };
 
 struct Way {

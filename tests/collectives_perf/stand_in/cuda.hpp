@@ -5,6 +5,7 @@
 //
 // A call that is missing ends the test at once. Any thread.
 #include "../../../lib/device/cuda/driver.hpp"
+#include "setting.hpp"
 
 #include <dlfcn.h>
 #include <cstdio>
@@ -28,12 +29,4 @@ inline void* find_call(const char* name) {
 
 template <class F> F* cuda_call(const char* name) { return reinterpret_cast<F*>(find_call(name)); }
 
-/// A number of the environment, or `otherwise`.
-inline long setting(const char* name, long otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtol(text, nullptr, 10) : otherwise;
-}
-
 }  // namespace stand_in
-
-#define STAND_IN_EXPORT extern "C" __attribute__((visibility("default")))

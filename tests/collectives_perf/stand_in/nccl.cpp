@@ -1,4 +1,5 @@
-// A libnccl.so.2 for machines without one: the calls that collective_perf makes, as copies on the stand-in for libcuda.
+// A libnccl.so.2 and a librccl.so.1 for machines without them: the calls that collective_perf makes, as copies on a GPU's streams
+// (gpu.hpp): those of the stand-in for libcuda, or of HIP on the software node.
 //
 // As strict as NCCL or stricter: communicators are made in a group of all ranks, with a configuration that has NCCL's magic;
 // a communicator without kernels takes only buffers that are registered in all ranks. The first collective of a size loads a
@@ -8,7 +9,8 @@
 //   SDMA_STAND_IN_NCCL_WRONG=1         rank 1 gets one byte  SDMA_STAND_IN_NCCL_HANG=40     the 40th never returns
 //   SDMA_STAND_IN_NCCL_WINDOWS=0       no windows            SDMA_STAND_IN_NCCL_STUCK=40    the 40th never ends on the GPU
 //                                      less than it should
-#include "cuda.hpp"
+#include "gpu.hpp"
+#include "setting.hpp"
 
 #include <unistd.h>
 
@@ -17,15 +19,15 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
 
 using namespace stand_in;
-using abi::Pointer;
-using abi::Stream;
+using gpu::Stream;
 
-enum Status : int { kSuccess = 0, kCudaError = 1, kSystemError = 2, kInvalidArgument = 4, kInvalidUsage = 5 };
+enum Status : int { kSuccess = 0, kGpuError = 1, kSystemError = 2, kInvalidArgument = 4, kInvalidUsage = 5 };
 
 struct Id {
   char bytes[128];
@@ -52,13 +54,18 @@ struct Clique {
   std::set<std::size_t> warmed{};
   int ranks = 0;
 };
+enum class Kind { all_gather, all_to_all, broadcast, scatter, gather };
 struct Call {
-  Comm* comm;
+  Kind kind;
   const std::byte* from;
   std::byte* to;
   std::size_t bytes;
+  int type;
+  Comm* comm;
   Stream stream;
-  bool gather;
+  int root = 0;
+  std::size_t rank() const { return static_cast<std::size_t>(comm->rank); }
+  bool at_root() const { return comm->rank == root; }
 };
 
 struct Library {
@@ -98,12 +105,25 @@ bool registered(const Comm& c, const std::byte* at, std::size_t bytes) {
                      [&](const auto& w) { return at >= w.first && at + bytes <= w.first + w.second; });
 }
 
+/// Bytes that the call reads and writes in this rank.
+std::pair<std::size_t, std::size_t> touched(const Call& c) {
+  const auto whole = c.bytes * static_cast<std::size_t>(c.comm->clique->ranks);
+  switch (c.kind) {
+    case Kind::all_gather: return {c.bytes, whole};
+    case Kind::all_to_all: return {whole, whole};
+    case Kind::broadcast: return {c.bytes, c.bytes};
+    case Kind::scatter: return {c.at_root() ? whole : 0, c.bytes};
+    case Kind::gather: return {c.bytes, c.at_root() ? whole : 0};
+  }
+  return {};
+}
+
 Status check(const Call& c) {
-  const auto n = static_cast<std::size_t>(c.comm->clique->ranks);
-  const auto whole = c.bytes * n;
-  if (c.comm->copies && (!registered(*c.comm, c.from, c.gather ? c.bytes : whole) || !registered(*c.comm, c.to, whole)))
+  if (c.type != 1) return failed(kInvalidArgument, "stand-in: not bytes");
+  const auto [read, written] = touched(c);
+  if (c.comm->copies && (!registered(*c.comm, c.from, read) || !registered(*c.comm, c.to, written)))
     return failed(kInvalidUsage, "stand-in: a buffer is not in a symmetric window");
-  if (c.gather && c.from != c.to + c.bytes * static_cast<std::size_t>(c.comm->rank))
+  if (c.kind == Kind::all_gather && c.from != c.to + c.bytes * c.rank())
     return failed(kInvalidUsage, "stand-in: the all-gather is not in place");
   return kSuccess;
 }
@@ -111,51 +131,53 @@ Status check(const Call& c) {
 /// The first time that a size is used.
 Status warm(Clique& c, std::size_t bytes) {
   if (!c.warmed.insert(bytes).second) return kSuccess;
-  abi::Module m = nullptr;
-  static const auto load = cuda_call<abi::Status(abi::Module*, const void*)>("cuModuleLoadData");
-  return load(&m, ".version 8.0\n") == abi::kSuccess ? kSuccess : failed(kCudaError, "stand-in: no context is current");
+  return gpu::load() ? kSuccess : failed(kGpuError, "stand-in: no context is current");
 }
 
-Status copy(const void* to, const void* from, std::size_t bytes, Stream s) {
-  static const auto enqueue = cuda_call<abi::Status(Pointer, Pointer, std::size_t, Stream)>("cuMemcpyAsync");
-  return enqueue(reinterpret_cast<Pointer>(to), reinterpret_cast<Pointer>(from), bytes, s) == abi::kSuccess
-             ? kSuccess
-             : failed(kCudaError, "stand-in: a copy failed");
+/// Which window has the address, and where. Copy engines write to a peer's window where the caller's own `to` is.
+std::pair<std::size_t, std::ptrdiff_t> place(const Comm& c, const std::byte* at) {
+  for (std::size_t i = 0; i < c.windows.size(); ++i)
+    if (at >= c.windows[i].first && at < c.windows[i].first + c.windows[i].second) return {i, at - c.windows[i].first};
+  return {c.windows.size(), 0};
+}
+
+/// What `c` sends to the rank of `other`, and where it goes; null if nothing does.
+std::pair<const std::byte*, std::byte*> sent(const Call& c, const Call& other) {
+  const auto mine = c.bytes * c.rank(), theirs = c.bytes * other.rank();
+  switch (c.kind) {
+    case Kind::all_gather: return {c.from, other.to + mine};
+    case Kind::all_to_all: return {c.from + theirs, other.to + mine};
+    case Kind::broadcast: return {c.at_root() ? c.from : nullptr, other.to};
+    case Kind::scatter: return {c.at_root() ? c.from + theirs : nullptr, other.to};
+    case Kind::gather: return {other.at_root() ? c.from : nullptr, other.to + mine};
+  }
+  return {};
 }
 
 /// Each rank writes to all others.
 Status perform(const Call& c, const std::vector<Call>& group) {
-  const auto rank = static_cast<std::size_t>(c.comm->rank);
   std::size_t peers = 0;
-  for (const auto& to : group) {
-    if (to.comm->clique != c.comm->clique) continue;
+  for (const auto& other : group) {
+    if (other.comm->clique != c.comm->clique) continue;
     ++peers;
-    const auto peer = static_cast<std::size_t>(to.comm->rank);
-    const auto* from = c.gather ? c.from : c.from + c.bytes * peer;
-    auto* at = to.to + c.bytes * rank;
-    if (from == at) continue;
-    const bool wrong = setting("SDMA_STAND_IN_NCCL_WRONG", 0) != 0 && peer == 1;
-    if (const auto s = copy(at, from, c.bytes - wrong, c.stream)) return s;
+    if (c.comm->copies && place(*c.comm, c.to) != place(*other.comm, other.to))
+      return failed(kInvalidUsage, "stand-in: ranks differ in where the result begins in its window");
+    const auto [from, to] = sent(c, other);
+    if (!from || from == to) continue;
+    const bool wrong = setting("SDMA_STAND_IN_NCCL_WRONG", 0) != 0 && other.rank() == 1;
+    if (!gpu::copy(to, from, c.bytes - wrong, c.stream)) return failed(kGpuError, "stand-in: a copy failed");
   }
   return peers == static_cast<std::size_t>(c.comm->clique->ranks)
              ? kSuccess
              : failed(kInvalidUsage, "stand-in: a collective without all ranks hangs");
 }
 
-/// The stream waits for a word that is never written.
-void stick(Stream s) {
-  void* word = nullptr;
-  (void)cuda_call<abi::Status(void**, std::size_t, unsigned)>("cuMemHostAlloc")(&word, 4096, abi::kPortable);
-  (void)cuda_call<abi::Status(Stream, Pointer, std::uint32_t, unsigned)>("cuStreamWaitValue32")(
-      s, reinterpret_cast<Pointer>(word), 1, abi::kWaitEqual);
-}
-
-Status collective(Call c) {
+int collective(const Call& c) {
   const auto number = ++library().collectives;
   if (number == setting("SDMA_STAND_IN_NCCL_FAIL", 0)) return failed(kSystemError, "stand-in: as the environment says");
   if (number == setting("SDMA_STAND_IN_NCCL_HANG", 0))
     for (;;) pause();
-  if (number == setting("SDMA_STAND_IN_NCCL_STUCK", 0)) stick(c.stream);
+  if (number == setting("SDMA_STAND_IN_NCCL_STUCK", 0)) gpu::stick(c.stream);
   if (const auto s = check(c)) return s;
   if (const auto s = warm(*c.comm->clique, c.bytes)) return s;
   if (library().depth == 0) return perform(c, {c});
@@ -207,39 +229,25 @@ STAND_IN_EXPORT int ncclGroupEnd() {
     if (const auto s = perform(c, group)) return s;
   return kSuccess;
 }
-STAND_IN_EXPORT int ncclAllGather(const std::byte* from, std::byte* to, std::size_t bytes, int type, Comm* c,
-                                  Stream s) {
-  return type == 1 ? collective({c, from, to, bytes, s, true}) : kInvalidArgument;
-}
-STAND_IN_EXPORT int ncclAlltoAll(const std::byte* from, std::byte* to, std::size_t bytes, int type, Comm* c, Stream s) {
-  return type == 1 ? collective({c, from, to, bytes, s, false}) : kInvalidArgument;
-}
-/// On the first GPU, mapped for all.
+#define STAND_IN_SYMMETRIC(NAME, KIND)                                                                             \
+  STAND_IN_EXPORT int NAME(const std::byte* from, std::byte* to, std::size_t bytes, int type, Comm* c, Stream s) { \
+    return collective({KIND, from, to, bytes, type, c, s});                                                        \
+  }
+#define STAND_IN_ROOTED(NAME, KIND)                                                                              \
+  STAND_IN_EXPORT int NAME(const std::byte* from, std::byte* to, std::size_t bytes, int type, int root, Comm* c, \
+                           Stream s) {                                                                           \
+    return collective({KIND, from, to, bytes, type, c, s, root});                                                \
+  }
+STAND_IN_SYMMETRIC(ncclAllGather, Kind::all_gather)
+STAND_IN_SYMMETRIC(STAND_IN_ALL_TO_ALL, Kind::all_to_all)
+STAND_IN_ROOTED(ncclBroadcast, Kind::broadcast)
+STAND_IN_ROOTED(ncclScatter, Kind::scatter)
+STAND_IN_ROOTED(ncclGather, Kind::gather)
+#ifdef STAND_IN_ALLOCATES
 STAND_IN_EXPORT int ncclMemAlloc(void** out, std::size_t bytes) {
-  const auto create =
-      cuda_call<abi::Status(abi::Handle*, std::size_t, const abi::MemoryProperties*, unsigned long long)>(
-          "cuMemCreate");
-  const auto reserve =
-      cuda_call<abi::Status(Pointer*, std::size_t, std::size_t, Pointer, unsigned long long)>("cuMemAddressReserve");
-  const auto map =
-      cuda_call<abi::Status(Pointer, std::size_t, std::size_t, abi::Handle, unsigned long long)>("cuMemMap");
-  const auto access =
-      cuda_call<abi::Status(Pointer, std::size_t, const abi::MemoryAccess*, std::size_t)>("cuMemSetAccess");
-  constexpr std::size_t kUnit = 2 << 20;
-  const auto size = (bytes + kUnit - 1) / kUnit * kUnit;
-  int gpus = 0;
-  (void)cuda_call<abi::Status(int*)>("cuDeviceGetCount")(&gpus);
-  abi::MemoryProperties p;
-  abi::Handle h{};
-  Pointer at{};
-  std::vector<abi::MemoryAccess> all(static_cast<std::size_t>(gpus));
-  for (int i = 0; i < gpus; ++i) all[static_cast<std::size_t>(i)].location.id = i;
-  const bool done = create(&h, size, &p, 0) == abi::kSuccess && reserve(&at, size, 0, 0, 0) == abi::kSuccess &&
-                    map(at, size, 0, h, 0) == abi::kSuccess &&
-                    access(at, size, all.data(), all.size()) == abi::kSuccess;
-  *out = reinterpret_cast<void*>(at);
-  return done ? kSuccess : failed(kCudaError, "stand-in: no memory");
+  return gpu::allocate(out, bytes) ? kSuccess : failed(kGpuError, "stand-in: no memory");
 }
+#endif
 STAND_IN_EXPORT int ncclCommWindowRegister(Comm* c, std::byte* at, std::size_t bytes, void** out, int flags) {
   if (flags != 1 || library().depth == 0) return failed(kInvalidUsage, "stand-in: not a symmetric window in a group");
   if (setting("SDMA_STAND_IN_NCCL_WINDOWS", 1) == 0) return kSuccess;
