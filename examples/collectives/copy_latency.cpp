@@ -49,14 +49,14 @@ struct Phases {
 
 class Bench {
  public:
-  static constexpr std::size_t kStamps = 64, kApart = 4;  // words: a TIMESTAMP needs 32 bytes
+  static constexpr std::size_t kStamps = 64;
 
   Bench(Device& d, GpuId src, GpuId dst, std::uint64_t most)
       : device_(d),
         src_(src),
         from_(must(d.allocate({.where = src, .bytes = most}))),
         to_(must(d.allocate({.where = dst, .bytes = most}))),
-        stamps_(must(d.allocate({.bytes = kStamps * kApart * 8, .purpose = Purpose::words}))),
+        stamps_(must(d.allocate({.bytes = kStamps * 8, .purpose = Purpose::words}))),
         done_(must(d.create_signal())),
         settled_(must(d.create_signal())),
         queue_(must(d.create_queue({.gpu = src, .engine = *d.topology().engine_for(src, dst), .ring_bytes = 1 << 20}))),
@@ -114,8 +114,8 @@ class Bench {
 
  private:
   bool atomics() const { return device_.topology().completion(src_, {}) == Completion::atomic; }
-  GpuVa stamp(std::size_t i) const { return stamps_.va() + i * kApart * 8; }
-  std::uint64_t ticks(std::size_t i) const { return stamps_.as<std::uint64_t>()[i * kApart]; }
+  GpuVa stamp(std::size_t i) const { return stamps_.va() + i * 8; }
+  std::uint64_t ticks(std::size_t i) const { return stamps_.as<std::uint64_t>()[i]; }
   void settle() {
     const auto r = wait(*settled_, Compare::eq, round_, Deadline::in(60s), ring_);
     if (!r) fail(describe(r.error()));

@@ -131,7 +131,7 @@ TEST_CASE("misaligned addresses and broken rules, with the field and the rule") 
   };
   is(fault_of(Fence{.addr = kA + 2}), FaultKind::misaligned, "addr", "alignment");
   is(fault_of(PollMem{.addr = kA + 1}), FaultKind::misaligned, "addr", "alignment");
-  is(fault_of(Timestamp{.addr = kA + 8}), FaultKind::misaligned, "addr", "alignment");
+  is(fault_of(Timestamp{.addr = kA + 4}), FaultKind::misaligned, "addr", "alignment");
   is(fault_of(CopySwap{.a = kA + 32, .b = kB, .bytes = 64}), FaultKind::misaligned, "a", "alignment");
   is(fault_of(Indirect{.base = kA + 4, .dwords = 8}), FaultKind::misaligned, "base", "alignment");
   is(fault_of(Atomic{.addr = kA + 4}), FaultKind::misaligned, "", "atomic-alignment");

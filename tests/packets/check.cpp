@@ -92,7 +92,7 @@ TEST_CASE("the limits of a sub-window: 2^14 x 2^14 x 2^11, pitch 2^19, slice 2^2
   CHECK(with([](auto& p) { p.dst_slice = (1 << 28) + 1; }) == "dst_slice:range");
 }
 
-TEST_CASE("fence and polls look at dwords, atomics at the width of their operation, timestamps at 32 bytes") {
+TEST_CASE("fence and polls look at dwords, atomics at the width of their operation, timestamps at 8 bytes") {
   CHECK(verdict(Fence{.addr = GpuVa{0x1004}}) == "");
   CHECK(verdict(Fence{.addr = GpuVa{0x1002}}) == "addr:alignment");
   CHECK(verdict(PollMem{.addr = GpuVa{0x1004}}) == "");
@@ -108,9 +108,10 @@ TEST_CASE("fence and polls look at dwords, atomics at the width of their operati
   CHECK(verdict(Atomic{.op = static_cast<AtomicOp>(0x80)}) == "op:range");
   CHECK(verdict(Atomic{.interval = 0x1fff}) == "");
   CHECK(verdict(Atomic{.interval = 0x2000}) == "interval:range");
-  CHECK(verdict(Timestamp{.addr = GpuVa{0x1020}}) == "");
-  CHECK(verdict(Timestamp{.addr = GpuVa{0x1010}}) == "addr:alignment");
-  CHECK(verdict(TimestampLocal{.addr = GpuVa{0x1008}}) == "addr:alignment");
+  CHECK(verdict(Timestamp{.addr = GpuVa{0x1008}}) == "");
+  CHECK(verdict(Timestamp{.addr = GpuVa{0x1004}}) == "addr:alignment");
+  CHECK(verdict(TimestampLocal{.addr = GpuVa{0x1018}}) == "");
+  CHECK(verdict(TimestampLocal{.addr = GpuVa{0x1014}}) == "addr:alignment");
   CHECK(verdict(Semaphore{.addr = GpuVa{0x1004}}) == "addr:alignment");
   CHECK(verdict(Indirect{.base = GpuVa{0x1010}, .dwords = 8}) == "base:alignment");
 }

@@ -80,25 +80,25 @@ template <> inline constexpr auto layout<FillMulti> = packet(
 /// Stores the 64-bit value of the node's global clock at `addr`. The clock runs at 100 MHz and is the same for all
 /// engines.
 struct Timestamp {
-  GpuVa addr{};                          ///< 32-byte aligned: runtimes require it, although the kernel's header asks for 8
+  GpuVa addr{};                          ///< 8-byte aligned: the 32 bytes that runtimes reserve were for gfx7 and gfx8
   std::uint8_t l2_policy{};
   bool llc_policy{};
 };
 template <> inline constexpr auto layout<Timestamp> = packet(
     "timestamp", op(13, 2), dwords(3), "store the global clock",
-    addr64<&Timestamp::addr>      ("addr",       1,         "the 64-bit word").aligned(32),
+    addr64<&Timestamp::addr>      ("addr",       1,         "the 64-bit word").aligned(8),
     bits  <&Timestamp::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
     bits  <&Timestamp::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt());
 
 /// Stores the 64-bit value of the engine's own clock at `addr`. TimestampSet sets that clock.
 struct TimestampLocal {
-  GpuVa addr{};                          ///< 32-byte aligned
+  GpuVa addr{};                          ///< 8-byte aligned
   std::uint8_t l2_policy{};
   bool llc_policy{};
 };
 template <> inline constexpr auto layout<TimestampLocal> = packet(
     "timestamp_local", op(13, 1), dwords(3), "store the engine's own clock",
-    addr64<&TimestampLocal::addr>      ("addr",       1,         "the 64-bit word").aligned(32),
+    addr64<&TimestampLocal::addr>      ("addr",       1,         "the 64-bit word").aligned(8),
     bits  <&TimestampLocal::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
     bits  <&TimestampLocal::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt());
 

@@ -39,7 +39,7 @@ struct TimedSchedule {
     std::size_t done{};    ///< index of its signal
     std::vector<Bar> bars{};
   };
-  static constexpr std::size_t kStampStride = 32;  ///< bytes: the alignment that TIMESTAMP requires
+  static constexpr std::size_t kStampStride = 8;  ///< bytes: what TIMESTAMP stores, and the alignment that it requires
 
   Schedule schedule{};  ///< the original's buffers, signals, queues, actions and expectations keep their numbers
   std::vector<Queue> queues{};
