@@ -35,7 +35,7 @@ struct Options {
   std::string gpu = "gfx942", doorbells = "protect", vram, trace;
   Ordering order = Ordering::strict;
   std::uint64_t seed = 0;
-  bool watch = false;
+  bool watch = false, no_system_mem_limit = false;
   std::vector<std::string> program;
 };
 
@@ -191,6 +191,7 @@ int run(const Options& o) {
     set("SDMA_EMULATE_TRACE", lines ? trace.string() : recording->file());
   }
   if (o.watch) set("SDMA_EMULATE_WATCH", "1");
+  if (o.no_system_mem_limit) set("SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT", "1");
   const char* others = std::getenv("LD_PRELOAD");
   set("LD_PRELOAD", preload.string() + (others && *others ? ":" + std::string(others) : ""));
   if (!recording) return execute(program, o.program);
@@ -220,6 +221,8 @@ void add_emulate(VerbOptions& verb, Action& action) {
   add_parsed(verb, "--vram", o->vram, vram_size, "a size from 1M to 1024G: write 64G or 512M",
              "memory per GPU: 64G, 512M (default: 192G; with gfx90a: 64G), allocated page by page as it is used")
       .type("SIZE");
+  verb.flag("--no-system-mem-limit", o->no_system_mem_limit,
+            "lift the driver's limit on host memory for GPUs, as the module parameter of this name does");
   add_choice<Ordering>(verb, "--order", o->order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
                        "ordering of packets, from strongest to weakest (default: strict)");

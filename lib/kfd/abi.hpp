@@ -202,6 +202,7 @@ enum MemoryFlags : std::uint32_t {
   kMmioRemap = 1u << 4,
   kAqlQueue = 1u << 27,
   kPublic = 1u << 29,
+  kExecutable = 1u << 30,
   kWritable = 1u << 31,
 };
 struct AllocMemory {

@@ -270,3 +270,112 @@ TEST_CASE("an IPC handle: another process maps the same pages, and a handle that
   CHECK(call(c.kfd, Nr::ipc_export, bad) == EINVAL);
   CHECK(c.free(m) == 0);
 }
+
+TEST_CASE("an IPC handle carries the flags of its first export to every importer") {
+  Client c;
+  auto m = c.allocate(kBytes, 0, kfd::kVram);
+  kfd::ExportIpc out{.handle = m.handle, .shared = {}, .gpu_id = c.gpu_id(0), .flags = 0xa5a5'1234};
+  REQUIRE(call(c.kfd, Nr::ipc_export, out) == 0);
+  CHECK(out.flags == 0xa5a5'1234);
+  // The handle exists already, so these flags have no effect.
+  kfd::ExportIpc again{.handle = m.handle, .shared = {}, .gpu_id = c.gpu_id(0), .flags = 7};
+  REQUIRE(call(c.kfd, Nr::ipc_export, again) == 0);
+  CHECK(std::equal(std::begin(out.shared), std::end(out.shared), again.shared));
+  CHECK(in_child([&](Client& mine) -> int {
+          kfd::ImportIpc in{};
+          in.gpu_id = mine.gpu_id(0);
+          std::memcpy(in.shared, out.shared, sizeof in.shared);
+          EXPECT(call(mine.kfd, Nr::ipc_import, in) == 0);
+          EXPECT(in.flags == 0xa5a5'1234);
+          // An importer that exports the object passes them on.
+          kfd::ExportIpc further{.handle = in.handle, .shared = {}, .gpu_id = mine.gpu_id(0), .flags = 9};
+          EXPECT(call(mine.kfd, Nr::ipc_export, further) == 0);
+          kfd::ImportIpc back{};
+          back.gpu_id = mine.gpu_id(0);
+          std::memcpy(back.shared, further.shared, sizeof back.shared);
+          EXPECT(call(mine.kfd, Nr::ipc_import, back) == 0);
+          EXPECT(back.flags == 0xa5a5'1234);
+          return 0;
+        }) == 0);
+  CHECK(c.free(m) == 0);
+}
+
+TEST_CASE("a DMABUF has a kind, and rights of its own") {
+  Client c;
+  const auto allocate = [&](std::uint32_t flags) {
+    kfd::AllocMemory a{
+        .va = 0x7000'0000'0000, .bytes = 4096, .handle = 0, .mmap_offset = 0, .gpu_id = c.gpu_id(0), .flags = flags};
+    REQUIRE(call(c.kfd, Nr::alloc_memory, a) == 0);
+    return a.handle;
+  };
+  const auto exported = [&](std::uint64_t handle) {
+    kfd::ExportDmabuf out{.handle = handle, .flags = O_CLOEXEC, .fd = 0};
+    REQUIRE(call(c.kfd, Nr::export_dmabuf, out) == 0);
+    return static_cast<int>(out.fd);
+  };
+  const auto flags = [&](int fd) {
+    kfd::GetDmabufInfo info{};
+    info.fd = static_cast<std::uint32_t>(fd);
+    REQUIRE(call(c.kfd, Nr::get_dmabuf_info, info) == 0);
+    CHECK(info.bytes == 4096);
+    CHECK(info.gpu_id == c.gpu_id(0));
+    CHECK(info.metadata_bytes == 0);
+    return info.flags;
+  };
+  const auto freed = [&](std::uint64_t handle) {
+    kfd::FreeMemory f{handle};
+    return call(c.kfd, Nr::free_memory, f);
+  };
+  // Not what it was allocated with: its kind alone, and whether the host may access it.
+  const auto readable = allocate(kfd::kVram | kfd::kPublic | kfd::kExecutable);
+  const auto writable = allocate(kfd::kGtt | kfd::kPublic | kfd::kWritable);
+  const int r = exported(readable), w = exported(writable);
+  CHECK(flags(r) == (kfd::kVram | kfd::kPublic));
+  CHECK(flags(w) == kfd::kGtt);
+  const auto mapped = [](int fd, int rights, int sharing) {
+    auto* p = ::mmap(nullptr, 4096, rights, sharing, fd, 0);
+    const int error = p == MAP_FAILED ? errno : 0;
+    if (error == 0) ::munmap(p, 4096);
+    return error;
+  };
+  CHECK(mapped(r, PROT_READ, MAP_SHARED) == 0);
+  CHECK(mapped(r, PROT_READ | PROT_WRITE, MAP_PRIVATE) == 0);
+  CHECK(mapped(r, PROT_READ | PROT_WRITE, MAP_SHARED) == EACCES);
+  CHECK(mapped(w, PROT_READ | PROT_WRITE, MAP_SHARED) == 0);
+  // GPUs may write to what was imported, whatever the exporter's GPUs may do.
+  auto word = c.allocate(4096);
+  *word.as<std::uint32_t>(8) = 77;
+  kfd::ImportDmabuf in{.va = 0x7000'0001'0000, .handle = 0, .gpu_id = c.gpu_id(0), .fd = static_cast<std::uint32_t>(r)};
+  REQUIRE(call(c.kfd, Nr::import_dmabuf, in) == 0);
+  const Memory imported{.va = in.va, .bytes = 4096, .handle = in.handle, .offset = 0};
+  REQUIRE(c.map(imported, 1) == 0);
+  {
+    Queue q(c, 0, kfd::kQueueSdma);
+    Ring<> ring(q.memory());
+    REQUIRE(ring.submit(CopyLinear{.src = word.gpu(8), .dst = imported.gpu(16), .bytes = 4},
+                        Fence{.addr = word.gpu(), .value = 1}) == Errc::ok);
+    for (int i = 0; i < 10'000 && __atomic_load_n(word.as<std::uint32_t>(), __ATOMIC_ACQUIRE) == 0; ++i) ::usleep(1000);
+    CHECK(*word.as<std::uint32_t>() == 1);
+  }
+  auto* at = static_cast<std::uint32_t*>(::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, r, 0));
+  REQUIRE(at != MAP_FAILED);
+  CHECK(at[4] == 77);
+  ::munmap(at, 4096);
+  ::close(r);
+  ::close(w);
+  // Memory of the program cannot be exported.
+  auto* own = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  kfd::AllocMemory u{.va = 0x7000'0002'0000,
+                     .bytes = 4096,
+                     .handle = 0,
+                     .mmap_offset = reinterpret_cast<std::uint64_t>(own),
+                     .gpu_id = c.gpu_id(0),
+                     .flags = kfd::kUserptr | kfd::kWritable};
+  REQUIRE(call(c.kfd, Nr::alloc_memory, u) == 0);
+  kfd::ExportDmabuf none{.handle = u.handle, .flags = 0, .fd = 0};
+  CHECK(call(c.kfd, Nr::export_dmabuf, none) == EPERM);
+  ::munmap(own, 4096);
+  CHECK(c.unmap(imported, 1) == 0);
+  for (const auto h : {readable, writable, in.handle, u.handle}) CHECK(freed(h) == 0);
+  CHECK(c.free(word) == 0);
+}

@@ -266,7 +266,7 @@ class Client {
     auto* o = node_.memory.find(h);
     kfd::ExportDmabuf out{.handle = h, .flags = in_.byte(), .fd = 0};
     const int error = call(Nr::export_dmabuf, out);
-    require(error == (o && o->pages ? 0 : EINVAL));
+    require(error == (!o ? EINVAL : o->pages ? 0 : (o->flags & kfd::kUserptr) != 0 ? EPERM : EINVAL));
     if (error != 0) return;
     const int fd = static_cast<int>(out.fd);
     const auto info = object_of(fd);

@@ -85,8 +85,9 @@ int info(Node* process, std::size_t index, const Info& i) {
   const auto& gpu = tree().node().topology.gpus[index];
   const auto engines = gpu.engines();
   const auto vram = gpu.memory_bytes;
-  const auto used = process ? process->memory.gpu(static_cast<std::uint32_t>(index)).used : 0;
-  const auto host = process ? process->memory.host_bytes() : vram;
+  const auto use = process ? process->memory.gpu(static_cast<std::uint32_t>(index)).use : MemoryUse{};
+  const auto used = use.vram + use.gem_vram, gtt = use.gtt + use.gem_gtt;
+  const auto host = process ? process->memory.limits().gtt : vram;
   if (i.bytes == 0 || i.pointer == 0) return EINVAL;
   switch (i.query) {
     case kAccelWorking: return answer(i, std::uint32_t{1});
@@ -122,13 +123,13 @@ int info(Node* process, std::size_t index, const Info& i) {
     case kVisibleVramUsage:
     case kVramUsage: return answer(i, used);
     case kVramLost: return answer(i, std::uint32_t{0});
-    case kGttUsage:
+    case kGttUsage: return answer(i, gtt);
     case kBytesMoved:
     case kEvictions:
     case kCpuPageFaults: return answer(i, std::uint64_t{0});
     case kMemoryInfo:
       return answer(i, std::array<std::uint64_t, 12>{vram, vram - used, used, vram / 4 * 3, vram, vram - used, used,
-                                                     vram / 4 * 3, host, host, 0, host / 4 * 3});
+                                                     vram / 4 * 3, host, host - gtt, gtt, host / 4 * 3});
     default: return EINVAL;
   }
 }

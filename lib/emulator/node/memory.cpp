@@ -1,9 +1,11 @@
 #include "memory.hpp"
 
+#include "../options.hpp"
 #include "user.hpp"
 
 #include "sdma/engine/execute.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
@@ -21,9 +23,14 @@ Deadline patience() noexcept { return Deadline::in(std::chrono::seconds(60)); }
 Pages::~Pages() {
   if (view) Arena::drop(view, info.bytes);
   if (offset != 0) arena.remove(offset);
+  const auto at = by_file.find({info.inode, info.nonce});
+  if (at != by_file.end() && at->second.expired()) by_file.erase(at);
 }
 
 Memory::Memory(Arena& a, const SysfsNode& n) : arena_(a), node_(n) {
+  std::uint64_t total = 0;
+  for (const auto& c : n.topology.cpus) total += c.memory_bytes;
+  limits_ = system_limits(total, options().no_system_mem_limit);
   for (std::uint32_t g = 0; g < n.gpus.size(); ++g) {
     gpus_.push_back(std::make_unique<GpuMemory>());
     doorbells_.push_back(a.view(doorbell_offset(g), kfd::kDoorbellBytes));
@@ -48,15 +55,8 @@ Object* Memory::find(std::uint64_t handle) noexcept {
 }
 
 std::uint64_t Memory::available(std::uint32_t g) const noexcept {
-  const auto all = node_.topology.gpus[g].memory_bytes, used = gpus_[g]->used;
+  const auto all = node_.topology.gpus[g].memory_bytes, used = gpus_[g]->use.vram;
   return used < all ? (all - used) & ~std::uint64_t{(2 << 20) - 1} : 0;
-}
-
-/// As in the kernel: all but a sixteenth of the machine's memory.
-std::uint64_t Memory::host_bytes() const noexcept {
-  std::uint64_t all = 0;
-  for (const auto& c : node_.topology.cpus) all += c.memory_bytes;
-  return all / 16 * 15;
 }
 
 Object& Memory::add(Object o) {
@@ -66,36 +66,64 @@ Object& Memory::add(Object o) {
   return made;
 }
 
-std::uint64_t& Memory::used_by(const Object& o) noexcept {
-  return (o.flags & kfd::kVram) != 0 ? gpus_[o.gpu]->used : host_used_;
+/// Counts the memory that an object will use. Doorbells and registers use none.
+int Memory::charge(const Object& o, Charge* out) noexcept {
+  const auto bytes = o.doubled() ? page_up(o.bytes / 2) : o.bytes;
+  const auto fits = [bytes](std::uint64_t used, std::uint64_t all) { return used <= all && bytes <= all - used; };
+  auto& use = gpus_[o.gpu]->use;
+  if ((o.flags & kfd::kVram) != 0) {
+    if (!fits(use.vram, node_.topology.gpus[o.gpu].memory_bytes)) return ENOMEM;
+    *out = Charge(use.vram, bytes);
+    return 0;
+  }
+  std::uint64_t gtt = 0, userptr = 0;
+  for (const auto& g : gpus_) gtt += g->use.gtt, userptr += g->use.userptr;
+  const bool program = (o.flags & kfd::kUserptr) != 0;
+  if (!fits(gtt + userptr, limits_.all) || (!program && !fits(gtt, limits_.gtt))) return ENOMEM;
+  *out = Charge(program ? use.userptr : use.gtt, bytes);
+  return 0;
 }
 
-int Memory::make_pages(Object& o) {
-  const auto bytes = page_up(o.doubled() ? o.bytes / 2 : o.bytes);
-  const auto used = used_by(o);
-  const auto all = (o.flags & kfd::kVram) != 0 ? node_.topology.gpus[o.gpu].memory_bytes : host_bytes();
-  if (used > all || bytes > all - used) return ENOMEM;
-  o.pages = std::make_shared<Pages>(arena_, ObjectInfo{.bytes = bytes,
-                                                       .gpu = o.gpu,
-                                                       .flags = o.flags & ~std::uint32_t{kfd::kAqlQueue},
-                                                       .nonce = static_cast<std::uint32_t>(host_ticks()) | 1});
-  auto& pages = *o.pages;
-  if (const int error = pages.open([&] {
-        const int fd = create_object(pages.info);
-        if (const auto made = object_of(fd)) pages.info.inode = made->inode;
-        return fd;
-      }))
-    return error;
-  o.host = pages.view;
-  o.mmap_offset = pages.offset;
+/// `file`: opens the file, as for Arena::add, and completes `info`.
+template <class File>
+int Memory::open_pages(const ObjectInfo& info, Charge charge, File file, std::shared_ptr<Pages>* out) {
+  auto pages = std::make_shared<Pages>(arena_, pages_, info);
+  pages->offset = arena_.add(info.bytes, [&] { return file(pages->info); });
+  if (pages->offset == 0) return ENOMEM;
+  pages->view = arena_.view(pages->offset, info.bytes);
+  if (!pages->view) return ENOMEM;
+  pages_.insert_or_assign({pages->info.inode, pages->info.nonce}, pages);
+  pages->charge = std::move(charge);
+  *out = std::move(pages);
   return 0;
+}
+
+int Memory::create_pages(std::uint64_t bytes, std::uint32_t gpu, std::uint32_t flags, Charge charge,
+                         std::shared_ptr<Pages>* out) {
+  const ObjectInfo info{
+      .bytes = bytes, .gpu = gpu, .flags = flags, .nonce = static_cast<std::uint32_t>(host_ticks()) | 1};
+  return open_pages(
+      info, std::move(charge),
+      [](ObjectInfo& i) {
+        const int fd = create_object(i);
+        if (const auto made = object_of(fd)) i.inode = made->inode;
+        return fd;
+      },
+      out);
+}
+
+int Memory::share_pages(int fd, const ObjectInfo& info, std::shared_ptr<Pages>* out) {
+  if (const auto at = pages_.find({info.inode, info.nonce}); at != pages_.end())
+    if (auto known = at->second.lock()) return *out = std::move(known), 0;
+  return open_pages(
+      info, {}, [fd](ObjectInfo&) { return away(open_object(fd, O_RDWR | O_CLOEXEC)); }, out);
 }
 
 int Memory::allocate(kfd::AllocMemory& a) {
   const auto g = index(a.gpu_id);
   if (g == gpus() || a.bytes == 0 || (a.flags & kTypes) == 0) return EINVAL;
   if (!gpus_[g]->acquired) return ENODEV;
-  if (a.va % kPage != 0 || a.bytes > std::uint64_t{1} << 46 || a.va + a.bytes < a.va) return EINVAL;
+  if (a.va % kPage != 0 || a.va + a.bytes < a.va || page_up(a.bytes) < a.bytes) return EINVAL;
   Object o{.va = a.va, .bytes = page_up(a.bytes), .gpu = g, .flags = a.flags};
   if ((a.flags & kfd::kDoorbell) != 0) {
     if (a.bytes != kfd::kDoorbellBytes) return EINVAL;
@@ -105,21 +133,26 @@ int Memory::allocate(kfd::AllocMemory& a) {
     if (a.bytes != kPage) return EINVAL;
     o.mmap_offset = register_offset(g);
     o.host = registers_[g];
-  } else if ((a.flags & kfd::kUserptr) != 0) {
-    if (a.mmap_offset == 0 || a.mmap_offset % kPage != 0) return EINVAL;
-    if (const int error = check_pages(a.mmap_offset, o.bytes, (a.flags & kfd::kWritable) != 0)) return error;
-    o.mmap_offset = a.mmap_offset;
-    o.host = reinterpret_cast<std::byte*>(a.mmap_offset);
-  } else if (const int error = make_pages(o)) {
-    return error;
+  } else {
+    Charge charged;
+    const bool program = (a.flags & (kfd::kVram | kfd::kGtt)) == 0;
+    if (program && (a.mmap_offset == 0 || a.mmap_offset % kPage != 0)) return EINVAL;
+    if (const int error = charge(o, &charged)) return error;
+    if (program) {
+      if (const int error = check_pages(a.mmap_offset, o.bytes, (a.flags & kfd::kWritable) != 0)) return error;
+      o.mmap_offset = a.mmap_offset;
+      o.host = reinterpret_cast<std::byte*>(a.mmap_offset);
+      o.charge = std::move(charged);
+    } else {
+      const auto bytes = page_up(o.doubled() ? o.bytes / 2 : o.bytes);
+      const auto flags = o.flags & ~std::uint32_t{kfd::kAqlQueue};
+      if (const int error = create_pages(bytes, g, flags, std::move(charged), &o.pages)) return error;
+      o.mmap_offset = o.pages->offset;
+      o.host = o.pages->view;
+    }
   }
   a.mmap_offset = o.mmap_offset;
-  const auto& made = add(std::move(o));
-  if (made.pages) {
-    used_by(made) += made.pages->info.bytes;
-    made.pages->counted = true;
-  }
-  a.handle = made.handle;
+  a.handle = add(std::move(o)).handle;
   return 0;
 }
 
@@ -127,8 +160,7 @@ int Memory::free(std::uint64_t handle) {
   auto* o = find(handle);
   if (!o) return EINVAL;
   if (o->mapped != 0 || o->pins != 0) return EBUSY;
-  // The last object of the pages frees them, so an import keeps an export alive.
-  if (o->pages && o->pages.use_count() == 1 && o->pages->counted) used_by(*o) -= o->pages->info.bytes;
+  // The last holder of the pages frees them, so an import keeps an export alive.
   objects_.erase(handle);
   return 0;
 }

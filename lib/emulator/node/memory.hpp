@@ -17,6 +17,7 @@
 #include "../../kfd/abi.hpp"
 #include "../queues/doorbells.hpp"
 #include "arena.hpp"
+#include "system_memory.hpp"
 
 #include "sdma/device/sysfs.hpp"
 #include "sdma/engine/memory.hpp"
@@ -24,32 +25,49 @@
 #include <cerrno>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace sdma::emulator {
 
-/// The bytes of a file, held by one object or, after an export and an import, by several.
+/// A description of the contents of a buffer, by one program for others that use it (GEM_METADATA). The node only keeps it.
+struct Metadata {
+  std::uint64_t flags{}, tiling{};
+  std::vector<std::byte> bytes{};
+};
+
+struct Pages;
+/// All pages of this process, by what identifies a file: inode and nonce.
+using PagesByFile = std::map<std::pair<ino_t, std::uint32_t>, std::weak_ptr<Pages>>;
+
+/// The bytes of a file, held by one object or, after an export and an import, by several, and by GEM handles.
 struct Pages {
-  Pages(Arena& a, const ObjectInfo& i) : arena(a), info(i) {}
+  Pages(Arena& a, PagesByFile& all, const ObjectInfo& i) : arena(a), by_file(all), info(i) {}
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   ~Pages();
-  /// `file`: opens the file, as for Arena::add. Call it once. Returns 0 or an errno.
-  template <class File> int open(File file);
+  Place place() const noexcept { return arena.find(offset, kPage).value_or(Place{-1, 0}); }
 
   Arena& arena;
+  PagesByFile& by_file;
   ObjectInfo info;
   std::uint64_t offset{};
   std::byte* view{};
-  bool counted{};  ///< included in the used bytes of its kind of memory
+  Charge charge{};                           ///< none if another process allocated them
+  std::optional<std::uint32_t> ipc_flags{};  ///< the flags that the exporter of an IPC handle passed
+  Metadata metadata{};
 };
+
+/// A new DMABUF descriptor of the pages, with O_CLOEXEC if that is in `flags`; or a negative errno.
+int export_pages(const Pages&, bool writable, int flags) noexcept;
 
 struct Object {
   std::uint64_t handle{}, va{}, bytes{}, mmap_offset{};
   std::uint32_t gpu{}, flags{};
   std::byte* host{};               ///< null: pages that no engine may access
   std::shared_ptr<Pages> pages{};  ///< null: the program's own memory, or a fixed page
+  Charge charge{};                 ///< for the program's own memory
   std::uint64_t mapped{};          ///< bit g: GPU g sees it
   std::uint32_t pins{};
   bool doubled() const noexcept { return (flags & kfd::kAqlQueue) != 0; }
@@ -58,16 +76,9 @@ struct Object {
 class GpuMemory {
  public:
   AddressSpace space{};
-  bool acquired = false;  ///< the program has acquired a render node for this GPU
-  std::uint64_t used{};   ///< bytes of VRAM
+  bool acquired = false;  ///< the program has acquired a DRM node for this GPU
+  MemoryUse use{};
 };
-
-template <class File> int Pages::open(File file) {
-  offset = arena.add(info.bytes, file);
-  if (offset == 0) return ENOMEM;
-  view = arena.view(offset, info.bytes);
-  return view ? 0 : ENOMEM;
-}
 
 class Memory {
  public:
@@ -84,13 +95,18 @@ class Memory {
   int map(kfd::MapMemory&, std::span<const std::uint32_t> gpu_ids);
   int unmap(kfd::MapMemory&, std::span<const std::uint32_t> gpu_ids);
   std::uint64_t available(std::uint32_t g) const noexcept;
-  std::uint64_t host_bytes() const noexcept;
+  const SystemLimits& limits() const noexcept { return limits_; }
 
   int export_dmabuf(kfd::ExportDmabuf&);
   int import_dmabuf(kfd::ImportDmabuf&);
   int dmabuf_info(kfd::GetDmabufInfo&);
   int export_ipc(kfd::ExportIpc&);
   int import_ipc(kfd::ImportIpc&);
+
+  /// Creates a file of `bytes` bytes, and a view of it. Returns 0 or an errno.
+  int create_pages(std::uint64_t bytes, std::uint32_t gpu, std::uint32_t flags, Charge, std::shared_ptr<Pages>*);
+  /// The pages of an object of this process or of another: those that this process has already, or a view of its own.
+  int share_pages(int fd, const ObjectInfo&, std::shared_ptr<Pages>*);
 
   Object* find(std::uint64_t handle) noexcept;
   /// The object that GPU g sees as exactly [va, va + bytes); with bytes = 0, any object that begins at va.
@@ -104,8 +120,8 @@ class Memory {
 
  private:
   int take(int fd, const ObjectInfo&, std::uint32_t gpu_id, std::uint64_t va, Object*);
-  int make_pages(Object&);
-  std::uint64_t& used_by(const Object&) noexcept;
+  template <class File> int open_pages(const ObjectInfo&, Charge, File, std::shared_ptr<Pages>*);
+  int charge(const Object&, Charge*) noexcept;
   int map_one(Object&, std::uint32_t g);
   int unmap_one(Object&, std::uint32_t g);
   Object& add(Object);
@@ -114,8 +130,9 @@ class Memory {
   const SysfsNode& node_;
   std::vector<std::unique_ptr<GpuMemory>> gpus_;
   std::vector<std::byte*> doorbells_, registers_;
+  PagesByFile pages_{};
   std::map<std::uint64_t, Object> objects_;
-  std::uint64_t host_used_{};  ///< bytes of the host's memory that objects use
+  SystemLimits limits_{};
   std::uint32_t next_ = 1;
 };
 

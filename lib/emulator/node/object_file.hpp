@@ -31,6 +31,9 @@ std::optional<ObjectInfo> object_of(int fd) noexcept;
 std::optional<ObjectInfo> object_of(const char* link) noexcept;
 int open_object(int fd, int flags) noexcept;
 
+/// The file position of a DMABUF descriptor that can be mapped only for reading; other DMABUFs have 0.
+inline constexpr off_t kReadOnlyDmabuf = 1;
+
 /// Opens a file only to recognise it: no one can read, write or map it through the descriptor (EBADF, EACCES).
 inline constexpr int kOnlyIdentity = 3;
 

@@ -144,6 +144,7 @@ Tree::Tree() : node_(numbered(shown(), static_cast<std::uint32_t>(::sysconf(_SC_
   add_text(module + "coresize", "16777216\n");
   add_text(module + "version", "6.12.0\n");
   add(module + "holders", {.kind = Kind::directory});
+  add_text(module + "parameters/no_system_mem_limit", options().no_system_mem_limit ? "Y\n" : "N\n");
 }
 
 const Entry* Tree::find(std::string_view path, bool follow) const {

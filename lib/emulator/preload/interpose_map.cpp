@@ -30,6 +30,8 @@ void* map(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offs
   if (d && is_dmabuf(*d)) {
     const auto o = object_of(fd);
     if (!o || from > o->bytes || bytes > o->bytes - from) return errno = EINVAL, MAP_FAILED;
+    const bool shared_write = (rights & PROT_WRITE) != 0 && (flags & MAP_TYPE) != MAP_PRIVATE;
+    if (shared_write && SDMA_REAL(lseek)(fd, 0, SEEK_CUR) == kReadOnlyDmabuf) return errno = EACCES, MAP_FAILED;
     const int file = open_object(fd, O_RDWR | O_CLOEXEC);
     if (file < 0) return MAP_FAILED;
     auto* const p = plain(file, offset);

@@ -1,0 +1,55 @@
+#pragma once
+// How much of the host's memory the driver lets a process use, and how much of it is in use.
+//
+//   total - total/64 - 3 GiB     GTT and USERPTR together: what ALLOC_MEMORY_OF_GPU may use. Where less than twice the 3 GiB would
+//                                be left, half of total - total/64 instead. The parameter no_system_mem_limit lifts this limit
+//   total / 2                    GTT alone, because the kernel's allocator of such pages has a limit of its own
+//
+// Older kernels allow 15/16 of the total for the first and 3/8 for the second.
+//
+// Threads: under the node's lock. Nothing here fails.
+#include <cstdint>
+#include <utility>
+
+namespace sdma::emulator {
+
+struct SystemLimits {
+  std::uint64_t all{};  ///< bytes of GTT and USERPTR
+  std::uint64_t gtt{};  ///< bytes of GTT
+};
+
+/// The limits of a machine with `total` bytes of memory. `unlimited`: the parameter no_system_mem_limit.
+constexpr SystemLimits system_limits(std::uint64_t total, bool unlimited) noexcept {
+  constexpr std::uint64_t kReserve = std::uint64_t{3} << 30;
+  const auto most = total - total / 64;
+  const auto limit = most < 2 * kReserve ? most / 2 : most - kReserve;
+  return {.all = unlimited ? ~std::uint64_t{0} : limit, .gtt = total / 2};
+}
+
+/// The bytes that a process uses through one GPU, by kind.
+struct MemoryUse {
+  std::uint64_t vram{}, gtt{}, userptr{};  ///< allocated through /dev/kfd
+  std::uint64_t gem_vram{}, gem_gtt{};     ///< allocated through a DRM node
+};
+
+/// Bytes that are counted as used until this is destroyed.
+class Charge {
+ public:
+  Charge() = default;
+  Charge(std::uint64_t& used, std::uint64_t bytes) noexcept : used_(&used), bytes_(bytes) { used += bytes; }
+  Charge(Charge&& o) noexcept : used_(o.used_), bytes_(o.bytes_) { o.used_ = nullptr; }
+  Charge& operator=(Charge&& o) noexcept {
+    std::swap(used_, o.used_);
+    std::swap(bytes_, o.bytes_);
+    return *this;
+  }
+  ~Charge() {
+    if (used_) *used_ -= bytes_;
+  }
+
+ private:
+  std::uint64_t* used_{};
+  std::uint64_t bytes_{};
+};
+
+}  // namespace sdma::emulator
