@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::uint32_t gpus = 1;
-  std::string gpu = "gfx942", doorbells = "protect", vram, trace;
+  std::string gpu = "gfx942", doorbells = "protect", kernels = "refuse", vram, trace;
   Ordering order = Ordering::strict;
   std::uint64_t seed = 0;
   bool watch = false, no_system_mem_limit = false;
@@ -175,6 +175,7 @@ int run(const Options& o) {
   set("SDMA_EMULATE_ORDER", std::string(name(o.order)));
   set("SDMA_EMULATE_SEED", std::to_string(o.seed));
   set("SDMA_EMULATE_DOORBELLS", o.doorbells);
+  set("SDMA_EMULATE_KERNELS", o.kernels);
   if (!o.vram.empty()) set("SDMA_EMULATE_VRAM", o.vram);
   if (overwrites({{"--trace", o.trace}}, {program.string(), preload.string()}, "a part of the program")) return kUsage;
   std::optional<Recording> recording;
@@ -232,6 +233,10 @@ void add_emulate(VerbOptions& verb, Action& action) {
           fmt::format("{}; a .jsonl file grows while the program runs; any other is written when it ends", kTraceDoc))
       .type("PATH");
   verb.flag("--watch", o->watch, "print queue, doorbell and packet events on stderr as they happen");
+  add_choice<std::string>(
+      verb, "--kernels", o->kernels, {{"refuse", "refuse"}, {"skip", "skip"}},
+      "kernel dispatches that the node cannot execute: stop their queue with an error (default), or "
+      "complete them without effect, and list them on stderr when the program ends");
   add_choice<std::string>(verb, "--doorbells", o->doorbells,
                           {{"protect", "protect"}, {"park", "park"}, {"spin", "spin"}},
                           "way to notice doorbells of an idle engine: write-protect their page (default), poll with "

@@ -49,6 +49,10 @@ Options read() {
     o.watch = v == "park" ? Watch::park : v == "spin" ? Watch::spin : Watch::protect;
     return v == "park" || v == "spin" || v == "protect";
   });
+  variable("SDMA_EMULATE_KERNELS", [&](auto v) {
+    o.kernels = v == "skip" ? Kernels::skip : Kernels::refuse;
+    return v == "skip" || v == "refuse";
+  });
   return o;
 }
 

@@ -4,6 +4,7 @@
 //   SDMA_EMULATE_GPUS=8  SDMA_EMULATE_GPU=gfx942  SDMA_EMULATE_VRAM=192G  SDMA_EMULATE_ORDER=strict
 //   SDMA_EMULATE_SEED=0  SDMA_EMULATE_TRACE=FILE  SDMA_EMULATE_WATCH=1  SDMA_EMULATE_DOORBELLS=protect
 //   SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT=1
+//   SDMA_EMULATE_KERNELS=refuse
 //
 // `sdma emulate` refuses values that it cannot parse. If a variable was set by hand to a wrong value, the default is used, and
 // a message on stderr says so.
@@ -17,6 +18,9 @@ namespace sdma::emulator {
 /// How an idle node notices that a program has stored a doorbell. See doorbells.hpp.
 enum class Watch : std::uint8_t { protect, park, spin };
 
+/// What becomes of a kernel dispatch that the node cannot execute. See skipped.hpp.
+enum class Kernels : std::uint8_t { refuse, skip };
+
 struct Options {
   std::uint32_t gpus = 1;
   std::uint32_t gfx = 90402;
@@ -27,6 +31,7 @@ struct Options {
   bool live = false;  ///< print events on stderr as they happen
   Watch watch = Watch::protect;
   bool no_system_mem_limit = false;  ///< the module parameter
+  Kernels kernels = Kernels::refuse;
 };
 
 /// The options of this process.

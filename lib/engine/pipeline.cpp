@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 namespace sdma::inline v0 {
@@ -192,6 +193,7 @@ class Pipeline::Impl {
     ++counters_.packets;
     decided_ = false;
     if (!front_.consume(outcome)) fail(front_.fault());
+    raise();
   }
 
   void launch(const Fetched& next) noexcept {
@@ -308,8 +310,18 @@ class Pipeline::Impl {
     hook(c_.hooks.context, e);
   }
   static void trap(void* self, std::uint32_t context) noexcept {
-    const auto& c = static_cast<Impl*>(self)->c_;
-    if (c.hooks.trap) c.hooks.trap(c.hooks.context, c.queue, context);
+    auto& i = *static_cast<Impl*>(self);
+    if (!i.weak()) i.trap_ = context;
+    else if (i.c_.hooks.trap) i.c_.hooks.trap(i.c_.hooks.context, i.c_.queue, context);
+  }
+  /// Raises the interrupt of the trap that has just finished. Unless the ordering is adversarial, rptr comes first, so a program
+  /// that wakes finds the trap consumed.
+  void raise() noexcept {
+    if (!trap_) [[likely]]
+      return;
+    publish(true);
+    const auto context = *std::exchange(trap_, {});
+    if (c_.hooks.trap) c_.hooks.trap(c_.hooks.context, c_.queue, context);
   }
 
   /// Memory that was mapped when the packet was admitted is no longer mapped.
@@ -344,9 +356,10 @@ class Pipeline::Impl {
   Machine machine_;
   Sleepiness sleepiness_;
   bool asleep_ = false;
-  bool decided_ = false;     ///< whether to sleep before the next packet
-  std::uint64_t rung_;       ///< the last doorbell; the front end has not seen it if the queue sleeps
-  std::uint64_t published_;  ///< the value of rptr
+  bool decided_ = false;                 ///< whether to sleep before the next packet
+  std::uint64_t rung_;                   ///< the last doorbell; the front end has not seen it if the queue sleeps
+  std::uint64_t published_;              ///< the value of rptr
+  std::optional<std::uint32_t> trap_{};  ///< the context of a trap whose interrupt has not been raised yet
   std::uint32_t lingered_ = 0;
   Fault failing_{};  ///< the queue stops with it when the effects before it have landed
   Fault fault_{};

@@ -135,7 +135,7 @@ TEST_CASE("PM4: a dispatch, and whatever else is unknown, stops the queue and ra
     CHECK(*words.as<std::uint32_t>() == 0);  // what is behind it never runs
   };
   refused({header(0x15, 5), 1, 1, 1, 1});                                         // DISPATCH_DIRECT
-  refused({header(0x76, 3), 0x20c, 0});                                           // SET_SH_REG
+  refused({header(0x79, 3), 0x20c, 0});                                           // SET_UCONFIG_REG
   refused({0});                                                                   // no packet at all
   refused({header(0x37, 5), 0, 0, 0, 0});                                         // a register
   refused({header(0x3f, 4), low(words.va + 256), high(words.va), 4 | 1u << 23});  // a buffer of zeros

@@ -162,6 +162,36 @@ TEST_CASE("of a queue that stopped rptr stands at the packet that is to blame") 
   }
 }
 
+TEST_CASE("a trap is consumed, and what precedes it has landed, before its interrupt") {
+  struct Seen {
+    std::uint64_t* rptr{};
+    std::uint32_t* word{};
+    std::vector<std::uint64_t> positions{};
+    std::vector<std::uint32_t> words{};
+  };
+  for (const auto ordering : {Ordering::strict, Ordering::rocr}) {
+    Seen seen;
+    RigOptions o{.ordering = ordering};
+    o.more.hooks = {.context = &seen, .trap = [](void* s, std::uint64_t, std::uint32_t) noexcept {
+                      auto& all = *static_cast<Seen*>(s);
+                      all.positions.push_back(*all.rptr);
+                      all.words.push_back(*all.word);
+                    }};
+    Rig rig(o);
+    seen.rptr = &rig.rptr;
+    seen.word = &rig.at(rig.a(0));
+    std::vector<std::uint64_t> ends;
+    for (std::uint32_t n = 1; n <= 3; ++n) {
+      rig.put(Fence{.addr = rig.a(0), .value = n});
+      rig.put(Trap{.context = n});
+      ends.push_back(rig.wptr);
+    }
+    rig.go();
+    CHECK(seen.positions == ends);
+    CHECK(seen.words == std::vector<std::uint32_t>{1, 2, 3});
+  }
+}
+
 TEST_CASE("cond_exec runs or skips; what is skipped may come later") {
   for (auto ordering : kOrderings)
     for (std::uint32_t value : {5u, 6u}) {

@@ -27,7 +27,8 @@
 //   cond_exec           its word is read when the front end reaches it; effects in flight may land later
 //   published packets   read when executed                     may be fetched at the doorbell, indirect buffers too: a
 //                                                              later change to them may or may not be seen
-//   rptr                per step    per step                   late, at the latest when idle; before or after a poll
+//   rptr                per step, and before the interrupt     late, at the latest when idle; before or after a poll;
+//                       of a trap                              before or after an interrupt
 //   a waiting poll      yields      yields                     may keep the engine: `holds_engine`
 //   a full ring         is full     is full                    may be mistaken for empty
 //   a queue             is prompt   is prompt                  may sleep at a doorbell or between two packets: `asleep`

@@ -2,7 +2,7 @@
 
 #include "../options.hpp"
 #include "../queues/aql.hpp"
-#include "../queues/pm4.hpp"
+#include "../queues/pm4_queue.hpp"
 #include "user.hpp"
 
 #include <algorithm>
@@ -174,6 +174,7 @@ std::unique_ptr<HwQueue> Queues::make(const kfd::CreateQueue& a, Entry& e, std::
       .wptr = e.wptr,
       .rptr = e.config.rptr,
       .rptr_va = GpuVa{a.rptr},
+      .xccs = std::clamp(node_.gpus[e.gpu].xcc, 1u, 8u),
       .reader = &server.reader(),
       .events = &server.events(),
       .vm_fault = [&server](GpuVa va) { server.vm_fault(va, false); },

@@ -2,8 +2,10 @@
 
 #include "../trace.hpp"
 #include "blit.hpp"
-
-#include "sdma/engine/execute.hpp"
+#include "field.hpp"
+#include "hip_kernels.hpp"
+#include "pm4_packets.hpp"
+#include "skipped.hpp"
 
 #include <cinttypes>
 #include <cstdio>
@@ -15,14 +17,21 @@ constexpr std::size_t kPacketBytes = 64;
 enum Type : std::uint8_t { kVendor = 0, kInvalid = 1, kKernel = 2, kBarrierAnd = 3, kAgent = 4, kBarrierOr = 5 };
 enum VendorFormat : std::uint8_t { kPm4Buffer = 1, kBarrierValue = 2 };
 
+// Bytes within a packet.
+constexpr std::size_t kFormat = 2, kGrid = 12, kObject = 32, kArguments = 40, kSignal = 56;
+constexpr std::size_t kJump = 4, kJumpDwords = 4, kRest = 20;  // of a vendor packet with a PM4 buffer
+constexpr std::uint32_t kRestDwords = 10;
 // Bytes within an amd_signal_t.
 constexpr std::size_t kValue = 8, kMailbox = 16, kEventId = 24, kStart = 32, kEnd = 40, kSignalBytes = 64;
 // From read_dispatch_id to queue_inactive_signal, within an amd_queue_t.
 constexpr std::uint64_t kInactiveSignal = 64;
-/// The runtime reports this as "invalid code object".
-constexpr std::int64_t kNoCode = 8;
+/// The runtime reports these as "invalid code object" and "invalid packet format".
+constexpr std::int64_t kNoCode = 8, kBadPacket = 32;
 
 template <class T> T* word(std::byte* at, std::size_t offset) noexcept { return reinterpret_cast<T*>(at + offset); }
+std::int64_t value_of(std::byte* signal) noexcept {
+  return __atomic_load_n(word<std::int64_t>(signal, kValue), __ATOMIC_ACQUIRE);
+}
 
 }  // namespace
 
@@ -38,77 +47,117 @@ Progress AqlQueue::step() noexcept {
   if (read_ >= published) return Progress::idle;
   const auto ring = std::as_writable_bytes(c_.ring);
   auto* at = ring.data() + read_ * kPacketBytes % ring.size();
-  const auto p = packet(at);
-  if (p != Progress::progressed || moved_ != 0) return p;
-  __atomic_store_n(word<std::uint16_t>(at, 0), std::uint16_t{kInvalid}, __ATOMIC_RELEASE);
-  __atomic_store_n(c_.rptr, ++read_, __ATOMIC_RELEASE);
-  return p;
-}
-
-Progress AqlQueue::packet(std::byte* at) noexcept {
-  const auto header = __atomic_load_n(word<std::uint16_t>(at, 0), __ATOMIC_ACQUIRE);
-  if (moved_ == 0) began_ = host_ticks();
-  switch (header & 0xff) {
-    case kInvalid: return Progress::idle;  // reserved but not written yet: its producer rings again
-    case kBarrierAnd:
-    case kBarrierOr: {
-      bool all = true, any = false, named = false;
-      for (std::size_t i = 0; i < 5; ++i) {
-        const auto signal = field<std::uint64_t>(at, 8 + i * 8);
-        if (signal == 0) continue;
-        bool mapped = true;
-        const bool zero = signal_is_zero(signal, &mapped);
-        if (!mapped) return fault(signal);
-        named = true;
-        all = all && zero;
-        any = any || zero;
-      }
-      if ((header & 0xff) == kBarrierAnd ? !all : named && !any) return Progress::waiting;
-      break;
-    }
-    case kVendor: {
-      const auto format = field<std::uint8_t>(at, 2);
-      if (format == kBarrierValue) {
-        const auto signal = field<std::uint64_t>(at, 8);
-        auto* s = signal == 0 ? nullptr : c_.reader->at(GpuVa{signal}, kSignalBytes, Access::read);
-        if (signal != 0 && !s) return fault(signal);
-        const auto value =
-            s ? __atomic_load_n(word<std::int64_t>(s, kValue), __ATOMIC_ACQUIRE) & field<std::int64_t>(at, 24) : 0;
-        const auto wanted = field<std::int64_t>(at, 16);
-        const bool met[] = {value == wanted, value != wanted, value < wanted, value >= wanted};
-        if (s && !met[field<std::uint32_t>(at, 32) & 3]) return Progress::waiting;
-      } else if (format != kPm4Buffer) {
-        return refuse(at, "vendor packet");
-      }
-      break;
-    }
-    case kKernel: {
-      GpuVa missing{};
-      const auto blit = run_blit(at, *c_.reader, &moved_, &missing);
-      if (blit == Blit::more) return Progress::progressed;
-      moved_ = 0;
-      if (blit == Blit::unmapped) return fault(missing.value);
-      if (blit == Blit::not_ours) return refuse(at, "kernel dispatch");
-      break;
-    }
-    case kAgent: return refuse(at, "agent dispatch");
-    default: return refuse(at, "packet of an unknown type");
+  if (!std::exchange(begun_, true)) began_ = host_ticks();
+  const auto done = packet(at);
+  begun_ = done == Done::more;
+  std::byte* s = nullptr;
+  if (done == Done::complete) {
+    const auto handle = field<std::uint64_t>(at, kSignal);
+    if (handle != 0 && !(s = signal(handle, Access::read_write))) return Progress::stopped;
+    __atomic_store_n(word<std::uint16_t>(at, 0), std::uint16_t{kInvalid}, __ATOMIC_RELEASE);
+    __atomic_store_n(c_.rptr, ++read_, __ATOMIC_RELEASE);
   }
-  complete(field<std::uint64_t>(at, 56), began_);
-  return stopped_ ? Progress::stopped : Progress::progressed;
+  pm4_.notify();
+  if (s) complete(s);
+  switch (done) {
+    case Done::not_written: return Progress::idle;  // its producer rings again
+    case Done::waits: return Progress::waiting;
+    case Done::stopped: return Progress::stopped;
+    default: return Progress::progressed;
+  }
 }
 
-bool AqlQueue::signal_is_zero(std::uint64_t handle, bool* mapped) noexcept {
-  auto* s = c_.reader->at(GpuVa{handle}, kSignalBytes, Access::read);
-  *mapped = s != nullptr;
-  return s && __atomic_load_n(word<std::int64_t>(s, kValue), __ATOMIC_ACQUIRE) == 0;
+AqlQueue::Done AqlQueue::packet(std::byte* at) noexcept {
+  const auto type = __atomic_load_n(word<std::uint16_t>(at, 0), __ATOMIC_ACQUIRE) & 0xff;
+  switch (type) {
+    case kInvalid: return Done::not_written;
+    case kBarrierAnd:
+    case kBarrierOr: return barrier(at, type == kBarrierAnd);
+    case kVendor:
+      switch (field<std::uint8_t>(at, kFormat)) {
+        case kPm4Buffer: return pm4_buffer(at);
+        case kBarrierValue: return barrier_value(at);
+        default: return refuse("vendor packet", "its format is not known");
+      }
+    case kKernel: return kernel(at);
+    case kAgent: return refuse("agent dispatch", "this node has no agent that serves it");
+    default: return refuse("packet", "its type is not known");
+  }
 }
 
-void AqlQueue::complete(std::uint64_t handle, std::uint64_t began) noexcept {
-  if (handle == 0) return;
-  auto* s = c_.reader->at(GpuVa{handle}, kSignalBytes, Access::read_write);
-  if (!s) return (void)fault(handle);
-  *word<std::uint64_t>(s, kStart) = began;
+AqlQueue::Done AqlQueue::barrier(const std::byte* at, bool all_of_them) noexcept {
+  bool all = true, any = false, named = false;
+  for (std::size_t i = 0; i < 5; ++i) {
+    const auto handle = field<std::uint64_t>(at, 8 + i * 8);
+    if (handle == 0) continue;
+    auto* s = signal(handle, Access::read);
+    if (!s) return Done::stopped;
+    const bool zero = value_of(s) == 0;
+    named = true;
+    all = all && zero;
+    any = any || zero;
+  }
+  return (all_of_them ? all : any || !named) ? Done::complete : Done::waits;
+}
+
+AqlQueue::Done AqlQueue::barrier_value(const std::byte* at) noexcept {
+  const auto handle = field<std::uint64_t>(at, 8);
+  if (handle == 0) return Done::complete;
+  auto* s = signal(handle, Access::read);
+  if (!s) return Done::stopped;
+  const auto value = value_of(s) & field<std::int64_t>(at, 24), wanted = field<std::int64_t>(at, 16);
+  const bool met[] = {value == wanted, value != wanted, value < wanted, value >= wanted};
+  const auto condition = field<std::uint32_t>(at, 32);
+  if (condition >= std::size(met)) return refuse("barrier-value packet", "its condition is not known");
+  return met[condition] ? Done::complete : Done::waits;
+}
+
+AqlQueue::Done AqlQueue::pm4_buffer(const std::byte* at) noexcept {
+  const auto* jump = reinterpret_cast<const std::uint32_t*>(at + kJump);
+  if (pm4::get(jump, pm4::kOpcode) != pm4::kIndirectBuffer || field<std::uint32_t>(at, kRest) != kRestDwords)
+    return refuse("vendor packet", "its PM4 is not a jump to a buffer");
+  const auto r = pm4_.step({{jump, kJumpDwords}, 0, kJumpDwords}, read_ * kPacketBytes + kJump);
+  if (r.progress == Progress::stopped) {
+    stopped_ = true;
+    return pm4_.faulted() ? Done::stopped : stop(kBadPacket);
+  }
+  return r.dwords != 0 ? Done::complete : r.progress == Progress::waiting ? Done::waits : Done::more;
+}
+
+AqlQueue::Done AqlQueue::kernel(const std::byte* at) noexcept {
+  if (!effect_) {
+    const GpuVa object{field<std::uint64_t>(at, kObject)};
+    const auto name = kernel_at(object, *c_.reader);
+    const auto hip = name ? hip_kernel(name.view(), at, *c_.reader) : HipKernel{};
+    effect_ = hip.effect;
+    if (!effect_ && !name) effect_ = rocr_blit(at, *c_.reader);
+    if (!effect_ && skips_kernels()) {
+      skip_kernel(c_.gpu, id, name, object);
+      return Done::complete;
+    }
+    if (!effect_)
+      return refuse_kernel(at, name, hip.refusal ? hip.refusal : "this node has DMA engines and no shaders");
+  }
+  GpuVa missing{};
+  switch (effect_->step(*c_.reader, &missing)) {
+    case Effect::Step::more: return Done::more;
+    case Effect::Step::waits: return Done::waits;
+    case Effect::Step::unmapped: return fault(missing.value);
+    case Effect::Step::complete: break;
+  }
+  effect_.reset();
+  return Done::complete;
+}
+
+/// Null: not mapped, and the queue has stopped.
+std::byte* AqlQueue::signal(std::uint64_t handle, Access access) noexcept {
+  auto* s = handle % 8 == 0 ? c_.reader->at(GpuVa{handle}, kSignalBytes, access) : nullptr;
+  if (!s) (void)fault(handle);
+  return s;
+}
+
+void AqlQueue::complete(std::byte* s) noexcept {
+  *word<std::uint64_t>(s, kStart) = began_;
   *word<std::uint64_t>(s, kEnd) = host_ticks();
   update(s, [](std::int64_t* value) { __atomic_fetch_sub(value, 1, __ATOMIC_RELEASE); });
 }
@@ -120,36 +169,48 @@ template <class Change> void AqlQueue::update(std::byte* signal, Change change) 
   const auto event = field<std::uint32_t>(signal, kEventId);
   change(word<std::int64_t>(signal, kValue));
   if (mailbox == 0) return;
-  if (auto* slot = c_.reader->at(GpuVa{mailbox}, 8, Access::write)) {
+  if (auto* slot = mailbox % 8 == 0 ? c_.reader->at(GpuVa{mailbox}, 8, Access::write) : nullptr) {
     __atomic_store_n(word<std::uint64_t>(slot, 0), std::uint64_t{event}, __ATOMIC_RELEASE);
     c_.events->interrupt(event);
   }
 }
 
-/// Stops the queue as a command processor does on an error, and reports the packet that cannot run here.
-Progress AqlQueue::refuse(const std::byte* at, const char* what) noexcept {
-  stopped_ = true;
-  std::fprintf(stderr,
-               "sdma emulator: gpu %u queue %u: %s #%" PRIu64
-               " cannot run: this node has DMA engines and no shaders "
-               "(kernel object 0x%" PRIx64 ", grid %u x %u x %u, arguments at 0x%" PRIx64 "); the queue stops\n",
-               c_.gpu.value, id, what, read_, field<std::uint64_t>(at, 32), field<std::uint32_t>(at, 12),
-               field<std::uint32_t>(at, 16), field<std::uint32_t>(at, 20), field<std::uint64_t>(at, 40));
-  auto* handle = c_.reader->at(c_.rptr_va + kInactiveSignal, 8, Access::read);
-  if (!handle) return Progress::stopped;
-  const auto signal = field<std::uint64_t>(handle, 0);
-  auto* s = signal == 0 ? nullptr : c_.reader->at(GpuVa{signal}, kSignalBytes, Access::read_write);
-  if (s) update(s, [](std::int64_t* value) { __atomic_store_n(value, kNoCode, __ATOMIC_RELEASE); });
-  return Progress::stopped;
+AqlQueue::Done AqlQueue::refuse(const char* what, const char* why) noexcept {
+  std::fprintf(stderr, "sdma emulator: gpu %u queue %u: %s #%" PRIu64 " cannot run: %s; the queue stops\n",
+               c_.gpu.value, id, what, read_, why);
+  return stop(kBadPacket);
 }
 
-Progress AqlQueue::fault(std::uint64_t va) noexcept {
+AqlQueue::Done AqlQueue::refuse_kernel(const std::byte* at, const KernelName& name, const char* why) noexcept {
+  const PrintableName text(name);
+  std::fprintf(stderr,
+               "sdma emulator: gpu %u queue %u: kernel dispatch #%" PRIu64
+               "%s%s cannot run: %s (kernel object 0x%" PRIx64 ", grid %u x %u x %u, arguments at 0x%" PRIx64
+               "); the queue stops\n",
+               c_.gpu.value, id, read_, name ? " of " : "", text.text.data(), why, field<std::uint64_t>(at, kObject),
+               field<std::uint32_t>(at, kGrid), field<std::uint32_t>(at, kGrid + 4),
+               field<std::uint32_t>(at, kGrid + 8), field<std::uint64_t>(at, kArguments));
+  return stop(kNoCode);
+}
+
+/// Stops the queue as a command processor does on an error: the queue's own signal gets the error's number.
+AqlQueue::Done AqlQueue::stop(std::int64_t error) noexcept {
+  stopped_ = true;
+  auto* handle = c_.reader->at(c_.rptr_va + kInactiveSignal, 8, Access::read);
+  if (!handle) return Done::stopped;
+  const auto signal = field<std::uint64_t>(handle, 0);
+  auto* s = signal == 0 ? nullptr : c_.reader->at(GpuVa{signal}, kSignalBytes, Access::read_write);
+  if (s) update(s, [=](std::int64_t* value) { __atomic_store_n(value, error, __ATOMIC_RELEASE); });
+  return Done::stopped;
+}
+
+AqlQueue::Done AqlQueue::fault(std::uint64_t va) noexcept {
   stopped_ = true;
   std::fprintf(stderr,
                "sdma emulator: gpu %u queue %u: AQL packet #%" PRIu64 ": 0x%" PRIx64 " is not mapped for this GPU\n",
                c_.gpu.value, id, read_, va);
   c_.vm_fault(GpuVa{va});
-  return Progress::stopped;
+  return Done::stopped;
 }
 
 }  // namespace sdma::emulator

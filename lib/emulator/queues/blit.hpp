@@ -1,6 +1,6 @@
 #pragma once
 // ROCr's own copy and fill kernels. ROCr uses shaders instead of sDMA to move bytes within a GPU, to fill memory, and to load
-// the code of a program (for example when HIP initialises). These kernels are recognised and executed; no other kernel is.
+// the code of a program (for example when HIP initialises).
 //
 //   recognised   the file of the loaded ROCr contains the code of the kernel object, byte for byte, and the arguments have the
 //                form of a blit: ranges of equal length, and as many work items as the dispatch has
@@ -10,30 +10,13 @@
 //   fill               dst0 dst1 dst_end value items
 //
 // Call it inside a Section of the reader. No allocation after the first call.
-#include "sdma/engine/memory.hpp"
+#include "effect.hpp"
 
-#include <cstddef>
-#include <cstring>
+#include <optional>
 
 namespace sdma::emulator {
 
-/// The value at an offset, which may be misaligned.
-template <class T> T field(const std::byte* at, std::size_t offset) noexcept {
-  T v;
-  std::memcpy(&v, at + offset, sizeof v);
-  return v;
-}
-
-enum class Blit : std::uint8_t {
-  done,
-  not_ours,  ///< another kernel
-  unmapped,  ///< at the address `*missing`
-  more,      ///< a part is done: call it again
-};
-
-/// `packet`: the 64 bytes of a kernel dispatch. `*done`: the bytes that earlier calls have moved, 0 at first. One call moves at most
-/// kBlitStep bytes.
-inline constexpr std::uint64_t kBlitStep = 4 << 20;
-Blit run_blit(const std::byte* packet, AddressSpace::Reader&, std::uint64_t* done, GpuVa* missing) noexcept;
+/// `packet`: the 64 bytes of a kernel dispatch. nullopt: another kernel.
+std::optional<Effect> rocr_blit(const std::byte* packet, AddressSpace::Reader&) noexcept;
 
 }  // namespace sdma::emulator

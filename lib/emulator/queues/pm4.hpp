@@ -1,49 +1,102 @@
 #pragma once
-// Compute queues of PM4 packets: the five packets with which test programs raise events, without shaders.
+// Executes PM4 packets without shaders: waits, writes, fences, interrupts and timestamps. A queue of PM4 packets uses it, and an AQL
+// queue for the vendor packet that jumps to a buffer of PM4.
 //
-//   opcode   packet            dwords   effect here
-//   0x10     NOP               1 + n    nothing
-//   0x37     WRITE_DATA        4 + n    dword 1: destination 11:8 (2 or 5: memory), one address 16;  2-3 address;  4.. data
-//   0x3f     INDIRECT_BUFFER   4        1-2 address;  3: dwords 19:0
-//   0x49     RELEASE_MEM       7, 8     2: interrupt 26:24 (1, 2: yes), data 31:29 (0 none, 1 32 bits, 2 64 bits, 3 the clock);
-//                                       3-4 address;  5-6 data;  7: the interrupt's number
-//   0x58     ACQUIRE_MEM       7        nothing: there are no caches
+//   auto r = pm4.step({ring, position, published}, position * 4);
+//   if (r.dwords != 0) store rptr;             // the packet is complete
+//   pm4.notify();                              // raises its interrupt: rptr and data are visible by then
 //
-//   header   31:30 = 3, 29:16 dwords after the header - 1, 15:8 opcode;  NOP with 0x3fff there: the header alone
+//   packet             effect here                                           refused by name
+//   NOP                nothing
+//   WRITE_DATA         stores dwords to memory                               registers, other engines than the queue's own
+//   COPY_DATA          memory, a constant or the GPU's clock to memory       registers, counters
+//   ATOMIC_MEM         the operations of the sDMA packet, once per XCC       loops
+//   WAIT_REG_MEM, 64   waits for memory; a flush of the HDP completes        other registers
+//   RELEASE_MEM        data or the clock to memory, then the interrupt       conditional interrupts, counters, queue pointers
+//   ACQUIRE_MEM        nothing: there are no caches
+//   EVENT_WRITE        nothing: no work is in flight when it is reached      counters, which it would write to memory
+//   SET_SH_REG         keeps the address of the code, to name dispatches     (other values are state of dispatches only)
+//   PRED_EXEC          skips dwords unless an XCC of this partition is selected
+//   INDIRECT_BUFFER    executes the buffer                                   buffers within a buffer, chains
+//   DISPATCH_*         see skipped.hpp                                       by default
 //
-// Any other packet, such as a dispatch, stops the queue: a message on stderr names it, and the process's HW_EXCEPTION
-// events are raised. Positions count dwords. As on hardware, rptr is a 32-bit position within the ring. The GPU's
-// server serves the queue; see hw_queue.hpp.
+// One processor stands for all XCCs of the partition. Each of them executes each packet on hardware, which only an atomic shows.
+// A step executes one packet of the ring, or at most kBatch packets of a buffer, and ends after an interrupt. A wait that is not
+// satisfied is a step that waits: the next step reads the memory again. A packet that is refused or touches memory that is not
+// mapped stops the queue, and stderr says why. Use it inside a Section of the reader; one thread. Nothing throws.
 #include "hw_queue.hpp"
+
+#include "sdma/engine/execute.hpp"
+
+#include <array>
+#include <optional>
 
 namespace sdma::emulator {
 
-class Pm4Queue final : public HwQueue {
+class Pm4 {
  public:
-  explicit Pm4Queue(ComputeConfig);
-  Progress step() noexcept override;
-
- private:
-  /// Dwords from a position in the ring, which wraps, or in an indirect buffer.
+  /// Dwords from a position in a ring, which wraps, or in a buffer.
   struct Words {
     std::span<const std::uint32_t> of;
     std::uint64_t from{}, count{};
     std::uint32_t operator[](std::uint64_t i) const noexcept { return of[(from + i) % of.size()]; }
-    Words behind(std::uint64_t n) const noexcept { return {of, from + n, count - n}; }
+    Words after(std::uint64_t n) const noexcept { return {of, from + n, count - n}; }
+  };
+  struct Result {
+    Progress progress{};
+    std::uint64_t dwords{};  ///< of the packet, once it is complete; otherwise 0: call again with the same packet
   };
 
-  void rung(std::uint64_t position) noexcept override { written_ = position; }
-  /// Executes the first packet. Returns its length in dwords; 0: the queue has stopped.
-  std::uint64_t packet(Words, bool indirect) noexcept;
-  bool write_data(Words) noexcept;
-  bool release(Words) noexcept;
-  bool run_buffer(Words) noexcept;
-  std::byte* memory(std::uint64_t va, std::uint64_t bytes, Access) noexcept;
-  bool refuse(std::uint32_t header, const char* why) noexcept;
+  /// `config` must outlive this object.
+  explicit Pm4(const ComputeConfig& config) noexcept : c_(config) {}
 
-  ComputeConfig c_;
-  std::uint64_t read_ = 0, written_ = 0;
-  bool stopped_ = false;
+  /// Executes the packet at the front of `w`. `position`: its bytes in the ring, for messages.
+  Result step(Words w, std::uint64_t position) noexcept;
+  /// Raises the interrupt of the last step, if that had one.
+  void notify() noexcept;
+  /// True if the queue stopped because of a fault, which the process already knows of.
+  bool faulted() const noexcept { return faulted_; }
+
+  static constexpr std::uint32_t kBatch = 64;
+
+ private:
+  enum class Status : std::uint8_t { complete, waits, stopped };
+  enum Level : std::uint8_t { kRing, kBuffer };
+  struct Predicate {
+    std::uint64_t dwords{};  ///< that it still concerns
+    std::uint32_t xccs{};
+  };
+  struct Buffer {
+    std::uint64_t va{}, dwords{}, done{};
+    std::uint64_t jump{};  ///< dwords of the packet that jumped to it
+  };
+
+  /// The length of the first packet; 0: it is refused.
+  std::uint64_t length_of(const Words&) noexcept;
+  bool enter(const Words&) noexcept;
+  Result run_buffer() noexcept;
+  Status packet(Words, Level) noexcept;
+  Status execute(Words) noexcept;
+  Status write_data(Words) noexcept;
+  Status copy_data(Words) noexcept;
+  Status atomic(Words) noexcept;
+  Status wait(Words, bool wide) noexcept;
+  Status release(Words) noexcept;
+  Status dispatch(Words) noexcept;
+  std::uint32_t xccs() const noexcept;
+  void passed(Level, std::uint64_t dwords) noexcept;
+  std::byte* memory(std::uint64_t va, std::uint64_t bytes, std::uint64_t alignment, Access) noexcept;
+  bool store(std::uint64_t va, std::uint64_t value, bool wide) noexcept;
+  Status refuse(std::uint32_t header, const char* why) noexcept;
+  void print_place() const noexcept;
+
+  const ComputeConfig& c_;
+  EngineState clock_{};
+  std::array<Predicate, 2> predicates_{};
+  std::optional<Buffer> buffer_{};
+  std::optional<std::uint32_t> interrupt_{};
+  std::uint64_t position_ = 0, code_ = 0;
+  bool faulted_ = false;
 };
 
 }  // namespace sdma::emulator
