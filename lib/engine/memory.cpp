@@ -35,6 +35,17 @@ bool well_formed(const Mapping& m) noexcept {
          m.bytes <= ~std::uint64_t{} - m.va.value;
 }
 
+Errc insert(std::vector<Mapping>& sorted, std::span<const Mapping> all) {
+  for (const auto& m : all) {
+    if (!well_formed(m)) return Errc::bad_argument;
+    const auto behind = std::lower_bound(sorted.begin(), sorted.end(), m.va, starts_before);
+    if (behind != sorted.end() && behind->va - m.va < m.bytes) return Errc::bad_argument;
+    if (behind != sorted.begin() && m.va - (behind - 1)->va < (behind - 1)->bytes) return Errc::bad_argument;
+    sorted.insert(behind, m);
+  }
+  return Errc::ok;
+}
+
 /// Bytes from the start of the first run to the end of the last of `n`, or 0 if that does not fit in 64 bits.
 std::uint64_t hull(std::uint64_t bytes, std::uint64_t n, std::uint64_t pitch) noexcept {
   std::uint64_t between = 0, all = 0;
@@ -94,29 +105,20 @@ Errc AddressSpace::wait_for(std::uint64_t serial, Deadline deadline) noexcept {
 
 Errc AddressSpace::map(std::span<const Mapping> all) {
   const std::lock_guard lock(mutex_);
-  return change([&](std::vector<Mapping>& sorted) {
-    for (const auto& m : all) {
-      if (!well_formed(m)) return Errc::bad_argument;
-      const auto behind = std::lower_bound(sorted.begin(), sorted.end(), m.va, starts_before);
-      if (behind != sorted.end() && behind->va - m.va < m.bytes) return Errc::bad_argument;
-      if (behind != sorted.begin() && m.va - (behind - 1)->va < (behind - 1)->bytes) return Errc::bad_argument;
-      sorted.insert(behind, m);
-    }
-    return Errc::ok;
-  });
+  return change([&](std::vector<Mapping>& sorted) { return insert(sorted, all); });
 }
 
-Errc AddressSpace::unmap(std::span<const GpuVa> all, Deadline deadline) {
+Errc AddressSpace::replace(std::span<const GpuVa> removed, std::span<const Mapping> added, Deadline deadline) {
   std::uint64_t serial = 0;
   {
     const std::lock_guard lock(mutex_);
     const auto e = change([&](std::vector<Mapping>& sorted) {
-      for (const auto va : all) {
+      for (const auto va : removed) {
         const auto at = std::lower_bound(sorted.begin(), sorted.end(), va, starts_before);
         if (at == sorted.end() || at->va != va) return Errc::unmapped;
         sorted.erase(at);
       }
-      return Errc::ok;
+      return insert(sorted, added);
     });
     if (e != Errc::ok) return e;
     serial = alive_.back()->serial;

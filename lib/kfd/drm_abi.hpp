@@ -1,6 +1,6 @@
 #pragma once
-// The part of the DRM ioctl interface that identifies a GPU: its numbers, structs and queries. Both sides include it: code that
-// asks a render node, and the software node, which answers.
+// The part of the DRM ioctl interface that identifies a GPU, and that allocates, shares and maps buffers: its numbers, structs and
+// queries. Both sides include it: code that asks a render node, and the software node, which answers.
 //
 //   Info question{.pointer = address of the answer, .bytes = its size, .query = kDevInfo};
 //   ioctl(render, kInfoRequest, &question)
@@ -20,8 +20,18 @@ enum Nr : unsigned {
   kMagic,
   kGetClient = 0x05,
   kSetVersion = 0x07,
+  kGemClose = 0x09,
   kGetCap = 0x0c,
-  kInfo = 0x45
+  kPrimeHandleToFd = 0x2d,
+  kPrimeFdToHandle = 0x2e,
+  kGemCreate = 0x40,
+  kGemMmap = 0x41,
+  kContext = 0x42,
+  kInfo = 0x45,
+  kGemMetadata = 0x46,
+  kGemWaitIdle = 0x47,
+  kGemVa = 0x48,
+  kGemOp = 0x50
 };
 
 /// For each text: the address of a buffer, and its size, which the driver replaces with the length of the text.
@@ -34,7 +44,8 @@ struct Client {
   std::int32_t index{}, auth{};
   std::uint64_t pid{}, uid{}, magic{}, iocs{};
 };
-enum Capability : std::uint64_t { kSyncObject = 0x13, kSyncTimeline = 0x14 };
+enum Capability : std::uint64_t { kPrime = 0x05, kMonotonicTimes = 0x06, kSyncTimeline = 0x14 };
+inline constexpr std::uint64_t kPrimeImport = 1, kPrimeExport = 2;
 struct Cap {
   std::uint64_t capability{}, value{};
 };
@@ -79,5 +90,78 @@ struct DeviceInfo {
   std::uint64_t ids_flags{}, va_begin{}, va_end{};
   std::uint32_t va_alignment{}, pte_fragment{}, gart_page{}, ce_ram{}, vram_type{}, vram_bits{};
 };
+
+struct GemClose {
+  std::uint32_t handle{}, pad{};
+};
+inline constexpr std::uint32_t kPrimeCloexec = 02000000, kPrimeWritable = 02;  ///< O_CLOEXEC and O_RDWR
+struct Prime {
+  std::uint32_t handle{}, flags{};
+  std::int32_t fd{};
+};
+static_assert(sizeof(Prime) == 12);
+
+enum Domain : std::uint32_t { kDomainCpu = 1, kDomainGtt = 2, kDomainVram = 4, kDomainsOfEngines = 0x38 };
+enum CreateFlag : std::uint32_t {
+  kCpuAccessRequired = 1u << 0,
+  kNoCpuAccess = 1u << 1,
+  kCpuGttUswc = 1u << 2,
+  kVramCleared = 1u << 3,
+  kVmAlwaysValid = 1u << 6,
+  kExplicitSync = 1u << 7,
+  kDiscardable = 1u << 12,
+};
+/// The description of a buffer; GEM_OP returns it. GEM_CREATE's answer, a handle, takes the place of `bytes`.
+struct GemCreate {
+  std::uint64_t bytes{}, alignment{}, domains{}, flags{};
+};
+static_assert(sizeof(GemCreate) == 32);
+/// The offset takes the place of the handle.
+struct GemMmap {
+  std::uint64_t handle_then_offset{};
+};
+struct GemMetadata {
+  static constexpr std::uint32_t kSet = 1, kGet = 2;
+  std::uint32_t handle{}, op{};
+  std::uint64_t flags{}, tiling{};
+  std::uint32_t bytes{}, data[64]{}, pad{};
+};
+static_assert(sizeof(GemMetadata) == 288);
+/// The status (0: idle) and the domain take the place of the handle and the flags.
+struct GemWaitIdle {
+  std::uint32_t handle_then_status{}, flags_then_domain{};
+  std::uint64_t timeout{};
+};
+struct GemOp {
+  static constexpr std::uint32_t kGetCreateInfo = 0, kSetPlacement = 1;
+  std::uint32_t handle{}, op{};
+  std::uint64_t value{};
+};
+enum VaOperation : std::uint32_t { kVaMap = 1, kVaUnmap = 2, kVaClear = 3, kVaReplace = 4 };
+enum VaFlag : std::uint32_t {
+  kVaDelayUpdate = 1u << 0,
+  kVaReadable = 1u << 1,
+  kVaWriteable = 1u << 2,
+  kVaExecutable = 1u << 3,
+  kVaPartiallyResident = 1u << 4,
+  kVaMemoryTypes = 0xfu << 5,
+  kVaNoAlloc = 1u << 9,
+};
+struct GemVa {
+  std::uint32_t handle{}, pad{}, operation{}, flags{};
+  std::uint64_t va{}, offset{}, bytes{};
+};
+static_assert(sizeof(GemVa) == 40);
+
+/// The answers take the place of `op`: the id of a new context, or its state, or its clocks.
+struct Context {
+  static constexpr std::uint32_t kAllocate = 1, kFree = 2, kQueryState = 3, kQueryState2 = 4, kGetClocks = 5,
+                                 kSetClocks = 6;
+  static constexpr std::uint32_t kClocksMask = 0xf, kHighestClocks = 4;
+  static constexpr std::int32_t kNormalPriority = 0, kHighestPriority = 1023;
+  std::uint32_t op{}, flags{}, id{};
+  std::int32_t priority{};
+};
+static_assert(sizeof(Context) == 16);
 
 }  // namespace sdma::inline v0::drm

@@ -70,7 +70,7 @@ TEST_CASE("a primary node is the same GPU; who asks for a display's master on a 
   kfd::AcquireVm vm{.drm_fd = static_cast<std::uint32_t>(card), .gpu_id = c.gpu_id(0)};
   CHECK(call(c.kfd, Nr::acquire_vm, vm) == EINVAL);
   vm.gpu_id = c.gpu_id(1);
-  CHECK(call(c.kfd, Nr::acquire_vm, vm) == 0);
+  CHECK(call(c.kfd, Nr::acquire_vm, vm) == EBUSY);  // this process has the address space of another file
   ::close(card);
 }
 
@@ -88,6 +88,13 @@ TEST_CASE("what a render node says of firmware and memory") {
   CHECK(ask(fd, 0x0e, version, 0x00) == EINVAL);
   CHECK(ask(fd, 0x0e, version, 0x7f) == EINVAL);
   CHECK(ask(fd, {.pointer = 0, .bytes = 4}) == EINVAL);
+  // Buffers can be shared. There are no sync objects.
+  sdma::drm::Cap cap{.capability = sdma::drm::kPrime, .value = 0};
+  CHECK(drm_call(fd, sdma::drm::kGetCap, cap) == 0);
+  CHECK(cap.value == 3);
+  cap = {.capability = 0x13, .value = 7};
+  CHECK(drm_call(fd, sdma::drm::kGetCap, cap) == 0);
+  CHECK(cap.value == 0);
   std::uint64_t used = 1;
   CHECK(ask(fd, 0x10, used) == 0);
   const auto before = used;

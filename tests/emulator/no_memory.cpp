@@ -78,6 +78,8 @@ std::vector<std::uint64_t> state(Client& c) {
     kfd::AvailableMemory a{.bytes = 0, .gpu_id = c.gpu_id(g), .pad = 0};
     REQUIRE(call(c.kfd, Nr::available_memory, a) == 0);
     s.push_back(a.bytes);
+    for (const auto query : {sdma::drm::kVramUsage, sdma::drm::kGttUsage})
+      REQUIRE(ask(c.render[g], query, s.emplace_back()) == 0);
   }
   for (std::uint32_t id = 0; id < 4; ++id) {
     kfd::SetCuMask mask{.queue_id = id, .bits = 32, .mask = 0};
@@ -434,4 +436,79 @@ TEST_CASE("each ioctl of the table, and each of its allocations") {
     std::uint32_t yes = 0;
     return ask(c.render[0], 0, yes);
   });
+}
+
+TEST_CASE("each call of a DRM node, and each of its allocations") {
+  namespace drm = sdma::drm;
+  Client c;
+  const int fd = c.render[0];
+  constexpr std::uint64_t kAt = 0x7300'0000'0000;
+  const auto each = [&](drm::Nr nr, auto args, const std::function<void(decltype(args)&)>& undo = {}) {
+    auto a = args;
+    each_allocation(
+        c, "drm " + std::to_string(static_cast<unsigned>(nr)),
+        [&] {
+          a = args;
+          return drm_call(fd, nr, a);
+        },
+        [&] {
+          if (undo) undo(a);
+        });
+  };
+  const auto close = [&](std::uint32_t handle) {
+    drm::GemClose a{.handle = handle, .pad = 0};
+    CHECK(drm_call(fd, drm::kGemClose, a) == 0);
+  };
+  drm::GemCreate buffer{.bytes = 16384, .alignment = 0, .domains = drm::kDomainVram, .flags = 0};
+  each(drm::kGemCreate, buffer, {[&](auto& a) { close(static_cast<std::uint32_t>(a.bytes)); }});
+  REQUIRE(drm_call(fd, drm::kGemCreate, buffer) == 0);
+  const auto handle = static_cast<std::uint32_t>(buffer.bytes);
+  each(drm::kGemMmap, drm::GemMmap{handle});
+  each(drm::kGemWaitIdle, drm::GemWaitIdle{.handle_then_status = handle, .flags_then_domain = 0, .timeout = 0});
+  drm::GemMetadata metadata{};
+  metadata.handle = handle;
+  metadata.op = drm::GemMetadata::kSet;
+  metadata.bytes = 200;
+  each(drm::kGemMetadata, metadata);
+  drm::Prime shared{.handle = handle, .flags = drm::kPrimeCloexec, .fd = -1};
+  each(drm::kPrimeHandleToFd, shared, {[](auto& a) { ::close(a.fd); }});
+  auto m = c.allocate(8192, 0, kfd::kVram);
+  kfd::ExportDmabuf out{.handle = m.handle, .flags = O_CLOEXEC, .fd = 0};
+  REQUIRE(call(c.kfd, Nr::export_dmabuf, out) == 0);
+  const drm::Prime in{.handle = 0, .flags = 0, .fd = static_cast<int>(out.fd)};
+  each(drm::kPrimeFdToHandle, in, {[&](auto& a) { close(a.handle); }});
+  REQUIRE(c.free(m) == 0);
+  each(drm::kPrimeFdToHandle, in, {[&](auto& a) { close(a.handle); }});
+  ::close(static_cast<int>(out.fd));
+  const auto va = [&](std::uint32_t operation, std::uint64_t at, std::uint64_t bytes) {
+    return drm::GemVa{
+        .handle = handle, .pad = 0, .operation = operation, .flags = 6, .va = at, .offset = 0, .bytes = bytes};
+  };
+  const auto done = [&](drm::GemVa a) { CHECK(drm_call(fd, drm::kGemVa, a) == 0); };
+  each(drm::kGemVa, va(drm::kVaMap, kAt, 16384), {[&](auto&) { done(va(drm::kVaUnmap, kAt, 0)); }});
+  for (const auto& cut : {va(drm::kVaClear, kAt + 4096, 4096), va(drm::kVaReplace, kAt + 4096, 4096)}) {
+    done(va(drm::kVaMap, kAt, 16384));
+    each(drm::kGemVa, cut, {[&](auto&) { done(va(drm::kVaReplace, kAt, 16384)); }});
+    done(va(drm::kVaUnmap, kAt, 0));
+  }
+  done(va(drm::kVaMap, kAt, 4096));
+  each(drm::kGemVa, va(drm::kVaUnmap, kAt, 0), {[&](auto&) { done(va(drm::kVaMap, kAt, 4096)); }});
+  each(drm::kContext, drm::Context{.op = drm::Context::kAllocate}, {[&](auto& a) {
+         drm::Context gone{.op = drm::Context::kFree, .flags = 0, .id = a.op};
+         CHECK(drm_call(fd, drm::kContext, gone) == 0);
+       }});
+  // A handle with several mappings goes with all of them, or stays with all of them.
+  done(va(drm::kVaMap, kAt + 8192, 4096));
+  for (long n = 0, failed = 1; failed != 0; ++n) {
+    drm::GemClose a{.handle = handle, .pad = 0};
+    const auto [error, any] = attempt(n, [&] { return drm_call(fd, drm::kGemClose, a); });
+    failed = any;
+    CHECK(error == (any ? ENOMEM : 0));
+    if (any) {
+      done(va(drm::kVaUnmap, kAt, 0));
+      done(va(drm::kVaUnmap, kAt + 8192, 0));
+      done(va(drm::kVaMap, kAt, 4096));
+      done(va(drm::kVaMap, kAt + 8192, 4096));
+    }
+  }
 }

@@ -33,6 +33,11 @@ template <class Out> int ask(int fd, std::uint32_t query, Out& out, std::uint32_
                   .index = index});
 }
 
+/// A call of a DRM node. 0 or the errno.
+template <class A> int drm_call(int fd, sdma::drm::Nr nr, A& args) {
+  return ::ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'd', static_cast<unsigned>(nr), sizeof args), &args) == 0 ? 0 : errno;
+}
+
 struct Memory {
   std::uint64_t va{}, bytes{}, handle{}, offset{};
   std::byte* host() const { return reinterpret_cast<std::byte*>(va); }

@@ -153,6 +153,37 @@ TEST_CASE("a new mapping at an old address is not mistaken for the old one") {
   }
 }
 
+TEST_CASE("replace removes and adds in one step, or changes nothing") {
+  AddressSpace space;
+  Block a, b;
+  const auto before = a.at(0x1000), head = a.at(0x1000, 2048), middle = b.at(0x1800);
+  REQUIRE(space.map(before) == Errc::ok);
+  const std::array old{GpuVa{0x1000}};
+  const std::array missing{GpuVa{0x1000}, GpuVa{0x9000}};
+  const std::array parts{head, middle}, overlapping{head, b.at(0x1400)};
+  CHECK(space.replace(missing, parts, Deadline::in(kSoon)) == Errc::unmapped);
+  CHECK(space.replace(old, overlapping, Deadline::in(kSoon)) == Errc::bad_argument);
+  CHECK(space.find(GpuVa{0x1fff})->host == a.bytes.data());
+  std::atomic<bool> stop{false}, missed{false};
+  std::thread engine([&] {
+    AddressSpace::Reader r{space, GpuId{0}};
+    while (!stop) {
+      const AddressSpace::Reader::Section s{r};
+      if (r.at(GpuVa{0x1000}, 8, Access::read) != a.bytes.data()) missed = true;
+    }
+  });
+  const std::array both{GpuVa{0x1000}, GpuVa{0x1800}};
+  for (int i = 0; i < 200; ++i) {
+    REQUIRE(space.replace(old, parts, Deadline::in(60s)) == Errc::ok);
+    CHECK(space.find(GpuVa{0x1800})->host == b.bytes.data());
+    REQUIRE(space.replace(both, {&before, 1}, Deadline::in(60s)) == Errc::ok);
+  }
+  stop = true;
+  engine.join();
+  CHECK_FALSE(missed);
+  CHECK(space.mappings().size() == 1);
+}
+
 TEST_CASE("engines look up while memory comes and goes; freed memory is never touched") {
   AddressSpace space;
   std::atomic<bool> stop{false};

@@ -156,7 +156,7 @@ class Client {
 
   static bool known(int error) {
     for (const int e :
-         {0, EINVAL, EFAULT, ENOMEM, ENODEV, EBUSY, EPERM, EACCES, EMFILE, EBADF, ENOTTY, ENOSPC, EIO, 524})
+         {0, EINVAL, EFAULT, ENOMEM, ENODEV, EBUSY, EPERM, EACCES, EMFILE, EBADF, ENOTTY, ENOENT, ENOSPC, EIO, 524})
       if (e == error) return true;
     return false;
   }
@@ -206,14 +206,15 @@ class Client {
   void drm() {
     alignas(8) std::array<std::byte, 64> args{};
     for (std::size_t i = 0; i < 8; ++i) as<std::uint64_t>(args.data() + i * 8) = word();
-    const unsigned numbers[] = {0x00, 0x05, 0x45, in_.byte()};
-    const auto nr = numbers[in_.byte() % 4];
+    const unsigned numbers[] = {0x00, 0x05, 0x45, in_.byte(), 0x40 + in_.byte() % 17u, 0x48, 0x2d + in_.byte() % 2u};
+    const auto nr = numbers[in_.byte() % 7];
     // Strings of VERSION and the answer of INFO go through pointers.
     for (const std::size_t at : {std::size_t{0}, std::size_t{24}, std::size_t{40}, std::size_t{56}})
       as<std::uint64_t>(args.data() + at) = tame(as<std::uint64_t>(args.data() + at));
     if (nr == 0x45) as<std::uint32_t>(args.data() + 12) %= 0x20;
     const auto minor = tree().node().gpus.front().render_minor + in_.byte() % 3;
-    require(known(drm_ioctl(&node_, minor, _IOC(_IOC_READ | _IOC_WRITE, 'd', nr, in_.byte() % 65u), args.data())));
+    require(known(drm_ioctl(&node_, {.tag = drm_tag(minor, in_.byte() % 3), .ours = true},
+                            _IOC(_IOC_READ | _IOC_WRITE, 'd', nr, in_.byte() % 65u), args.data())));
   }
 
   /// An object that is as it should be, mapped for all GPUs; 0 if there is no room.

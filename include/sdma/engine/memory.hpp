@@ -69,7 +69,10 @@ class AddressSpace {
   /// and call `drain`.
   Errc unmap(GpuVa va, Deadline d) { return unmap({&va, 1}, d); }
   /// Removes several at once, or none.
-  Errc unmap(std::span<const GpuVa>, Deadline);
+  Errc unmap(std::span<const GpuVa> all, Deadline d) { return replace(all, {}, d); }
+  /// Removes some mappings and adds others, in one step: an access finds either all old ones or all new ones. Errors as for
+  /// unmap and map; then nothing has changed, except after timed_out.
+  Errc replace(std::span<const GpuVa> removed, std::span<const Mapping> added, Deadline);
   /// Waits until no engine uses a mapping that was removed before the call. timed_out: an engine may still use one.
   Errc drain(Deadline);
 

@@ -102,15 +102,23 @@ class Arena {
 };
 
 inline constexpr std::uint64_t kDmabuf = std::uint64_t{1} << 40, kDrmNode = std::uint64_t{1} << 32;
+inline constexpr unsigned kSerialBits = 22, kSerialShift = 41;
+/// The tag of a DRM file. `serial` distinguishes it from other files of the same node; dups of a descriptor share it.
+constexpr std::uint64_t drm_tag(std::uint32_t minor, std::uint32_t serial) noexcept {
+  return std::uint64_t{serial & ((1u << kSerialBits) - 1)} << kSerialShift | kDrmNode | minor;
+}
 /// The meaning of one of our descriptors.
 struct Descriptor {
-  std::uint64_t tag{};  ///< 0: /dev/kfd; kDrmNode | minor; or kDmabuf
+  std::uint64_t tag{};  ///< 0: /dev/kfd; a drm_tag; or kDmabuf
   bool ours{};          ///< belongs to the given arena, not to another process's
 };
 constexpr bool is_dmabuf(const Descriptor& d) noexcept { return (d.tag & kDmabuf) != 0; }
 constexpr bool is_drm(const Descriptor& d) noexcept { return (d.tag & kDrmNode) != 0; }
-/// The minor of a DRM node.
+/// The minor and the serial number of a DRM file.
 constexpr std::uint32_t minor_of(const Descriptor& d) noexcept { return static_cast<std::uint32_t>(d.tag); }
+constexpr std::uint32_t serial_of(const Descriptor& d) noexcept {
+  return static_cast<std::uint32_t>(d.tag >> kSerialShift);
+}
 
 /// What a descriptor is; nullopt if it is neither a device nor a DMABUF of any process. `ours` may be null.
 std::optional<Descriptor> descriptor_of(int fd, const Arena* ours) noexcept;

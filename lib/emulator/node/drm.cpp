@@ -1,6 +1,7 @@
-// DRM ioctls of a render node, as libdrm_amdgpu and libhsakmt use them to identify the GPU. Buffers, contexts and submissions
-// belong to graphics, and return EINVAL.
+// DRM ioctls of a render node, as libdrm_amdgpu, libhsakmt and ROCr use them to identify the GPU, and to allocate, share and map
+// buffers. Submissions, and what belongs to them, return EINVAL.
 #include "../../kfd/drm_abi.hpp"
+#include "../no_memory.hpp"
 #include "../options.hpp"
 #include "node.hpp"
 #include "user.hpp"
@@ -134,6 +135,71 @@ int info(Node* process, std::size_t index, const Info& i) {
   }
 }
 
+constexpr std::size_t kLargest = 512;
+
+template <class Args> Args& as(std::byte* args) {
+  static_assert(sizeof(Args) <= kLargest);
+  return *reinterpret_cast<Args*>(args);
+}
+
+int capability(Cap& c) {
+  if (c.capability == 0 || c.capability > kSyncTimeline) return EINVAL;
+  c.value = c.capability == kPrime ? kPrimeImport | kPrimeExport : std::uint64_t{c.capability == kMonotonicTimes};
+  return 0;
+}
+
+/// Calls that need no file: they ask what the GPU is.
+int identify(Node* process, std::size_t g, bool render, unsigned nr, std::byte* args) {
+  switch (nr) {
+    case kVersion: return version(as<Version>(args));
+    case kGetClient: {
+      if (render) return EACCES;
+      auto& c = as<Client>(args);
+      if (c.index != 0) return EINVAL;
+      c.auth = 1;
+      return 0;
+    }
+    case kUnique:
+    case kMagic:
+    case kSetVersion: return render ? EACCES : EINVAL;  // there is no display to be master of
+    case kGetCap: return capability(as<Cap>(args));
+    case kInfo: return info(process, g, as<const Info>(args));
+    default: return EINVAL;
+  }
+}
+
+bool of_buffers(unsigned nr) noexcept {
+  switch (nr) {
+    case kGemClose:
+    case kPrimeHandleToFd:
+    case kPrimeFdToHandle:
+    case kGemCreate:
+    case kGemMmap:
+    case kContext:
+    case kGemMetadata:
+    case kGemWaitIdle:
+    case kGemVa:
+    case kGemOp: return true;
+    default: return false;
+  }
+}
+
+int buffers(DrmFile& f, unsigned nr, std::byte* args) {
+  switch (nr) {
+    case kGemClose: return f.close(as<GemClose>(args).handle);
+    case kPrimeHandleToFd: return f.export_fd(as<Prime>(args));
+    case kPrimeFdToHandle: return f.import_fd(as<Prime>(args));
+    case kGemCreate: return f.create(as<GemCreate>(args));
+    case kGemMmap: return f.mmap_offset(as<GemMmap>(args));
+    case kContext: return f.context(as<Context>(args));
+    case kGemMetadata: return f.metadata(as<GemMetadata>(args));
+    case kGemWaitIdle: return f.wait_idle(as<GemWaitIdle>(args));
+    case kGemVa: return f.va(as<GemVa>(args));
+    case kGemOp: return f.operate(as<GemOp>(args));
+    default: return EINVAL;
+  }
+}
+
 }  // namespace
 
 std::size_t gpu_of_minor(std::uint32_t minor) noexcept {
@@ -142,37 +208,24 @@ std::size_t gpu_of_minor(std::uint32_t minor) noexcept {
   return minor < first ? minor : minor - first;
 }
 
-int drm_ioctl(Node* process, std::uint32_t minor, unsigned long request, void* argument) {
+int drm_ioctl(Node* process, const Descriptor& d, unsigned long request, void* argument) {
   const auto& node = tree().node();
-  const auto g = gpu_of_minor(minor);
-  const bool render = minor >= node.gpus.front().render_minor;
+  const auto g = gpu_of_minor(minor_of(d));
+  const bool render = minor_of(d) >= node.gpus.front().render_minor;
   if (_IOC_TYPE(request) != 'd' || g >= node.gpus.size()) return ENOTTY;
   const auto user = reinterpret_cast<std::uint64_t>(argument);
-  alignas(8) std::array<std::byte, 64> args{};
+  alignas(8) std::array<std::byte, kLargest> args{};
   const auto bytes = std::min<std::size_t>(_IOC_SIZE(request), args.size());
   if (!from_user(args.data(), user, bytes)) return EFAULT;
-  int error = 0;
-  switch (_IOC_NR(request)) {
-    case kVersion: error = version(*reinterpret_cast<Version*>(args.data())); break;
-    case kGetClient: {
-      if (render) return EACCES;
-      auto& c = *reinterpret_cast<Client*>(args.data());
-      if (c.index != 0) return EINVAL;
-      c.auth = 1;
-      break;
-    }
-    case kUnique:
-    case kMagic:
-    case kSetVersion: return render ? EACCES : EINVAL;  // there is no display to be master of
-    case kGetCap: {
-      auto& c = *reinterpret_cast<Cap*>(args.data());
-      if (c.capability == 0 || c.capability > kSyncTimeline) return EINVAL;
-      c.value = c.capability == kSyncObject || c.capability == kSyncTimeline;
-      break;
-    }
-    case kInfo: return info(process, g, *reinterpret_cast<const Info*>(args.data()));
-    default: return EINVAL;
-  }
+  std::unique_lock<std::mutex> lock;
+  if (process) lock = std::unique_lock(process->mutex);
+  const auto nr = static_cast<unsigned>(_IOC_NR(request));
+  const int error = errno_of([&] {
+    if (!of_buffers(nr)) return identify(process, g, render, nr, args.data());
+    if (!process || !d.ours) return EBADF;
+    return buffers(process->drm_files.file(serial_of(d), static_cast<std::uint32_t>(g)), nr, args.data());
+  });
+  if (lock.owns_lock()) lock.unlock();
   return error == 0 && !to_user(user, args.data(), bytes) ? EFAULT : error;
 }
 

@@ -113,8 +113,7 @@ int acquire_vm(Node& n, kfd::AcquireVm& a) {
   const auto device = device_of(static_cast<int>(a.drm_fd));
   if (g == n.memory.gpus() || !device || device->node != &n || !is_drm(*device) || gpu_of_minor(minor_of(*device)) != g)
     return EINVAL;
-  n.memory.gpu(g).acquired = true;
-  return 0;
+  return n.drm_files.acquire(serial_of(*device), g);
 }
 
 template <auto Change> int change_mapping(Node& n, kfd::MapMemory& a) {

@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::uint32_t kTypes = kfd::kVram | kfd::kGtt | kfd::kUserptr | kfd::kDoorbell | kfd::kMmioRemap;
 
-/// How long an unmapping waits for engines to leave, which they do after a few packets.
-Deadline patience() noexcept { return Deadline::in(std::chrono::seconds(60)); }
-
 }  // namespace
 
 Pages::~Pages() {
@@ -55,7 +52,7 @@ Object* Memory::find(std::uint64_t handle) noexcept {
 }
 
 std::uint64_t Memory::available(std::uint32_t g) const noexcept {
-  const auto all = node_.topology.gpus[g].memory_bytes, used = gpus_[g]->use.vram;
+  const auto all = vram_bytes(g), used = gpus_[g]->use.vram;
   return used < all ? (all - used) & ~std::uint64_t{(2 << 20) - 1} : 0;
 }
 
@@ -72,7 +69,7 @@ int Memory::charge(const Object& o, Charge* out) noexcept {
   const auto fits = [bytes](std::uint64_t used, std::uint64_t all) { return used <= all && bytes <= all - used; };
   auto& use = gpus_[o.gpu]->use;
   if ((o.flags & kfd::kVram) != 0) {
-    if (!fits(use.vram, node_.topology.gpus[o.gpu].memory_bytes)) return ENOMEM;
+    if (!fits(use.vram, vram_bytes(o.gpu))) return ENOMEM;
     *out = Charge(use.vram, bytes);
     return 0;
   }
@@ -184,7 +181,7 @@ int Memory::map_one(Object& o, std::uint32_t g) {
 
 int Memory::unmap_one(Object& o, std::uint32_t g) {
   const std::array both{GpuVa{o.va}, GpuVa{o.va + o.bytes / 2}};
-  const auto e = gpus_[g]->space.unmap(std::span(both).first(o.doubled() ? 2 : 1), patience());
+  const auto e = gpus_[g]->space.unmap(std::span(both).first(o.doubled() ? 2 : 1), engine_patience());
   // Without memory for the new list of mappings, the engines keep the old one, and the object stays mapped.
   if (e == Errc::no_space) return ENOMEM;
   o.mapped &= ~(std::uint64_t{1} << g);

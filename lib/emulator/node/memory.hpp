@@ -57,6 +57,7 @@ struct Pages {
   Charge charge{};                           ///< none if another process allocated them
   std::optional<std::uint32_t> ipc_flags{};  ///< the flags that the exporter of an IPC handle passed
   Metadata metadata{};
+  std::uint64_t domains{}, create_flags{};  ///< of GEM_CREATE; 0 if KFD has allocated them
 };
 
 /// A new DMABUF descriptor of the pages, with O_CLOEXEC if that is in `flags`; or a negative errno.
@@ -73,12 +74,18 @@ struct Object {
   bool doubled() const noexcept { return (flags & kfd::kAqlQueue) != 0; }
 };
 
+class GpuVm;
+
 class GpuMemory {
  public:
   AddressSpace space{};
   bool acquired = false;  ///< the program has acquired a DRM node for this GPU
+  GpuVm* vm{};            ///< the mappings of that node's file
   MemoryUse use{};
 };
+
+/// How long an unmapping waits for engines to leave, which they do after a few packets.
+inline Deadline engine_patience() noexcept { return Deadline::in(std::chrono::seconds(60)); }
 
 class Memory {
  public:
@@ -95,6 +102,7 @@ class Memory {
   int map(kfd::MapMemory&, std::span<const std::uint32_t> gpu_ids);
   int unmap(kfd::MapMemory&, std::span<const std::uint32_t> gpu_ids);
   std::uint64_t available(std::uint32_t g) const noexcept;
+  std::uint64_t vram_bytes(std::uint32_t g) const noexcept { return node_.topology.gpus[g].memory_bytes; }
   const SystemLimits& limits() const noexcept { return limits_; }
 
   int export_dmabuf(kfd::ExportDmabuf&);

@@ -27,6 +27,12 @@ void after_fork() noexcept {
 
 Node::Node(Drive drive) : memory(arena, tree().node()), queues(memory, events, tree().node(), drive) {}
 
+int Node::open_drm(std::uint32_t minor, int flags) {
+  const std::lock_guard lock(mutex);
+  drm_files.sweep(arena);
+  return arena.open_node(drm_tag(minor, ++serial_), flags);
+}
+
 Node* Node::made() noexcept { return the_node.load(std::memory_order_acquire); }
 
 Node* Node::get() {

@@ -2,7 +2,7 @@
 // The state of the node for one process: its memory, events and queues. It is created when the process first opens one of our
 // devices, and lives until the process ends, as in the kernel, even if all descriptors are closed.
 //
-//   open("/dev/kfd")    -> Node::get().open_node(0, flags)
+//   open("/dev/kfd")    -> Node::get().open_kfd(flags)
 //   ioctl(fd, 'K' ...)  -> device_of(fd) -> kfd_ioctl(node, ...)
 //
 //   fork   the child starts without a node: inherited descriptors answer EBADF, as in the kernel, and its first open creates
@@ -12,6 +12,7 @@
 // Locks: `mutex` serialises ioctls, except waits for events. Engine threads never take it.
 #include "../queues/events.hpp"
 #include "arena.hpp"
+#include "drm_file.hpp"
 #include "memory.hpp"
 #include "queues.hpp"
 #include "tree.hpp"
@@ -30,14 +31,19 @@ class Node {
   /// The node of this process; null if it was not created.
   static Node* made() noexcept;
 
-  int open_node(std::uint64_t tag, int flags) const noexcept { return arena.open_node(tag, flags); }
+  int open_kfd(int flags) const noexcept { return arena.open_node(0, flags); }
+  int open_drm(std::uint32_t minor, int flags);
 
   Arena arena;
   std::mutex mutex;
   Events events;
   Memory memory;
+  DrmFiles drm_files{memory};
   Queues queues;
   bool runtime_enabled = false;  ///< a runtime has enabled debugging; at most once per process
+
+ private:
+  std::uint32_t serial_ = 0;
 };
 
 /// A descriptor of a device or of exported memory, and the node of this process that it belongs to.
@@ -48,8 +54,9 @@ std::optional<Device> device_of(int fd) noexcept;
 
 /// Answers an ioctl as the kernel does: 0 or an errno. If there is no memory for it, the answer is ENOMEM, and nothing has changed.
 int kfd_ioctl(Node&, unsigned long request, void* argument);
-/// `process`: null in a forked child that has not opened a device yet, and therefore uses no GPU memory.
-int drm_ioctl(Node* process, std::uint32_t minor, unsigned long request, void* argument);
+/// `process`: null in a forked child that has not opened a device yet, and therefore uses no GPU memory. A file of another process
+/// answers questions, but has neither buffers nor contexts here (EBADF).
+int drm_ioctl(Node* process, const Descriptor&, unsigned long request, void* argument);
 /// The index of the GPU whose primary or render node has this minor; at least the number of GPUs if there is none.
 std::size_t gpu_of_minor(std::uint32_t minor) noexcept;
 

@@ -83,6 +83,8 @@ std::optional<ObjectInfo> object_of(const char* link) noexcept {
   return named(name, s);
 }
 
+bool is_open(int fd) noexcept { return SDMA_REAL(fcntl)(fd, F_GETFD) >= 0; }
+
 int open_object(int fd, int flags) noexcept { return SDMA_REAL(open)(FdLink(fd).path, flags); }
 
 }  // namespace sdma::emulator

@@ -30,6 +30,8 @@ int create_object(const ObjectInfo&) noexcept;
 std::optional<ObjectInfo> object_of(int fd) noexcept;
 std::optional<ObjectInfo> object_of(const char* link) noexcept;
 int open_object(int fd, int flags) noexcept;
+/// True if `fd` is a descriptor of any kind.
+bool is_open(int fd) noexcept;
 
 /// The file position of a DMABUF descriptor that can be mapped only for reading; other DMABUFs have 0.
 inline constexpr off_t kReadOnlyDmabuf = 1;

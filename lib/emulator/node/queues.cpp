@@ -3,6 +3,7 @@
 #include "../options.hpp"
 #include "../queues/aql.hpp"
 #include "../queues/pm4_queue.hpp"
+#include "gpu_vm.hpp"
 #include "user.hpp"
 
 #include <algorithm>
@@ -90,26 +91,30 @@ int Queues::place(const kfd::CreateQueue& a, Entry& e) const {
   return ENOMEM;
 }
 
-int Queues::pin(Entry& e, std::uint64_t va, std::uint64_t bytes) {
+/// Pins the object, or the piece of GEM_VA, that the GPU sees as exactly these bytes; 0 bytes stand for any object.
+int Queues::pin(Entry& e, std::uint64_t va, std::uint64_t bytes, bool* doubled) {
   auto* o = memory_.exactly(e.gpu, va & ~(kPage - 1), bytes);
-  if (!o || !o->host) return EINVAL;
-  e.pinned.push_back(o->handle);
-  ++o->pins;
+  auto* vm = memory_.gpu(e.gpu).vm;
+  auto* piece = o || !vm ? nullptr : vm->exactly(va & ~(kPage - 1), page_up(bytes));
+  if ((!o || !o->host) && !piece) return EINVAL;
+  e.pinned.push_back(o ? &o->pins : &piece->pins);
+  ++*e.pinned.back();
+  if (doubled) *doubled = o && o->doubled();
   return 0;
 }
 
 void Queues::unpin(Entry& e) {
-  for (auto handle : e.pinned)
-    if (auto* o = memory_.find(handle)) --o->pins;
+  for (auto* pins : e.pinned) --*pins;
   e.pinned.clear();
 }
 
 int Queues::ring_of(Entry& e, std::uint64_t va, std::uint64_t bytes) {
   va -= va % kRingAlignment;  // the engine's register has no room for the low bits
-  if (const int error = pin(e, va, bytes)) return error;
+  bool doubled = false;
+  if (const int error = pin(e, va, bytes, &doubled)) return error;
   // One range for the engine: a doubled ring counts as its first half.
   auto* host = memory_.host(e.gpu, va, bytes);
-  if (!host && memory_.find(e.pinned.back())->doubled()) host = memory_.host(e.gpu, va, bytes / 2);
+  if (!host && doubled) host = memory_.host(e.gpu, va, bytes / 2);
   if (!host) return EINVAL;
   e.config.ring = {reinterpret_cast<std::uint32_t*>(host), bytes / 4};
   e.ring_bytes = bytes;

@@ -39,7 +39,7 @@ class Queues {
     PipelineConfig config{};
     std::uint64_t* wptr{};
     std::uint64_t ring{}, ring_bytes{};
-    std::vector<std::uint64_t> pinned{};  ///< handles
+    std::vector<std::uint32_t*> pinned{};  ///< the counters of the objects and pieces that it uses
   };
 
   class Unpins;
@@ -49,7 +49,7 @@ class Queues {
   int place(const kfd::CreateQueue&, Entry&) const;
   int stand(const kfd::CreateQueue&, std::uint64_t ring_bytes, Entry&);
   int ring_of(Entry&, std::uint64_t va, std::uint64_t bytes);
-  int pin(Entry&, std::uint64_t va, std::uint64_t bytes);
+  int pin(Entry&, std::uint64_t va, std::uint64_t bytes, bool* doubled = nullptr);
   void unpin(Entry&);
   std::unique_ptr<HwQueue> make(const kfd::CreateQueue&, Entry&, std::uint32_t id);
   std::uint64_t* doorbell(const Entry& e) const noexcept;

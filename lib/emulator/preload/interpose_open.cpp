@@ -64,7 +64,8 @@ int open_entry(std::string_view path, const Entry& e, int flags) {
   if ((flags & O_DIRECTORY) != 0) return fail(ENOTDIR);
   if (e.kind == Kind::kfd) override_old_runtime();
   auto* n = Node::get();
-  return n ? n->open_node(e.kind == Kind::drm ? kDrmNode | e.minor : 0, flags) : fail(ENOMEM);
+  if (!n) return fail(ENOMEM);
+  return e.kind == Kind::drm ? n->open_drm(e.minor, flags) : n->open_kfd(flags);
 }
 
 std::uint64_t file_inode(int fd) {
@@ -167,7 +168,7 @@ SDMA_FRONT int ioctl(int fd, unsigned long request, ...) noexcept {
     if (const auto device = device_of(fd)) {
       // As in the kernel, the device node selects the interface, not the number of the ioctl.
       const int error = is_dmabuf(*device)        ? ENOTTY
-                        : is_drm(*device)         ? drm_ioctl(Node::made(), minor_of(*device), request, argument)
+                        : is_drm(*device)         ? drm_ioctl(Node::made(), *device, request, argument)
                         : device->node == nullptr ? EBADF
                                                   : kfd_ioctl(*device->node, request, argument);
       if (error == 0) {

@@ -1,0 +1,71 @@
+#pragma once
+// One client for the whole program: only the first DRM file that a process acquires has the mappings that its queues use.
+#include "raw.hpp"
+
+#include "sdma/packets/copy.hpp"
+#include "sdma/packets/sync.hpp"
+#include "support/catch.hpp"
+
+namespace gem {
+
+using namespace raw;
+namespace drm = sdma::drm;
+
+inline Client& client() {
+  static Client c;
+  return c;
+}
+
+/// A range of addresses that nothing else uses.
+inline std::uint64_t reserve(std::uint64_t bytes) {
+  auto* p = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  REQUIRE(p != MAP_FAILED);
+  return reinterpret_cast<std::uint64_t>(p);
+}
+
+inline std::uint32_t create(int fd, std::uint64_t bytes, std::uint64_t domains = drm::kDomainVram,
+                            std::uint64_t flags = 0) {
+  drm::GemCreate a{.bytes = bytes, .alignment = 4096, .domains = domains, .flags = flags};
+  REQUIRE(drm_call(fd, drm::kGemCreate, a) == 0);
+  return static_cast<std::uint32_t>(a.bytes);
+}
+inline int close(int fd, std::uint32_t handle) {
+  drm::GemClose a{.handle = handle, .pad = 0};
+  return drm_call(fd, drm::kGemClose, a);
+}
+template <class T = std::uint32_t> T* host(int fd, std::uint32_t handle, std::uint64_t bytes) {
+  drm::GemMmap a{handle};
+  REQUIRE(drm_call(fd, drm::kGemMmap, a) == 0);
+  auto* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(a.handle_then_offset));
+  REQUIRE(p != MAP_FAILED);
+  return static_cast<T*>(p);
+}
+
+constexpr std::uint32_t kReadWrite = drm::kVaReadable | drm::kVaWriteable;
+inline int va(int fd, std::uint32_t operation, std::uint32_t handle, std::uint64_t at, std::uint64_t bytes,
+              std::uint64_t offset = 0, std::uint32_t flags = kReadWrite) {
+  drm::GemVa a{
+      .handle = handle, .pad = 0, .operation = operation, .flags = flags, .va = at, .offset = offset, .bytes = bytes};
+  return drm_call(fd, drm::kGemVa, a);
+}
+
+/// Copies a dword with a queue of GPU g; false if it does not arrive within `ms`.
+inline bool copied(std::uint32_t g, std::uint64_t to, std::uint64_t from, int ms = 10'000) {
+  auto& c = client();
+  auto word = c.allocate(4096, g);
+  bool arrived = false;
+  {
+    Queue q(c, g, kfd::kQueueSdma);
+    sdma::Ring<> ring(q.memory());
+    if (ring.submit(sdma::CopyLinear{.src = sdma::GpuVa{from}, .dst = sdma::GpuVa{to}, .bytes = 4},
+                    sdma::Fence{.addr = word.gpu(), .value = 1}) != sdma::Errc::ok)
+      return false;
+    const auto there = [&] { return __atomic_load_n(word.as<std::uint32_t>(), __ATOMIC_ACQUIRE) == 1; };
+    for (int i = 0; i < ms && !there(); ++i) ::usleep(1000);
+    arrived = there();
+  }
+  c.free(word);
+  return arrived;
+}
+
+}  // namespace gem

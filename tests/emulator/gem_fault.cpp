@@ -1,0 +1,58 @@
+// An engine's access through GEM_VA that is not permitted is a VM fault. A fault stops the GPU's queues for good, so these
+// tests come last, each with a GPU of its own. Part of the program of gem.cpp.
+#include "gem.hpp"
+
+using namespace gem;
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+kfd::MemoryException fault_of(std::uint32_t g, std::uint64_t to, std::uint64_t from) {
+  auto& c = client();
+  event_page(c);
+  kfd::CreateEvent e{};
+  e.type = kfd::kEventMemory;
+  REQUIRE(call(c.kfd, Nr::create_event, e) == 0);
+  CHECK_FALSE(copied(g, to, from, 200));
+  kfd::EventData data{};
+  data.event_id = e.event_id;
+  kfd::WaitEvents w{};
+  w.events = reinterpret_cast<std::uint64_t>(&data);
+  w.count = 1;
+  w.timeout_ms = 1000;
+  CHECK(call(c.kfd, Nr::wait_events, w) == 0);
+  CHECK(w.result == kfd::kWaitComplete);
+  CHECK(data.memory.gpu_id == c.gpu_id(g));
+  kfd::EventId id{.event_id = e.event_id, .pad = 0};
+  CHECK(call(c.kfd, Nr::destroy_event, id) == 0);
+  return data.memory;
+}
+
+}  // namespace
+
+TEST_CASE("an access after unmapping is a fault") {
+  const int fd = client().render[0];
+  const auto at = reserve(kPage);
+  const auto a = create(fd, kPage);
+  auto word = client().allocate(kPage);
+  REQUIRE(va(fd, drm::kVaMap, a, at, kPage) == 0);
+  REQUIRE(copied(0, at, word.va));
+  REQUIRE(va(fd, drm::kVaUnmap, a, at, kPage) == 0);
+  const auto fault = fault_of(0, at, word.va);
+  CHECK(fault.va == at);
+  CHECK(fault.not_present == 1);
+  CHECK(fault.read_only == 0);
+}
+
+TEST_CASE("a write through a mapping for reading is a fault") {
+  const int fd = client().render[1];
+  const auto at = reserve(kPage);
+  const auto a = create(fd, kPage);
+  auto word = client().allocate(kPage, 1);
+  REQUIRE(va(fd, drm::kVaMap, a, at, kPage, 0, drm::kVaReadable) == 0);
+  REQUIRE(copied(1, word.va, at));
+  const auto fault = fault_of(1, at, word.va);
+  CHECK(fault.va == at);
+  CHECK(fault.read_only == 1);
+}
