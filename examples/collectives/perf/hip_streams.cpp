@@ -101,7 +101,9 @@ class HipDriver final : public StreamDriver {
  private:
   Result<void, Diagnostic> good(const char* call, HipCalls::Status s) const {
     if (s == HipCalls::kSuccess) return {};
-    return refused(fmt::format("{}: {}: {}", call, calls_.error_name(s), calls_.error_string(s)));
+    // In old versions, the text of an error is its name.
+    const std::string_view code = calls_.error_name(s), text = calls_.error_string(s);
+    return refused(code == text ? fmt::format("{}: {}", call, code) : fmt::format("{}: {}: {}", call, code, text));
   }
 
   HipCalls calls_;
