@@ -63,6 +63,30 @@ TEST_CASE("PM4: an interrupt in the middle of a buffer is raised before a wait t
   CHECK(rig.memory.at<std::uint32_t>(0) == 4);
 }
 
+TEST_CASE("PM4: each of two interrupts in a buffer is raised") {
+  ComputeRig rig;
+  kfd::CreateEvent e{};
+  e.auto_reset = 1;
+  REQUIRE(rig.events.create(e) == 0);
+  Pm4Queue q(rig.config());
+  auto* buffer = &rig.memory.at<std::uint32_t>(4096);
+  for (const auto event : {rig.event, e.event_id}) {
+    const auto release = interrupt(event);
+    buffer = std::copy(release.begin(), release.end(), buffer);
+  }
+  put(&rig.ring.at<std::uint32_t>(0), {header(0x3f, 4), low(rig.memory.va(4096)), high(rig.memory.va(4096)), 16});
+  rig.publish(q, 4);
+  rig.slot() = rig.event;
+  REQUIRE(q.step() == Progress::progressed);
+  CHECK(rig.signalled());
+  rig.event = e.event_id;
+  rig.slot() = rig.event;
+  REQUIRE(q.step() == Progress::progressed);
+  CHECK(rig.signalled());
+  CHECK(q.step() == Progress::idle);
+  CHECK(rig.memory.at<std::uint32_t>(0) == 4);
+}
+
 TEST_CASE("PM4: a long buffer is executed in steps") {
   ComputeRig rig;
   Pm4Queue q(rig.config());

@@ -317,6 +317,13 @@ TEST_CASE("effects: a step is bounded, and an address that is not mapped is foun
   Effect e(Rows{.src = GpuVa{data.va()}, .dst = GpuVa{data.va((16 << 20) - 8)}, .row_bytes = 16});
   CHECK(e.step(rig.reader, &missing) == Effect::Step::unmapped);
   CHECK(missing.value == data.va(16 << 20));
+  // A pattern goes on where the step before ended.
+  Rows fill{.dst = GpuVa{data.va()}, .row_bytes = 5 << 20, .pattern_bytes = 3};
+  for (std::size_t i = 0; i < 3; ++i) fill.pattern[i] = static_cast<std::byte>(i + 1);
+  CHECK(steps(fill) == 2);
+  bool same = true;
+  for (std::size_t i = 0; i < fill.row_bytes; ++i) same = same && data.data[i] == fill.pattern[i % 3];
+  CHECK(same);
   // Rows of no bytes, however many.
   CHECK(steps({.dst = GpuVa{8}, .rows = ~std::uint64_t{0}, .slices = ~std::uint64_t{0}}) == 1);
 }

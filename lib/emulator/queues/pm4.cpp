@@ -204,7 +204,7 @@ Pm4::Status Pm4::wait(Words w, bool wide) noexcept {
                           : __atomic_load_n(reinterpret_cast<const std::uint32_t*>(at), __ATOMIC_ACQUIRE);
   const auto reference = wide ? pair(w, wait::kReference) : w[wait::kReference];
   const auto mask = wide ? pair(w, wait::kMask64) : w[wait::kMask];
-  return wait::holds(function, value & mask, reference) ? Status::complete : Status::waits;
+  return holds(value & mask, static_cast<Compare>(function), reference) ? Status::complete : Status::waits;
 }
 
 Pm4::Status Pm4::release(Words w) noexcept {

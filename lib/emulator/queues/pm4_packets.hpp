@@ -7,6 +7,8 @@
 //   header   31:30 = 3, 29:16 dwords after the header - 1, 15:8 opcode;  NOP with 0x3fff there: the header alone
 //
 // `w` is anything that returns dword i of the packet for w[i]. No errors.
+#include "sdma/packets/poll.hpp"
+
 #include <cstdint>
 
 namespace sdma::emulator::pm4 {
@@ -113,19 +115,8 @@ enum Space : std::uint32_t { kInRegister, kInMemory };
 enum Operation : std::uint32_t { kWait = 0, kWriteAndWait = 1, kPreemptable = 3 };
 /// The registers with which a queue flushes the host data path. User queues may write no others.
 inline constexpr std::uint32_t kHdpFlushRequest = 0xe26, kHdpFlushDone = 0xe27;
-constexpr bool known(std::uint32_t function) noexcept { return function < 7; }
-/// Does `value` satisfy the wait?
-constexpr bool holds(std::uint32_t function, std::uint64_t value, std::uint64_t reference) noexcept {
-  switch (function) {
-    case 1: return value < reference;
-    case 2: return value <= reference;
-    case 3: return value == reference;
-    case 4: return value != reference;
-    case 5: return value >= reference;
-    case 6: return value > reference;
-    default: return true;
-  }
-}
+/// The comparisons are those of the sDMA poll, with the same numbers: Compare.
+constexpr bool known(std::uint32_t function) noexcept { return function <= static_cast<std::uint32_t>(Compare::gt); }
 }  // namespace wait
 
 namespace copy_data {  // 2-3 source;  4-5 destination
