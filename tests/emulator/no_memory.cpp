@@ -421,8 +421,9 @@ TEST_CASE("each ioctl of the table, and each of its allocations") {
   each(Nr::available_memory, kfd::AvailableMemory{.bytes = 0, .gpu_id = gpu, .pad = 0}, 0);
   each(Nr::set_xnack_mode, kfd::SetXnackMode{-1}, 0);
   each(Nr::runtime_enable, kfd::RuntimeEnable{.r_debug = 0, .mode = 0, .capabilities = 0}, 0);
-  for (const auto nr : {Nr::dbg_register, Nr::dbg_unregister, Nr::dbg_address_watch, Nr::dbg_wave_control,
-                        Nr::smi_events, Nr::svm, Nr::criu_op})
+  each(Nr::smi_events, kfd::SmiEvents{.gpu_id = gpu, .fd = 0}, 0, {[](auto& a) { ::close(static_cast<int>(a.fd)); }});
+  for (const auto nr :
+       {Nr::dbg_register, Nr::dbg_unregister, Nr::dbg_address_watch, Nr::dbg_wave_control, Nr::svm, Nr::criu_op})
     each(nr, std::uint64_t{}, EPERM);
   for (const auto nr : {Nr::get_queue_wave_state, Nr::dbg_trap}) each(nr, std::uint64_t{}, EINVAL);
   for (auto nr = static_cast<unsigned>(Nr::get_version); nr < static_cast<unsigned>(Nr::end); ++nr) {

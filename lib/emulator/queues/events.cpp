@@ -100,6 +100,7 @@ void Events::interrupt(std::uint32_t id) noexcept {
 }
 
 void Events::memory_fault(const kfd::MemoryException& fault) noexcept {
+  if (faulted_) faulted_(fault);
   const std::lock_guard lock(mutex_);
   for (auto& [n, e] : events_)
     if (e.type == kfd::kEventMemory) {
