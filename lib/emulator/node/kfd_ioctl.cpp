@@ -7,6 +7,7 @@
 #include "sdma/engine/pipeline.hpp"
 
 #include <linux/ioctl.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -134,7 +135,10 @@ template <auto Change> int change_mapping(Node& n, kfd::MapMemory& a) {
 }
 
 int set_cu_mask(Node& n, kfd::SetCuMask& a) {
+  constexpr std::uint32_t kMostBits = 1024;
+  std::array<std::byte, kMostBits / 8> mask{};
   if (a.bits == 0 || a.bits % 32 != 0) return EINVAL;
+  if (!from_user(mask.data(), a.mask, std::min(a.bits, kMostBits) / 8)) return EFAULT;
   return n.queues.exists(a.queue_id) ? 0 : EFAULT;
 }
 int alloc_queue_gws(Node& n, kfd::AllocQueueGws& a) {
