@@ -250,6 +250,9 @@ struct AllocQueueGws {
 struct SetXnackMode {
   std::int32_t enabled{};
 };
+struct SmiEvents {
+  std::uint32_t gpu_id{}, fd{};
+};
 struct RuntimeEnable {
   std::uint64_t r_debug{};
   std::uint32_t mode{}, capabilities{};

@@ -49,6 +49,23 @@ inline int va(int fd, std::uint32_t operation, std::uint32_t handle, std::uint64
   return drm_call(fd, drm::kGemVa, a);
 }
 
+/// A descriptor of the events of GPU g.
+inline int monitor(std::uint32_t g, std::uint64_t mask) {
+  kfd::SmiEvents a{.gpu_id = client().gpu_id(g), .fd = 0};
+  REQUIRE(call(client().kfd, Nr::smi_events, a) == 0);
+  const int fd = static_cast<int>(a.fd);
+  if (mask != 0) CHECK(::write(fd, &mask, sizeof mask) == sizeof mask);
+  return fd;
+}
+/// What a monitor can read now; "" if that is nothing.
+inline std::string events(int fd, std::size_t room = 256) {
+  std::string text(room, 0);
+  const auto n = ::read(fd, text.data(), room);
+  if (n < 0) CHECK(errno == EAGAIN);
+  text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return text;
+}
+
 /// Copies a dword with a queue of GPU g; false if it does not arrive within `ms`.
 inline bool copied(std::uint32_t g, std::uint64_t to, std::uint64_t from, int ms = 10'000) {
   auto& c = client();

@@ -2,6 +2,9 @@
 // tests come last, each with a GPU of its own. Part of the program of gem.cpp.
 #include "gem.hpp"
 
+#include <poll.h>
+#include <sys/prctl.h>
+
 using namespace gem;
 
 namespace {
@@ -31,7 +34,11 @@ kfd::MemoryException fault_of(std::uint32_t g, std::uint64_t to, std::uint64_t f
 
 }  // namespace
 
-TEST_CASE("an access after unmapping is a fault") {
+TEST_CASE("an access after unmapping is a fault, which monitors of this GPU report") {
+  constexpr std::uint64_t kVmFaults = 1, kResets = 4 | 8;
+  const int all = monitor(0, ~std::uint64_t{0}), faults = monitor(0, kVmFaults), resets = monitor(0, kResets),
+            masked = monitor(0, 0), other = monitor(1, kVmFaults), closed = monitor(0, kVmFaults);
+  ::close(closed);
   const int fd = client().render[0];
   const auto at = reserve(kPage);
   const auto a = create(fd, kPage);
@@ -43,6 +50,16 @@ TEST_CASE("an access after unmapping is a fault") {
   CHECK(fault.va == at);
   CHECK(fault.not_present == 1);
   CHECK(fault.read_only == 0);
+  pollfd p{.fd = faults, .events = POLLIN, .revents = 0};
+  CHECK(::poll(&p, 1, 1000) == 1);
+  CHECK(p.revents == POLLIN);
+  char name[16]{}, line[64];
+  ::prctl(PR_GET_NAME, name);
+  std::snprintf(line, sizeof line, "1 %x:%s\n", static_cast<unsigned>(::getpid()), name);
+  CHECK(events(all) == line);
+  CHECK(events(faults, 4) + events(faults) == line);  // a stream: in pieces as well
+  for (const int none : {faults, resets, masked, other}) CHECK(events(none).empty());
+  for (const int d : {all, faults, resets, masked, other}) ::close(d);
 }
 
 TEST_CASE("a write through a mapping for reading is a fault") {

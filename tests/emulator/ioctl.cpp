@@ -100,6 +100,15 @@ TEST_CASE("bad ioctls get the kernel's errno") {
   CHECK(call(c.kfd, Nr::map_memory, map) == EINVAL);
   CHECK(c.unmap(m, 1) == 0);
   CHECK(c.unmap(m, 1) == EINVAL);  // not mapped there any more
+  // Of two GPUs, the second does not exist: the call reports how far it has come, and continues there.
+  std::uint32_t ids[]{c.gpu_id(0), nobody};
+  map = {.handle = m.handle, .gpu_ids = reinterpret_cast<std::uint64_t>(ids), .count = 2, .done = 0};
+  CHECK(call(c.kfd, Nr::map_memory, map) == EINVAL);
+  CHECK(map.done == 1);
+  ids[1] = c.gpu_id(1);
+  CHECK(call(c.kfd, Nr::map_memory, map) == 0);
+  CHECK(map.done == 2);
+  CHECK(c.unmap(m, 3) == 0);
   CHECK(c.free(m) == 0);
 
   kfd::AcquireVm vm{.drm_fd = 9999, .gpu_id = c.gpu_id(0)};
@@ -192,6 +201,13 @@ TEST_CASE("what a queue or a process has once, it gets once") {
   CHECK(call(c.kfd, Nr::alloc_queue_gws, gws) == EBUSY);
   gws.count = 0;
   CHECK(call(c.kfd, Nr::alloc_queue_gws, gws) == 0);
+  const std::uint32_t units = 1;
+  kfd::SetCuMask mask{.queue_id = q.id, .bits = 32, .mask = reinterpret_cast<std::uint64_t>(&units)};
+  CHECK(call(c.kfd, Nr::set_cu_mask, mask) == 0);
+  mask.bits = 33;
+  CHECK(call(c.kfd, Nr::set_cu_mask, mask) == EINVAL);
+  mask = {.queue_id = q.id, .bits = 32, .mask = 8};
+  CHECK(call(c.kfd, Nr::set_cu_mask, mask) == EFAULT);
   kfd::RuntimeEnable r{.r_debug = 0, .mode = 1, .capabilities = 0};
   CHECK(call(c.kfd, Nr::runtime_enable, r) == 0);
   CHECK(call(c.kfd, Nr::runtime_enable, r) == EBUSY);
@@ -382,8 +398,12 @@ TEST_CASE("memory of the program under another GPU address, exported and importe
   CHECK(in.handle != m.handle);
   kfd::FreeMemory f{in.handle};
   CHECK(call(c.kfd, Nr::free_memory, f) == 0);
-  info.fd = 0;
+  info.fd = in.fd = static_cast<std::uint32_t>(c.kfd);  // open, but not a DMABUF
   CHECK(call(c.kfd, Nr::get_dmabuf_info, info) == EINVAL);
+  CHECK(call(c.kfd, Nr::import_dmabuf, in) == EINVAL);
   ::close(static_cast<int>(out.fd));
+  info.fd = in.fd = out.fd;
+  CHECK(call(c.kfd, Nr::get_dmabuf_info, info) == EBADF);
+  CHECK(call(c.kfd, Nr::import_dmabuf, in) == EBADF);
   CHECK(c.free(m) == 0);
 }

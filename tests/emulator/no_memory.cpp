@@ -82,7 +82,8 @@ std::vector<std::uint64_t> state(Client& c) {
       REQUIRE(ask(c.render[g], query, s.emplace_back()) == 0);
   }
   for (std::uint32_t id = 0; id < 4; ++id) {
-    kfd::SetCuMask mask{.queue_id = id, .bits = 32, .mask = 0};
+    const std::uint32_t units = 1;
+    kfd::SetCuMask mask{.queue_id = id, .bits = 32, .mask = reinterpret_cast<std::uint64_t>(&units)};
     s.push_back(static_cast<std::uint64_t>(call(c.kfd, Nr::set_cu_mask, mask)));
     for (const auto first : {1u, 0x70000000u}) {
       kfd::EventId e{.event_id = first + id, .pad = 0};
@@ -351,7 +352,7 @@ TEST_CASE("each ioctl of the table, and each of its allocations") {
                    .ring = ring.va, .queue_id = q.queue_id, .ring_bytes = 4096, .percentage = 100, .priority = 7};
                CHECK(call(c.kfd, Nr::update_queue, back) == 0);
              }});
-      each(Nr::set_cu_mask, kfd::SetCuMask{.queue_id = q.queue_id, .bits = 32, .mask = 0}, 0);
+      each(Nr::set_cu_mask, kfd::SetCuMask{.queue_id = q.queue_id, .bits = 32, .mask = word(q)}, 0);
       each(Nr::alloc_queue_gws, kfd::AllocQueueGws{.queue_id = q.queue_id, .count = 1, .first = 0, .pad = 0}, 0,
            {[&](auto& a) {
              a.count = 0;
@@ -421,8 +422,9 @@ TEST_CASE("each ioctl of the table, and each of its allocations") {
   each(Nr::available_memory, kfd::AvailableMemory{.bytes = 0, .gpu_id = gpu, .pad = 0}, 0);
   each(Nr::set_xnack_mode, kfd::SetXnackMode{-1}, 0);
   each(Nr::runtime_enable, kfd::RuntimeEnable{.r_debug = 0, .mode = 0, .capabilities = 0}, 0);
-  for (const auto nr : {Nr::dbg_register, Nr::dbg_unregister, Nr::dbg_address_watch, Nr::dbg_wave_control,
-                        Nr::smi_events, Nr::svm, Nr::criu_op})
+  each(Nr::smi_events, kfd::SmiEvents{.gpu_id = gpu, .fd = 0}, 0, {[](auto& a) { ::close(static_cast<int>(a.fd)); }});
+  for (const auto nr :
+       {Nr::dbg_register, Nr::dbg_unregister, Nr::dbg_address_watch, Nr::dbg_wave_control, Nr::svm, Nr::criu_op})
     each(nr, std::uint64_t{}, EPERM);
   for (const auto nr : {Nr::get_queue_wave_state, Nr::dbg_trap}) each(nr, std::uint64_t{}, EINVAL);
   for (auto nr = static_cast<unsigned>(Nr::get_version); nr < static_cast<unsigned>(Nr::end); ++nr) {

@@ -159,3 +159,28 @@ TEST_CASE("compute queues: more than hardware has at once, with nothing submitte
     CHECK(call(c.kfd, Nr::update_queue, u) == 0);
   }
 }
+
+TEST_CASE("PM4: an exception event says that nothing was reset") {
+  Client c;
+  (void)event_page(c);
+  kfd::CreateEvent e{};
+  e.type = kfd::kEventHwException;
+  REQUIRE(call(c.kfd, Nr::create_event, e) == 0);
+  Pm4 q(c);
+  q.put({0});
+  q.ring();
+  kfd::EventData data{};
+  data.exception = {.reset_type = 7, .reset_cause = 7, .memory_lost = 7, .gpu_id = 7};  // the caller's rest
+  data.event_id = e.event_id;
+  kfd::WaitEvents w{.events = reinterpret_cast<std::uint64_t>(&data),
+                    .count = 1,
+                    .wait_for_all = 0,
+                    .timeout_ms = 10'000,
+                    .result = 9};
+  REQUIRE(call(c.kfd, Nr::wait_events, w) == 0);
+  CHECK(w.result == kfd::kWaitComplete);
+  const auto& x = data.exception;
+  CHECK((x.reset_type == 0 && x.reset_cause == 0 && x.memory_lost == 0 && x.gpu_id == 0));
+  kfd::EventId id{.event_id = e.event_id, .pad = 0};
+  CHECK(call(c.kfd, Nr::destroy_event, id) == 0);
+}

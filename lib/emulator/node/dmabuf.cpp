@@ -84,7 +84,7 @@ int Memory::export_dmabuf(kfd::ExportDmabuf& a) {
 int Memory::import_dmabuf(kfd::ImportDmabuf& a) {
   const int fd = static_cast<int>(a.fd);
   const auto info = object_of(fd);
-  if (!info) return EINVAL;
+  if (!info) return is_open(fd) ? EINVAL : EBADF;
   Object o;
   if (const int error = take(fd, *info, a.gpu_id, a.va, &o)) return error;
   a.handle = add(std::move(o)).handle;
@@ -92,8 +92,9 @@ int Memory::import_dmabuf(kfd::ImportDmabuf& a) {
 }
 
 int Memory::dmabuf_info(kfd::GetDmabufInfo& a) {
-  const auto info = object_of(static_cast<int>(a.fd));
-  if (!info || info->gpu >= gpus()) return EINVAL;
+  const int fd = static_cast<int>(a.fd);
+  const auto info = object_of(fd);
+  if (!info || info->gpu >= gpus()) return is_open(fd) ? EINVAL : EBADF;
   const auto at = pages_.find({info->inode, info->nonce});
   const auto pages = at == pages_.end() ? nullptr : at->second.lock();
   const std::span<const std::byte> metadata = pages ? pages->metadata.bytes : std::span<const std::byte>();

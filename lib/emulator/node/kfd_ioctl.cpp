@@ -7,6 +7,7 @@
 #include "sdma/engine/pipeline.hpp"
 
 #include <linux/ioctl.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -113,7 +114,17 @@ int acquire_vm(Node& n, kfd::AcquireVm& a) {
   const auto device = device_of(static_cast<int>(a.drm_fd));
   if (g == n.memory.gpus() || !device || device->node != &n || !is_drm(*device) || gpu_of_minor(minor_of(*device)) != g)
     return EINVAL;
-  return n.drm_files.acquire(serial_of(*device), g);
+  if (const int error = n.drm_files.acquire(serial_of(*device), g)) return error;
+  n.smi.acquired(a.gpu_id);
+  return 0;
+}
+
+int smi_events(Node& n, kfd::SmiEvents& a) {
+  if (!known(n, a.gpu_id)) return EINVAL;
+  const int fd = n.smi.open(a.gpu_id);
+  if (fd < 0) return -fd;
+  a.fd = static_cast<std::uint32_t>(fd);
+  return 0;
 }
 
 template <auto Change> int change_mapping(Node& n, kfd::MapMemory& a) {
@@ -124,7 +135,10 @@ template <auto Change> int change_mapping(Node& n, kfd::MapMemory& a) {
 }
 
 int set_cu_mask(Node& n, kfd::SetCuMask& a) {
+  constexpr std::uint32_t kMostBits = 1024;
+  std::array<std::byte, kMostBits / 8> mask{};
   if (a.bits == 0 || a.bits % 32 != 0) return EINVAL;
+  if (!from_user(mask.data(), a.mask, std::min(a.bits, kMostBits) / 8)) return EFAULT;
   return n.queues.exists(a.queue_id) ? 0 : EFAULT;
 }
 int alloc_queue_gws(Node& n, kfd::AllocQueueGws& a) {
@@ -205,7 +219,7 @@ constexpr auto kCalls = [] {
   at(Nr::get_dmabuf_info) = call<[](Node& n, GetDmabufInfo& a) { return n.memory.dmabuf_info(a); }>();
   at(Nr::import_dmabuf) = call<[](Node& n, ImportDmabuf& a) { return n.memory.import_dmabuf(a); }>();
   at(Nr::alloc_queue_gws) = call<alloc_queue_gws>();
-  at(Nr::smi_events) = call<refused<EPERM>>();
+  at(Nr::smi_events) = call<smi_events>();
   at(Nr::svm) = call<refused<EPERM>>();  // a kernel built without it
   at(Nr::set_xnack_mode) = call<set_xnack_mode>();
   at(Nr::criu_op) = call<refused<EPERM>>();

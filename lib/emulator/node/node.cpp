@@ -11,15 +11,24 @@ pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 /// In the child, the parent's node is dropped without its destructor, because its locks may be held and its threads do not exist.
 void forget() noexcept {
-  if (auto* n = the_node.exchange(nullptr)) n->arena.abandon();
+  if (auto* n = the_node.exchange(nullptr)) {
+    n->arena.abandon();
+    n->smi.abandon();
+  }
   making = PTHREAD_MUTEX_INITIALIZER;
 }
 void before_fork() noexcept {
   pthread_mutex_lock(&making);
-  if (auto* n = the_node.load()) n->arena.before_fork();
+  if (auto* n = the_node.load()) {
+    n->arena.before_fork();
+    n->smi.before_fork();
+  }
 }
 void after_fork() noexcept {
-  if (auto* n = the_node.load()) n->arena.after_fork();
+  if (auto* n = the_node.load()) {
+    n->smi.after_fork();
+    n->arena.after_fork();
+  }
   pthread_mutex_unlock(&making);
 }
 

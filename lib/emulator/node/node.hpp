@@ -15,6 +15,7 @@
 #include "drm_file.hpp"
 #include "memory.hpp"
 #include "queues.hpp"
+#include "smi.hpp"
 #include "tree.hpp"
 
 #include <mutex>
@@ -36,7 +37,8 @@ class Node {
 
   Arena arena;
   std::mutex mutex;
-  Events events;
+  Smi smi;
+  Events events{[this](const kfd::MemoryException& f) { smi.vm_fault(f.gpu_id); }};
   Memory memory;
   DrmFiles drm_files{memory};
   Queues queues;

@@ -6,6 +6,7 @@
 //   lseek    of a DMABUF reports its size; a device has no position that a program could change
 //   read ... fail in the kernel (EBADF), because the descriptors were opened neither for reading nor for writing. Afterwards,
 //            the errno is changed to that of a device without such functions. All other calls cost nothing
+//   write    to a descriptor of SMI events also fails in the kernel first, and then sets the mask
 #include "../node/node.hpp"
 #include "../real.hpp"
 #include "front.hpp"
@@ -63,6 +64,17 @@ ssize_t answered(int fd, ssize_t result) noexcept {
   return result;
 }
 
+/// A write that has failed: to a descriptor of SMI events?
+ssize_t write_mask(int fd, const void* from, std::size_t bytes) noexcept {
+  auto* n = Node::made();
+  const auto written = n ? n->smi.write(fd, reinterpret_cast<std::uint64_t>(from), bytes) : std::nullopt;
+  errno = EBADF;
+  if (!written) return answered(fd, -1);
+  if (*written >= 0) return *written;
+  errno = static_cast<int>(-*written);
+  return -1;
+}
+
 }  // namespace
 }  // namespace sdma::emulator
 
@@ -85,7 +97,10 @@ SDMA_FRONT off64_t lseek64(int fd, off64_t offset, int whence) noexcept { return
 #define SDMA_TRANSFER(name, parameters, ...) \
   SDMA_FRONT ssize_t name parameters { return answered(fd, SDMA_REAL(name)(fd, __VA_ARGS__)); }
 SDMA_TRANSFER(read, (int fd, void* to, std::size_t bytes), to, bytes)
-SDMA_TRANSFER(write, (int fd, const void* from, std::size_t bytes), from, bytes)
+SDMA_FRONT ssize_t write(int fd, const void* from, std::size_t bytes) {
+  const auto result = SDMA_REAL(write)(fd, from, bytes);
+  return result >= 0 || errno != EBADF ? result : write_mask(fd, from, bytes);
+}
 SDMA_TRANSFER(pread, (int fd, void* to, std::size_t bytes, off_t at), to, bytes, at)
 SDMA_TRANSFER(pread64, (int fd, void* to, std::size_t bytes, off64_t at), to, bytes, at)
 SDMA_TRANSFER(pwrite, (int fd, const void* from, std::size_t bytes, off_t at), from, bytes, at)

@@ -100,6 +100,7 @@ void Events::interrupt(std::uint32_t id) noexcept {
 }
 
 void Events::memory_fault(const kfd::MemoryException& fault) noexcept {
+  if (faulted_) faulted_(fault);
   const std::lock_guard lock(mutex_);
   for (auto& [n, e] : events_)
     if (e.type == kfd::kEventMemory) {
@@ -167,6 +168,7 @@ int Events::wait(kfd::WaitEvents& args, std::span<kfd::EventData> data) {
     for (std::size_t i = 0; i < data.size(); ++i) {
       if (!waits[i].activated) continue;
       if (waits[i].event->type == kfd::kEventMemory) data[i].memory = waits[i].event->fault;
+      else if (waits[i].event->type == kfd::kEventHwException) data[i].exception = {};  // nothing was reset
       else if (waits[i].wants_age) data[i].last_age = waits[i].event->age;
     }
   args.result = r;

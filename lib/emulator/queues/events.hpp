@@ -12,6 +12,7 @@
 #include "../../kfd/abi.hpp"
 
 #include <condition_variable>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -23,6 +24,9 @@ namespace sdma::emulator {
 class Events {
  public:
   static constexpr std::uint64_t kUnsignalled = ~std::uint64_t{0};
+
+  /// `faulted`: called for each VM fault, by the engine's thread; must not throw.
+  explicit Events(std::function<void(const kfd::MemoryException&)> faulted = {}) : faulted_(std::move(faulted)) {}
 
   /// `page`: kSignalEvents slots, which the first event of the process brings along; null with all others.
   int create(kfd::CreateEvent&, std::uint64_t* page = nullptr);
@@ -58,6 +62,7 @@ class Events {
   void acknowledge(std::uint32_t id) noexcept;
   Event* find(std::uint32_t id) noexcept;
 
+  std::function<void(const kfd::MemoryException&)> faulted_;
   std::mutex mutex_;
   std::map<std::uint32_t, Event> events_;
   std::uint64_t* slots_{};
