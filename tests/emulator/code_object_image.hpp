@@ -4,6 +4,7 @@
 //   const auto image = code_object({{"kernel", {{"src", 8}, {"size", 8}, {"", 8, "hidden_none"}}}});
 //   image.bytes, image.descriptors[0]          // the offset of kernel.kd
 #include <elf.h>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string>

@@ -1,4 +1,4 @@
-// HIP's host side on the node, every byte verified. No kernels: a dispatch must fail loudly. Run under `sdma emulate`.
+// HIP's copies between host and GPUs, streams and events, every byte verified. Run under `sdma emulate`.
 #define __HIP_PLATFORM_AMD__
 #include <hip/hip_runtime_api.h>
 

@@ -68,7 +68,7 @@ Progress AqlQueue::step() noexcept {
 }
 
 AqlQueue::Done AqlQueue::packet(std::byte* at) noexcept {
-  const auto type = __atomic_load_n(word<std::uint16_t>(at, 0), __ATOMIC_ACQUIRE) & 0xff;
+  const auto type = static_cast<std::uint8_t>(__atomic_load_n(word<std::uint16_t>(at, 0), __ATOMIC_ACQUIRE));
   switch (type) {
     case kInvalid: return Done::not_written;
     case kBarrierAnd:

@@ -27,7 +27,7 @@ class MsgPack {
   std::string_view text() noexcept {
     const auto tag = take(1);
     std::uint64_t n = 0;
-    if (tag >= 0xa0 && tag <= 0xbf) n = tag & 0x1f;
+    if (tag >= 0xa0 && tag <= 0xbf) n = tag - 0xa0;
     else if (tag >= 0xd9 && tag <= 0xdb) n = take(std::size_t{1} << (tag - 0xd9));
     else ok_ = false;
     return {reinterpret_cast<const char*>(advance(n)), ok_ ? static_cast<std::size_t>(n) : 0};
@@ -45,13 +45,13 @@ class MsgPack {
     for (std::uint64_t pending = 1; ok_ && pending != 0; --pending) {
       const auto tag = take(1);
       if (tag < 0x80 || tag >= 0xe0 || tag == 0xc0 || tag == 0xc2 || tag == 0xc3) continue;
-      if (tag < 0x90) pending += 2 * (tag & 0xf);
-      else if (tag < 0xa0) pending += tag & 0xf;
-      else if (tag < 0xc0) advance(tag & 0x1f);
+      if (tag < 0x90) pending += 2 * (tag - 0x80);
+      else if (tag < 0xa0) pending += tag - 0x90;
+      else if (tag < 0xc0) advance(tag - 0xa0);
       else if (tag >= 0xc4 && tag <= 0xc6) advance(take(std::size_t{1} << (tag - 0xc4)));
       else if (tag >= 0xc7 && tag <= 0xc9) advance(take(std::size_t{1} << (tag - 0xc7)) + 1);
       else if (tag == 0xca || tag == 0xcb) advance(tag == 0xca ? 4 : 8);
-      else if (tag >= 0xcc && tag <= 0xd3) advance(std::uint64_t{1} << (tag & 3));
+      else if (tag >= 0xcc && tag <= 0xd3) advance(std::uint64_t{1} << (tag - 0xcc) % 4);
       else if (tag >= 0xd4 && tag <= 0xd8) advance((std::uint64_t{1} << (tag - 0xd4)) + 1);
       else if (tag >= 0xd9 && tag <= 0xdb) advance(take(std::size_t{1} << (tag - 0xd9)));
       else if (tag >= 0xdc && tag <= 0xdd) pending += take(std::size_t{2} << (tag - 0xdc));
@@ -64,7 +64,7 @@ class MsgPack {
   /// The elements of a map or an array: `fix` is its tag for up to 15, and `wide` the first tag of the longer forms.
   std::uint32_t count(unsigned fix, unsigned wide) noexcept {
     const auto tag = take(1);
-    if ((tag & 0xf0) == fix) return static_cast<std::uint32_t>(tag & 0xf);
+    if (tag >= fix && tag < fix + 16) return static_cast<std::uint32_t>(tag - fix);
     if (tag == wide || tag == wide + 1) return static_cast<std::uint32_t>(take(tag == wide ? 2 : 4));
     ok_ = false;
     return 0;
@@ -73,7 +73,7 @@ class MsgPack {
   std::uint64_t take(std::size_t bytes) noexcept {
     const auto* at = advance(bytes);
     std::uint64_t v = 0;
-    for (std::size_t i = 0; ok_ && i < bytes; ++i) v = v << 8 | std::to_integer<std::uint64_t>(at[i]);
+    for (std::size_t i = 0; ok_ && i < bytes; ++i) v = v * 256 + std::to_integer<std::uint64_t>(at[i]);
     return v;
   }
   const std::byte* advance(std::uint64_t bytes) noexcept {

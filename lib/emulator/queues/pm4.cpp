@@ -123,8 +123,8 @@ Pm4::Status Pm4::execute(Words w) noexcept {
       const auto first = get(w, set_sh_reg::kFirst);
       for (std::uint64_t i = set_sh_reg::kValues; i < w.count; ++i) {
         const auto reg = first + (i - set_sh_reg::kValues);
-        if (reg == set_sh_reg::kCodeLow) code_ = (code_ & ~0xff'ffff'ffffull) | std::uint64_t{w[i]} << 8;
-        if (reg == set_sh_reg::kCodeHigh) code_ = (code_ & 0xff'ffff'ffffull) | std::uint64_t{w[i]} << 40;
+        if (reg == set_sh_reg::kCodeLow) code_[0] = w[i];
+        if (reg == set_sh_reg::kCodeHigh) code_[1] = w[i];
       }
       return Status::complete;
     }
@@ -226,7 +226,7 @@ Pm4::Status Pm4::release(Words w) noexcept {
 
 Pm4::Status Pm4::dispatch(Words w) noexcept {
   if (skips_kernels()) {
-    skip_code(c_.gpu, c_.id, GpuVa{code_}, *c_.reader);
+    skip_code(c_.gpu, c_.id, GpuVa{pair(code_, 0) * set_sh_reg::kCodeUnit}, *c_.reader);
     return Status::complete;
   }
   return refuse(w[0], "a kernel dispatch: this node has DMA engines and no shaders");

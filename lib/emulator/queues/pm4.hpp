@@ -95,7 +95,8 @@ class Pm4 {
   std::array<Predicate, 2> predicates_{};
   std::optional<Buffer> buffer_{};
   std::optional<std::uint32_t> interrupt_{};
-  std::uint64_t position_ = 0, code_ = 0;
+  std::array<std::uint32_t, 2> code_{};  ///< the registers with the address of a dispatch's code
+  std::uint64_t position_ = 0;
   bool faulted_ = false;
 };
 

@@ -140,6 +140,7 @@ inline constexpr std::uint32_t kDwords = 2;
 namespace set_sh_reg {  // 2.. values
 inline constexpr Field kFirst{1, 0, 16};
 inline constexpr std::uint32_t kValues = 2, kCodeLow = 0x20c, kCodeHigh = 0x20d;
+inline constexpr std::uint64_t kCodeUnit = 256;  ///< the registers count in it
 }  // namespace set_sh_reg
 
 }  // namespace sdma::emulator::pm4
