@@ -164,8 +164,9 @@ class TreeWriter {
     if (g.memory_bytes != 0)
       files_[at + "/mem_banks/0/properties"] =
           bank(kPublicVram, g.memory_bytes, mi200 ? 4096 : 8192, mi200 ? 1600 : 1300);
-    // 64-bit doorbells that take AQL indices; watch points; firmware for debuggers, without which ROCr's shutdown fails.
-    constexpr std::uint32_t kCapability = 0x2000'2280;
+    // 64-bit doorbells that take AQL indices; watch points; error correction in caches and memory; firmware for debuggers, without
+    // which ROCr's shutdown fails.
+    constexpr std::uint32_t kCapability = 0x2410'2280;
     files_[at + "/properties"] =
         Lines()("cpu_cores_count", 0)("simd_count", s.compute_units * std::uint64_t{4})(
             "mem_banks_count", g.memory_bytes != 0)("caches_count", caches)("io_links_count", link_count)(

@@ -36,13 +36,17 @@ std::string target(const std::string& path) {
 
 TEST_CASE("each GPU is a PCI device with a primary and a render node") {
   const auto nodes = std::set<std::string>{"card0", "card1", "renderD128", "renderD129"};
-  CHECK(names("/dev/dri") == nodes);
+  auto of_dri = names("/dev/dri");
+  CHECK(of_dri.erase("by-path") == 1);
+  CHECK(of_dri == nodes);
+  CHECK(target("/dev/dri/by-path/pci-0000:18:00.0-render") == "../renderD129");
   auto of_class = names("/sys/class/drm");
   CHECK(of_class.erase("version") == 1);
   CHECK(of_class == nodes);
   CHECK(names("/sys/dev/char/226:129/device/drm") == std::set<std::string>{"card1", "renderD129"});
-  CHECK(target("/sys/dev/char/226:128/device/subsystem") == "/sys/bus/pci");
-  CHECK(target("/sys/class/drm/card1/device").find("/sys/devices/pci") == 0);
+  CHECK(target("/sys/dev/char/226:128/device/subsystem") == "../../../bus/pci");
+  CHECK(target("/sys/class/drm/card1") == "../../devices/pci0000:18/0000:18:00.0/drm/card1");
+  CHECK(target("/sys/class/drm/card1/device") == "../..");
   std::string line;
   REQUIRE(std::getline(std::ifstream("/sys/class/drm/renderD128/device/device"), line));
   CHECK(line == "0x74a1");

@@ -5,6 +5,9 @@
 #include "support/catch.hpp"
 
 #include <dirent.h>
+#include <fts.h>
+#include <ftw.h>
+#include <glob.h>
 #include <linux/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -137,7 +140,7 @@ TEST_CASE("the interposed functions; the first of them builds the tree and the n
       {"stat",
        [] {
          struct stat s {};
-         return ::stat("/dev/kfd", &s) == 0;
+         return ::stat("/dev/dri/renderD128", &s) == 0;
        }},
       {"lstat",
        [] {
@@ -153,10 +156,10 @@ TEST_CASE("the interposed functions; the first of them builds the tree and the n
       {"statx",
        [] {
          struct statx s {};
-         return ::statx(AT_FDCWD, "/dev/kfd", 0, STATX_BASIC_STATS, &s) == 0;
+         return ::statx(AT_FDCWD, "/dev/dri/renderD128", 0, STATX_BASIC_STATS, &s) == 0;
        }},
-      {"access", [] { return ::access("/dev/kfd", R_OK) == 0; }},
-      {"faccessat", [] { return ::faccessat(AT_FDCWD, "/dev/kfd", R_OK, 0) == 0; }},
+      {"access", [] { return ::access("/dev/dri/renderD128", R_OK) == 0; }},
+      {"faccessat", [] { return ::faccessat(AT_FDCWD, "/dev/dri/renderD128", R_OK, 0) == 0; }},
       {"readlink",
        [] {
          char room[256];
@@ -181,6 +184,44 @@ TEST_CASE("the interposed functions; the first of them builds the tree and the n
          dirent** all = nullptr;
          const int n = ::scandir("/sys/class/kfd/kfd/topology/nodes", &all, nullptr, sorts);
          return n >= 4;
+       }},
+      {"realpath",
+       [] {
+         auto* p = ::realpath("/sys/class/drm/card0", nullptr);
+         std::free(p);
+         return p != nullptr;
+       }},
+      {"chdir and getcwd",
+       [] {
+         char room[256];
+         return ::chdir("/sys/class/kfd/kfd/topology") == 0 && ::getcwd(room, sizeof room) && ::chdir("/") == 0;
+       }},
+      {"glob",
+       [] {
+         glob_t g{};
+         const int r = ::glob("/sys/class/kfd/kfd/topology/nodes/*", GLOB_ERR, nullptr, &g);
+         ::globfree(&g);
+         if (r != 0) errno = ENOMEM;
+         return r == 0;
+       }},
+      {"nftw",
+       [] {
+         return ::nftw(
+                    "/sys/class/kfd/kfd/topology/nodes/0", [](const char*, const struct stat*, int, FTW*) { return 0; },
+                    8, FTW_PHYS) == 0;
+       }},
+      {"fts",
+       [] {
+         char path[] = "/sys/class/kfd/kfd/topology/nodes/0";
+         char* const paths[] = {path, nullptr};
+         auto* f = ::fts_open(paths, FTS_PHYSICAL, nullptr);
+         if (!f) return false;
+         errno = 0;
+         while (::fts_read(f)) {}
+         const int error = errno;
+         ::fts_close(f);
+         errno = error;
+         return error == 0;
        }},
       {"readdir of the machine",
        [] {

@@ -10,15 +10,8 @@
 #include <cstdio>
 
 namespace sdma::emulator {
-namespace {
-
-/// The name of our memfds in /proc/PID/fd, which identifies a descriptor from another process.
-constexpr const char* kMemfdName = "sdma-kfd";
-
-}  // namespace
-
 Arena::Arena() {
-  fd_ = away(::memfd_create(kMemfdName, MFD_CLOEXEC));
+  fd_ = away(::memfd_create(kArenaName, MFD_CLOEXEC));
   if (fd_ < 0) return;
   struct stat s {};
   if (::ftruncate(fd_, static_cast<off_t>(kFirstObject)) != 0 || SDMA_REAL(fstat)(fd_, &s) != 0) {
@@ -115,7 +108,7 @@ std::optional<Descriptor> descriptor_of(int fd, const Arena* ours) noexcept {
   if (!own) {
     if (object_of(fd)) return Descriptor{.tag = kDmabuf};
     char room[64];
-    if (memfd_name(FdLink(fd).path, room) != kMemfdName) return std::nullopt;
+    if (memfd_name(FdLink(fd).path, room) != kArenaName) return std::nullopt;
   }
   const auto at = SDMA_REAL(lseek)(fd, 0, SEEK_CUR);
   return Descriptor{.tag = at < 0 ? 0 : static_cast<std::uint64_t>(at), .ours = own};

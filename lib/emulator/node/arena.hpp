@@ -39,6 +39,9 @@ constexpr std::uint64_t register_offset(std::uint32_t gpu) noexcept { return doo
 
 inline constexpr std::uint64_t kFirstObject = std::uint64_t{64} << 32;
 
+/// The name of an arena in /proc/PID/fd, which identifies a descriptor from another process.
+inline constexpr const char* kArenaName = "sdma-kfd";
+
 /// A position in a file.
 struct Place {
   int fd{};

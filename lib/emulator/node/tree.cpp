@@ -2,28 +2,21 @@
 
 #include "../options.hpp"
 #include "../real.hpp"
+#include "tree/parts.hpp"
 
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
 namespace sdma::emulator {
 namespace {
 
-constexpr std::string_view kKfd = "/sys/devices/virtual/kfd", kClass = "/sys/class/kfd";
-
-std::string machine_file(const char* path) {
-  std::string out;
-  const int fd = SDMA_REAL(open)(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return out;
-  char buffer[4096];
-  for (ssize_t n; (n = ::read(fd, buffer, sizeof buffer)) > 0;) out.append(buffer, static_cast<std::size_t>(n));
-  ::close(fd);
-  return out;
-}
+constexpr std::uint64_t kFirstInode = 0x5d0a0000;
 
 /// NUMA nodes of this machine with processors. The tree lists them as CPUs, because programs bind memory to those.
 std::uint32_t numa_nodes() {
@@ -54,118 +47,146 @@ Topology shown() {
   return t;
 }
 
-/// "/a/b" for "//a/./c/../b/".
-std::string normal(std::string_view path) {
-  auto out = std::filesystem::path(path).lexically_normal().string();
-  if (out.size() > 1 && out.ends_with('/')) out.pop_back();
-  return out;
+/// Directories that belong to no driver. A machine may lack some of them; then they are ours.
+bool common(std::string_view path) {
+  constexpr std::string_view kCommon[] = {"",
+                                          "/dev",
+                                          "/dev/dri",
+                                          "/dev/dri/by-path",
+                                          "/proc",
+                                          "/sys",
+                                          "/sys/bus",
+                                          "/sys/bus/pci",
+                                          "/sys/bus/pci/devices",
+                                          "/sys/bus/pci/drivers",
+                                          "/sys/class",
+                                          "/sys/class/drm",
+                                          "/sys/class/hwmon",
+                                          "/sys/class/pci_bus",
+                                          "/sys/dev",
+                                          "/sys/dev/char",
+                                          "/sys/devices",
+                                          "/sys/devices/virtual",
+                                          "/sys/module"};
+  if (std::find(std::begin(kCommon), std::end(kCommon), path) != std::end(kCommon)) return true;
+  constexpr std::string_view kBus = "/sys/devices/pci";  // of the machine's bus with that number
+  return path.starts_with(kBus) && path.find('/', kBus.size()) == path.npos;
+}
+
+/// Removes the last name of a path.
+void ascend(std::string& path) { path.resize(path.empty() ? 0 : path.rfind('/')); }
+
+/// The device of the machine's file system that would contain a path.
+dev_t file_system_of(std::string_view path) {
+  const auto device = [](const char* mount) {
+    struct stat s {};
+    return SDMA_REAL(fstatat)(AT_FDCWD, mount, &s, 0) == 0 ? s.st_dev : 0;
+  };
+  static const dev_t sys = device("/sys"), dev = device("/dev"), proc = device("/proc");
+  return path.starts_with("/dev") ? dev : path.starts_with("/proc") ? proc : sys;
+}
+
+bool below(const char* path, std::string_view directory) noexcept {
+  const auto n = directory.size();
+  return std::strncmp(path, directory.data(), n) == 0 && (path[n] == 0 || path[n] == '/');
 }
 
 }  // namespace
 
 bool Tree::concerns(const char* path) noexcept {
   if (!path || path[0] != '/') return false;
-  for (const char* prefix : {"/sys/", "/dev/kfd", "/dev/dri", "/proc/modules"})
-    if (std::strncmp(path, prefix, std::strlen(prefix)) == 0) return true;
+  for (const auto directory : {"/sys", "/dev/kfd", "/dev/dri", "/proc/modules"})
+    if (below(path, directory)) return true;
+  for (const auto listed : {"/dev", "/dev/", "/proc", "/proc/", "/"})
+    if (std::strcmp(path, listed) == 0) return true;
   return std::strstr(path, "/..") || std::strstr(path, "//") || std::strstr(path, "/./");
 }
 
 void Tree::add(std::string path, Entry e) {
-  e.inode = 0x5d0a0000 + entries_.size();
+  e.inode = kFirstInode + entries_.size();
+  e.device = file_system_of(path);
   entries_.emplace(path, std::move(e));
-  // Create a directory for each level below the directories of the machine.
-  for (auto slash = path.rfind('/'); slash != path.npos && slash != 0; slash = path.rfind('/')) {
-    const auto child = path.substr(slash + 1);
-    path.resize(slash);
-    static const std::set<std::string_view> kOfTheMachine = {
-        "/dev",          "/proc",        "/sys/bus/pci/devices", "/sys/bus/pci/drivers",    "/sys/class",
-        "/sys/dev/char", "/sys/devices", "/sys/devices/virtual", "/sys/devices/pci0000:00", "/sys/module"};
-    if (kOfTheMachine.count(path) != 0) break;
-    auto [it, fresh] =
-        entries_.try_emplace(path, Entry{.kind = Kind::directory, .inode = 0x5d0a0000 + entries_.size()});
+  while (!path.empty()) {
+    const auto child = path.substr(path.rfind('/') + 1);
+    ascend(path);
+    auto [it, fresh] = entries_.try_emplace(
+        path, Entry{.kind = Kind::directory, .inode = kFirstInode + entries_.size(), .device = file_system_of(path)});
     it->second.children.insert(child);
     if (!fresh) break;
+    const auto* name = path.empty() ? "/" : path.c_str();
+    it->second.shared = common(path) && SDMA_REAL(access)(name, F_OK) == 0;
   }
 }
 void Tree::add_text(std::string path, std::string text) {
   add(std::move(path), {.kind = Kind::text, .text = std::move(text)});
 }
-void Tree::add_link(std::string from, std::string to) {
-  add(std::move(from), {.kind = Kind::link, .text = std::move(to)});
+void Tree::add_live(std::string path, std::string (*live)(std::uint64_t), std::uint64_t argument) {
+  add(std::move(path), {.kind = Kind::text, .live = live, .argument = argument});
 }
-
-/// A GPU as a PCI device with two DRM nodes, as libdrm reads them to distinguish devices.
-void Tree::add_pci(std::size_t gpu) {
-  const auto& g = node_.gpus[gpu];
-  const auto slot =
-      fmt::format("{:04x}:{:02x}:{:02x}.{}", g.domain, g.location_id >> 8, g.location_id >> 3 & 31, g.location_id & 7);
-  const auto device = "/sys/devices/pci0000:00/" + slot;
-  const auto file = [&](const char* name, std::string text) {
-    add_text(fmt::format("{}/{}", device, name), std::move(text));
-  };
-  file("vendor", "0x1002\n");
-  file("device", fmt::format("0x{:04x}\n", g.device_id));
-  file("subsystem_vendor", "0x1002\n");
-  file("subsystem_device", fmt::format("0x{:04x}\n", g.device_id));
-  file("revision", "0x00\n");
-  file("class", "0x120000\n");  // a processing accelerator
-  file("numa_node", "0\n");
-  file("unique_id", fmt::format("{:016x}\n", g.unique_id));
-  file("uevent", fmt::format("DRIVER=amdgpu\nPCI_CLASS=120000\nPCI_ID=1002:{:04X}\nPCI_SUBSYS_ID=1002:{:04X}\n"
-                             "PCI_SLOT_NAME={}\n",
-                             g.device_id, g.device_id, slot));
-  add_link(device + "/subsystem", "/sys/bus/pci");
-  add_link(device + "/driver", "/sys/bus/pci/drivers/amdgpu");
-  add_link("/sys/bus/pci/drivers/amdgpu/" + slot, device);
-  add_link("/sys/bus/pci/devices/" + slot, device);
-  for (const auto& [name, minor] : {std::pair{fmt::format("card{}", gpu), static_cast<std::uint32_t>(gpu)},
-                                    std::pair{fmt::format("renderD{}", g.render_minor), g.render_minor}}) {
-    const auto at = fmt::format("{}/drm/{}", device, name);
-    add_text(at + "/dev", fmt::format("226:{}\n", minor));
-    add_text(at + "/uevent", fmt::format("MAJOR=226\nMINOR={}\nDEVNAME=dri/{}\nDEVTYPE=drm_minor\n", minor, name));
-    add_link(at + "/device", device);
-    add_link(at + "/subsystem", "/sys/class/drm");
-    add_link("/sys/class/drm/" + name, at);
-    add_link(fmt::format("/sys/dev/char/226:{}", minor), at);
-    add("/dev/dri/" + name, {.kind = Kind::drm, .minor = minor});
-  }
+void Tree::add_link(std::string path, std::string_view target) {
+  const auto from = std::filesystem::path(path).parent_path();
+  auto text = std::filesystem::path(target).lexically_relative(from).string();
+  add(std::move(path), {.kind = Kind::link, .text = std::move(text)});
 }
 
 Tree::Tree() : node_(numbered(shown(), static_cast<std::uint32_t>(::sysconf(_SC_NPROCESSORS_CONF)))) {
-  for (auto& [path, text] : to_sysfs(node_)) add_text(fmt::format("{}/kfd/topology/{}", kKfd, path), text);
-  for (std::size_t g = 0; g < node_.gpus.size(); ++g) add_pci(g);
-  add_text("/sys/class/drm/version", "drm 1.1.0 20060810\n");
-  add_link(std::string(kClass), std::string(kKfd));
-  add("/dev/kfd", {.kind = Kind::kfd});
-  add_text("/proc/modules", machine_file("/proc/modules") + "amdgpu 16777216 0 - Live 0x0000000000000000\n");
-  const std::string module = "/sys/module/amdgpu/";
-  add_text(module + "initstate", "live\n");
-  add_text(module + "refcnt", "0\n");
-  add_text(module + "coresize", "16777216\n");
-  add_text(module + "version", "6.12.0\n");
-  add(module + "holders", {.kind = Kind::directory});
-  add_text(module + "parameters/no_system_mem_limit", options().no_system_mem_limit ? "Y\n" : "N\n");
+  add_kfd(*this);
+  add_processes(*this);
+  for (std::size_t g = 0; g < node_.gpus.size(); ++g) {
+    const TreeGpu gpu{*this, g};
+    add_pci(gpu);
+    add_drm(gpu);
+    add_memory(gpu);
+    add_power(gpu);
+    add_metrics(gpu);
+    add_ip_discovery(gpu);
+    add_xgmi(gpu);
+    add_board(gpu);
+  }
+}
+
+const Entry* Tree::at(std::string_view path) const {
+  const auto it = entries_.find(path);
+  return it != entries_.end() ? &it->second : find_process_entry(path);
+}
+
+Tree::Resolved Tree::resolve(std::string_view path, bool follow) const {
+  constexpr int kMostLinks = 40;  // as in the kernel
+  std::string rest(path);
+  Resolved r{.entry = at("")};
+  for (int links = 0; links < kMostLinks;) {
+    const auto begin = rest.find_first_not_of('/');
+    if (begin == rest.npos) {
+      if (r.path.empty()) r.path = "/";
+      return r;
+    }
+    const auto end = std::min(rest.find('/', begin), rest.size());
+    const auto name = rest.substr(begin, end - begin);
+    rest.erase(0, end);
+    if (name == ".") continue;
+    if (name == "..") {
+      ascend(r.path);
+      r.entry = at(r.path);
+      continue;
+    }
+    // Nothing lies below a file.
+    if (r.entry && r.entry->kind != Kind::directory) return {};
+    r.path.append("/").append(name);
+    r.entry = at(r.path);
+    r.crossed = r.crossed || (r.entry && !r.entry->shared);
+    const bool last = rest.find_first_not_of('/') == rest.npos;
+    if (!r.entry || r.entry->kind != Kind::link || (last && !follow && rest.empty())) continue;
+    ++links;
+    rest.insert(0, r.entry->text);
+    ascend(r.path);
+    r.entry = at(r.path);
+  }
+  return {};
 }
 
 const Entry* Tree::find(std::string_view path, bool follow) const {
-  auto at = normal(path);
-  // Links of the tree point into the tree. Links of the machine are not followed.
-  constexpr int kDeepest = 8;
-  for (int depth = 0; depth < kDeepest; ++depth) {
-    auto end = at.find('/', 1);
-    bool moved = false;
-    for (; !moved; end = at.find('/', end + 1)) {
-      const bool last = end == at.npos;
-      const auto it = entries_.find(std::string_view(at).substr(0, end));
-      if (it != entries_.end() && it->second.kind == Kind::link && (!last || follow)) {
-        at = normal(it->second.text + (last ? "" : at.substr(end)));
-        moved = true;
-      } else if (last) {
-        return it == entries_.end() ? nullptr : &it->second;
-      }
-    }
-  }
-  return nullptr;
+  const auto* e = resolve(path, follow).entry;
+  return e && !e->shared ? e : nullptr;
 }
 
 const Tree& tree() {

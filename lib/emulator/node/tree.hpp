@@ -2,17 +2,24 @@
 // The files that the node adds to the machine. They are in memory: nothing is written to disk, so nothing can be left over.
 //
 //   const Entry* e = tree().find("/sys/class/kfd/kfd/topology/nodes/1/gpu_id");    // null: not ours, so use the machine's
-//   e->kind == Kind::text;  e->text == "19713\n"
+//   e->kind == Kind::text;  contents(*e) == "19713\n"
 //
-//   /sys/devices/virtual/kfd/kfd/topology/...   also below /sys/class/kfd/kfd
-//   /dev/kfd, /dev/dri/{renderD128,card0} ...
-//   /sys/devices/pci0000:00/...                 each GPU as libdrm searches for it, with its links below /sys/class/drm,
-//                                               /sys/dev/char and /sys/bus/pci
-//   /proc/modules (the machine's with a line for amdgpu), /sys/module/amdgpu/...
+//   /sys/devices/virtual/kfd/kfd/topology/...   also below /sys/class/kfd/kfd         tree/kfd.cpp
+//   /sys/devices/virtual/kfd/kfd/proc/PID       processes that use a node             tree/processes.cpp
+//   /dev/kfd, /dev/dri/{renderD128,card0} ...   and their links below /sys/class      tree/kfd.cpp, tree/drm.cpp
+//   /sys/devices/pci0000:10/0000:10:00.0/...    each GPU, linked from /sys/bus/pci    tree/pci.cpp
+//     mem_info_*, pp_dpm_*, gpu_metrics,        what the driver adds to the device    tree/memory.cpp, power.cpp, metrics.cpp,
+//     ip_discovery, xgmi_*, fw_version, ...                                           ip_discovery.cpp, xgmi.cpp, board.cpp
+//   /proc/modules, /sys/module/amdgpu/...       the driver's module                   tree/kfd.cpp
 //
-// The tree is built at its first use, and is never changed or destroyed afterwards. Any thread may read it.
+// Some directories are the machine's and contain files of ours, such as /sys/class. They are `shared`: `find` does not return
+// them, and only a listing shows both.
+//
+// The tree is built at its first use, and is never changed or destroyed afterwards, except for the directories of processes,
+// which are added when a program asks for them. Any thread may read it.
 #include "sdma/device/sysfs.hpp"
 
+#include <sys/types.h>
 #include <map>
 #include <set>
 #include <string>
@@ -24,27 +31,45 @@ enum class Kind : std::uint8_t { directory, text, link, kfd, drm };
 
 struct Entry {
   Kind kind{};
+  bool shared{};                     ///< a directory that the machine has, too
   std::uint32_t minor{};             ///< for a DRM node
-  std::string text{};                ///< contents of a file, or the absolute target of a link
+  std::string text{};                ///< contents of a file, or the target of a link, relative to the link's directory
   std::set<std::string> children{};  ///< for a directory
   std::uint64_t inode{};             ///< invented, unique in the tree
+  dev_t device{};                    ///< of the file system that would contain it
+  /// For a file or directory whose contents change, the function that returns them, and its argument.
+  std::string (*live)(std::uint64_t argument){};
+  std::set<std::string> (*live_children)(){};
+  std::uint64_t argument{};
 };
+
+inline std::string contents(const Entry& e) { return e.live ? e.live(e.argument) : e.text; }
+inline std::set<std::string> children(const Entry& e) { return e.live_children ? e.live_children() : e.children; }
 
 class Tree {
  public:
   Tree();
-  /// The entry at an absolute path, which may contain `.`, `..` and doubled slashes; null: not in the tree. Follows links within
-  /// the path, and a link at its end only if `follow`.
-  const Entry* find(std::string_view path, bool follow = true) const;
+  struct Resolved {
+    const Entry* entry{};  ///< null: not in the tree
+    std::string path{};    ///< absolute, without `.`, `..` and links of the tree; "": there is no such path
+    bool crossed{};        ///< leads through the tree, so the kernel cannot follow it
+  };
+  /// Follows links of the tree within the path, and one at its end only if `follow`. Links of the machine are not followed.
+  Resolved resolve(std::string_view absolute_path, bool follow = true) const;
+  /// As `resolve`, for entries that hide those of the machine: null for a shared directory.
+  const Entry* find(std::string_view absolute_path, bool follow = true) const;
   /// True if a path may be in the tree. Cheap, because most are not.
   static bool concerns(const char* path) noexcept;
   const SysfsNode& node() const noexcept { return node_; }
 
- private:
+  /// For the parts of the tree, while it is built. `add` creates the directories above a path. `target` is absolute.
   void add(std::string path, Entry);
   void add_text(std::string path, std::string text);
-  void add_link(std::string from, std::string to);
-  void add_pci(std::size_t gpu);
+  void add_live(std::string path, std::string (*live)(std::uint64_t argument), std::uint64_t argument);
+  void add_link(std::string path, std::string_view target);
+
+ private:
+  const Entry* at(std::string_view canonical_path) const;
 
   SysfsNode node_;
   std::map<std::string, Entry, std::less<>> entries_;

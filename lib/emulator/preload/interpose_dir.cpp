@@ -3,7 +3,7 @@
 #include "../no_memory.hpp"
 #include "../real.hpp"
 #include "front.hpp"
-#include "open_entry.hpp"
+#include "paths.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -21,9 +22,17 @@
 namespace sdma::emulator {
 namespace {
 
+struct Name {
+  std::string name{};
+  ino_t inode{};
+  unsigned char type{};
+};
+
+/// A directory of the tree, or one of the machine that contains files of ours.
 struct Listing {
   int fd = -1;
-  std::vector<std::pair<std::string, const Entry*>> names{};
+  DIR* machine{};  ///< owns `fd` if it is not null
+  std::vector<Name> names{};
   std::size_t at = 0;
   dirent entry{};
 };
@@ -47,54 +56,92 @@ Listing* ours(DIR* d) {
   return std::find(o.all.begin(), o.all.end(), l) == o.all.end() ? nullptr : l;
 }
 
-/// On success, the listing owns the descriptor.
-DIR* list(const std::string& path, const Entry& e, int fd) {
-  auto l = std::make_unique<Listing>();
-  l->names = {{".", &e}, {"..", &e}};
-  for (const auto& child : e.children) l->names.emplace_back(child, tree().find(path + "/" + child, false));
-  auto& o = open_listings();
-  const std::lock_guard lock(o.mutex);
-  o.all.push_back(l.get());
-  l->fd = fd;
-  return reinterpret_cast<DIR*>(l.release());
-}
-
-DIR* list_path(const Found& found) {
-  const int fd = open_entry(found.path, *found.entry, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-  if (fd < 0) return nullptr;
-  auto* d = guarded<DIR*>(nullptr, [&] { return list(found.path, *found.entry, fd); });
-  if (!d) ::close(fd);
-  return d;
-}
-
 unsigned char type_of(const Entry& e) {
   return e.kind == Kind::directory ? DT_DIR : e.kind == Kind::text ? DT_REG : e.kind == Kind::link ? DT_LNK : DT_CHR;
 }
 
+struct Close {
+  void operator()(DIR* d) const noexcept { SDMA_REAL(closedir)(d); }
+};
+
+/// The names of the tree, and those of the machine that the tree does not hide.
+std::vector<Name> names_in(const std::string& path, const Entry& e, DIR* machine) {
+  std::vector<Name> out;
+  if (!machine) out = {{".", e.inode, DT_DIR}, {"..", e.inode, DT_DIR}};
+  std::map<std::string, const Entry*, std::less<>> ours;
+  for (const auto& name : children(e))
+    // The machine has a shared directory, too.
+    if (const auto* child = tree().resolve(path + "/" + name, false).entry; child && !child->shared) ours[name] = child;
+  while (const auto* m = machine ? SDMA_REAL(readdir)(machine) : nullptr)
+    if (ours.find(m->d_name) == ours.end()) out.push_back({m->d_name, m->d_ino, m->d_type});
+  for (const auto& [name, child] : ours) out.push_back({name, child->inode, type_of(*child)});
+  return out;
+}
+
+/// On success, the listing owns the descriptor, or the machine's directory.
+DIR* list(const std::string& path, const Entry& e, int fd, DIR* machine) {
+  auto l = std::make_unique<Listing>();
+  l->fd = fd;
+  l->machine = machine;
+  l->names = names_in(path, e, machine);
+  auto& o = open_listings();
+  const std::lock_guard lock(o.mutex);
+  o.all.push_back(l.get());
+  return reinterpret_cast<DIR*>(l.release());
+}
+
+DIR* list_machine(const std::string& path, const Entry& e, DIR* machine) {
+  if (!machine) return nullptr;
+  return guarded<DIR*>(nullptr, [&] { return list(path, e, SDMA_REAL(dirfd)(machine), machine); });
+}
+
+DIR* list_path(const Found& found) {
+  if (found.entry->shared) {
+    std::unique_ptr<DIR, Close> machine(SDMA_REAL(opendir)(found.path.c_str()));
+    auto* d = list_machine(found.path, *found.entry, machine.get());
+    if (d) machine.release();
+    return d;
+  }
+  const int fd = open_entry(found.path, *found.entry, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+  if (fd < 0) return nullptr;
+  auto* d = guarded<DIR*>(nullptr, [&] { return list(found.path, *found.entry, fd, nullptr); });
+  if (!d) ::close(fd);
+  return d;
+}
+
+/// The directory that is open as `fd`, if files of ours are in it.
+Found listed(int fd) {
+  auto path = directory_path(fd);
+  if (path.empty()) path = shared_directory_path(fd);
+  if (path.empty()) return {};
+  const auto* e = tree().resolve(path).entry;
+  return {.entry = e && e->kind == Kind::directory ? e : nullptr, .path = std::move(path)};
+}
+
 dirent* next(Listing& l) {
   if (l.at == l.names.size()) return nullptr;
-  const auto& [name, e] = l.names[l.at++];
+  const auto& n = l.names[l.at++];
   l.entry = {};
-  l.entry.d_ino = e->inode;
+  l.entry.d_ino = n.inode;
   l.entry.d_off = static_cast<off_t>(l.at);
   l.entry.d_reclen = sizeof l.entry;
-  l.entry.d_type = type_of(*e);
-  name.copy(l.entry.d_name, sizeof l.entry.d_name - 1);
+  l.entry.d_type = n.type;
+  n.name.copy(l.entry.d_name, sizeof l.entry.d_name - 1);
   return &l.entry;
 }
 
 using Filter = int (*)(const dirent*);
 using Compare = int (*)(const dirent**, const dirent**);
 
-/// scandir for a directory of the tree.
-int scan(const char* path, dirent*** out, Filter filter, Compare compare) {
-  struct Close {
-    void operator()(DIR* d) const noexcept { ::closedir(d); }
+/// scandir for a listing, which it closes.
+int scan(DIR* d, dirent*** out, Filter filter, Compare compare) {
+  struct CloseListing {
+    void operator()(DIR* p) const noexcept { ::closedir(p); }
   };
   struct Free {
     void operator()(void* p) const noexcept { std::free(p); }
   };
-  const std::unique_ptr<DIR, Close> dir(::opendir(path));
+  const std::unique_ptr<DIR, CloseListing> dir(d);
   if (!dir) return -1;
   auto* l = ours(dir.get());
   std::vector<std::unique_ptr<dirent, Free>> kept;
@@ -122,25 +169,26 @@ int scan(const char* path, dirent*** out, Filter filter, Compare compare) {
 using namespace sdma::emulator;
 
 SDMA_FRONT DIR* opendir(const char* path) {
-  bool is_ours = true;
-  auto* d = guarded<DIR*>(nullptr, [&]() -> DIR* {
-    const auto found = find_entry(AT_FDCWD, path);
-    if (found.entry) return list_path(found);
-    is_ours = false;
-    return nullptr;
+  return guarded<DIR*>(nullptr, [&]() -> DIR* {
+    const auto found = find_shared(AT_FDCWD, path);
+    return found.entry ? list_path(found) : SDMA_REAL(opendir)(found.name(path));
   });
-  return is_ours ? d : SDMA_REAL(opendir)(path);
 }
 SDMA_FRONT DIR* fdopendir(int fd) {
-  bool is_ours = true;
-  auto* d = guarded<DIR*>(nullptr, [&]() -> DIR* {
-    const auto path = directory_path(fd);
-    const auto* e = path.empty() ? nullptr : tree().find(path);
-    if (e) return list(path, *e, fd);
-    is_ours = false;
-    return nullptr;
+  return guarded<DIR*>(nullptr, [&]() -> DIR* {
+    const auto found = listed(fd);
+    if (!found.entry) return SDMA_REAL(fdopendir)(fd);
+    if (!found.entry->shared) return list(found.path, *found.entry, fd, nullptr);
+    // If this fails, the caller keeps the descriptor: a copy is read.
+    const int copy = SDMA_REAL(fcntl)(fd, F_DUPFD_CLOEXEC, 0);
+    std::unique_ptr<DIR, Close> machine(copy < 0 ? nullptr : SDMA_REAL(fdopendir)(copy));
+    if (!machine) return copy < 0 ? nullptr : (::close(copy), nullptr);
+    auto* d = list_machine(found.path, *found.entry, machine.get());
+    if (!d) return nullptr;
+    machine.release();
+    ours(d)->fd = fd;
+    return d;
   });
-  return is_ours ? d : SDMA_REAL(fdopendir)(fd);
 }
 SDMA_FRONT int closedir(DIR* d) {
   auto* l = ours(d);
@@ -150,7 +198,12 @@ SDMA_FRONT int closedir(DIR* d) {
     const std::lock_guard lock(o.mutex);
     std::erase(o.all, l);
   }
-  if (l->fd >= 0) ::close(l->fd);
+  if (l->machine) {
+    if (l->fd != SDMA_REAL(dirfd)(l->machine)) ::close(l->fd);
+    SDMA_REAL(closedir)(l->machine);
+  } else if (l->fd >= 0) {
+    ::close(l->fd);
+  }
   delete l;
   return 0;
 }
@@ -162,10 +215,24 @@ SDMA_FRONT dirent64* readdir64(DIR* d) {
   auto* l = ours(d);
   return l ? reinterpret_cast<dirent64*>(next(*l)) : SDMA_REAL(readdir64)(d);
 }
+// Deprecated, but programs call them.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+SDMA_FRONT int readdir_r(DIR* d, dirent* to, dirent** result) {
+  auto* l = ours(d);
+  if (!l) return SDMA_REAL(readdir_r)(d, to, result);
+  const auto* e = next(*l);
+  *result = e ? static_cast<dirent*>(std::memcpy(to, e, sizeof *e)) : nullptr;
+  return 0;
+}
+SDMA_FRONT int readdir64_r(DIR* d, dirent64* to, dirent64** result) {
+  return ::readdir_r(d, reinterpret_cast<dirent*>(to), reinterpret_cast<dirent**>(result));
+}
+#pragma GCC diagnostic pop
 SDMA_FRONT void rewinddir(DIR* d) noexcept {
   auto* l = ours(d);
-  if (l) l->at = 0;
-  else SDMA_REAL(rewinddir)(d);
+  if (!l) return SDMA_REAL(rewinddir)(d);
+  l->at = 0;
 }
 SDMA_FRONT long telldir(DIR* d) noexcept {
   auto* l = ours(d);
@@ -181,14 +248,23 @@ SDMA_FRONT int dirfd(DIR* d) noexcept {
   return l ? l->fd : SDMA_REAL(dirfd)(d);
 }
 SDMA_FRONT int scandir(const char* path, dirent*** out, Filter filter, Compare compare) {
-  enum : int { kNotOurs = -2 };
-  const int n =
-      guarded(-1, [&] { return find_entry(AT_FDCWD, path).entry ? scan(path, out, filter, compare) : int{kNotOurs}; });
-  return n == kNotOurs ? SDMA_REAL(scandir)(path, out, filter, compare) : n;
+  return ::scandirat(AT_FDCWD, path, out, filter, compare);
+}
+SDMA_FRONT int scandirat(int dirfd, const char* path, dirent*** out, Filter filter, Compare compare) {
+  return guarded(-1, [&] {
+    const auto found = find_shared(dirfd, path);
+    if (!found.entry) return SDMA_REAL(scandirat)(found.dirfd(dirfd), found.name(path), out, filter, compare);
+    auto* d = list_path(found);
+    return d ? scan(d, out, filter, compare) : -1;
+  });
 }
 // The two are one struct on 64-bit machines: asserted above.
-SDMA_FRONT int scandir64(const char* path, dirent64*** out, int (*filter)(const dirent64*),
-                         int (*compare)(const dirent64**, const dirent64**)) {
-  return ::scandir(path, reinterpret_cast<dirent***>(out), reinterpret_cast<Filter>(filter),
-                   reinterpret_cast<Compare>(compare));
+using Filter64 = int (*)(const dirent64*);
+using Compare64 = int (*)(const dirent64**, const dirent64**);
+SDMA_FRONT int scandir64(const char* path, dirent64*** out, Filter64 filter, Compare64 compare) {
+  return ::scandirat64(AT_FDCWD, path, out, filter, compare);
+}
+SDMA_FRONT int scandirat64(int dirfd, const char* path, dirent64*** out, Filter64 filter, Compare64 compare) {
+  return ::scandirat(dirfd, path, reinterpret_cast<dirent***>(out), reinterpret_cast<Filter>(filter),
+                     reinterpret_cast<Compare>(compare));
 }

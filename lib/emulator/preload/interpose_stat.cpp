@@ -1,14 +1,17 @@
-// Interposes the stat family, access and readlink, so that the tree's entries and our descriptors look like the kernel's:
+// Interposes the stat family, access, readlink and others that describe a path, so that the tree's entries and our descriptors look like the kernel's:
 // /dev/kfd appears as a character device, although it is a memfd.
 #include "../no_memory.hpp"
 #include "../node/node.hpp"
 #include "../real.hpp"
 #include "front.hpp"
-#include "open_entry.hpp"
+#include "paths.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstring>
@@ -20,6 +23,7 @@ constexpr unsigned kDrmMajor = 226, kKfdMajor = 510;
 
 template <class Stat> void fill(Stat& s, const Entry& e) {
   std::memset(&s, 0, sizeof s);
+  s.st_dev = e.device;
   s.st_ino = e.inode;
   s.st_nlink = 1;
   s.st_blksize = 4096;
@@ -28,7 +32,7 @@ template <class Stat> void fill(Stat& s, const Entry& e) {
     case Kind::text:
       s.st_mode = S_IFREG | 0444;
       // sysfs reports one page for any text. But these are memfds, and a copier finds their real length with SEEK_HOLE.
-      s.st_size = static_cast<off_t>(e.text.size());
+      s.st_size = e.live ? 4096 : static_cast<off_t>(e.text.size());
       s.st_blocks = (s.st_size + 511) / 512;
       break;
     case Kind::kfd:
@@ -58,9 +62,9 @@ template <class Stat> int disguise(int fd, Stat& s) {
     }
   } else if (const auto path = directory_path(fd); !path.empty()) {
     if (const auto* e = tree().find(path)) fill(s, *e);
-  } else if (const auto inode = file_inode(fd); inode != 0) {
+  } else if (const auto text = open_text(fd)) {
     const auto bytes = s.st_size;
-    fill(s, Entry{.kind = Kind::text, .inode = inode});
+    fill(s, *text);
     s.st_size = bytes;
     s.st_blocks = (bytes + 511) / 512;
   }
@@ -74,7 +78,7 @@ template <class Stat, class Real> int status_at(Real real, int dirfd, const char
     const bool of_descriptor = path && path[0] == 0 && (flags & AT_EMPTY_PATH) != 0;
     const auto found = of_descriptor ? Found{} : find_entry(dirfd, path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
     if (found.entry) return fill(*s, *found.entry), 0;
-    const int r = real(dirfd, path, s, flags);
+    const int r = real(found.dirfd(dirfd), found.name(path), s, flags);
     return r == 0 && of_descriptor ? disguise(dirfd, *s) : r;
   });
 }
@@ -113,6 +117,7 @@ using namespace sdma::emulator;
   extern "C" int __xstat##suffix(int, const char*, struct stat##suffix*);                                   \
   extern "C" int __lxstat##suffix(int, const char*, struct stat##suffix*);                                  \
   extern "C" int __fxstat##suffix(int, int, struct stat##suffix*);                                          \
+  extern "C" int __fxstatat##suffix(int, int, const char*, struct stat##suffix*, int);                      \
   SDMA_FRONT int fstatat##suffix(int dirfd, const char* path, struct stat##suffix* s, int flags) noexcept { \
     return status_at(SDMA_REAL(fstatat##suffix), dirfd, path, s, flags);                                    \
   }                                                                                                         \
@@ -133,6 +138,9 @@ using namespace sdma::emulator;
   }                                                                                                         \
   SDMA_FRONT int __fxstat##suffix(int, int fd, struct stat##suffix* s) {                                    \
     return status_of(SDMA_REAL(fstat##suffix), fd, s);                                                      \
+  }                                                                                                         \
+  SDMA_FRONT int __fxstatat##suffix(int, int dirfd, const char* path, struct stat##suffix* s, int flags) {  \
+    return status_at(SDMA_REAL(fstatat##suffix), dirfd, path, s, flags);                                    \
   }
 SDMA_STAT()
 SDMA_STAT(64)
@@ -140,16 +148,16 @@ SDMA_STAT(64)
 namespace {
 
 int extended_status(int dirfd, const char* path, int flags, unsigned mask, struct statx* out) {
-  const int r = SDMA_REAL(statx)(dirfd, path, flags, mask, out);
   struct stat s {};
-  if (path[0] == 0 && (flags & AT_EMPTY_PATH) != 0) {
+  if (path && path[0] == 0 && (flags & AT_EMPTY_PATH) != 0) {
+    const int r = SDMA_REAL(statx)(dirfd, path, flags, mask, out);
     if (r != 0 || SDMA_REAL(fstat)(dirfd, &s) != 0) return r;
     const auto before = s.st_mode;
     (void)disguise(dirfd, s);
     if (s.st_mode == before) return r;
   } else {
     const auto found = find_entry(dirfd, path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
-    if (!found.entry) return r;
+    if (!found.entry) return SDMA_REAL(statx)(found.dirfd(dirfd), found.name(path), flags, mask, out);
     fill(s, *found.entry);
   }
   std::memset(out, 0, sizeof *out);
@@ -161,16 +169,34 @@ int extended_status(int dirfd, const char* path, int flags, unsigned mask, struc
   out->stx_size = static_cast<std::uint64_t>(s.st_size);
   out->stx_rdev_major = major(s.st_rdev);
   out->stx_rdev_minor = minor(s.st_rdev);
+  out->stx_dev_major = major(s.st_dev);
+  out->stx_dev_minor = minor(s.st_dev);
   return 0;
 }
 
-/// The answer of `ours` for an entry of the tree, otherwise that of `real`.
+/// The answer of `ours` for an entry of the tree, otherwise that of `real` for the path that the kernel can find.
 template <class R, class Ours, class Real>
 R with_entry(int dirfd, const char* path, bool follow, Ours ours, Real real) {
   return guarded(R{-1}, [&]() -> R {
     const auto found = find_entry(dirfd, path, follow);
-    return found.entry ? ours(*found.entry) : real();
+    return found.entry ? ours(*found.entry) : real(found.dirfd(dirfd), found.name(path));
   });
+}
+
+/// `real`: the C library's function, with the mode.
+template <class Real> int accessible(int dirfd, const char* path, int mode, Real real) {
+  return with_entry<int>(
+      dirfd, path, true, [&](const Entry& e) { return check_access(e, mode); }, real);
+}
+template <class Real> ssize_t link_target(int dirfd, const char* path, char* to, std::size_t bytes, Real real) {
+  return with_entry<ssize_t>(
+      dirfd, path, false, [&](const Entry& e) { return read_link(e, to, bytes); }, real);
+}
+/// Files of the tree have no extended attributes.
+template <class R, class Real> R attribute(const char* path, bool follow, int error, Real real) {
+  return with_entry<R>(
+      AT_FDCWD, path, follow, [&](const Entry&) { return error == 0 ? R{0} : (errno = error, R{-1}); },
+      [&](int, const char* file) { return real(file); });
 }
 
 }  // namespace
@@ -179,22 +205,62 @@ SDMA_FRONT int statx(int dirfd, const char* path, int flags, unsigned mask, stru
   return guarded(-1, [&] { return extended_status(dirfd, path, flags, mask, out); });
 }
 SDMA_FRONT int access(const char* path, int mode) noexcept {
-  return with_entry<int>(
-      AT_FDCWD, path, true, [&](const Entry& e) { return check_access(e, mode); },
-      [&] { return SDMA_REAL(access)(path, mode); });
+  return accessible(AT_FDCWD, path, mode, [&](int, const char* file) { return SDMA_REAL(access)(file, mode); });
 }
+SDMA_FRONT int euidaccess(const char* path, int mode) noexcept {
+  return accessible(AT_FDCWD, path, mode, [&](int, const char* file) { return SDMA_REAL(euidaccess)(file, mode); });
+}
+SDMA_FRONT int eaccess(const char* path, int mode) noexcept { return ::euidaccess(path, mode); }
 SDMA_FRONT int faccessat(int dirfd, const char* path, int mode, int flags) noexcept {
-  return with_entry<int>(
-      dirfd, path, true, [&](const Entry& e) { return check_access(e, mode); },
-      [&] { return SDMA_REAL(faccessat)(dirfd, path, mode, flags); });
+  return accessible(dirfd, path, mode,
+                    [&](int at, const char* file) { return SDMA_REAL(faccessat)(at, file, mode, flags); });
 }
-SDMA_FRONT ssize_t readlink(const char* path, char* buffer, std::size_t bytes) noexcept {
-  return with_entry<ssize_t>(
-      AT_FDCWD, path, false, [&](const Entry& e) { return read_link(e, buffer, bytes); },
-      [&] { return SDMA_REAL(readlink)(path, buffer, bytes); });
+
+// The functions with underscores are those that programs compiled with _FORTIFY_SOURCE call.
+extern "C" {
+ssize_t __readlink_chk(const char*, char*, std::size_t, std::size_t);
+ssize_t __readlinkat_chk(int, const char*, char*, std::size_t, std::size_t);
 }
-SDMA_FRONT ssize_t readlinkat(int dirfd, const char* path, char* buffer, std::size_t bytes) noexcept {
-  return with_entry<ssize_t>(
-      dirfd, path, false, [&](const Entry& e) { return read_link(e, buffer, bytes); },
-      [&] { return SDMA_REAL(readlinkat)(dirfd, path, buffer, bytes); });
+SDMA_FRONT ssize_t readlink(const char* path, char* to, std::size_t bytes) noexcept {
+  return link_target(AT_FDCWD, path, to, bytes,
+                     [&](int, const char* file) { return SDMA_REAL(readlink)(file, to, bytes); });
 }
+SDMA_FRONT ssize_t readlinkat(int dirfd, const char* path, char* to, std::size_t bytes) noexcept {
+  return link_target(dirfd, path, to, bytes,
+                     [&](int at, const char* file) { return SDMA_REAL(readlinkat)(at, file, to, bytes); });
+}
+SDMA_FRONT ssize_t __readlink_chk(const char* path, char* to, std::size_t bytes, std::size_t room) {
+  return link_target(AT_FDCWD, path, to, bytes,
+                     [&](int, const char* file) { return SDMA_REAL(__readlink_chk)(file, to, bytes, room); });
+}
+SDMA_FRONT ssize_t __readlinkat_chk(int dirfd, const char* path, char* to, std::size_t bytes, std::size_t room) {
+  return link_target(dirfd, path, to, bytes,
+                     [&](int at, const char* file) { return SDMA_REAL(__readlinkat_chk)(at, file, to, bytes, room); });
+}
+
+// A path of the tree lies in the file system of the machine's directory that contains it.
+#define SDMA_FILE_SYSTEM(name, type)                                                               \
+  SDMA_FRONT int name(const char* path, struct type* s) noexcept {                                 \
+    return with_entry<int>(                                                                        \
+        AT_FDCWD, path, true,                                                                      \
+        [&](const Entry& e) {                                                                      \
+          return SDMA_REAL(name)(e.kind == Kind::kfd || e.kind == Kind::drm ? "/dev" : "/sys", s); \
+        },                                                                                         \
+        [&](int, const char* file) { return SDMA_REAL(name)(file, s); });                          \
+  }
+SDMA_FILE_SYSTEM(statfs, statfs)
+SDMA_FILE_SYSTEM(statfs64, statfs64)
+SDMA_FILE_SYSTEM(statvfs, statvfs)
+SDMA_FILE_SYSTEM(statvfs64, statvfs64)
+
+#define SDMA_ATTRIBUTES(prefix, follow)                                                                              \
+  SDMA_FRONT ssize_t prefix##getxattr(const char* path, const char* name, void* to, std::size_t bytes) noexcept {    \
+    return attribute<ssize_t>(path, follow, ENODATA,                                                                 \
+                              [&](const char* file) { return SDMA_REAL(prefix##getxattr)(file, name, to, bytes); }); \
+  }                                                                                                                  \
+  SDMA_FRONT ssize_t prefix##listxattr(const char* path, char* to, std::size_t bytes) noexcept {                     \
+    return attribute<ssize_t>(path, follow, 0,                                                                       \
+                              [&](const char* file) { return SDMA_REAL(prefix##listxattr)(file, to, bytes); });      \
+  }
+SDMA_ATTRIBUTES(, true)
+SDMA_ATTRIBUTES(l, false)

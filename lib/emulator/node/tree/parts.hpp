@@ -1,0 +1,55 @@
+#pragma once
+// The parts of the tree: one function for each group of files, and the GPU that a group describes.
+//
+//   const TreeGpu gpu{tree, 0};
+//   gpu.file("vendor", "0x1002\n");          // /sys/devices/pci0000:10/0000:10:00.0/vendor
+//
+// A value is the one that the kernel's driver shows on the product, if it is public. A sensor or a counter of hardware that does
+// not exist here is absent, or has a value that cannot be mistaken for a measurement: 0, or the driver's "not available".
+// docs/emulator.md lists them.
+//
+// Called while the tree is built, by one thread.
+#include "../tree.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sdma::emulator {
+
+/// One GPU, as a PCI device with a driver.
+struct TreeGpu {
+  TreeGpu(Tree&, std::size_t index);
+
+  Tree& tree;
+  std::size_t index{};
+  const SysfsGpu& gpu;
+  const Gpu& properties;  ///< of the topology
+  bool mi200{};           ///< a die of an MI250X
+  std::string slot;       ///< "0000:10:00.0"
+  std::string bus;        ///< "0000:10"
+  std::string device;     ///< "/sys/devices/pci0000:10/0000:10:00.0"
+
+  /// Adds a file below `device`.
+  void file(std::string_view name, std::string text) const;
+  void live(std::string_view name, std::string (*contents)(std::uint64_t gpu)) const;
+};
+
+void add_kfd(Tree&);
+void add_processes(Tree&);
+void add_pci(const TreeGpu&);
+void add_drm(const TreeGpu&);
+void add_memory(const TreeGpu&);
+void add_power(const TreeGpu&);
+void add_metrics(const TreeGpu&);
+void add_ip_discovery(const TreeGpu&);
+void add_xgmi(const TreeGpu&);
+void add_board(const TreeGpu&);
+
+/// An entry of the directory of a process that uses a node now; null for any other path. It remains valid. Any thread.
+const Entry* find_process_entry(std::string_view path);
+
+/// Contents of a file of the machine; "" if it cannot be read.
+std::string machine_file(const std::string& path);
+
+}  // namespace sdma::emulator

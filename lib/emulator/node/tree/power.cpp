@@ -1,0 +1,65 @@
+// Clocks, power and temperatures. The GPU does not exist, so it is idle and consumes nothing: the lowest clock is current, and
+// sensors read 0. Limits and clock levels are those of the product; the lowest clocks are approximate.
+#include "parts.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace sdma::emulator {
+namespace {
+
+std::string levels(const std::vector<std::uint32_t>& mhz) {
+  std::string out;
+  for (std::size_t i = 0; i < mhz.size(); ++i) out += fmt::format("{}: {}Mhz{}\n", i, mhz[i], i == 0 ? " *" : " ");
+  return out;
+}
+
+}  // namespace
+
+void add_power(const TreeGpu& g) {
+  using Levels = std::vector<std::uint32_t>;
+  const auto sclk = g.mi200 ? Levels{500, 1700} : Levels{500, 2100};
+  const auto mclk = g.mi200 ? Levels{400, 700, 1200, 1600} : Levels{900, 1100, 1200, 1300};
+  g.file("pp_dpm_sclk", levels(sclk));
+  g.file("pp_dpm_mclk", levels(mclk));
+  g.file("pp_dpm_pcie", fmt::format("0: {}GT/s, x16 *\n", g.mi200 ? "16.0" : "32.0"));
+  g.file("power_dpm_state", "performance\n");
+  g.file("power_dpm_force_performance_level", "auto\n");
+  g.file("gpu_busy_percent", "0\n");
+  g.file("mem_busy_percent", "0\n");
+
+  const auto at = fmt::format("hwmon/hwmon{}", g.index);
+  const auto file = [&](const char* name, std::string text) {
+    g.file(fmt::format("{}/{}", at, name), std::move(text));
+  };
+  const auto temperature = [&](int channel, const char* label, std::uint32_t critical) {
+    file(fmt::format("temp{}_input", channel).c_str(), "0\n");
+    file(fmt::format("temp{}_label", channel).c_str(), fmt::format("{}\n", label));
+    file(fmt::format("temp{}_crit", channel).c_str(), fmt::format("{}\n", critical));
+  };
+  constexpr std::uint32_t kCritical = 100'000, kCriticalMemory = 105'000;  // thousandths of a degree
+  file("name", "amdgpu\n");
+  if (g.mi200) temperature(1, "edge", kCritical);
+  temperature(2, "junction", kCritical);
+  temperature(3, "mem", kCriticalMemory);
+  // The driver has no voltage of gfx942, but version 5.2.3 of rocm-smi ends with an exception if a GPU has none.
+  file("in0_input", "0\n");
+  file("in0_label", "vddgfx\n");
+  // The driver of gfx90a measures an average, that of gfx942 the present power.
+  file(g.mi200 ? "power1_average" : "power1_input", "0\n");
+  file("power1_label", "PPT\n");
+  const auto watts = fmt::format("{}\n", g.mi200 ? 560'000'000 : 750'000'000);
+  file("power1_cap", watts);
+  file("power1_cap_default", watts);
+  file("power1_cap_max", watts);
+  file("power1_cap_min", "0\n");
+  file("freq1_input", fmt::format("{}\n", std::uint64_t{sclk.front()} * 1'000'000));
+  file("freq1_label", "sclk\n");
+  file("freq2_input", fmt::format("{}\n", std::uint64_t{mclk.front()} * 1'000'000));
+  file("freq2_label", "mclk\n");
+  g.tree.add_link(fmt::format("{}/{}/device", g.device, at), g.device);
+  g.tree.add_link(fmt::format("/sys/class/hwmon/hwmon{}", g.index), fmt::format("{}/{}", g.device, at));
+}
+
+}  // namespace sdma::emulator
