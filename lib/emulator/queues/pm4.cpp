@@ -197,7 +197,7 @@ Pm4::Status Pm4::wait(Words w, bool wide) noexcept {
   if (space != wait::kInMemory) return refuse(w[0], "a space that is not known");
   if (operation != wait::kWait && operation != wait::kPreemptable)
     return refuse(w[0], "an operation that memory does not have");
-  const auto bytes = wide ? 8 : 4;
+  const std::uint64_t bytes = wide ? 8 : 4;
   const auto* at = memory(pair(w, wait::kAddress), bytes, bytes, Access::read);
   if (!at) return Status::stopped;
   const auto value = wide ? __atomic_load_n(reinterpret_cast<const std::uint64_t*>(at), __ATOMIC_ACQUIRE)
