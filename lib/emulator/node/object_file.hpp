@@ -31,6 +31,10 @@ std::optional<ObjectInfo> object_of(int fd) noexcept;
 std::optional<ObjectInfo> object_of(const char* link) noexcept;
 int open_object(int fd, int flags) noexcept;
 
+/// Whether the process may create a file of this size. Beyond its limit (`ulimit -f`), a call would end the process, so the answer
+/// is false, with errno EFBIG and, once, a message on stderr.
+bool size_permitted(std::uint64_t bytes) noexcept;
+
 /// Opens a file only to recognise it: no one can read, write or map it through the descriptor (EBADF, EACCES).
 inline constexpr int kOnlyIdentity = 3;
 
