@@ -11,6 +11,7 @@
 
 #include <elf.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -94,6 +95,23 @@ std::string obstacle(const fs::path& program, int depth = 0) {
   return "is linked statically";
 }
 
+/// Whether the limit on the size of files leaves room for the node's memory, which is in files of this size at most, without a
+/// disk.
+bool memory_fits() {
+  constexpr rlim_t kLargest = rlim_t{1} << 40;
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= kLargest;
+}
+
+/// AddressSanitizer, as a library, ends a program in which it is not the first library. It works also in second place.
+void allow_second_place() {
+  constexpr const char *kVariable = "ASAN_OPTIONS", *kOption = "verify_asan_link_order";
+  const char* set = std::getenv(kVariable);
+  const std::string options = set ? set : "";
+  if (options.find(kOption) != options.npos) return;
+  ::setenv(kVariable, fmt::format("{}{}{}=0", options, options.empty() ? "" : ":", kOption).c_str(), 1);
+}
+
 /// Like execv, returns only on failure.
 int execute(const fs::path& program, const std::vector<std::string>& words) {
   std::vector<char*> argv;
@@ -170,6 +188,13 @@ int run(const Options& o) {
                            preload.string(), preload.string()[at]),
                "move this program and the library to folders whose names contain neither a blank nor a colon"),
            kInput;
+  if (!memory_fits())
+    return complain(
+               "the limit on the size of files is too low: the memory of the GPUs is in files of up to 1 TiB, without "
+               "a disk",
+               "run 'ulimit -f unlimited' first"),
+           kInput;
+  allow_second_place();
   set("SDMA_EMULATE_GPUS", std::to_string(o.gpus));
   set("SDMA_EMULATE_GPU", o.gpu);
   set("SDMA_EMULATE_ORDER", std::string(name(o.order)));

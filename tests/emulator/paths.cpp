@@ -52,7 +52,8 @@ std::string first_line(int fd) {
   char room[256];
   const auto n = ::read(fd, room, sizeof room);
   ::close(fd);
-  return std::string(room, n > 0 ? static_cast<std::size_t>(n) : 0).substr(0, std::string(room).find('\n'));
+  const std::string text(room, n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text.substr(0, text.find('\n'));
 }
 
 Names listed(DIR* d) {
@@ -127,9 +128,10 @@ TEST_CASE("nftw, ftw and fts visit what readdir lists") {
   CHECK(::nftw(
             kReal, [](const char*, const struct stat*, int, FTW* at) { return at->level == 2 ? 7 : 0; }, 8, FTW_PHYS) ==
         7);
-  // Links lead to each directory once, although they form circles.
+  // Links lead to each directory once, although they form circles. Processes may end meanwhile.
   visited.clear();
-  REQUIRE(::nftw("/sys/class/kfd", visit, 8, 0) == 0);
+  const auto any = [](const char* path, const struct stat*, int, FTW*) { return visited.insert(path), 0; };
+  REQUIRE(::nftw("/sys/class/kfd", any, 8, 0) == 0);
   CHECK(visited.count("/sys/class/kfd/kfd/topology/nodes/1/gpu_id") == 1);
   CHECK(::nftw("/sys/class/kfd/none", visit, 8, 0) == -1);
 

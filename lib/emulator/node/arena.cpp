@@ -11,6 +11,7 @@
 
 namespace sdma::emulator {
 Arena::Arena() {
+  if (!size_permitted(kFirstObject)) return;
   fd_ = away(::memfd_create(kArenaName, MFD_CLOEXEC));
   if (fd_ < 0) return;
   struct stat s {};

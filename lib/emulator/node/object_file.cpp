@@ -8,7 +8,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <atomic>
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <mutex>
 
@@ -50,7 +52,21 @@ int away(int fd) noexcept {
   return high;
 }
 
+bool size_permitted(std::uint64_t bytes) noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur) return true;
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true))
+    std::fprintf(stderr,
+                 "sdma emulator: the limit on the size of files (ulimit -f) is %" PRIu64
+                 " bytes, and the node needs a file of %" PRIu64 " in memory\n",
+                 static_cast<std::uint64_t>(limit.rlim_cur), bytes);
+  errno = EFBIG;
+  return false;
+}
+
 int create_object(const ObjectInfo& o) noexcept {
+  if (!size_permitted(o.bytes)) return -1;
   char name[64];
   std::snprintf(name, sizeof name, kObjectName, o.gpu, o.flags, o.nonce);
   const int fd = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);

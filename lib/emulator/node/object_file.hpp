@@ -36,6 +36,10 @@ bool is_open(int fd) noexcept;
 /// The file position of a DMABUF descriptor that can be mapped only for reading; other DMABUFs have 0.
 inline constexpr off_t kReadOnlyDmabuf = 1;
 
+/// Whether the process may create a file of this size. Beyond its limit (`ulimit -f`), a call would end the process, so the answer
+/// is false, with errno EFBIG and, once, a message on stderr.
+bool size_permitted(std::uint64_t bytes) noexcept;
+
 /// Opens a file only to recognise it: no one can read, write or map it through the descriptor (EBADF, EACCES).
 inline constexpr int kOnlyIdentity = 3;
 

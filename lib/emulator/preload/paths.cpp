@@ -22,6 +22,7 @@ constexpr const char* kDirectoryName = "sdma-dir";
 constexpr std::string_view kFileName = "sdma-file-";  ///< followed by its inode and device, for fstat
 
 int filled_memfd(const char* name, std::string_view text, int flags) {
+  if (!size_permitted(text.size())) return -1;
   const int fd = ::memfd_create(name, MFD_ALLOW_SEALING | ((flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0u));
   if (fd < 0) return fd;
   if (::write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {

@@ -2,6 +2,7 @@
 
 #include "../options.hpp"
 #include "../pace.hpp"
+#include "../thread_sanitizer.hpp"
 
 #include <algorithm>
 #include <cinttypes>
@@ -114,6 +115,7 @@ Progress Server::turn() noexcept {
 }
 
 Progress Server::round() noexcept {
+  if (!std::exchange(exempt_, true)) exempt_this_thread();
   const auto p = serve_all();
   if (p == Progress::progressed) {
     doorbells_.awake();

@@ -97,6 +97,7 @@ class Server final : private sdma::detail::Worker::Served {
   std::size_t next_ = 0;  ///< where a round begins that follows one that ended early
   bool evict_ = false;
   bool evicted_ = false;  ///< set by a VM fault: queues that are created later do not run either
+  bool exempt_ = false;   ///< the thread is exempt from ThreadSanitizer
   EngineId serving_{};    ///< the engine whose step runs
 
   std::atomic<bool> polls_{false};  ///< asleep while a poll waits
