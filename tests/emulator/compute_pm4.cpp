@@ -3,6 +3,9 @@
 #include "../../lib/emulator/queues/pm4_queue.hpp"
 #include "compute_rig.hpp"
 
+#include <memory>
+#include <random>
+
 using namespace compute;
 
 namespace {
@@ -266,5 +269,71 @@ TEST_CASE("AQL: a packet that is not executed stops the queue, with the error th
     CHECK(rig.memory.at<std::int64_t>(signal + 8) == 32);
     CHECK(rig.memory.at<std::uint64_t>(0) == 0);
     CHECK(rig.faults.empty());
+  }
+}
+
+TEST_CASE("any packets: each step ends, and memory that is not mapped stays as it is") {
+  std::mt19937_64 random(11);
+  const auto any = [&](std::uint64_t n) { return static_cast<std::uint32_t>(random() % n); };
+  constexpr std::uint32_t kOpcodes[] = {0x10, 0x15, 0x1e, 0x23, 0x37, 0x3c, 0x3f, 0x40, 0x46, 0x49, 0x58, 0x76, 0x93};
+  unsigned complete = 0, stopped = 0, waiting = 0;
+  std::array<std::uint64_t, 2> guards{};
+  for (int n = 0; n < 3000; ++n) {
+    ComputeRig rig;
+    auto config = rig.config();
+    config.xccs = 1 + any(8);
+    // The ring, and a buffer to which it may jump, contain packets whose fields are likely values.
+    const auto fill = [&](std::uint32_t* at, std::size_t dwords) {
+      for (std::size_t i = 0; i < dwords;) {
+        const auto length = std::min<std::size_t>(4 + any(6), dwords - i);
+        if (length < 2) break;
+        at[i] = 3u << 30 | static_cast<std::uint32_t>(length - 2) << 16 | kOpcodes[any(std::size(kOpcodes))] << 8;
+        for (std::size_t k = 1; k < length; ++k) switch (any(6)) {
+            case 0: at[i + k] = low(rig.memory.va(any(rig.memory.bytes / 4 + 8) * 4)); break;
+            case 1: at[i + k] = high(rig.memory.va()); break;
+            case 2: at[i + k] = any(16) << 8 | any(8) << 24 | any(4) << 29 | any(16); break;
+            case 3: at[i + k] = any(64); break;
+            default: at[i + k] = static_cast<std::uint32_t>(random());
+          }
+        i += length;
+      }
+    };
+    fill(&rig.ring.at<std::uint32_t>(0), 64);
+    fill(&rig.memory.at<std::uint32_t>(4096), 512);
+    Block outside(rig.space, 4096, Access::read);
+    guards = {random(), random()};
+    std::memcpy(outside.data, guards.data(), sizeof guards);
+    Pm4Queue q(config);
+    rig.publish(q, 64);
+    auto p = q.step();
+    for (int steps = 0; p == Progress::progressed && steps < 100'000; ++steps) p = q.step();
+    REQUIRE(p != Progress::progressed);
+    complete += p == Progress::idle;
+    stopped += p == Progress::stopped;
+    waiting += p == Progress::waiting;
+    REQUIRE(std::memcmp(outside.data, guards.data(), sizeof guards) == 0);
+  }
+  CHECK(complete + stopped + waiting == 3000);
+  CHECK(stopped > 0);
+}
+
+TEST_CASE("AQL: any packets") {
+  std::mt19937_64 random(12);
+  const auto any = [&](std::uint64_t n) { return static_cast<std::uint32_t>(random() % n); };
+  for (int n = 0; n < 3000; ++n) {
+    ComputeRig rig;
+    for (std::size_t slot = 0; slot < 4; ++slot) {
+      auto* at = &rig.ring.at<std::uint64_t>(slot * 64);
+      for (std::size_t i = 0; i < 8; ++i)
+        at[i] = any(3) == 0 ? 0 : any(3) == 0 ? random() : rig.memory.va(any(rig.memory.bytes / 8) * 8);
+      rig.ring.at<std::uint32_t>(slot * 64) = any(6) | any(3) << 16;
+    }
+    for (std::size_t i = 8; i < rig.memory.bytes; i += 8)
+      rig.memory.at<std::uint64_t>(i) = any(2) == 0 ? any(4) : rig.memory.va(any(rig.memory.bytes / 8) * 8);
+    AqlQueue q(rig.config());
+    rig.publish(q, 4);
+    auto p = q.step();
+    for (int steps = 0; p == Progress::progressed && steps < 1000; ++steps) p = q.step();
+    REQUIRE(p != Progress::progressed);
   }
 }
