@@ -144,6 +144,11 @@ class Client {
         else if (a.bytes < std::uint64_t{1} << 40) a.bytes = std::min(a.bytes, kLargestObject);
         break;
       }
+      case Nr::get_dmabuf_info: {
+        auto& a = as<kfd::GetDmabufInfo>(p);
+        a.metadata = tame(a.metadata);
+        break;
+      }
       case Nr::get_tile_config: {
         auto& a = as<kfd::GetTileConfig>(p);
         a.tiles = tame(a.tiles);
@@ -169,6 +174,8 @@ class Client {
     if (error == 0 && bytes >= sizeof(kfd::ImportDmabuf) && nr == Nr::import_dmabuf)
       keep(as<kfd::ImportDmabuf>(args).handle);
     if (error == 0 && bytes >= sizeof(kfd::ImportIpc) && nr == Nr::ipc_import) keep(as<kfd::ImportIpc>(args).handle);
+    if (error == 0 && bytes >= sizeof(kfd::SmiEvents) && nr == Nr::smi_events)
+      files_.push_back(static_cast<int>(as<kfd::SmiEvents>(args).fd));
     if (error == 0 && bytes >= sizeof(kfd::ExportDmabuf) && nr == Nr::export_dmabuf)
       files_.push_back(static_cast<int>(as<kfd::ExportDmabuf>(args).fd));
     return error;
@@ -203,7 +210,7 @@ class Client {
     require(error == EFAULT || error == EINVAL || error == ENOTTY);
   }
 
-  void drm() {
+  void any_drm_call() {
     alignas(8) std::array<std::byte, 64> args{};
     for (std::size_t i = 0; i < 8; ++i) as<std::uint64_t>(args.data() + i * 8) = word();
     const unsigned numbers[] = {0x00, 0x05, 0x45, in_.byte(), 0x40 + in_.byte() % 17u, 0x48, 0x2d + in_.byte() % 2u};
@@ -212,9 +219,14 @@ class Client {
     for (const std::size_t at : {std::size_t{0}, std::size_t{24}, std::size_t{40}, std::size_t{56}})
       as<std::uint64_t>(args.data() + at) = tame(as<std::uint64_t>(args.data() + at));
     if (nr == 0x45) as<std::uint32_t>(args.data() + 12) %= 0x20;
+    if (nr == drm::kGemOp) as<drm::GemOp>(args.data()).value = tame(as<drm::GemOp>(args.data()).value);
+    const bool exports = nr == drm::kPrimeHandleToFd;  // has room for the descriptor, so that it can be closed
     const auto minor = tree().node().gpus.front().render_minor + in_.byte() % 3;
-    require(known(drm_ioctl(&node_, {.tag = drm_tag(minor, in_.byte() % 3), .ours = true},
-                            _IOC(_IOC_READ | _IOC_WRITE, 'd', nr, in_.byte() % 65u), args.data())));
+    const auto bytes = exports ? sizeof args : in_.byte() % 65u;
+    const int error = drm_ioctl(&node_, {.tag = drm_tag(minor, in_.byte() % 3), .ours = true},
+                                _IOC(_IOC_READ | _IOC_WRITE, 'd', nr, bytes), args.data());
+    require(known(error));
+    if (exports && error == 0) files_.push_back(as<drm::Prime>(args.data()).fd);
   }
 
   /// An object that is as it should be, mapped for all GPUs; 0 if there is no room.
@@ -291,7 +303,8 @@ class Client {
     from.va = in.va;
     from.gpu_id = gpu_id();
     const auto word = in_.byte() % 8;
-    if (word < 4) from.shared[word] ^= 1u << (in_.byte() % 8);
+    // The number of one of our threads would be a number of this process.
+    if (word < 4) from.shared[word] ^= 1u << (in_.byte() % 8 + (word == 0 ? 16 : 0));
     const int imported = call(Nr::ipc_import, from);
     require(word >= 4 || imported != 0);
   }
@@ -350,7 +363,7 @@ class Client {
       case 0:
       case 1: return any_ioctl();
       case 2: return wild_pointer();
-      case 3: return drm();
+      case 3: return any_drm_call();
       case 4: return good_object();
       case 5: return good_queue();
       case 6: return submit();

@@ -14,7 +14,6 @@ namespace {
 
 using namespace drm;
 
-constexpr std::uint64_t kMostDomains = 0xff;
 constexpr std::uint64_t kCreateFlags =
     kCpuAccessRequired | kNoCpuAccess | kCpuGttUswc | kVramCleared | kVmAlwaysValid | kExplicitSync | kDiscardable;
 
