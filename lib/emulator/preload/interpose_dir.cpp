@@ -111,8 +111,7 @@ DIR* list_path(const Found& found) {
 
 /// The directory that is open as `fd`, if files of ours are in it.
 Found listed(int fd) {
-  auto path = directory_path(fd);
-  if (path.empty()) path = shared_directory_path(fd);
+  auto path = open_directory(fd).path;
   if (path.empty()) return {};
   const auto* e = tree().resolve(path).entry;
   return {.entry = e && e->kind == Kind::directory ? e : nullptr, .path = std::move(path)};

@@ -19,7 +19,8 @@ namespace sdma::emulator {
 namespace {
 
 constexpr const char* kDirectoryName = "sdma-dir";
-constexpr std::string_view kFileName = "sdma-file-";  ///< followed by its inode and device, for fstat
+constexpr std::string_view kDirectoryLink = "/memfd:sdma-dir ";  ///< where the entry of its descriptor leads
+constexpr std::string_view kFileName = "sdma-file-";             ///< followed by its inode and device, for fstat
 
 int filled_memfd(const char* name, std::string_view text, int flags) {
   if (!size_permitted(text.size())) return -1;
@@ -40,27 +41,37 @@ int fail(int error) {
   return -1;
 }
 
-/// A directory at which a relative path begins.
-struct Base {
-  std::string path{};
-  bool in_tree{};
-};
-
-Base base_of(int dirfd, const char* path) {
+/// The directory at which a relative path begins.
+OpenDirectory base_of(int dirfd, const char* path) {
   if (dirfd == AT_FDCWD) {
     auto d = working_directory(path[0] == '.' && path[1] == '.');
     return {std::move(d.path), d.in_tree};
   }
   if (dirfd < 0) return {};
-  if (auto ours = directory_path(dirfd); !ours.empty()) return {std::move(ours), true};
-  return {shared_directory_path(dirfd), false};
+  return open_directory(dirfd);
 }
 
 }  // namespace
 
+OpenDirectory open_directory(int fd) {
+  const int before = errno;
+  char room[PATH_MAX];
+  const auto n = SDMA_REAL(readlink)(FdLink(fd).path, room, sizeof room);
+  const std::string_view target(room, n > 0 ? static_cast<std::size_t>(n) : 0);
+  OpenDirectory d;
+  if (target.starts_with(kDirectoryLink)) {
+    const auto bytes = ::pread(fd, room, sizeof room, 0);
+    d = {.path = std::string(room, bytes > 0 ? static_cast<std::size_t>(bytes) : 0), .in_tree = bytes > 0};
+  } else if (target == "/" || target.starts_with("/sys") || target.starts_with("/dev") || target.starts_with("/proc")) {
+    d.path = target;
+  }
+  errno = before;
+  return d;
+}
+
 Found find_shared(int dirfd, const char* path, bool follow) {
   if (!path) return {};
-  Base base;
+  OpenDirectory base;
   std::string absolute;
   if (path[0] != '/') {
     base = base_of(dirfd, path);
@@ -115,21 +126,8 @@ std::optional<Entry> open_text(int fd) {
 }
 
 std::string directory_path(int fd) {
-  char room[64], path[PATH_MAX];
-  if (memfd_name(FdLink(fd).path, room) != kDirectoryName) return {};
-  const auto n = ::pread(fd, path, sizeof path, 0);
-  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
-}
-
-std::string shared_directory_path(int fd) {
-  const int before = errno;
-  char path[PATH_MAX];
-  const auto n = SDMA_REAL(readlink)(FdLink(fd).path, path, sizeof path);
-  errno = before;
-  std::string_view target(path, n > 0 ? static_cast<std::size_t>(n) : 0);
-  const bool near =
-      target == "/" || target.starts_with("/sys") || target.starts_with("/dev") || target.starts_with("/proc");
-  return near ? std::string(target) : std::string();
+  auto d = open_directory(fd);
+  return d.in_tree ? std::move(d.path) : std::string();
 }
 
 }  // namespace sdma::emulator

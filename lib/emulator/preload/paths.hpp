@@ -36,9 +36,13 @@ Found find_shared(int dirfd, const char* path, bool follow = true);
 int open_entry(std::string_view path, const Entry&, int flags);
 /// The kind, inode and device of a text of the tree that is open as `fd`; nullopt for any other descriptor.
 std::optional<Entry> open_text(int fd);
+/// A directory of the tree, or one of the machine in which files of ours may be; any other has an empty path.
+struct OpenDirectory {
+  std::string path{};
+  bool in_tree{};
+};
+OpenDirectory open_directory(int fd);
 /// The path of a directory of the tree that is open as `fd`; "" for any other descriptor.
 std::string directory_path(int fd);
-/// The same, but also of a directory of the machine in which files of ours may be.
-std::string shared_directory_path(int fd);
 
 }  // namespace sdma::emulator
