@@ -23,7 +23,7 @@ constexpr std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t
 
 /// A signal of the timeline: a value that only grows, and a timestamp.
 struct Signal {
-  static constexpr std::uint64_t kBytes = 64, kTime = 32;
+  static constexpr std::uint64_t kBytes = 64, kTime = 8;
   const Memory& memory;
   std::uint64_t at;
   std::uint64_t va() const { return memory.va + at; }
