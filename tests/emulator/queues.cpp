@@ -273,6 +273,43 @@ TEST_CASE("queues of two GPUs wait for each other") {
   c.free(words);
 }
 
+TEST_CASE("a queue's error reaches the runtime that has asked for exceptions") {
+  Client c;
+  (void)event_page(c);
+  kfd::CreateEvent e{};
+  REQUIRE(call(c.kfd, Nr::create_event, e) == 0);
+  auto area = c.allocate(4096), payload = c.allocate(4096);
+  area.as<std::uint64_t>()[3] =
+      payload.va + 8;  // the header of the save area: where the exceptions go, and their event
+  area.as<std::uint32_t>()[8] = e.event_id;
+  const auto runtime = [&](std::uint32_t mode) {
+    kfd::RuntimeEnable r{.r_debug = 0, .mode = mode, .capabilities = 0};
+    return call(c.kfd, Nr::runtime_enable, r);
+  };
+  const auto raised = [&](std::uint32_t timeout_ms) {
+    kfd::EventData data{};
+    data.event_id = e.event_id;
+    kfd::WaitEvents w{.events = reinterpret_cast<std::uint64_t>(&data),
+                      .count = 1,
+                      .wait_for_all = 0,
+                      .timeout_ms = timeout_ms,
+                      .result = 9};
+    REQUIRE(call(c.kfd, Nr::wait_events, w) == 0);
+    return w.result == kfd::kWaitComplete;
+  };
+  for (const bool enabled : {false, true}) {
+    if (enabled) REQUIRE(runtime(1) == 0);
+    Queue q(c, 0, kfd::kQueueComputeAql, 0, 4096, area.va);
+    REQUIRE(q.error == 0);
+    *q.ring.as<std::uint16_t>() = 17;  // not a type of packet
+    __atomic_store_n(q.pointers.as<std::uint64_t>(64), std::uint64_t{1}, __ATOMIC_RELEASE);
+    __atomic_store_n(q.doorbell, std::uint64_t{0}, __ATOMIC_RELEASE);
+    CHECK(raised(enabled ? 20'000 : 200) == enabled);
+    CHECK(payload.as<std::uint64_t>()[1] == (enabled ? 1u << 19 : 0u));  // unsupported packet
+  }
+  CHECK(runtime(0) == 0);
+}
+
 TEST_CASE("events: the mailbox before the interrupt, and a trap without it wakes nobody") {
   Client c;
   const auto& page = event_page(c);

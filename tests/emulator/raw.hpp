@@ -137,7 +137,8 @@ struct Queue {
   Memory ring{}, pointers{};
   std::uint64_t* doorbell{};
 
-  Queue(Client& c, std::uint32_t g, std::uint32_t type, std::uint32_t engine = 0, std::uint64_t bytes = 4096)
+  Queue(Client& c, std::uint32_t g, std::uint32_t type, std::uint32_t engine = 0, std::uint64_t bytes = 4096,
+        std::uint64_t save_area = 0)
       : client(c), gpu(g) {
     ring = c.allocate(bytes, g);
     pointers = c.allocate(4096, g);
@@ -151,6 +152,7 @@ struct Queue {
     a.percentage = 100;
     a.priority = 7;
     a.sdma_engine_id = engine;
+    a.save_area = save_area;
     error = call(c.kfd, Nr::create_queue, a);
     if (error != 0) return;
     id = a.queue_id;

@@ -160,12 +160,7 @@ int available_memory(Node& n, kfd::AvailableMemory& a) {
   return 0;
 }
 
-int runtime_enable(Node& n, kfd::RuntimeEnable& a) {
-  const bool enable = (a.mode & 1) != 0;
-  if (enable && n.runtime_enabled) return EBUSY;
-  n.runtime_enabled = enable;
-  return 0;
-}
+int runtime_enable(Node& n, kfd::RuntimeEnable& a) { return n.queues.set_runtime((a.mode & 1) != 0); }
 
 /// `way`: the direction that the driver defines, not the bits in the caller's number. `locked`: under the node's lock.
 struct Call {

@@ -42,7 +42,6 @@ class Node {
   Memory memory;
   DrmFiles drm_files{memory};
   Queues queues;
-  bool runtime_enabled = false;  ///< a runtime has enabled debugging; at most once per process
 
  private:
   std::uint32_t serial_ = 0;

@@ -179,6 +179,7 @@ std::unique_ptr<HwQueue> Queues::make(const kfd::CreateQueue& a, Entry& e, std::
       .wptr = e.wptr,
       .rptr = e.config.rptr,
       .rptr_va = GpuVa{a.rptr},
+      .save_area = GpuVa{runtime_ ? a.save_area : 0},
       .xccs = std::clamp(node_.gpus[e.gpu].xcc, 1u, 8u),
       .reader = &server.reader(),
       .events = &server.events(),
@@ -242,6 +243,12 @@ int Queues::destroy(std::uint32_t id) {
   trace_queue(GpuId{e.gpu}, EngineId{e.engine}, id, __atomic_load_n(e.config.rptr, __ATOMIC_RELAXED), false);
   unpin(e);
   queues_.erase(it);
+  return 0;
+}
+
+int Queues::set_runtime(bool enabled) {
+  if (enabled && runtime_) return EBUSY;
+  runtime_ = enabled;
   return 0;
 }
 

@@ -25,8 +25,8 @@ constexpr std::uint32_t kRestDwords = 10;
 constexpr std::size_t kValue = 8, kMailbox = 16, kEventId = 24, kStart = 32, kEnd = 40, kSignalBytes = 64;
 // From read_dispatch_id to queue_inactive_signal, within an amd_queue_t.
 constexpr std::uint64_t kInactiveSignal = 64;
-/// The runtime reports these as "invalid code object" and "invalid packet format".
-constexpr std::int64_t kNoCode = 8, kBadPacket = 32;
+// Bytes within the header of a queue's save area: where a runtime wants its exceptions, and their event.
+constexpr std::size_t kExceptions = 24, kExceptionEvent = 32, kSaveHeaderBytes = 40;
 
 template <class T> T* word(std::byte* at, std::size_t offset) noexcept { return reinterpret_cast<T*>(at + offset); }
 std::int64_t value_of(std::byte* signal) noexcept {
@@ -34,6 +34,16 @@ std::int64_t value_of(std::byte* signal) noexcept {
 }
 
 }  // namespace
+
+/// An error: its number in the queue's own signal, and its bit among the driver's exceptions.
+struct AqlQueue::Error {
+  std::int64_t number{};
+  std::uint64_t exception{};
+  static const Error no_code, bad_packet;
+};
+/// A runtime reports these as "invalid code object" and "invalid packet format".
+constexpr AqlQueue::Error AqlQueue::Error::no_code{8, std::uint64_t{1} << 17};
+constexpr AqlQueue::Error AqlQueue::Error::bad_packet{32, std::uint64_t{1} << 19};
 
 AqlQueue::AqlQueue(ComputeConfig c)
     : HwQueue(c.id, kComputeEngine, c.doorbell, c.wptr),
@@ -119,7 +129,7 @@ AqlQueue::Done AqlQueue::pm4_buffer(const std::byte* at) noexcept {
   const auto r = pm4_.step({{jump, kJumpDwords}, 0, kJumpDwords}, read_ * kPacketBytes + kJump);
   if (r.progress == Progress::stopped) {
     stopped_ = true;
-    return pm4_.faulted() ? Done::stopped : stop(kBadPacket);
+    return pm4_.faulted() ? Done::stopped : stop(Error::bad_packet);
   }
   return r.dwords != 0 ? Done::complete : r.progress == Progress::waiting ? Done::waits : Done::more;
 }
@@ -178,7 +188,7 @@ template <class Change> void AqlQueue::update(std::byte* signal, Change change) 
 AqlQueue::Done AqlQueue::refuse(const char* what, const char* why) noexcept {
   std::fprintf(stderr, "sdma emulator: gpu %u queue %u: %s #%" PRIu64 " cannot run: %s; the queue stops\n",
                c_.gpu.value, id, what, read_, why);
-  return stop(kBadPacket);
+  return stop(Error::bad_packet);
 }
 
 AqlQueue::Done AqlQueue::refuse_kernel(const std::byte* at, const KernelName& name, const char* why) noexcept {
@@ -190,18 +200,31 @@ AqlQueue::Done AqlQueue::refuse_kernel(const std::byte* at, const KernelName& na
                c_.gpu.value, id, read_, name ? " of " : "", text.text.data(), why, field<std::uint64_t>(at, kObject),
                field<std::uint32_t>(at, kGrid), field<std::uint32_t>(at, kGrid + 4),
                field<std::uint32_t>(at, kGrid + 8), field<std::uint64_t>(at, kArguments));
-  return stop(kNoCode);
+  return stop(Error::no_code);
 }
 
-/// Stops the queue as a command processor does on an error: the queue's own signal gets the error's number.
-AqlQueue::Done AqlQueue::stop(std::int64_t error) noexcept {
+/// Stops the queue as a command processor does on an error: the queue's own signal gets the error's number. Its interrupt
+/// makes the driver report the exception to a runtime that has asked for it.
+AqlQueue::Done AqlQueue::stop(const Error& error) noexcept {
   stopped_ = true;
+  report(error.exception);
   auto* handle = c_.reader->at(c_.rptr_va + kInactiveSignal, 8, Access::read);
   if (!handle) return Done::stopped;
   const auto signal = field<std::uint64_t>(handle, 0);
   auto* s = signal == 0 ? nullptr : c_.reader->at(GpuVa{signal}, kSignalBytes, Access::read_write);
-  if (s) update(s, [=](std::int64_t* value) { __atomic_store_n(value, error, __ATOMIC_RELEASE); });
+  if (s) update(s, [&](std::int64_t* value) { __atomic_store_n(value, error.number, __ATOMIC_RELEASE); });
   return Done::stopped;
+}
+
+void AqlQueue::report(std::uint64_t exception) noexcept {
+  const auto* area = c_.save_area.value == 0 ? nullptr : c_.reader->at(c_.save_area, kSaveHeaderBytes, Access::read);
+  if (!area) return;
+  const auto to = field<std::uint64_t>(area, kExceptions);
+  const auto event = field<std::uint32_t>(area, kExceptionEvent);
+  auto* all = to == 0 || to % 8 != 0 ? nullptr : c_.reader->at(GpuVa{to}, 8, Access::read_write);
+  if (!all) return;
+  __atomic_fetch_or(word<std::uint64_t>(all, 0), exception, __ATOMIC_RELEASE);
+  (void)c_.events->set(event);
 }
 
 AqlQueue::Done AqlQueue::fault(std::uint64_t va) noexcept {

@@ -31,6 +31,7 @@ class AqlQueue final : public HwQueue {
   Progress step() noexcept override;
 
  private:
+  struct Error;
   enum class Done : std::uint8_t { complete, more, waits, not_written, stopped };
 
   void rung(std::uint64_t) noexcept override {}
@@ -44,7 +45,8 @@ class AqlQueue final : public HwQueue {
   template <class Change> void update(std::byte* signal, Change change) noexcept;
   Done refuse(const char* what, const char* why) noexcept;
   Done refuse_kernel(const std::byte* at, const KernelName&, const char* why) noexcept;
-  Done stop(std::int64_t error) noexcept;
+  Done stop(const Error&) noexcept;
+  void report(std::uint64_t exception) noexcept;
   Done fault(std::uint64_t va) noexcept;
 
   ComputeConfig c_;

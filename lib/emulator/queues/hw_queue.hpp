@@ -75,6 +75,7 @@ struct ComputeConfig {
   std::span<std::uint32_t> ring{};  ///< a power of two
   std::uint64_t *doorbell{}, *wptr{}, *rptr{};
   GpuVa rptr_va{};
+  GpuVa save_area{};       ///< 0 unless a runtime has asked for the queues' exceptions
   std::uint32_t xccs = 1;  ///< compute dies of the GPU's partition
   AddressSpace::Reader* reader{};
   Events* events{};
