@@ -210,8 +210,10 @@ void SoftNode::scan() noexcept {
   constexpr std::chrono::nanoseconds kOften = 1ms;
   const std::chrono::nanoseconds longest = options_.scan_interval;
   auto interval = std::min(kOften, longest);
-  while (!scan_ends_.load(std::memory_order_acquire)) {
+  for (;;) {
+    // Before `scan_ends_`: otherwise the wake-up of `stop` could come between the two, and would be lost.
     const auto ticket = scan_parking_.ticket();
+    if (scan_ends_.load(std::memory_order_acquire)) return;
     bool any = false, found = false;
     {
       std::lock_guard lock(creation_);
