@@ -37,7 +37,7 @@ std::string against(std::span<const Point> points) {
   const auto all = compared(points);
   if (all.empty()) return {};
   std::string text = fmt::format("# Against {}, by medians; a tie: the middle halves of both ways' rounds overlap\n",
-                                 all.front().theirs.rival == Rival::rccl ? "RCCL" : "NCCL");
+                                 family_of(all.front().theirs.rival));
   text +=
       fmt::format("#{:>8}  {:<9} {:>9}  {:<9} {:>9}  {:>11}\n", "size", "ours", "us", "theirs", "us", "theirs/ours");
   for (const auto& c : all)

@@ -55,7 +55,7 @@ class World final : public Nccl {
   std::chrono::nanoseconds timeout() const noexcept { return settings_.timeout; }
   Result<void, Diagnostic> await(std::uint32_t value, Deadline) const;
   /// "NCCL" or "RCCL"
-  const char* family() const noexcept { return settings_.rivals.front().rival == Rival::rccl ? "RCCL" : "NCCL"; }
+  std::string_view family() const noexcept { return family_of(settings_.rivals.front().rival); }
 
  private:
   /// Calls `f(rank, number)` for each rank, with its GPU current, in one group.
@@ -83,7 +83,7 @@ Result<void, Diagnostic> World::good(const char* call, Status s, NcclCalls::Comm
   if (s == NcclCalls::kSuccess) return {};
   const char* more = nccl_.last_error ? nccl_.last_error(comm) : nullptr;
   return Diagnostic{
-      .where = family(),
+      .where = std::string(family()),
       .message = fmt::format("{}: {}{}{}", call, nccl_.error_string(s), more && *more ? ": " : "", more ? more : ""),
       .hint = fmt::format("NCCL_DEBUG=WARN lets {} print more", family())};
 }
@@ -333,7 +333,7 @@ Result<std::unique_ptr<Contender>, Diagnostic> World::prepare(const Way& way, co
 }
 
 /// No rank shares a GPU.
-Result<void, Diagnostic> own_gpus(const StreamDriver& d, const char* family) {
+Result<void, Diagnostic> own_gpus(const StreamDriver& d, std::string_view family) {
   std::set<int> all;
   for (std::size_t i = 0; i < d.ranks(); ++i) all.insert(d.ordinal(i));
   if (all.size() == d.ranks()) return {};
@@ -346,15 +346,17 @@ Result<void, Diagnostic> own_gpus(const StreamDriver& d, const char* family) {
 }  // namespace
 
 Result<std::unique_ptr<Nccl>, Diagnostic> Nccl::open(Device& d, const Settings& s, Watchdog& dog) {
-  const bool rccl = s.rivals.front().rival == Rival::rccl;
-  const auto bounded = dog.watch(rccl ? "loading RCCL" : "loading NCCL", set_up_limit(s));
-  const auto library = NcclCalls::find(s.rivals.front().rival);
+  const auto rival = s.rivals.front().rival;
+  const auto library = [&] {
+    const auto bounded = dog.watch("loading the library of --against", set_up_limit(s));
+    return NcclCalls::find(rival);
+  }();
   if (!library) return library.error();
   const auto nccl = NcclCalls::load(*library, s.options.collective);
   if (!nccl) return nccl.error();
-  auto driver = rccl ? hip_driver(d, s, *library) : cuda_driver(d, s);
+  auto driver = rival == Rival::rccl ? hip_driver(d, s, *library) : cuda_driver(d, s);
   if (!driver) return std::move(driver.error());
-  if (auto r = own_gpus(**driver, rccl ? "RCCL" : "NCCL"); !r) return std::move(r.error());
+  if (auto r = own_gpus(**driver, family_of(rival)); !r) return std::move(r.error());
   auto world = std::make_unique<World>(*nccl, *std::move(driver), s, dog);
   if (auto r = world->make(); !r) return std::move(r.error());
   return std::unique_ptr<Nccl>(std::move(world));

@@ -201,8 +201,10 @@ Result<double, Diagnostic> Gemms::end() {
 }  // namespace
 
 Result<std::unique_ptr<Product>, Diagnostic> Product::open(Device& d, const Settings& s, Watchdog& dog) {
-  const auto bounded = dog.watch("loading the library of the matrix product", set_up_limit(s));
-  const auto library = Blas::find(s.where);
+  const auto library = [&] {
+    const auto bounded = dog.watch("loading the library of the matrix product", set_up_limit(s));
+    return Blas::find(s.where);
+  }();
   if (!library) return library.error();
   const auto blas = Blas::load(*library, s.where);
   if (!blas) return blas.error();

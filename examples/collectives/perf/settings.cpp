@@ -206,8 +206,8 @@ void read_rivals(Reader& r, const Given& g, Settings& s) {
   const auto needed = rccl ? Where::kfd : Where::cuda;
   if (s.where != needed)
     return r.refuse("--against",
-                    fmt::format("{} runs on {} GPUs only, not with --device={}", rccl ? "RCCL" : "NCCL",
-                                rccl ? "AMD" : "NVIDIA", name(s.where)),
+                    fmt::format("{} runs on {} GPUs only, not with --device={}",
+                                family_of(rccl ? Rival::rccl : Rival::nccl), rccl ? "AMD" : "NVIDIA", name(s.where)),
                     fmt::format("use it with --device={}", name(needed)));
   if (rccl) s.rivals = {{.rival = Rival::rccl}};
   else s.rivals = {{.rival = Rival::nccl}, {.rival = Rival::nccl_ce}};
@@ -285,6 +285,8 @@ std::string_view name(Rival r) noexcept {
   constexpr std::string_view kNames[] = {"", "nccl", "nccl-ce", "rccl"};
   return kNames[static_cast<std::size_t>(r)];
 }
+
+std::string_view family_of(Rival r) noexcept { return r == Rival::rccl ? "RCCL" : "NCCL"; }
 
 std::string name(const Way& w) {
   if (w.rival != Rival::none) return std::string(name(w.rival));

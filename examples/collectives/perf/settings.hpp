@@ -38,6 +38,8 @@ struct Way {
 };
 /// "nccl-ce"; "" for none.
 std::string_view name(Rival) noexcept;
+/// The library whose rival it is: "NCCL" or "RCCL".
+std::string_view family_of(Rival) noexcept;
 /// "b2b+pl"
 std::string name(const Way&);
 
