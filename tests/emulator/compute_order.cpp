@@ -3,18 +3,14 @@
 #include "../../lib/emulator/queues/aql.hpp"
 #include "../../lib/emulator/queues/pm4_queue.hpp"
 #include "compute_rig.hpp"
+#include "pm4_words.hpp"
 
 #include <initializer_list>
 
 using namespace compute;
+using namespace pm4_words;
 
 namespace {
-
-constexpr std::uint32_t header(std::uint32_t opcode, std::uint32_t dwords) {
-  return 3u << 30 | (dwords - 2) << 16 | opcode << 8;
-}
-constexpr std::uint32_t low(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
-constexpr std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); }
 
 /// RELEASE_MEM with an interrupt and no data.
 std::array<std::uint32_t, 8> interrupt(std::uint32_t event) {

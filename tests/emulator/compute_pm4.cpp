@@ -2,20 +2,20 @@
 #include "../../lib/emulator/queues/aql.hpp"
 #include "../../lib/emulator/queues/pm4_queue.hpp"
 #include "compute_rig.hpp"
+#include "pm4_words.hpp"
 
 #include <memory>
 #include <random>
 
 using namespace compute;
+using namespace pm4_words;
 
 namespace {
 
 using Dwords = std::vector<std::uint32_t>;
 
-constexpr std::uint32_t low(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
-constexpr std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); }
 Dwords packet(std::uint32_t opcode, Dwords body) {
-  body.insert(body.begin(), 3u << 30 | static_cast<std::uint32_t>(body.size() - 1) << 16 | opcode << 8);
+  body.insert(body.begin(), header(opcode, static_cast<std::uint32_t>(body.size() + 1)));
   return body;
 }
 Dwords operator+(Dwords a, const Dwords& b) {

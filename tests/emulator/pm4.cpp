@@ -1,5 +1,6 @@
 // Compute queues of PM4 packets: writes, fences with interrupts, indirect buffers, wrap-around, and what they refuse. Part of the
 // program of queues.cpp.
+#include "pm4_words.hpp"
 #include "raw.hpp"
 
 #include "support/catch.hpp"
@@ -10,14 +11,9 @@
 #include <vector>
 
 using namespace raw;
+using namespace pm4_words;
 
 namespace {
-
-constexpr std::uint32_t header(std::uint32_t opcode, std::uint32_t dwords) {
-  return 3u << 30 | (dwords - 2) << 16 | opcode << 8;
-}
-constexpr std::uint32_t low(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
-constexpr std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); }
 
 /// A PM4 queue and its position, in dwords.
 struct Pm4 {

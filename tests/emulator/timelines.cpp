@@ -1,6 +1,7 @@
 // A runtime that drives KFD itself, without ROCr and without AQL: on each GPU a compute queue of PM4, which is bound to an indirect buffer, and an
 // sDMA queue. Both wait for, post and time signals of a timeline, and wake the host by an event. No kernel is dispatched. Run under
 // `sdma emulate`.
+#include "pm4_words.hpp"
 #include "raw.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"
@@ -14,12 +15,10 @@
 #include <vector>
 
 using namespace raw;
+using namespace pm4_words;
 using namespace sdma;
 
 namespace {
-
-constexpr std::uint32_t low(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
-constexpr std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); }
 
 /// A signal of the timeline: a value that only grows, and a timestamp.
 struct Signal {
