@@ -31,7 +31,7 @@ using Packets =
 namespace detail {
 
 template <class... P> consteval auto collect(PacketList<P...>) {
-  std::array<PacketInfo, sizeof...(P) + kRecognised.size()> all{info<P>...};
+  std::array<PacketInfo, sizeof...(P) + kRecognised.size()> all{packet_info<P>...};
   for (std::size_t i = 0; i < kRecognised.size(); ++i) all[sizeof...(P) + i] = kRecognised[i];
   return all;
 }
