@@ -190,10 +190,17 @@ int run(const Options& o) {
   auto options = o.check;
   options.file = in->name();
   options.user_queue = !o.kernel;
+  std::vector<std::uint32_t> pending;
+  // A dump with positions says where its pending dwords lie: rules about alignment count from the ring's start.
+  if (in->is_placed()) {
+    const auto base = in->pending(pending);
+    if (!base) return report(base.error()), kInput;
+    if (options.base == 0) options.base = *base;
+  }
   StreamChecker checker{options};
   Output out{"-"};
   std::size_t errors = 0, warnings = 0;
-  auto done = for_each_piece(*in, [&](std::span<const std::uint32_t> dwords, bool last) {
+  const auto examine = [&](std::span<const std::uint32_t> dwords, bool last) {
     std::vector<Diagnostic> found;
     const auto used = checker.append(found, dwords, last);
     for (const auto& d : found) {
@@ -203,7 +210,10 @@ int run(const Options& o) {
       else report(d);
     }
     return out.drain() ? used : dwords.size();
-  });
+  };
+  Result<void, Diagnostic> done;
+  if (in->is_placed()) examine(pending, true);
+  else done = for_each_piece(*in, examine);
   if (!out.close()) return out.exit_code();
   if (!done) return report(done.error()), kInput;
   return errors + warnings > 0 ? kFindings : kOk;

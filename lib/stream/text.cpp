@@ -187,27 +187,29 @@ void Disassembler::flush(std::string& out) {
   run_.count = 0;
 }
 
+void Disassembler::append(std::string& out, const PacketView& v) {
+  if (v.dwords.size() == 1 && !v.cut_off && !(v.info && v.info->fields_unknown))
+    return add(out, v.dwords[0], v.info == nullptr);
+  flush(out);
+  if (v.cut_off) {
+    append_truncated_line(out, v);
+    line_end(out, v.dwords.first(1));
+    at_ += 4;
+    for (const auto d : v.dwords.subspan(1)) add(out, d, true);
+    return;
+  }
+  append_text(out, v);
+  line_end(out, v.dwords);
+  at_ += 4 * v.dwords.size();
+}
+
 std::size_t Disassembler::append(std::string& out, std::span<const std::uint32_t> in, bool last) {
   Reader r{in};
   while (r) {
     const auto begin = r.position();
     const auto v = r.next();
     if (v.cut_off && !last) return begin;
-    if (v.dwords.size() == 1 && !v.cut_off && !(v.info && v.info->fields_unknown)) {
-      add(out, v.dwords[0], v.info == nullptr);
-      continue;
-    }
-    flush(out);
-    if (v.cut_off) {
-      append_truncated_line(out, v);
-      line_end(out, v.dwords.first(1));
-      at_ += 4;
-      for (const auto d : v.dwords.subspan(1)) add(out, d, true);
-      continue;
-    }
-    append_text(out, v);
-    line_end(out, v.dwords);
-    at_ += 4 * v.dwords.size();
+    append(out, v);
   }
   if (last) flush(out);
   return in.size();

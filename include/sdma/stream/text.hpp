@@ -57,6 +57,9 @@ class Disassembler {
   /// beginning of a packet that is still incomplete; with `last`, no dwords remain. Do not call it again after a call
   /// with `last`.
   std::size_t append(std::string& out, std::span<const std::uint32_t> in, bool last);
+  /// Appends the lines of one packet that a caller has found; equal packets are held back until another one or `end` comes.
+  void append(std::string& out, const PacketView&);
+  void end(std::string& out) { flush(out); }
 
  private:
   struct Run {  // equal packets of one dword that have not been written yet
