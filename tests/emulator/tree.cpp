@@ -172,7 +172,7 @@ TEST_CASE("the table of metrics has the driver's version, and no value that look
   CHECK(field<std::uint16_t>(table, 0) == table.size());
   CHECK(table[2] == 1);
   CHECK(table[3] == (mi200 ? 3 : 5));
-  for (const std::size_t temperature : {4, 6}) CHECK(field<std::uint16_t>(table, temperature) == 25);
+  for (const std::size_t temperature : {4u, 6u}) CHECK(field<std::uint16_t>(table, temperature) == 25);
   CHECK(field<std::uint16_t>(table, 8) == (mi200 ? 25 : 0xffff));
   CHECK(field<std::uint16_t>(table, 10) == (mi200 ? 0xffff : 0));  // a temperature, or power
   const std::size_t lanes = mi200 ? 74 : 112, host_ns = mi200 ? 32 : 96, activity = mi200 ? 80 : 120;
