@@ -9,6 +9,8 @@
 // Where an Errc says too little, E is a Diagnostic or a StallReport. As with std::expected, reading the value of a
 // failed Result, or the error of a successful one, is undefined behaviour. A Result is a plain value: any thread may
 // hold one, but two threads must not share one.
+#include "sdma/core/standard.hpp"
+
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
