@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 # A folder uses only those before it.
-ORDER = ["core", "packets", "stream", "queue", "sync", "draw", "trace", "engine", "kfd", "device", "schedule", "check", "simulate"]
+ORDER = ["core", "packets", "stream", "queue", "dump", "sync", "draw", "trace", "engine", "kfd", "device", "schedule", "check", "simulate"]
 MAY_USE = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)}
 # Drawing does not know what is drawn.
 MAY_USE["draw"] = {"core", "draw"}

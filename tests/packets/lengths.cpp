@@ -22,7 +22,7 @@ TEST_CASE("every packet has the length that its encoder writes") {
       const auto d = words_of(dice.packet<P>());
       ok = ok && packet_length(d) == d.size();
     }
-    holds(layout<P>.name, ok);
+    holds(grammar::layout<P>.name, ok);
   });
 }
 

@@ -15,13 +15,13 @@ namespace detail {
 
 /// What the registry's entry says about the pattern and the length, without the rest.
 template <class P>
-inline constexpr PacketInfo outline{.name = layout<P>.name,
-                                    .doc = layout<P>.doc,
-                                    .pattern = layout<P>.pattern,
+inline constexpr PacketInfo outline{.name = grammar::layout<P>.name,
+                                    .doc = grammar::layout<P>.doc,
+                                    .pattern = grammar::layout<P>.pattern,
                                     .head = static_cast<std::uint8_t>(head<P>()),
-                                    .fixed = layout<P>.length.fixed,
-                                    .stride = layout<P>.length.stride,
-                                    .counted = kFixed<P> ? nullptr : layout<P>.fields.data() + counter<P>()};
+                                    .fixed = grammar::layout<P>.length.fixed,
+                                    .stride = grammar::layout<P>.length.stride,
+                                    .counted = kFixed<P> ? nullptr : grammar::layout<P>.fields.data() + counter<P>()};
 template <class... P> consteval auto outlines(PacketList<P...>) {
   std::array<PacketInfo, sizeof...(P) + kRecognised.size()> all{outline<P>...};
   for (std::size_t i = 0; i < kRecognised.size(); ++i) all[sizeof...(P) + i] = kRecognised[i];

@@ -41,7 +41,7 @@ class Writer {
     if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return Errc::bad_packet;
     if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
       return Errc::bad_packet;
-    if (packets > room() / layout<P>.length.fixed) return Errc::no_space;
+    if (packets > room() / grammar::layout<P>.length.fixed) return Errc::no_space;
     for (std::uint64_t at = 0; at < bytes; at += chunk)
       at_ = encode_to(make(at, static_cast<std::uint32_t>(bytes - at < chunk ? bytes - at : chunk)), at_);
     return Errc::ok;

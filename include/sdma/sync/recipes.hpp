@@ -37,7 +37,7 @@ template <Packet... P> SDMA_ALWAYS_INLINE constexpr Errc put_all(Writer& w, cons
 }
 
 /// Total length in dwords of packets of fixed length: the room that a slot needs.
-template <Packet... P> inline constexpr std::size_t kDwordsOf = (layout<P>.length.fixed + ...);
+template <Packet... P> inline constexpr std::size_t kDwordsOf = (grammar::layout<P>.length.fixed + ...);
 inline constexpr std::size_t kCompleteWithAtomicDwords = kDwordsOf<Atomic>;
 inline constexpr std::size_t kCompleteWithFenceDwords = kDwordsOf<Fence>;
 inline constexpr std::size_t kCompleteWithTwoFencesDwords = kDwordsOf<Fence, Fence>;
