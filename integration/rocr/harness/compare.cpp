@@ -166,6 +166,17 @@ int main(int argc, char** argv) {
       return status;
     };
     const int ra = run(a), rb = run(b);
+    const auto moves = ra != 0     ? 0
+                       : kind < 2  ? std::uint64_t{box.x} * box.y * box.z
+                       : kind == 2 ? (bytes + 3) / 4 * 4
+                                   : bytes;
+    // The original does not count at the end of the ring: it fills its table up to the wrapped index, which is 0 there.
+    const bool counts = a.state.wptr / rig::kRingBytes == a.state.rptr / rig::kRingBytes;
+    if (b.blit->pending() != moves || (counts && a.blit->pending() != moves))
+      return std::printf("%llu and %llu bytes are pending, not %llu\n",
+                         static_cast<unsigned long long>(a.blit->pending()),
+                         static_cast<unsigned long long>(b.blit->pending()), static_cast<unsigned long long>(moves)),
+             1;
     const auto da = a.take(), db = b.take();
     if (ra != rb || !std::equal(da.begin(), da.end(), db.begin(), db.end())) {
       std::printf("%s step %llu kind %llu: status %d and %d, %zu and %zu dwords\n", isa->name,
