@@ -30,7 +30,7 @@ MAY_USE["pch"] = MAY_USE["packets"]
 HEADER_ONLY = re.compile(r"(core|packets|sync)/\w+|stream/(writer|reader)|queue/(order|ring|queue)")
 NOT_HEADER_ONLY = {"core/descriptors", "core/file", "core/nearest", "core/number", "sync/describe"}
 # Of what is no C++ header: the fences of the processor.
-INTRINSICS = {"immintrin.h", "emmintrin.h", "x86intrin.h"}
+INTRINSICS = {"immintrin.h", "emmintrin.h", "intrin.h", "x86intrin.h"}
 
 SOURCES = (".hpp", ".cpp", ".h", ".c")
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
@@ -275,6 +275,9 @@ def words(root):
             except UnicodeDecodeError:
                 continue  # a ring dump, a corpus
             for number, line in enumerate(text.split("\n"), 1):
+                # The other lines of a patch are those of what it patches.
+                if path.suffix == ".patch" and not line.startswith("+"):
+                    continue
                 for pattern in (LEFT_OPEN, OWN_MACHINE):
                     if match := pattern.search(line):
                         bad.append(f"{path.relative_to(root)}:{number}: {match.group().strip()}: {line.strip()}")
