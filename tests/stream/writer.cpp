@@ -265,7 +265,8 @@ TEST_CASE("append copies dwords as they are, or none of them") {
   CHECK(w.append({}) == Errc::ok);
   CHECK(w.append(words) == Errc::ok);
   CHECK((w.position() == 4 && w.room() == 2));
-  CHECK(w.append(words) == Errc::no_space);
+  CHECK(w.append(std::span(words).first(opaque(3))) == Errc::no_space);
+  CHECK((d[4] == 0 && d[5] == 0));
   CHECK(w.append(std::span(words).first(2)) == Errc::ok);
   CHECK((w.position() == 6 && w.written().size() == 6));
   CHECK(std::vector(std::begin(d), std::end(d)) == std::vector<std::uint32_t>{1, 2, 3, 4, 1, 2});

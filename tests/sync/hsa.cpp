@@ -164,6 +164,7 @@ TEST_CASE("the shares of a gang are the copy, in pieces of whole units") {
     INFO(bytes << " / " << n << ", unit " << unit << ": share " << i);
     CHECK((s.src == all.src + at && s.dst == all.dst + at && s.chunk == kChunk22));
     if (at + s.bytes < bytes) CHECK((s.bytes % unit == 0 && s.bytes >= bytes / n));
+    if (n > 1 && bytes != 0) CHECK(s.bytes <= ((bytes - 1) / n / unit + 1) * unit);
     at += s.bytes;
   }
   CHECK(at == bytes);
