@@ -1,5 +1,6 @@
 #include "input.hpp"
 
+#include "sdma/dump/text.hpp"
 #include "sdma/queue/dump.hpp"
 #include "verb.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::size_t kSniffed = 4096;
+constexpr std::size_t kMostText = std::size_t{1} << 32;
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
@@ -68,7 +70,6 @@ Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
     if (finished_) return false;
     auto done = form_ == Form::hex ? take_text(out) : form_ == Form::dump ? take_dump(out) : take_binary(out);
     if (!done) return std::move(done.error());
-    if (paused_) continue;
     if (ended_) finished_ = true;
     else if (auto more = fill(); !more) return std::move(more.error());
   }
@@ -106,34 +107,26 @@ Result<void, Diagnostic> Input::take_dump(std::vector<std::uint32_t>& out) {
 }
 
 Result<void, Diagnostic> Input::take_text(std::vector<std::uint32_t>& out) {
-  const auto before = out.size();
-  std::size_t begin = 0;
-  paused_ = false;
-  for (std::size_t end; begin < buffer_.size() || text_.repeats(); begin = end + 1) {
-    // A `*` may repeat far more than a piece. The reader takes what there is before the rest follows.
-    while (text_.repeats()) {
-      if (auto r = text_.repeat(out); !r) return std::move(r.error());
-      if (out.size() - before < kPiece / 4) continue;
-      paused_ = true;
-      buffer_.erase(0, begin);
-      return {};
-    }
-    if (begin >= buffer_.size()) break;
-    end = buffer_.find('\n', begin);
-    if (end == std::string::npos) {
-      if (!ended_) break;
-      end = buffer_.size();
-    }
-    if (auto r = text_.line(std::string_view(buffer_).substr(begin, end - begin), out); !r) return std::move(r.error());
-  }
-  buffer_.erase(0, begin);
-  if (buffer_.size() > 16 * kPiece)
-    return Diagnostic{.where = name_, .message = "a line of more than 16 MiB is not text"};
+  if (buffer_.size() > kMostText)
+    return Diagnostic{.where = name_,
+                      .message = "a text of more than 4 GiB is not read",
+                      .hint = "give only the part that has packets"};
+  // The layout of a dump is found from the whole text.
   if (!ended_) return {};
-  std::vector<Diagnostic> notes;
-  auto r = text_.finish(notes);
-  for (const auto& n : notes) report(n);
-  return r;
+  auto text = read_text_dump(buffer_, name_);
+  if (!text) return std::move(text.error());
+  if (text->dumps.size() > 1) {
+    std::string rings;
+    for (const auto& d : text->dumps) rings += (rings.empty() ? "" : ", ") + d.ring;
+    return Diagnostic{.where = name_,
+                      .message = "this text has the rings " + rings,
+                      .hint = "give the lines of one ring: from its `ring name:` to the next"};
+  }
+  const auto& d = text->dumps.front();
+  if (!d.form.empty()) report({.severity = Severity::note, .where = name_, .message = "read as " + d.form});
+  for (const auto& n : text->notes) report(n);
+  out.insert(out.end(), d.dwords.begin(), d.dwords.end());
+  return {};
 }
 
 Result<std::string, Diagnostic> read_text(const std::string& path) {

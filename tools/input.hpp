@@ -4,11 +4,11 @@
 //   auto in = Input::open("ring.bin", Form::automatic);       // an error says what cannot be opened, and why
 //   for_each_piece(*in, [&](std::span<const std::uint32_t> dwords, bool last) { return dwords_used; });
 //
-// The input is read once, 1 MiB at a time. Dwords that a piece leaves unused are put before the next piece, so memory is
-// bounded by the longest packet. Form::automatic: input that begins like a ring dump is one, input of printable characters
-// is hex text, and anything else is the bytes of a ring. A dump (sdma/queue/dump.hpp) gives the dwords from read to wptr,
-// in order; a note says where the first of them is.
-#include "hex_text.hpp"
+// The bytes of a ring are read once, 1 MiB at a time. Dwords that a piece leaves unused are put before the next piece, so memory is
+// bounded by the longest packet. A text (sdma/dump/text.hpp) and a ring dump (sdma/queue/dump.hpp) are read whole: at most 4 GiB of
+// text. Form::automatic: input that begins like a ring dump is one, input of printable characters is text, and anything else is the
+// bytes of a ring. A ring dump gives the dwords from read to wptr, in order; a note says where the first of them is. Notes say what a
+// text was taken for.
 #include "report.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/file.hpp"
@@ -43,7 +43,7 @@ class Input {
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 
  private:
-  explicit Input(const std::string& path) : file_(path), name_(shown(path)), text_(name_) {}
+  explicit Input(const std::string& path) : file_(path), name_(shown(path)) {}
   Result<bool, Diagnostic> fill();
   Result<void, Diagnostic> take_binary(std::vector<std::uint32_t>&);
   Result<void, Diagnostic> take_dump(std::vector<std::uint32_t>&);
@@ -53,8 +53,6 @@ class Input {
   std::string name_, buffer_;
   Form form_ = Form::binary;
   bool ended_ = false, finished_ = false;
-  bool paused_ = false;  // take_text has left lines in the buffer
-  HexText text_;
 };
 
 /// A whole file as text, without a UTF-8 byte order mark; "-" is standard input.

@@ -61,7 +61,7 @@ class Edge {
   std::string wait(const std::string& word, const Wanted& v) const {
     const auto value = check_detail::text(v.value);
     if (!queue(b_)) return "wait " + word + " " + std::string(detail::sign_of(v.func)) + " " + value;
-    const auto func = names<Compare>[static_cast<std::size_t>(v.func)].text;
+    const auto func = grammar::names<Compare>[static_cast<std::size_t>(v.func)].text;
     return "poll_mem addr=" + word + " func=" + std::string(func) + " reference=" + value;
   }
 

@@ -80,7 +80,7 @@ Result<RingMemory, Diagnostic> SoftNode::make_ring(const QueueRequest& r, SoftQu
                     .wptr = word(at[2]),
                     .doorbell = word(at[3]),
                     .caching = Caching::write_back,
-                    .wake = [](void* engine) noexcept {
+                    .on_doorbell = [](void* engine, std::uint64_t) noexcept {
                       auto& e = *static_cast<SoftEngine*>(engine);
                       e.node().on_doorbell(e);
                     }};
@@ -136,7 +136,7 @@ Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
                       .hint = "destroy one, or share a queue between producers: Ring<Producers::many>"};
   auto ring = make_ring(r, *q);
   if (!ring) return ring.error();
-  ring->waker = &e;
+  ring->on_doorbell_context = &e;
   {
     std::lock_guard ids(memory_);
     q->id = next_id_++;

@@ -24,7 +24,7 @@ constexpr bool asks_too_much(std::string_view field) noexcept {
 /// Which codes of an enumeration have a name.
 template <class E> consteval auto known_codes() {
   std::array<bool, 128> known{};
-  for (const auto& n : names<E>) known[n.value] = true;
+  for (const auto& n : grammar::names<E>) known[n.value] = true;
   return known;
 }
 template <class E> inline constexpr auto kKnown = known_codes<E>();
@@ -110,8 +110,8 @@ template <class P>
 
 /// Requires a `why` without a fault. Refreshes the reader's Section if the first lookup finds an address unmapped.
 template <Packet P> bool admit(const P& p, AddressSpace::Reader& reader, Fault& why) noexcept {
-  if constexpr (layout<P>.privilege == Privilege::kernel || kRefused<P>) {
-    why.kind = layout<P>.privilege == Privilege::kernel ? FaultKind::privileged : FaultKind::unsupported;
+  if constexpr (grammar::layout<P>.privilege == Privilege::kernel || kRefused<P>) {
+    why.kind = grammar::layout<P>.privilege == Privilege::kernel ? FaultKind::privileged : FaultKind::unsupported;
     return false;
   } else {
     if (detail::nameless(p).empty() && fits(p) && detail::unsupported_field(p).empty() &&

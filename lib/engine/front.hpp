@@ -19,7 +19,7 @@ namespace sdma::inline v0::detail {
 
 /// The current packet of the front end, and how it waits.
 struct Current : Fetched {
-  static constexpr std::uint32_t kForever = kRetryNames[0].value;
+  static constexpr std::uint32_t kForever = grammar::kRetryNames[0].value;
 
   GpuVa word{};                    ///< the word that it waits for, tests or posts to; an indirect buffer; zero: none
   bool may_wait = false;           ///< its word may hold up the queue

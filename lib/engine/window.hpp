@@ -47,7 +47,8 @@ template <class Fn> Outcome typed(const Fetched& f, AddressSpace::Reader& reader
   visit(*f.info, head, [&](const auto& p) {
     if constexpr (std::is_same_v<decltype(p), const Write&>) {
       Write w = p;
-      const auto* at = f.payload == Fetched::Payload::head ? f.head.data() + layout<Write>.length.fixed : f.pointer;
+      const auto* at =
+          f.payload == Fetched::Payload::head ? f.head.data() + grammar::layout<Write>.length.fixed : f.pointer;
       if (f.payload == Fetched::Payload::va)
         at = reinterpret_cast<const std::uint32_t*>(reader.at(f.va, std::uint64_t{4} * f.payload_dwords, Access::read));
       if (!at) return;

@@ -182,7 +182,8 @@ class StreamChecker::State {
     const Condition c{p.func, p.reference, p.mask};
     const auto what = [&] {
       return name() + " waits for (value & " + hex_text(p.mask) + ") " +
-             std::string(name_of(names<Compare>, static_cast<std::uint64_t>(p.func))) + " " + hex_text(p.reference);
+             std::string(name_of(grammar::names<Compare>, static_cast<std::uint64_t>(p.func))) + " " +
+             hex_text(p.reference);
     };
     // Another rule reports a code without a name.
     if (p.func <= Compare::gt && !can_hold(c)) say("poll-never", what() + ", which no value satisfies");

@@ -11,7 +11,7 @@
 namespace sdma::inline v0 {
 namespace {
 
-constexpr std::size_t kPollDwords = layout<PollMem>.length.fixed;
+constexpr std::size_t kPollDwords = grammar::layout<PollMem>.length.fixed;
 constexpr std::string_view kNoPacketHint =
     "an engine stops at such a dword and does not report it; a packet may have been written past its slot, or data may "
     "have been submitted as packets";
@@ -22,7 +22,7 @@ constexpr std::size_t kIndirectSearched = 1024;  // how many dwords of an indire
 std::string number(std::uint64_t v) { return v < 4096 ? fmt::format("{}", v) : fmt::format("{:#x}", v); }
 
 std::string name_of(Compare f) {
-  for (const auto& n : names<Compare>)
+  for (const auto& n : grammar::names<Compare>)
     if (n.value == static_cast<std::uint32_t>(f)) return std::string(n.text);
   return fmt::format("func {}", static_cast<unsigned>(f));
 }

@@ -209,7 +209,11 @@ TEST_CASE("what a queue or a process has once, it gets once") {
   mask = {.queue_id = q.id, .bits = 32, .mask = 8};
   CHECK(call(c.kfd, Nr::set_cu_mask, mask) == EFAULT);
   kfd::RuntimeEnable r{.r_debug = 0, .mode = 1, .capabilities = 0};
+  CHECK(call(c.kfd, Nr::runtime_enable, r) == EEXIST);  // a queue is older than the runtime
+  REQUIRE(q.destroy() == 0);
   CHECK(call(c.kfd, Nr::runtime_enable, r) == 0);
+  const Queue later(c, 0, kfd::kQueueSdma);
+  REQUIRE(later.error == 0);
   CHECK(call(c.kfd, Nr::runtime_enable, r) == EBUSY);
   r.mode = 0;
   CHECK(call(c.kfd, Nr::runtime_enable, r) == 0);

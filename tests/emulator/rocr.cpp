@@ -1,89 +1,12 @@
 // ROCr's asynchronous copies on the node, every byte verified: both ways, a box, locked memory, profiling, between GPUs.
 // Run under `sdma emulate --gpus=N --gpu=gfx90a`, and with gfx942.
-#include <hsa/hsa.h>
-#include <hsa/hsa_ext_amd.h>
+#include "rocr_runtime.hpp"
 
-#include "support/catch.hpp"
-
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <cstdlib>
 #include <thread>
-#include <vector>
 
-namespace {
-
-struct Agent {
-  hsa_agent_t agent{};
-  hsa_amd_memory_pool_t pool{};
-};
-
-struct Runtime {
-  Agent cpu{};
-  std::vector<Agent> gpus{};
-
-  Runtime() {
-    REQUIRE(hsa_init() == HSA_STATUS_SUCCESS);
-    REQUIRE(hsa_iterate_agents(
-                [](hsa_agent_t a, void* self) {
-                  hsa_device_type_t type{};
-                  hsa_agent_get_info(a, HSA_AGENT_INFO_DEVICE, &type);
-                  auto& r = *static_cast<Runtime*>(self);
-                  Agent found{.agent = a};
-                  hsa_amd_agent_iterate_memory_pools(
-                      a,
-                      [](hsa_amd_memory_pool_t p, void* out) {
-                        hsa_amd_segment_t segment{};
-                        hsa_amd_memory_pool_get_info(p, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment);
-                        auto& pool = *static_cast<hsa_amd_memory_pool_t*>(out);
-                        if (segment == HSA_AMD_SEGMENT_GLOBAL && pool.handle == 0) pool = p;
-                        return HSA_STATUS_SUCCESS;
-                      },
-                      &found.pool);
-                  if (type == HSA_DEVICE_TYPE_GPU) r.gpus.push_back(found);
-                  else if (r.cpu.agent.handle == 0) r.cpu = found;
-                  return HSA_STATUS_SUCCESS;
-                },
-                this) == HSA_STATUS_SUCCESS);
-  }
-  ~Runtime() { hsa_shut_down(); }
-
-  /// Memory of a pool that all agents may touch.
-  std::uint8_t* allocate(const Agent& a, std::size_t bytes) {
-    void* p = nullptr;
-    REQUIRE(hsa_amd_memory_pool_allocate(a.pool, bytes, 0, &p) == HSA_STATUS_SUCCESS);
-    std::vector<hsa_agent_t> all;
-    for (const auto& g : gpus) all.push_back(g.agent);
-    REQUIRE(hsa_amd_agents_allow_access(static_cast<std::uint32_t>(all.size()), all.data(), nullptr, p) ==
-            HSA_STATUS_SUCCESS);
-    return static_cast<std::uint8_t*>(p);
-  }
-};
-
-struct Signal {
-  hsa_signal_t s{};
-  Signal() { REQUIRE(hsa_signal_create(1, 0, nullptr, &s) == HSA_STATUS_SUCCESS); }
-  ~Signal() { hsa_signal_destroy(s); }
-  bool done(hsa_wait_state_t how = HSA_WAIT_STATE_BLOCKED) const {
-    return hsa_signal_wait_scacquire(s, HSA_SIGNAL_CONDITION_LT, 1, 20'000'000'000, how) == 0;
-  }
-};
-
-void copy(void* dst, const Agent& to, const void* src, const Agent& from, std::size_t bytes) {
-  Signal done;
-  REQUIRE(hsa_amd_memory_async_copy(dst, to.agent, src, from.agent, bytes, 0, nullptr, done.s) == HSA_STATUS_SUCCESS);
-  REQUIRE(done.done());
-}
-
-std::vector<std::uint8_t> pattern(std::size_t bytes, std::uint32_t seed) {
-  std::vector<std::uint8_t> v(bytes);
-  for (auto& b : v) b = static_cast<std::uint8_t>((seed = seed * 1664525 + 1013904223) >> 24);
-  return v;
-}
-
-}  // namespace
+using namespace rocr;
 
 TEST_CASE("host to GPU, between all GPUs, and back") {
   Runtime r;
@@ -263,4 +186,40 @@ TEST_CASE("copies are timed") {
   CHECK(t.end - t.start < 20'000'000'000);
   hsa_amd_memory_pool_free(host);
   hsa_amd_memory_pool_free(vram);
+}
+
+TEST_CASE("dependent copies of odd sizes at odd addresses, with times that follow each other") {
+  Runtime r;
+  std::uint64_t frequency = 0;
+  REQUIRE(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &frequency) == HSA_STATUS_SUCCESS);
+  REQUIRE(hsa_amd_profiling_async_copy_enable(true) == HSA_STATUS_SUCCESS);
+  constexpr std::size_t kMost = 65'537;
+  auto *host = r.allocate(r.cpu, kMost + 8), *back = r.allocate(r.cpu, kMost + 8);
+  const auto &first = r.gpus.front(), &last = r.gpus.back();
+  auto *a = r.allocate(first, kMost + 8), *b = r.allocate(last, kMost + 8);
+  for (const std::size_t bytes : {1u, 2u, 3u, 7u, 15u, 17u, 63u, 65u, 255u, 4095u, 4097u, 65'537u})
+    for (const std::size_t at : {0u, 1u, 3u}) {
+      const auto data = pattern(bytes, static_cast<std::uint32_t>(bytes + at));
+      std::copy(data.begin(), data.end(), host);
+      std::fill_n(back, kMost + 8, std::uint8_t{0xee});
+      const Signal one, two, three;
+      REQUIRE(hsa_amd_memory_async_copy(a + at, first.agent, host, r.cpu.agent, bytes, 0, nullptr, one.s) == 0);
+      REQUIRE(hsa_amd_memory_async_copy(b + at, last.agent, a + at, first.agent, bytes, 1, &one.s, two.s) == 0);
+      REQUIRE(hsa_amd_memory_async_copy(back + 1, r.cpu.agent, b + at, last.agent, bytes, 1, &two.s, three.s) == 0);
+      REQUIRE(three.done());
+      REQUIRE(std::equal(data.begin(), data.end(), back + 1));
+      REQUIRE((back[0] == 0xee && back[bytes + 1] == 0xee));
+      std::uint64_t before = 0, now = 0;
+      for (const auto* s : {&one, &two, &three}) {
+        hsa_amd_profiling_async_copy_time_t t{};
+        REQUIRE(hsa_amd_profiling_get_async_copy_time(s->s, &t) == HSA_STATUS_SUCCESS);
+        REQUIRE(t.start <= t.end);
+        REQUIRE(t.start + frequency / 100 >= before);  // ROCr compares two clocks, and may be interrupted between them
+        before = t.end;
+      }
+      REQUIRE(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &now) == HSA_STATUS_SUCCESS);
+      REQUIRE(before <= now + frequency / 100);
+    }
+  REQUIRE(hsa_amd_profiling_async_copy_enable(false) == HSA_STATUS_SUCCESS);
+  for (auto* p : {host, back, a, b}) hsa_amd_memory_pool_free(p);
 }

@@ -1,6 +1,7 @@
 // Memory of one process in another: DMABUFs through a socket, IPC handles as bytes, copies by the receiver's engines. Part of the
 // program of ioctl.cpp.
 #include "raw.hpp"
+#include "send_fd.hpp"
 
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
@@ -9,7 +10,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <algorithm>
 #include <array>
@@ -23,37 +23,6 @@ using namespace sdma;
 namespace {
 
 constexpr std::uint64_t kBytes = 1 << 20;
-
-void send_fd(int socket, int fd) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof fd)]{};
-  msghdr m{};
-  m.msg_iov = &data;
-  m.msg_iovlen = 1;
-  m.msg_control = room;
-  m.msg_controllen = sizeof room;
-  auto* c = CMSG_FIRSTHDR(&m);
-  c->cmsg_level = SOL_SOCKET;
-  c->cmsg_type = SCM_RIGHTS;
-  c->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
-  REQUIRE(::sendmsg(socket, &m, 0) == 1);
-}
-
-int receive_fd(int socket) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))]{};
-  msghdr m{};
-  m.msg_iov = &data;
-  m.msg_iovlen = 1;
-  m.msg_control = room;
-  m.msg_controllen = sizeof room;
-  int fd = -1;
-  if (::recvmsg(socket, &m, 0) == 1 && CMSG_FIRSTHDR(&m)) std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
-  return fd;
-}
 
 /// Runs `fn` in a child that has a node of its own; the line of the first check that failed, 0: none.
 int in_child(const std::function<int(Client&)>& fn) {

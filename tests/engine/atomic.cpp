@@ -96,7 +96,7 @@ std::vector<std::uint64_t> interesting() {
 
 TEST_CASE("apply does what each name says") {
   const auto words = interesting();
-  for (const auto& n : names<AtomicOp>) {
+  for (const auto& n : grammar::names<AtomicOp>) {
     const auto op = static_cast<AtomicOp>(n.value);
     const std::string name(n.text);
     const unsigned bits = name.ends_with("_64") ? 64 : 32;
@@ -114,7 +114,7 @@ TEST_CASE("apply does what each name says") {
 
 TEST_CASE("an atomic changes its word and nothing beside it") {
   std::mt19937_64 random(3);
-  for (const auto& n : names<AtomicOp>) {
+  for (const auto& n : grammar::names<AtomicOp>) {
     const auto op = static_cast<AtomicOp>(n.value);
     for (std::uint64_t offset : {0u, 8u, 4096u, 65528u}) {
       Rig rig;

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 # A folder uses only those before it.
-ORDER = ["core", "packets", "stream", "queue", "sync", "draw", "trace", "engine", "kfd", "device", "schedule", "check", "simulate"]
+ORDER = ["core", "packets", "stream", "queue", "dump", "sync", "draw", "trace", "engine", "kfd", "device", "schedule", "check", "simulate"]
 MAY_USE = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)}
 # Drawing does not know what is drawn.
 MAY_USE["draw"] = {"core", "draw"}
@@ -30,7 +30,7 @@ MAY_USE["pch"] = MAY_USE["packets"]
 HEADER_ONLY = re.compile(r"(core|packets|sync)/\w+|stream/(writer|reader)|queue/(order|ring|queue)")
 NOT_HEADER_ONLY = {"core/descriptors", "core/file", "core/nearest", "core/number", "sync/describe"}
 # Of what is no C++ header: the fences of the processor.
-INTRINSICS = {"immintrin.h", "emmintrin.h", "x86intrin.h"}
+INTRINSICS = {"immintrin.h", "emmintrin.h", "intrin.h", "x86intrin.h"}
 
 SOURCES = (".hpp", ".cpp", ".h", ".c")
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]

@@ -51,7 +51,7 @@ void DeviceWorld::ring(std::uint32_t queue) {
   const auto& m = l.queue.memory();
   std::atomic_ref(*m.wptr).store(l.put * 4, std::memory_order_release);
   if (m.doorbell) std::atomic_ref(*m.doorbell).store(l.put * 4, std::memory_order_release);
-  if (m.wake) m.wake(m.waker);
+  if (m.on_doorbell) m.on_doorbell(m.on_doorbell_context, l.put * 4);
 }
 
 void DeviceWorld::patch(std::uint32_t queue, std::uint64_t dword, std::uint32_t value) {

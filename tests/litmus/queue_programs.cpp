@@ -137,7 +137,8 @@ std::vector<Program> queue_programs() {
                        w.store(kX, 1);
                        w.put(0, copy(w, kX, kA));
                        w.put(0, Fence{.addr = w.va(kFlag), .value = 1});
-                       w.put(0, CondExec{.addr = w.va(kA), .reference = 1, .dwords = layout<Fence>.length.fixed});
+                       w.put(0,
+                             CondExec{.addr = w.va(kA), .reference = 1, .dwords = grammar::layout<Fence>.length.fixed});
                        w.put(0, Fence{.addr = w.va(kB), .value = 1});
                        w.ring(0);
                      },
@@ -152,7 +153,8 @@ std::vector<Program> queue_programs() {
                        w.store(kX, 1);
                        w.put(0, copy(w, kX, kA));
                        w.barrier(0, kBarrier, 1);
-                       w.put(0, CondExec{.addr = w.va(kA), .reference = 1, .dwords = layout<Fence>.length.fixed});
+                       w.put(0,
+                             CondExec{.addr = w.va(kA), .reference = 1, .dwords = grammar::layout<Fence>.length.fixed});
                        w.put(0, Fence{.addr = w.va(kB), .value = 1});
                        w.ring(0);
                      },

@@ -7,7 +7,7 @@ struct Bad {
 };
 }  // namespace
 template <>
-inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
-                                                 addr64<&Bad::a>("a", 1, "its high half is a third dword"));
+inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
+                                                          addr64<&Bad::a>("a", 1, "its high half is a third dword"));
 
 static_assert(sdma::well_formed<Bad>());

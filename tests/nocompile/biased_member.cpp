@@ -7,7 +7,7 @@ struct Bad {
 };
 }  // namespace
 template <>
-inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
-                                                 bits<&Bad::a>("a", 1, 0, 7, "up to 256", minus_one));
+inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
+                                                          bits<&Bad::a>("a", 1, 0, 7, "up to 256", minus_one));
 
 static_assert(sdma::well_formed<Bad>());

@@ -14,14 +14,14 @@ sdma::Result<int> half(int n) { return n % 2 ? sdma::Result<int>(sdma::Errc::bad
 void place(sdma::GpuId, sdma::EngineId) {}
 }  // namespace
 template <>
-inline constexpr auto sdma::layout<Good> = packet("good", op(99, 0), dwords(2, "more"), "a test",
-                                                  bits<&Good::low>("low", 0, 16, 23, "8 bits"),
-                                                  bits<&Good::high>("high", 1, 0, 15, "16 bits"),
-                                                  payload<&Good::more>("more", 1, 16, 31, "what follows"));
+inline constexpr auto sdma::grammar::layout<Good> = packet("good", op(99, 0), dwords(2, "more"), "a test",
+                                                           bits<&Good::low>("low", 0, 16, 23, "8 bits"),
+                                                           bits<&Good::high>("high", 1, 0, 15, "16 bits"),
+                                                           payload<&Good::more>("more", 1, 16, 31, "what follows"));
 
 int main() {
   static_assert(sdma::well_formed<Good>());
-  static_assert(sdma::detail::unambiguous(std::array{sdma::info<Good>, sdma::info<sdma::Fence>}));
+  static_assert(sdma::detail::unambiguous(std::array{sdma::packet_info<Good>, sdma::packet_info<sdma::Fence>}));
   const sdma::CopyLinear copy{.src = sdma::GpuVa{0x1000}, .dst = sdma::GpuVa{0x2000}, .bytes = 64};
   std::array<std::uint32_t, 8> out{};
   sdma::encode_to(Good{.low = 1}, out.data());

@@ -7,7 +7,7 @@ struct Bad {
 };
 }  // namespace
 template <>
-inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
-                                                 bits<&Bad::a>("a", 2, 0, 31, "a third dword"));
+inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
+                                                          bits<&Bad::a>("a", 2, 0, 31, "a third dword"));
 
 static_assert(sdma::well_formed<Bad>());

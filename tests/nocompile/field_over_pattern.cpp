@@ -7,7 +7,7 @@ struct Bad {
 };
 }  // namespace
 template <>
-inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0).is(0, 27, 27, 1), dwords(2), "a test",
-                                                 bits<&Bad::a>("a", 0, 24, 31, "the pattern has bit 27"));
+inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0).is(0, 27, 27, 1), dwords(2), "a test",
+                                                          bits<&Bad::a>("a", 0, 24, 31, "the pattern has bit 27"));
 
 static_assert(sdma::well_formed<Bad>());

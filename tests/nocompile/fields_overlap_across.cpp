@@ -8,8 +8,8 @@ struct Bad {
 };
 }  // namespace
 template <>
-inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0), dwords(3), "a test",
-                                                 addr64<&Bad::a>("a", 1, "dwords 1 and 2"),
-                                                 bits<&Bad::b>("b", 2, 31, 31, "the last bit of dword 2"));
+inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0), dwords(3), "a test",
+                                                          addr64<&Bad::a>("a", 1, "dwords 1 and 2"),
+                                                          bits<&Bad::b>("b", 2, 31, 31, "the last bit of dword 2"));
 
 static_assert(sdma::well_formed<Bad>());

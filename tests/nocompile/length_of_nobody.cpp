@@ -7,7 +7,7 @@ struct Bad {
 };
 }  // namespace
 template <>
-inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0), dwords(2, "words"), "a test",
-                                                 bits<&Bad::a>("a", 1, 0, 7, "8 bits"));
+inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0), dwords(2, "words"), "a test",
+                                                          bits<&Bad::a>("a", 1, 0, 7, "8 bits"));
 
 static_assert(sdma::well_formed<Bad>());

@@ -7,7 +7,7 @@ struct Bad {
 };
 }  // namespace
 template <>
-inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
-                                                 bits<&Bad::a>("a", 1, 0, 8, "9 bits"));
+inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
+                                                          bits<&Bad::a>("a", 1, 0, 8, "9 bits"));
 
 static_assert(sdma::well_formed<Bad>());

@@ -7,8 +7,8 @@ struct Bad {
 };
 }  // namespace
 template <>
-inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
-                                                 bits<&Bad::a>("a", 1, 0, 7, "8 bits"),
-                                                 bits<&Bad::b>("a", 1, 8, 15, "8 more"));
+inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
+                                                          bits<&Bad::a>("a", 1, 0, 7, "8 bits"),
+                                                          bits<&Bad::b>("a", 1, 8, 15, "8 more"));
 
 static_assert(sdma::well_formed<Bad>());

@@ -7,8 +7,8 @@ struct Bad {
 };
 }  // namespace
 template <>
-inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
-                                                 bits<&Bad::a>("a", 1, 0, 7, "8 bits"),
-                                                 bits<&Bad::b>("b", 1, 7, 14, "8 more, one of them taken"));
+inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0), dwords(2), "a test",
+                                                          bits<&Bad::a>("a", 1, 0, 7, "8 bits"),
+                                                          bits<&Bad::b>("b", 1, 7, 14, "8 more, one of them taken"));
 
 static_assert(sdma::well_formed<Bad>());

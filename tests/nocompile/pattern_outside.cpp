@@ -7,7 +7,7 @@ struct Bad {
 };
 }  // namespace
 template <>
-inline constexpr auto sdma::layout<Bad> = packet("bad", op(99, 0).is(1, 0, 31, 0), dwords(1), "a test",
-                                                 bits<&Bad::a>("a", 0, 16, 23, "8 bits"));
+inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0).is(1, 0, 31, 0), dwords(1), "a test",
+                                                          bits<&Bad::a>("a", 0, 16, 23, "8 bits"));
 
 static_assert(sdma::well_formed<Bad>());

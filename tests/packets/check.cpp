@@ -226,7 +226,7 @@ class Limits {
 
 TEST_CASE("check names each field of each packet at each of its limits") {
   Limits limits;
-  each_packet([&]<class P>() { limits.of(info<P>, bits_of_members<P>(), &verdict_of<P>); });
+  each_packet([&]<class P>() { limits.of(packet_info<P>, bits_of_members<P>(), &verdict_of<P>); });
   CHECK(limits.seen > 500);
 }
 
@@ -234,11 +234,11 @@ TEST_CASE("the same rules hold over dwords") {
   Dice dice{12};
   each_packet([&]<class P>() {
     const auto good = words_of(dice.packet<P>());
-    for (const auto& r : info<P>.rules) holds(info<P>.name, r.holds(good));
+    for (const auto& r : packet_info<P>.rules) holds(packet_info<P>.name, r.holds(good));
   });
   const auto bad = encode(CopyBroadcast{.dst1 = GpuVa{1}, .bytes = 1});
-  REQUIRE(info<CopyBroadcast>.rules.size() == 1);
-  CHECK_FALSE(info<CopyBroadcast>.rules[0].holds(bad));
+  REQUIRE(packet_info<CopyBroadcast>.rules.size() == 1);
+  CHECK_FALSE(packet_info<CopyBroadcast>.rules[0].holds(bad));
 }
 
 static_assert(check(CopyLinear{}).field == "bytes" && check(CopyLinear{}).rule == "range");

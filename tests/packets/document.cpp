@@ -129,7 +129,7 @@ std::string document() {
         << (p.privilege == Privilege::kernel ? " (kernel only)" : "")
         << (p.fields_unknown ? " (recognised, no fields)" : "") << " |\n";
   }
-  [&]<class... P>(PacketList<P...>) { (describe(out, info<P>, type_name<P>()), ...); }(Packets{});
+  [&]<class... P>(PacketList<P...>) { (describe(out, packet_info<P>, type_name<P>()), ...); }(Packets{});
   return out.str();
 }
 

@@ -13,7 +13,7 @@ TEST_CASE("comparisons have the engine's codes") {
   const std::map<std::uint32_t, std::string_view> expected{{0, "always"}, {1, "lt"}, {2, "le"}, {3, "eq"},
                                                            {4, "ne"},     {5, "ge"}, {6, "gt"}};
   std::map<std::uint32_t, std::string_view> got;
-  for (const auto& n : names<Compare>) got[n.value] = n.text;
+  for (const auto& n : grammar::names<Compare>) got[n.value] = n.text;
   CHECK(got == expected);
   CHECK(static_cast<int>(Compare::always) == 0);
   CHECK(static_cast<int>(Compare::lt) == 1);
@@ -39,10 +39,10 @@ TEST_CASE("comparisons are unsigned, and an unassigned code never holds") {
 }
 
 TEST_CASE("fill units have the engine's codes") {
-  REQUIRE(names<FillUnit>.size() == 3);
-  CHECK((names<FillUnit>[0].value == 0 && names<FillUnit>[0].text == "byte"));
-  CHECK((names<FillUnit>[1].value == 1 && names<FillUnit>[1].text == "half"));
-  CHECK((names<FillUnit>[2].value == 2 && names<FillUnit>[2].text == "dword"));
+  REQUIRE(grammar::names<FillUnit>.size() == 3);
+  CHECK((grammar::names<FillUnit>[0].value == 0 && grammar::names<FillUnit>[0].text == "byte"));
+  CHECK((grammar::names<FillUnit>[1].value == 1 && grammar::names<FillUnit>[1].text == "half"));
+  CHECK((grammar::names<FillUnit>[2].value == 2 && grammar::names<FillUnit>[2].text == "dword"));
   CHECK(static_cast<int>(FillUnit::byte) == 0);
   CHECK(static_cast<int>(FillUnit::half) == 1);
   CHECK(static_cast<int>(FillUnit::dword) == 2);
@@ -81,7 +81,7 @@ TEST_CASE("atomic operations are 19 rows and 4 columns") {
   std::map<std::uint32_t, std::string> expected, got;
   for (const auto& r : kRows)
     for (const auto& c : kColumns) expected[r.row + c.column] = std::string(r.name) + std::string(c.suffix);
-  for (const auto& n : names<AtomicOp>) {
+  for (const auto& n : grammar::names<AtomicOp>) {
     CHECK(got.count(n.value) == 0);
     got[n.value] = std::string(n.text);
   }
@@ -138,9 +138,9 @@ TEST_CASE("only fields of the right packets have enumerants") {
 }
 
 TEST_CASE("a retry count of 4095 is forever") {
-  REQUIRE(kRetryNames.size() == 1);
-  CHECK(kRetryNames[0].value == 4095);
-  CHECK(kRetryNames[0].text == "forever");
+  REQUIRE(grammar::kRetryNames.size() == 1);
+  CHECK(grammar::kRetryNames[0].value == 4095);
+  CHECK(grammar::kRetryNames[0].text == "forever");
 }
 
 TEST_CASE("a dword fill covers whole dwords, the others what they say") {

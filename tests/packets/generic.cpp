@@ -38,7 +38,7 @@ template <Packet P> void set(P& p, std::size_t i, std::uint64_t v) {
     using F = detail::FieldOf<P, I>;
     if (I != i) return;
     if constexpr (detail::field<P, I>.kind == Kind::payload)
-      p.*F::member = std::span(payload_words()).first(static_cast<std::size_t>(v) * layout<P>.length.stride);
+      p.*F::member = std::span(payload_words()).first(static_cast<std::size_t>(v) * grammar::layout<P>.length.stride);
     else p.*F::member = static_cast<typename F::Type>(v);
   });
 }
@@ -69,7 +69,7 @@ std::uint64_t Dice::draw(const PacketInfo& p, std::size_t i) {
 template <Packet P> P Dice::packet() {
   for (;;) {
     P p{};
-    for (std::size_t i = 0; i < detail::kFields<P>; ++i) set(p, i, draw(info<P>, i));
+    for (std::size_t i = 0; i < detail::kFields<P>; ++i) set(p, i, draw(packet_info<P>, i));
     if (fits(p)) return p;
   }
 }

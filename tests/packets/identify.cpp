@@ -31,16 +31,16 @@ const PacketInfo* identify_exactly(std::span<const std::uint32_t> d) {
 TEST_CASE("every packet is identified as itself") {
   Dice dice{1};
   each_packet([&]<class P>() {
-    holds(info<P>.name, &info_of<P>() == find(info<P>.name));
+    holds(packet_info<P>.name, &info_of<P>() == find(packet_info<P>.name));
     bool ok = true;
     for (int i = 0; i < 500; ++i) {
       auto d = words_of(dice.packet<P>());
       ok = ok && identify_exactly(d) == &info_of<P>();
-      for (std::size_t at = 0; at < info<P>.head; ++at)
-        d[at] |= static_cast<std::uint32_t>(dice.number()) & info<P>.reserved(at);
+      for (std::size_t at = 0; at < packet_info<P>.head; ++at)
+        d[at] |= static_cast<std::uint32_t>(dice.number()) & packet_info<P>.reserved(at);
       ok = ok && identify_exactly(d) == &info_of<P>();
     }
-    holds(info<P>.name, ok);
+    holds(packet_info<P>.name, ok);
   });
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("find knows every name and no other") {
 struct Seen {
   std::string_view name;
   int calls = 0;
-  template <class P> void operator()(const P&) { name = info<P>.name, ++calls; }
+  template <class P> void operator()(const P&) { name = packet_info<P>.name, ++calls; }
 };
 
 TEST_CASE("visit calls once, with the type of the packet and its value") {
@@ -147,14 +147,14 @@ TEST_CASE("visit calls once, with the type of the packet and its value") {
     const auto p = dice.packet<P>();
     const auto d = words_of(p);
     Seen seen;
-    holds(info<P>.name, visit(*identify(d), d, seen));
-    holds(info<P>.name, seen.name == info<P>.name);
-    holds(info<P>.name, seen.calls == 1);
+    holds(packet_info<P>.name, visit(*identify(d), d, seen));
+    holds(packet_info<P>.name, seen.name == packet_info<P>.name);
+    holds(packet_info<P>.name, seen.calls == 1);
     bool equal = false;
     visit(*identify(d), d, [&](const auto& q) {
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(q)>, P>) equal = same(p, q);
     });
-    holds(info<P>.name, equal);
+    holds(packet_info<P>.name, equal);
   });
 }
 
@@ -171,18 +171,19 @@ TEST_CASE("visit does not call for a packet that is only recognised") {
 TEST_CASE("the proof over the registry refuses what is ambiguous") {
   using detail::unambiguous;
   STATIC_REQUIRE(unambiguous(kPackets));
-  STATIC_REQUIRE(unambiguous(std::array{info<HdpFlush>, info<PollReg>}));
-  STATIC_REQUIRE_FALSE(unambiguous(std::array{info<PollReg>, info<HdpFlush>}));    // the wider first
-  STATIC_REQUIRE_FALSE(unambiguous(std::array{info<Fence>, info<Fence>}));         // twice the same
-  STATIC_REQUIRE(unambiguous(std::array{info<CopyLinear>, info<CopyBroadcast>}));  // a bit tells them apart
-  STATIC_REQUIRE_FALSE(
-      unambiguous(std::array{recognised("a", op(1, 0).is(0, 26, 26, 1), 7, ""),
-                             recognised("b", op(1, 0).is(0, 27, 27, 1), 7, "")}));  // neither is narrower
-  STATIC_REQUIRE_FALSE(unambiguous(std::array{recognised("a", op(1, 0).is(0, 26, 26, 1), 8, ""),
-                                              recognised("b", op(1, 0), 7, "")}));  // of two lengths
+  STATIC_REQUIRE(unambiguous(std::array{packet_info<HdpFlush>, packet_info<PollReg>}));
+  STATIC_REQUIRE_FALSE(unambiguous(std::array{packet_info<PollReg>, packet_info<HdpFlush>}));  // the wider first
+  STATIC_REQUIRE_FALSE(unambiguous(std::array{packet_info<Fence>, packet_info<Fence>}));       // twice the same
   STATIC_REQUIRE(
-      unambiguous(std::array{recognised("a", op(1, 0).is(0, 26, 26, 1), 7, ""), recognised("b", op(1, 0), 7, "")}));
-  STATIC_REQUIRE_FALSE(unambiguous(std::array{info<Write>, info<Write>}));
+      unambiguous(std::array{packet_info<CopyLinear>, packet_info<CopyBroadcast>}));  // a bit tells them apart
+  STATIC_REQUIRE_FALSE(
+      unambiguous(std::array{recognised("a", grammar::op(1, 0).is(0, 26, 26, 1), 7, ""),
+                             recognised("b", grammar::op(1, 0).is(0, 27, 27, 1), 7, "")}));  // neither is narrower
+  STATIC_REQUIRE_FALSE(unambiguous(std::array{recognised("a", grammar::op(1, 0).is(0, 26, 26, 1), 8, ""),
+                                              recognised("b", grammar::op(1, 0), 7, "")}));  // of two lengths
+  STATIC_REQUIRE(unambiguous(std::array{recognised("a", grammar::op(1, 0).is(0, 26, 26, 1), 7, ""),
+                                        recognised("b", grammar::op(1, 0), 7, "")}));
+  STATIC_REQUIRE_FALSE(unambiguous(std::array{packet_info<Write>, packet_info<Write>}));
 }
 
 static_assert(identify(std::array{0u}) == &info_of<Nop>());

@@ -96,7 +96,7 @@ template <class P, class... A> consteval std::size_t members() {
 }
 
 TEST_CASE("every member of a packet is described by one field") {
-  each_packet([]<class P>() { holds(info<P>.name, members<P>() == detail::kFields<P>); });
+  each_packet([]<class P>() { holds(packet_info<P>.name, members<P>() == detail::kFields<P>); });
 }
 
 TEST_CASE("what the headers say of privilege") {
@@ -123,8 +123,8 @@ void same_shape(const PacketInfo& i, std::size_t fields, std::string_view counte
 
 TEST_CASE("the info of a packet is its layout") {
   each_packet([]<class P>() {
-    const PacketInfo& i = *find(info<P>.name);
-    same_shape(i, detail::kFields<P>, layout<P>.length.counted);
+    const PacketInfo& i = *find(packet_info<P>.name);
+    same_shape(i, detail::kFields<P>, grammar::layout<P>.length.counted);
     each_field<P>([&]<std::size_t I>() { same_field(i.fields[I], detail::field<P, I>, detail::number<P, I>(P{})); });
   });
 }

@@ -13,9 +13,9 @@ TEST_CASE("a value survives its dwords") {
     for (int i = 0; i < 3000; ++i) {
       const auto p = dice.packet<P>();
       const auto d = words_of(p);
-      ok = ok && d.size() == length(p) && d.size() == info<P>.length(d.data()) && same(decode<P>(d), p);
+      ok = ok && d.size() == length(p) && d.size() == packet_info<P>.length(d.data()) && same(decode<P>(d), p);
     }
-    holds(info<P>.name, ok);
+    holds(packet_info<P>.name, ok);
   });
 }
 
@@ -26,11 +26,11 @@ TEST_CASE("dwords survive their value, but for reserved bits and what a NOP skip
     for (int i = 0; i < 1000; ++i) {
       auto d = words_of(dice.packet<P>());
       const auto before = d;
-      for (std::size_t at = 0; at < info<P>.head; ++at)
-        d[at] |= static_cast<std::uint32_t>(dice.number()) & info<P>.reserved(at);
+      for (std::size_t at = 0; at < packet_info<P>.head; ++at)
+        d[at] |= static_cast<std::uint32_t>(dice.number()) & packet_info<P>.reserved(at);
       ok = ok && words_of(decode<P>(d)) == before;
     }
-    holds(info<P>.name, ok);
+    holds(packet_info<P>.name, ok);
   });
 }
 
@@ -46,7 +46,7 @@ void guarded(const std::vector<std::uint32_t>& out, std::uint32_t guard, const s
 TEST_CASE("encode_to writes length(p) dwords and nothing else") {
   Dice dice{3};
   each_packet([&]<class P>() {
-    INFO(info<P>.name);
+    INFO(packet_info<P>.name);
     for (const std::uint32_t guard : {0x5a5a5a5au, 0xa5a5a5a5u}) {
       const auto p = dice.packet<P>();
       std::vector<std::uint32_t> out(length(p) + 2, guard);
@@ -61,10 +61,10 @@ TEST_CASE("an encoded packet sets no reserved bit, and the bits of its pattern a
     bool ok = true;
     for (int i = 0; i < 500; ++i) {
       const auto d = words_of(dice.packet<P>());
-      for (std::size_t at = 0; at < info<P>.head; ++at) ok = ok && (d[at] & info<P>.reserved(at)) == 0;
-      ok = ok && info<P>.matches(d);
+      for (std::size_t at = 0; at < packet_info<P>.head; ++at) ok = ok && (d[at] & packet_info<P>.reserved(at)) == 0;
+      ok = ok && packet_info<P>.matches(d);
     }
-    holds(info<P>.name, ok);
+    holds(packet_info<P>.name, ok);
   });
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("a field of the info reads what the member says") {
   each_packet([&]<class P>() {
     const auto p = dice.packet<P>();
     const auto d = words_of(p);
-    each_field<P>([&]<std::size_t I>() { reads(info<P>, I, d, detail::number<P, I>(p)); });
+    each_field<P>([&]<std::size_t I>() { reads(packet_info<P>, I, d, detail::number<P, I>(p)); });
   });
 }
 
@@ -164,10 +164,9 @@ TEST_CASE("constant expressions: a packet made, encoded and decoded by the compi
 }  // namespace
 
 template <>
-inline constexpr auto sdma::layout<Straddler> = packet("straddler", op(99, 0), dwords(4), "a test",
-                                                       bits<&Straddler::across>("across", 0, 24, 39,
-                                                                                "16 bits of two dwords"),
-                                                       bits<&Straddler::far>("far", 2, 4, 63, "60 bits of two dwords"));
+inline constexpr auto sdma::grammar::layout<Straddler> = packet(
+    "straddler", op(99, 0), dwords(4), "a test", bits<&Straddler::across>("across", 0, 24, 39, "16 bits of two dwords"),
+    bits<&Straddler::far>("far", 2, 4, 63, "60 bits of two dwords"));
 
 namespace {
 

@@ -43,21 +43,85 @@ template <Producers K> void use(Ring<K>& r, std::size_t dwords) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE_SIG("a slot is at least one dword and at most half the ring", "", ((Producers K), K), Producers::one,
-                       Producers::many) {
+TEMPLATE_TEST_CASE_SIG("a slot is at least one dword and at most the ring less one dword", "", ((Producers K), K),
+                       Producers::one, Producers::many) {
   Memory m(256);
   Ring<K> r(m.ring());
+  CHECK((r.max_slot() == 255 && r.max_slot_anywhere() == 128));
   CHECK(r.reserve(0).error() == Errc::too_large);
-  CHECK(r.reserve(129).error() == Errc::too_large);
+  CHECK(r.reserve(256).error() == Errc::too_large);
   CHECK(r.reserve(~std::size_t{}).error() == Errc::too_large);
   CHECK(r.reserve(~std::size_t{} / 4 + 2).error() == Errc::too_large);
   CHECK(r.positions().reserved == 0);
-  const auto s = r.reserve(128);
+  const auto s = r.reserve(255);
   REQUIRE(s);
   CHECK(s->dwords.data() == m.dwords.data());
-  CHECK(s->dwords.size() == 128);
-  CHECK(s->end == 512);
+  CHECK(s->dwords.size() == 255);
+  CHECK(s->end == 1020);
+  CHECK(r.reserve(1).error() == Errc::no_space);
   r.publish(*s, 0);
+}
+
+TEMPLATE_TEST_CASE_SIG("a slot that cannot begin at any later position of this lap waits for the start of the ring", "",
+                       ((Producers K), K), Producers::one, Producers::many) {
+  Memory m(256);
+  Ring<K> r(m.ring());
+  use(r, 100);
+  m.rptr = 400;  // the ring is empty, at dword 100
+  CHECK(r.reserve(156)->dwords.data() == m.dwords.data() + 100);
+  SECTION("up to the position less one dword, the slot skips the end; with one dword more, it cannot") {
+    Memory n(256);
+    Ring<K> q(n.ring());
+    use(q, 200);
+    n.rptr = 800;
+    SECTION("skips") {
+      const auto s = q.reserve(199);
+      REQUIRE(s);
+      CHECK((s->dwords.data() == n.dwords.data() && s->begin == 800 && s->end == 1024 + 199 * 4));
+    }
+    SECTION("pads") {
+      CHECK(q.reserve(200).error() == Errc::no_space);
+      CHECK((n.wptr == 1024 && n.doorbell == 1024 && q.positions().reserved == 1024));
+      CHECK(packets(n, 800, 1024) == "nop:56");
+      CHECK(q.reserve(200).error() == Errc::no_space);  // not read yet, and nothing more is published
+      CHECK(n.doorbell == 1024);
+      n.rptr = 1024;
+      const auto s = q.reserve(255);
+      REQUIRE(s);
+      CHECK((s->dwords.data() == n.dwords.data() && s->begin == 1024 && s->end == 1024 + 255 * 4));
+      q.publish(*s, 0);
+      CHECK(packets(n, 1024, n.doorbell) == "nop:255");
+    }
+    SECTION("the NOPs need room, too") {
+      n.rptr = 0;
+      CHECK(q.reserve(200).error() == Errc::no_space);
+      CHECK(n.doorbell == 800);
+      n.rptr = 4;
+      CHECK(q.reserve(200).error() == Errc::no_space);
+      CHECK(n.doorbell == 1024);
+    }
+    SECTION("the caller may have the end of the ring") {
+      const auto s = q.reserve_or_rest(200);
+      REQUIRE(s);
+      CHECK((s->dwords.size() == 56 && s->begin == 800 && s->end == 1024 && n.doorbell == 800));
+      q.publish(*s, 0);
+      n.rptr = 1024;
+      CHECK(q.reserve_or_rest(200)->dwords.size() == 200);
+    }
+  }
+}
+
+TEST_CASE("one producer: while a slot is open, a large slot publishes nothing") {
+  Memory m(256);
+  Ring<> r(m.ring());
+  use(r, 150);
+  m.rptr = 600;
+  const auto open = *r.reserve(8);
+  CHECK(r.reserve(200).error() == Errc::no_space);
+  CHECK((m.doorbell == 600 && r.positions().reserved == 632));
+  r.publish(open, 0);
+  CHECK(r.reserve(200).error() == Errc::no_space);
+  CHECK(m.doorbell == 1024);
 }
 
 TEMPLATE_TEST_CASE_SIG("a dword always stays free", "", ((Producers K), K), Producers::one, Producers::many) {
@@ -157,7 +221,7 @@ TEST_CASE("submit writes all packets and rings once, or does nothing") {
   };
   CHECK(r.submit(fence, Fence{.addr = GpuVa{2}}) == Errc::bad_packet);
   CHECK(untouched(0));
-  CHECK(r.submit(fence, Nop{200}) == Errc::too_large);
+  CHECK(r.submit(fence, Nop{252}) == Errc::too_large);
   CHECK(untouched(0));
   CHECK(r.submit(fence, Trap{.context = 5}) == Errc::ok);
   CHECK(packets(m, 0, m.doorbell) == "fence trap");
@@ -197,25 +261,45 @@ TEST_CASE("many producers: so many slots may be open at once, whatever room ther
   }
 }
 
-TEMPLATE_TEST_CASE_SIG("a null doorbell is not rung, and software is woken behind wptr", "", ((Producers K), K),
-                       Producers::one, Producers::many) {
+TEMPLATE_TEST_CASE_SIG("a null doorbell is not rung; a doorbell call gets the new wptr, which is stored by then", "",
+                       ((Producers K), K), Producers::one, Producers::many) {
   Memory m(256);
-  struct Woken {
+  struct Rung {
     const Memory& m;
-    int times;
-    std::uint64_t wptr;
-  } woken{m, 0, 0};
+    std::vector<std::uint64_t> calls{};
+    bool stored_before = true;
+  } rung{m};
   auto memory = m.ring();
-  memory.doorbell = nullptr;
-  memory.waker = &woken;
-  memory.wake = [](void* w) noexcept {
-    auto& k = *static_cast<Woken*>(w);
-    ++k.times;
-    k.wptr = k.m.wptr;
+  const bool both = GENERATE(false, true);
+  if (!both) memory.doorbell = nullptr;
+  memory.on_doorbell_context = &rung;
+  memory.on_doorbell = [](void* c, std::uint64_t wptr) noexcept {
+    auto& k = *static_cast<Rung*>(c);
+    k.calls.push_back(wptr);
+    k.stored_before = k.stored_before && k.m.wptr == wptr && (k.m.doorbell == wptr || k.m.doorbell == 0);
   };
   Ring<K> r(memory);
   use(r, 8);
-  CHECK((woken.times == 1 && woken.wptr == 32 && m.doorbell == 0));
+  use(r, 3);
+  CHECK(rung.calls == std::vector<std::uint64_t>{32, 44});
+  CHECK(rung.stored_before);
+  CHECK(m.doorbell == (both ? 44 : 0));
+}
+
+TEST_CASE("many producers: one doorbell call for all slots that become visible together") {
+  Memory m(256);
+  std::vector<std::uint64_t> calls;
+  auto memory = m.ring();
+  memory.on_doorbell_context = &calls;
+  memory.on_doorbell = [](void* c, std::uint64_t wptr) noexcept {
+    static_cast<std::vector<std::uint64_t>*>(c)->push_back(wptr);
+  };
+  Ring<Producers::many> r(memory);
+  const auto a = *r.reserve(8), b = *r.reserve(8);
+  r.publish(b, 0);
+  CHECK(calls.empty());
+  r.publish(a, 0);
+  CHECK(calls == std::vector<std::uint64_t>{64});
 }
 
 TEST_CASE("memory that cannot be a ring is refused with a reason, and every reserve says so") {

@@ -107,8 +107,8 @@ template <Producers K> void run(const Play& p) {
   std::atomic<std::uint64_t> wakes{};
   auto memory = m.ring();
   if (!p.doorbell) memory.doorbell = nullptr;
-  memory.waker = &wakes;
-  memory.wake = [](void* w) noexcept {
+  memory.on_doorbell_context = &wakes;
+  memory.on_doorbell = [](void* w, std::uint64_t) noexcept {
     static_cast<std::atomic<std::uint64_t>*>(w)->fetch_add(1, std::memory_order_relaxed);
   };
   Ring<K> ring(memory);

@@ -73,7 +73,7 @@ TEST_CASE("long copies become several packets, and what no engine takes is a pro
   q.dwords.clear();
   q.epochs.clear();
   q.copy({.src = link_buffer(0), .dst = link_buffer(1), .bytes = std::uint64_t{5} << 30});
-  CHECK(q.dwords.size() == 6 * layout<CopyLinear>.length.fixed);
+  CHECK(q.dwords.size() == 6 * grammar::layout<CopyLinear>.length.fixed);
   q.fill({.dst = link_buffer(1), .data = 1, .bytes = 8}).swap({.a = link_buffer(0), .b = link_buffer(1), .bytes = 64});
   q.broadcast({.src = link_buffer(0), .dst1 = link_buffer(1), .dst2 = link_buffer(1) + 64, .bytes = 64});
   CHECK(first(s) == "");

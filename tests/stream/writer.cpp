@@ -37,7 +37,7 @@ Errc without_effect(std::size_t size, const Call& call) {
 
 /// The packets of type P that a call makes of a request, in a buffer with room for just so many.
 template <Packet P> std::vector<P> packets_of(std::size_t packets, const Call& call) {
-  const auto room = packets * layout<P>.length.fixed;
+  const auto room = packets * grammar::layout<P>.length.fixed;
   std::vector<std::uint32_t> d(room + 2, kUntouched);
   Writer w{std::span(d).subspan(1, room)};
   REQUIRE(call(w) == Errc::ok);  // exactly enough room ...
@@ -224,7 +224,7 @@ TEST_CASE("one packet of each kind: exactly enough room, one dword short, none")
   Dice dice{1};
   each_packet([&]<class P>() {
     const auto p = dice.packet<P>();
-    in_all_rooms(info<P>.name, words_of(p), [&](Writer& w) { return w.put(p); });
+    in_all_rooms(packet_info<P>.name, words_of(p), [&](Writer& w) { return w.put(p); });
   });
 }
 

@@ -3,6 +3,7 @@
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
 #include "sdma/packets/write.hpp"
+#include "sdma/stream/reader.hpp"
 #include "support.hpp"
 #include "support/catch.hpp"
 

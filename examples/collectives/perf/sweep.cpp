@@ -1,6 +1,7 @@
 #include "sweep.hpp"
 
 #include "collectives/plan.hpp"
+#include "sdma/core/compiler.hpp"
 #include "sdma/sync/wait.hpp"
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ Failure failed(Diagnostic d, const Point& p) {
 
 void spin(std::chrono::nanoseconds t) noexcept {
   const auto end = Deadline::in(t);
-  while (!end.passed()) detail::pause();
+  while (!end.passed()) SDMA_PAUSE();
 }
 
 /// One size: its entrants, and the phases of its measurement. A phase returns false if `go_on` did.

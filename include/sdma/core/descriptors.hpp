@@ -9,6 +9,7 @@
 // file. This function opens a substitute for each closed descriptor. A read of the substitute for standard input fails
 // with EBADF, and so does a write to the substitute for standard output or error. Call it before other threads start.
 // It does not report errors: if /dev/null cannot be opened, nothing changes.
+#include "sdma/core/standard.hpp"
 
 namespace sdma::inline v0 {
 

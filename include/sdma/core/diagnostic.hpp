@@ -8,6 +8,8 @@
 //
 // A Diagnostic holds strings, so it allocates and is never used on a hot path. Hot paths return an Errc or a
 // StallReport, which hold only numbers. A Diagnostic is a plain value without shared state. Only the allocator may throw.
+#include "sdma/core/standard.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>

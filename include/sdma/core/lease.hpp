@@ -6,6 +6,8 @@
 //   m.reset();                               // or the destructor: pool.free(7)
 //
 // A Lease is move-only and allocates nothing. One thread at a time may use it. No errors.
+#include "sdma/core/standard.hpp"
+
 #include <cstdint>
 #include <utility>
 

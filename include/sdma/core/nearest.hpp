@@ -9,6 +9,8 @@
 //
 // Words may have up to 64 letters; a longer word has no closest candidate. A Nearest belongs to one thread, allocates
 // nothing, and keeps views of the words, which must outlive it. No errors.
+#include "sdma/core/standard.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -9,6 +9,8 @@
 // Where an Errc says too little, E is a Diagnostic or a StallReport. As with std::expected, reading the value of a
 // failed Result, or the error of a successful one, is undefined behaviour. A Result is a plain value: any thread may
 // hold one, but two threads must not share one.
+#include "sdma/core/standard.hpp"
+
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -23,7 +25,7 @@ namespace sdma::inline v0 {
 enum class [[nodiscard]] Errc : std::uint8_t {
   ok,
   no_space,        ///< no room at the moment: retry after the engine has read more
-  too_large,       ///< a slot that this ring can never grant: more than half the ring, or zero dwords
+  too_large,       ///< a slot that this ring can never grant: the whole ring or more, or zero dwords
   bad_packet,      ///< a field is out of range, or the packet breaks one of its rules: check(packet) says which
   bad_ring,        ///< the memory cannot be a ring: validate(memory) says why
   bad_argument,    ///< the request contradicts itself, or names something that does not exist
@@ -39,7 +41,7 @@ constexpr std::string_view message(Errc e) noexcept {
   switch (e) {
     case Errc::ok: return "no error";
     case Errc::no_space: return "no room right now; retry after the engine has read more";
-    case Errc::too_large: return "a slot is at least one dword and at most half the ring";
+    case Errc::too_large: return "a slot is at least one dword, and shorter than the ring";
     case Errc::bad_packet: return "a field is out of range, or the packet breaks a rule";
     case Errc::bad_ring: return "this memory cannot be a ring";
     case Errc::bad_argument: return "the request contradicts itself, or names something that does not exist";

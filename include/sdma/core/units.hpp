@@ -7,6 +7,8 @@
 //
 // Counts stay plain integers and carry their unit in their name (bytes, dwords, packets). These are plain values
 // without shared state. No errors. Arithmetic wraps at 2^64, as that of unsigned integers does.
+#include "sdma/core/standard.hpp"
+
 #include <compare>
 #include <cstdint>
 

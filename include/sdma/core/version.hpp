@@ -5,6 +5,8 @@
 //   if (runtime_version() != kVersion.string) warn("headers and library differ");
 //
 // These are constants; any thread may read them. No errors.
+#include "sdma/core/standard.hpp"
+
 #include <string_view>
 
 namespace sdma::inline v0 {

@@ -13,6 +13,8 @@
 // A point shows its value when the pointer rests on it. Text is escaped. Points that cannot be drawn are left out:
 // those with x <= 0, with a value that is not finite and, if `log_y` is set, with y <= 0. The functions are pure and
 // allocate; any thread may call them. No errors.
+#include "sdma/core/standard.hpp"
+
 #include <span>
 #include <string>
 #include <utility>

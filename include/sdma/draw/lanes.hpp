@@ -13,6 +13,8 @@
 // A bar shows its title when the pointer rests on it. Text is escaped. Bars are cut at the limits of the time axis;
 // arrows that cross a limit are left out. A lane without bars is not drawn, and neither are its arrows. The function is
 // pure and allocates; any thread may call it. No errors.
+#include "sdma/core/standard.hpp"
+
 #include <cstddef>
 #include <string>
 #include <vector>

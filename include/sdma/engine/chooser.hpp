@@ -7,6 +7,8 @@
 //
 // A Pipeline calls `choose(what, n)` wherever it may do one of n things, and does what the answer says. The same
 // answers always give the same run. A Chooser is not shared between threads. No errors.
+#include "sdma/core/standard.hpp"
+
 #include <cstdint>
 #include <vector>
 

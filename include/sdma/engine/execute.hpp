@@ -124,7 +124,7 @@ Outcome execute(const DummyTrap&, Machine&) noexcept;
 template <Divisible P> Outcome execute(const P& p, Machine& m) noexcept { return execute(p, m, Part{0, work(p)}); }
 
 /// True for packets that software cannot execute for a user queue. All others have an `execute`.
-template <class P> inline constexpr bool kRefused = layout<P>.privilege == Privilege::kernel;
+template <class P> inline constexpr bool kRefused = grammar::layout<P>.privilege == Privilege::kernel;
 template <> inline constexpr bool kRefused<PollReg> = true;
 template <> inline constexpr bool kRefused<PollRegToMem> = true;
 template <> inline constexpr bool kRefused<PollDirtyBits> = true;

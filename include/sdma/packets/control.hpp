@@ -18,7 +18,7 @@ namespace sdma::inline v0 {
 
 /// Skips `dwords` dwords, itself included: 1 to 16384. Their contents are ignored.
 struct Nop { std::uint32_t dwords = 1; };
-template <> inline constexpr auto layout<Nop> = packet(
+template <> inline constexpr auto grammar::layout<Nop> = packet(
     "nop", op(0, 0), dwords("dwords"), "skip dwords",
     bits<&Nop::dwords>("dwords", 0, 16, 29, "length of the whole packet", minus_one).opt());
 
@@ -32,7 +32,7 @@ struct Indirect {
   bool priv{};
   GpuVa csa{};                           ///< context save area, 0 for none
 };
-template <> inline constexpr auto layout<Indirect> = packet(
+template <> inline constexpr auto grammar::layout<Indirect> = packet(
     "indirect", op(4, 0), dwords(6), "execute the packets in another buffer",
     addr64<&Indirect::base>  ("base",   1,         "the buffer").aligned(32),
     bits  <&Indirect::dwords>("dwords", 3,  0, 19, "its length"),
@@ -43,13 +43,13 @@ template <> inline constexpr auto layout<Indirect> = packet(
 /// Interrupts the host with `context`. For KFD, `context` is the id of an event whose mailbox an earlier Fence has
 /// filled.
 struct Trap { std::uint32_t context{}; };
-template <> inline constexpr auto layout<Trap> = packet(
+template <> inline constexpr auto grammar::layout<Trap> = packet(
     "trap", op(6, 0), dwords(2), "interrupt the host",
     bits<&Trap::context>("context", 1, 0, 27, "passed to the handler"));
 
 /// A trap without a handler. Opcode 16 has this meaning only on SDMA 4.x; later engines use it for another packet.
 struct DummyTrap { std::uint32_t context{}; };
-template <> inline constexpr auto layout<DummyTrap> = packet(
+template <> inline constexpr auto grammar::layout<DummyTrap> = packet(
     "dummy_trap", op(16, 0), dwords(2), "raise an interrupt that has no handler",
     bits<&DummyTrap::context>("context", 1, 0, 27, "passed to the handler"));
 
@@ -60,7 +60,7 @@ struct CondExec {
   std::uint16_t dwords{};                ///< up to 16383
   std::uint8_t policy{};
 };
-template <> inline constexpr auto layout<CondExec> = packet(
+template <> inline constexpr auto grammar::layout<CondExec> = packet(
     "cond_exec", op(9, 0), dwords(5), "skip the next packets unless a dword equals the reference",
     addr64<&CondExec::addr>     ("addr",      1,         "the dword").aligned(4),
     bits  <&CondExec::reference>("reference", 3,  0, 31, "value for which they execute").value(),
@@ -69,7 +69,7 @@ template <> inline constexpr auto layout<CondExec> = packet(
 
 /// Executes the next `dwords` dwords only on the engines that `devices` selects.
 struct PreExec { std::uint16_t dwords{}; std::uint8_t devices{}; };
-template <> inline constexpr auto layout<PreExec> = packet(
+template <> inline constexpr auto grammar::layout<PreExec> = packet(
     "pre_exec", op(15, 0), dwords(2), "execute the next packets on selected engines only",
     bits<&PreExec::dwords> ("dwords",  1,  0, 13, "dwords that depend on the selection"),
     bits<&PreExec::devices>("devices", 0, 16, 23, "one bit per engine").hex());
@@ -77,7 +77,7 @@ template <> inline constexpr auto layout<PreExec> = packet(
 /// Writes a register. For the kernel only: on a user queue, the engine blocks it and raises an interrupt that user
 /// space never sees.
 struct SrbmWrite { std::uint32_t reg{}, value{}; std::uint8_t byte_en = 0xf; };
-template <> inline constexpr auto layout<SrbmWrite> = packet(
+template <> inline constexpr auto grammar::layout<SrbmWrite> = packet(
     "srbm_write", op(14, 0), dwords(3), "write a register",
     bits<&SrbmWrite::reg>    ("reg",     1,  0, 17, "dword index of the register").hex(),
     bits<&SrbmWrite::value>  ("value",   2,  0, 31, "stored").value(),

@@ -26,7 +26,7 @@ struct CopyLinear {
   bool encrypt{}, tmz{};
   std::uint8_t src_swap{}, src_policy{}, dst_swap{}, dst_policy{};
 };
-template <> inline constexpr auto layout<CopyLinear> = packet(
+template <> inline constexpr auto grammar::layout<CopyLinear> = packet(
     "copy_linear", op(1, 0).is(0, 27, 27, 0), dwords(7), "copy bytes between two linear buffers",
     //     member                       name       dword  bits     meaning
     bits  <&CopyLinear::bytes>     ("bytes",      1,     0, 29,  "number of bytes", minus_one).size(),
@@ -46,7 +46,7 @@ struct CopyBroadcast {
   bool encrypt{}, tmz{};
   std::uint8_t src_swap{}, src_policy{}, dst1_swap{}, dst1_policy{}, dst2_swap{}, dst2_policy{};
 };
-template <> inline constexpr auto layout<CopyBroadcast> = packet(
+template <> inline constexpr auto grammar::layout<CopyBroadcast> = packet(
     "copy_broadcast", op(1, 0).is(0, 27, 27, 1), dwords(9), "copy bytes to two destinations, reading once",
     bits  <&CopyBroadcast::bytes>      ("bytes",       1,  0, 29, "number of bytes", minus_one).size(),
     addr64<&CopyBroadcast::src>        ("src",         3,         "source"),
@@ -70,7 +70,7 @@ struct CopySwap {
   std::uint32_t bytes{};                 ///< 1 to 2^30
   std::uint8_t b_swap{}, b_policy{}, a_swap{}, a_policy{};
 };
-template <> inline constexpr auto layout<CopySwap> = packet(
+template <> inline constexpr auto grammar::layout<CopySwap> = packet(
     "copy_swap", op(1, 9), dwords(7), "exchange the bytes of two buffers",
     bits  <&CopySwap::bytes>   ("bytes",    1,  0, 29, "number of bytes", minus_one).size(),
     addr64<&CopySwap::a>       ("a",        3,         "one buffer").aligned(64),
@@ -90,7 +90,7 @@ struct CopyStruct {
   bool tmz{}, detile{};
   std::uint8_t linear_swap{}, table_swap{};
 };
-template <> inline constexpr auto layout<CopyStruct> = packet(
+template <> inline constexpr auto grammar::layout<CopyStruct> = packet(
     "copy_struct", op(1, 3), dwords(8), "copy between an array of structures and a linear buffer",
     addr64<&CopyStruct::table>      ("table",       1,         "the array of structures").aligned(4),
     bits  <&CopyStruct::start>      ("start",       3,  0, 31, "first element"),
@@ -114,7 +114,7 @@ struct CopySubwindow {
   bool tmz{};
   std::uint8_t dst_swap{}, src_swap{}, dst_policy{}, src_policy{};
 };
-template <> inline constexpr auto layout<CopySubwindow> = packet(
+template <> inline constexpr auto grammar::layout<CopySubwindow> = packet(
     "copy_subwindow", op(1, 4), dwords(13), "copy a box between two pitched volumes",
     bits  <&CopySubwindow::element_log2>("element_log2", 0, 29, 31, "log2 of the bytes of an element").up_to(4),
     addr64<&CopySubwindow::src>         ("src",          1,         "source volume").aligned(4),
@@ -155,7 +155,7 @@ struct CopyDirtyPage {
   bool src_sys{}, src_snoop{}, src_gpa{};
   std::uint8_t dst_policy{}, src_policy{};
 };
-template <> inline constexpr auto layout<CopyDirtyPage> = packet(
+template <> inline constexpr auto grammar::layout<CopyDirtyPage> = packet(
     "copy_dirty_page", op(1, 7), dwords(7), "copy the pages that were written to",
     bits  <&CopyDirtyPage::bytes>    ("bytes",     1,  0, 21, "number of bytes", minus_one).size(),
     addr64<&CopyDirtyPage::src>      ("src",       3,         "source"),
@@ -187,7 +187,7 @@ struct CopyPhysical {
   std::uint8_t dst_policy{}, src_policy{};
   std::span<const std::uint32_t> more{}; ///< up to 255 pairs of 4 dwords
 };
-template <> inline constexpr auto layout<CopyPhysical> = packet(
+template <> inline constexpr auto grammar::layout<CopyPhysical> = packet(
     "copy_physical", op(1, 8), dwords(7, "more", 4), "copy bytes between physical addresses",
     bits   <&CopyPhysical::bytes>    ("bytes",     1,  0, 21, "number of bytes", minus_one).size(),
     addr64 <&CopyPhysical::src>      ("src",       3,         "source"),

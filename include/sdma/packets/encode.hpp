@@ -20,8 +20,11 @@ namespace sdma::inline v0 {
 
 namespace detail {
 
-template <class P> inline constexpr auto kFields = layout<P>.fields.size();
-template <class P, std::size_t I> inline constexpr auto const& field = layout<P>.fields[I];
+using grammar::Field;
+using grammar::Layout;
+
+template <class P> inline constexpr auto kFields = grammar::layout<P>.fields.size();
+template <class P, std::size_t I> inline constexpr auto const& field = grammar::layout<P>.fields[I];
 
 // The member of field I. Overload resolution among the bases of a list finds it, without recursion over the fields.
 template <std::size_t I, auto M> struct Numbered {};
@@ -30,7 +33,7 @@ template <std::size_t... I, auto... M> struct MemberList<std::index_sequence<I..
 template <class P, std::size_t N, auto... M>
 MemberList<std::make_index_sequence<sizeof...(M)>, M...> members_of(const Layout<P, N, M...>&);
 template <std::size_t I, auto M> Field<M> field_at(const Numbered<I, M>&);
-template <class P> using Members = decltype(members_of(layout<P>));
+template <class P> using Members = decltype(members_of(grammar::layout<P>));
 template <class P, std::size_t I> using FieldOf = decltype(field_at<I>(std::declval<Members<P>>()));
 
 template <class P, class Fn> [[gnu::always_inline]] constexpr void each(Fn fn) noexcept {
@@ -56,17 +59,19 @@ template <auto Member> consteval FieldInfo field_of() {
   return found;
 }
 /// Index of the field that determines the length.
-template <class P> consteval std::size_t counter() { return index_of(layout<P>.fields, layout<P>.length.counted); }
-template <class P> inline constexpr bool kFixed = layout<P>.length.counted.empty();
+template <class P> consteval std::size_t counter() {
+  return index_of(grammar::layout<P>.fields, grammar::layout<P>.length.counted);
+}
+template <class P> inline constexpr bool kFixed = grammar::layout<P>.length.counted.empty();
 /// The number of dwords before any payload. Fields and the pattern must be in these dwords.
 template <class P> consteval std::size_t head() {
-  return kFixed<P> || layout<P>.length.fixed ? layout<P>.length.fixed : 1;
+  return kFixed<P> || grammar::layout<P>.length.fixed ? grammar::layout<P>.length.fixed : 1;
 }
 
 /// A member as a number: its value or, for a payload, how many strides it has.
 template <class P, std::size_t I> [[gnu::always_inline]] constexpr std::uint64_t number(const P& p) noexcept {
   const auto& v = p.*FieldOf<P, I>::member;
-  if constexpr (field<P, I>.kind == Kind::payload) return v.size() / layout<P>.length.stride;
+  if constexpr (field<P, I>.kind == Kind::payload) return v.size() / grammar::layout<P>.length.stride;
   else if constexpr (std::is_same_v<typename FieldOf<P, I>::Type, GpuVa>) return v.value;
   else return static_cast<std::uint64_t>(v);
 }
@@ -74,7 +79,7 @@ template <class P, std::size_t I> [[gnu::always_inline]] constexpr std::uint64_t
 /// Dword `D` of `p` on the wire.
 template <class P, std::size_t D> [[gnu::always_inline]] constexpr std::uint32_t dword(const P& p) noexcept {
   std::uint32_t w = 0;
-  if constexpr (D < Pattern::kDwords) w = layout<P>.pattern.value[D];
+  if constexpr (D < Pattern::kDwords) w = grammar::layout<P>.pattern.value[D];
   each<P>([&]<std::size_t I>() __attribute__((always_inline)) {
     constexpr auto& f = field<P, I>;
     if constexpr (D * 32 <= f.dword * 32u + f.hi && f.dword * 32u + f.lo < D * 32 + 32) {
@@ -91,7 +96,7 @@ consteval bool wide(std::span<const FieldInfo> fields, std::size_t d) {
     if (f.dword == d && f.width() == 64) return true;
   return false;
 }
-template <class P> consteval bool wide(std::size_t d) { return wide(layout<P>.fields, d); }
+template <class P> consteval bool wide(std::size_t d) { return wide(grammar::layout<P>.fields, d); }
 template <class P, std::size_t D> [[gnu::always_inline]] constexpr void put(const P& p, std::uint32_t* out) noexcept {
   if constexpr (wide<P>(D)) {
     const auto low = dword<P, D>(p), high = dword<P, D + 1>(p);
@@ -146,14 +151,14 @@ consteval bool names_differ(std::span<const FieldInfo> fields) {
 
 /// Proves at compile time that a description is consistent. Returns true; otherwise a static_assert says what is wrong.
 template <class P> consteval bool well_formed() {
-  static_assert(detail::fields_inside(layout<P>.fields, layout<P>.pattern, detail::head<P>()),
+  static_assert(detail::fields_inside(grammar::layout<P>.fields, grammar::layout<P>.pattern, detail::head<P>()),
                 "a field or the pattern of this packet leaves the packet's fixed dwords");
-  static_assert(detail::one_owner_a_bit(layout<P>.fields, layout<P>.pattern),
+  static_assert(detail::one_owner_a_bit(grammar::layout<P>.fields, grammar::layout<P>.pattern),
                 "a bit of this packet has two owners (two fields, or a field and the pattern)");
-  static_assert(detail::members_hold_fields(layout<P>),
+  static_assert(detail::members_hold_fields(grammar::layout<P>),
                 "a field of this packet is wider than its member (a bool holds one bit, a value stored minus one needs "
                 "one more)");
-  static_assert(detail::names_differ(layout<P>.fields), "two fields of this packet have one name");
+  static_assert(detail::names_differ(grammar::layout<P>.fields), "two fields of this packet have one name");
   static_assert(detail::kFixed<P> || detail::counter<P>() < detail::kFields<P>,
                 "this packet's length is counted by a field that it does not have");
   return true;
@@ -161,8 +166,10 @@ template <class P> consteval bool well_formed() {
 
 /// The length of `p` on the wire, in dwords.
 template <Packet P> [[gnu::always_inline]] constexpr std::size_t length(const P& p) noexcept {
-  if constexpr (detail::kFixed<P>) return layout<P>.length.fixed;
-  else return layout<P>.length.fixed + layout<P>.length.stride * detail::number<P, detail::counter<P>()>(p);
+  if constexpr (detail::kFixed<P>) return grammar::layout<P>.length.fixed;
+  else
+    return grammar::layout<P>.length.fixed +
+           grammar::layout<P>.length.stride * detail::number<P, detail::counter<P>()>(p);
 }
 
 /// Writes `length(p)` dwords in ascending order, each exactly once, and returns a pointer past the last. Requires
@@ -218,7 +225,7 @@ template <Packet P> [[gnu::always_inline]] constexpr P decode(std::span<const st
     using F = detail::FieldOf<P, I>;
     const auto v = value_of(f, d.data());
     if constexpr (f.kind == Kind::payload)
-      p.*F::member = d.subspan(layout<P>.length.fixed, layout<P>.length.stride * v);
+      p.*F::member = d.subspan(grammar::layout<P>.length.fixed, grammar::layout<P>.length.stride * v);
     else p.*F::member = static_cast<typename F::Type>(v);
   });
   return p;
@@ -229,7 +236,7 @@ template <class P, std::size_t I> [[gnu::always_inline]] constexpr bool in_range
   constexpr auto& f = field<P, I>;
   const auto v = number<P, I>(p);
   if constexpr (f.kind == Kind::payload)
-    if ((p.*FieldOf<P, I>::member).size() % layout<P>.length.stride != 0) return false;
+    if ((p.*FieldOf<P, I>::member).size() % grammar::layout<P>.length.stride != 0) return false;
   return v - f.bias <= f.mask() && v <= f.limit;
 }
 template <class P, std::size_t I> [[gnu::always_inline]] constexpr bool is_aligned(const P& p) noexcept {
@@ -238,9 +245,9 @@ template <class P, std::size_t I> [[gnu::always_inline]] constexpr bool is_align
 }
 template <class P> [[gnu::always_inline]] constexpr bool obeys_all(const P& p) noexcept {
   return [&]<std::size_t... R>(std::index_sequence<R...>) __attribute__((always_inline)) {
-    return (layout<P>.rules[R].holds(p) && ...);
+    return (grammar::layout<P>.rules[R].holds(p) && ...);
   }
-  (std::make_index_sequence<layout<P>.rules.size()>{});
+  (std::make_index_sequence<grammar::layout<P>.rules.size()>{});
 }
 }  // namespace detail
 
@@ -266,7 +273,7 @@ template <Packet P> constexpr Violation check(const P& p) noexcept {
     if (!detail::in_range<P, I>(p)) first = {detail::field<P, I>.name, "range"};
     else if (!detail::is_aligned<P, I>(p)) first = {detail::field<P, I>.name, "alignment"};
   });
-  for (const auto& r : layout<P>.rules)
+  for (const auto& r : grammar::layout<P>.rules)
     if (!first && !r.holds(p)) first.rule = r.id;
   return first;
 }

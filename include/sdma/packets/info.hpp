@@ -2,7 +2,7 @@
 // The packet descriptions as plain data, for code that handles packets generically: text, JSON, rules, documentation,
 // fuzzers. Hot paths use encode.hpp.
 //
-//   const PacketInfo& i = info<Fence>;
+//   const PacketInfo& i = packet_info<Fence>;
 //   for (const FieldInfo& f : i.fields) print(f.name, value_of(f, dwords));
 //
 // Constants: any thread may read them. No errors.
@@ -53,7 +53,7 @@ template <class P, std::size_t I> consteval std::uint64_t default_value(const P&
 }
 /// The fields, with the defaults that their members have.
 template <class P> consteval auto flatten() {
-  auto out = layout<P>.fields;
+  auto out = grammar::layout<P>.fields;
   [&]<std::size_t... I>(std::index_sequence<I...>) { ((out[I].default_value = default_value<P, I>(P{})), ...); }
   (std::make_index_sequence<kFields<P>>{});
   return out;
@@ -61,13 +61,13 @@ template <class P> consteval auto flatten() {
 template <class P> inline constexpr auto flat = flatten<P>();
 
 template <class P, std::size_t R>
-inline constexpr RuleInfo erased{layout<P>.rules[R].id, layout<P>.rules[R].text, [](std::span<const std::uint32_t> d) {
-                                   return layout<P>.rules[R].holds(decode<P>(d));
-                                 }};
+inline constexpr RuleInfo erased{
+    grammar::layout<P>.rules[R].id, grammar::layout<P>.rules[R].text,
+    [](std::span<const std::uint32_t> d) { return grammar::layout<P>.rules[R].holds(decode<P>(d)); }};
 template <class P> inline constexpr auto rules = []<std::size_t... R>(std::index_sequence<R...>) {
   return std::array<RuleInfo, sizeof...(R)>{erased<P, R>...};
 }
-(std::make_index_sequence<layout<P>.rules.size()>{});
+(std::make_index_sequence<grammar::layout<P>.rules.size()>{});
 
 template <class P> consteval const FieldInfo* counted() {
   if constexpr (kFixed<P>) return nullptr;
@@ -82,24 +82,24 @@ consteval auto owned(std::span<const FieldInfo> fields, const Pattern& pattern) 
 }
 template <class P> consteval auto owned() {
   static_assert(well_formed<P>() && head<P>() <= PacketInfo::kMaxHead);
-  return owned(layout<P>.fields, layout<P>.pattern);
+  return owned(grammar::layout<P>.fields, grammar::layout<P>.pattern);
 }
 
 }  // namespace detail
 
-/// `layout<P>` as plain data.
+/// `grammar::layout<P>` as plain data.
 template <Packet P>
-inline constexpr PacketInfo info{.name = layout<P>.name,
-                                 .doc = layout<P>.doc,
-                                 .pattern = layout<P>.pattern,
-                                 .fields = detail::flat<P>,
-                                 .rules = detail::rules<P>,
-                                 .head = static_cast<std::uint8_t>(detail::head<P>()),
-                                 .fixed = layout<P>.length.fixed,
-                                 .stride = layout<P>.length.stride,
-                                 .counted = detail::counted<P>(),
-                                 .privilege = layout<P>.privilege,
-                                 .owned = detail::owned<P>()};
+inline constexpr PacketInfo packet_info{.name = grammar::layout<P>.name,
+                                        .doc = grammar::layout<P>.doc,
+                                        .pattern = grammar::layout<P>.pattern,
+                                        .fields = detail::flat<P>,
+                                        .rules = detail::rules<P>,
+                                        .head = static_cast<std::uint8_t>(detail::head<P>()),
+                                        .fixed = grammar::layout<P>.length.fixed,
+                                        .stride = grammar::layout<P>.length.stride,
+                                        .counted = detail::counted<P>(),
+                                        .privilege = grammar::layout<P>.privilege,
+                                        .owned = detail::owned<P>()};
 
 /// The entry of a packet that is only identified and skipped. `head`: how many dwords must be present to identify it;
 /// 0: all of them.

@@ -3,7 +3,7 @@
 // and documentation are all derived from it.
 //
 //   struct Fence { GpuVa addr{}; std::uint32_t value{}; };
-//   template <> inline constexpr auto layout<Fence> = packet(
+//   template <> inline constexpr auto grammar::layout<Fence> = packet(
 //       "fence", op(5, 0), dwords(4), "store a dword once all earlier packets are complete",
 //       //     member           name     dword  bits     meaning
 //       addr64<&Fence::addr> ("addr",    1,              "the dword").aligned(4),
@@ -20,6 +20,12 @@
 // description as plain data. A field has one name in C++, text, JSON and documentation. A member's initialiser is the
 // field's default, and text omits a field marked `opt()` that holds its default. Fields are listed in the order of the
 // text form, and members in the order in which you write designated initialisers.
+//
+// The words of the language (`packet`, `op`, `dwords`, `bits`, ...) are in the namespace sdma::grammar, so that a program
+// that says `using namespace sdma` can use them for things of its own. In a description they need no prefix, because
+// `grammar::layout<Fence>` is defined in that namespace. A program can describe packets of its own in the same way:
+//
+//   template <> inline constexpr auto sdma::grammar::layout<Mine> = packet("mine", op(99, 0), dwords(2), "of my own", ...);
 //
 // Everything is a constant expression, so there is no shared state and nothing fails at run time. A faulty description
 // fails a static_assert of `well_formed`. The formats are those of the SDMA 4.x packet header in the Linux kernel, with
@@ -40,9 +46,6 @@ struct Name {
   std::uint32_t value;
   std::string_view text;
 };
-/// The names of an enumeration, in the order of their codes. Each enum has a specialisation next to it.
-template <class E> inline constexpr auto names = std::array<Name, 0>{};
-
 /// How text shows the value of a field. If the field has `enumerants`, text shows the name of the value instead.
 enum class Kind : std::uint8_t {
   count,    ///< decimal
@@ -53,13 +56,6 @@ enum class Kind : std::uint8_t {
   flag,     ///< a bare word; the field is 1 if the word is present
   payload,  ///< the dwords after the fixed part; the field's own bits hold their number
 };
-
-enum class Bias : std::uint8_t { none = 0, minus_one = 1 };
-/// The field stores its value minus one.
-inline constexpr auto minus_one = Bias::minus_one;
-
-/// Names for the retry count of a poll: a poll with 4095 never expires.
-inline constexpr std::array kRetryNames{Name{0xfff, "forever"}};
 
 /// A field as plain data. `limit`: the largest documented value, where the width could hold more.
 struct FieldInfo {
@@ -102,6 +98,28 @@ struct Pattern {
     return n;
   }
 };
+
+/// Who may submit a packet. A privileged packet stops a user queue.
+enum class Privilege : std::uint8_t { user, kernel };
+
+namespace detail {
+template <class C, class T> T type_of(T C::*);
+template <class C, class T> C owner_of(T C::*);
+template <class T> consteval Kind kind_of() { return std::is_same_v<T, bool> ? Kind::flag : Kind::count; }
+}  // namespace detail
+
+namespace grammar {
+
+/// The names of an enumeration, in the order of their codes. Each enum has a specialisation next to it.
+template <class E> inline constexpr auto names = std::array<Name, 0>{};
+
+/// Names for the retry count of a poll: a poll with 4095 never expires.
+inline constexpr std::array kRetryNames{Name{0xfff, "forever"}};
+
+enum class Bias : std::uint8_t { none = 0, minus_one = 1 };
+/// The field stores its value minus one.
+inline constexpr auto minus_one = Bias::minus_one;
+
 constexpr Pattern op(std::uint32_t op) noexcept { return Pattern{}.is(0, 0, 7, op); }
 constexpr Pattern op(std::uint32_t o, std::uint32_t sub) noexcept { return op(o).is(0, 8, 15, sub); }
 
@@ -116,12 +134,6 @@ constexpr Length dwords(int n, std::string_view counted, int stride = 1) noexcep
   return {static_cast<std::uint8_t>(n), counted, static_cast<std::uint8_t>(stride)};
 }
 constexpr Length dwords(std::string_view counted) noexcept { return {0, counted}; }
-
-namespace detail {
-template <class C, class T> T type_of(T C::*);
-template <class C, class T> C owner_of(T C::*);
-template <class T> consteval Kind kind_of() { return std::is_same_v<T, bool> ? Kind::flag : Kind::count; }
-}  // namespace detail
 
 /// A field and the member that holds it. Modifiers return a changed copy, so they chain.
 template <auto Member> struct Field : FieldInfo {
@@ -181,8 +193,7 @@ constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)
   return {id, text, holds};
 }
 
-/// Who may submit a packet. A privileged packet stops a user queue.
-enum class Privilege : std::uint8_t { user, kernel };
+/// Only the kernel may submit the packet.
 inline constexpr auto kernel_only = Privilege::kernel;
 
 /// The fields are in one array, so that code for all of them is a loop and not one template instance per field.
@@ -217,7 +228,11 @@ template <class P, std::size_t N, auto... M> constexpr auto operator|(Layout<P, 
 
 /// The description of `P`. Each packet has a specialisation next to it.
 template <class P> inline constexpr auto layout = nullptr;
+
+}  // namespace grammar
+
+/// A type that has a description.
 template <class P>
-concept Packet = !std::is_same_v<decltype(layout<P>), const std::nullptr_t>;
+concept Packet = !std::is_same_v<decltype(grammar::layout<P>), const std::nullptr_t>;
 
 }  // namespace sdma::inline v0

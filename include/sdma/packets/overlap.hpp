@@ -118,7 +118,7 @@ constexpr bool meet(const Region& a, const Region& b) noexcept {
 /// Calls fn(region, field) for each region of which no byte may be written twice.
 template <Packet P, class Fn> constexpr void each_exclusive(const P& p, Fn&& fn) {
   if constexpr (std::is_same_v<P, CopyPhysical>) physical_footprint(p, fn);
-  else if constexpr (layout<P>.privilege != Privilege::kernel)
+  else if constexpr (grammar::layout<P>.privilege != Privilege::kernel)
     if (role(p) == Role::data) footprint(p, fn);
 }
 

@@ -15,7 +15,7 @@ namespace sdma::inline v0 {
 
 /// Writes `entries` consecutive 64-bit entries. Entry i is `flags | (init + i * increment)`.
 struct PteGenerate { GpuVa dst{}; std::uint64_t flags{}, init{}, increment{}; std::uint32_t entries{}; };
-template <> inline constexpr auto layout<PteGenerate> = packet(
+template <> inline constexpr auto grammar::layout<PteGenerate> = packet(
     "pte_generate", op(12, 0), dwords(10), "write page table entries in a progression",
     addr64<&PteGenerate::dst>      ("dst",       1,        "first entry").aligned(8),
     bits  <&PteGenerate::flags>    ("flags",     3, 0, 63, "ORed into each entry").hex(),
@@ -32,7 +32,7 @@ struct PteCopy {
   bool pde{};
   std::uint8_t dst_policy{}, src_policy{};
 };
-template <> inline constexpr auto layout<PteCopy> = packet(
+template <> inline constexpr auto grammar::layout<PteCopy> = packet(
     "pte_copy", op(12, 1), dwords(8), "copy page table entries",
     addr64<&PteCopy::src>    ("src",     1,         "source").aligned(8),
     addr64<&PteCopy::dst>    ("dst",     3,         "destination").aligned(8),
@@ -45,7 +45,7 @@ template <> inline constexpr auto layout<PteCopy> = packet(
 
 /// Changes one entry: the bits that are set in `mask` get the values that they have in `value`.
 struct PteModify { GpuVa addr{}; std::uint64_t mask{}, value{}; bool gcc{}, sys{}, snoop{}, gpa{}; };
-template <> inline constexpr auto layout<PteModify> = packet(
+template <> inline constexpr auto grammar::layout<PteModify> = packet(
     "pte_modify", op(12, 2), dwords(7), "change bits of a page table entry",
     addr64<&PteModify::addr> ("addr",  1,         "the entry").aligned(8),
     bits  <&PteModify::mask> ("mask",  3,  0, 63, "bits that change").hex(),
@@ -64,7 +64,7 @@ struct PteCopyBackwards {
   std::uint8_t pte_size{};
   bool forwards{}, pde{};
 };
-template <> inline constexpr auto layout<PteCopyBackwards> = packet(
+template <> inline constexpr auto grammar::layout<PteCopyBackwards> = packet(
     "pte_copy_backwards", op(12, 3), dwords(7), "move page table entries within a table",
     addr64<&PteCopyBackwards::src>       ("src",        1,         "source").aligned(8),
     addr64<&PteCopyBackwards::dst>       ("dst",        3,         "destination").aligned(8),

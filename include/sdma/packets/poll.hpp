@@ -19,7 +19,7 @@ namespace sdma::inline v0 {
 
 /// The condition of a poll: `(value & mask) func reference`, unsigned. Code 7 is unassigned.
 enum class Compare : std::uint8_t { always, lt, le, eq, ne, ge, gt };
-template <> inline constexpr auto names<Compare> = std::to_array<Name>(
+template <> inline constexpr auto grammar::names<Compare> = std::to_array<Name>(
     {{0, "always"}, {1, "lt"}, {2, "le"}, {3, "eq"}, {4, "ne"}, {5, "ge"}, {6, "gt"}});
 
 /// Is `value f reference` true? Unsigned.
@@ -90,7 +90,7 @@ struct PollMem {
   std::uint16_t retry = 0xfff;           ///< 4095: forever
   std::uint8_t policy{};
 };
-template <> inline constexpr auto layout<PollMem> = packet(
+template <> inline constexpr auto grammar::layout<PollMem> = packet(
     "poll_mem", op(8, 0).is(0, 31, 31, 1), dwords(6), "wait until a dword in memory satisfies a comparison",
     addr64<&PollMem::addr>     ("addr",      1,         "the dword").aligned(4),
     bits  <&PollMem::func>     ("func",      0, 28, 30, "comparison"),
@@ -103,7 +103,7 @@ template <> inline constexpr auto layout<PollMem> = packet(
 /// Flushes the host data path (HDP) from a user queue. Its 6 dwords are fixed. They are also a PollReg with particular
 /// values, so `identify` tries HdpFlush first.
 struct HdpFlush {};
-template <> inline constexpr auto layout<HdpFlush> = packet<HdpFlush>(
+template <> inline constexpr auto grammar::layout<HdpFlush> = packet<HdpFlush>(
     "hdp_flush", op(8, 0).is(0, 16, 31, 0).is(1, 0, 31, 0).is(2, 0, 31, 0x80000000)
                          .is(3, 0, 31, 0).is(4, 0, 31, 0).is(5, 0, 31, 0),
     dwords(6), "flush the host data path");
@@ -117,7 +117,7 @@ struct PollReg {
   std::uint16_t interval = 10, retry = 0xfff;
   bool hdp{};
 };
-template <> inline constexpr auto layout<PollReg> = packet(
+template <> inline constexpr auto grammar::layout<PollReg> = packet(
     "poll_reg", op(8, 0).is(0, 31, 31, 0), dwords(6), "wait until a register satisfies a comparison",
     bits<&PollReg::reg>      ("reg",       1,  0, 31, "the register, in bytes").hex().aligned(4),
     bits<&PollReg::func>     ("func",      0, 28, 30, "comparison"),
@@ -130,7 +130,7 @@ template <> inline constexpr auto layout<PollReg> = packet(
 
 /// Stores the value of a register to memory.
 struct PollRegToMem { std::uint32_t reg{}; GpuVa dst{}; std::uint8_t policy{}; };
-template <> inline constexpr auto layout<PollRegToMem> = packet(
+template <> inline constexpr auto grammar::layout<PollRegToMem> = packet(
     "poll_reg_to_mem", op(8, 1), dwords(4), "store a register",
     bits  <&PollRegToMem::reg>   ("reg",    1,  0, 31, "the register, in bytes").hex().aligned(4),
     addr64<&PollRegToMem::dst>   ("dst",    2,         "the dword").aligned(4),
@@ -138,7 +138,7 @@ template <> inline constexpr auto layout<PollRegToMem> = packet(
 
 /// Stores the dirty bits of `pages` pages, starting at `page`.
 struct PollDirtyBits { GpuVa dst{}; std::uint32_t page{}, pages{}; std::uint8_t ea{}, policy{}; };
-template <> inline constexpr auto layout<PollDirtyBits> = packet(
+template <> inline constexpr auto grammar::layout<PollDirtyBits> = packet(
     "poll_dirty_bits", op(8, 2), dwords(5), "store the dirty bits of pages",
     addr64<&PollDirtyBits::dst>   ("dst",    1,         "destination").aligned(4),
     bits  <&PollDirtyBits::page>  ("page",   3,  0, 31, "first page, as an address of bits").hex().aligned(16),
@@ -153,7 +153,7 @@ struct PollVerify {
   bool mode{};
   std::uint8_t policy{};
 };
-template <> inline constexpr auto layout<PollVerify> = packet(
+template <> inline constexpr auto grammar::layout<PollVerify> = packet(
     "poll_verify", op(8, 3), dwords(13), "compare memory and record the outcome",
     bits  <&PollVerify::pattern>("pattern",  1,  0, 31, "dword to compare with").hex(),
     addr64<&PollVerify::a>      ("a",        2,         "first range").aligned(4),

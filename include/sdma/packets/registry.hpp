@@ -1,5 +1,5 @@
 #pragma once
-// The list of all packets, as data. Code that uses only typed packets does not need this header, and compiles faster
+// All packets as data. Code that uses only typed packets does not need this header, and compiles faster
 // without it.
 //
 //   const PacketInfo* p = identify(dwords);              // null: no packet of this engine begins with these dwords
@@ -8,30 +8,15 @@
 //
 // Constants: any thread may read them. Packets that SDMA 4.4.2 does not have (multicast, 64-bit fence, GCR, ...) are
 // absent.
-#include "sdma/packets/control.hpp"
-#include "sdma/packets/copy.hpp"
 #include "sdma/packets/info.hpp"
-#include "sdma/packets/page_table.hpp"
-#include "sdma/packets/poll.hpp"
-#include "sdma/packets/sync.hpp"
-#include "sdma/packets/tiled.hpp"
-#include "sdma/packets/write.hpp"
+#include "sdma/packets/list.hpp"
 
 namespace sdma::inline v0 {
-
-template <class... P> struct PacketList { static constexpr std::size_t size = sizeof...(P); };
-
-/// Every described packet in the order of op and sub_op; if one pattern contains another, the narrower comes first.
-using Packets =
-    PacketList<Nop, CopyLinear, CopyBroadcast, CopyStruct, CopySubwindow, CopyDirtyPage, CopyPhysical, CopySwap, Write,
-               Indirect, Fence, Trap, Semaphore, PollMem, HdpFlush, PollReg, PollRegToMem, PollDirtyBits, PollVerify,
-               CondExec, Atomic, Fill, FillMulti, PteGenerate, PteCopy, PteModify, PteCopyBackwards, TimestampSet,
-               TimestampLocal, Timestamp, SrbmWrite, PreExec, DummyTrap>;
 
 namespace detail {
 
 template <class... P> consteval auto collect(PacketList<P...>) {
-  std::array<PacketInfo, sizeof...(P) + kRecognised.size()> all{info<P>...};
+  std::array<PacketInfo, sizeof...(P) + kRecognised.size()> all{packet_info<P>...};
   for (std::size_t i = 0; i < kRecognised.size(); ++i) all[sizeof...(P) + i] = kRecognised[i];
   return all;
 }

@@ -22,7 +22,7 @@ struct Fence {
   std::uint8_t l2_policy{};
   bool llc_policy{};
 };
-template <> inline constexpr auto layout<Fence> = packet(
+template <> inline constexpr auto grammar::layout<Fence> = packet(
     "fence", op(5, 0), dwords(4), "store a dword once all earlier packets are complete",
     addr64<&Fence::addr>      ("addr",       1,         "the dword").aligned(4),
     bits  <&Fence::value>     ("value",      3,  0, 31, "stored").value(),
@@ -48,7 +48,7 @@ template <> inline constexpr auto layout<Fence> = packet(
 /// With v for the word and s for the operand, inc stores `v >= s ? 0 : v + 1` and dec stores
 /// `v == 0 || v > s ? s : v - 1`.
 enum class AtomicOp : std::uint8_t { SDMA_ATOMICS_IN_ALL_FORMS(SDMA_ENUMERATOR) };
-template <> inline constexpr auto names<AtomicOp> = std::to_array<Name>({SDMA_ATOMICS_IN_ALL_FORMS(SDMA_NAME)});
+template <> inline constexpr auto grammar::names<AtomicOp> = std::to_array<Name>({SDMA_ATOMICS_IN_ALL_FORMS(SDMA_NAME)});
 
 #undef SDMA_NAME
 #undef SDMA_ENUMERATOR
@@ -70,7 +70,7 @@ struct Atomic {
   bool tmz{};
   std::uint8_t policy{};
 };
-template <> inline constexpr auto layout<Atomic> = packet(
+template <> inline constexpr auto grammar::layout<Atomic> = packet(
     "atomic", op(10), dwords(8), "read, modify and write one word in memory",
     bits  <&Atomic::op>      ("op",       0, 25, 31, "operation"),
     addr64<&Atomic::addr>    ("addr",     1,         "the word"),
@@ -88,7 +88,7 @@ struct Semaphore {
   GpuVa addr{};                          ///< 8-byte aligned
   bool write_one{}, signal{}, mailbox{};
 };
-template <> inline constexpr auto layout<Semaphore> = packet(
+template <> inline constexpr auto grammar::layout<Semaphore> = packet(
     "semaphore", op(7, 0), dwords(3), "signal a semaphore, or wait for one",
     addr64<&Semaphore::addr>     ("addr",      1,         "the semaphore").aligned(8),
     bits  <&Semaphore::write_one>("write_one", 0, 29, 29, "signal by storing 1").opt(),

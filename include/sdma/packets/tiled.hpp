@@ -10,6 +10,8 @@
 #include "sdma/packets/info.hpp"
 
 namespace sdma::inline v0::detail {
+using grammar::op;
+
 // clang-format off
 inline constexpr FieldInfo kWriteTiledCount{.name = "count", .doc = "dwords of data", .dword = 8, .lo = 0, .hi = 19, .bias = 1};
 

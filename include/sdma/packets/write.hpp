@@ -22,7 +22,7 @@ struct Write {
   std::uint8_t swap{}, policy{};
   bool encrypt{}, tmz{};
 };
-template <> inline constexpr auto layout<Write> = packet(
+template <> inline constexpr auto grammar::layout<Write> = packet(
     "write", op(2, 0), dwords(4, "data"), "store dwords that the packet carries",
     addr64 <&Write::dst>    ("dst",     1,         "destination").aligned(4),
     payload<&Write::data>   ("data",    3,  0, 19, "the dwords", minus_one),
@@ -33,7 +33,7 @@ template <> inline constexpr auto layout<Write> = packet(
 
 /// The unit that a Fill repeats: the low 1, 2 or 4 bytes of its data.
 enum class FillUnit : std::uint8_t { byte, half, dword };
-template <> inline constexpr auto names<FillUnit> = std::to_array<Name>({{0, "byte"}, {1, "half"}, {2, "dword"}});
+template <> inline constexpr auto grammar::names<FillUnit> = std::to_array<Name>({{0, "byte"}, {1, "half"}, {2, "dword"}});
 
 /// Fills `bytes` bytes at `dst` with the low `unit` of `data`, repeated. bytes_written() says what happens if `bytes`
 /// is not a multiple of the unit.
@@ -43,7 +43,7 @@ struct Fill {
   FillUnit unit = FillUnit::dword;
   std::uint8_t swap{}, policy{};
 };
-template <> inline constexpr auto layout<Fill> = packet(
+template <> inline constexpr auto grammar::layout<Fill> = packet(
     "fill", op(11, 0), dwords(5), "fill a buffer with a repeated value",
     addr64<&Fill::dst>   ("dst",    1,         "destination"),
     bits  <&Fill::data>  ("data",   3,  0, 31, "the value").hex(),
@@ -69,7 +69,7 @@ struct FillMulti {
   std::uint32_t stride{}, count{}, bytes{};
   bool memlog_clear{};
 };
-template <> inline constexpr auto layout<FillMulti> = packet(
+template <> inline constexpr auto grammar::layout<FillMulti> = packet(
     "fill_multi", op(11, 1), dwords(6), "clear runs of equal length, a fixed distance apart",
     addr64<&FillMulti::dst>         ("dst",          3,         "first run"),
     bits  <&FillMulti::stride>      ("stride",       1,  0, 31, "bytes from one run to the next").size(),
@@ -84,7 +84,7 @@ struct Timestamp {
   std::uint8_t l2_policy{};
   bool llc_policy{};
 };
-template <> inline constexpr auto layout<Timestamp> = packet(
+template <> inline constexpr auto grammar::layout<Timestamp> = packet(
     "timestamp", op(13, 2), dwords(3), "store the global clock",
     addr64<&Timestamp::addr>      ("addr",       1,         "the 64-bit word").aligned(8),
     bits  <&Timestamp::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
@@ -96,7 +96,7 @@ struct TimestampLocal {
   std::uint8_t l2_policy{};
   bool llc_policy{};
 };
-template <> inline constexpr auto layout<TimestampLocal> = packet(
+template <> inline constexpr auto grammar::layout<TimestampLocal> = packet(
     "timestamp_local", op(13, 1), dwords(3), "store the engine's own clock",
     addr64<&TimestampLocal::addr>      ("addr",       1,         "the 64-bit word").aligned(8),
     bits  <&TimestampLocal::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
@@ -104,7 +104,7 @@ template <> inline constexpr auto layout<TimestampLocal> = packet(
 
 /// Sets the engine's own clock.
 struct TimestampSet { std::uint64_t value{}; };
-template <> inline constexpr auto layout<TimestampSet> = packet(
+template <> inline constexpr auto grammar::layout<TimestampSet> = packet(
     "timestamp_set", op(13, 0), dwords(3), "set the engine's own clock",
     bits<&TimestampSet::value>("value", 1, 0, 63, "ticks").value());
 

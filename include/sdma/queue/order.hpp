@@ -27,6 +27,8 @@
 // Ring takes these rules from a policy, so that a test can substitute a model of memory, explore every interleaving,
 // and weaken each rule in turn to prove that the exploration notices. The policy has no state; any thread may use it.
 // No errors.
+#include "sdma/core/compiler.hpp"
+
 #include <atomic>
 #include <cstdint>
 
@@ -78,14 +80,9 @@ struct Native {
   static void before_doorbell(Caching c) noexcept { barrier(c); }
 
  private:
-  static void barrier([[maybe_unused]] Caching c) noexcept {
-#if defined(__x86_64__)
-    if (c != Caching::write_back) __builtin_ia32_sfence();
-#elif defined(__aarch64__)
-    asm volatile("dmb oshst" ::: "memory");
-#else
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
+  static void barrier(Caching c) noexcept {
+    if (SDMA_KEEPS_ORDER && c == Caching::write_back) return;
+    SDMA_STORE_FENCE();
   }
 };
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free, "a doorbell is one 64-bit store");

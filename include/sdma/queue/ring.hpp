@@ -16,8 +16,17 @@
 //
 // Positions count bytes since the ring was first used and never wrap. `reserved - read < size` always holds: at least
 // one dword stays free, because no document says that hardware can distinguish a full ring from an empty one. A slot is
-// contiguous and at most half the ring. Dwords that a slot skips at the end of the ring, and dwords that the producer
-// leaves unwritten, become NOPs.
+// contiguous and at most `max_slot()` dwords: the ring less one dword. Dwords that a slot skips at the end of the ring,
+// and dwords that the producer leaves unwritten, become NOPs.
+//
+//   up to max_slot_anywhere()    half the ring: fits at every position once the engine has read enough
+//   up to max_slot()             may fit at the start of the ring only. If it cannot begin at the current position even in an
+//                                empty ring, `reserve` publishes NOPs up to the end of the ring and returns no_space. Try
+//                                again: once the engine has read the NOPs, the slot fits. While one producer keeps other
+//                                slots open, `reserve` publishes nothing, so publish those first. Among many producers, smaller
+//                                slots may take the start of the ring before the large one; then the next try pads again
+//
+// sync/submission.hpp waits for room, with a deadline, and divides work that is longer than a slot.
 //
 //   Ring<Producers::one>    one thread at a time; slots must be published in the order of reserve (asserted)
 //   Ring<Producers::many>   any threads, with up to kOpenSlots slots open at once. The engine sees slots in the order
@@ -33,6 +42,7 @@
 //
 // Errors: Errc::no_space and Errc::too_large from reserve and submit; Errc::bad_packet from submit; Errc::bad_ring for
 // memory that `validate` rejects.
+#include "sdma/core/compiler.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/encode.hpp"
@@ -45,16 +55,22 @@
 
 namespace sdma::inline v0 {
 
+/// A doorbell that is a call: a driver that takes the new position as an argument, a software engine to wake, a layer
+/// that records submissions. Called with the context and the new wptr, in bytes, after wptr and `doorbell` (if there is
+/// one) have been stored with all the fences that the memory needs. With many producers, the thread that rings calls it;
+/// calls do not overlap, and their positions grow. It must not submit to the same ring.
+using DoorbellCall = void (*)(void* context, std::uint64_t wptr) noexcept;
+
 /// The memory of a queue, as hardware sees it. The creator (KFD, ROCr, a software device, a test) keeps it alive.
 struct RingMemory {
-  std::span<std::uint32_t> dwords{};             ///< 256-byte aligned; a power of two, at least 256 dwords
-  std::uint64_t* rptr{};                         ///< in bytes; written by the engine, which owns 16 bytes from here
-  std::uint64_t* wptr{};                         ///< in bytes
-  std::uint64_t* doorbell{};                     ///< null if the engine watches wptr
-  Caching caching = Caching::write_combining;    ///< of `dwords`
-  bool accept_vram = false;                      ///< permits Caching::vram, which is slow and easy to get wrong
-  void (*wake)(void* waker) noexcept = nullptr;  ///< software engines only: called after the doorbell
-  void* waker{};
+  std::span<std::uint32_t> dwords{};           ///< 256-byte aligned; a power of two, at least 256 dwords
+  std::uint64_t* rptr{};                       ///< in bytes; written by the engine, which owns 16 bytes from here
+  std::uint64_t* wptr{};                       ///< in bytes
+  std::uint64_t* doorbell{};                   ///< null if the engine watches wptr, or if `on_doorbell` is the doorbell
+  Caching caching = Caching::write_combining;  ///< of `dwords`
+  bool accept_vram = false;                    ///< permits Caching::vram, which is slow and easy to get wrong
+  DoorbellCall on_doorbell = nullptr;          ///< null: the store to `doorbell` is enough
+  void* on_doorbell_context{};
 };
 
 inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds smaller rings up to this
@@ -93,7 +109,7 @@ struct Slot {
 enum class Producers : std::uint8_t { one, many };
 
 /// Fills `s` with NOP packets: with one, or with several if one cannot be long enough.
-constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
+SDMA_NOINLINE constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
   constexpr auto kLongest = static_cast<std::size_t>(detail::field<Nop, 0>.max());
   while (!s.empty()) {
     const auto n = s.size() < kLongest ? s.size() : kLongest;
@@ -112,6 +128,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   /// refuses the memory, every reserve returns bad_ring.
   explicit Ring(const RingMemory& m) noexcept : m_(m), bytes_(validate(m).empty() ? m.dwords.size_bytes() : 0) {
     if (bytes_ == 0) return;
+    max_slot_ = m.dwords.size() - 1;
     const auto at = Order::load(m.wptr, std::memory_order_relaxed);
     init(reserved_, pack(at, 0));
     init(committed_, pack(at, 0));
@@ -120,39 +137,18 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  /// Reserves room for `dwords` dwords. Errors: no_space (retry after the engine has read more), too_large (the slot
-  /// can never fit), bad_ring.
-  Result<Slot> reserve(std::size_t dwords) noexcept {
-    if (dwords - 1 >= bytes_ / 8) [[unlikely]]
-      return bytes_ != 0 ? Errc::too_large : Errc::bad_ring;
-    const std::uint64_t want = dwords * 4;
-    auto r = load(reserved_, Order::kReserve);
-    for (;;) {
-      const auto begin = position(r), offset = begin & (bytes_ - 1);
-      const auto skip = offset + want > bytes_ ? bytes_ - offset : 0;
-      const auto end = begin + skip + want;
-      if (end - load(read_, Order::kSeenRead) >= bytes_) {
-        const auto read = Order::load(m_.rptr, Order::kRptr);
-        store(read_, read, Order::kTellRead);
-        if (end - read >= bytes_) {
-          if (outdated(r)) continue;
-          return Errc::no_space;
-        }
-      }
-      if constexpr (kMany)
-        if (((ticket(r) - ticket(load(committed_, Order::kCommitted))) & kTicketMask) >= kOpenSlots) {
-          if (outdated(r)) continue;
-          return Errc::no_space;
-        }
-      if (!advance(r, pack(end, ticket(r) + 1))) continue;
-      const auto at = m_.dwords.data() + offset / 4;
-      if (skip != 0) [[unlikely]] {
-        fill_nops({at, skip / 4});
-        return Slot{{m_.dwords.data(), dwords}, begin, end, ticket(r)};
-      }
-      return Slot{{at, dwords}, begin, end, ticket(r)};
-    }
-  }
+  /// The longest slot that this ring can grant, in dwords; 0 if the memory was refused.
+  std::size_t max_slot() const noexcept { return max_slot_; }
+  /// The longest slot that fits at every position, in dwords: half the ring.
+  std::size_t max_slot_anywhere() const noexcept { return bytes_ / 8; }
+
+  /// Reserves room for `dwords` dwords. Errors: no_space (retry after the engine has read more), too_large (more than
+  /// max_slot(), or zero), bad_ring.
+  Result<Slot> reserve(std::size_t dwords) noexcept { return take<false>(dwords); }
+
+  /// Like `reserve`, but where `reserve` would publish NOPs up to the end of the ring, the slot is that part of the ring:
+  /// shorter than `dwords`. Publish it, empty or with packets, and try again.
+  Result<Slot> reserve_or_rest(std::size_t dwords) noexcept { return take<true>(dwords); }
 
   /// Makes a slot visible to the engine; call it once per slot. Dwords after the first `used` become NOPs, so used = 0
   /// abandons the slot. Requires used <= s.dwords.size().
@@ -185,7 +181,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
 
   /// Checks, encodes and publishes the packets in one slot with one doorbell: all of them or none. Errors: bad_packet,
   /// and those of reserve.
-  template <Packet... P> [[gnu::always_inline]] Errc submit(const P&... p) noexcept {
+  template <Packet... P> SDMA_ALWAYS_INLINE Errc submit(const P&... p) noexcept {
     if (!(fits(p) && ...)) return Errc::bad_packet;
     const auto s = reserve((length(p) + ...));
     if (!s) return s.error();
@@ -247,22 +243,73 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     else return 0;  // never called; defined so that `template class Ring<Producers::one>` compiles
   }
 
+  /// A slot that may have to skip the end of the ring. Rare, so it is not inlined, and `take` stays short.
+  template <bool Rest> SDMA_NOINLINE Result<Slot> take_skipping(std::size_t dwords) noexcept {
+    return take<Rest, true>(dwords);
+  }
+  template <bool Rest, bool Skips = false> Result<Slot> take(std::size_t dwords) noexcept {
+    if (dwords - 1 >= max_slot_) [[unlikely]]
+      return bytes_ != 0 ? Errc::too_large : Errc::bad_ring;
+    const std::uint64_t want = dwords * 4;
+    auto r = load(reserved_, Order::kReserve);
+    for (;;) {
+      const auto begin = position(r), offset = begin & (bytes_ - 1);
+      const bool fits = offset + want <= bytes_;
+      if constexpr (!Skips)
+        if (!fits) [[unlikely]]
+          return take_skipping<Rest>(dwords);
+      const auto skip = fits ? 0 : bytes_ - offset;
+      const bool never_fits = skip + want >= bytes_;  // at this position, even if the ring is empty
+      const auto end = begin + skip + (never_fits ? 0 : want);
+      if (end - load(read_, Order::kSeenRead) >= bytes_) {
+        const auto read = Order::load(m_.rptr, Order::kRptr);
+        store(read_, read, Order::kTellRead);
+        if (end - read >= bytes_) {
+          if (outdated(r)) continue;
+          return Errc::no_space;
+        }
+      }
+      if constexpr (kMany)
+        if (((ticket(r) - ticket(load(committed_, Order::kCommitted))) & kTicketMask) >= kOpenSlots) {
+          if (outdated(r)) continue;
+          return Errc::no_space;
+        }
+      if constexpr (!kMany && Skips && !Rest)
+        if (never_fits && committed_ != begin) return Errc::no_space;
+      if (!advance(r, pack(end, ticket(r) + 1))) continue;
+      const auto at = m_.dwords.data() + offset / 4;
+      if constexpr (Skips) {
+        if (never_fits) {
+          const Slot rest{{at, static_cast<std::size_t>(skip / 4)}, begin, end, ticket(r)};
+          if constexpr (Rest) return rest;
+          publish(rest, 0);
+          return Errc::no_space;
+        }
+        if (skip != 0) {
+          fill_nops({at, skip / 4});
+          return Slot{{m_.dwords.data(), dwords}, begin, end, ticket(r)};
+        }
+      }
+      return Slot{{at, dwords}, begin, end, ticket(r)};
+    }
+  }
+
   void ring(std::uint64_t end) noexcept {
     Order::store(m_.wptr, end, Order::kWptr);
     Order::before_doorbell(m_.caching);
     if (m_.doorbell) Order::store(m_.doorbell, end, Order::kDoorbell);
-    if (m_.wake) [[unlikely]]
-      m_.wake(m_.waker);
+    if (m_.on_doorbell) [[unlikely]]
+      m_.on_doorbell(m_.on_doorbell_context, end);
   }
 
   RingMemory m_;
   std::uint64_t bytes_;
+  std::size_t max_slot_ = 0;
   Word reserved_{}, committed_{}, read_{};
   struct None {};
-  [[no_unique_address]] std::conditional_t<kMany,
-                                           std::array<typename Order::template Atomic<std::uint64_t>, kOpenSlots>, None>
-      done_{};
-  [[no_unique_address]] std::conditional_t<kMany, typename Order::template Atomic<bool>, None> bell_{};
+  SDMA_NO_UNIQUE_ADDRESS
+  std::conditional_t<kMany, std::array<typename Order::template Atomic<std::uint64_t>, kOpenSlots>, None> done_{};
+  SDMA_NO_UNIQUE_ADDRESS std::conditional_t<kMany, typename Order::template Atomic<bool>, None> bell_{};
 };
 
 }  // namespace sdma::inline v0

@@ -133,11 +133,11 @@ struct Schedule {
 
     template <Packet P> Queue& put(const P& p) {
       return add(
-          length(p), [&](Writer& w) { return w.put(p); }, layout<P>.name);
+          length(p), [&](Writer& w) { return w.put(p); }, grammar::layout<P>.name);
     }
     /// Appends a packet in which one value is a * epoch + b. `Member` is that value: PollMem::reference, Fence::value,
     /// Atomic::value.
-    template <auto Member> Queue& put(typename Field<Member>::Owner p, EpochValue v) {
+    template <auto Member> Queue& put(typename grammar::Field<Member>::Owner p, EpochValue v) {
       constexpr auto field = detail::field_of<Member>();
       static_assert(field.kind == Kind::value, "an epoch is allowed only in a value");
       p.*Member = {};
@@ -168,7 +168,7 @@ struct Schedule {
    private:
     template <Packet P> static constexpr std::size_t dwords_for(std::uint64_t bytes, std::uint32_t chunk) noexcept {
       const auto packets = bytes == 0 || chunk == 0 ? 1 : (bytes - 1) / chunk + 1;
-      return static_cast<std::size_t>(packets) * layout<P>.length.fixed;
+      return static_cast<std::size_t>(packets) * grammar::layout<P>.length.fixed;
     }
     template <class Fn> Queue& add(std::size_t room, Fn write, std::string_view what) {
       const auto before = dwords.size();

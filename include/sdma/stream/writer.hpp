@@ -15,6 +15,7 @@
 // Splitting: the default chunk is kChunk, the largest multiple of 64 bytes below the 2^30 that the field holds, so each
 // packet is as aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines. A request that
 // runs past the end of the 64-bit address space is a bad_packet, because no engine could execute it.
+#include "sdma/core/compiler.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/encode.hpp"
@@ -40,7 +41,7 @@ class Writer {
     if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return Errc::bad_packet;
     if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
       return Errc::bad_packet;
-    if (packets > room() / layout<P>.length.fixed) return Errc::no_space;
+    if (packets > room() / grammar::layout<P>.length.fixed) return Errc::no_space;
     for (std::uint64_t at = 0; at < bytes; at += chunk)
       at_ = encode_to(make(at, static_cast<std::uint32_t>(bytes - at < chunk ? bytes - at : chunk)), at_);
     return Errc::ok;
@@ -74,7 +75,7 @@ class Writer {
       : begin_(out.data()), at_(out.data()), end_(out.data() + out.size()) {}
 
   /// Writes one packet.
-  template <Packet P> [[gnu::always_inline]] constexpr Errc put(const P& p) noexcept {
+  template <Packet P> SDMA_ALWAYS_INLINE constexpr Errc put(const P& p) noexcept {
     if (!fits(p)) return Errc::bad_packet;
     if (length(p) > room()) return Errc::no_space;
     at_ = encode_to(p, at_);

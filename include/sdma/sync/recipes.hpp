@@ -19,6 +19,7 @@
 // Recipes are transactional, like the Writer: a recipe writes all its packets, or it writes none and returns an error.
 // Errc::bad_packet: an address is misaligned or an event id does not fit. Errc::no_space: the Writer has less room than
 // the recipe's k...Dwords. A Writer belongs to one thread. Nothing here throws or allocates.
+#include "sdma/core/compiler.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/packets/sync.hpp"
@@ -28,7 +29,7 @@
 namespace sdma::inline v0 {
 
 /// Writes all of these packets, or none.
-template <Packet... P> [[gnu::always_inline]] constexpr Errc put_all(Writer& w, const P&... p) noexcept {
+template <Packet... P> SDMA_ALWAYS_INLINE constexpr Errc put_all(Writer& w, const P&... p) noexcept {
   if (!(fits(p) && ...)) return Errc::bad_packet;
   if ((length(p) + ...) > w.room()) return Errc::no_space;
   (static_cast<void>(w.put(p)), ...);
@@ -36,7 +37,7 @@ template <Packet... P> [[gnu::always_inline]] constexpr Errc put_all(Writer& w, 
 }
 
 /// Total length in dwords of packets of fixed length: the room that a slot needs.
-template <Packet... P> inline constexpr std::size_t kDwordsOf = (layout<P>.length.fixed + ...);
+template <Packet... P> inline constexpr std::size_t kDwordsOf = (grammar::layout<P>.length.fixed + ...);
 inline constexpr std::size_t kCompleteWithAtomicDwords = kDwordsOf<Atomic>;
 inline constexpr std::size_t kCompleteWithFenceDwords = kDwordsOf<Fence>;
 inline constexpr std::size_t kCompleteWithTwoFencesDwords = kDwordsOf<Fence, Fence>;

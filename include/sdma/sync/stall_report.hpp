@@ -18,10 +18,11 @@
 // meanwhile, and `moved` says that the positions changed. With a Ring<Producers::one> only its producer may take a
 // report (positions() is not thread-safe); with a Ring<Producers::many> any thread may. A report neither fails nor
 // allocates nor waits. It costs one walk over the ring.
+#include "sdma/core/compiler.hpp"
 #include "sdma/core/units.hpp"
+#include "sdma/packets/lengths.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/queue/ring.hpp"
-#include "sdma/stream/reader.hpp"
 
 #include <array>
 #include <atomic>
@@ -67,13 +68,10 @@ namespace detail {
 /// torn, as the reader of a seqlock does; the acquire keeps that second load of the positions after this load. This load
 /// is volatile and not atomic: the producers' stores are plain, and ThreadSanitizer reports an atomic load against them
 /// even in a function with `no_sanitize`.
-__attribute__((no_sanitize("thread"))) inline std::uint32_t shared_dword(const std::uint32_t& d) noexcept {
+SDMA_NO_THREAD_SANITIZER inline std::uint32_t shared_dword(const std::uint32_t& d) noexcept {
   const std::uint32_t value = static_cast<const volatile std::uint32_t&>(d);
-#if defined(__x86_64__)
-  std::atomic_signal_fence(std::memory_order_acquire);  // x86 keeps loads in order: only the compiler needs a barrier
-#else
-  std::atomic_thread_fence(std::memory_order_acquire);
-#endif
+  if constexpr (SDMA_KEEPS_ORDER) std::atomic_signal_fence(std::memory_order_acquire);  // for the compiler alone
+  else std::atomic_thread_fence(std::memory_order_acquire);
   return value;
 }
 
@@ -87,8 +85,8 @@ inline std::size_t last_packet(std::span<const std::uint32_t> ring, std::size_t 
     std::array<std::uint32_t, PacketInfo::kMaxHead> packet{};
     const auto kept = end - at < packet.size() ? end - at : packet.size();
     for (std::size_t i = 0; i < kept; ++i) packet[i] = shared_dword(ring[at + i]);
-    const auto* info = identify({packet.data(), kept});
-    n = !info ? 1 : info->head <= kept ? info->length(packet.data()) : end - at + 1;
+    n = packet_length({packet.data(), kept});
+    if (n == 0) n = 1;
     at += n;
   }
   return at == end ? n : 0;

@@ -33,6 +33,7 @@
 // Threads: any thread may wait; with the ring of a single producer, only that producer's thread may (see
 // stall_report.hpp). No allocation.
 // Errors: a StallReport, by value. Without signals, wait_any fails at once and wait_all succeeds.
+#include "sdma/core/compiler.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/poll.hpp"
@@ -55,17 +56,6 @@ struct WaitCondition {
   RingView ring{};
 };
 
-namespace detail {
-/// For a loop that spins. Not a yield of the thread, which costs milliseconds on a busy machine.
-inline void pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-}  // namespace detail
-
 /// How `wait` spins, yields and naps, for other loops that wait: call `step` between two checks until it returns false.
 ///
 ///   for (Backoff b; !ready();) if (!b.step(deadline)) return Errc::timed_out;
@@ -79,7 +69,7 @@ class Backoff {
   [[nodiscard]] bool step(Deadline d) noexcept {
     if (d.passed()) return false;
     if (spinning()) {
-      for (unsigned i = 0; i < kPauses; ++i) detail::pause();
+      for (unsigned i = 0; i < kPauses; ++i) SDMA_PAUSE();
     } else if (rounds_ < kSpins + kYields) {
       std::this_thread::yield();
     } else {
@@ -111,7 +101,7 @@ inline StallReport stalled(const WaitCondition& u, std::uint64_t seen, std::uint
 }
 
 /// The slow path of a wait, after the first load.
-[[gnu::noinline]] inline Result<std::uint64_t, StallReport> wait_on(const WaitCondition& u, Deadline d) noexcept {
+SDMA_NOINLINE inline Result<std::uint64_t, StallReport> wait_on(const WaitCondition& u, Deadline d) noexcept {
   const auto read_first = u.ring.ring ? u.ring.read(u.ring.ring) : 0;
   Backoff backoff;
   for (;;) {

@@ -107,8 +107,8 @@ Result<Queue, Diagnostic> Node::create_queue(const QueueRequest& r) {
     return *d;
   }
   e.queue = std::make_unique<CudaQueue>(*this, physical(r.gpu), space_, parts, commands);
-  parts.ring.wake = [](void* queue) noexcept { static_cast<CudaQueue*>(queue)->ring(); };
-  parts.ring.waker = e.queue.get();
+  parts.ring.on_doorbell = [](void* queue, std::uint64_t) noexcept { static_cast<CudaQueue*>(queue)->ring(); };
+  parts.ring.on_doorbell_context = e.queue.get();
   try {
     const std::lock_guard lock(worker_);
     if (!worker_.started()) worker_.start("sdma cuda");

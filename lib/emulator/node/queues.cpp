@@ -248,6 +248,7 @@ int Queues::destroy(std::uint32_t id) {
 
 int Queues::set_runtime(bool enabled) {
   if (enabled && runtime_) return EBUSY;
+  if (enabled && !queues_.empty()) return EEXIST;
   runtime_ = enabled;
   return 0;
 }

@@ -27,7 +27,8 @@ class Queues {
   int update(const kfd::UpdateQueue&);
   /// Assigns the GPU's global wave sync to a queue, or removes it.
   int set_gws(std::uint32_t id, bool given);
-  /// A runtime asks for the exceptions of the queues that it creates from now on, or no longer does.
+  /// A runtime asks for the exceptions of the queues that it creates from now on, or no longer does. EBUSY: it already does;
+  /// EEXIST: the process has queues already.
   int set_runtime(bool enabled);
   bool exists(std::uint32_t id) const { return queues_.count(id) != 0; }
   Server& server(std::uint32_t g) noexcept { return *servers_[g]; }

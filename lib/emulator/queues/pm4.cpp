@@ -169,8 +169,8 @@ Pm4::Status Pm4::copy_data(Words w) noexcept {
 
 Pm4::Status Pm4::atomic(Words w) noexcept {
   const auto code = get(w, atomic_mem::kOperation);
-  const auto known =
-      std::any_of(names<AtomicOp>.begin(), names<AtomicOp>.end(), [&](const auto& n) { return n.value == code; });
+  const auto known = std::any_of(grammar::names<AtomicOp>.begin(), grammar::names<AtomicOp>.end(),
+                                 [&](const auto& n) { return n.value == code; });
   if (!known) return refuse(w[0], "an operation that is not known");
   if (get(w, atomic_mem::kLoop) != 0) return refuse(w[0], "a loop");
   const Atomic a{.addr = GpuVa{pair(w, atomic_mem::kAddress)},

@@ -117,8 +117,15 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
       publish(me, n, t, first_[static_cast<std::size_t>(me)]);
       return true;
     }
-    auto slot = ring_->reserve(t.dwords);
-    while (!slot) {
+    auto slot = ring_->reserve_or_rest(t.dwords);
+    while (!slot || slot->dwords.size() < t.dwords) {
+      if (slot) {
+        rest(me, n, t.dwords, *slot);
+        if (w_.failed()) return false;
+        w_.forget(n + 1000);
+        slot = ring_->reserve_or_rest(t.dwords);
+        continue;
+      }
       if (s_.give_up) return false;
       w_.require(slot.error() == sdma::Errc::no_space, "a slot is refused for another reason than room");
       no_space(t.dwords);
@@ -127,13 +134,22 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
                  .order = std::memory_order_relaxed,
                  .expected = w_.seen(World::kRptr)});
       w_.forget(n + 1000);  // it begins anew: what it knows is in its view
-      slot = ring_->reserve(t.dwords);
+      slot = ring_->reserve_or_rest(t.dwords);
     }
     take(me, *slot, t.dwords);
     if (w_.failed()) return false;  // and write nowhere
     w_.forget(n + 2000);            // all that the slot is stands in taken_
     publish(me, n, t, *slot);
     return true;
+  }
+  /// Publishes the end of the ring, where a slot of so many dwords cannot begin.
+  void rest(int me, std::uint32_t n, std::size_t dwords, const sdma::Slot& slot) {
+    w_.require(never_fits(slot.begin, dwords), "a slot is shortened that fits in an empty ring");
+    w_.require(slot.end % (kRing * 4) == 0, "a shortened slot does not reach the end of the ring");
+    take(me, slot, slot.dwords.size());
+    if (w_.failed()) return;
+    w_.forget(n + 3000);
+    publish(me, n, {.dwords = slot.dwords.size(), .give_back = true}, slot);
   }
   void publish(int me, std::uint32_t n, const Take& t, const sdma::Slot& slot) {
     std::size_t used = 0;
@@ -220,10 +236,16 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
     taken_.push_back({slot.begin, slot.end, me, false});
   }
 
+  /// Does the ring end too early after this position, and is there too little before it, even if the ring is empty?
+  static bool never_fits(std::uint64_t position, std::size_t dwords) {
+    const auto offset = position % (kRing * 4), want = dwords * 4;
+    return offset + want > kRing * 4 && want >= offset;
+  }
   /// Would `dwords` have fitted, by what this thread knew of rptr and by what is truly reserved?
   void no_space(std::size_t dwords) {
     const auto offset = reserved() % (kRing * 4), want = dwords * 4;
-    const auto end = reserved() + (offset + want > kRing * 4 ? kRing * 4 - offset : 0) + want;
+    const auto skip = offset + want > kRing * 4 ? kRing * 4 - offset : 0;
+    const auto end = reserved() + skip + (never_fits(reserved(), dwords) ? 0 : want);
     w_.require(end - w_.seen(World::kRptr) >= kRing * 4, "no_space where there is room");
   }
 

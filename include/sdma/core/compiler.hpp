@@ -1,0 +1,76 @@
+#pragma once
+// What the C++ standard does not have: attributes, builtins and instructions, one macro each. To port sdma to a compiler,
+// write a branch here and nothing elsewhere.
+//
+//   template <class P> SDMA_ALWAYS_INLINE constexpr void f(P);                  after `template <>`, before `static`
+//   [&]() SDMA_ALWAYS_INLINE_LAMBDA { ... }                                     before the body
+//   SDMA_NO_UNIQUE_ADDRESS Empty member;
+//   SDMA_STORE_FENCE();                                                         expressions of type void
+//
+// A program may define SDMA_STANDARD_ONLY before it includes any header of sdma. Then each macro has its standard
+// equivalent or is empty, as for a compiler that is not known here: the results are the same, the code is slower, and
+// ThreadSanitizer reports the reads that StallReport makes on purpose.
+//
+// Macros are tested with GCC and clang. The branch for MSVC is not tested. No state, no errors.
+#include "sdma/core/standard.hpp"
+
+#if !defined(SDMA_STANDARD_ONLY) && (defined(__GNUC__) || defined(__clang__))
+
+/// Inlines a function at every call: packets are encoded with the stores that you would write by hand.
+#define SDMA_ALWAYS_INLINE [[gnu::always_inline]]
+/// The same for a lambda, where GCC 12 takes a standard attribute for one of the type.
+#define SDMA_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))
+#define SDMA_NOINLINE [[gnu::noinline]]
+/// For a function that reads what other threads may be writing, and checks afterwards whether they did.
+#define SDMA_NO_THREAD_SANITIZER __attribute__((no_sanitize("thread")))
+#define SDMA_NO_UNIQUE_ADDRESS [[no_unique_address]]
+/// Copies a constant number of bytes, for a store of several dwords at once.
+#define SDMA_COPY_BYTES(to, from, bytes) __builtin_memcpy(to, from, bytes)
+
+#elif !defined(SDMA_STANDARD_ONLY) && defined(_MSC_VER)
+
+#include <cstring>
+#define SDMA_ALWAYS_INLINE [[msvc::forceinline]]
+#define SDMA_ALWAYS_INLINE_LAMBDA [[msvc::forceinline]]
+#define SDMA_NOINLINE [[msvc::noinline]]
+#define SDMA_NO_THREAD_SANITIZER
+#define SDMA_NO_UNIQUE_ADDRESS [[msvc::no_unique_address]]
+#define SDMA_COPY_BYTES(to, from, bytes) static_cast<void>(std::memcpy(to, from, bytes))
+
+#else
+
+#include <cstring>
+#define SDMA_ALWAYS_INLINE
+#define SDMA_ALWAYS_INLINE_LAMBDA
+#define SDMA_NOINLINE
+#define SDMA_NO_THREAD_SANITIZER
+#define SDMA_NO_UNIQUE_ADDRESS [[no_unique_address]]
+#define SDMA_COPY_BYTES(to, from, bytes) static_cast<void>(std::memcpy(to, from, bytes))
+
+#endif
+
+/// 1 if stores to cacheable memory become visible in program order, and if loads do too, so that only stores that bypass
+/// the caches need a fence.
+#if defined(__x86_64__) || (defined(_M_X64) && !defined(_M_ARM64EC))
+#define SDMA_KEEPS_ORDER 1
+#else
+#define SDMA_KEEPS_ORDER 0
+#endif
+
+/// SDMA_STORE_FENCE: all earlier stores leave this core, those to write-combining memory too, before later ones.
+/// SDMA_PAUSE: for a loop that spins. It is not a yield of the thread, which costs milliseconds on a busy machine.
+#if !defined(SDMA_STANDARD_ONLY) && defined(__GNUC__) && defined(__x86_64__)
+#define SDMA_STORE_FENCE() __builtin_ia32_sfence()
+#define SDMA_PAUSE() __builtin_ia32_pause()
+#elif !defined(SDMA_STANDARD_ONLY) && defined(__GNUC__) && defined(__aarch64__)
+#define SDMA_STORE_FENCE() [] { asm volatile("dmb oshst" ::: "memory"); }()
+#define SDMA_PAUSE() [] { asm volatile("yield"); }()
+#elif !defined(SDMA_STANDARD_ONLY) && defined(_MSC_VER) && defined(_M_X64)
+#include <intrin.h>
+#define SDMA_STORE_FENCE() _mm_sfence()
+#define SDMA_PAUSE() _mm_pause()
+#else
+#include <atomic>
+#define SDMA_STORE_FENCE() std::atomic_thread_fence(std::memory_order_seq_cst)
+#define SDMA_PAUSE() static_cast<void>(0)
+#endif

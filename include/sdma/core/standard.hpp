@@ -1,0 +1,14 @@
+#pragma once
+// The oldest C++ standard that these headers compile with. Every public header includes this one before anything else, so
+// that an older standard gets one sentence and not an error for each line that it cannot read.
+//
+//   $ g++ -std=c++17 -c x.cpp
+//   error: #error "sdma needs C++20: compile with -std=c++20 or later (MSVC: /std:c++20)"
+//
+// Preprocessor only: no names, no state.
+
+#if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 202002L
+#error "sdma needs C++20: compile with -std=c++20 or later (MSVC: /std:c++20)"
+// A missing file ends the compilation; #error alone does not.
+#include <sdma needs C++20>
+#endif
