@@ -258,4 +258,83 @@ constexpr std::size_t dwords_of_a_long_copy() {
 }
 static_assert(dwords_of_a_long_copy() == 6 * 7);
 
+TEST_CASE("append copies dwords as they are, or none of them") {
+  std::uint32_t d[6]{};
+  Writer w{d};
+  const std::uint32_t words[]{1, 2, 3, 4};
+  CHECK(w.append({}) == Errc::ok);
+  CHECK(w.append(words) == Errc::ok);
+  CHECK((w.position() == 4 && w.room() == 2));
+  CHECK(w.append(std::span(words).first(opaque(3))) == Errc::no_space);
+  CHECK((d[4] == 0 && d[5] == 0));
+  CHECK(w.append(std::span(words).first(2)) == Errc::ok);
+  CHECK((w.position() == 6 && w.written().size() == 6));
+  CHECK(std::vector(std::begin(d), std::end(d)) == std::vector<std::uint32_t>{1, 2, 3, 4, 1, 2});
+}
+
+TEST_CASE("the first error of any call is kept until it is cleared") {
+  std::uint32_t d[16]{};
+  Writer w{d};
+  CHECK(w.error() == Errc::ok);
+  CHECK(w.put(Fence{.addr = GpuVa{0x1000}}) == Errc::ok);
+  CHECK(w.error() == Errc::ok);
+  const auto fails = [&](Errc e, auto call) {
+    const auto position = w.position();
+    CHECK(call() == e);
+    CHECK((w.error() == e && w.position() == position));
+    CHECK(w.put(Nop{1}) == Errc::ok);
+    CHECK(w.error() == e);
+    CHECK((e == Errc::bad_packet ? w.append(std::vector<std::uint32_t>(99)) : w.put(Nop{0})) != Errc::ok);
+    CHECK(w.error() == e);
+    w.clear_error();
+    CHECK(w.error() == Errc::ok);
+  };
+  fails(Errc::bad_packet, [&] { return w.put(Fence{.addr = GpuVa{2}}); });
+  fails(Errc::no_space, [&] { return w.put(Nop{100}); });
+  fails(Errc::no_space, [&] { return w.append(std::vector<std::uint32_t>(100)); });
+  fails(Errc::bad_packet, [&] { return w.copy({.src = kSrc, .dst = kDst, .bytes = 0}); });
+  fails(Errc::no_space, [&] { return w.copy({.src = kSrc, .dst = kDst, .bytes = 1ull << 32}); });
+  fails(Errc::bad_packet, [&] { return w.broadcast({.src = GpuVa{~0ull}, .dst1 = kDst, .dst2 = kDst2, .bytes = 2}); });
+  fails(Errc::bad_packet, [&] { return w.swap({.a = GpuVa{~0ull}, .b = kDst, .bytes = 2}); });
+  fails(Errc::bad_packet, [&] { return w.fill({.dst = kDst, .bytes = 3}); });
+}
+
+TEST_CASE("the length of a request is what the call writes") {
+  std::vector<std::uint32_t> d(4096);
+  const auto same = [&](const auto& c, auto call) {
+    Writer w{d};
+    REQUIRE((w.*call)(c) == Errc::ok);
+    CHECK(Writer::dwords_of(c) == w.position());
+  };
+  for (const std::uint64_t bytes : std::initializer_list<std::uint64_t>{4, 64, 6400, 6404, 64000, kChunk + 4ull}) {
+    const std::uint32_t chunk = bytes > 64000 ? kChunk : 6400;
+    same(Writer::Copy{kSrc, kDst, bytes, chunk}, &Writer::copy);
+    same(Writer::Broadcast{kSrc, kDst, kDst2, bytes, chunk}, &Writer::broadcast);
+    same(Writer::Fill{kDst, 7, bytes, FillUnit::dword, chunk}, &Writer::fill);
+    if (bytes % 64 == 0) same(Writer::Swap{kSrc, kDst, bytes, chunk}, &Writer::swap);
+  }
+  CHECK(Writer::dwords_of(Writer::Copy{}) == 0);
+  CHECK(Writer::dwords_of(Writer::Copy{.bytes = 64, .chunk = 0}) == 0);
+}
+
+TEST_CASE("a fill may store the offset of its last dword, as ROCr does, and is the same fill") {
+  constexpr std::uint64_t bytes = (1ull << 22) + 64;
+  const auto fills = [](FillCount count) {
+    return packets_of<Fill>(2, [count](Writer& w) {
+      return w.fill({.dst = kDst, .data = 5, .bytes = bytes, .chunk = 1u << 22, .count = count});
+    });
+  };
+  const auto usual = fills(FillCount::last_byte), rocr = fills(FillCount::last_dword);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(rocr[i].bytes == usual[i].bytes - 3);
+    CHECK((rocr[i].dst == usual[i].dst && bytes_written(rocr[i]) == bytes_written(usual[i])));
+  }
+  // (dwords - 1) * 4
+  CHECK(words_of(rocr[0])[4] == (1u << 22) - 4);
+  const auto unit = GENERATE(FillUnit::byte, FillUnit::half);
+  CHECK(without_effect(64, [&](Writer& w) {
+          return w.fill({.dst = kDst, .bytes = 64, .unit = unit, .count = FillCount::last_dword});
+        }) == Errc::bad_packet);
+}
+
 }  // namespace

@@ -24,6 +24,10 @@ struct alignas(64) Signal64 {
 };
 
 using Dwords = std::vector<std::uint32_t>;
+Dwords operator+(Dwords a, const Dwords& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
 std::uint32_t low(std::uint64_t v) { return low_half(v); }
 std::uint32_t high(std::uint64_t v) { return high_half(v); }
 
@@ -75,6 +79,62 @@ template <class S> void checks(S& s) {
     CHECK(d[3] == 5);
     CHECK(d.size() == hsa::kCompleteDwords);
   }
+  const Dwords poll_high{0xb0000008, low(value + 4), high(value + 4), 0, 0xffffffff, 0x0fff0004},
+      poll_low{0xb0000008, low(value), high(value), 0, 0xffffffff, 0x0fff0004};
+  const auto depend = [&](std::int64_t v, hsa::DependOptions o) {
+    s.value = v;
+    return written([&](Writer& w) { return hsa::depend(w, s, o); });
+  };
+  SECTION("a dependency polls the halves that the caller chooses, once or twice") {
+    using enum hsa::Halves;
+    for (const std::int64_t v : {0ll, 1ll, 0x1'0000'0000ll}) {
+      CHECK(depend(v, {.halves = hsa::Halves::low}) == poll_low);
+      CHECK(depend(v, {.halves = hsa::Halves::low, .twice = true}) == poll_low + poll_low);
+      CHECK(depend(v, {.twice = true}) == poll_high + poll_high + poll_low + poll_low);
+      CHECK(depend(v, {.twice = true}).size() == hsa::kDependTwiceDwords);
+      CHECK(depend(v, {}) == poll_high + poll_low);
+    }
+    CHECK(depend(0, {.halves = by_value}).empty());
+    CHECK(depend(1, {.halves = by_value}) == poll_low);
+    CHECK(depend(0xffff'ffff, {.halves = by_value, .twice = true}) == poll_low + poll_low);
+    CHECK(depend(0x1'0000'0000, {.halves = by_value}) == poll_high + poll_low);
+    CHECK(depend(-1, {.halves = by_value}) == poll_high + poll_low);
+  }
+  SECTION("without atomics: one fence or two, as the caller chooses") {
+    using enum hsa::Halves;
+    s.event_mailbox_ptr = 0;
+    const auto complete = [&](std::int64_t v, hsa::Halves halves) {
+      s.value = v;
+      return written([&](Writer& w) { return hsa::complete(w, s, {.atomics = false, .fences = halves}); });
+    };
+    const auto store_low = [&](std::uint32_t v) { return Dwords{5, sdma::low_half(value), high(value), v}; };
+    const auto store_high = [&](std::uint32_t v) { return Dwords{5, sdma::low_half(value + 4), high(value + 4), v}; };
+    CHECK(complete(3, hsa::Halves::low) == store_low(2));
+    CHECK(complete(3, by_value) == store_low(2));
+    CHECK(complete(3, both) == store_high(0) + store_low(2));
+    CHECK(complete(0x1'0000'0001, by_value) == store_high(1) + store_low(0));
+    CHECK(complete(0x1'0000'0000, by_value) == store_high(0) + store_low(0xffffffff));
+    CHECK(complete(0, by_value) == store_high(0xffffffff) + store_low(0xffffffff));
+  }
+  SECTION("stamps go to any 8-byte aligned word") {
+    const GpuVa word{0x7f0000001008};
+    s.event_mailbox_ptr = 0;
+    CHECK(written([&](Writer& w) { return hsa::stamp(w, word); }) == Dwords{0x20d, 0x1008, 0x7f00});
+    CHECK(written([&](Writer& w) { return hsa::complete(w, s, {.stamp_end = true, .stamp_end_at = word}); }) ==
+          Dwords{0x20d, 0x1008, 0x7f00} + less_one);
+    CHECK(written([&](Writer& w) { return hsa::complete(w, s, {.stamp_end_at = word}); }) ==
+          Dwords{0x20d, 0x1008, 0x7f00} + less_one);
+    std::uint32_t room[16];
+    Writer w{room};
+    CHECK(hsa::stamp(w, word + 4) == Errc::bad_packet);
+  }
+  SECTION("the leader of a gang waits for a member, then clears its item") {
+    auto is_one = poll_low;
+    is_one[3] = 1;
+    CHECK(written([&](Writer& w) { return hsa::join(w, s); }) == is_one + less_one);
+    CHECK(written([&](Writer& w) { return hsa::join(w, s); }).size() == hsa::kJoinDwords);
+    CHECK(written([&](Writer& w) { return hsa::join(w, s, false); }) == is_one + Dwords{5, low(value), high(value), 0});
+  }
   SECTION("one dword too few, or a bad event: nothing is written") {
     s.event_mailbox_ptr = 0x7f0000002008;
     s.event_id = 0x41;
@@ -86,12 +146,29 @@ template <class S> void checks(S& s) {
     Writer w{more};
     s.event_id = 0x10000000;
     CHECK(hsa::complete(w, s) == Errc::bad_packet);
-    CHECK(w.written().empty());
+    CHECK((w.written().empty() && w.error() == Errc::bad_packet));
     CHECK(more[0] == 0);
   }
 }
 
 }  // namespace
+
+TEST_CASE("the shares of a gang are the copy, in pieces of whole units") {
+  const auto bytes = GENERATE(std::uint64_t{0}, 1, 63, 64, 65, 1000, 4096, 1ull << 40, ~0ull);
+  const auto n = GENERATE(std::size_t{1}, 2, 3, 8);
+  const auto unit = GENERATE(std::uint32_t{1}, 64, 4096);
+  const Writer::Copy all{.src = GpuVa{0x1000}, .dst = GpuVa{0x2000}, .bytes = bytes, .chunk = kChunk22};
+  std::uint64_t at = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto s = hsa::share(all, i, n, unit);
+    INFO(bytes << " / " << n << ", unit " << unit << ": share " << i);
+    CHECK((s.src == all.src + at && s.dst == all.dst + at && s.chunk == kChunk22));
+    if (at + s.bytes < bytes) CHECK((s.bytes % unit == 0 && s.bytes >= bytes / n));
+    if (n > 1 && bytes != 0) CHECK(s.bytes <= ((bytes - 1) / n / unit + 1) * unit);
+    at += s.bytes;
+  }
+  CHECK(at == bytes);
+}
 
 TEST_CASE("a signal with the members of ROCr's") {
   Signal64 s;

@@ -12,6 +12,7 @@
 //
 // Everything here is constexpr and noexcept, and allocates nothing. There is no shared state: any thread may call any
 // function.
+#include "sdma/core/compiler.hpp"
 #include "sdma/packets/layout.hpp"
 
 #include <utility>
@@ -36,10 +37,8 @@ template <std::size_t I, auto M> Field<M> field_at(const Numbered<I, M>&);
 template <class P> using Members = decltype(members_of(grammar::layout<P>));
 template <class P, std::size_t I> using FieldOf = decltype(field_at<I>(std::declval<Members<P>>()));
 
-template <class P, class Fn> [[gnu::always_inline]] constexpr void each(Fn fn) noexcept {
-  [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
-    (fn.template operator()<I>(), ...);
-  }
+template <class P, class Fn> SDMA_ALWAYS_INLINE constexpr void each(Fn fn) noexcept {
+  [&]<std::size_t... I>(std::index_sequence<I...>) SDMA_ALWAYS_INLINE_LAMBDA { (fn.template operator()<I>(), ...); }
   (std::make_index_sequence<kFields<P>>{});
 }
 
@@ -69,7 +68,7 @@ template <class P> consteval std::size_t head() {
 }
 
 /// A member as a number: its value or, for a payload, how many strides it has.
-template <class P, std::size_t I> [[gnu::always_inline]] constexpr std::uint64_t number(const P& p) noexcept {
+template <class P, std::size_t I> SDMA_ALWAYS_INLINE constexpr std::uint64_t number(const P& p) noexcept {
   const auto& v = p.*FieldOf<P, I>::member;
   if constexpr (field<P, I>.kind == Kind::payload) return v.size() / grammar::layout<P>.length.stride;
   else if constexpr (std::is_same_v<typename FieldOf<P, I>::Type, GpuVa>) return v.value;
@@ -77,10 +76,10 @@ template <class P, std::size_t I> [[gnu::always_inline]] constexpr std::uint64_t
 }
 
 /// Dword `D` of `p` on the wire.
-template <class P, std::size_t D> [[gnu::always_inline]] constexpr std::uint32_t dword(const P& p) noexcept {
+template <class P, std::size_t D> SDMA_ALWAYS_INLINE constexpr std::uint32_t dword(const P& p) noexcept {
   std::uint32_t w = 0;
   if constexpr (D < Pattern::kDwords) w = grammar::layout<P>.pattern.value[D];
-  each<P>([&]<std::size_t I>() __attribute__((always_inline)) {
+  each<P>([&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
     constexpr auto& f = field<P, I>;
     if constexpr (D * 32 <= f.dword * 32u + f.hi && f.dword * 32u + f.lo < D * 32 + 32) {
       const std::uint64_t stored = (number<P, I>(p) - f.bias) & f.mask();
@@ -97,7 +96,7 @@ consteval bool wide(std::span<const FieldInfo> fields, std::size_t d) {
   return false;
 }
 template <class P> consteval bool wide(std::size_t d) { return wide(grammar::layout<P>.fields, d); }
-template <class P, std::size_t D> [[gnu::always_inline]] constexpr void put(const P& p, std::uint32_t* out) noexcept {
+template <class P, std::size_t D> SDMA_ALWAYS_INLINE constexpr void put(const P& p, std::uint32_t* out) noexcept {
   if constexpr (wide<P>(D)) {
     const auto low = dword<P, D>(p), high = dword<P, D + 1>(p);
     if (std::is_constant_evaluated()) {
@@ -105,7 +104,7 @@ template <class P, std::size_t D> [[gnu::always_inline]] constexpr void put(cons
       out[D + 1] = high;
     } else {
       const auto both = low | std::uint64_t{high} << 32;
-      __builtin_memcpy(out + D, &both, sizeof both);
+      SDMA_COPY_BYTES(out + D, &both, sizeof both);
     }
   } else if constexpr (D == 0 || !wide<P>(D - 1)) {
     out[D] = dword<P, D>(p);
@@ -165,7 +164,7 @@ template <class P> consteval bool well_formed() {
 }
 
 /// The length of `p` on the wire, in dwords.
-template <Packet P> [[gnu::always_inline]] constexpr std::size_t length(const P& p) noexcept {
+template <Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p) noexcept {
   if constexpr (detail::kFixed<P>) return grammar::layout<P>.length.fixed;
   else
     return grammar::layout<P>.length.fixed +
@@ -174,9 +173,9 @@ template <Packet P> [[gnu::always_inline]] constexpr std::size_t length(const P&
 
 /// Writes `length(p)` dwords in ascending order, each exactly once, and returns a pointer past the last. Requires
 /// fits(p).
-template <Packet P> [[gnu::always_inline]] constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
+template <Packet P> SDMA_ALWAYS_INLINE constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
   static_assert(well_formed<P>());
-  [&]<std::size_t... D>(std::index_sequence<D...>) __attribute__((always_inline)) { (detail::put<P, D>(p, out), ...); }
+  [&]<std::size_t... D>(std::index_sequence<D...>) SDMA_ALWAYS_INLINE_LAMBDA { (detail::put<P, D>(p, out), ...); }
   (std::make_index_sequence<detail::head<P>()>{});
   if constexpr (detail::kFixed<P>) {
     return out + detail::head<P>();
@@ -218,9 +217,9 @@ constexpr void store(const FieldInfo& f, std::uint64_t v, std::uint32_t* d) noex
 
 /// The typed value of a packet; a payload member refers to `d` and does not copy it. `d` must hold the whole packet.
 /// Reserved bits are dropped: a PacketView (stream/reader.hpp) keeps them.
-template <Packet P> [[gnu::always_inline]] constexpr P decode(std::span<const std::uint32_t> d) noexcept {
+template <Packet P> SDMA_ALWAYS_INLINE constexpr P decode(std::span<const std::uint32_t> d) noexcept {
   P p{};
-  detail::each<P>([&]<std::size_t I>() __attribute__((always_inline)) {
+  detail::each<P>([&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
     constexpr auto& f = detail::field<P, I>;
     using F = detail::FieldOf<P, I>;
     const auto v = value_of(f, d.data());
@@ -232,19 +231,19 @@ template <Packet P> [[gnu::always_inline]] constexpr P decode(std::span<const st
 }
 
 namespace detail {
-template <class P, std::size_t I> [[gnu::always_inline]] constexpr bool in_range(const P& p) noexcept {
+template <class P, std::size_t I> SDMA_ALWAYS_INLINE constexpr bool in_range(const P& p) noexcept {
   constexpr auto& f = field<P, I>;
   const auto v = number<P, I>(p);
   if constexpr (f.kind == Kind::payload)
     if ((p.*FieldOf<P, I>::member).size() % grammar::layout<P>.length.stride != 0) return false;
   return v - f.bias <= f.mask() && v <= f.limit;
 }
-template <class P, std::size_t I> [[gnu::always_inline]] constexpr bool is_aligned(const P& p) noexcept {
+template <class P, std::size_t I> SDMA_ALWAYS_INLINE constexpr bool is_aligned(const P& p) noexcept {
   if constexpr (field<P, I>.alignment == 1) return true;
   else return number<P, I>(p) % field<P, I>.alignment == 0;
 }
-template <class P> [[gnu::always_inline]] constexpr bool obeys_all(const P& p) noexcept {
-  return [&]<std::size_t... R>(std::index_sequence<R...>) __attribute__((always_inline)) {
+template <class P> SDMA_ALWAYS_INLINE constexpr bool obeys_all(const P& p) noexcept {
+  return [&]<std::size_t... R>(std::index_sequence<R...>) SDMA_ALWAYS_INLINE_LAMBDA {
     return (grammar::layout<P>.rules[R].holds(p) && ...);
   }
   (std::make_index_sequence<grammar::layout<P>.rules.size()>{});
@@ -252,9 +251,9 @@ template <class P> [[gnu::always_inline]] constexpr bool obeys_all(const P& p) n
 }  // namespace detail
 
 /// Is every field in range and aligned, and does the packet obey every rule?
-template <Packet P> [[nodiscard, gnu::always_inline]] constexpr bool fits(const P& p) noexcept {
+template <Packet P> [[nodiscard]] SDMA_ALWAYS_INLINE constexpr bool fits(const P& p) noexcept {
   bool ok = detail::obeys_all(p);
-  detail::each<P>([&]<std::size_t I>() __attribute__((always_inline)) {
+  detail::each<P>([&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
     ok = ok && detail::in_range<P, I>(p) && detail::is_aligned<P, I>(p);
   });
   return ok;

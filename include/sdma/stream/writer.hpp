@@ -5,16 +5,23 @@
 //   w.put(PollMem{.addr = go, .func = Compare::ge, .reference = epoch});
 //   w.copy({.src = a, .dst = b, .bytes = 5ull << 30});             // six packets: long copies are split
 //   w.put(Atomic{.addr = left, .value = ~0ull});
-//   ring.publish(slot, w.written().size());
+//   ring.publish(slot, w.error() == Errc::ok ? w.position() : 0);  // one test for all calls; 0 abandons the slot
 //
 // Each call returns Errc::ok, bad_packet (check(packet) says why) or no_space, and is transactional: a call that fails
-// writes nothing and does not advance, even if it would have split a copy. Dwords are stored once, in ascending order,
-// so the span may lie in write-combining memory. One thread at a time may use a Writer. It never allocates and never
-// waits.
+// writes nothing and does not advance, even if it would have split a copy. `error()` is the first error of any call, so
+// one test after the last call is enough. Later calls are not affected: a caller that handles an error continues, and
+// calls clear_error. Dwords are stored once, in ascending order, so the span may lie in write-combining memory. One
+// thread at a time may use a Writer. It never allocates and never waits.
+//
+// Room: dwords_of(request) is the length of a request, for `reserve`.
 //
 // Splitting: the default chunk is kChunk, the largest multiple of 64 bytes below the 2^30 that the field holds, so each
 // packet is as aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines. A request that
 // runs past the end of the 64-bit address space is a bad_packet, because no engine could execute it.
+//
+// Fills: the field of a packet that repeats a dword may hold the number of bytes less one, or the offset of the last
+// dword (bytes less four). Engines ignore its low two bits [inferred], so both are the same fill. ROCr writes the second;
+// FillCount::last_dword does so for a stream that must equal ROCr's.
 #include "sdma/core/compiler.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/copy.hpp"
@@ -26,22 +33,32 @@ namespace sdma::inline v0 {
 inline constexpr std::uint32_t kChunk = 0x3fffffc0;    ///< bytes: the largest multiple of 64 below 2^30
 inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest multiple of 64 below 2^22
 
+/// What a fill with dwords stores as its length: the number of bytes less one, or the offset of the last dword.
+enum class FillCount : std::uint8_t { last_byte, last_dword };
+
 class Writer {
-  // Declared before its callers; otherwise clang 14 cannot evaluate them in constant expressions.
+  // Declared before their callers; otherwise clang 14 cannot evaluate them in constant expressions.
+  /// How many packets a request takes; 0 if it is empty or has no chunk.
+  static constexpr std::uint64_t pieces(std::uint64_t bytes, std::uint32_t chunk) noexcept {
+    return bytes == 0 || chunk == 0 ? 0 : (bytes - 1) / chunk + 1;
+  }
+  template <Packet P> static constexpr std::size_t total(std::uint64_t bytes, std::uint32_t chunk) noexcept {
+    return static_cast<std::size_t>(pieces(bytes, chunk) * grammar::layout<P>.length.fixed);
+  }
   /// Does any of these ranges run past the end of the address space?
   static constexpr bool wraps(std::uint64_t bytes, GpuVa a, GpuVa b = {}, GpuVa c = {}) noexcept {
     return bytes != 0 && (bytes - 1 > ~a.value || bytes - 1 > ~b.value || bytes - 1 > ~c.value);
   }
   /// Writes all chunks of one request, or none.
   template <Packet P, class Make> constexpr Errc split(std::uint64_t bytes, std::uint32_t chunk, Make make) noexcept {
-    if (bytes == 0 || chunk == 0) return Errc::bad_packet;
-    const auto packets = (bytes - 1) / chunk + 1;
+    const auto packets = pieces(bytes, chunk);
+    if (packets == 0) return fail(Errc::bad_packet);
     // If the first two chunks fit, all do: each later one begins a multiple of `chunk` further on, and none is longer.
     const auto last = (packets - 1) * chunk;
-    if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return Errc::bad_packet;
+    if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return fail(Errc::bad_packet);
     if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
-      return Errc::bad_packet;
-    if (packets > room() / grammar::layout<P>.length.fixed) return Errc::no_space;
+      return fail(Errc::bad_packet);
+    if (packets > room() / grammar::layout<P>.length.fixed) return fail(Errc::no_space);
     for (std::uint64_t at = 0; at < bytes; at += chunk)
       at_ = encode_to(make(at, static_cast<std::uint32_t>(bytes - at < chunk ? bytes - at : chunk)), at_);
     return Errc::ok;
@@ -69,6 +86,7 @@ class Writer {
     std::uint64_t bytes{};
     FillUnit unit = FillUnit::dword;
     std::uint32_t chunk = kChunk;
+    FillCount count = FillCount::last_byte;  ///< last_dword: for fills with dwords only
   };
 
   constexpr explicit Writer(std::span<std::uint32_t> out) noexcept
@@ -76,15 +94,15 @@ class Writer {
 
   /// Writes one packet.
   template <Packet P> SDMA_ALWAYS_INLINE constexpr Errc put(const P& p) noexcept {
-    if (!fits(p)) return Errc::bad_packet;
-    if (length(p) > room()) return Errc::no_space;
+    if (!fits(p)) return fail(Errc::bad_packet);
+    if (length(p) > room()) return fail(Errc::no_space);
     at_ = encode_to(p, at_);
     return Errc::ok;
   }
 
   /// Writes as many CopyLinear packets as `bytes` needs.
   constexpr Errc copy(const Copy& c) noexcept {
-    if (wraps(c.bytes, c.src, c.dst)) return Errc::bad_packet;
+    if (wraps(c.bytes, c.src, c.dst)) return fail(Errc::bad_packet);
     return split<CopyLinear>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopyLinear{.src = c.src + at, .dst = c.dst + at, .bytes = n};
     });
@@ -92,14 +110,14 @@ class Writer {
   /// Writes as many CopyBroadcast packets as `bytes` needs. With any chunk, destinations that are equal modulo 32 stay
   /// so.
   constexpr Errc broadcast(const Broadcast& c) noexcept {
-    if (wraps(c.bytes, c.src, c.dst1, c.dst2)) return Errc::bad_packet;
+    if (wraps(c.bytes, c.src, c.dst1, c.dst2)) return fail(Errc::bad_packet);
     return split<CopyBroadcast>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopyBroadcast{.src = c.src + at, .dst1 = c.dst1 + at, .dst2 = c.dst2 + at, .bytes = n};
     });
   }
   /// Writes as many CopySwap packets as `bytes` needs. If there are several, the chunk must be a multiple of 64.
   constexpr Errc swap(const Swap& c) noexcept {
-    if (wraps(c.bytes, c.a, c.b)) return Errc::bad_packet;
+    if (wraps(c.bytes, c.a, c.b)) return fail(Errc::bad_packet);
     return split<CopySwap>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
       return CopySwap{.a = c.a + at, .b = c.b + at, .bytes = n};
     });
@@ -109,12 +127,38 @@ class Writer {
   constexpr Errc fill(const Fill& c) noexcept {
     const auto unit = std::uint64_t{1} << (static_cast<unsigned>(c.unit) & 3);
     if (c.unit > FillUnit::dword || c.bytes % unit != 0 || c.chunk % unit != 0 || wraps(c.bytes, c.dst))
-      return Errc::bad_packet;
+      return fail(Errc::bad_packet);
+    if (c.count == FillCount::last_dword && c.unit != FillUnit::dword) return fail(Errc::bad_packet);
+    const std::uint32_t less = c.count == FillCount::last_dword ? 3 : 0;
     return split<sdma::Fill>(c.bytes, c.chunk, [&](std::uint64_t at, std::uint32_t n) {
-      return sdma::Fill{.dst = c.dst + at, .data = c.data, .bytes = n, .unit = c.unit};
+      return sdma::Fill{.dst = c.dst + at, .data = c.data, .bytes = n - less, .unit = c.unit};
     });
   }
 
+  /// Copies dwords that are packets already: recorded earlier, or encoded elsewhere. They are not checked.
+  constexpr Errc append(std::span<const std::uint32_t> dwords) noexcept {
+    if (dwords.size() > room()) return fail(Errc::no_space);
+    for (const auto d : dwords) *at_++ = d;
+    return Errc::ok;
+  }
+
+  /// The length of a request, in dwords: what the call with the same argument writes if it succeeds.
+  static constexpr std::size_t dwords_of(const Copy& c) noexcept { return total<CopyLinear>(c.bytes, c.chunk); }
+  static constexpr std::size_t dwords_of(const Broadcast& c) noexcept { return total<CopyBroadcast>(c.bytes, c.chunk); }
+  static constexpr std::size_t dwords_of(const Swap& c) noexcept { return total<CopySwap>(c.bytes, c.chunk); }
+  static constexpr std::size_t dwords_of(const Fill& c) noexcept { return total<sdma::Fill>(c.bytes, c.chunk); }
+
+  /// The first error of any call since the Writer was made, or since clear_error.
+  constexpr Errc error() const noexcept { return error_; }
+  constexpr void clear_error() noexcept { error_ = Errc::ok; }
+  /// Records the error of a call that is built on this Writer, and returns it.
+  constexpr Errc fail(Errc e) noexcept {
+    if (error_ == Errc::ok) error_ = e;
+    return e;
+  }
+
+  /// How many dwords are written.
+  constexpr std::size_t position() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
   /// How many dwords are still free.
   constexpr std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - at_); }
   /// All dwords written so far.
@@ -122,6 +166,7 @@ class Writer {
 
  private:
   std::uint32_t *begin_, *at_, *end_;
+  Errc error_ = Errc::ok;
 };
 
 }  // namespace sdma::inline v0

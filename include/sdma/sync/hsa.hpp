@@ -13,7 +13,20 @@
 // lies in memory that engines reach at the host's addresses, so the address of a member is also its GPU VA.
 //
 // Timestamps. The engine stores both directly into the signal's `start_ts` and `end_ts`, in ticks of the 100 MHz clock.
-// They precede the completion in the queue and must not be read before the completion has been seen (Q10).
+// They precede the completion in the queue and must not be read before the completion has been seen (Q10). A runtime that
+// keeps its stamps elsewhere names the words: stamp(w, va), and CompleteOptions::stamp_end_at. 8-byte alignment is enough.
+//
+// Halves. An engine compares and stores 32 bits. Signals of ROCr are small, so a runtime may leave the high half alone:
+// Halves::low if it knows that the high half is 0, Halves::by_value to let the value decide while it is encoded. ROCr does
+// the latter.
+//
+// Gangs. One copy, cut over the queues of several engines, with one completion:
+//
+//   member i   w.copy(share(copy, i, n));  hsa::complete(w, *item[i]);         each item begins at 2, without a mailbox
+//   leader     w.copy(share(copy, 0, n));  for each i: hsa::join(w, *item[i]);  hsa::complete(w, *out);
+//
+// `join` waits until the item is 1 and makes it 0. Only then, after the last access of an engine, may the host destroy the
+// item. Give each queue of a gang an engine of its own: the pending poll of a leader may keep its engine from a member.
 //
 // Calls are transactional, like the recipes (sync/recipes.hpp): each writes all its packets or none. Errors:
 // Errc::bad_packet (a misaligned address, an event_id of more than 28 bits), Errc::no_space. `event_mailbox_ptr` and
@@ -28,7 +41,9 @@ namespace sdma::inline v0::hsa {
 
 /// The most dwords that `complete` writes: a timestamp, two fences or an atomic, a fence to the mailbox, and a trap.
 inline constexpr std::size_t kCompleteDwords = kDwordsOf<Timestamp, Fence, Fence, Fence, Trap>;
-inline constexpr std::size_t kDependDwords = kAcquireZeroDwords;
+/// The most dwords that `depend` writes, without and with `twice`.
+inline constexpr std::size_t kDependDwords = kDwordsOf<PollMem, PollMem>, kDependTwiceDwords = 2 * kDependDwords;
+inline constexpr std::size_t kJoinDwords = kDwordsOf<PollMem, Atomic>;
 static_assert(kDwordsOf<Fence, Fence> >= kDwordsOf<Atomic>);
 
 namespace detail {
@@ -39,20 +54,46 @@ template <class T> GpuVa member_va(const T& member) noexcept {
 
 template <class S> GpuVa value_va(const S& s) noexcept { return detail::member_va(s.value); }
 
-/// Holds the queue until the signal is 0: polls its high half, then its low half (Q6, Q8). This is sound because such a
-/// signal counts down and then stays at 0.
-template <class S> Errc depend(Writer& w, const S& s) noexcept { return acquire_zero(w, value_va(s)); }
+/// Which halves of a signal's value are polled, or stored with fences.
+enum class Halves : std::uint8_t {
+  both,      ///< the high half, then the low half
+  low,       ///< the low half alone: the caller knows that the high half is 0
+  by_value,  ///< `both` if the high half is not 0 during encoding, otherwise `low`. A dependency that is 0: no poll at all
+};
 
-/// Stores the node's clock to the signal's `start_ts` once all earlier copies are complete (Q10).
-template <class S> Errc stamp_start(Writer& w, const S& s) noexcept {
-  return w.put(Timestamp{.addr = detail::member_va(s.start_ts)});
+struct DependOptions {
+  Halves halves = Halves::both;
+  /// Polls each half twice. ROCr does so on gfx900 to gfx908, where a poll may end too early.
+  bool twice = false;
+};
+
+/// Holds the queue until the signal is 0: polls its high half, then its low half (Q6, Q8). This is sound because such a
+/// signal counts down and then stays at 0. For the same reason, Halves::by_value is sound whenever the value is read.
+template <class S> Errc depend(Writer& w, const S& s, const DependOptions& options = {}) noexcept {
+  const auto va = value_va(s);
+  if (va.value % 8 != 0) return w.fail(Errc::bad_packet);
+  const auto value = static_cast<std::uint64_t>(s.value);
+  if (options.halves == Halves::by_value && value == 0) return Errc::ok;
+  const PollMem high{.addr = va + 4}, low{.addr = va};
+  if (options.halves == Halves::low || (options.halves == Halves::by_value && high_half(value) == 0))
+    return options.twice ? put_all(w, low, low) : put_all(w, low);
+  return options.twice ? put_all(w, high, high, low, low) : put_all(w, high, low);
 }
+
+/// Stores the node's clock to an 8-byte aligned word once all earlier copies are complete (Q10).
+constexpr Errc stamp(Writer& w, GpuVa word) noexcept { return w.put(Timestamp{.addr = word}); }
+/// The same, to the signal's `start_ts`.
+template <class S> Errc stamp_start(Writer& w, const S& s) noexcept { return stamp(w, detail::member_va(s.start_ts)); }
 
 struct CompleteOptions {
   /// Does the link from this engine to the signal complete 64-bit atomics? If not, two FENCEs store the current `value`
   /// minus one, which is correct only if no other queue and no host changes the value before they land.
   bool atomics = true;
   bool stamp_end = false;  ///< store the node's clock to the signal's `end_ts` before the completion
+  GpuVa stamp_end_at{};    ///< not 0: store it to this word instead
+  /// Without atomics: which halves the fences store. Halves::by_value stores one half if the high half is 0 before and
+  /// after the decrement. (At 2^32, ROCr stores the low half alone, and the high half stays 1.)
+  Halves fences = Halves::both;
 };
 
 /// Decrements `value` once all earlier packets are complete (Q3). Then, if a host thread may be asleep on the signal, fills
@@ -63,13 +104,38 @@ template <class S> Errc complete(Writer& w, const S& s, const CompleteOptions& o
     return put_all(w, packets..., Fence{.addr = GpuVa{s.event_mailbox_ptr}, .value = s.event_id}, Trap{s.event_id});
   };
   const auto stamped = [&](const auto&... packets) noexcept {
-    if (!options.stamp_end) return woken(packets...);
-    return woken(Timestamp{.addr = detail::member_va(s.end_ts)}, packets...);
+    if (options.stamp_end_at != GpuVa{}) return woken(Timestamp{.addr = options.stamp_end_at}, packets...);
+    if (options.stamp_end) return woken(Timestamp{.addr = detail::member_va(s.end_ts)}, packets...);
+    return woken(packets...);
   };
   const auto va = value_va(s);
   if (options.atomics) return stamped(Atomic{.addr = va, .op = AtomicOp::add_rtn_64, .value = ~std::uint64_t{0}});
-  const auto less = static_cast<std::uint64_t>(s.value) - 1;
-  return stamped(Fence{.addr = va + 4, .value = high_half(less)}, Fence{.addr = va, .value = low_half(less)});
+  const auto value = static_cast<std::uint64_t>(s.value), less = value - 1;
+  const Fence high{.addr = va + 4, .value = high_half(less)}, low{.addr = va, .value = low_half(less)};
+  const bool small = high_half(value | less) == 0;
+  if (options.fences == Halves::low || (options.fences == Halves::by_value && small)) return stamped(low);
+  return stamped(high, low);
+}
+
+/// Share `i` of a copy that `n` queues make together. Shares are multiples of `unit` bytes, except the last one; those
+/// after it are empty (bytes = 0: copy nothing, and leave them out of the gang). unit = 1 divides as ROCr does.
+constexpr Writer::Copy share(const Writer::Copy& c, std::size_t i, std::size_t n, std::uint32_t unit = 64) noexcept {
+  if (c.bytes == 0 || n == 0 || unit == 0) return {c.src, c.dst, 0, c.chunk};
+  if (n == 1) return i == 0 ? c : Writer::Copy{c.src + c.bytes, c.dst + c.bytes, 0, c.chunk};
+  const auto units = (c.bytes - 1) / unit + 1;
+  const auto each = ((units - 1) / n + 1) * unit;
+  const auto at = i <= c.bytes / each ? i * each : c.bytes;
+  const auto left = c.bytes - at;
+  return {c.src + at, c.dst + at, left < each ? left : each, c.chunk};
+}
+
+/// The leader of a gang: holds the queue until a member has completed its `item` (its value is 1), then makes it 0. The
+/// completion of the leader comes after all joins. `atomics` as for `complete`.
+template <class S> Errc join(Writer& w, const S& item, bool atomics = true) noexcept {
+  const auto va = value_va(item);
+  const PollMem member_complete{.addr = va, .reference = 1};
+  if (!atomics) return put_all(w, member_complete, Fence{.addr = va, .value = 0});
+  return put_all(w, member_complete, Atomic{.addr = va, .op = AtomicOp::add_rtn_64, .value = ~std::uint64_t{0}});
 }
 
 }  // namespace sdma::inline v0::hsa

@@ -18,7 +18,8 @@
 //
 // Recipes are transactional, like the Writer: a recipe writes all its packets, or it writes none and returns an error.
 // Errc::bad_packet: an address is misaligned or an event id does not fit. Errc::no_space: the Writer has less room than
-// the recipe's k...Dwords. A Writer belongs to one thread. Nothing here throws or allocates.
+// the recipe's k...Dwords. The Writer's error() includes them. A Writer belongs to one thread. Nothing here throws or
+// allocates.
 #include "sdma/core/compiler.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/poll.hpp"
@@ -30,8 +31,8 @@ namespace sdma::inline v0 {
 
 /// Writes all of these packets, or none.
 template <Packet... P> SDMA_ALWAYS_INLINE constexpr Errc put_all(Writer& w, const P&... p) noexcept {
-  if (!(fits(p) && ...)) return Errc::bad_packet;
-  if ((length(p) + ...) > w.room()) return Errc::no_space;
+  if (!(fits(p) && ...)) return w.fail(Errc::bad_packet);
+  if ((length(p) + ...) > w.room()) return w.fail(Errc::no_space);
   (static_cast<void>(w.put(p)), ...);
   return Errc::ok;
 }
@@ -65,7 +66,7 @@ constexpr Errc complete_with_fence(Writer& w, GpuVa word, std::uint32_t epoch) n
 /// has no atomics. Between the two stores, a reader may see the new high half with the old low half; wait.hpp lists the
 /// waits that are still sound. `word`: 8-byte aligned.
 constexpr Errc complete_with_two_fences(Writer& w, GpuVa word, std::uint64_t value) noexcept {
-  if (word.value % 8 != 0) return Errc::bad_packet;
+  if (word.value % 8 != 0) return w.fail(Errc::bad_packet);
   return put_all(w, Fence{.addr = word + 4, .value = high_half(value)}, Fence{.addr = word, .value = low_half(value)});
 }
 
@@ -97,7 +98,7 @@ constexpr Errc acquire_equal(Writer& w, GpuVa word, std::uint32_t value) noexcep
 /// two halves are read separately. That is sound only if the word falls to zero and stays there, as a count of
 /// remaining packets or a ROCr signal does. `word`: 8-byte aligned.
 constexpr Errc acquire_zero(Writer& w, GpuVa word) noexcept {
-  if (word.value % 8 != 0) return Errc::bad_packet;
+  if (word.value % 8 != 0) return w.fail(Errc::bad_packet);
   return put_all(w, PollMem{.addr = word + 4}, PollMem{.addr = word});
 }
 

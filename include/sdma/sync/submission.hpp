@@ -1,0 +1,150 @@
+#pragma once
+// Submissions of any length: waits for room, with a deadline, and divides what is longer than a slot.
+//
+//   auto slot = reserve(ring, 64, Deadline::in(1s));            // as ring.reserve(64), but waits for room
+//
+//   const Writer::Copy copy{.src = a, .dst = b, .bytes = 80ull << 30, .chunk = kChunk22};
+//   Submission s{ring, Writer::dwords_of(copy) + 20, Deadline::in(1s)};       // 20: the other packets
+//   s.with(kAcquireDwords, [&](Writer& w) { return acquire(w, go, epoch); });   // a recipe; or s.put(...)
+//   s.copy(copy);                                                             // 20,481 packets: more than half a ring of 1 MiB
+//   s.put(Atomic{.addr = left, .value = ~0ull});
+//   if (auto e = s.publish(); e != Errc::ok) return e;                        // one test for all calls
+//
+//   dwords <= ring.max_slot_anywhere()    one slot and one doorbell: all of it or nothing
+//   more                                  parts of a quarter of the ring, so that the engine executes one while the next is
+//                                         written. A part is published when the next packet does not fit
+//
+// A queue executes parts in their order, so a division between two packets changes nothing for most packets. It does for a
+// packet that says how many dwords after it depend on it (COND_EXEC, PRE_EXEC): call `together` first. An INDIRECT must
+// end on a multiple of 8 dwords, so submit it through a slot of its own. Among many producers, packets of other threads
+// may come between two parts.
+//
+// Errors. The first one is kept: later calls return it and write nothing, and `publish` returns it. Errc::bad_packet;
+// Errc::timed_out: the deadline passed while the ring had no room; Errc::too_large: a packet, or a `together`, of more than
+// half the ring; Errc::bad_ring. The part that was open then is abandoned. Earlier parts have been published, and the
+// engine executes them: if parts() is not 0, the queue holds the beginning of the submission, without its completion.
+//
+// The deadline covers all waits of one submission. A Submission holds an open slot between its first packet and `publish`
+// (the destructor abandons it), so with a single producer use one at a time. It belongs to one thread. No allocation.
+#include "sdma/queue/ring.hpp"
+#include "sdma/stream/writer.hpp"
+#include "sdma/sync/wait.hpp"
+
+namespace sdma::inline v0 {
+
+/// Reserves a slot, and waits for room until the deadline: Errc::timed_out. Other errors as Ring::reserve, at once.
+template <Producers K, class Order>
+Result<Slot> reserve(Ring<K, Order>& ring, std::size_t dwords, Deadline d) noexcept {
+  for (Backoff backoff;;) {
+    const auto slot = ring.reserve(dwords);
+    if (slot || slot.error() != Errc::no_space) return slot;
+    if (!backoff.step(d)) return Errc::timed_out;
+  }
+}
+
+template <Producers K = Producers::one, class Order = order::Native> class Submission {
+ public:
+  /// `dwords`: the length of the whole submission, at most. If it turns out longer, it is divided all the same.
+  Submission(Ring<K, Order>& ring, std::size_t dwords, Deadline d) noexcept
+      : ring_(ring), left_(dwords), deadline_(d) {}
+  Submission(const Submission&) = delete;
+  Submission& operator=(const Submission&) = delete;
+  ~Submission() { abandon(); }
+
+  template <Packet P> Errc put(const P& p) noexcept {
+    if (error_ == Errc::ok && !fits(p)) error_ = Errc::bad_packet;
+    if (together(length(p)) != Errc::ok) return error_;
+    return wrote(writer_.put(p));
+  }
+  Errc copy(const Writer::Copy& c) noexcept { return divide<CopyLinear>(c, &Writer::copy); }
+  Errc broadcast(const Writer::Broadcast& c) noexcept { return divide<CopyBroadcast>(c, &Writer::broadcast); }
+  Errc swap(const Writer::Swap& c) noexcept { return divide<CopySwap>(c, &Writer::swap); }
+  Errc fill(const Writer::Fill& c) noexcept { return divide<Fill>(c, &Writer::fill); }
+
+  /// The next `dwords` dwords are in one part.
+  Errc together(std::size_t dwords) noexcept {
+    if (error_ != Errc::ok || dwords <= writer_.room()) return error_;
+    if (ring_.max_slot() != 0 && dwords > ring_.max_slot_anywhere()) return error_ = Errc::too_large;
+    publish_part();
+    const auto half = ring_.max_slot_anywhere(), wanted = left_ > dwords ? left_ : dwords;
+    const auto part = dwords > half / 2 ? dwords : half / 2;
+    const auto slot = reserve(ring_, wanted <= half ? wanted : part, deadline_);
+    if (!slot) return error_ = slot.error();
+    slot_ = *slot;
+    writer_ = Writer{slot_.dwords};
+    return Errc::ok;
+  }
+  /// Calls `write(writer)` for up to `dwords` dwords, which are in one part: for recipes and functions of hsa.hpp.
+  template <class Write> Errc with(std::size_t dwords, Write&& write) noexcept {
+    if (together(dwords) != Errc::ok) return error_;
+    return wrote(write(writer_));
+  }
+
+  /// Publishes what is not published yet. Returns the first error of all calls; then it publishes nothing more.
+  Errc publish() noexcept {
+    if (error_ == Errc::ok) publish_part();
+    abandon();
+    return error_;
+  }
+  Errc error() const noexcept { return error_; }
+  /// How many slots have been published.
+  std::size_t parts() const noexcept { return parts_; }
+
+ private:
+  static constexpr Writer::Copy piece(const Writer::Copy& c, std::uint64_t at, std::uint64_t n) noexcept {
+    return {c.src + at, c.dst + at, n, c.chunk};
+  }
+  static constexpr Writer::Broadcast piece(const Writer::Broadcast& c, std::uint64_t at, std::uint64_t n) noexcept {
+    return {c.src + at, c.dst1 + at, c.dst2 + at, n, c.chunk};
+  }
+  static constexpr Writer::Swap piece(const Writer::Swap& c, std::uint64_t at, std::uint64_t n) noexcept {
+    return {c.a + at, c.b + at, n, c.chunk};
+  }
+  static constexpr Writer::Fill piece(const Writer::Fill& c, std::uint64_t at, std::uint64_t n) noexcept {
+    return {c.dst + at, c.data, n, c.unit, c.chunk, c.count};
+  }
+
+  /// Writes as many packets of a request as fit in each part.
+  template <Packet P, class Request> Errc divide(const Request& c, Errc (Writer::*write)(const Request&)) noexcept {
+    constexpr std::size_t kLength = encode(P{}).size();
+    // Without room, the Writer checks the whole request and writes nothing.
+    Writer none{{}};
+    if (error_ == Errc::ok && (none.*write)(c) == Errc::bad_packet) error_ = Errc::bad_packet;
+    for (std::uint64_t at = 0; at < c.bytes && together(kLength) == Errc::ok;) {
+      const std::uint64_t room = writer_.room() / kLength * c.chunk, n = c.bytes - at < room ? c.bytes - at : room;
+      if (wrote((writer_.*write)(piece(c, at, n))) != Errc::ok) break;
+      at += n;
+    }
+    return error_;
+  }
+  Errc wrote(Errc e) noexcept {
+    if (error_ == Errc::ok) error_ = e;
+    return error_;
+  }
+  void publish_part() noexcept {
+    if (writer_.position() == 0) return abandon();
+    const auto n = writer_.position();
+    left_ = left_ > n ? left_ - n : 0;
+    ring_.publish(slot_, n);
+    ++parts_;
+    close();
+  }
+  void abandon() noexcept {
+    if (!slot_.dwords.empty()) ring_.publish(slot_, 0);
+    close();
+  }
+  void close() noexcept {
+    slot_ = {};
+    writer_ = Writer{{}};
+  }
+
+  Ring<K, Order>& ring_;
+  std::size_t left_;
+  Deadline deadline_;
+  Slot slot_{};
+  Writer writer_{{}};
+  std::size_t parts_ = 0;
+  Errc error_ = Errc::ok;
+};
+
+}  // namespace sdma::inline v0
