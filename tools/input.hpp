@@ -7,7 +7,7 @@
 // The bytes of a ring are read once, 1 MiB at a time. Dwords that a piece leaves unused are put before the next piece, so memory is
 // bounded by the longest packet. A text (sdma/dump/text.hpp) and a ring dump (sdma/queue/dump.hpp) are read whole: at most 4 GiB of
 // text. Form::automatic: input that begins like a ring dump is one, input of printable characters is text, and anything else is the
-// bytes of a ring. Of a dump with positions, `more` gives the dwords from rptr to wptr, in order; a note says where the first of them
+// bytes of a ring. If a dump has positions, `more` gives the dwords from rptr to wptr, in order; a note says where the first of them
 // is. Notes say what a text was taken for.
 #include "report.hpp"
 #include "sdma/core/diagnostic.hpp"
@@ -52,7 +52,7 @@ class Input {
   Result<RingInput, Diagnostic> ring();
   /// The pending dwords of a dump, and the position of the first one. Call it before any dwords were taken.
   Result<std::uint64_t, Diagnostic> pending(std::vector<std::uint32_t>&);
-  /// Appends at least one dword; false at the end. Of a dump with positions, these are the pending ones.
+  /// Appends at least one dword; false at the end. If a dump has positions, it gives the pending dwords.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 
  private:
