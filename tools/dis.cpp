@@ -1,4 +1,5 @@
 // sdma dis: dwords to text.
+#include "generation.hpp"
 #include "input.hpp"
 #include "output.hpp"
 #include "sdma/stream/json.hpp"
@@ -60,7 +61,7 @@ int run(const Options& o) {
   const bool to_stdout = o.output == "-";
   switch (o.format) {
     case Format::text: return print(*in, out, to_stdout, Disassembler{o.text});
-    case Format::json: return print(*in, out, to_stdout, JsonLines{});
+    case Format::json: return print(*in, out, to_stdout, JsonLines{0, o.text.generation});
     case Format::hex: return print(*in, out, to_stdout, HexLines{});
   }
   return kUsage;
@@ -75,6 +76,7 @@ void add_dis(VerbOptions& verb, Action& action) {
                      {{"text", Format::text}, {"json", Format::json}, {"hex", Format::hex}},
                      "output form: one packet per line (default), one object per line, or eight dwords per line");
   add_json(verb, [o] { o->format = Format::json; });
+  add_generation(verb, o->text.generation);
   verb.flag("--offsets", o->text.offsets, "with text: show the offset of each packet in a comment");
   verb.flag("--raw", o->text.raw, "with text: show the dwords of each packet in a comment");
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
@@ -83,6 +85,7 @@ void add_dis(VerbOptions& verb, Action& action) {
       "  sdma dis ring.bin                        the packets of a ring, one per line\n"
       "  sdma dis --offsets --raw < dmesg.txt     hex text from a log\n"
       "  sdma dis --format=json ring.bin | jq 'select(.packet == \"fence\").fields.addr'\n"
+      "  sdma dis --gfx=gfx1100 ring.bin          packets of another GPU\n"
       "  sdma dis ring.bin | sdma as | cmp - ring.bin");
   action = [o] { return run(*o); };
 }
