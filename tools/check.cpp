@@ -1,5 +1,6 @@
 // sdma check: errors in a ring, a set of rings, or a schedule.
 #include "sdma/check/check.hpp"
+#include "generation.hpp"
 #include "input.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
@@ -193,7 +194,7 @@ int run(const Options& o) {
   std::vector<std::uint32_t> pending;
   // A dump with positions says where its pending dwords lie: rules about alignment count from the ring's start.
   if (in->is_placed()) {
-    const auto base = in->pending(pending);
+    const auto base = in->pending(pending, options.generation);
     if (!base) return report(base.error()), kInput;
     if (options.base == 0) options.base = *base;
   }
@@ -277,6 +278,7 @@ void add_check(VerbOptions& verb, Action& action) {
   add_number(verb, "--max-findings", o->check.max_findings, 1,
              "maximum number of findings to show per rule; 0 shows all")
       .shown("20");
+  add_generation(verb, o->check.generation);
   verb.flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");
   verb.flag("--rules", o->rules, "list the rules and exit");
   verb.footer(
@@ -285,6 +287,7 @@ void add_check(VerbOptions& verb, Action& action) {
       "  sdma check --set N=8 examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma check --assume fence=full --json relay.sdma\n"
       "  sdma check ring.bin\n"
+      "  sdma check --gfx=gfx90a ring.bin\n"
       "  sdma check --ring-bytes=1M --base=0x3ff00 --input=hex dmesg.txt\n"
       "  sdma check --format=json ring.bin | jq -r .rule | sort | uniq -c");
   action = [o, assumed] {

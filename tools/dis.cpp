@@ -1,4 +1,5 @@
 // sdma dis: dwords to text.
+#include "generation.hpp"
 #include "input.hpp"
 #include "output.hpp"
 #include "ring_text.hpp"
@@ -71,6 +72,7 @@ int print_ring(Input& in, const Options& given) {
     if (!dwords) return report(dwords.error()), kInput;
     o.ring.buffers.push_back({shown(path), va, std::move(dwords->dwords)});
   }
+  ring->positions.generation = o.ring.text.generation;
   const auto placed = place_ring(ring->dwords, ring->positions, in.name());
   if (!placed) return report(placed.error()), kInput;
   for (const auto& n : placed->notes) report(n);
@@ -98,7 +100,7 @@ int run(const Options& o) {
   const bool to_stdout = o.output == "-";
   switch (o.format) {
     case Format::text: return print(*in, out, to_stdout, Disassembler{o.ring.text});
-    case Format::json: return print(*in, out, to_stdout, JsonLines{});
+    case Format::json: return print(*in, out, to_stdout, JsonLines{0, o.ring.text.generation});
     case Format::hex: return print(*in, out, to_stdout, HexLines{});
   }
   return kUsage;
@@ -124,6 +126,7 @@ void add_dis(VerbOptions& verb, Action& action) {
                      {{"text", Format::text}, {"json", Format::json}, {"hex", Format::hex}},
                      "output form: one packet per line (default), one object per line, or eight dwords per line");
   add_json(verb, [o] { o->format = Format::json; });
+  add_generation(verb, o->ring.text.generation);
   verb.flag("--offsets", o->ring.text.offsets, "with text: show the offset of each packet in a comment");
   verb.flag("--raw", o->ring.text.raw, "with text: show the dwords of each packet in a comment");
   add_position(verb, "--rptr", o->rptr,
@@ -152,6 +155,7 @@ void add_dis(VerbOptions& verb, Action& action) {
       "  sdma dis --rptr=0x40 --wptr=0x80 ring.bin    what the engine has read, where it stands, what is pending\n"
       "  sdma dis /sys/class/devcoredump/devcd1/data  the kernel's SDMA rings after a reset\n"
       "  sdma dis --format=json ring.bin | jq 'select(.packet == \"fence\").fields.addr'\n"
+      "  sdma dis --gfx=gfx1100 ring.bin          packets of another GPU\n"
       "  sdma dis ring.bin | sdma as | cmp - ring.bin");
   action = [o] { return run(*o); };
 }

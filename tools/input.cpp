@@ -82,9 +82,10 @@ Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
   return true;
 }
 
-Result<std::uint64_t, Diagnostic> Input::pending(std::vector<std::uint32_t>& out) {
+Result<std::uint64_t, Diagnostic> Input::pending(std::vector<std::uint32_t>& out, Generation generation) {
   auto r = ring();
   if (!r) return std::move(r.error());
+  r->positions.generation = generation;
   const auto placed = place_ring(r->dwords, r->positions, name_);
   if (!placed) return placed.error();
   for (const auto& n : placed->notes) report(n);

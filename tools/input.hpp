@@ -51,7 +51,7 @@ class Input {
   /// The whole input with its positions. Call it before any dwords were taken.
   Result<RingInput, Diagnostic> ring();
   /// The pending dwords of a dump, and the position of the first one. Call it before any dwords were taken.
-  Result<std::uint64_t, Diagnostic> pending(std::vector<std::uint32_t>&);
+  Result<std::uint64_t, Diagnostic> pending(std::vector<std::uint32_t>&, Generation = kDefaultGeneration);
   /// Appends at least one dword; false at the end. If a dump has positions, it gives the pending dwords.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 

@@ -70,7 +70,7 @@ class Printer {
       const auto n = std::min<std::size_t>(there.size(), p.dwords);
       mark(fmt::format("ib {:#x}, {} of {}{}:", p.base.value, plural(n, "dword"), b.file,
                        n < p.dwords ? fmt::format("; {} are not in the file", plural(p.dwords - n, "dword")) : ""));
-      comments(disassemble(there.first(n)));
+      comments(disassemble(there.first(n), {.generation = o_.text.generation}));
       return;
     }
     if (!o_.buffers.empty()) mark(fmt::format("ib {:#x} is not in a file of --ib", p.base.value));
@@ -91,7 +91,7 @@ std::string ring_text(const PlacedRing& ring, const RingPositions& at, const Rin
   const auto position = [&](std::uint64_t p) { return fmt::format("{:#x}", p + o.text.base); };
   bool pending = false;
   for (const auto& part : ring.parts) {
-    const auto views = packets_of(part);
+    const auto views = packets_of(part, o.text.generation);
     switch (part.kind) {
       case RingPartKind::whole: print.packets(views, part.at); break;
       case RingPartKind::consumed: {
@@ -144,7 +144,7 @@ std::string ring_json(const PlacedRing& ring, const RingTextOptions& o) {
                                                            : nullptr;
     auto offset = part.at + o.text.base;
     bool first = true;
-    for (const auto& v : packets_of(part)) {
+    for (const auto& v : packets_of(part, o.text.generation)) {
       append_json(out, v, offset);
       if (name) {
         out.pop_back();

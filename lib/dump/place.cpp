@@ -13,21 +13,21 @@ namespace {
 constexpr std::size_t kStarts = 64;
 
 /// Do the packets from `start` on end exactly where the dwords end?
-bool ends_exactly(std::span<const std::uint32_t> dwords) noexcept {
+bool ends_exactly(std::span<const std::uint32_t> dwords, const Catalogue& packets) noexcept {
   bool cut = false;
-  for (Reader r{dwords}; r;) cut = r.next().cut_off;
+  for (Reader r{dwords, packets}; r;) cut = r.next().cut_off;
   return !cut;
 }
 
 /// How many dwords to leave out, so that the rest begins with a packet.
-std::size_t find_start(std::span<const std::uint32_t> dwords, bool must_end) {
+std::size_t find_start(std::span<const std::uint32_t> dwords, bool must_end, const Catalogue& packets) {
   std::size_t best = 0;
   std::int64_t most = 0;
   bool best_exact = false;
   for (std::size_t s = 0; s < std::min(dwords.size(), kStarts); ++s) {
     const auto rest = dwords.subspan(s);
-    const bool exact = must_end && ends_exactly(rest);
-    const auto good = detail::plausibility(rest);
+    const bool exact = must_end && ends_exactly(rest, packets);
+    const auto good = detail::plausibility(rest, packets);
     if (s > 0 && !(exact && !best_exact) && (exact != best_exact || good <= most)) continue;
     best = s;
     most = good;
@@ -42,8 +42,8 @@ Diagnostic wrong(std::string_view name, std::string message, std::string hint) {
 
 class Cutter {
  public:
-  Cutter(std::span<const std::uint32_t> dump, std::uint64_t first, std::string_view name)
-      : dump_(dump), first_(first), name_(name) {}
+  Cutter(std::span<const std::uint32_t> dump, const RingPositions& p, std::string_view name)
+      : dump_(dump), first_(p.first), packets_(catalogue(p.generation)), name_(name) {}
 
   /// The dwords [begin, end) of the dump, around its end if `end` is not after `begin`.
   void add(RingPartKind kind, std::size_t begin, std::size_t n, bool aligned) {
@@ -52,7 +52,7 @@ class Cutter {
     p.dwords.reserve(n);
     for (std::size_t i = 0; i < n; ++i) p.dwords.push_back(dump_[(begin + i) % dump_.size()]);
     if (!aligned) {
-      p.lost = find_start(p.dwords, kind == RingPartKind::consumed);
+      p.lost = find_start(p.dwords, kind == RingPartKind::consumed, packets_);
       if (p.lost > 0)
         view_.notes.push_back(
             {.severity = Severity::note,
@@ -68,6 +68,7 @@ class Cutter {
  private:
   std::span<const std::uint32_t> dump_;
   std::uint64_t first_;
+  const Catalogue& packets_;
   std::string_view name_;
   PlacedRing view_;
 };
@@ -76,7 +77,7 @@ class Cutter {
 
 Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, const RingPositions& p,
                                           std::string_view name) {
-  Cutter cut{dump, p.first, name};
+  Cutter cut{dump, p, name};
   if (!p.rptr && p.wptr) return wrong(name, "wptr is known, but rptr is not", "add --rptr");
   if (!p.rptr || dump.empty()) {
     cut.add(RingPartKind::whole, 0, dump.size(), false);
@@ -119,12 +120,12 @@ Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, c
   return cut.take();
 }
 
-std::vector<PacketView> packets_of(const RingPart& part) {
+std::vector<PacketView> packets_of(const RingPart& part, Generation generation) {
   std::vector<PacketView> out;
   const std::span<const std::uint32_t> all{part.dwords};
   for (std::size_t i = 0; i < part.lost; ++i) out.push_back({nullptr, all.subspan(i, 1), false});
   for (std::size_t at = part.lost; at < all.size();) {
-    auto v = Reader{all.subspan(at)}.next();
+    auto v = Reader{all.subspan(at), catalogue(generation)}.next();
     // The engine stops at rptr and wptr between packets, so a packet that reaches past them is not one.
     const bool bounded = part.kind == RingPartKind::consumed || part.kind == RingPartKind::pending;
     if (v.cut_off && bounded) v = {nullptr, all.subspan(at, 1), false};

@@ -20,14 +20,15 @@ bool is_plausible(const PacketView& v) noexcept {
     if (value > f.max() || value % f.alignment != 0) return false;
     if (f.kind == Kind::address && !f.optional && !is_address(value)) return false;
   }
-  return std::all_of(v.info->rules.begin(), v.info->rules.end(), [&](const RuleInfo& r) { return r.holds(v.dwords); });
+  return std::all_of(v.info->rules.begin(), v.info->rules.end(),
+                     [&](const RuleInfo& r) { return r.holds(v.dwords, *v.info); });
 }
 
 }  // namespace
 
-std::int64_t plausibility(std::span<const std::uint32_t> dwords) noexcept {
+std::int64_t plausibility(std::span<const std::uint32_t> dwords, const Catalogue& packets) noexcept {
   std::int64_t good = 0;
-  for (Reader r{dwords}; r;) {
+  for (Reader r{dwords, packets}; r;) {
     const auto v = r.next();
     const bool zeros = std::all_of(v.dwords.begin() + (v.is<Nop>() && v.dwords.size() > 1 ? 1 : 0), v.dwords.end(),
                                    [](std::uint32_t w) { return w == 0; });

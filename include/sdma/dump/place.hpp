@@ -35,6 +35,7 @@ namespace sdma::inline v0 {
 struct RingPositions {
   std::optional<std::uint64_t> rptr{}, wptr{};  ///< bytes
   std::uint64_t first = 0;                      ///< position of the dump's first dword, in bytes
+  Generation generation = kDefaultGeneration;   ///< whose packets these are
 };
 
 enum class RingPartKind : std::uint8_t {
@@ -61,6 +62,6 @@ Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, c
                                           std::string_view name);
 
 /// The packets of a part. Each of the `lost` dwords, and each header that cannot be one, is a view without `info`.
-std::vector<PacketView> packets_of(const RingPart&);
+std::vector<PacketView> packets_of(const RingPart&, Generation = kDefaultGeneration);
 
 }  // namespace sdma::inline v0
