@@ -1,5 +1,6 @@
 #include "busy_wait.hpp"
 
+#include "sdma/core/compiler.hpp"
 #include "sdma/sync/wait.hpp"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ void busy_wait(void*, std::uint64_t* word, std::uint64_t seen, Deadline d) noexc
     w = {.word = word, .seen = seen, .since = now, .left = {}};
   const auto waited = now - w.since;
   if (waited < spin) {
-    for (int i = 0; i < kLooks && value.load(std::memory_order_acquire) == seen; ++i) pause();
+    for (int i = 0; i < kLooks && value.load(std::memory_order_acquire) == seen; ++i) SDMA_PAUSE();
   } else {
     std::this_thread::sleep_for(
         std::min(std::clamp(waited / 8, kShortest, kLongest), std::max(d.at - now, Deadline::Clock::duration{})));

@@ -1,5 +1,6 @@
 #include "worker.hpp"
 
+#include "sdma/core/compiler.hpp"
 #include "sdma/sync/wait.hpp"
 
 #include <pthread.h>
@@ -77,7 +78,7 @@ void Worker::rest(Progress p) noexcept {
     nap_ = pace_.first_nap;
   }
   if (served_.spin(now - last_work_ < pace_.spin)) {
-    for (int i = 0; i < pace_.pauses; ++i) pause();
+    for (int i = 0; i < pace_.pauses; ++i) SDMA_PAUSE();
     return;
   }
   switch (served_.rest(p, nap_)) {
