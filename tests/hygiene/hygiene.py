@@ -120,18 +120,22 @@ def includes(root):
 
 
 def alone(root, *compilers):
-    """each public header compiles as the only include, the header-only ones without exceptions and RTTI"""
+    """each public header compiles as the only include, as C++20 and C++23, the header-only ones without exceptions and RTTI"""
     # Whether a header includes what it uses is the same question for every compiler that has the same standard library: the
     # first compiler answers it, header by header. The others compile all of them in two units, the second in reverse order.
     headers = files(root, "include", suffixes=(".hpp",))
     bare = [path for path in headers if header_only(public_name(path))]
-    units = [(compiler, [path]) for compiler in compilers[:1] for path in headers]
-    units += [(compiler, unit) for compiler in compilers[1:] for unit in (bare, headers[::-1]) if unit]
+    units = [(compiler, [path], "c++20") for compiler in compilers[:1] for path in headers]
+    units += [(compiler, unit, "c++20") for compiler in compilers[1:] for unit in (bare, headers[::-1]) if unit]
+    # The newer standard, and a compiler of which sdma/core/compiler.hpp knows nothing.
+    more = [(compiler, unit, "c++2b") for compiler in compilers for unit in (bare, headers[::-1]) if unit]
+    more += [(compiler, bare, "c++20", "-DSDMA_STANDARD_ONLY") for compiler in compilers if bare]
 
     def compile_one(job):
-        compiler, paths = job
+        compiler, paths, standard, *define = job
         extra = ["-fno-exceptions", "-fno-rtti"] if all(header_only(public_name(p)) for p in paths) else []
-        command = [compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, *extra, f"-I{root / 'include'}", "-x", "c++", "-"]
+        extra += define
+        command = [compiler, f"-std={standard}", "-fsyntax-only", *WARNINGS, *extra, f"-I{root / 'include'}", "-x", "c++", "-"]
         text = "".join(f'#include "{path.relative_to("include")}"\n' for path in paths)
         done = subprocess.run(command, input=text, capture_output=True, text=True)
         what = "alone" if len(paths) == 1 else f"with {len(paths) - 1} others"
@@ -140,7 +144,115 @@ def alone(root, *compilers):
     if not units:
         return ["nothing to compile: no compiler, or no header"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [complaint for complaint in pool.map(compile_one, units) if complaint]
+        bad = [complaint for complaint in pool.map(compile_one, units) if complaint]
+        return bad or [complaint for complaint in pool.map(compile_one, more) if complaint]
+
+
+STANDARD = pathlib.PurePath("include/sdma/core/standard.hpp")
+OLDER = "sdma needs C++20"
+
+
+def first_include(root, path):
+    """The first file that this header includes: (kind, target), or None."""
+    match = re.search(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', read(root, path), flags=re.M)
+    return match.groups() if match else None
+
+
+def standard(root, *compilers):
+    """an older standard than C++20 gets one sentence: each public header includes core/standard.hpp before anything else"""
+    headers = files(root, "include", suffixes=(".hpp",))
+    bad = []
+    for path in headers:
+        at, seen = path, set()
+        while at != STANDARD and at not in seen:
+            seen.add(at)
+            kind, target = first_include(root, at) or ("", "")
+            following = pathlib.PurePath("include", target)
+            if kind != '"' or not (root / following).is_file():
+                bad.append(f"{path}:1: {at} does not begin with {STANDARD.relative_to('include')} or a header that does")
+                break
+            at = following
+
+    def compile_one(job):
+        compiler, path = job
+        command = [compiler, "-std=c++17", "-fsyntax-only", f"-I{root / 'include'}", "-x", "c++", "-"]
+        done = subprocess.run(command, input=f'#include "{path.relative_to("include")}"\n', capture_output=True, text=True)
+        errors = [line for line in done.stderr.split("\n") if re.search(r"\berror: ", line)]
+        if errors and OLDER in errors[0] and len(errors) <= 2:
+            return ""
+        return f"{path}:1: as C++17, by {compiler}: {len(errors)} errors, the first is {errors[0] if errors else 'none'}"
+
+    if bad:
+        return bad
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [c for c in pool.map(compile_one, [(c, path) for c in compilers for path in headers]) if c]
+
+
+COMPILER = pathlib.PurePath("include/sdma/core/compiler.hpp")
+OWN_WORDS = re.compile(r"\bgnu::|\b__attribute__|\b__builtin_|\b__extension__|\basm\b|\bno_unique_address\b|\bmsvc::")
+# Where a compiler's word has no other form.
+OWN_WORDS_IN = {pathlib.PurePath("include/sdma/packets/overlap.hpp"): "__int128, which no macro can replace"}
+
+
+def attributes(root):
+    """no public header uses an attribute, a builtin or assembly of one compiler, except core/compiler.hpp"""
+    return [
+        f"{path}:{number}: {match.group()}: give it a macro in {COMPILER}"
+        for path in files(root, "include", suffixes=(".hpp",))
+        if path != COMPILER and path not in OWN_WORDS_IN
+        for number, line in code_lines(read(root, path))
+        if (match := OWN_WORDS.search(line))
+    ]
+
+
+# Megabytes that GCC allocates for a header, less those for the standard headers that it includes. They do not depend on the
+# machine or its load, and follow the time: 20 MB take about 0.1 s.
+WEIGHTS = {
+    "queue/ring": 25, "stream/writer": 45, "packets/lengths": 45, "packets/registry": 100, "sync/wait": 55, "sync/hsa": 60,
+    "sync/submission": 65,
+}
+
+
+def standard_headers(root, path, seen):
+    """The standard headers that this one and those below it include, without those that a condition includes."""
+    found = set()
+    if path in seen:
+        return found
+    seen.add(path)
+    depth = 0
+    for word, kind, target in re.findall(r'^\s*#\s*(if|endif|include)\w*(?:\s*([<"])([^>"]+)[>"])?', read(root, path), flags=re.M):
+        depth += (word == "if") - (word == "endif")
+        if word != "include" or depth != 0:
+            continue
+        below = pathlib.PurePath("include", target)
+        if kind == '"' and (root / below).is_file():
+            found |= standard_headers(root, below, seen)
+        elif re.fullmatch(r"\w+", target):
+            found.add(target)
+    return found
+
+
+def allocated(compiler, root, text):
+    """Megabytes, or None if this compiler does not report them."""
+    command = [compiler, "-std=c++20", "-fsyntax-only", "-ftime-report", f"-I{root / 'include'}", "-x", "c++", "-"]
+    report = subprocess.run(command, input=text, capture_output=True, text=True).stderr
+    match = re.search(r"^ TOTAL .*?(\d+)([kMG])$", report, flags=re.M)
+    return int(match[1]) * {"k": 1 / 1024, "M": 1, "G": 1024}[match[2]] if match else None
+
+
+def weight(root, *compilers):
+    """the headers that a runtime includes in many files stay light to compile"""
+    bad = []
+    for name, most in WEIGHTS.items():
+        path = pathlib.PurePath("include/sdma", f"{name}.hpp")
+        if not (root / path).is_file():
+            continue
+        base = "".join(f"#include <{target}>\n" for target in sorted(standard_headers(root, path, set())))
+        for compiler in compilers:
+            whole, part = (allocated(compiler, root, text) for text in (f'#include "sdma/{name}.hpp"\n', base))
+            if whole is not None and part is not None and whole - part > most:
+                bad.append(f"{path}:1: {compiler} allocates {whole - part:.0f} MB for it; {most} at most")
+    return bad
 
 
 # It has 64 bits, so it is no part of a dword.
@@ -417,7 +529,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, wire, length, words, overlay, paragraph, drivers, paths, sources, exports)
+    for check in (includes, alone, standard, attributes, weight, wire, length, words, overlay, paragraph, drivers, paths, sources, exports)
 }
 
 
