@@ -124,6 +124,20 @@ TEST_CASE("a queue's fault goes with its queue") {
   CHECK_FALSE(d->fault(queue));
 }
 
+TEST_CASE("engines execute the packets of their GPU's generation") {
+  auto node = *mi300x(1);
+  node.gpus[0].gfx = 90010;  // gfx90a: SDMA 4.4, which does not exchange buffers
+  auto d = *SoftDevice::open({.topology = node});
+  auto memory = *d->allocate({.bytes = 8192});
+  auto queue = *d->create_queue({});
+  Ring<> ring{queue.memory()};
+  REQUIRE(ring.submit(CopySwap{.a = memory.va(), .b = memory.va() + 4096, .bytes = 64}) == Errc::ok);
+  const auto f = d->wait_fault(soon());
+  REQUIRE(f);
+  CHECK(f->kind == FaultKind::unknown_packet);
+  CHECK(describe(*f).find("copy_swap of 4.4.2 to 4.4.5, not of 4.4") != std::string::npos);
+}
+
 TEST_CASE("VAs differ from host addresses where they are asked to") {
   auto d = *SoftDevice::open({.gpus = 1, .va_base = GpuVa{1ull << 40}});
   auto a = *d->allocate({.bytes = 4096}), b = *d->allocate({.bytes = 4096});
