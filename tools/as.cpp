@@ -1,4 +1,5 @@
 // sdma as: text to dwords.
+#include "generation.hpp"
 #include "input.hpp"
 #include "output.hpp"
 #include "sdma/stream/json.hpp"
@@ -19,6 +20,7 @@ struct Options {
   std::string path = "-", output = "-";
   From input = From::text;
   To format = To::binary;
+  Generation generation = kDefaultGeneration;
 };
 
 void append_hex(std::string& out, std::span<const std::uint32_t> dwords) {
@@ -31,7 +33,8 @@ int run(const Options& o) {
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
   const auto name = shown(o.path);
-  const auto dwords = o.input == From::text ? assemble(*text, name) : from_json_lines(*text, name);
+  const auto dwords =
+      o.input == From::text ? assemble(*text, name, {.generation = o.generation}) : from_json_lines(*text, name);
   if (!dwords) {
     for (const auto& e : dwords.error()) report(e);
     return kInput;
@@ -51,6 +54,7 @@ void add_as(VerbOptions& verb, Action& action) {
                    "contents of FILE: packet lines (default), or the output of dis --format=json");
   add_choice<To>(verb, "--format", o->format, {{"binary", To::binary}, {"hex", To::hex}},
                  "output form: the ring's bytes (default), or eight dwords per line");
+  add_generation(verb, o->generation);
   verb.value("-o,--output", o->output, "output file, unchanged if the text has errors; - is standard output")
       .type("FILE");
   verb.footer(

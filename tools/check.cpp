@@ -1,5 +1,6 @@
 // sdma check: errors in a ring, a set of rings, or a schedule.
 #include "sdma/check/check.hpp"
+#include "generation.hpp"
 #include "input.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
@@ -190,10 +191,17 @@ int run(const Options& o) {
   auto options = o.check;
   options.file = in->name();
   options.user_queue = !o.kernel;
+  std::vector<std::uint32_t> pending;
+  // A dump with positions says where its pending dwords lie: rules about alignment count from the ring's start.
+  if (in->is_placed()) {
+    const auto base = in->pending(pending, options.generation);
+    if (!base) return report(base.error()), kInput;
+    if (options.base == 0) options.base = *base;
+  }
   StreamChecker checker{options};
   Output out{"-"};
   std::size_t errors = 0, warnings = 0;
-  auto done = for_each_piece(*in, [&](std::span<const std::uint32_t> dwords, bool last) {
+  const auto examine = [&](std::span<const std::uint32_t> dwords, bool last) {
     std::vector<Diagnostic> found;
     const auto used = checker.append(found, dwords, last);
     for (const auto& d : found) {
@@ -203,7 +211,10 @@ int run(const Options& o) {
       else report(d);
     }
     return out.drain() ? used : dwords.size();
-  });
+  };
+  Result<void, Diagnostic> done;
+  if (in->is_placed()) examine(pending, true);
+  else done = for_each_piece(*in, examine);
   if (!out.close()) return out.exit_code();
   if (!done) return report(done.error()), kInput;
   return errors + warnings > 0 ? kFindings : kOk;
@@ -267,6 +278,7 @@ void add_check(VerbOptions& verb, Action& action) {
   add_number(verb, "--max-findings", o->check.max_findings, 1,
              "maximum number of findings to show per rule; 0 shows all")
       .shown("20");
+  add_generation(verb, o->check.generation);
   verb.flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");
   verb.flag("--rules", o->rules, "list the rules and exit");
   verb.footer(
@@ -275,6 +287,7 @@ void add_check(VerbOptions& verb, Action& action) {
       "  sdma check --set N=8 examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma check --assume fence=full --json relay.sdma\n"
       "  sdma check ring.bin\n"
+      "  sdma check --gfx=gfx90a ring.bin\n"
       "  sdma check --ring-bytes=1M --base=0x3ff00 --input=hex dmesg.txt\n"
       "  sdma check --format=json ring.bin | jq -r .rule | sort | uniq -c");
   action = [o, assumed] {

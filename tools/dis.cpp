@@ -1,6 +1,8 @@
 // sdma dis: dwords to text.
+#include "generation.hpp"
 #include "input.hpp"
 #include "output.hpp"
+#include "ring_text.hpp"
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/text.hpp"
 #include "verb.hpp"
@@ -17,8 +19,14 @@ enum class Format { text, json, hex };
 struct Options {
   InputOptions input;
   Format format = Format::text;
-  TextOptions text;
+  RingTextOptions ring;
+  std::optional<std::uint64_t> rptr, wptr;
+  std::vector<std::pair<std::string, std::uint64_t>> buffers;  // files and VAs
   std::string output = "-";
+
+  bool has_positions() const noexcept {
+    return rptr || wptr || ring.text.base != 0 || ring.consumed || !buffers.empty();
+  }
 };
 
 /// Eight dwords per line, each line with its offset. --input=hex reads this form back.
@@ -52,18 +60,61 @@ template <class Printer> int print(Input& in, Output& out, bool to_stdout, Print
   return kInput;
 }
 
+/// A dump with its positions: those of the command line, else those of the dump.
+int print_ring(Input& in, const Options& given) {
+  auto o = given;
+  auto ring = in.ring();
+  if (!ring) return report(ring.error()), kInput;
+  if (o.rptr || o.wptr) ring->positions.rptr = o.rptr, ring->positions.wptr = o.wptr;
+  for (const auto& [path, va] : o.buffers) {
+    auto file = Input::open(path, Form::automatic);
+    auto dwords = file ? file->ring() : Result<RingInput, Diagnostic>(std::move(file.error()));
+    if (!dwords) return report(dwords.error()), kInput;
+    o.ring.buffers.push_back({shown(path), va, std::move(dwords->dwords)});
+  }
+  ring->positions.generation = o.ring.text.generation;
+  const auto placed = place_ring(ring->dwords, ring->positions, in.name());
+  if (!placed) return report(placed.error()), kInput;
+  for (const auto& n : placed->notes) report(n);
+  if (o.format != Format::hex)
+    return write_text(
+        o.output, o.format == Format::json ? ring_json(*placed, o.ring) : ring_text(*placed, ring->positions, o.ring));
+  std::string text;
+  HexLines lines;
+  std::vector<std::uint32_t> all;
+  for (const auto& part : placed->parts)
+    if (is_shown(part, o.ring)) all.insert(all.end(), part.dwords.begin(), part.dwords.end());
+  lines.append(text, all, true);
+  return write_text(o.output, std::move(text));
+}
+
 int run(const Options& o) {
-  if (overwrites({{"-o", o.output}}, {o.input.path})) return kUsage;
+  std::vector<std::string> inputs{o.input.path};
+  for (const auto& b : o.buffers) inputs.push_back(b.first);
+  if (overwrites({{"-o", o.output}}, inputs)) return kUsage;
   auto in = Input::open(o.input.path, o.input.form);
   if (!in) return report(in.error()), kInput;
+  // The bytes of a ring may be endless; everything else is read whole.
+  if (in->is_placed() || o.has_positions()) return print_ring(*in, o);
   Output out{o.output};
   const bool to_stdout = o.output == "-";
   switch (o.format) {
-    case Format::text: return print(*in, out, to_stdout, Disassembler{o.text});
-    case Format::json: return print(*in, out, to_stdout, JsonLines{});
+    case Format::text: return print(*in, out, to_stdout, Disassembler{o.ring.text});
+    case Format::json: return print(*in, out, to_stdout, JsonLines{0, o.ring.text.generation});
     case Format::hex: return print(*in, out, to_stdout, HexLines{});
   }
   return kUsage;
+}
+
+/// Bytes, or dwords with the suffix dw.
+std::optional<std::uint64_t> parse_position(const std::string& text) {
+  const bool dwords = text.ends_with("dw");
+  const auto n = parse_size(dwords ? text.substr(0, text.size() - 2) : text);
+  return n && dwords ? std::optional(*n * 4) : n;
+}
+void add_position(VerbOptions& verb, const std::string& name, std::optional<std::uint64_t>& value,
+                  const std::string& doc) {
+  add_parsed(verb, name, value, parse_position, "a position, such as 0x40 (bytes) or 16dw (dwords)", doc).type("N");
 }
 
 }  // namespace
@@ -75,14 +126,36 @@ void add_dis(VerbOptions& verb, Action& action) {
                      {{"text", Format::text}, {"json", Format::json}, {"hex", Format::hex}},
                      "output form: one packet per line (default), one object per line, or eight dwords per line");
   add_json(verb, [o] { o->format = Format::json; });
-  verb.flag("--offsets", o->text.offsets, "with text: show the offset of each packet in a comment");
-  verb.flag("--raw", o->text.raw, "with text: show the dwords of each packet in a comment");
+  add_generation(verb, o->ring.text.generation);
+  verb.flag("--offsets", o->ring.text.offsets, "with text: show the offset of each packet in a comment");
+  verb.flag("--raw", o->ring.text.raw, "with text: show the dwords of each packet in a comment");
+  add_position(verb, "--rptr", o->rptr,
+               "where the engine stands, in bytes, or in dwords with dw: 0x40, 16dw (default: what FILE says)");
+  add_position(verb, "--wptr", o->wptr, "where the producer stands, as --rptr");
+  add_parsed(verb, "--base", o->ring.text.base, parse_size, "an address",
+             "address of the first dword: positions are shown as addresses")
+      .type("VA");
+  verb.flag("--consumed", o->ring.consumed,
+            "with positions: print all that the engine has consumed, not only the last packets");
+  const auto buffer = [o](const std::string& given) -> std::string {
+    const auto at = given.rfind('@');
+    const auto va = at == std::string::npos ? std::nullopt : parse_size(given.substr(at + 1));
+    if (!va || at == 0) return "'" + given + "' is not FILE@VA, such as ib.bin@0x7f0000001000";
+    o->buffers.emplace_back(given.substr(0, at), *va);
+    return "";
+  };
+  verb.repeated("--ib", buffer,
+                "file that holds the memory at VA, to print the indirect buffers there; may be repeated")
+      .type("FILE@VA");
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.footer(
       "Examples:\n"
       "  sdma dis ring.bin                        the packets of a ring, one per line\n"
       "  sdma dis --offsets --raw < dmesg.txt     hex text from a log\n"
+      "  sdma dis --rptr=0x40 --wptr=0x80 ring.bin    what the engine has read, where it stands, what is pending\n"
+      "  sdma dis /sys/class/devcoredump/devcd1/data  the kernel's SDMA rings after a reset\n"
       "  sdma dis --format=json ring.bin | jq 'select(.packet == \"fence\").fields.addr'\n"
+      "  sdma dis --gfx=gfx1100 ring.bin          packets of another GPU\n"
       "  sdma dis ring.bin | sdma as | cmp - ring.bin");
   action = [o] { return run(*o); };
 }

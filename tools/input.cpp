@@ -1,5 +1,6 @@
 #include "input.hpp"
 
+#include "sdma/core/number.hpp"
 #include "sdma/dump/text.hpp"
 #include "sdma/queue/dump.hpp"
 #include "verb.hpp"
@@ -65,15 +66,52 @@ Result<std::string, Diagnostic> Input::whole_text() {
 }
 
 Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
+  if (finished_) return false;
+  if (is_placed()) {
+    const auto base = pending(out);
+    if (!base) return base.error();
+    return !out.empty();
+  }
   const auto before = out.size();
   while (out.size() == before) {
     if (finished_) return false;
-    auto done = form_ == Form::hex ? take_text(out) : form_ == Form::dump ? take_dump(out) : take_binary(out);
-    if (!done) return std::move(done.error());
+    if (auto done = take_binary(out); !done) return std::move(done.error());
     if (ended_) finished_ = true;
     else if (auto more = fill(); !more) return std::move(more.error());
   }
   return true;
+}
+
+Result<std::uint64_t, Diagnostic> Input::pending(std::vector<std::uint32_t>& out, Generation generation) {
+  auto r = ring();
+  if (!r) return std::move(r.error());
+  r->positions.generation = generation;
+  const auto placed = place_ring(r->dwords, r->positions, name_);
+  if (!placed) return placed.error();
+  for (const auto& n : placed->notes) report(n);
+  for (const auto& part : placed->parts) {
+    if (part.kind == RingPartKind::consumed || part.kind == RingPartKind::stale) continue;
+    out = part.dwords;
+    return part.at;
+  }
+  return std::uint64_t{0};
+}
+
+Result<RingInput, Diagnostic> Input::ring() {
+  const auto limit = form_ == Form::dump ? (kMaxDumpDwords + kMaxDumpLabel) * 4 : kMostText;
+  while (!ended_) {
+    if (buffer_.size() > limit)
+      return Diagnostic{.where = name_,
+                        .message = "this has more than " + size_text(limit) + ", so it is not read as a dump",
+                        .hint = "give only the part that has packets"};
+    if (auto more = fill(); !more) return std::move(more.error());
+  }
+  finished_ = true;
+  if (form_ == Form::dump) return read_ring_file();
+  if (form_ == Form::hex) return read_text();
+  RingInput all;
+  if (auto done = take_binary(all.dwords); !done) return std::move(done.error());
+  return all;
 }
 
 Result<void, Diagnostic> Input::take_binary(std::vector<std::uint32_t>& out) {
@@ -89,30 +127,19 @@ Result<void, Diagnostic> Input::take_binary(std::vector<std::uint32_t>& out) {
   return {};
 }
 
-Result<void, Diagnostic> Input::take_dump(std::vector<std::uint32_t>& out) {
-  // The positions come before the dwords, so a dump is read whole; its size is limited.
-  if (buffer_.size() > (kMaxDumpDwords + kMaxDumpLabel) * 4)
-    return Diagnostic{.rule = "dump", .where = name_, .message = "this is larger than 1 GiB, so it is not a ring dump"};
-  if (!ended_) return {};
-  const auto d = from_bytes(std::as_bytes(std::span(buffer_)), name_);
-  if (!d) return d.error();
-  const auto p = pending(*d, name_);
+Result<RingInput, Diagnostic> Input::read_ring_file() const {
+  auto d = from_bytes(std::as_bytes(std::span(buffer_)), name_);
+  if (!d) return std::move(d.error());
+  const auto p = sdma::pending(*d, name_);
   if (!p) return p.error();
-  out.insert(out.end(), p->dwords.begin(), p->dwords.end());
   Diagnostic note{
       .severity = Severity::note, .where = name_, .message = std::to_string(p->dwords.size()) + " dwords are pending"};
   if (!p->dwords.empty()) note.message += ", starting at byte " + std::to_string(p->ring_offset(0)) + " of the ring";
   report(note);
-  return {};
+  return RingInput{std::move(d->dwords), {.rptr = d->read, .wptr = d->wptr}};
 }
 
-Result<void, Diagnostic> Input::take_text(std::vector<std::uint32_t>& out) {
-  if (buffer_.size() > kMostText)
-    return Diagnostic{.where = name_,
-                      .message = "a text of more than 4 GiB is not read",
-                      .hint = "give only the part that has packets"};
-  // The layout of a dump is found from the whole text.
-  if (!ended_) return {};
+Result<RingInput, Diagnostic> Input::read_text() const {
   auto text = read_text_dump(buffer_, name_);
   if (!text) return std::move(text.error());
   if (text->dumps.size() > 1) {
@@ -122,11 +149,12 @@ Result<void, Diagnostic> Input::take_text(std::vector<std::uint32_t>& out) {
                       .message = "this text has the rings " + rings,
                       .hint = "give the lines of one ring: from its `ring name:` to the next"};
   }
-  const auto& d = text->dumps.front();
+  auto& d = text->dumps.front();
   if (!d.form.empty()) report({.severity = Severity::note, .where = name_, .message = "read as " + d.form});
   for (const auto& n : text->notes) report(n);
-  out.insert(out.end(), d.dwords.begin(), d.dwords.end());
-  return {};
+  // Without positions, where the text begins is an address, not a position of the ring.
+  const bool placed = d.rptr || d.wptr;
+  return RingInput{std::move(d.dwords), {.rptr = d.rptr, .wptr = d.wptr, .first = placed ? d.first.value_or(0) : 0}};
 }
 
 Result<std::string, Diagnostic> read_text(const std::string& path) {

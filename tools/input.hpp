@@ -7,12 +7,13 @@
 // The bytes of a ring are read once, 1 MiB at a time. Dwords that a piece leaves unused are put before the next piece, so memory is
 // bounded by the longest packet. A text (sdma/dump/text.hpp) and a ring dump (sdma/queue/dump.hpp) are read whole: at most 4 GiB of
 // text. Form::automatic: input that begins like a ring dump is one, input of printable characters is text, and anything else is the
-// bytes of a ring. A ring dump gives the dwords from read to wptr, in order; a note says where the first of them is. Notes say what a
-// text was taken for.
+// bytes of a ring. If a dump has positions, `more` gives the dwords from rptr to wptr, in order; a note says where the first of them
+// is. Notes say what a text was taken for.
 #include "report.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/result.hpp"
+#include "sdma/dump/place.hpp"
 
 #include <cstdint>
 #include <span>
@@ -29,6 +30,12 @@ enum class Form { automatic, binary, hex, dump };
 /// A text without its UTF-8 byte order mark.
 std::string_view without_mark(std::string_view) noexcept;
 
+/// All dwords of a dump, and where the engine and the producer stand.
+struct RingInput {
+  std::vector<std::uint32_t> dwords{};
+  RingPositions positions{};
+};
+
 class Input {
  public:
   static Result<Input, Diagnostic> open(const std::string& path, Form);
@@ -39,15 +46,21 @@ class Input {
   std::string_view beginning() const noexcept;
   /// The whole input as text. Call it before any dwords were taken.
   Result<std::string, Diagnostic> whole_text();
-  /// Appends at least one dword; false at the end.
+  /// Does it have positions, or a layout that had to be found? Then `ring` gives more than `more` does.
+  bool is_placed() const noexcept { return form_ != Form::binary; }
+  /// The whole input with its positions. Call it before any dwords were taken.
+  Result<RingInput, Diagnostic> ring();
+  /// The pending dwords of a dump, and the position of the first one. Call it before any dwords were taken.
+  Result<std::uint64_t, Diagnostic> pending(std::vector<std::uint32_t>&, Generation = kDefaultGeneration);
+  /// Appends at least one dword; false at the end. If a dump has positions, it gives the pending dwords.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 
  private:
   explicit Input(const std::string& path) : file_(path), name_(shown(path)) {}
   Result<bool, Diagnostic> fill();
   Result<void, Diagnostic> take_binary(std::vector<std::uint32_t>&);
-  Result<void, Diagnostic> take_dump(std::vector<std::uint32_t>&);
-  Result<void, Diagnostic> take_text(std::vector<std::uint32_t>&);
+  Result<RingInput, Diagnostic> read_ring_file() const;
+  Result<RingInput, Diagnostic> read_text() const;
 
   FileReader file_;
   std::string name_, buffer_;

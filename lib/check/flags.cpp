@@ -110,7 +110,9 @@ void Model::flags() {
       if (i.what == What::post && i.sync.op == Op::store) fence = &i;
       // Q5, Q2: assumptions under which less is a barrier.
       barrier = barrier || profile.writes_ordered || (profile.fence_full && i.what == What::post);
-      if (profile.cond_exec_ordered && i.info == &info_of<CondExec>() && !i.skipped) {
+      // Q12, Q18: packets that wait for everything earlier.
+      if (i.info && !i.skipped &&
+          ((profile.cond_exec_ordered && is<CondExec>(*i.info)) || (profile.nop_drains && is<Nop>(*i.info)))) {
         p.barriers.push_back(static_cast<std::uint32_t>(&i - p.items.data() + 1));
         barrier = true;
       }

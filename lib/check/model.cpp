@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kMostRows = std::size_t{1} << 19;
 /// Modulo 32, because operations of one kind differ only in their width and in whether they return the old value.
 Op kind_of(AtomicOp op) noexcept {
+  if (op == AtomicOp::write_64) return Op::store;
   switch (static_cast<AtomicOp>(static_cast<unsigned>(op) % 32)) {
     case AtomicOp::swap_rtn_32: return Op::store;
     case AtomicOp::add_rtn_32:

@@ -112,6 +112,7 @@ constexpr Option kOptions[] = {
     {"poll=full", "poll=acquire", &Profile::poll_full, true},
     {"finite_poll=edge", "finite_poll=none", &Profile::finite_poll_edge, true},
     {"cond_exec=ordered", "cond_exec=unordered", &Profile::cond_exec_ordered, true},
+    {"nop=drain", "nop=none", &Profile::nop_drains, true},
     {"poll_yields=yes", "poll_yields=no", &Profile::poll_yields, true},
     {"pcie_atomics=yes", "pcie_atomics=no", &Profile::pcie_atomics, true},
     {"l2_probe=yes", "l2_probe=no", &Profile::l2_probed, true},

@@ -1,7 +1,6 @@
 #include "busy_wait.hpp"
 
 #include "sdma/core/compiler.hpp"
-#include "sdma/sync/wait.hpp"
 
 #include <algorithm>
 #include <atomic>

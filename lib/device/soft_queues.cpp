@@ -154,6 +154,7 @@ Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
                                                           .gpu = r.gpu,
                                                           .engine = chosen,
                                                           .queue = q->id,
+                                                          .generation = topology_.gpus[r.gpu.value].generation(),
                                                           .ordering = options_.ordering,
                                                           .seed = options_.seed + q->id,
                                                           .linger = adversarial() ? 16u : 0u,

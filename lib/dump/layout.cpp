@@ -285,7 +285,7 @@ class Survey {
         for (auto i = l_.positions; i < r.cells().size(); ++i) append_bytes(bytes, r.cells()[i], unit);
       std::vector<std::uint32_t> dwords(bytes.size() / 4);
       if (!dwords.empty()) std::memcpy(dwords.data(), bytes.data(), dwords.size() * 4);
-      return plausible_dwords(dwords);
+      return plausibility(dwords, catalogue(kDefaultGeneration));
     };
     const auto as_values = packets(DumpUnit::dword), as_bytes = packets(DumpUnit::group);
     if (as_bytes > as_values) l_.unit = DumpUnit::group;

@@ -108,7 +108,7 @@ std::vector<Part> coredump_rings(std::string_view text) {
 
 /// The ring's name and positions in the lines that umr prints before the dwords: "sdma0.sdma0.rptr == 64".
 void find_positions(Part& part) {
-  each_line(part.text, part.line, [&](std::string_view line, std::size_t) {
+  each_line(part.text, part.line, [&](std::string_view line, std::size_t n) {
     for (const std::string_view key : {".rptr ==", ".wptr =="}) {
       const auto value = dwords_as_bytes(value_after(line, key));
       if (!value) continue;
@@ -116,8 +116,12 @@ void find_positions(Part& part) {
       const auto name = trimmed(line.substr(0, line.find(key)));
       part.ring = name.substr(name.find_last_of(" .") + 1);
     }
-    // They come first.
-    return line.find("ring[") == std::string_view::npos;
+    // They come first, and the dwords begin here.
+    if (line.find("ring[") == std::string_view::npos) return true;
+    if (part.ring.empty()) return false;
+    part.text.remove_prefix(static_cast<std::size_t>(line.data() - part.text.data()));
+    part.line = n;
+    return false;
   });
 }
 

@@ -21,6 +21,10 @@ constexpr bool asks_too_much(std::string_view field) noexcept {
          field == "mailbox" || field == "memlog_clear";
 }
 
+template <class P> constexpr bool fits_in(const P& p, Generation g) noexcept {
+  return g == kDefaultGeneration ? fits(p) : fits(p, g);
+}
+
 /// Which codes of an enumeration have a name.
 template <class E> consteval auto known_codes() {
   std::array<bool, 128> known{};
@@ -87,7 +91,7 @@ template <class P>
   if (why.field = nameless(p); !why.field.empty()) {
     why.rule = "range";
     why.kind = FaultKind::bad_field;
-  } else if (const auto broken = check(p)) {
+  } else if (const auto broken = why.generation == kDefaultGeneration ? check(p) : check(p, why.generation)) {
     const bool alignment = broken.rule == "alignment" || ends_with(broken.rule, "-alignment");
     why.field = broken.field;
     why.rule = broken.rule;
@@ -114,7 +118,7 @@ template <Packet P> bool admit(const P& p, AddressSpace::Reader& reader, Fault& 
     why.kind = grammar::layout<P>.privilege == Privilege::kernel ? FaultKind::privileged : FaultKind::unsupported;
     return false;
   } else {
-    if (detail::nameless(p).empty() && fits(p) && detail::unsupported_field(p).empty() &&
+    if (detail::nameless(p).empty() && detail::fits_in(p, why.generation) && detail::unsupported_field(p).empty() &&
         detail::own_rule(p, why) == FaultKind::none && detail::mapped(p, reader) && !overlap(p)) [[likely]]
       return true;
     return detail::refuse(p, reader, why);

@@ -82,6 +82,7 @@ bool matches(AtomicOp op, std::uint64_t old, std::uint64_t compare) noexcept {
 }
 
 std::uint64_t apply(AtomicOp op, std::uint64_t old, std::uint64_t value, std::uint64_t compare) noexcept {
+  if (op == AtomicOp::write_64) return value;
   if (width(op) == 8) return apply<std::uint64_t, std::int64_t, double>(base(op), old, value, compare);
   return apply<std::uint32_t, std::int32_t, float>(base(op), static_cast<std::uint32_t>(old),
                                                    static_cast<std::uint32_t>(value),

@@ -241,5 +241,7 @@ Outcome execute(const PreExec& p, Machine& m) noexcept {
 }
 
 Outcome execute(const DummyTrap&, Machine&) noexcept { return Outcome::done; }
+// Software memory has no caches.
+Outcome execute(const Gcr&, Machine&) noexcept { return Outcome::done; }
 
 }  // namespace sdma::inline v0

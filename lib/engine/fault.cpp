@@ -1,6 +1,6 @@
 #include "sdma/engine/fault.hpp"
 
-#include "sdma/packets/registry.hpp"
+#include "sdma/packets/catalogue.hpp"
 
 #include <fmt/format.h>
 
@@ -97,8 +97,8 @@ std::string describe(const Fault& f) {
                                          : what(f));
   std::string subject = "doorbell";
   if (f.kind != FaultKind::bad_doorbell) {
-    const auto* info = identify({f.dwords.data(), f.dword_count});
-    subject = info            ? std::string(info->name)
+    const auto* info = catalogue(f.generation).identify({f.dwords.data(), f.dword_count});
+    subject = info            ? label(*info)
               : f.dword_count ? fmt::format("dword {:#010x}", f.dwords.front())
                               : "packet";
   }

@@ -14,11 +14,13 @@ FrontEnd::FrontEnd(const PipelineConfig& c)
       copy_(std::make_unique_for_overwrite<std::uint32_t[]>(2 * c.ring.size())),
       gpu_(c.gpu),
       engine_(c.engine),
-      queue_(c.queue) {
+      queue_(c.queue),
+      packets_(&catalogue(c.generation)) {
   if (c.ordering == Ordering::adversarial && c.prefetch)
     ib_copy_.words = std::make_unique_for_overwrite<std::uint32_t[]>(kPrefetchedIb);
   if (c.rptr) read_ = std::atomic_ref(*c.rptr).load(std::memory_order_acquire);
   limit_ = rung_ = copied_from_ = copied_to_ = read_;
+  fault_.generation = c.generation;
 }
 
 bool FrontEnd::doorbell(std::uint64_t position, Chooser* model) noexcept {
@@ -123,7 +125,7 @@ bool FrontEnd::fetch() noexcept {
   current_.length = 0;
   const auto got = copy_head(left);
   if (got == 0) return fail(FaultKind::unmapped, frames_[depth_ - 1].base);
-  current_.info = identify({current_.head.data(), got});
+  current_.info = packets_->identify({current_.head.data(), got});
   if (!current_.info || current_.info->fields_unknown) {
     current_.length = 1;
     return fail(FaultKind::unknown_packet);
@@ -142,6 +144,7 @@ void FrontEnd::fill_in(Fault& f, const Fetched& at) const noexcept {
   f.gpu = gpu_;
   f.engine = engine_;
   f.queue = queue_;
+  f.generation = packets_->generation();
   f.position = at.position;
   f.offset = at.offset;
   f.depth = at.depth;

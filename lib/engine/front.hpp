@@ -106,6 +106,7 @@ class FrontEnd {
   GpuId gpu_;
   EngineId engine_;
   std::uint64_t queue_;
+  const Catalogue* packets_;
   Fault fault_{};
 };
 

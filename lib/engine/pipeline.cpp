@@ -153,7 +153,7 @@ class Pipeline::Impl {
   void begin_wait() noexcept {
     auto& next = at();
     next.waits = true;
-    next.looks = next.info == &info_of<PollMem>() ? decode<PollMem>(next.head).retry : Current::kForever;
+    next.looks = is<PollMem>(*next.info) ? decode<PollMem>(next.head, *next.info).retry : Current::kForever;
     next.passed = weak() && c_.late_rptr && chooser_.choose(Choice::rptr_at_poll, 2) == 1;
     next.holds = weak() && c_.holding_polls && chooser_.choose(Choice::poll_holds, 2) == 1;
   }

@@ -1,7 +1,6 @@
 #include "worker.hpp"
 
 #include "sdma/core/compiler.hpp"
-#include "sdma/sync/wait.hpp"
 
 #include <pthread.h>
 #include <signal.h>

@@ -86,9 +86,9 @@ std::string refuse(const Schedule& s, Mechanism& m) {
 
 constexpr std::string_view kCopy = "  copy_linear bytes=bytes src={} dst={}\n";
 
-class Catalogue {
+class Workbench {
  public:
-  Catalogue(const Topology& t, const MechanismOptions& o) : node_(t), gpus_(static_cast<std::uint32_t>(t.gpus.size())) {
+  Workbench(const Topology& t, const MechanismOptions& o) : node_(t), gpus_(static_cast<std::uint32_t>(t.gpus.size())) {
     for (auto bytes = 4 * K; bytes <= std::max(o.most_bytes, M); bytes *= 4) sizes_.push_back(bytes);
   }
 
@@ -256,6 +256,6 @@ Result<Mechanism, std::vector<Diagnostic>> mechanism(std::string file, std::stri
   return m;
 }
 
-std::vector<Mechanism> mechanisms(const Topology& t, const MechanismOptions& o) { return Catalogue{t, o}.run(); }
+std::vector<Mechanism> mechanisms(const Topology& t, const MechanismOptions& o) { return Workbench{t, o}.run(); }
 
 }  // namespace sdma::inline v0

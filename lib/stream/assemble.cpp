@@ -17,7 +17,7 @@ class Assembler final : private Blocks {
   Assembler(Lexer& lex, Names& names, Source& source, const AssembleOptions& options)
       : Blocks(lex, names, source, {options.max_rounds, options.max_text}),
         max_dwords_(options.max_dwords),
-        lines_(lex, names, source) {}
+        lines_(lex, names, source, nullptr, options.generation) {}
 
   std::vector<std::uint32_t> run() {
     block(0);

@@ -83,7 +83,7 @@ JsonError read_line(std::string_view line, std::vector<std::uint32_t>& out) {
 void append_json(std::string& out, const PacketView& v, std::uint64_t offset) {
   out += "{\"offset\":";
   append_number(out, offset);
-  if (v.whole()) {
+  if (v.whole() && !v.info->foreign) {
     out.append(",\"packet\":\"").append(v.info->name).append("\",\"fields\":{");
     bool first = true;
     for (const auto& f : v.info->fields) {
@@ -96,7 +96,7 @@ void append_json(std::string& out, const PacketView& v, std::uint64_t offset) {
     if (!v.info->fields_unknown) append_reserved(out, v);
   } else {
     out += ",\"packet\":null";
-    if (v.info) out.append(",\"truncated\":\"").append(v.info->name).append("\"");
+    if (v.info) out.append(v.cut_off ? ",\"truncated\":\"" : ",\"foreign\":\"").append(label(*v.info)).append("\"");
   }
   out += ",\"dwords\":";
   append_dwords(out, v.dwords);
@@ -104,7 +104,7 @@ void append_json(std::string& out, const PacketView& v, std::uint64_t offset) {
 }
 
 std::size_t JsonLines::append(std::string& out, std::span<const std::uint32_t> in, bool last) {
-  for (Reader r{in}; r;) {
+  for (Reader r{in, *packets_}; r;) {
     const auto begin = r.position();
     const auto v = r.next();
     if (v.cut_off && !last) return begin;
@@ -115,9 +115,9 @@ std::size_t JsonLines::append(std::string& out, std::span<const std::uint32_t> i
   return in.size();
 }
 
-std::string to_json_lines(std::span<const std::uint32_t> dwords, std::uint64_t base) {
+std::string to_json_lines(std::span<const std::uint32_t> dwords, std::uint64_t base, Generation g) {
   std::string out;
-  JsonLines{base}.append(out, dwords, true);
+  JsonLines{base, g}.append(out, dwords, true);
   return out;
 }
 

@@ -12,7 +12,8 @@ namespace {
 constexpr auto kByName = [] {
   std::array<std::uint8_t, kPackets.size()> order{};
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint8_t>(i);
-  std::ranges::sort(order, {}, [](auto i) { return kPackets[i].name; });
+  // Of two packets with one name, the described one comes first in kPackets.
+  std::ranges::sort(order, {}, [](auto i) { return std::pair(kPackets[i].name, i); });
   return order;
 }();
 
@@ -50,15 +51,17 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
   }
   const auto name = begin.kind == Token::word ? expand(begin) : std::string(begin.text);
   if (!name) return lex_.skip_line(), false;
-  const auto* info = find_packet(*name);
+  const auto* info = packets_->generation() == kDefaultGeneration ? find_packet(*name) : packets_->find(*name);
   if (info && !info->fields_unknown) return packet(*info, out, room);
 
   lex_.skip_line();
+  if (info && info->foreign)
+    return fail(begin.at, "this is " + label(*info), "choose the generation, or write its dwords: .dword 0x...");
   if (info)
     return fail(begin.at, "the fields of " + std::string(info->name) + " are not known",
                 "write its dwords: .dword 0x...");
   Nearest close{*name};
-  for (const auto& p : kPackets)
+  for (const auto& p : packets_->packets())
     if (!p.fields_unknown) close.offer(p.name);
   close.offer(".dword");
   const auto shown = begin.kind == Token::word ? quote(*name) : quote(begin);

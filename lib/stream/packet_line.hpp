@@ -9,7 +9,7 @@
 // Source, and a line with errors appends nothing. A schedule passes Symbols, which turns gpu1.buf into an address and
 // receives the values that depend on `epoch`; their bits in the dwords are zero.
 #include "expression.hpp"
-#include "sdma/packets/registry.hpp"
+#include "sdma/packets/catalogue.hpp"
 
 #include <array>
 #include <cstddef>
@@ -31,7 +31,7 @@ class Symbols {
   virtual void epoch(const FieldInfo&, Linear) = 0;
 };
 
-/// The packet of this name, by binary search; null if there is none.
+/// The packet of 4.4.2 of this name, by binary search; null if there is none.
 const PacketInfo* find_packet(std::string_view name) noexcept;
 /// The field of this name; null if there is none.
 constexpr const FieldInfo* find_field(const PacketInfo& info, std::string_view name) noexcept {
@@ -42,8 +42,9 @@ constexpr const FieldInfo* find_field(const PacketInfo& info, std::string_view n
 
 class PacketLines : private Parser {
  public:
-  PacketLines(Lexer& lex, Names& names, Source& source, Symbols* symbols = nullptr) noexcept
-      : Parser(lex, names, source), symbols_(symbols) {}
+  PacketLines(Lexer& lex, Names& names, Source& source, Symbols* symbols = nullptr,
+              Generation g = kDefaultGeneration) noexcept
+      : Parser(lex, names, source), symbols_(symbols), packets_(&catalogue(g)) {}
 
   /// Parses a line up to its end, without taking the newline, and appends its dwords, at most `room`. `expected`: what
   /// an error message names if the line does not begin with a packet. Returns false if there was an error.
@@ -79,6 +80,7 @@ class PacketLines : private Parser {
   bool too_many(std::size_t at, std::size_t room);
 
   Symbols* symbols_;
+  const Catalogue* packets_;
 };
 
 }  // namespace sdma::inline v0::detail

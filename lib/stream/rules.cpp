@@ -54,7 +54,7 @@ class StreamChecker::State {
 
   std::size_t append(std::vector<Diagnostic>& out, std::span<const std::uint32_t> in, bool last) {
     out_ = &out;
-    for (Reader r{in}; r;) {
+    for (Reader r{in, catalogue(options_.generation)}; r;) {
       const auto begin = r.position();
       view_ = r.next();
       if (view_.cut_off && !last) return begin;
@@ -99,13 +99,14 @@ class StreamChecker::State {
     wraps();
     if (view_.cut_off)
       return say("truncated", name() + " is cut off; dwords present: " + std::to_string(view_.dwords.size()));
+    if (view_.info->foreign) return say("unknown-packet", "this is " + label(*view_.info));
     if (view_.info->fields_unknown)
       return say("unchecked-packet", name() + ": only its header is known, so its fields are not checked");
     if (view_.info->privilege == Privilege::kernel && options_.user_queue)
       say("privileged", name() + " needs kernel privileges");
     fields();
     for (const auto& r : view_.info->rules)
-      if (!r.holds(view_.dwords))
+      if (!r.holds(view_.dwords, *view_.info))
         say({r.id, Severity::error, r.text, "docs/rules.md#" + std::string(r.id) + " explains this rule"}, at_,
             name() + ": " + std::string(r.text), excerpt());
     visit(*view_.info, view_.dwords, [&](const auto& p) { values(p); });

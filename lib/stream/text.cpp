@@ -15,7 +15,7 @@ constexpr std::size_t kFixedPart = [] {
   std::size_t longest = 0;
   for (const auto& p : kPackets) {
     std::size_t n = p.name.size() + PacketInfo::kMaxHead * 20;
-    for (const auto& f : p.fields) {
+    for (const auto& f : std::span(p.fields.data(), p.all_fields)) {
       std::size_t value = kNumber;
       for (const auto& e : f.enumerants) value = std::max(value, e.text.size());
       n += f.name.size() + value + 2;
@@ -64,14 +64,14 @@ void append_dword_line(std::string& out, std::uint32_t dword) {
 
 void append_truncated_line(std::string& out, const PacketView& v) {
   append_dword_line(out, v.dwords.front());
-  out.append("  # truncated ").append(v.info->name);
+  out.append("  # truncated ").append(label(*v.info));
 }
 
 void append_raw_packet(std::string& out, const PacketView& v) {
   char word[16];
   out += ".dword";
   for (const auto d : v.dwords) out.append(word, put_dword(put(word, " 0x"), d));
-  out.append("  # ").append(v.info->name);
+  out.append("  # ").append(label(*v.info));
 }
 
 char* put_reserved(char* p, const PacketView& v) noexcept {
@@ -176,7 +176,7 @@ void Disassembler::flush(std::string& out) {
   const bool folded = run_.count >= 4;
   for (std::size_t lines = folded ? 1 : run_.count; lines > 0; --lines) {
     if (run_.raw) append_dword_line(out, run_.dword);
-    else append_packet(out, Reader{one}.next());
+    else append_packet(out, Reader{one, *packets_}.next());
     if (folded) {
       char times[8 + kNumber];
       out.append(times, put_decimal(put(times, " times="), run_.count));
@@ -187,27 +187,29 @@ void Disassembler::flush(std::string& out) {
   run_.count = 0;
 }
 
+void Disassembler::append(std::string& out, const PacketView& v) {
+  if (v.dwords.size() == 1 && !v.cut_off && !(v.info && v.info->fields_unknown))
+    return add(out, v.dwords[0], v.info == nullptr);
+  flush(out);
+  if (v.cut_off) {
+    append_truncated_line(out, v);
+    line_end(out, v.dwords.first(1));
+    at_ += 4;
+    for (const auto d : v.dwords.subspan(1)) add(out, d, true);
+    return;
+  }
+  append_text(out, v);
+  line_end(out, v.dwords);
+  at_ += 4 * v.dwords.size();
+}
+
 std::size_t Disassembler::append(std::string& out, std::span<const std::uint32_t> in, bool last) {
-  Reader r{in};
+  Reader r{in, *packets_};
   while (r) {
     const auto begin = r.position();
     const auto v = r.next();
     if (v.cut_off && !last) return begin;
-    if (v.dwords.size() == 1 && !v.cut_off && !(v.info && v.info->fields_unknown)) {
-      add(out, v.dwords[0], v.info == nullptr);
-      continue;
-    }
-    flush(out);
-    if (v.cut_off) {
-      append_truncated_line(out, v);
-      line_end(out, v.dwords.first(1));
-      at_ += 4;
-      for (const auto d : v.dwords.subspan(1)) add(out, d, true);
-      continue;
-    }
-    append_text(out, v);
-    line_end(out, v.dwords);
-    at_ += 4 * v.dwords.size();
+    append(out, v);
   }
   if (last) flush(out);
   return in.size();

@@ -63,7 +63,7 @@ bool is_host(const Lane& lane) { return lane.group == "host"; }
 /// Of the packets longer than an event keeps, all that are not NOPs carry data.
 Role role_of(const PacketView& v) {
   if (v.whole()) return role(*v.info, v.dwords);
-  return v.info && v.info != &info_of<Nop>() ? Role::data : Role::none;
+  return v.info && !is<Nop>(*v.info) ? Role::data : Role::none;
 }
 
 using AtPosition = std::unordered_map<std::uint64_t, const Event*>;

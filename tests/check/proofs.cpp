@@ -177,6 +177,22 @@ host main
   submit *
   wait host.x == 1
 end)"},
+{"a nop that drains is a barrier", "nop=drain",
+ "  nop\n", "", "race", R"(gpus 1
+buffer gpu0.a bytes=4K init=zero
+buffer gpu0.b bytes=4K
+buffer gpu0.c bytes=4K
+signal host.x value=0
+queue gpu0.p engine=2
+  copy_linear bytes=4K src=gpu0.a dst=gpu0.b
+  nop
+  copy_linear bytes=4K src=gpu0.b dst=gpu0.c
+  fence addr=host.x value=1
+end
+host main
+  submit *
+  wait host.x == 1
+end)"},
 {"a condition comes between two fences, in the next round too", "cond_exec=ordered fences=unordered",
  "cond_exec addr=host.w reference=1 dwords=0", "nop", "fence-race", R"(gpus 1
 signal host.w value=0 bits=32

@@ -2,6 +2,9 @@
 #include "gem.hpp"
 
 #include <dlfcn.h>
+#include <algorithm>
+#include <array>
+#include <cstdlib>
 
 using namespace gem;
 
@@ -19,8 +22,16 @@ struct ImportResult {
 };
 constexpr int kKms = 1, kDmabuf = 2;
 
+/// The beginning of drmDevice, in <xf86drm.h>.
+struct DrmDevice {
+  char** nodes;  ///< primary, control, render
+  int available;
+};
+constexpr int kPrimary = 0, kRender = 2;
+
 struct Library {
-  void* handle = ::dlopen("libdrm_amdgpu.so.1", RTLD_NOW);
+  explicit Library(const char* name = "libdrm_amdgpu.so.1") : handle(::dlopen(name, RTLD_NOW)) {}
+  void* handle;
   template <class F> F* find(const char* name) const { return reinterpret_cast<F*>(::dlsym(handle, name)); }
 };
 
@@ -77,4 +88,35 @@ TEST_CASE("libdrm_amdgpu allocates a buffer, maps it for the host and the GPU, a
   CHECK(cpu_unmap(buffer) == 0);
   CHECK(free_buffer(buffer) == 0);
   CHECK(deinitialize(device) == 0);
+}
+
+TEST_CASE("libdrm lists the GPUs, and names the nodes of a descriptor") {
+  const Library l("libdrm.so.2");
+  if (!l.handle) {
+    WARN("no libdrm here");
+    return;
+  }
+  const auto list = l.find<int(std::uint32_t, DrmDevice**, int)>("drmGetDevices2");
+  const auto free_list = l.find<void(DrmDevice**, int)>("drmFreeDevices");
+  const auto render_name = l.find<char*(int)>("drmGetRenderDeviceNameFromFd");
+  const auto node_type = l.find<int(int)>("drmGetNodeTypeFromFd");
+  REQUIRE((list && free_list && render_name && node_type));
+  std::array<DrmDevice*, 64> devices{};
+  const int n = list(0, devices.data(), static_cast<int>(devices.size()));
+  REQUIRE(n >= static_cast<int>(client().node.gpus.size()));
+  CHECK(list(0, nullptr, 0) == n);
+  for (std::size_t g = 0; g < client().node.gpus.size(); ++g) {
+    const auto fd = client().render[g];
+    const auto expected = "/dev/dri/renderD" + std::to_string(client().node.gpus[g].render_minor);
+    char* name = render_name(fd);
+    REQUIRE(name);
+    CHECK(name == expected);
+    std::free(name);
+    CHECK(node_type(fd) == kRender);
+    const auto found = std::count_if(devices.begin(), devices.begin() + n, [&](const DrmDevice* d) {
+      return (d->available & 1 << kPrimary) != 0 && (d->available & 1 << kRender) != 0 && d->nodes[kRender] == expected;
+    });
+    CHECK(found == 1);
+  }
+  free_list(devices.data(), n);
 }

@@ -72,6 +72,7 @@ TEST_CASE("pools: sizes, alignment, and what a pointer is said to be") {
         REQUIRE(info(p + bytes / 2).userData == &owner);
         REQUIRE(hsa_amd_memory_pool_free(p) == HSA_STATUS_SUCCESS);
       }
+      if (a.agent.handle == r.cpu.agent.handle) continue;  // these runs have no limit on host memory
       void* p = nullptr;
       CHECK(hsa_amd_memory_pool_allocate(pool, whole + granule, 0, &p) != HSA_STATUS_SUCCESS);
     }

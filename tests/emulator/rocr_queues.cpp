@@ -34,9 +34,10 @@ class AqlQueue {
     hsa_barrier_and_packet_t p{};
     p.dep_signal[0] = after;
     p.completion_signal = then;
-    const std::uint32_t header = (type << HSA_PACKET_HEADER_TYPE) | (1u << HSA_PACKET_HEADER_BARRIER) |
-                                 (HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE) |
-                                 (HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+    const auto header = (static_cast<std::uint32_t>(type) << HSA_PACKET_HEADER_TYPE) |
+                        (1u << HSA_PACKET_HEADER_BARRIER) |
+                        (HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE) |
+                        (HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
     put(&p, header);
   }
   /// 64 bytes of zeros, except the header. All packets have their header first.

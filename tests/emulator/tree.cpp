@@ -172,14 +172,17 @@ TEST_CASE("the table of metrics has the driver's version, and no value that look
   CHECK(field<std::uint16_t>(table, 0) == table.size());
   CHECK(table[2] == 1);
   CHECK(table[3] == (mi200 ? 3 : 5));
-  CHECK(field<std::uint16_t>(table, 4) == 0xffff);                 // a temperature
+  for (const std::size_t temperature : {4u, 6u}) CHECK(field<std::uint16_t>(table, temperature) == 25);
+  CHECK(field<std::uint16_t>(table, 8) == (mi200 ? 25 : 0xffff));
   CHECK(field<std::uint16_t>(table, 10) == (mi200 ? 0xffff : 0));  // a temperature, or power
-  const std::size_t lanes = mi200 ? 74 : 112, host_ns = mi200 ? 32 : 96;
+  const std::size_t lanes = mi200 ? 74 : 112, host_ns = mi200 ? 32 : 96, activity = mi200 ? 80 : 120;
+  CHECK(field<std::uint64_t>(table, activity) == 0);  // of the GPU and of its memory, summed up
   CHECK(field<std::uint16_t>(table, lanes) == 16);
   CHECK(field<std::uint16_t>(table, lanes + 2) == (mi200 ? 160 : 320));
   const auto again = bytes_of(of_gpu(0) + "gpu_metrics");
   CHECK(field<std::uint64_t>(again, host_ns) > field<std::uint64_t>(table, host_ns));
-  for (const auto* sensor : {"temp2_input", "temp3_input", "in0_input"})
-    CHECK(bytes_of(of_gpu(0) + "hwmon/hwmon0/" + sensor) == "0\n");
+  for (const auto* sensor : {"temp2_input", "temp3_input"})
+    CHECK(bytes_of(of_gpu(0) + "hwmon/hwmon0/" + sensor) == "25000\n");
+  CHECK(bytes_of(of_gpu(0) + "hwmon/hwmon0/in0_input") == "0\n");
   CHECK(bytes_of(of_gpu(0) + "hwmon/hwmon0/" + (mi200 ? "power1_average" : "power1_input")) == "0\n");
 }

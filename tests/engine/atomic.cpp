@@ -47,7 +47,7 @@ std::uint64_t reference(std::string name, unsigned bits, Words w) {
     const bool s_less = s < v || (s == v && std::signbit(s) && !std::signbit(v));
     return bits_of(is("fmin") == s_less ? s : v);
   }
-  if (is("swap")) return w.s;
+  if (is("swap") || is("write")) return w.s;
   if (is("cmpswap")) return w.v == w.c ? w.s : w.v;
   if (is("add")) return (w.v + w.s) & mask;
   if (is("sub")) return (w.v - w.s) & mask;

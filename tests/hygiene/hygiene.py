@@ -387,6 +387,9 @@ def words(root):
             except UnicodeDecodeError:
                 continue  # a ring dump, a corpus
             for number, line in enumerate(text.split("\n"), 1):
+                # The other lines of a patch are those of what it patches.
+                if path.suffix == ".patch" and not line.startswith("+"):
+                    continue
                 for pattern in (LEFT_OPEN, OWN_MACHINE):
                     if match := pattern.search(line):
                         bad.append(f"{path.relative_to(root)}:{number}: {match.group().strip()}: {line.strip()}")

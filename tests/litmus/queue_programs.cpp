@@ -88,6 +88,23 @@ std::vector<Program> queue_programs() {
                  .outcomes = {{"new data", true, true}},
                  .parts = {.split_stores = true}});
 
+  all.push_back({.rule = "Q3",
+                 .name = "fence-after-write",
+                 .question = "Does a FENCE after a WRITE show that the WRITE is complete?",
+                 .engines = {0, 1},
+                 .setup =
+                     [](World& w) {
+                       static constexpr std::uint32_t kOne[] = {1};
+                       w.put(0, Write{.dst = w.va(kA), .data = kOne});
+                       w.put(0, Fence{.addr = w.va(kFlag), .value = 1});
+                       w.put(1, PollMem{.addr = w.va(kFlag), .func = Compare::eq, .reference = 1});
+                       w.put(1, copy(w, kA, kB));
+                       w.ring(0), w.ring(1);
+                     },
+                 .outcome = [](World& w) { return w.load(kB) == 1 ? "new data" : "old data"; },
+                 .outcomes = {{"new data", true, true}},
+                 .parts = {.split_stores = true}});
+
   all.push_back({.rule = "Q5",
                  .name = "copy-after-fence",
                  .question = "May a copy after a FENCE change what a copy before the FENCE reads?",
@@ -129,6 +146,37 @@ std::vector<Program> queue_programs() {
                  .outcome = [](World& w) { return w.load(kFlag) == 1 ? "continues" : "stalled"; },
                  .outcomes = {{"stalled", true, true}, {"continues", true, true}}});
 
+  // The words begin as 0, and a clock that runs is never 0.
+  all.push_back({.rule = "Q10",
+                 .name = "timestamp-after-copy",
+                 .question = "Does a TIMESTAMP wait for an earlier copy?",
+                 .engines = {0, 1},
+                 .setup =
+                     [](World& w) {
+                       w.store(kX, 1);
+                       w.put(0, copy(w, kX, kA));
+                       w.put(0, Timestamp{.addr = w.va(kFlag)});
+                       w.put(1, PollMem{.addr = w.va(kFlag), .func = Compare::ne, .reference = 0});
+                       w.put(1, copy(w, kA, kB));
+                       w.ring(0), w.ring(1);
+                     },
+                 .outcome = [](World& w) { return w.load(kB) == 1 ? "waits" : "does not wait"; },
+                 .outcomes = {{"waits", true, true}},
+                 .parts = {.split_stores = true}});
+
+  all.push_back({.rule = "Q12",
+                 .name = "cond-exec-of-a-fence",
+                 .question = "Does COND_EXEC see what an earlier FENCE of its queue stored, without a wait?",
+                 .setup =
+                     [](World& w) {
+                       w.put(0, Fence{.addr = w.va(kA), .value = 1});
+                       w.put(0, CondExec{.addr = w.va(kA), .reference = 1, .dwords = length(Fence{})});
+                       w.put(0, Fence{.addr = w.va(kB), .value = 1});
+                       w.ring(0);
+                     },
+                 .outcome = [](World& w) { return w.load(kB) == 1 ? "executed" : "skipped"; },
+                 .outcomes = {{"executed", true, true}, {"skipped", false, false}}});
+
   all.push_back({.rule = "Q12",
                  .name = "cond-exec-after-fence",
                  .question = "Does COND_EXEC see what an earlier copy wrote, if there is only a FENCE between them?",
@@ -137,8 +185,7 @@ std::vector<Program> queue_programs() {
                        w.store(kX, 1);
                        w.put(0, copy(w, kX, kA));
                        w.put(0, Fence{.addr = w.va(kFlag), .value = 1});
-                       w.put(0,
-                             CondExec{.addr = w.va(kA), .reference = 1, .dwords = grammar::layout<Fence>.length.fixed});
+                       w.put(0, CondExec{.addr = w.va(kA), .reference = 1, .dwords = length(Fence{})});
                        w.put(0, Fence{.addr = w.va(kB), .value = 1});
                        w.ring(0);
                      },
@@ -153,8 +200,7 @@ std::vector<Program> queue_programs() {
                        w.store(kX, 1);
                        w.put(0, copy(w, kX, kA));
                        w.barrier(0, kBarrier, 1);
-                       w.put(0,
-                             CondExec{.addr = w.va(kA), .reference = 1, .dwords = grammar::layout<Fence>.length.fixed});
+                       w.put(0, CondExec{.addr = w.va(kA), .reference = 1, .dwords = length(Fence{})});
                        w.put(0, Fence{.addr = w.va(kB), .value = 1});
                        w.ring(0);
                      },
@@ -202,6 +248,22 @@ std::vector<Program> queue_programs() {
                  .outcome = [](World& w) { return w.load(kA) == 1 ? "fetched ahead" : "patch seen"; },
                  .outcomes = {{"patch seen", true, true}, {"fetched ahead", false, false}},
                  .parts = {.prefetch = true}});
+
+  all.push_back({.rule = "Q18",
+                 .name = "copy-after-nop",
+                 .question = "May a copy after a NOP change what a copy before the NOP reads?",
+                 .setup =
+                     [](World& w) {
+                       w.store(kA, 1), w.store(kC, 2);
+                       w.put(0, copy(w, kA, kB));
+                       w.put(0, Nop{});
+                       w.put(0, copy(w, kC, kA));
+                       w.put(0, Fence{.addr = w.va(kFlag), .value = 1});
+                       w.ring(0);
+                     },
+                 .outcome = [](World& w) { return w.load(kB) == 1 ? "held back" : "overtook"; },
+                 .outcomes = {{"held back", true, true}, {"overtook", true, false}}});
+
   return all;
 }
 

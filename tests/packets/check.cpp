@@ -234,11 +234,11 @@ TEST_CASE("the same rules hold over dwords") {
   Dice dice{12};
   each_packet([&]<class P>() {
     const auto good = words_of(dice.packet<P>());
-    for (const auto& r : packet_info<P>.rules) holds(packet_info<P>.name, r.holds(good));
+    for (const auto& r : packet_info<P>.rules) holds(packet_info<P>.name, r.holds(good, packet_info<P>));
   });
   const auto bad = encode(CopyBroadcast{.dst1 = GpuVa{1}, .bytes = 1});
   REQUIRE(packet_info<CopyBroadcast>.rules.size() == 1);
-  CHECK_FALSE(packet_info<CopyBroadcast>.rules[0].holds(bad));
+  CHECK_FALSE(packet_info<CopyBroadcast>.rules[0].holds(bad, packet_info<CopyBroadcast>));
 }
 
 static_assert(check(CopyLinear{}).field == "bytes" && check(CopyLinear{}).rule == "range");

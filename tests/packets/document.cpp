@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "sdma/packets/registry.hpp"
+#include "sdma/packets/catalogue.hpp"
 
 namespace {
 
@@ -87,6 +87,9 @@ std::string notes(const FieldInfo& f) {
   if (f.enumerants.size() > 8) note(std::to_string(f.enumerants.size()) + " names, below");
   else
     for (const auto& n : f.enumerants) note(std::to_string(n.value) + " " + std::string(n.text));
+  if (f.moved_generations.mask)
+    note(bits(f.moved_dword, f.moved_lo, f.moved_hi) + " in " + to_string(f.moved_generations));
+  if (f.generations != kAllGenerations) note("only in " + to_string(f.generations));
   return out;
 }
 
@@ -94,9 +97,15 @@ void describe(std::ostream& out, const PacketInfo& p, std::string_view type) {
   out << "\n## " << p.name << "\n`" << type << "`: " << p.doc << ".\n\n"
       << constants(p.pattern) << "; dwords: " << dwords(p) << ".";
   if (p.privilege == Privilege::kernel) out << " **Kernel only.**";
+  if (p.generations != kAllGenerations) out << " Only in " << to_string(p.generations) << ".";
+  if (p.exception && p.exception->pattern_generations.mask)
+    out << " In " << to_string(p.exception->pattern_generations) << ": " << constants(p.exception->pattern) << ".";
+  if (p.exception && p.exception->length_generations.mask)
+    out << " With the lengths of the kernel's header: " << std::to_string(p.exception->fixed) << " dwords.";
   out << '\n';
-  if (!p.fields.empty()) out << "\n| field | bits | meaning | values | default | |\n|---|---|---|---|---|---|\n";
-  for (const auto& f : p.fields)
+  const std::span fields{p.fields.data(), p.all_fields};
+  if (!fields.empty()) out << "\n| field | bits | meaning | values | default | |\n|---|---|---|---|---|---|\n";
+  for (const auto& f : fields)
     out << "| `" << f.name << "` | " << bits(f.dword, f.lo, f.hi) << " | " << f.doc << " | " << values(f, p.stride)
         << " | " << default_value(f) << " | " << notes(f) << " |\n";
   for (const auto& r : p.rules) out << "\nRule `" << r.id << "`: " << r.text << ".\n";
@@ -123,11 +132,12 @@ std::string document() {
   for (const auto& p : kPackets) {
     const bool sub = (p.pattern.mask[0] >> 8 & 0xff) != 0;
     out << "| "
-        << (p.fields_unknown ? std::string(p.name) : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
+        << (p.index >= Packets::size ? std::string(p.name) : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
         << " | " << (p.pattern.value[0] & 0xff) << " | "
         << (sub ? std::to_string(p.pattern.value[0] >> 8 & 0xff) : "any") << " | " << dwords(p) << " | " << p.doc
         << (p.privilege == Privilege::kernel ? " (kernel only)" : "")
-        << (p.fields_unknown ? " (recognised, no fields)" : "") << " |\n";
+        << (p.index >= Packets::size ? " (recognised, no fields)" : "")
+        << (p.generations == kAllGenerations ? "" : "; " + to_string(p.generations)) << " |\n";
   }
   [&]<class... P>(PacketList<P...>) { (describe(out, packet_info<P>, type_name<P>()), ...); }(Packets{});
   return out.str();

@@ -1,7 +1,7 @@
 #pragma once
 // What the tests of this folder do to every packet alike.
 //
-//   each_packet([]<class P>() { ... });              once for each type of Packets
+//   each_packet([]<class P>() { ... });              once for each type of Packets that 4.4.2 has
 //   Dice dice{7};  P p = dice.packet<P>();           a value that obeys every limit, alignment and rule
 //   same(p, q)                                       all fields equal, payloads by content
 //
@@ -15,7 +15,10 @@
 namespace sdma::test {
 
 template <class Fn> void each_packet(Fn fn) {
-  [&]<class... P>(PacketList<P...>) { (fn.template operator()<P>(), ...); }(Packets{});
+  const auto one = [&]<class P>() {
+    if constexpr (exists<P>(kDefaultGeneration)) fn.template operator()<P>();
+  };
+  [&]<class... P>(PacketList<P...>) { (one.template operator()<P>(), ...); }(Packets{});
 }
 /// Calls fn<I>() for each field of `P`.
 template <class P, class Fn> void each_field(Fn fn) { detail::each<P>(fn); }

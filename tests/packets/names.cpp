@@ -14,7 +14,7 @@ constexpr std::string_view kSpelling = R"(
 nop (dwords=1)
 copy_linear bytes src dst (encrypt tmz src_swap src_policy dst_swap dst_policy)
 copy_broadcast bytes src dst1 dst2 (encrypt tmz src_swap src_policy dst1_swap dst1_policy dst2_swap dst2_policy)
-copy_struct table start count stride linear (tmz detile linear_swap table_swap)
+copy_struct table start count stride linear (tmz detile linear_swap table_swap linear_policy table_policy)
 copy_subwindow element_log2 src src_pitch dst dst_pitch x (src_x src_y src_z src_slice=1 dst_x dst_y dst_z dst_slice=1 y=1 z=1 tmz dst_swap src_swap dst_policy src_policy)
 copy_dirty_page bytes src dst (all tmz dst_swap dst_gcc dst_sys dst_snoop dst_gpa src_swap src_sys src_snoop src_gpa dst_policy src_policy)
 copy_physical bytes src dst (tmz dst_swap dst_gcc dst_sys dst_snoop dst_gpa src_swap src_sys src_snoop src_gpa dst_log src_gcc dst_policy src_policy more)
@@ -24,19 +24,20 @@ indirect base dwords (vmid priv csa)
 fence addr value (l2_policy llc_policy)
 trap context
 semaphore addr (write_one signal mailbox)
-poll_mem addr func reference (mask=4294967295 interval=4 retry=4095 policy)
+mem_incr addr
+poll_mem addr func reference (mask=4294967295 interval=4 retry=4095 policy hdp)
 hdp_flush
-poll_reg reg func reference (request mask=4294967295 interval=10 retry=4095 hdp)
+poll_reg reg func reference (request mask=4294967295 interval=10 retry=4095 hdp policy)
 poll_reg_to_mem reg dst (policy)
 poll_dirty_bits dst page pages (ea policy)
 poll_verify pattern a a_end b b_end record (mode policy)
 cond_exec addr reference dwords (policy)
 atomic op addr value (compare loop interval tmz policy)
 fill dst data bytes unit (swap policy)
-fill_multi dst stride count bytes (memlog_clear)
+fill_multi dst stride count bytes (memlog_clear policy)
 pte_generate dst flags init increment entries
 pte_copy src dst mask entries (pde dst_policy src_policy)
-pte_modify addr mask value (gcc sys snoop gpa)
+pte_modify addr mask value (gcc sys snoop gpa entries=1)
 pte_copy_backwards src dst mask_first mask_last blocks (pte_size forwards pde)
 timestamp_set value
 timestamp_local addr (l2_policy llc_policy)
@@ -44,6 +45,7 @@ timestamp addr (l2_policy llc_policy)
 srbm_write reg value (byte_en=15)
 pre_exec dwords devices
 dummy_trap context
+gcr (gl2_writeback gl2_invalidate gl2_discard gl2_range gl2_us gl1_invalidate glv_invalidate glk_invalidate glk_writeback glm_invalidate glm_writeback gl1_range gli_invalidate base limit sequence range_is_pa vmid)
 )";
 
 std::string spelling(const PacketInfo& p) {
@@ -72,7 +74,8 @@ TEST_CASE("packets and fields have the names, the order and the defaults of the 
 
 TEST_CASE("no two packets have one name") {
   std::map<std::string_view, int> seen;
-  for (const auto& p : kPackets) CHECK(++seen[p.name] == 1);
+  for (const auto& p : kPackets)
+    if (p.index < Packets::size || !p.foreign) CHECK(++seen[p.name] == 1);
 }
 
 TEST_CASE("every packet and every field says what it is") {
@@ -96,7 +99,7 @@ template <class P, class... A> consteval std::size_t members() {
 }
 
 TEST_CASE("every member of a packet is described by one field") {
-  each_packet([]<class P>() { holds(packet_info<P>.name, members<P>() == detail::kFields<P>); });
+  each_packet([]<class P>() { holds(packet_info<P>.name, members<P>() == grammar::layout<P>.fields.size()); });
 }
 
 TEST_CASE("what the headers say of privilege") {

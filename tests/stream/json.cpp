@@ -23,7 +23,7 @@ TEST_CASE("a packet is an object with all its fields") {
       R"("dwords":["0x00000005","0x00001008","0x00007f00","0x00000001"]})");
   CHECK(line({0xf0000008, 0x1000, 0, 2, 0xffffffff, 0x0fff0004}) ==
         R"({"offset":64,"packet":"poll_mem","fields":{"addr":"0x1000","func":7,"reference":"0x2","mask":"0xffffffff",)"
-        R"("interval":4,"retry":"forever","policy":0},)"
+        R"("interval":4,"retry":"forever","policy":0,"hdp":false},)"
         R"("dwords":["0xf0000008","0x00001000","0x00000000","0x00000002","0xffffffff","0x0fff0004"]})");
   CHECK(line({2, 0x1000, 0, 1, 7, 8}).find(R"("data":["0x00000007","0x00000008"])") != std::string::npos);
 }

@@ -1,6 +1,10 @@
 #include "power.hpp"
 
+#include "sdma/core/deadline.hpp"
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace collectives::perf {
 
@@ -13,8 +17,8 @@ constexpr auto kInterval = 5ms;
 
 }  // namespace
 
-PowerMeter::PowerMeter(EnergyCounters counters, Watchdog& dog, std::chrono::nanoseconds limit)
-    : dog_(dog), limit_(limit) {
+PowerMeter::PowerMeter(EnergyCounters counters, Watchdog& dog, std::chrono::nanoseconds limit, Now now)
+    : dog_(dog), limit_(limit), now_(std::move(now)) {
   for (auto& c : counters) gpus_.push_back({.counter = std::move(c)});
 }
 
@@ -23,6 +27,8 @@ PowerMeter::~PowerMeter() { stop(); }
 Result<void, Diagnostic> PowerMeter::measure_idle(std::chrono::duration<double> t) {
   begin();
   std::this_thread::sleep_for(t);
+  for (const auto deadline = Deadline::in(limit_); !ready_ && !deadline.passed();)
+    std::this_thread::sleep_for(kInterval);
   const auto w = end();
   if (!w) return w.error();
   idle_ = *w;
@@ -37,7 +43,7 @@ void PowerMeter::read(Gpu& g) {
   if (!j) return wrong_.push_back(j.error());
   if (*j == g.seen) return;
   g.seen = *j;
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = now_();
   if (g.changes++ == 0) g.first = *j, g.first_at = now;
   g.last = *j;
   g.last_at = now;
@@ -50,12 +56,14 @@ void PowerMeter::begin() {
     read(g);
     g.changes = 0;
   }
-  stop_ = false;
+  stop_ = ready_ = false;
   reader_ = std::thread([this] {
     while (!stop_ && wrong_.empty()) {
       std::this_thread::sleep_for(kInterval);
       for (auto& g : gpus_) read(g);
+      ready_ = std::all_of(gpus_.begin(), gpus_.end(), [](const Gpu& g) { return g.changes >= 2; });
     }
+    ready_ = true;  // or will never be
   });
 }
 

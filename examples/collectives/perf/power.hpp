@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -42,9 +43,13 @@ using EnergyCounters = std::vector<std::unique_ptr<EnergyCounter>>;
 
 class PowerMeter {
  public:
-  PowerMeter(EnergyCounters, Watchdog&, std::chrono::nanoseconds limit);
+  using Time = std::chrono::steady_clock::time_point;
+  using Now = std::function<Time()>;
+  /// `limit`: of a reading. `now`: the time of a change, asked after the reading that finds it.
+  PowerMeter(EnergyCounters, Watchdog&, std::chrono::nanoseconds limit, Now now = std::chrono::steady_clock::now);
   ~PowerMeter();
 
+  /// For at least this long, and until each counter has changed twice, because a busy machine may delay the readings.
   sdma::Result<void, sdma::Diagnostic> measure_idle(std::chrono::duration<double>);
   double idle() const noexcept { return idle_; }  ///< watts of all GPUs together
 
@@ -53,7 +58,6 @@ class PowerMeter {
   sdma::Result<double, sdma::Diagnostic> end();
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
   struct Gpu {
     std::unique_ptr<EnergyCounter> counter;
     double seen{}, first{}, last{};  ///< joules
@@ -65,10 +69,12 @@ class PowerMeter {
 
   Watchdog& dog_;
   std::chrono::nanoseconds limit_;
+  Now now_;
   std::vector<Gpu> gpus_{};
   std::vector<sdma::Diagnostic> wrong_{};  ///< since `begin`
   std::thread reader_{};                   ///< uses the members above from `begin` to `stop`
   std::atomic<bool> stop_ = false;
+  std::atomic<bool> ready_ = false;  ///< each counter has changed twice, or the reader has ended
   double idle_ = 0;
 };
 

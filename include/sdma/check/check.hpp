@@ -57,6 +57,7 @@ struct Profile {
   bool poll_full = false;           ///< Q7: poll=full         a poll also waits for earlier packets
   bool finite_poll_edge = false;    ///< Q9: finite_poll=edge  a poll that may expire orders like one that cannot
   bool cond_exec_ordered = false;   ///< Q12: cond_exec=ordered COND_EXEC reads its word after earlier packets
+  bool nop_drains = false;          ///< Q18: nop=drain        a NOP waits for all earlier packets, and holds back later ones
   bool poll_yields = false;         ///< X2: poll_yields=yes   a waiting poll lets other queues use its engine
   bool pcie_atomics = true;         ///< X6: pcie_atomics=no   makes it false: atomics to host memory do not work
   bool l2_probed = false;           ///< C2: l2_probe=yes      stores of engines invalidate lines of an L2

@@ -19,6 +19,7 @@
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
+#include "sdma/packets/generation.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -38,6 +39,8 @@ struct CpuNode {
 struct Gpu {
   std::string name{};
   std::uint32_t gfx{};  ///< as the kernel counts: major * 10000 + minor * 100 + stepping; 90402 is gfx942
+  /// Of its sDMA engines; that of MI300X for a target that is not known.
+  Generation generation() const noexcept { return generation_of_target(gfx).value_or(kDefaultGeneration); }
   std::uint64_t memory_bytes{};
   std::uint32_t host_engines{};  ///< engines 0 to host_engines - 1 face the host
   std::uint32_t xgmi_engines{};  ///< the next engines face other GPUs

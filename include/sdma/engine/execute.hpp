@@ -119,6 +119,7 @@ Outcome execute(const TimestampLocal&, Machine&) noexcept;
 Outcome execute(const Timestamp&, Machine&) noexcept;
 Outcome execute(const PreExec&, Machine&) noexcept;
 Outcome execute(const DummyTrap&, Machine&) noexcept;
+Outcome execute(const Gcr&, Machine&) noexcept;
 
 /// Executes all of the packet's work.
 template <Divisible P> Outcome execute(const P& p, Machine& m) noexcept { return execute(p, m, Part{0, work(p)}); }
@@ -129,6 +130,7 @@ template <> inline constexpr bool kRefused<PollReg> = true;
 template <> inline constexpr bool kRefused<PollRegToMem> = true;
 template <> inline constexpr bool kRefused<PollDirtyBits> = true;
 template <> inline constexpr bool kRefused<PollVerify> = true;
+template <> inline constexpr bool kRefused<MemIncr> = true;
 
 /// How many destinations a packet has, if its loads and stores can be separate. A reader may see the bytes in one
 /// destination before they are in the other. 0: load and store are one step.

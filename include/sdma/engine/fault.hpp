@@ -31,6 +31,7 @@
 // A Fault is a plain value; any thread may use a copy. Only `describe` allocates.
 #include "sdma/core/units.hpp"
 #include "sdma/engine/memory.hpp"
+#include "sdma/packets/generation.hpp"
 
 #include <array>
 #include <cstdint>
@@ -66,6 +67,7 @@ struct Fault {
   std::uint8_t dword_count{};    ///< of `dwords`
   bool anonymous = false;        ///< reported by a kernel driver: queue, position and packet are not known
   std::uint8_t depth{};          ///< 0: in the ring; n: in an indirect buffer, nested n deep
+  Generation generation = kDefaultGeneration;  ///< of the engine
   GpuId gpu{};
   EngineId engine{};
   std::uint64_t queue{};

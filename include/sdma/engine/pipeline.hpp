@@ -87,6 +87,7 @@ struct PipelineConfig {
   GpuId gpu{};
   EngineId engine{};
   std::uint64_t queue{};  ///< for faults and traces
+  Generation generation = kDefaultGeneration;  ///< whose packets the engine executes; others are unknown to it
   Ordering ordering = Ordering::strict;
   std::uint64_t seed = 0;                          ///< for rocr and adversarial; not used with a chooser
   Chooser* chooser{};                              ///< not owned

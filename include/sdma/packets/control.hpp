@@ -37,8 +37,9 @@ template <> inline constexpr auto grammar::layout<Indirect> = packet(
     addr64<&Indirect::base>  ("base",   1,         "the buffer").aligned(32),
     bits  <&Indirect::dwords>("dwords", 3,  0, 19, "its length"),
     bits  <&Indirect::vmid>  ("vmid",   0, 16, 19, "its address space").opt(),
-    bits  <&Indirect::priv>  ("priv",   0, 31, 31, "with kernel privileges").opt(),
-    addr64<&Indirect::csa>   ("csa",    4,         "context save area").opt());
+    bits  <&Indirect::priv>  ("priv",   0, 31, 31, "with kernel privileges [inferred]").opt(),
+    addr64<&Indirect::csa>   ("csa",    4,         "context save area").opt())
+  | in(k4);
 
 /// Interrupts the host with `context`. For KFD, `context` is the id of an event whose mailbox an earlier Fence has
 /// filled.
@@ -47,11 +48,12 @@ template <> inline constexpr auto grammar::layout<Trap> = packet(
     "trap", op(6, 0), dwords(2), "interrupt the host",
     bits<&Trap::context>("context", 1, 0, 27, "passed to the handler"));
 
-/// A trap without a handler. Opcode 16 has this meaning only on SDMA 4.x; later engines use it for another packet.
+/// A trap without a handler: op 16 on SDMA 4.x. Later engines use that op for another packet, and op 32 for this one.
 struct DummyTrap { std::uint32_t context{}; };
 template <> inline constexpr auto grammar::layout<DummyTrap> = packet(
     "dummy_trap", op(16, 0), dwords(2), "raise an interrupt that has no handler",
-    bits<&DummyTrap::context>("context", 1, 0, 27, "passed to the handler"));
+    bits<&DummyTrap::context>("context", 1, 0, 27, "passed to the handler"))
+  | has(since(v5_0), op(32, 0));
 
 /// Skips the next `dwords` dwords unless the dword at `addr` equals `reference` [inferred from newer engines].
 struct CondExec {
@@ -65,14 +67,16 @@ template <> inline constexpr auto grammar::layout<CondExec> = packet(
     addr64<&CondExec::addr>     ("addr",      1,         "the dword").aligned(4),
     bits  <&CondExec::reference>("reference", 3,  0, 31, "value for which they execute").value(),
     bits  <&CondExec::dwords>   ("dwords",    4,  0, 13, "number of dwords to skip"),
-    bits  <&CondExec::policy>   ("policy",    0, 24, 26, "cache policy [inferred]").opt());
+    bits  <&CondExec::policy>   ("policy",    0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
+  | in(k4);
 
 /// Executes the next `dwords` dwords only on the engines that `devices` selects.
 struct PreExec { std::uint16_t dwords{}; std::uint8_t devices{}; };
 template <> inline constexpr auto grammar::layout<PreExec> = packet(
     "pre_exec", op(15, 0), dwords(2), "execute the next packets on selected engines only",
     bits<&PreExec::dwords> ("dwords",  1,  0, 13, "dwords that depend on the selection"),
-    bits<&PreExec::devices>("devices", 0, 16, 23, "one bit per engine").hex());
+    bits<&PreExec::devices>("devices", 0, 16, 23, "one bit per engine").hex())
+  | in(k4);
 
 /// Writes a register. For the kernel only: on a user queue, the engine blocks it and raises an interrupt that user
 /// space never sees.
@@ -82,7 +86,8 @@ template <> inline constexpr auto grammar::layout<SrbmWrite> = packet(
     bits<&SrbmWrite::reg>    ("reg",     1,  0, 17, "dword index of the register").hex(),
     bits<&SrbmWrite::value>  ("value",   2,  0, 31, "stored").value(),
     bits<&SrbmWrite::byte_en>("byte_en", 0, 28, 31, "bytes that are written").hex().opt())
-  | kernel_only;
+  | kernel_only
+  | in(k4);
 
 // clang-format on
 }  // namespace sdma::inline v0

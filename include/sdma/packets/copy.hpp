@@ -5,9 +5,14 @@
 //   CopyBroadcast{.src = a, .dst1 = b, .dst2 = c, .bytes = 4096}       reads once, writes twice
 //   CopySwap{.a = a, .b = b, .bytes = 4096}                            a <-> b, in place
 //
-// In these three, `bytes` is 1 to 2^30: SDMA 4.4.x stores the length minus one in 30 bits, older engines in 22 bits.
+// In these three, `bytes` is 1 to 2^30: SDMA 4.4.x stores the length minus one in 30 bits, as 5.2 and later do; 4.0 to
+// 4.2 and 5.0 have 22 bits (max_bytes<CopyLinear>(generation)).
 // Writer::copy splits longer copies. All public code leaves the `_swap` (endian swap) and `_policy` (cache policy)
-// fields at 0. All that is known about the policies comes from the tables of a debugger.
+// fields at 0. A cache policy follows each swap field; where a debugger alone says so, or it only follows from the other
+// packets, the field is [inferred].
+//
+// Bits 30 and 31 of a copy's dw0 are 0: on the engines of gfx12.5, they say that the packet also waits or signals, and
+// is longer. Such packets are recognised (tiled.hpp).
 //
 // Ordering: consecutive copies of a queue may overlap and complete in any order, and the bytes of one copy may land in
 // any order. Only a later FENCE or ATOMIC signals that the copies are complete. The source and the destination of a
@@ -27,17 +32,17 @@ struct CopyLinear {
   std::uint8_t src_swap{}, src_policy{}, dst_swap{}, dst_policy{};
 };
 template <> inline constexpr auto grammar::layout<CopyLinear> = packet(
-    "copy_linear", op(1, 0).is(0, 27, 27, 0), dwords(7), "copy bytes between two linear buffers",
+    "copy_linear", op(1, 0).is(0, 27, 27, 0).is(0, 30, 31, 0), dwords(7), "copy bytes between two linear buffers",
     //     member                       name       dword  bits     meaning
-    bits  <&CopyLinear::bytes>     ("bytes",      1,     0, 29,  "number of bytes", minus_one).size(),
+    bits  <&CopyLinear::bytes>     ("bytes",      1,     0, 29,  "number of bytes", minus_one).size().moved(k22Bits, 1, 0, 21),
     addr64<&CopyLinear::src>       ("src",        3,             "source"),
     addr64<&CopyLinear::dst>       ("dst",        5,             "destination"),
-    bits  <&CopyLinear::encrypt>   ("encrypt",    0,    16, 16,  "encrypted memory").opt(),
-    bits  <&CopyLinear::tmz>       ("tmz",        0,    18, 18,  "trusted memory").opt(),
+    bits  <&CopyLinear::encrypt>   ("encrypt",    0,    16, 16,  "encrypted memory").opt().in(k4),
+    bits  <&CopyLinear::tmz>       ("tmz",        0,    18, 18,  "trusted memory").opt().in(k4),
     bits  <&CopyLinear::src_swap>  ("src_swap",   2,    24, 25,  "endian swap of the source").opt(),
-    bits  <&CopyLinear::src_policy>("src_policy", 2,    26, 28,  "cache policy of the source [inferred]").opt(),
+    bits  <&CopyLinear::src_policy>("src_policy", 2,    26, 28,  "cache policy of the source [inferred]").opt().in(kPolicies),
     bits  <&CopyLinear::dst_swap>  ("dst_swap",   2,    16, 17,  "endian swap of the destination").opt(),
-    bits  <&CopyLinear::dst_policy>("dst_policy", 2,    18, 20,  "cache policy of the destination [inferred]").opt());
+    bits  <&CopyLinear::dst_policy>("dst_policy", 2,    18, 20,  "cache policy of the destination [inferred]").opt().in(kPolicies));
 
 /// Reads `src` once and writes it to two destinations, whose addresses must be equal modulo 32.
 struct CopyBroadcast {
@@ -48,18 +53,18 @@ struct CopyBroadcast {
 };
 template <> inline constexpr auto grammar::layout<CopyBroadcast> = packet(
     "copy_broadcast", op(1, 0).is(0, 27, 27, 1), dwords(9), "copy bytes to two destinations, reading once",
-    bits  <&CopyBroadcast::bytes>      ("bytes",       1,  0, 29, "number of bytes", minus_one).size(),
+    bits  <&CopyBroadcast::bytes>      ("bytes",       1,  0, 29, "number of bytes", minus_one).size().moved(k22Bits, 1, 0, 21),
     addr64<&CopyBroadcast::src>        ("src",         3,         "source"),
     addr64<&CopyBroadcast::dst1>       ("dst1",        5,         "first destination"),
     addr64<&CopyBroadcast::dst2>       ("dst2",        7,         "second destination"),
-    bits  <&CopyBroadcast::encrypt>    ("encrypt",     0, 16, 16, "encrypted memory").opt(),
-    bits  <&CopyBroadcast::tmz>        ("tmz",         0, 18, 18, "trusted memory").opt(),
+    bits  <&CopyBroadcast::encrypt>    ("encrypt",     0, 16, 16, "encrypted memory").opt().in(k4),
+    bits  <&CopyBroadcast::tmz>        ("tmz",         0, 18, 18, "trusted memory").opt().in(k4),
     bits  <&CopyBroadcast::src_swap>   ("src_swap",    2, 24, 25, "endian swap of the source").opt(),
-    bits  <&CopyBroadcast::src_policy> ("src_policy",  2, 26, 28, "cache policy of the source [inferred]").opt(),
+    bits  <&CopyBroadcast::src_policy> ("src_policy",  2, 26, 28, "cache policy of the source").opt().in(kPolicies),
     bits  <&CopyBroadcast::dst1_swap>  ("dst1_swap",   2, 16, 17, "endian swap of the first destination").opt(),
-    bits  <&CopyBroadcast::dst1_policy>("dst1_policy", 2, 18, 20, "cache policy of the first destination [inferred]").opt(),
+    bits  <&CopyBroadcast::dst1_policy>("dst1_policy", 2, 18, 20, "cache policy of the first destination").opt().in(kPolicies),
     bits  <&CopyBroadcast::dst2_swap>  ("dst2_swap",   2,  8,  9, "endian swap of the second destination").opt(),
-    bits  <&CopyBroadcast::dst2_policy>("dst2_policy", 2, 10, 12, "cache policy of the second destination [inferred]").opt())
+    bits  <&CopyBroadcast::dst2_policy>("dst2_policy", 2, 10, 12, "cache policy of the second destination").opt().in(kPolicies))
   | rule<CopyBroadcast>("broadcast-modulo-32", "dst1 and dst2 must be equal modulo 32",
         [](const CopyBroadcast& p) { return (p.dst1.value ^ p.dst2.value) % 32 == 0; });
 
@@ -71,14 +76,15 @@ struct CopySwap {
   std::uint8_t b_swap{}, b_policy{}, a_swap{}, a_policy{};
 };
 template <> inline constexpr auto grammar::layout<CopySwap> = packet(
-    "copy_swap", op(1, 9), dwords(7), "exchange the bytes of two buffers",
+    "copy_swap", op(1, 9).is(0, 30, 31, 0), dwords(7), "exchange the bytes of two buffers",
     bits  <&CopySwap::bytes>   ("bytes",    1,  0, 29, "number of bytes", minus_one).size(),
     addr64<&CopySwap::a>       ("a",        3,         "one buffer").aligned(64),
     addr64<&CopySwap::b>       ("b",        5,         "the other").aligned(64),
     bits  <&CopySwap::b_swap>  ("b_swap",   2, 24, 25, "endian swap of b").opt(),
-    bits  <&CopySwap::b_policy>("b_policy", 2, 26, 28, "cache policy of b [inferred]").opt(),
+    bits  <&CopySwap::b_policy>("b_policy", 2, 26, 28, "cache policy of b").opt().in(kPolicies),
     bits  <&CopySwap::a_swap>  ("a_swap",   2, 16, 17, "endian swap of a").opt(),
-    bits  <&CopySwap::a_policy>("a_policy", 2, 18, 20, "cache policy of a [inferred]").opt());
+    bits  <&CopySwap::a_policy>("a_policy", 2, 18, 20, "cache policy of a").opt().in(kPolicies))
+  | in(between(v4_4_2, v4_4_5));
 
 /// Scatters `count` elements from a linear buffer into an array of structures, starting at element `start`. With
 /// `detile`, it gathers them from the array into the buffer. An element is one dword, and elements of the array are
@@ -88,7 +94,7 @@ struct CopyStruct {
   std::uint32_t start{}, count{};
   std::uint16_t stride{};
   bool tmz{}, detile{};
-  std::uint8_t linear_swap{}, table_swap{};
+  std::uint8_t linear_swap{}, table_swap{}, linear_policy{}, table_policy{};
 };
 template <> inline constexpr auto grammar::layout<CopyStruct> = packet(
     "copy_struct", op(1, 3), dwords(8), "copy between an array of structures and a linear buffer",
@@ -97,18 +103,21 @@ template <> inline constexpr auto grammar::layout<CopyStruct> = packet(
     bits  <&CopyStruct::count>      ("count",       4,  0, 31, "elements"),
     bits  <&CopyStruct::stride>     ("stride",      5,  0, 10, "dwords from one element to the next [inferred]"),
     addr64<&CopyStruct::linear>     ("linear",      6,         "the linear buffer").aligned(4),
-    bits  <&CopyStruct::tmz>        ("tmz",         0, 18, 18, "trusted memory").opt(),
+    bits  <&CopyStruct::tmz>        ("tmz",         0, 18, 18, "trusted memory").opt().in(k4),
     bits  <&CopyStruct::detile>     ("detile",      0, 31, 31, "from the array to the linear buffer").opt(),
     bits  <&CopyStruct::linear_swap>("linear_swap", 5, 16, 17, "endian swap of the linear buffer").opt(),
-    bits  <&CopyStruct::table_swap> ("table_swap",  5, 24, 25, "endian swap of the array").opt());
+    bits  <&CopyStruct::table_swap> ("table_swap",  5, 24, 25, "endian swap of the array").opt(),
+    bits  <&CopyStruct::linear_policy>("linear_policy", 5, 18, 20, "cache policy of the linear buffer [inferred]").opt().in(kPolicies),
+    bits  <&CopyStruct::table_policy> ("table_policy",  5, 26, 28, "cache policy of the array [inferred]").opt().in(kPolicies))
+  | in(k4);
 
 /// Copies a box of x * y * z elements, each of 2^element_log2 bytes, between two pitched volumes. Pitches and slices are
-/// in elements.
+/// in elements. 7.0 has larger boxes and slices, and shorter pitches.
 struct CopySubwindow {
   GpuVa src{}, dst{};                    ///< dword aligned; the box begins at (src_x, src_y, src_z) from there
   std::uint8_t element_log2{};           ///< 0 to 4: 1 to 16 bytes
   std::uint32_t src_pitch{1}, dst_pitch{1};
-  std::uint32_t src_slice{1}, dst_slice{1};
+  std::uint64_t src_slice{1}, dst_slice{1};
   std::uint32_t x{1}, y{1}, z{1};
   std::uint16_t src_x{}, src_y{}, src_z{}, dst_x{}, dst_y{}, dst_z{};
   bool tmz{};
@@ -118,25 +127,25 @@ template <> inline constexpr auto grammar::layout<CopySubwindow> = packet(
     "copy_subwindow", op(1, 4), dwords(13), "copy a box between two pitched volumes",
     bits  <&CopySubwindow::element_log2>("element_log2", 0, 29, 31, "log2 of the bytes of an element").up_to(4),
     addr64<&CopySubwindow::src>         ("src",          1,         "source volume").aligned(4),
-    bits  <&CopySubwindow::src_pitch>   ("src_pitch",    4, 13, 31, "elements per row of the source", minus_one),
+    bits  <&CopySubwindow::src_pitch>   ("src_pitch",    4, 13, 31, "elements per row of the source", minus_one).moved(only(v7_0), 4, 16, 31),
     addr64<&CopySubwindow::dst>         ("dst",          6,         "destination volume").aligned(4),
-    bits  <&CopySubwindow::dst_pitch>   ("dst_pitch",    9, 13, 31, "elements per row of the destination", minus_one),
-    bits  <&CopySubwindow::x>           ("x",           11,  0, 13, "elements of the box in x", minus_one),
-    bits  <&CopySubwindow::src_x>       ("src_x",        3,  0, 13, "start in the source").opt(),
-    bits  <&CopySubwindow::src_y>       ("src_y",        3, 16, 29, "first row in the source").opt(),
-    bits  <&CopySubwindow::src_z>       ("src_z",        4,  0, 10, "first slice in the source").opt(),
-    bits  <&CopySubwindow::src_slice>   ("src_slice",    5,  0, 27, "elements per slice of the source", minus_one).opt(),
-    bits  <&CopySubwindow::dst_x>       ("dst_x",        8,  0, 13, "start in the destination").opt(),
-    bits  <&CopySubwindow::dst_y>       ("dst_y",        8, 16, 29, "first row in the destination").opt(),
-    bits  <&CopySubwindow::dst_z>       ("dst_z",        9,  0, 10, "first slice in the destination").opt(),
-    bits  <&CopySubwindow::dst_slice>   ("dst_slice",   10,  0, 27, "elements per slice of the destination", minus_one).opt(),
-    bits  <&CopySubwindow::y>           ("y",           11, 16, 29, "rows of the box", minus_one).opt(),
-    bits  <&CopySubwindow::z>           ("z",           12,  0, 10, "slices of the box", minus_one).opt(),
-    bits  <&CopySubwindow::tmz>         ("tmz",          0, 18, 18, "trusted memory").opt(),
-    bits  <&CopySubwindow::dst_swap>    ("dst_swap",    12, 16, 17, "endian swap of the destination").opt(),
-    bits  <&CopySubwindow::src_swap>    ("src_swap",    12, 24, 25, "endian swap of the source").opt(),
-    bits  <&CopySubwindow::dst_policy>  ("dst_policy",  12, 18, 20, "cache policy of the destination [inferred]").opt(),
-    bits  <&CopySubwindow::src_policy>  ("src_policy",  12, 26, 28, "cache policy of the source [inferred]").opt())
+    bits  <&CopySubwindow::dst_pitch>   ("dst_pitch",    9, 13, 31, "elements per row of the destination", minus_one).moved(only(v7_0), 9, 16, 31),
+    bits  <&CopySubwindow::x>           ("x",           11,  0, 13, "elements of the box in x", minus_one).moved(only(v7_0), 11, 0, 15),
+    bits  <&CopySubwindow::src_x>       ("src_x",        3,  0, 13, "start in the source").opt().moved(only(v7_0), 3, 0, 15),
+    bits  <&CopySubwindow::src_y>       ("src_y",        3, 16, 29, "first row in the source").opt().moved(only(v7_0), 3, 16, 31),
+    bits  <&CopySubwindow::src_z>       ("src_z",        4,  0, 10, "first slice in the source").opt().moved(only(v7_0), 4, 0, 13),
+    bits  <&CopySubwindow::src_slice>   ("src_slice",    5,  0, 27, "elements per slice of the source", minus_one).opt().moved(only(v7_0), 5, 0, 31),
+    bits  <&CopySubwindow::dst_x>       ("dst_x",        8,  0, 13, "start in the destination").opt().moved(only(v7_0), 8, 0, 15),
+    bits  <&CopySubwindow::dst_y>       ("dst_y",        8, 16, 29, "first row in the destination").opt().moved(only(v7_0), 8, 16, 31),
+    bits  <&CopySubwindow::dst_z>       ("dst_z",        9,  0, 10, "first slice in the destination").opt().moved(only(v7_0), 9, 0, 13),
+    bits  <&CopySubwindow::dst_slice>   ("dst_slice",   10,  0, 27, "elements per slice of the destination", minus_one).opt().moved(only(v7_0), 10, 0, 31),
+    bits  <&CopySubwindow::y>           ("y",           11, 16, 29, "rows of the box", minus_one).opt().moved(only(v7_0), 11, 16, 31),
+    bits  <&CopySubwindow::z>           ("z",           12,  0, 10, "slices of the box", minus_one).opt().moved(only(v7_0), 12, 0, 13),
+    bits  <&CopySubwindow::tmz>         ("tmz",          0, 18, 18, "trusted memory").opt().in(k4),
+    bits  <&CopySubwindow::dst_swap>    ("dst_swap",    12, 16, 17, "endian swap of the destination").opt().in(until(v6_1)),
+    bits  <&CopySubwindow::src_swap>    ("src_swap",    12, 24, 25, "endian swap of the source").opt().in(until(v6_1)),
+    bits  <&CopySubwindow::dst_policy>  ("dst_policy",  12, 18, 20, "cache policy of the destination").opt().in(kPolicies | only(v7_0)).moved(only(v7_0), 12, 20, 22),
+    bits  <&CopySubwindow::src_policy>  ("src_policy",  12, 26, 28, "cache policy of the source").opt().in(kPolicies | only(v7_0)).moved(only(v7_0), 12, 28, 30))
   | rule<CopySubwindow>("subwindow-pitch", "pitches must be multiples of 4 bytes, and so must slices if the box has several",
         [](const CopySubwindow& p) {
           const auto whole = [&](std::uint64_t elements) { return (elements << (p.element_log2 & 7)) % 4 == 0; };
@@ -161,7 +170,7 @@ template <> inline constexpr auto grammar::layout<CopyDirtyPage> = packet(
     addr64<&CopyDirtyPage::src>      ("src",       3,         "source"),
     addr64<&CopyDirtyPage::dst>      ("dst",       5,         "destination"),
     bits  <&CopyDirtyPage::all>      ("all",       0, 31, 31, "copy clean pages too").opt(),
-    bits  <&CopyDirtyPage::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt(),
+    bits  <&CopyDirtyPage::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt().in(k4),
     bits  <&CopyDirtyPage::dst_swap> ("dst_swap",  2, 16, 17, "endian swap of the destination").opt(),
     bits  <&CopyDirtyPage::dst_gcc>  ("dst_gcc",   2, 19, 19, "destination: coherent").opt(),
     bits  <&CopyDirtyPage::dst_sys>  ("dst_sys",   2, 20, 20, "destination: system memory").opt(),
@@ -171,8 +180,9 @@ template <> inline constexpr auto grammar::layout<CopyDirtyPage> = packet(
     bits  <&CopyDirtyPage::src_sys>  ("src_sys",   2, 28, 28, "source: system memory").opt(),
     bits  <&CopyDirtyPage::src_snoop>("src_snoop", 2, 30, 30, "source: snooped").opt(),
     bits  <&CopyDirtyPage::src_gpa>  ("src_gpa",   2, 31, 31, "source: a physical address").opt(),
-    bits  <&CopyDirtyPage::dst_policy>("dst_policy", 2, 5, 6, "cache policy of the destination [inferred]").opt(),
-    bits  <&CopyDirtyPage::src_policy>("src_policy", 2, 13, 14, "cache policy of the source [inferred]").opt());
+    bits  <&CopyDirtyPage::dst_policy>("dst_policy", 2, 5, 6, "cache policy of the destination [inferred]").opt().in(kPolicies),
+    bits  <&CopyDirtyPage::src_policy>("src_policy", 2, 13, 14, "cache policy of the source [inferred]").opt().in(kPolicies))
+  | in(k4);
 
 /// Copies between physical addresses. `more` holds further pairs {src, dst}, 4 dwords per pair. For the kernel only
 /// [inferred].
@@ -192,7 +202,7 @@ template <> inline constexpr auto grammar::layout<CopyPhysical> = packet(
     bits   <&CopyPhysical::bytes>    ("bytes",     1,  0, 21, "number of bytes", minus_one).size(),
     addr64 <&CopyPhysical::src>      ("src",       3,         "source"),
     addr64 <&CopyPhysical::dst>      ("dst",       5,         "destination"),
-    bits   <&CopyPhysical::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt(),
+    bits   <&CopyPhysical::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt().in(k4),
     bits   <&CopyPhysical::dst_swap> ("dst_swap",  2, 16, 17, "endian swap of the destination").opt(),
     bits   <&CopyPhysical::dst_gcc>  ("dst_gcc",   2, 19, 19, "destination: coherent").opt(),
     bits   <&CopyPhysical::dst_sys>  ("dst_sys",   2, 20, 20, "destination: system memory").opt(),
@@ -204,10 +214,11 @@ template <> inline constexpr auto grammar::layout<CopyPhysical> = packet(
     bits   <&CopyPhysical::src_gpa>  ("src_gpa",   2, 31, 31, "source: a physical address").opt(),
     bits   <&CopyPhysical::dst_log>  ("dst_log",   2, 21, 21, "destination: log the write").opt(),
     bits   <&CopyPhysical::src_gcc>  ("src_gcc",   2, 27, 27, "source: coherent").opt(),
-    bits   <&CopyPhysical::dst_policy>("dst_policy", 2, 5, 6, "cache policy of the destination [inferred]").opt(),
-    bits   <&CopyPhysical::src_policy>("src_policy", 2, 13, 14, "cache policy of the source [inferred]").opt(),
+    bits   <&CopyPhysical::dst_policy>("dst_policy", 2, 5, 6, "cache policy of the destination [inferred]").opt().in(kPolicies),
+    bits   <&CopyPhysical::src_policy>("src_policy", 2, 13, 14, "cache policy of the source [inferred]").opt().in(kPolicies),
     payload<&CopyPhysical::more>     ("more",      1, 24, 31, "further pairs of addresses").opt())
-  | kernel_only;
+  | kernel_only
+  | in(k4);
 
 // clang-format on
 }  // namespace sdma::inline v0

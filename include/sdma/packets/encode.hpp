@@ -6,6 +6,14 @@
 //   std::uint32_t* end = encode_to(copy, ring);            // 7 dwords, ascending, each stored exactly once
 //   auto same = decode<CopyLinear>({ring, 7});
 //
+// These are the dwords of SDMA 4.4.2. Each function also takes another generation (generation.hpp): one that you know
+// when you compile costs what 4.4.2 costs; one that is known at run time costs a branch for each layout that differs.
+//
+//   encode_to<Generation::v6_0>(copy, ring);    encode_to(copy, ring, generation);    fits(copy, generation);
+//   max_bytes<CopyLinear>(generation)                      how many bytes one packet can move: 2^22 or 2^30
+//
+// A packet that the generation lacks, or a field that it lacks and that does not hold its default, does not fit.
+//
 // `fits` returns true or false and is for hot paths; `check` names the field and the rule and is for error messages.
 // encode_to does not check: it truncates an out-of-range value to the width of its field. Call `fits` first, as Writer
 // and Ring do. encode_to never reads from its target, so the target may be write-combining memory.
@@ -13,189 +21,158 @@
 // Everything here is constexpr and noexcept, and allocates nothing. There is no shared state: any thread may call any
 // function.
 #include "sdma/core/compiler.hpp"
-#include "sdma/packets/layout.hpp"
-
-#include <utility>
+#include "sdma/packets/shape.hpp"
 
 namespace sdma::inline v0 {
 
 namespace detail {
-
-using grammar::Field;
-using grammar::Layout;
-
-template <class P> inline constexpr auto kFields = grammar::layout<P>.fields.size();
-template <class P, std::size_t I> inline constexpr auto const& field = grammar::layout<P>.fields[I];
-
-// The member of field I. Overload resolution among the bases of a list finds it, without recursion over the fields.
-template <std::size_t I, auto M> struct Numbered {};
-template <class Sequence, auto... M> struct MemberList;
-template <std::size_t... I, auto... M> struct MemberList<std::index_sequence<I...>, M...> : Numbered<I, M>... {};
-template <class P, std::size_t N, auto... M>
-MemberList<std::make_index_sequence<sizeof...(M)>, M...> members_of(const Layout<P, N, M...>&);
-template <std::size_t I, auto M> Field<M> field_at(const Numbered<I, M>&);
-template <class P> using Members = decltype(members_of(grammar::layout<P>));
-template <class P, std::size_t I> using FieldOf = decltype(field_at<I>(std::declval<Members<P>>()));
-
-template <class P, class Fn> SDMA_ALWAYS_INLINE constexpr void each(Fn fn) noexcept {
-  [&]<std::size_t... I>(std::index_sequence<I...>) SDMA_ALWAYS_INLINE_LAMBDA { (fn.template operator()<I>(), ...); }
-  (std::make_index_sequence<kFields<P>>{});
-}
-
-/// Index of the field named `name`; the number of fields if there is none.
-consteval std::size_t index_of(std::span<const FieldInfo> fields, std::string_view name) {
-  std::size_t at = 0;
-  while (at < fields.size() && fields[at].name != name) ++at;
-  return at;
-}
-/// The description of the field that a member holds.
-template <auto Member> consteval FieldInfo field_of() {
-  using P = typename Field<Member>::Owner;
-  FieldInfo found;
-  each<P>([&]<std::size_t I>() {
-    if constexpr (std::is_same_v<FieldOf<P, I>, Field<Member>>) found = field<P, I>;
-  });
-  return found;
-}
-/// Index of the field that determines the length.
-template <class P> consteval std::size_t counter() {
-  return index_of(grammar::layout<P>.fields, grammar::layout<P>.length.counted);
-}
-template <class P> inline constexpr bool kFixed = grammar::layout<P>.length.counted.empty();
-/// The number of dwords before any payload. Fields and the pattern must be in these dwords.
-template <class P> consteval std::size_t head() {
-  return kFixed<P> || grammar::layout<P>.length.fixed ? grammar::layout<P>.length.fixed : 1;
-}
-
-/// A member as a number: its value or, for a payload, how many strides it has.
-template <class P, std::size_t I> SDMA_ALWAYS_INLINE constexpr std::uint64_t number(const P& p) noexcept {
-  const auto& v = p.*FieldOf<P, I>::member;
-  if constexpr (field<P, I>.kind == Kind::payload) return v.size() / grammar::layout<P>.length.stride;
-  else if constexpr (std::is_same_v<typename FieldOf<P, I>::Type, GpuVa>) return v.value;
-  else return static_cast<std::uint64_t>(v);
-}
-
-/// Dword `D` of `p` on the wire.
-template <class P, std::size_t D> SDMA_ALWAYS_INLINE constexpr std::uint32_t dword(const P& p) noexcept {
-  std::uint32_t w = 0;
-  if constexpr (D < Pattern::kDwords) w = grammar::layout<P>.pattern.value[D];
-  each<P>([&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
-    constexpr auto& f = field<P, I>;
-    if constexpr (D * 32 <= f.dword * 32u + f.hi && f.dword * 32u + f.lo < D * 32 + 32) {
-      const std::uint64_t stored = (number<P, I>(p) - f.bias) & f.mask();
-      if constexpr (f.dword == D) w |= static_cast<std::uint32_t>(stored << f.lo);
-      else w |= static_cast<std::uint32_t>(stored >> ((D - f.dword) * 32 - f.lo));
+/// For each generation, the first one in which the packet has the same layout.
+template <class P>
+inline constexpr auto kEras = [] {
+  std::array<std::uint8_t, kGenerationCount> first{};
+  const auto& l = grammar::layout<P>;
+  for (std::size_t g = 0; g < kGenerationCount; ++g) {
+    for (std::size_t same = 0; same <= g; ++same) {
+      const auto a = static_cast<Generation>(g), b = static_cast<Generation>(same);
+      const auto alike = [&](Generations s) { return s.contains(a) == s.contains(b); };
+      bool equal =
+          alike(l.generations) && alike(l.exception.pattern_generations) && alike(l.exception.length_generations);
+      for (const auto& f : l.fields) equal = equal && alike(f.generations) && alike(f.moved_generations);
+      if (!equal) continue;
+      first[g] = static_cast<std::uint8_t>(same);
+      break;
     }
-  });
-  return w;
-}
-/// Does a 64-bit field begin at dword `d`? If so, its two dwords are written with one store.
-consteval bool wide(std::span<const FieldInfo> fields, std::size_t d) {
-  for (const auto& f : fields)
-    if (f.dword == d && f.width() == 64) return true;
-  return false;
-}
-template <class P> consteval bool wide(std::size_t d) { return wide(grammar::layout<P>.fields, d); }
-template <class P, std::size_t D> SDMA_ALWAYS_INLINE constexpr void put(const P& p, std::uint32_t* out) noexcept {
-  if constexpr (wide<P>(D)) {
-    const auto low = dword<P, D>(p), high = dword<P, D + 1>(p);
-    if (std::is_constant_evaluated()) {
-      out[D] = low;
-      out[D + 1] = high;
-    } else {
-      const auto both = low | std::uint64_t{high} << 32;
-      SDMA_COPY_BYTES(out + D, &both, sizeof both);
+  }
+  return first;
+}();
+template <class P>
+inline constexpr bool kOneEra = [] {
+  for (const auto era : kEras<P>)
+    if (era != 0) return false;
+  return true;
+}();
+/// Returns fn<G>() for a generation in which the packet has the same layout as in `g`.
+template <class P, class Fn> SDMA_ALWAYS_INLINE constexpr auto in_era(Generation g, Fn fn) noexcept {
+  if constexpr (kOneEra<P>) {
+    return fn.template operator()<kDefaultGeneration>();
+  } else {
+    decltype(fn.template operator()<kDefaultGeneration>()) result{};
+    const auto era = kEras<P>[static_cast<std::size_t>(g)];
+    [&]<std::size_t... E>(std::index_sequence<E...>) SDMA_ALWAYS_INLINE_LAMBDA {
+      const auto chosen = [&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
+        if constexpr (kEras<P>[I] != I) return false;
+        else return era == I && (result = fn.template operator()<static_cast<Generation>(I)>(), true);
+      };
+      static_cast<void>((chosen.template operator()<E>() || ...));
     }
-  } else if constexpr (D == 0 || !wide<P>(D - 1)) {
-    out[D] = dword<P, D>(p);
+    (std::make_index_sequence<kGenerationCount>{});
+    return result;
   }
 }
-
-// The conditions that well_formed requires of a layout.
-consteval bool fields_inside(std::span<const FieldInfo> fields, const Pattern& pattern, std::size_t head) {
-  // A field begins in its dword and ends no later than the next one: `stored` and `store` use only these two.
-  for (const auto& f : fields)
-    if (f.lo > f.hi || f.lo > 31 || f.hi > 63 || f.dword + f.hi / 32u >= head) return false;
-  return pattern.dwords() <= head;
-}
-consteval bool one_owner_a_bit(std::span<const FieldInfo> fields, const Pattern& pattern) {
-  std::array<std::uint32_t, 64> used{};
-  for (std::size_t i = 0; i < Pattern::kDwords; ++i) used[i] = pattern.mask[i];
-  for (const auto& f : fields)
-    for (unsigned b = f.lo; b <= f.hi; ++b) {
-      auto& word = used[f.dword + b / 32];
-      if (word & (1u << (b % 32))) return false;
-      word |= 1u << (b % 32);
-    }
-  return true;
-}
-template <class P, std::size_t N, auto... M> consteval bool members_hold_fields(const Layout<P, N, M...>& l) {
-  // How many bits each member holds. The loop skips payloads, which are not numbers.
-  constexpr std::array<std::size_t, sizeof...(M)> bits{
-      (std::is_same_v<typename Field<M>::Type, bool> ? 1 : 8 * sizeof(typename Field<M>::Type))...};
-  for (std::size_t i = 0; i < sizeof...(M); ++i) {
-    const auto& f = l.fields[i];
-    if (f.kind == Kind::payload) continue;
-    if (bits[i] == 1 ? f.width() != 1 : f.width() + f.bias > bits[i]) return false;
-  }
-  return true;
-}
-consteval bool names_differ(std::span<const FieldInfo> fields) {
-  for (std::size_t i = 0; i < fields.size(); ++i)
-    if (index_of(fields, fields[i].name) != i) return false;
-  return true;
-}
-
 }  // namespace detail
 
-/// Proves at compile time that a description is consistent. Returns true; otherwise a static_assert says what is wrong.
-template <class P> consteval bool well_formed() {
-  static_assert(detail::fields_inside(grammar::layout<P>.fields, grammar::layout<P>.pattern, detail::head<P>()),
-                "a field or the pattern of this packet leaves the packet's fixed dwords");
-  static_assert(detail::one_owner_a_bit(grammar::layout<P>.fields, grammar::layout<P>.pattern),
-                "a bit of this packet has two owners (two fields, or a field and the pattern)");
-  static_assert(detail::members_hold_fields(grammar::layout<P>),
-                "a field of this packet is wider than its member (a bool holds one bit, a value stored minus one needs "
-                "one more)");
-  static_assert(detail::names_differ(grammar::layout<P>.fields), "two fields of this packet have one name");
-  static_assert(detail::kFixed<P> || detail::counter<P>() < detail::kFields<P>,
-                "this packet's length is counted by a field that it does not have");
-  return true;
+/// Does this generation have the packet?
+template <Packet P> constexpr bool exists(Generation g) noexcept { return grammar::layout<P>.generations.contains(g); }
+
+namespace detail {
+/// Which of the packet's optional parts are there.
+template <class P> constexpr std::array<bool, 2> parts_of(const P& p) noexcept {
+  std::array<bool, 2> there{};
+  const auto one = [&]<std::size_t K>() {
+    constexpr auto flag = index_of(grammar::layout<P>.fields, grammar::layout<P>.length.parts[K].flag);
+    if constexpr (flag < grammar::layout<P>.fields.size()) there[K] = number<P, flag>(p) != 0;
+  };
+  one.template operator()<0>();
+  one.template operator()<1>();
+  return there;
 }
+/// Is dword `d`, numbered as in the description, in a part that is not there?
+constexpr bool missing(const grammar::Length& l, const std::array<bool, 2>& there, std::size_t d) noexcept {
+  for (std::size_t k = 0; k < l.parts.size(); ++k)
+    if (!there[k] && d >= l.parts[k].at && d < std::size_t{l.parts[k].at} + l.parts[k].dwords) return true;
+  return false;
+}
+constexpr std::size_t missing(const grammar::Length& l, const std::array<bool, 2>& there) noexcept {
+  std::size_t n = 0;
+  for (std::size_t k = 0; k < l.parts.size(); ++k)
+    if (!there[k]) n += l.parts[k].dwords;
+  return n;
+}
+}  // namespace detail
 
 /// The length of `p` on the wire, in dwords.
-template <Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p) noexcept {
-  if constexpr (detail::kFixed<P>) return grammar::layout<P>.length.fixed;
-  else
-    return grammar::layout<P>.length.fixed +
-           grammar::layout<P>.length.stride * detail::number<P, detail::counter<P>()>(p);
+template <Generation G, Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p) noexcept {
+  if constexpr (!detail::kPlain<P>) {
+    const auto& l = grammar::layout<P>.length;
+    std::size_t n = detail::shape<P, G>.fixed - detail::missing(l, detail::parts_of(p));
+    if constexpr (!detail::kFixed<P>) n += l.stride * detail::number<P, detail::counter<P>()>(p);
+    return n;
+  } else if constexpr (detail::kFixed<P>) return detail::shape<P, G>.fixed;
+  else return detail::shape<P, G>.fixed + grammar::layout<P>.length.stride * detail::number<P, detail::counter<P>()>(p);
 }
+template <Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p) noexcept {
+  return length<kDefaultGeneration>(p);
+}
+template <Packet P> constexpr std::size_t length(const P& p, Generation g) noexcept {
+  return detail::in_era<P>(g, [&]<Generation G>() { return length<G>(p); });
+}
+
+namespace detail {
+/// The dwords of a packet whose parts may be missing or whose payload is not at its end.
+template <class P, Generation G> constexpr std::uint32_t* encode_parts(const P& p, std::uint32_t* out) noexcept {
+  std::array<std::uint32_t, head<P, G>()> whole{};
+  [&]<std::size_t... D>(std::index_sequence<D...>) { (put<P, D, G>(p, whole.data()), ...); }
+  (std::make_index_sequence<head<P, G>()>{});
+  const auto& l = grammar::layout<P>.length;
+  const auto there = parts_of(p);
+  for (std::size_t d = 0; d <= whole.size(); ++d) {
+    if (d == whole.size() - l.tail_dwords)
+      each<P, G>([&]<std::size_t I>() {
+        if constexpr (field<P, I, G>.kind == Kind::payload)
+          for (auto w : p.*FieldOf<P, I, G>::member) *out++ = w;
+      });
+    if (d < whole.size() && !missing(l, there, d)) *out++ = whole[d];
+  }
+  return out;
+}
+}  // namespace detail
 
 /// Writes `length(p)` dwords in ascending order, each exactly once, and returns a pointer past the last. Requires
 /// fits(p).
-template <Packet P> SDMA_ALWAYS_INLINE constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
-  static_assert(well_formed<P>());
-  [&]<std::size_t... D>(std::index_sequence<D...>) SDMA_ALWAYS_INLINE_LAMBDA { (detail::put<P, D>(p, out), ...); }
-  (std::make_index_sequence<detail::head<P>()>{});
+template <Generation G, Packet P>
+SDMA_ALWAYS_INLINE constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
+  static_assert(well_formed<P, G>());
+  if constexpr (!detail::kPlain<P>) return detail::encode_parts<P, G>(p, out);
+  else [&]<std::size_t... D>(std::index_sequence<D...>) SDMA_ALWAYS_INLINE_LAMBDA {
+      (detail::put<P, D, G>(p, out), ...);
+    }
+  (std::make_index_sequence<detail::head<P, G>()>{});
   if constexpr (detail::kFixed<P>) {
-    return out + detail::head<P>();
-  } else {
-    auto* at = out + detail::head<P>();
-    detail::each<P>([&]<std::size_t I>() {
-      if constexpr (detail::field<P, I>.kind == Kind::payload)
-        for (auto w : p.*detail::FieldOf<P, I>::member) *at++ = w;
+    return out + detail::head<P, G>();
+  } else if constexpr (detail::kPlain<P>) {
+    auto* at = out + detail::head<P, G>();
+    detail::each<P, G>([&]<std::size_t I>() {
+      if constexpr (detail::field<P, I, G>.kind == Kind::payload)
+        for (auto w : p.*detail::FieldOf<P, I, G>::member) *at++ = w;
     });
-    while (at < out + length(p)) *at++ = 0;
+    while (at < out + length<G>(p)) *at++ = 0;
     return at;
   }
 }
+template <Packet P> SDMA_ALWAYS_INLINE constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
+  return encode_to<kDefaultGeneration>(p, out);
+}
+template <Packet P> constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out, Generation g) noexcept {
+  return detail::in_era<P>(g, [&]<Generation G>() SDMA_ALWAYS_INLINE_LAMBDA { return encode_to<G>(p, out); });
+}
 /// The dwords of a packet of fixed length.
-template <Packet P> constexpr auto encode(const P& p) noexcept {
-  static_assert(detail::kFixed<P>, "this packet's length varies: use encode_to");
-  std::array<std::uint32_t, detail::head<P>()> out{};
-  encode_to(p, out.data());
+template <Generation G, Packet P> constexpr auto encode(const P& p) noexcept {
+  static_assert(detail::kFixed<P> && detail::kPlain<P>, "this packet's length varies: use encode_to");
+  std::array<std::uint32_t, detail::head<P, G>()> out{};
+  encode_to<G>(p, out.data());
   return out;
 }
+template <Packet P> constexpr auto encode(const P& p) noexcept { return encode<kDefaultGeneration>(p); }
 
 /// The stored bits of a field, without its bias.
 constexpr std::uint64_t stored(const FieldInfo& f, const std::uint32_t* d) noexcept {
@@ -215,13 +192,51 @@ constexpr void store(const FieldInfo& f, std::uint64_t v, std::uint32_t* d) noex
   }
 }
 
+namespace detail {
+/// The dwords of a packet as its description numbers them, with zeroes for what is missing.
+template <class P, Generation G> struct Unfolded {
+  std::array<std::uint32_t, head<P, G>()> dwords{};
+  std::span<const std::uint32_t> payload{};
+
+  constexpr explicit Unfolded(std::span<const std::uint32_t> d) noexcept {
+    const auto& l = grammar::layout<P>.length;
+    const auto value = [&](std::string_view name) {
+      for (const auto& f : shape<P, G>.fields)
+        if (f.name == name) return value_of(f, d.data());
+      return std::uint64_t{0};
+    };
+    std::array<bool, 2> there{};
+    for (std::size_t k = 0; k < there.size(); ++k) there[k] = l.parts[k].dwords != 0 && value(l.parts[k].flag) != 0;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i <= dwords.size(); ++i) {
+      if (i == dwords.size() - l.tail_dwords) {
+        payload = d.subspan(at, l.counted.empty() ? 0 : static_cast<std::size_t>(l.stride * value(l.counted)));
+        at += payload.size();
+      }
+      if (i < dwords.size() && !missing(l, there, i)) dwords[i] = d[at++];
+    }
+  }
+};
+}  // namespace detail
+
 /// The typed value of a packet; a payload member refers to `d` and does not copy it. `d` must hold the whole packet.
 /// Reserved bits are dropped: a PacketView (stream/reader.hpp) keeps them.
-template <Packet P> SDMA_ALWAYS_INLINE constexpr P decode(std::span<const std::uint32_t> d) noexcept {
+template <Packet P, Generation G = kDefaultGeneration>
+SDMA_ALWAYS_INLINE constexpr P decode(std::span<const std::uint32_t> d) noexcept {
   P p{};
-  detail::each<P>([&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
-    constexpr auto& f = detail::field<P, I>;
-    using F = detail::FieldOf<P, I>;
+  if constexpr (!detail::kPlain<P>) {
+    const detail::Unfolded<P, G> whole{d};
+    detail::each<P, G>([&]<std::size_t I>() {
+      constexpr auto& f = detail::field<P, I, G>;
+      using F = detail::FieldOf<P, I, G>;
+      if constexpr (f.kind == Kind::payload) p.*F::member = whole.payload;
+      else p.*F::member = static_cast<typename F::Type>(value_of(f, whole.dwords.data()));
+    });
+    return p;
+  }
+  detail::each<P, G>([&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
+    constexpr auto& f = detail::field<P, I, G>;
+    using F = detail::FieldOf<P, I, G>;
     const auto v = value_of(f, d.data());
     if constexpr (f.kind == Kind::payload)
       p.*F::member = d.subspan(grammar::layout<P>.length.fixed, grammar::layout<P>.length.stride * v);
@@ -229,18 +244,22 @@ template <Packet P> SDMA_ALWAYS_INLINE constexpr P decode(std::span<const std::u
   });
   return p;
 }
+template <Packet P> constexpr P decode(std::span<const std::uint32_t> d, Generation g) noexcept {
+  return detail::in_era<P>(g, [&]<Generation G>() { return decode<P, G>(d); });
+}
 
 namespace detail {
-template <class P, std::size_t I> SDMA_ALWAYS_INLINE constexpr bool in_range(const P& p) noexcept {
-  constexpr auto& f = field<P, I>;
-  const auto v = number<P, I>(p);
+template <class P, std::size_t I, Generation G> SDMA_ALWAYS_INLINE constexpr bool in_range(const P& p) noexcept {
+  constexpr auto& f = field<P, I, G>;
+  const auto v = number<P, f.member>(p);
   if constexpr (f.kind == Kind::payload)
-    if ((p.*FieldOf<P, I>::member).size() % grammar::layout<P>.length.stride != 0) return false;
+    if ((p.*FieldOf<P, I, G>::member).size() % grammar::layout<P>.length.stride != 0) return false;
   return v - f.bias <= f.mask() && v <= f.limit;
 }
-template <class P, std::size_t I> SDMA_ALWAYS_INLINE constexpr bool is_aligned(const P& p) noexcept {
-  if constexpr (field<P, I>.alignment == 1) return true;
-  else return number<P, I>(p) % field<P, I>.alignment == 0;
+template <class P, std::size_t I, Generation G> SDMA_ALWAYS_INLINE constexpr bool is_aligned(const P& p) noexcept {
+  constexpr auto& f = field<P, I, G>;
+  if constexpr (f.alignment == 1) return true;
+  else return number<P, f.member>(p) % f.alignment == 0;
 }
 template <class P> SDMA_ALWAYS_INLINE constexpr bool obeys_all(const P& p) noexcept {
   return [&]<std::size_t... R>(std::index_sequence<R...>) SDMA_ALWAYS_INLINE_LAMBDA {
@@ -248,33 +267,93 @@ template <class P> SDMA_ALWAYS_INLINE constexpr bool obeys_all(const P& p) noexc
   }
   (std::make_index_sequence<grammar::layout<P>.rules.size()>{});
 }
+/// Calls fn<Member>() for each member that has no bits in `G`.
+template <class P, Generation G, class Fn> SDMA_ALWAYS_INLINE constexpr void each_absent(Fn fn) noexcept {
+  if constexpr (kFields<P, G> != grammar::layout<P>.fields.size())
+    [&]<std::size_t... I>(std::index_sequence<I...>) SDMA_ALWAYS_INLINE_LAMBDA {
+      const auto call = [&]<std::size_t M>() SDMA_ALWAYS_INLINE_LAMBDA {
+        if constexpr (!grammar::layout<P>.fields[M].generations.contains(G)) fn.template operator()<M>();
+      };
+      (call.template operator()<I>(), ...);
+    }
+  (std::make_index_sequence<grammar::layout<P>.fields.size()>{});
+}
+/// Calls fn<I>() for each field in an optional part that is not there.
+template <class P, Generation G, class Fn> constexpr void each_missing(const P& p, Fn fn) noexcept {
+  if constexpr (!kPlain<P>) {
+    const auto there = parts_of(p);
+    each<P, G>([&]<std::size_t I>() {
+      if (missing(grammar::layout<P>.length, there, field<P, I, G>.dword)) fn.template operator()<I>();
+    });
+  }
+}
+/// Does the member hold its default?
+template <class P, std::size_t M> SDMA_ALWAYS_INLINE constexpr bool is_default(const P& p) noexcept {
+  constexpr auto initial = number<P, M>(P{});
+  return number<P, M>(p) == initial;
+}
 }  // namespace detail
 
-/// Is every field in range and aligned, and does the packet obey every rule?
-template <Packet P> [[nodiscard]] SDMA_ALWAYS_INLINE constexpr bool fits(const P& p) noexcept {
+/// Is every field in range and aligned, and does the packet obey every rule? Does the generation have the packet, and
+/// every field that does not hold its default?
+template <Generation G, Packet P> [[nodiscard]] SDMA_ALWAYS_INLINE constexpr bool fits(const P& p) noexcept {
+  if constexpr (!exists<P>(G)) return false;
   bool ok = detail::obeys_all(p);
-  detail::each<P>([&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
-    ok = ok && detail::in_range<P, I>(p) && detail::is_aligned<P, I>(p);
+  detail::each<P, G>([&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
+    ok = ok && detail::in_range<P, I, G>(p) && detail::is_aligned<P, I, G>(p);
   });
+  detail::each_absent<P, G>([&]<std::size_t M>() SDMA_ALWAYS_INLINE_LAMBDA { ok = ok && detail::is_default<P, M>(p); });
+  detail::each_missing<P, G>(
+      p, [&]<std::size_t I>() { ok = ok && detail::is_default<P, detail::field<P, I, G>.member>(p); });
   return ok;
 }
+template <Packet P> [[nodiscard]] SDMA_ALWAYS_INLINE constexpr bool fits(const P& p) noexcept {
+  return fits<kDefaultGeneration>(p);
+}
+template <Packet P> [[nodiscard]] constexpr bool fits(const P& p, Generation g) noexcept {
+  return detail::in_era<P>(g, [&]<Generation G>() { return fits<G>(p); });
+}
 
-/// The first thing that is wrong with a value: the field (empty for a rule over several fields), and "range", "alignment"
-/// or the id of the packet's own rule. Converts to false if nothing is wrong.
+/// The first thing that is wrong with a value: the field (empty for a rule over several fields), and "range", "alignment",
+/// "generation" (it lacks the packet or the field), "absent" (the field is in an optional part that is not there), or the
+/// id of the packet's own rule. Converts to false if nothing is wrong.
 struct [[nodiscard]] Violation {
   std::string_view field{}, rule{};
   constexpr explicit operator bool() const noexcept { return !rule.empty(); }
 };
-template <Packet P> constexpr Violation check(const P& p) noexcept {
+template <Generation G, Packet P> constexpr Violation check(const P& p) noexcept {
+  if (!exists<P>(G)) return {{}, "generation"};
   Violation first{};
-  detail::each<P>([&]<std::size_t I>() {
+  detail::each<P, G>([&]<std::size_t I>() {
     if (first) return;
-    if (!detail::in_range<P, I>(p)) first = {detail::field<P, I>.name, "range"};
-    else if (!detail::is_aligned<P, I>(p)) first = {detail::field<P, I>.name, "alignment"};
+    if (!detail::in_range<P, I, G>(p)) first = {detail::field<P, I, G>.name, "range"};
+    else if (!detail::is_aligned<P, I, G>(p)) first = {detail::field<P, I, G>.name, "alignment"};
+  });
+  detail::each_absent<P, G>([&]<std::size_t M>() {
+    if (!first && !detail::is_default<P, M>(p)) first = {grammar::layout<P>.fields[M].name, "generation"};
+  });
+  detail::each_missing<P, G>(p, [&]<std::size_t I>() {
+    constexpr auto& f = detail::field<P, I, G>;
+    if (!first && !detail::is_default<P, f.member>(p)) first = {f.name, "absent"};
   });
   for (const auto& r : grammar::layout<P>.rules)
     if (!first && !r.holds(p)) first.rule = r.id;
   return first;
+}
+template <Packet P> constexpr Violation check(const P& p) noexcept { return check<kDefaultGeneration>(p); }
+template <Packet P> constexpr Violation check(const P& p, Generation g) noexcept {
+  return detail::in_era<P>(g, [&]<Generation G>() { return check<G>(p); });
+}
+
+/// The largest value of the field that a member holds: max_of<&CopySubwindow::x>(g). 0 if the generation lacks it.
+template <auto Member> constexpr std::uint64_t max_of(Generation g = kDefaultGeneration) noexcept {
+  constexpr auto f = detail::field_of<Member>();
+  const bool has = exists<typename grammar::Field<Member>::Owner>(g) && f.generations.contains(g);
+  return has ? f.in_generation(g).max() : 0;
+}
+/// How many bytes one packet can move or fill.
+template <Packet P> constexpr std::uint64_t max_bytes(Generation g = kDefaultGeneration) noexcept {
+  return max_of<&P::bytes>(g);
 }
 
 }  // namespace sdma::inline v0

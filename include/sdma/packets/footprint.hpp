@@ -51,6 +51,7 @@ constexpr Role role(const Indirect&) noexcept { return Role::control; }
 constexpr Role role(const Fence&) noexcept { return Role::release; }
 constexpr Role role(const Trap&) noexcept { return Role::notify; }
 constexpr Role role(const Semaphore& p) noexcept { return p.signal ? Role::release : Role::acquire; }
+constexpr Role role(const MemIncr&) noexcept { return Role::data; }
 constexpr Role role(const PollMem&) noexcept { return Role::acquire; }
 constexpr Role role(const HdpFlush&) noexcept { return Role::none; }
 constexpr Role role(const PollReg&) noexcept { return Role::acquire; }
@@ -71,6 +72,7 @@ constexpr Role role(const Timestamp&) noexcept { return Role::stamp; }
 constexpr Role role(const SrbmWrite&) noexcept { return Role::none; }
 constexpr Role role(const PreExec&) noexcept { return Role::control; }
 constexpr Role role(const DummyTrap&) noexcept { return Role::none; }
+constexpr Role role(const Gcr&) noexcept { return Role::none; }
 // clang-format on
 
 namespace detail {
@@ -187,6 +189,8 @@ template <class Fn> constexpr void footprint(const Semaphore& p, Fn&& fn) {
   else detail::changes<&Semaphore::addr>(p, 8, fn);
 }
 
+template <class Fn> constexpr void footprint(const MemIncr& p, Fn&& fn) { detail::changes<&MemIncr::addr>(p, 8, fn); }
+
 template <class Fn> constexpr void footprint(const PollMem& p, Fn&& fn) { detail::reads<&PollMem::addr>(p, 4, fn); }
 
 template <class Fn> constexpr void footprint(const HdpFlush&, Fn&&) {}
@@ -240,7 +244,7 @@ template <class Fn> constexpr void footprint(const PteCopy& p, Fn&& fn) {
 }
 
 template <class Fn> constexpr void footprint(const PteModify& p, Fn&& fn) {
-  detail::changes<&PteModify::addr>(p, 8, fn);
+  if (p.entries != 0) detail::changes<&PteModify::addr>(p, std::uint64_t{8} * p.entries, fn);
 }
 
 template <class Fn> constexpr void footprint(const PteCopyBackwards& p, Fn&& fn) {
@@ -262,6 +266,7 @@ template <class Fn> constexpr void footprint(const Timestamp& p, Fn&& fn) {
 template <class Fn> constexpr void footprint(const SrbmWrite&, Fn&&) {}
 template <class Fn> constexpr void footprint(const PreExec&, Fn&&) {}
 template <class Fn> constexpr void footprint(const DummyTrap&, Fn&&) {}
+template <class Fn> constexpr void footprint(const Gcr&, Fn&&) {}
 
 /// The word that a packet waits for, tests or posts to; the buffer of an INDIRECT. 0 bytes: there is none.
 template <Packet P> constexpr Region word(const P& p) noexcept {

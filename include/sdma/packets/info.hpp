@@ -5,15 +5,19 @@
 //   const PacketInfo& i = packet_info<Fence>;
 //   for (const FieldInfo& f : i.fields) print(f.name, value_of(f, dwords));
 //
+// These are the packets of 4.4.2. `identify(dwords, generation)` (generations.hpp) returns the same data for another
+// generation, in which a field may have another place.
+//
 // Constants: any thread may read them. No errors.
 #include "sdma/packets/encode.hpp"
 
 namespace sdma::inline v0 {
 
 /// A rule over the dwords of a complete packet.
+struct PacketInfo;
 struct RuleInfo {
   std::string_view id, text;
-  bool (*holds)(std::span<const std::uint32_t>);
+  bool (*holds)(std::span<const std::uint32_t>, const PacketInfo&);
 };
 
 struct PacketInfo {
@@ -28,6 +32,12 @@ struct PacketInfo {
   const FieldInfo* counted{};        ///< null: the length is `fixed`
   Privilege privilege = Privilege::user;
   bool fields_unknown = false;  ///< its length is known, but its fields are not: text shows raw dwords
+  bool foreign = false;         ///< only other generations have it; then `fields_unknown` is set too
+  std::uint8_t index = 255;     ///< its place in kPackets
+  std::uint8_t all_fields{};    ///< fields of all generations; `fields` are the first of them
+  Generation generation = kDefaultGeneration;
+  Generations generations = kAllGenerations;  ///< those that have the packet
+  const Exception* exception{};               ///< null: pattern and length are alike in all generations
   /// The bits of each head dword that the pattern or a field owns; the others are reserved.
   std::array<std::uint32_t, kMaxHead> owned{};
 
@@ -48,32 +58,65 @@ struct PacketInfo {
 namespace detail {
 
 template <class P, std::size_t I> consteval std::uint64_t default_value(const P& p) {
-  if constexpr (field<P, I>.kind == Kind::payload) return 0;
+  if constexpr (grammar::layout<P>.fields[I].kind == Kind::payload) return 0;
   else return number<P, I>(p);
 }
-/// The fields, with the defaults that their members have.
+/// The fields of all generations, with the defaults that their members have.
 template <class P> consteval auto flatten() {
   auto out = grammar::layout<P>.fields;
   [&]<std::size_t... I>(std::index_sequence<I...>) { ((out[I].default_value = default_value<P, I>(P{})), ...); }
-  (std::make_index_sequence<kFields<P>>{});
+  (std::make_index_sequence<grammar::layout<P>.fields.size()>{});
   return out;
 }
 template <class P> inline constexpr auto flat = flatten<P>();
 
+/// Decodes a packet of any generation.
+template <class P> constexpr P decode_as(std::span<const std::uint32_t> d, const PacketInfo& info) noexcept {
+  P p{};
+  [&]<std::size_t... M>(std::index_sequence<M...>) {
+    [[maybe_unused]] const auto set = [&]<std::size_t I>() {
+      using F = MemberOf<P, I>;
+      for (const auto& f : info.fields) {
+        if (f.member != I) continue;
+        const auto v = value_of(f, d.data());
+        if constexpr (grammar::layout<P>.fields[I].kind == Kind::payload)
+          p.*F::member = d.subspan(info.fixed, info.stride * v);
+        else p.*F::member = static_cast<typename F::Type>(v);
+      }
+    };
+    (set.template operator()<M>(), ...);
+  }
+  (std::make_index_sequence<grammar::layout<P>.fields.size()>{});
+  return p;
+}
+
+}  // namespace detail
+
+/// The typed value of a packet of any generation: `info` is that of the generation.
+template <Packet P> constexpr P decode(std::span<const std::uint32_t> d, const PacketInfo& info) noexcept {
+  return info.generation == kDefaultGeneration ? decode<P>(d) : detail::decode_as<P>(d, info);
+}
+
+namespace detail {
+
 template <class P, std::size_t R>
-inline constexpr RuleInfo erased{
-    grammar::layout<P>.rules[R].id, grammar::layout<P>.rules[R].text,
-    [](std::span<const std::uint32_t> d) { return grammar::layout<P>.rules[R].holds(decode<P>(d)); }};
+inline constexpr RuleInfo erased{grammar::layout<P>.rules[R].id, grammar::layout<P>.rules[R].text,
+                                 [](std::span<const std::uint32_t> d, const PacketInfo& info) {
+                                   return grammar::layout<P>.rules[R].holds(decode<P>(d, info));
+                                 }};
 template <class P> inline constexpr auto rules = []<std::size_t... R>(std::index_sequence<R...>) {
   return std::array<RuleInfo, sizeof...(R)>{erased<P, R>...};
 }
 (std::make_index_sequence<grammar::layout<P>.rules.size()>{});
 
+template <class P> consteval const Exception* exception() {
+  return grammar::layout<P>.exception.any() ? &grammar::layout<P>.exception : nullptr;
+}
 template <class P> consteval const FieldInfo* counted() {
   if constexpr (kFixed<P>) return nullptr;
   else return &flat<P>[counter<P>()];
 }
-consteval auto owned(std::span<const FieldInfo> fields, const Pattern& pattern) {
+constexpr auto owned(std::span<const FieldInfo> fields, const Pattern& pattern) {
   std::array<std::uint32_t, PacketInfo::kMaxHead> out{};
   for (std::size_t i = 0; i < Pattern::kDwords; ++i) out[i] = pattern.mask[i];
   for (const auto& f : fields)
@@ -82,7 +125,8 @@ consteval auto owned(std::span<const FieldInfo> fields, const Pattern& pattern) 
 }
 template <class P> consteval auto owned() {
   static_assert(well_formed<P>() && head<P>() <= PacketInfo::kMaxHead);
-  return owned(grammar::layout<P>.fields, grammar::layout<P>.pattern);
+  static_assert(kPlain<P>, "this packet has optional parts, or dwords after its payload: text cannot show it yet");
+  return owned(shape<P>.fields, grammar::layout<P>.pattern);
 }
 
 }  // namespace detail
@@ -92,25 +136,29 @@ template <Packet P>
 inline constexpr PacketInfo packet_info{.name = grammar::layout<P>.name,
                                         .doc = grammar::layout<P>.doc,
                                         .pattern = grammar::layout<P>.pattern,
-                                        .fields = detail::flat<P>,
+                                        .fields = std::span(detail::flat<P>).first(detail::kFields<P>),
                                         .rules = detail::rules<P>,
                                         .head = static_cast<std::uint8_t>(detail::head<P>()),
                                         .fixed = grammar::layout<P>.length.fixed,
                                         .stride = grammar::layout<P>.length.stride,
                                         .counted = detail::counted<P>(),
                                         .privilege = grammar::layout<P>.privilege,
+                                        .all_fields = static_cast<std::uint8_t>(grammar::layout<P>.fields.size()),
+                                        .generations = grammar::layout<P>.generations,
+                                        .exception = detail::exception<P>(),
                                         .owned = detail::owned<P>()};
 
 /// The entry of a packet that is only identified and skipped. `head`: how many dwords must be present to identify it;
-/// 0: all of them.
-constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
-                                int head = 0) noexcept {
+/// 0: all of them. `generations`: those that have it.
+constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc, int head = 0,
+                                Generations generations = grammar::until(Generation::v4_4_5)) noexcept {
   PacketInfo i{.name = name,
                .doc = doc,
                .pattern = p,
                .head = static_cast<std::uint8_t>(head ? head : dwords),
                .fixed = static_cast<std::uint8_t>(dwords),
-               .fields_unknown = true};
+               .fields_unknown = true,
+               .generations = generations};
   for (std::size_t d = 0; d < Pattern::kDwords; ++d) i.owned[d] = p.mask[d];
   return i;
 }

@@ -12,9 +12,21 @@
 //   pattern   the bits that identify the packet: op, sub_op, and any other bit or dword with one fixed value
 //   length    dwords(7): always 7.  dwords(4, "data"): 4, plus one for each dword of the field `data`.
 //             dwords("dwords"): as many as the field `dwords` says
+//             dwords(9).optional(1, 3, "wait"): dwords 1 to 3 are missing if the flag `wait` is 0
+//             dwords(9, "more", 2).tail(3): the dwords of `more`, two for each, come before the last 3
+//             Fields are numbered as if nothing were missing and `more` were empty.
 //   fields    which bits [lo, hi] a member occupies, counted from bit 0 of a dword (hi > 31 runs into the next);
 //             value = stored bits + bias
 //   rules     constraints that a width cannot express: a predicate over the whole value, with an id and a sentence
+//
+// The description is that of 4.4.2. What differs in other generations (generation.hpp) is data beside it:
+//
+//   bits<&CopyLinear::bytes>("bytes", 1, 0, 29, "number of bytes", minus_one).moved(until(v4_2), 1, 0, 21)
+//   bits<&Fence::mtype>     ("mtype", 0, 16, 18, "memory type").opt().in(since(v5_0))      absent from all others
+//   packet("gcr", ...)    | in(since(v5_0))                                                the whole packet
+//   packet("dummy_trap", op(16, 0), ...) | has(since(v5_0), op(32, 0))                     another pattern or length
+//
+// A packet or field without such a word is alike in all generations. Fields that 4.4.2 lacks come last.
 //
 // A dword on the wire is the OR of the pattern and the fields. encode.hpp computes it, and info.hpp offers the same
 // description as plain data. A field has one name in C++, text, JSON and documentation. A member's initialiser is the
@@ -31,6 +43,7 @@
 // fails a static_assert of `well_formed`. The formats are those of the SDMA 4.x packet header in the Linux kernel, with
 // the wider counts of 4.4.x. [inferred] marks what no public source for 4.4.2 confirms (docs/packets.md).
 #include "sdma/core/units.hpp"
+#include "sdma/packets/generation.hpp"
 
 #include <array>
 #include <cstddef>
@@ -67,7 +80,17 @@ struct FieldInfo {
   std::uint32_t alignment = 1;      ///< `check` reports a misaligned value; it can still be encoded and decoded
   std::uint64_t limit = ~std::uint64_t{};
   std::span<const Name> enumerants{};
+  std::uint8_t member{};  ///< which field of the packet's layout it is
+  std::uint8_t moved_dword{}, moved_lo{}, moved_hi{};
+  Generations generations = kAllGenerations;  ///< those that have the field
+  Generations moved_generations{};            ///< those that have it in the place `moved_...`
 
+  /// The field as it is in `g`.
+  constexpr FieldInfo in_generation(Generation g) const noexcept {
+    auto f = *this;
+    if (moved_generations.contains(g)) f.dword = moved_dword, f.lo = moved_lo, f.hi = moved_hi;
+    return f;
+  }
   constexpr unsigned width() const noexcept { return hi - lo + 1u; }
   constexpr std::uint64_t mask() const noexcept {
     return width() == 64 ? ~std::uint64_t{} : (std::uint64_t{1} << width()) - 1;
@@ -99,6 +122,15 @@ struct Pattern {
   }
 };
 
+/// What some generations have in place of a packet's pattern or fixed length.
+struct Exception {
+  Generations pattern_generations{}, length_generations{};
+  Pattern pattern{};
+  std::uint8_t fixed{};
+
+  constexpr bool any() const noexcept { return (pattern_generations | length_generations).mask != 0; }
+};
+
 /// Who may submit a packet. A privileged packet stops a user queue.
 enum class Privilege : std::uint8_t { user, kernel };
 
@@ -125,9 +157,36 @@ constexpr Pattern op(std::uint32_t o, std::uint32_t sub) noexcept { return op(o)
 
 /// Length in dwords, header included: `fixed`, plus `stride` times the value of the field named `counted`, if any.
 struct Length {
+  /// Dwords [at, at + dwords), which are there only if `flag` is 1.
+  struct Part {
+    std::uint8_t at{}, dwords{};
+    std::string_view flag{};
+  };
   std::uint8_t fixed{};
   std::string_view counted{};
   std::uint8_t stride = 1;
+  std::uint8_t tail_dwords{};  ///< dwords after the payload
+  std::array<Part, 2> parts{};
+
+  constexpr Length optional(int at, int n, std::string_view flag) const noexcept {
+    auto l = *this;
+    l.parts[l.parts[0].dwords != 0] = {static_cast<std::uint8_t>(at), static_cast<std::uint8_t>(n), flag};
+    return l;
+  }
+  constexpr Length tail(int n) const noexcept {
+    auto l = *this;
+    l.tail_dwords = static_cast<std::uint8_t>(n);
+    return l;
+  }
+  /// Is every dword before the payload, if any, always there?
+  constexpr bool plain() const noexcept { return tail_dwords == 0 && parts[0].dwords == 0; }
+  /// The first dword whose place depends on the packet's value.
+  constexpr std::size_t settled() const noexcept {
+    std::size_t n = fixed - tail_dwords;
+    for (const auto& p : parts)
+      if (p.dwords != 0 && p.at < n) n = p.at;
+    return n;
+  }
 };
 constexpr Length dwords(int n) noexcept { return {static_cast<std::uint8_t>(n)}; }
 constexpr Length dwords(int n, std::string_view counted, int stride = 1) noexcept {
@@ -147,6 +206,15 @@ template <auto Member> struct Field : FieldInfo {
   constexpr Field size() const noexcept { auto f = *this; f.kind = Kind::bytes; return f; }
   constexpr Field value() const noexcept { auto f = *this; f.kind = Kind::value; return f; }
   constexpr Field hex() const noexcept { auto f = *this; f.kind = Kind::hex; return f; }
+  constexpr Field in(Generations g) const noexcept { auto f = *this; f.generations = g; return f; }
+  /// In these generations, bits [first, last] of dword `d` hold the field.
+  constexpr Field moved(Generations g, int d, int first, int last) const noexcept {
+    auto f = *this;
+    f.moved_generations = g;
+    f.moved_dword = static_cast<std::uint8_t>(d);
+    f.moved_lo = static_cast<std::uint8_t>(first), f.moved_hi = static_cast<std::uint8_t>(last);
+    return f;
+  }
   constexpr Field opt() const noexcept { auto f = *this; f.optional = true; return f; }
   constexpr Field named(std::span<const Name> n) const noexcept { auto f = *this; f.enumerants = n; return f; }
   // clang-format on
@@ -205,24 +273,52 @@ template <class P, std::size_t Rules, auto... Member> struct Layout {
   std::array<FieldInfo, sizeof...(Member)> fields;
   std::array<Rule<P>, Rules> rules{};
   Privilege privilege = Privilege::user;
+  Generations generations = kAllGenerations;
+  Exception exception{};
+  std::uint8_t default_fields{};  ///< how many fields 4.4.2 has: the first ones
 };
 template <auto M0, auto... M>
 constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc, Field<M0> f0,
                       Field<M>... f) noexcept {
-  return Layout<typename Field<M0>::Owner, 0, M0, M...>{name, doc, p, n, {f0, f...}};
+  Layout<typename Field<M0>::Owner, 0, M0, M...> l{name, doc, p, n, {f0, f...}};
+  for (std::size_t i = 0; i < l.fields.size(); ++i) {
+    l.fields[i].member = static_cast<std::uint8_t>(i);
+    l.default_fields =
+        static_cast<std::uint8_t>(l.default_fields + l.fields[i].generations.contains(kDefaultGeneration));
+  }
+  return l;
 }
 /// A packet without fields: all its bits are fixed.
 template <class P> constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc) noexcept {
   return Layout<P, 0>{name, doc, p, n, {}};
 }
 template <class P, std::size_t N, auto... M> constexpr auto operator|(const Layout<P, N, M...>& l, Rule<P> r) noexcept {
-  Layout<P, N + 1, M...> more{l.name, l.doc, l.pattern, l.length, l.fields, {}, l.privilege};
+  Layout<P, N + 1, M...> more{l.name, l.doc,       l.pattern,     l.length,    l.fields,
+                              {},     l.privilege, l.generations, l.exception, l.default_fields};
   for (std::size_t i = 0; i < N; ++i) more.rules[i] = l.rules[i];
   more.rules[N] = r;
   return more;
 }
 template <class P, std::size_t N, auto... M> constexpr auto operator|(Layout<P, N, M...> l, Privilege p) noexcept {
   l.privilege = p;
+  return l;
+}
+
+/// The generations that have a packet.
+struct Existence {
+  Generations generations;
+};
+constexpr Existence in(Generations g) noexcept { return {g}; }
+template <class P, std::size_t N, auto... M> constexpr auto operator|(Layout<P, N, M...> l, Existence e) noexcept {
+  l.generations = e.generations;
+  return l;
+}
+/// What the packet has in these generations in place of its pattern or of its length.
+constexpr Exception has(Generations g, const Pattern& p) noexcept { return {.pattern_generations = g, .pattern = p}; }
+constexpr Exception has(Generations g, Length n) noexcept { return {.length_generations = g, .fixed = n.fixed}; }
+template <class P, std::size_t N, auto... M>
+constexpr auto operator|(Layout<P, N, M...> l, const Exception& e) noexcept {
+  l.exception = e;
   return l;
 }
 

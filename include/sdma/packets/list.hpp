@@ -5,8 +5,8 @@
 //   template <class... P> void each(PacketList<P...>);
 //   each(Packets{});
 //
-// Types only: no shared state and no errors. Packets that SDMA 4.4.2 does not have (multicast, 64-bit fence, GCR, ...)
-// are absent.
+// Types only: no shared state and no errors. The list has the packets of all generations.
+#include "sdma/packets/cache.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/page_table.hpp"
@@ -22,8 +22,8 @@ template <class... P> struct PacketList { static constexpr std::size_t size = si
 /// Every described packet in the order of op and sub_op; if one pattern contains another, the narrower comes first.
 using Packets =
     PacketList<Nop, CopyLinear, CopyBroadcast, CopyStruct, CopySubwindow, CopyDirtyPage, CopyPhysical, CopySwap, Write,
-               Indirect, Fence, Trap, Semaphore, PollMem, HdpFlush, PollReg, PollRegToMem, PollDirtyBits, PollVerify,
-               CondExec, Atomic, Fill, FillMulti, PteGenerate, PteCopy, PteModify, PteCopyBackwards, TimestampSet,
-               TimestampLocal, Timestamp, SrbmWrite, PreExec, DummyTrap>;
+               Indirect, Fence, Trap, Semaphore, MemIncr, PollMem, HdpFlush, PollReg, PollRegToMem, PollDirtyBits,
+               PollVerify, CondExec, Atomic, Fill, FillMulti, PteGenerate, PteCopy, PteModify, PteCopyBackwards,
+               TimestampSet, TimestampLocal, Timestamp, SrbmWrite, PreExec, DummyTrap, Gcr>;
 
 }  // namespace sdma::inline v0

@@ -22,7 +22,8 @@ template <> inline constexpr auto grammar::layout<PteGenerate> = packet(
     bits  <&PteGenerate::init>     ("init",      5, 0, 63, "initial value").hex(),
     bits  <&PteGenerate::increment>("increment", 7, 0, 63, "difference between consecutive values").hex(),
     bits  <&PteGenerate::entries>  ("entries",   9, 0, 18, "number of entries", minus_one))
-  | kernel_only;
+  | kernel_only
+  | in(k4);
 
 /// Copies `entries` 64-bit entries. Only the bits that are set in `mask` are copied.
 struct PteCopy {
@@ -39,22 +40,32 @@ template <> inline constexpr auto grammar::layout<PteCopy> = packet(
     bits  <&PteCopy::mask>   ("mask",    5,  0, 63, "bits that are copied").hex(),
     bits  <&PteCopy::entries>("entries", 7,  0, 18, "number of entries"),
     bits  <&PteCopy::pde>    ("pde",     0, 31, 31, "directory entries").opt(),
-    bits  <&PteCopy::dst_policy>("dst_policy", 7, 22, 24, "cache policy of the destination [inferred]").opt(),
-    bits  <&PteCopy::src_policy>("src_policy", 7, 29, 31, "cache policy of the source [inferred]").opt())
-  | kernel_only;
+    bits  <&PteCopy::dst_policy>("dst_policy", 7, 22, 24, "cache policy of the destination [inferred]").opt().in(kPolicies),
+    bits  <&PteCopy::src_policy>("src_policy", 7, 29, 31, "cache policy of the source [inferred]").opt().in(kPolicies))
+  | kernel_only
+  | in(k4);
 
-/// Changes one entry: the bits that are set in `mask` get the values that they have in `value`.
-struct PteModify { GpuVa addr{}; std::uint64_t mask{}, value{}; bool gcc{}, sys{}, snoop{}, gpa{}; };
+/// Changes `entries` consecutive entries: the bits that are set in `mask` get the values that they have in `value`. A
+/// driver stack and a debugger have this form. The kernel's 4.x header has no eighth dword: Generation::v4_4_2_header.
+struct PteModify {
+  GpuVa addr{};
+  std::uint64_t mask{}, value{};
+  bool gcc{}, sys{}, snoop{}, gpa{};
+  std::uint32_t entries{1};
+};
 template <> inline constexpr auto grammar::layout<PteModify> = packet(
-    "pte_modify", op(12, 2), dwords(7), "change bits of a page table entry",
-    addr64<&PteModify::addr> ("addr",  1,         "the entry").aligned(8),
+    "pte_modify", op(12, 2), dwords(8), "change bits of page table entries",
+    addr64<&PteModify::addr> ("addr",  1,         "the first entry").aligned(8),
     bits  <&PteModify::mask> ("mask",  3,  0, 63, "bits that change").hex(),
     bits  <&PteModify::value>("value", 5,  0, 63, "their new values").hex(),
     bits  <&PteModify::gcc>  ("gcc",   0, 19, 19, "coherent").opt(),
     bits  <&PteModify::sys>  ("sys",   0, 20, 20, "in system memory").opt(),
     bits  <&PteModify::snoop>("snoop", 0, 22, 22, "snooped").opt(),
-    bits  <&PteModify::gpa>  ("gpa",   0, 23, 23, "a physical address").opt())
-  | kernel_only;
+    bits  <&PteModify::gpa>  ("gpa",   0, 23, 23, "a physical address").opt(),
+    bits  <&PteModify::entries>("entries", 7, 0, 31, "number of entries").opt().in(until(v4_4_2) | only(v4_4_5)))
+  | kernel_only
+  | has(only(v4_4_2_header), dwords(7))
+  | in(k4);
 
 /// Moves entries within a table, from the last to the first; with `forwards`, from the first to the last.
 struct PteCopyBackwards {
@@ -74,7 +85,8 @@ template <> inline constexpr auto grammar::layout<PteCopyBackwards> = packet(
     bits  <&PteCopyBackwards::pte_size>  ("pte_size",   0, 28, 29, "size of an entry").opt(),
     bits  <&PteCopyBackwards::forwards>  ("forwards",   0, 30, 30, "from first to last").opt(),
     bits  <&PteCopyBackwards::pde>       ("pde",        0, 31, 31, "directory entries").opt())
-  | kernel_only;
+  | kernel_only
+  | in(k4);
 
 // clang-format on
 }  // namespace sdma::inline v0

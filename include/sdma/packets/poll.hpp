@@ -89,6 +89,7 @@ struct PollMem {
   std::uint16_t interval = 4;            ///< engine clocks between two reads of the word [inferred]
   std::uint16_t retry = 0xfff;           ///< 4095: forever
   std::uint8_t policy{};
+  bool hdp{};                            ///< flush the host data path first; runtimes leave it 0
 };
 template <> inline constexpr auto grammar::layout<PollMem> = packet(
     "poll_mem", op(8, 0).is(0, 31, 31, 1), dwords(6), "wait until a dword in memory satisfies a comparison",
@@ -98,7 +99,8 @@ template <> inline constexpr auto grammar::layout<PollMem> = packet(
     bits  <&PollMem::mask>     ("mask",      4,  0, 31, "bits to compare").hex().opt(),
     bits  <&PollMem::interval> ("interval",  5,  0, 15, "clocks between two reads").opt(),
     bits  <&PollMem::retry>    ("retry",     5, 16, 27, "number of reads before the poll expires").named(kRetryNames).opt(),
-    bits  <&PollMem::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt());
+    bits  <&PollMem::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt().in(kPolicies),
+    bits  <&PollMem::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt());
 
 /// Flushes the host data path (HDP) from a user queue. Its 6 dwords are fixed. They are also a PollReg with particular
 /// values, so `identify` tries HdpFlush first.
@@ -106,7 +108,8 @@ struct HdpFlush {};
 template <> inline constexpr auto grammar::layout<HdpFlush> = packet<HdpFlush>(
     "hdp_flush", op(8, 0).is(0, 16, 31, 0).is(1, 0, 31, 0).is(2, 0, 31, 0x80000000)
                          .is(3, 0, 31, 0).is(4, 0, 31, 0).is(5, 0, 31, 0),
-    dwords(6), "flush the host data path");
+    dwords(6), "flush the host data path")
+  | in(k4 | since(v5_2));
 
 /// Holds the queue until `(value of reg & mask) func reference` is true. With `hdp`, it writes the register `request`
 /// first; the kernel's HDP flushes have this form.
@@ -116,6 +119,7 @@ struct PollReg {
   std::uint32_t reference{}, mask = 0xffffffff;
   std::uint16_t interval = 10, retry = 0xfff;
   bool hdp{};
+  std::uint8_t policy{};
 };
 template <> inline constexpr auto grammar::layout<PollReg> = packet(
     "poll_reg", op(8, 0).is(0, 31, 31, 0), dwords(6), "wait until a register satisfies a comparison",
@@ -126,7 +130,8 @@ template <> inline constexpr auto grammar::layout<PollReg> = packet(
     bits<&PollReg::mask>     ("mask",      4,  0, 31, "bits to compare").hex().opt(),
     bits<&PollReg::interval> ("interval",  5,  0, 15, "clocks between two reads").opt(),
     bits<&PollReg::retry>    ("retry",     5, 16, 27, "number of reads before the poll expires").named(kRetryNames).opt(),
-    bits<&PollReg::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt());
+    bits<&PollReg::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt(),
+    bits<&PollReg::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt().in(kPolicies));
 
 /// Stores the value of a register to memory.
 struct PollRegToMem { std::uint32_t reg{}; GpuVa dst{}; std::uint8_t policy{}; };
@@ -134,7 +139,8 @@ template <> inline constexpr auto grammar::layout<PollRegToMem> = packet(
     "poll_reg_to_mem", op(8, 1), dwords(4), "store a register",
     bits  <&PollRegToMem::reg>   ("reg",    1,  0, 31, "the register, in bytes").hex().aligned(4),
     addr64<&PollRegToMem::dst>   ("dst",    2,         "the dword").aligned(4),
-    bits  <&PollRegToMem::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt());
+    bits  <&PollRegToMem::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
+  | in(k4);
 
 /// Stores the dirty bits of `pages` pages, starting at `page`.
 struct PollDirtyBits { GpuVa dst{}; std::uint32_t page{}, pages{}; std::uint8_t ea{}, policy{}; };
@@ -144,7 +150,8 @@ template <> inline constexpr auto grammar::layout<PollDirtyBits> = packet(
     bits  <&PollDirtyBits::page>  ("page",   3,  0, 31, "first page, as an address of bits").hex().aligned(16),
     bits  <&PollDirtyBits::pages> ("pages",  4,  0, 31, "number of pages"),
     bits  <&PollDirtyBits::ea>    ("ea",     0, 16, 17, "efficiency arbiter").opt(),
-    bits  <&PollDirtyBits::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt());
+    bits  <&PollDirtyBits::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
+  | in(k4);
 
 /// Compares two ranges of memory, or with `mode` one range with a pattern, and records the outcome.
 struct PollVerify {
@@ -162,7 +169,8 @@ template <> inline constexpr auto grammar::layout<PollVerify> = packet(
     addr64<&PollVerify::b_end>  ("b_end",    8,         "its end").aligned(4),
     addr64<&PollVerify::record> ("record",  10,         "where the outcome goes").aligned(4),
     bits  <&PollVerify::mode>   ("mode",     0, 31, 31, "compare with the pattern [inferred]").opt(),
-    bits  <&PollVerify::policy> ("policy",   0, 24, 26, "cache policy [inferred]").opt());
+    bits  <&PollVerify::policy> ("policy",   0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
+  | in(k4);
 
 // clang-format on
 }  // namespace sdma::inline v0

@@ -21,13 +21,20 @@ struct Fence {
   std::uint32_t value{};
   std::uint8_t l2_policy{};
   bool llc_policy{};
+  std::uint8_t mtype{};                  ///< from 5.0 on, as the next four: memory type of the store; runtimes use 3, uncached
+  bool gcc{}, sys{}, snoop{}, gpa{};
 };
 template <> inline constexpr auto grammar::layout<Fence> = packet(
     "fence", op(5, 0), dwords(4), "store a dword once all earlier packets are complete",
     addr64<&Fence::addr>      ("addr",       1,         "the dword").aligned(4),
     bits  <&Fence::value>     ("value",      3,  0, 31, "stored").value(),
-    bits  <&Fence::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
-    bits  <&Fence::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt());
+    bits  <&Fence::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2").opt().in(kPolicies | since(v5_0)),
+    bits  <&Fence::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(kPolicies),
+    bits  <&Fence::mtype>     ("mtype",      0, 16, 18, "memory type").opt().in(since(v5_0)),
+    bits  <&Fence::gcc>       ("gcc",        0, 19, 19, "coherent").opt().in(since(v5_0)),
+    bits  <&Fence::sys>       ("sys",        0, 20, 20, "system memory").opt().in(since(v5_0)),
+    bits  <&Fence::snoop>     ("snoop",      0, 22, 22, "snooped").opt().in(since(v5_0)),
+    bits  <&Fence::gpa>       ("gpa",        0, 23, 23, "a physical address").opt().in(since(v5_0)));
 
 // The list of atomic operations: the code of each, and its name in C++ and in text. Each operation has the four forms
 // listed below.
@@ -39,12 +46,12 @@ template <> inline constexpr auto grammar::layout<Fence> = packet(
   X(0x13, smax, form, offset) X(0x14, umax, form, offset) X(0x15, and, form, offset) X(0x16, or, form, offset)       \
   X(0x17, xor, form, offset) X(0x18, inc, form, offset) X(0x19, dec, form, offset)
 #define SDMA_ATOMICS_IN_ALL_FORMS(X) \
-  SDMA_ATOMICS(X, _rtn_32, 0x00) SDMA_ATOMICS(X, _rtn_64, 0x20) SDMA_ATOMICS(X, _32, 0x40) SDMA_ATOMICS(X, _64, 0x60)
+  SDMA_ATOMICS(X, _rtn_32, 0x00) X(0x00, write, _64, 0x20) SDMA_ATOMICS(X, _rtn_64, 0x20) SDMA_ATOMICS(X, _32, 0x40) SDMA_ATOMICS(X, _64, 0x60)
 #define SDMA_ENUMERATOR(code, name, form, offset) name##form = code + offset,
 #define SDMA_NAME(code, name, form, offset) Name{code + offset, #name #form},
 
-/// The operation of an Atomic: add_rtn_64, cmpswap_32, ... Public sDMA code uses only add_rtn_64; the other codes are
-/// those of the GPU caches' atomics [inferred].
+/// The operation of an Atomic: add_rtn_64, cmpswap_32, ... The codes are those of the GPU caches' atomics. Public sDMA code
+/// uses only add_rtn_64. write_64 (code 0x20) stores the operand; that it stores 64 bits is [inferred].
 /// With v for the word and s for the operand, inc stores `v >= s ? 0 : v + 1` and dec stores
 /// `v == 0 || v > s ? s : v - 1`.
 enum class AtomicOp : std::uint8_t { SDMA_ATOMICS_IN_ALL_FORMS(SDMA_ENUMERATOR) };
@@ -57,7 +64,7 @@ template <> inline constexpr auto grammar::names<AtomicOp> = std::to_array<Name>
 
 /// The width of the word that the operation changes, in bytes: 4 or 8.
 constexpr std::uint32_t width(AtomicOp op) noexcept {
-  return op >= AtomicOp::fcmpswap_64 || (op >= AtomicOp::fcmpswap_rtn_64 && op < AtomicOp::fcmpswap_32) ? 8 : 4;
+  return op >= AtomicOp::fcmpswap_64 || (op >= AtomicOp::write_64 && op < AtomicOp::fcmpswap_32) ? 8 : 4;
 }
 
 /// One atomic read-modify-write of a word in memory, executed once all earlier packets of the queue are complete.
@@ -78,10 +85,17 @@ template <> inline constexpr auto grammar::layout<Atomic> = packet(
     bits  <&Atomic::compare> ("compare",  5,  0, 63, "compared by cmpswap").value().opt(),
     bits  <&Atomic::loop>    ("loop",     0, 16, 16, "retry until the compare succeeds").opt(),
     bits  <&Atomic::interval>("interval", 7,  0, 12, "clocks between two attempts").opt(),
-    bits  <&Atomic::tmz>     ("tmz",      0, 18, 18, "trusted memory").opt(),
-    bits  <&Atomic::policy>  ("policy",   0, 20, 22, "cache policy [inferred]").opt())
+    bits  <&Atomic::tmz>     ("tmz",      0, 18, 18, "trusted memory").opt().in(k4),
+    bits  <&Atomic::policy>  ("policy",   0, 20, 22, "cache policy [inferred]").opt().in(kPolicies))
   | rule<Atomic>("atomic-alignment", "addr must be aligned to the width of the operation",
         [](const Atomic& p) { return p.addr.value % width(p.op) == 0; });
+
+/// Adds 1 to a word in memory. It ends the command buffers of a driver stack; no header of 4.x lists it [inferred].
+/// Neither the width of the word nor its alignment are public; 8 bytes are assumed.
+struct MemIncr { GpuVa addr{}; };
+template <> inline constexpr auto grammar::layout<MemIncr> = packet(
+    "mem_incr", op(7, 1), dwords(3), "add 1 to a word in memory [inferred]",
+    addr64<&MemIncr::addr>("addr", 1, "the word").aligned(8));
 
 /// Signals a semaphore, or waits for one. No public code uses it on 4.4.2.
 struct Semaphore {
@@ -93,7 +107,8 @@ template <> inline constexpr auto grammar::layout<Semaphore> = packet(
     addr64<&Semaphore::addr>     ("addr",      1,         "the semaphore").aligned(8),
     bits  <&Semaphore::write_one>("write_one", 0, 29, 29, "signal by storing 1").opt(),
     bits  <&Semaphore::signal>   ("signal",    0, 30, 30, "signal, do not wait").opt(),
-    bits  <&Semaphore::mailbox>  ("mailbox",   0, 31, 31, "through the mailbox").opt());
+    bits  <&Semaphore::mailbox>  ("mailbox",   0, 31, 31, "through the mailbox").opt())
+  | in(k4);
 
 // clang-format on
 }  // namespace sdma::inline v0

@@ -27,9 +27,10 @@ template <> inline constexpr auto grammar::layout<Write> = packet(
     addr64 <&Write::dst>    ("dst",     1,         "destination").aligned(4),
     payload<&Write::data>   ("data",    3,  0, 19, "the dwords", minus_one),
     bits   <&Write::swap>   ("swap",    3, 24, 25, "endian swap").opt(),
-    bits   <&Write::policy> ("policy",  3, 26, 28, "cache policy [inferred]").opt(),
-    bits   <&Write::encrypt>("encrypt", 0, 16, 16, "encrypted memory").opt(),
-    bits   <&Write::tmz>    ("tmz",     0, 18, 18, "trusted memory").opt());
+    bits   <&Write::policy> ("policy",  3, 26, 28, "cache policy [inferred]").opt().in(kPolicies),
+    bits   <&Write::encrypt>("encrypt", 0, 16, 16, "encrypted memory").opt().in(k4),
+    bits   <&Write::tmz>    ("tmz",     0, 18, 18, "trusted memory").opt().in(k4))
+  | in(k4);
 
 /// The unit that a Fill repeats: the low 1, 2 or 4 bytes of its data.
 enum class FillUnit : std::uint8_t { byte, half, dword };
@@ -47,14 +48,14 @@ template <> inline constexpr auto grammar::layout<Fill> = packet(
     "fill", op(11, 0), dwords(5), "fill a buffer with a repeated value",
     addr64<&Fill::dst>   ("dst",    1,         "destination"),
     bits  <&Fill::data>  ("data",   3,  0, 31, "the value").hex(),
-    bits  <&Fill::bytes> ("bytes",  4,  0, 29, "number of bytes", minus_one).size(),
+    bits  <&Fill::bytes> ("bytes",  4,  0, 29, "number of bytes", minus_one).size().moved(until(v4_2) | since(v5_0), 4, 0, 21),
     bits  <&Fill::unit>  ("unit",   0, 30, 31, "the unit that is repeated"),
     bits  <&Fill::swap>  ("swap",   0, 16, 17, "endian swap").opt(),
-    bits  <&Fill::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt())
+    bits  <&Fill::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
   | rule<Fill>("fill-alignment", "dst must be aligned to the unit",
         [](const Fill& p) { return p.dst.value % (std::uint64_t{1} << (static_cast<unsigned>(p.unit) & 3)) == 0; });
 
-/// How many bytes a fill writes. A dword fill ignores the low two bits of the stored length [inferred]. So
+/// How many bytes a fill writes. A dword fill ignores the low two bits of the stored length. So
 /// `bytes = 4093` and `bytes = 4096` describe the same fill: one runtime encodes 4096 bytes in the first way, others in
 /// the second. Other units fill exactly `bytes`.
 constexpr std::uint64_t bytes_written(const Fill& p) noexcept {
@@ -68,6 +69,7 @@ struct FillMulti {
   GpuVa dst{};
   std::uint32_t stride{}, count{}, bytes{};
   bool memlog_clear{};
+  std::uint8_t policy{};
 };
 template <> inline constexpr auto grammar::layout<FillMulti> = packet(
     "fill_multi", op(11, 1), dwords(6), "clear runs of equal length, a fixed distance apart",
@@ -75,7 +77,9 @@ template <> inline constexpr auto grammar::layout<FillMulti> = packet(
     bits  <&FillMulti::stride>      ("stride",       1,  0, 31, "bytes from one run to the next").size(),
     bits  <&FillMulti::count>       ("count",        2,  0, 31, "runs"),
     bits  <&FillMulti::bytes>       ("bytes",        5,  0, 25, "bytes per run").size(),
-    bits  <&FillMulti::memlog_clear>("memlog_clear", 0, 31, 31, "clear the memory log").opt());
+    bits  <&FillMulti::memlog_clear>("memlog_clear", 0, 31, 31, "clear the memory log").opt(),
+    bits  <&FillMulti::policy>      ("policy",       0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
+  | in(k4);
 
 /// Stores the 64-bit value of the node's global clock at `addr`. The clock runs at 100 MHz and is the same for all
 /// engines.
@@ -87,8 +91,8 @@ struct Timestamp {
 template <> inline constexpr auto grammar::layout<Timestamp> = packet(
     "timestamp", op(13, 2), dwords(3), "store the global clock",
     addr64<&Timestamp::addr>      ("addr",       1,         "the 64-bit word").aligned(8),
-    bits  <&Timestamp::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
-    bits  <&Timestamp::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt());
+    bits  <&Timestamp::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt().in(kPolicies),
+    bits  <&Timestamp::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(kPolicies));
 
 /// Stores the 64-bit value of the engine's own clock at `addr`. TimestampSet sets that clock.
 struct TimestampLocal {
@@ -99,14 +103,16 @@ struct TimestampLocal {
 template <> inline constexpr auto grammar::layout<TimestampLocal> = packet(
     "timestamp_local", op(13, 1), dwords(3), "store the engine's own clock",
     addr64<&TimestampLocal::addr>      ("addr",       1,         "the 64-bit word").aligned(8),
-    bits  <&TimestampLocal::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt(),
-    bits  <&TimestampLocal::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt());
+    bits  <&TimestampLocal::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt().in(kPolicies),
+    bits  <&TimestampLocal::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(kPolicies))
+  | in(k4);
 
 /// Sets the engine's own clock.
 struct TimestampSet { std::uint64_t value{}; };
 template <> inline constexpr auto grammar::layout<TimestampSet> = packet(
     "timestamp_set", op(13, 0), dwords(3), "set the engine's own clock",
-    bits<&TimestampSet::value>("value", 1, 0, 63, "ticks").value());
+    bits<&TimestampSet::value>("value", 1, 0, 63, "ticks").value())
+  | in(k4);
 
 // clang-format on
 }  // namespace sdma::inline v0

@@ -7,27 +7,29 @@
 //     else if (v.cut_off) ...             // the span ends inside this packet: the view holds all that is left
 //     else use(*v.info, v.dwords);        // a whole packet, reserved bits included
 //   }
+//   Reader gfx11{dwords, catalogue(Generation::v6_0)};     // packets of another generation; the default is 4.4.2
 //
 // The length of a packet follows from its header and count bits alone. A Reader never reads past the end of the span,
 // and each call of next advances by at least one dword, so the loop ends on any input. Views refer to the span and keep
 // every bit. A Reader belongs to one thread; the dwords must not change while it reads them. No errors, no allocation.
-#include "sdma/packets/registry.hpp"
+#include "sdma/packets/catalogue.hpp"
 
 namespace sdma::inline v0 {
 
 /// One packet, in place.
 struct PacketView {
-  const PacketInfo* info{};  ///< an entry of kPackets; null: one dword that does not begin a known packet
+  const PacketInfo* info{};  ///< an entry of kPackets or of a catalogue; null: one dword that begins no known packet
   std::span<const std::uint32_t> dwords{};  ///< the whole packet, reserved bits included
   bool cut_off{};                           ///< the span ends inside this packet
 
   constexpr bool whole() const noexcept { return info && !cut_off; }
-  template <Packet P> constexpr bool is() const noexcept { return whole() && info == &info_of<P>(); }
+  template <Packet P> constexpr bool is() const noexcept { return whole() && sdma::is<P>(*info) && !info->foreign; }
 };
 
 class Reader {
  public:
   constexpr explicit Reader(std::span<const std::uint32_t> in) noexcept : in_(in) {}
+  constexpr Reader(std::span<const std::uint32_t> in, const Catalogue& packets) noexcept : in_(in), packets_(&packets) {}
   constexpr explicit operator bool() const noexcept { return at_ < in_.size(); }
   /// How many dwords come before the next packet.
   constexpr std::size_t position() const noexcept { return at_; }
@@ -35,7 +37,7 @@ class Reader {
   /// The next packet. Requires that a dword is left: the Reader converts to true.
   constexpr PacketView next() noexcept {
     const auto rest = in_.subspan(at_);
-    PacketView v{identify(rest), rest.first(1)};
+    PacketView v{packets_ ? packets_->identify(rest) : identify(rest), rest.first(1)};
     if (v.info) {
       const std::size_t n = v.info->head <= rest.size() ? v.info->length(rest.data()) : v.info->head;
       v.cut_off = n > rest.size();
@@ -48,6 +50,7 @@ class Reader {
  private:
   std::span<const std::uint32_t> in_;
   std::size_t at_ = 0;
+  const Catalogue* packets_ = nullptr;  // null: those of 4.4.2
 };
 
 }  // namespace sdma::inline v0

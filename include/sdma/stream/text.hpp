@@ -9,6 +9,7 @@
 //   fields     by name, in a fixed order; values as people read them: `bytes=4K`, `value=-1`, `retry=forever`, `tmz`
 //   defaults   optional fields that hold their default are left out
 //   reserved   set bits that no field describes: `dw2|=0x400000`
+//   foreign    `.dword 0x00000111 ...  # gcr of 5.0 to 7.0, not of 4.4.2`: only other generations have the packet
 //   unknown    `.dword 0x00000003`; a packet that the end of the stream cuts off becomes its dwords, one per line
 //   repeated   `nop times=64`: four or more equal packets of one dword
 // Text written by hand may also use comments, `let`, `for` ... `end`, expressions and `{splices}`, and may give fields
@@ -41,6 +42,7 @@ struct TextOptions {
   bool offsets = false;    ///< adds to each line, as a comment, where the packet begins, in bytes
   bool raw = false;        ///< adds to each line, as a comment, the packet's first 16 dwords
   std::uint64_t base = 0;  ///< offset of the first dword, in bytes
+  Generation generation = kDefaultGeneration;
 };
 
 /// The text of a stream that arrives in pieces of any size:
@@ -51,12 +53,16 @@ struct TextOptions {
 ///   }
 class Disassembler {
  public:
-  explicit Disassembler(const TextOptions& o = {}) noexcept : options_(o), at_(o.base) {}
+  explicit Disassembler(const TextOptions& o = {}) noexcept
+      : options_(o), packets_(&catalogue(o.generation)), at_(o.base) {}
 
   /// Appends lines for the packets of `in` and returns how many dwords they took. The remaining dwords are the
   /// beginning of a packet that is still incomplete; with `last`, no dwords remain. Do not call it again after a call
   /// with `last`.
   std::size_t append(std::string& out, std::span<const std::uint32_t> in, bool last);
+  /// Appends the lines of one packet that a caller has found; equal packets are held back until another one or `end` comes.
+  void append(std::string& out, const PacketView&);
+  void end(std::string& out) { flush(out); }
 
  private:
   struct Run {  // equal packets of one dword that have not been written yet
@@ -69,6 +75,7 @@ class Disassembler {
   void line_end(std::string& out, std::span<const std::uint32_t> dwords);
 
   TextOptions options_;
+  const Catalogue* packets_;
   std::uint64_t at_;  // offset of the first dword that has no line yet
   Run run_;
 };
@@ -81,6 +88,7 @@ struct AssembleOptions {
   std::size_t max_dwords = std::size_t{1} << 28;
   std::uint32_t max_rounds = 1u << 20;          ///< of all loops together
   std::size_t max_text = std::size_t{1} << 27;  ///< bytes of text that the rounds of loops repeat
+  Generation generation = kDefaultGeneration;   ///< whose packets the text names, and whose dwords it becomes
 };
 
 /// The dwords of a text, or all of its errors (the first 100). `file`: the name of the text in errors.

@@ -8,12 +8,28 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
 
 namespace sdma::emulator {
 namespace {
 
 constexpr std::uint32_t kTypes = kfd::kVram | kfd::kGtt | kfd::kUserptr | kfd::kDoorbell | kfd::kMmioRemap;
+
+/// Says once why host memory is refused, because many programs report a bare ENOMEM, or crash.
+void report_limit(const char* which, std::uint64_t bytes, std::uint64_t used, std::uint64_t limit,
+                  const char* advice) noexcept {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true)) return;
+  constexpr double kMiB = 1 << 20;
+  std::fprintf(
+      stderr,
+      "sdma emulator: no host memory for GPUs: %.1f MiB in addition to %.1f MiB in use would exceed the driver's "
+      "limit %s, which is %.1f MiB on this machine%s\n",
+      static_cast<double>(bytes) / kMiB, static_cast<double>(used) / kMiB, which, static_cast<double>(limit) / kMiB,
+      advice);
+}
 
 }  // namespace
 
@@ -76,7 +92,15 @@ int Memory::charge(const Object& o, Charge* out) noexcept {
   std::uint64_t gtt = 0, userptr = 0;
   for (const auto& g : gpus_) gtt += g->use.gtt, userptr += g->use.userptr;
   const bool program = (o.flags & kfd::kUserptr) != 0;
-  if (!fits(gtt + userptr, limits_.all) || (!program && !fits(gtt, limits_.gtt))) return ENOMEM;
+  if (!fits(gtt + userptr, limits_.all)) {
+    report_limit("for GTT and USERPTR", bytes, gtt + userptr, limits_.all,
+                 "; sdma emulate --no-system-mem-limit lifts it");
+    return ENOMEM;
+  }
+  if (!program && !fits(gtt, limits_.gtt)) {
+    report_limit("for GTT", bytes, gtt, limits_.gtt, "");
+    return ENOMEM;
+  }
   *out = Charge(program ? use.userptr : use.gtt, bytes);
   return 0;
 }

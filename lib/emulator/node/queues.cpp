@@ -192,6 +192,7 @@ std::unique_ptr<HwQueue> Queues::make(const kfd::CreateQueue& a, Entry& e, std::
   c.gpu = GpuId{e.gpu};
   c.engine = EngineId{e.engine};
   c.queue = id;
+  c.generation = generation_of_target(options().gfx).value_or(kDefaultGeneration);
   c.ordering = options().ordering;
   c.seed = options().seed * 1024 + id;
   c.state = &server.state(c.engine);

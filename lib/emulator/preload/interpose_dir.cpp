@@ -1,8 +1,8 @@
-// Interposes opendir and the functions on its result, for directories of the tree. A small set holds our DIR*; all others are
-// passed to the C library.
+// Interposes opendir and the functions on its result, for directories of the tree.
 #include "../no_memory.hpp"
 #include "../real.hpp"
 #include "front.hpp"
+#include "handles.hpp"
 #include "paths.hpp"
 
 #include <dirent.h>
@@ -14,7 +14,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -38,23 +37,7 @@ struct Listing {
 };
 static_assert(sizeof(dirent) == sizeof(dirent64));
 
-/// Never destroyed, because destructors of the program may still close directories.
-struct Open {
-  std::mutex mutex;
-  std::vector<Listing*> all;
-};
-Open& open_listings() noexcept {
-  alignas(Open) static std::byte room[sizeof(Open)];
-  static auto* o = new (room) Open;
-  return *o;
-}
-
-Listing* ours(DIR* d) {
-  auto& o = open_listings();
-  const std::lock_guard lock(o.mutex);
-  auto* l = reinterpret_cast<Listing*>(d);
-  return std::find(o.all.begin(), o.all.end(), l) == o.all.end() ? nullptr : l;
-}
+Handles<Listing, DIR>& listings() noexcept { return Handles<Listing, DIR>::all(); }
 
 unsigned char type_of(const Entry& e) {
   return e.kind == Kind::directory ? DT_DIR : e.kind == Kind::text ? DT_REG : e.kind == Kind::link ? DT_LNK : DT_CHR;
@@ -84,10 +67,7 @@ DIR* list(const std::string& path, const Entry& e, int fd, DIR* machine) {
   l->fd = fd;
   l->machine = machine;
   l->names = names_in(path, e, machine);
-  auto& o = open_listings();
-  const std::lock_guard lock(o.mutex);
-  o.all.push_back(l.get());
-  return reinterpret_cast<DIR*>(l.release());
+  return listings().add(std::move(l));
 }
 
 DIR* list_machine(const std::string& path, const Entry& e, DIR* machine) {
@@ -142,7 +122,7 @@ int scan(DIR* d, dirent*** out, Filter filter, Compare compare) {
   };
   const std::unique_ptr<DIR, CloseListing> dir(d);
   if (!dir) return -1;
-  auto* l = ours(dir.get());
+  auto* l = listings().find(dir.get());
   std::vector<std::unique_ptr<dirent, Free>> kept;
   kept.reserve(l->names.size());
   const auto copied = [](const void* from, std::size_t bytes) {
@@ -185,40 +165,34 @@ SDMA_FRONT DIR* fdopendir(int fd) {
     auto* d = list_machine(found.path, *found.entry, machine.get());
     if (!d) return nullptr;
     machine.release();
-    ours(d)->fd = fd;
+    listings().find(d)->fd = fd;
     return d;
   });
 }
 SDMA_FRONT int closedir(DIR* d) {
-  auto* l = ours(d);
+  const auto l = listings().remove(d);
   if (!l) return SDMA_REAL(closedir)(d);
-  {
-    auto& o = open_listings();
-    const std::lock_guard lock(o.mutex);
-    std::erase(o.all, l);
-  }
   if (l->machine) {
     if (l->fd != SDMA_REAL(dirfd)(l->machine)) ::close(l->fd);
     SDMA_REAL(closedir)(l->machine);
   } else if (l->fd >= 0) {
     ::close(l->fd);
   }
-  delete l;
   return 0;
 }
 SDMA_FRONT dirent* readdir(DIR* d) {
-  auto* l = ours(d);
+  auto* l = listings().find(d);
   return l ? next(*l) : SDMA_REAL(readdir)(d);
 }
 SDMA_FRONT dirent64* readdir64(DIR* d) {
-  auto* l = ours(d);
+  auto* l = listings().find(d);
   return l ? reinterpret_cast<dirent64*>(next(*l)) : SDMA_REAL(readdir64)(d);
 }
 // Deprecated, but programs call them.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 SDMA_FRONT int readdir_r(DIR* d, dirent* to, dirent** result) {
-  auto* l = ours(d);
+  auto* l = listings().find(d);
   if (!l) return SDMA_REAL(readdir_r)(d, to, result);
   const auto* e = next(*l);
   *result = e ? static_cast<dirent*>(std::memcpy(to, e, sizeof *e)) : nullptr;
@@ -229,21 +203,21 @@ SDMA_FRONT int readdir64_r(DIR* d, dirent64* to, dirent64** result) {
 }
 #pragma GCC diagnostic pop
 SDMA_FRONT void rewinddir(DIR* d) noexcept {
-  auto* l = ours(d);
+  auto* l = listings().find(d);
   if (!l) return SDMA_REAL(rewinddir)(d);
   l->at = 0;
 }
 SDMA_FRONT long telldir(DIR* d) noexcept {
-  auto* l = ours(d);
+  auto* l = listings().find(d);
   return l ? static_cast<long>(l->at) : SDMA_REAL(telldir)(d);
 }
 SDMA_FRONT void seekdir(DIR* d, long at) noexcept {
-  auto* l = ours(d);
+  auto* l = listings().find(d);
   if (l) l->at = std::min(static_cast<std::size_t>(at), l->names.size());
   else SDMA_REAL(seekdir)(d, at);
 }
 SDMA_FRONT int dirfd(DIR* d) noexcept {
-  auto* l = ours(d);
+  auto* l = listings().find(d);
   return l ? l->fd : SDMA_REAL(dirfd)(d);
 }
 SDMA_FRONT int scandir(const char* path, dirent*** out, Filter filter, Compare compare) {

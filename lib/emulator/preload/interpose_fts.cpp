@@ -1,10 +1,10 @@
-// Interposes fts_open and the functions on its result, where one of the paths is in the tree or above it. A small set holds our
-// FTS*; all others are passed to the C library.
+// Interposes fts_open and the functions on its result, where one of the paths is in the tree or above it.
 //
 // The working directory never changes: as with FTS_NOCHDIR, fts_accpath is fts_path.
 #include "../no_memory.hpp"
 #include "../real.hpp"
 #include "front.hpp"
+#include "handles.hpp"
 #include "paths.hpp"
 
 #include <dirent.h>
@@ -14,8 +14,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <mutex>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -194,22 +192,7 @@ class Walker {
   bool started_{};
 };
 
-/// Never destroyed, because destructors of the program may still use it.
-struct Walkers {
-  std::mutex mutex;
-  std::vector<Walker*> all;
-};
-Walkers& walkers() noexcept {
-  alignas(Walkers) static std::byte room[sizeof(Walkers)];
-  static auto* w = new (room) Walkers;
-  return *w;
-}
-Walker* ours(const FTS* f) {
-  auto& w = walkers();
-  const std::lock_guard lock(w.mutex);
-  const auto it = std::find(w.all.begin(), w.all.end(), reinterpret_cast<const Walker*>(f));
-  return it == w.all.end() ? nullptr : *it;
-}
+Handles<Walker, FTS>& walkers() noexcept { return Handles<Walker, FTS>::all(); }
 
 template <class Real> FTS* open_walk(char* const* paths, int options, Order order, Real real) {
   return guarded<FTS*>(nullptr, [&]() -> FTS* {
@@ -217,11 +200,7 @@ template <class Real> FTS* open_walk(char* const* paths, int options, Order orde
     for (auto* const* p = paths; *p; ++p) concerned = concerned || find_shared(AT_FDCWD, *p).entry;
     if (!concerned) return real();
     if ((options & (FTS_LOGICAL | FTS_PHYSICAL)) == 0) return errno = EINVAL, nullptr;
-    auto walker = std::make_unique<Walker>(paths, options, order);
-    auto& w = walkers();
-    const std::lock_guard lock(w.mutex);
-    w.all.push_back(walker.get());
-    return reinterpret_cast<FTS*>(walker.release());
+    return walkers().add(std::make_unique<Walker>(paths, options, order));
   });
 }
 
@@ -234,29 +213,19 @@ SDMA_FRONT FTS* fts_open(char* const* paths, int options, Order order) {
   return open_walk(paths, options, order, [&] { return SDMA_REAL(fts_open)(paths, options, order); });
 }
 SDMA_FRONT FTSENT* fts_read(FTS* f) {
-  auto* w = ours(f);
+  auto* w = walkers().find(f);
   return w ? guarded<FTSENT*>(nullptr, [&] { return w->read(); }) : SDMA_REAL(fts_read)(f);
 }
 SDMA_FRONT FTSENT* fts_children(FTS* f, int options) {
-  auto* w = ours(f);
+  auto* w = walkers().find(f);
   return w ? guarded<FTSENT*>(nullptr, [&] { return w->children(); }) : SDMA_REAL(fts_children)(f, options);
 }
 SDMA_FRONT int fts_set(FTS* f, FTSENT* e, int instruction) noexcept {
-  if (!ours(f)) return SDMA_REAL(fts_set)(f, e, instruction);
+  if (!walkers().find(f)) return SDMA_REAL(fts_set)(f, e, instruction);
   e->fts_instr = static_cast<decltype(e->fts_instr)>(instruction);
   return 0;
 }
-SDMA_FRONT int fts_close(FTS* f) {
-  auto* w = ours(f);
-  if (!w) return SDMA_REAL(fts_close)(f);
-  {
-    auto& all = walkers();
-    const std::lock_guard lock(all.mutex);
-    std::erase(all.all, w);
-  }
-  delete w;
-  return 0;
-}
+SDMA_FRONT int fts_close(FTS* f) { return walkers().remove(f) ? 0 : SDMA_REAL(fts_close)(f); }
 
 // The two are one struct on 64-bit machines.
 static_assert(sizeof(FTSENT) == sizeof(FTSENT64));
@@ -268,19 +237,19 @@ SDMA_FRONT FTS64* fts64_open(char* const* paths, int options, Order64 order) {
 }
 SDMA_FRONT FTSENT64* fts64_read(FTS64* f) {
   auto* plain = reinterpret_cast<FTS*>(f);
-  return ours(plain) ? reinterpret_cast<FTSENT64*>(::fts_read(plain)) : SDMA_REAL(fts64_read)(f);
+  return walkers().find(plain) ? reinterpret_cast<FTSENT64*>(::fts_read(plain)) : SDMA_REAL(fts64_read)(f);
 }
 SDMA_FRONT FTSENT64* fts64_children(FTS64* f, int options) {
   auto* plain = reinterpret_cast<FTS*>(f);
-  return ours(plain) ? reinterpret_cast<FTSENT64*>(::fts_children(plain, options))
-                     : SDMA_REAL(fts64_children)(f, options);
+  return walkers().find(plain) ? reinterpret_cast<FTSENT64*>(::fts_children(plain, options))
+                               : SDMA_REAL(fts64_children)(f, options);
 }
 SDMA_FRONT int fts64_set(FTS64* f, FTSENT64* e, int instruction) noexcept {
   auto* plain = reinterpret_cast<FTS*>(f);
-  return ours(plain) ? ::fts_set(plain, reinterpret_cast<FTSENT*>(e), instruction)
-                     : SDMA_REAL(fts64_set)(f, e, instruction);
+  return walkers().find(plain) ? ::fts_set(plain, reinterpret_cast<FTSENT*>(e), instruction)
+                               : SDMA_REAL(fts64_set)(f, e, instruction);
 }
 SDMA_FRONT int fts64_close(FTS64* f) {
   auto* plain = reinterpret_cast<FTS*>(f);
-  return ours(plain) ? ::fts_close(plain) : SDMA_REAL(fts64_close)(f);
+  return walkers().find(plain) ? ::fts_close(plain) : SDMA_REAL(fts64_close)(f);
 }

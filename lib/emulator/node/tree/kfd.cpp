@@ -22,7 +22,15 @@ std::string machine_file(const std::string& path) {
 
 void add_kfd(Tree& t) {
   constexpr std::string_view kDevice = "/sys/devices/virtual/kfd/kfd";
-  for (auto& [path, text] : to_sysfs(t.node())) t.add_text(fmt::format("{}/topology/{}", kDevice, path), text);
+  for (auto& [path, text] : to_sysfs(t.node())) {
+    const auto file = fmt::format("{}/topology/{}", kDevice, path);
+    t.add_text(file, text);
+    // Each node has these directories, which contain nothing: one hive connects all GPUs, and there are no counters.
+    constexpr std::string_view kOfNode = "/gpu_id";
+    if (!file.ends_with(kOfNode)) continue;
+    for (const auto* empty : {"/p2p_links", "/perf"})
+      t.add(file.substr(0, file.size() - kOfNode.size()) + empty, {.kind = Kind::directory});
+  }
   t.add_text(fmt::format("{}/dev", kDevice), "510:0\n");
   t.add_text(fmt::format("{}/uevent", kDevice), "MAJOR=510\nMINOR=0\nDEVNAME=kfd\n");
   t.add_link(fmt::format("{}/subsystem", kDevice), "/sys/class/kfd");

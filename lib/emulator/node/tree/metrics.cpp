@@ -2,7 +2,8 @@
 // abort if they read a table later than 1.3, so such a program gets 1.3.
 //
 // All bits of a field are set where the driver has no value, as it does itself. Known are the clocks that tick, the width and
-// speed of the link, that nothing is busy or throttled, and that nothing consumes power.
+// speed of the link, that nothing is busy or throttled, and that nothing consumes power. The junction and the memory are as warm
+// as a room.
 #include "parts.hpp"
 
 #include "sdma/engine/execute.hpp"
@@ -26,7 +27,8 @@ struct Header {
 
 struct Metrics13 {
   Header header;
-  u16 temperature[6], gfx_activity, memory_activity, media_activity, socket_power;
+  u16 edge_temperature, temperature[2], regulator_temperatures[3], gfx_activity, memory_activity, media_activity,
+      socket_power;
   u64 energy, host_ns;
   u16 average_clocks[7], current_clocks[7];
   u32 throttled;
@@ -41,7 +43,8 @@ static_assert(sizeof(Metrics13) == 120);
 
 struct Metrics15 {
   Header header;
-  u16 temperature[3], socket_power, gfx_activity, memory_activity, video_activity[4], jpeg_activity[32];
+  u16 temperature[2], regulator_temperature, socket_power, gfx_activity, memory_activity, video_activity[4],
+      jpeg_activity[32];
   u64 energy, host_ns;
   u32 throttled, gfx_clock_locked;
   u16 pcie_lanes, pcie_speed, xgmi_lanes, xgmi_speed;
@@ -52,6 +55,8 @@ struct Metrics15 {
   u16 gfx_clock[8], soc_clock[4], video_clock[4], decoder_clock[4], memory_clock, padding;
 };
 static_assert(sizeof(Metrics15) == 360);
+
+constexpr u16 kNotAvailable = 0xffff;
 
 /// Whether this process has loaded a librocm_smi64 that knows tables up to 1.3 only.
 bool old_reader() {
@@ -70,11 +75,18 @@ bool old_reader() {
   return old;
 }
 
-template <class Metrics> std::string table(u8 content, u16 pcie_speed) {
+/// `other_temperatures`: of the edge and of each stack of memory, which gfx90a measures.
+template <class Metrics> std::string table(u8 content, u16 pcie_speed, u16 other_temperatures = kNotAvailable) {
   Metrics m;
   std::memset(&m, 0xff, sizeof m);
   m.header = {.bytes = sizeof m, .format = 1, .content = content};
   m.socket_power = m.gfx_activity = m.memory_activity = 0;
+  m.gfx_activity_sum = m.memory_activity_sum = 0;
+  for (auto& t : m.temperature) t = kTemperature;
+  if constexpr (requires { m.edge_temperature; }) {
+    m.edge_temperature = other_temperatures;
+    for (auto& t : m.memory_temperature) t = other_temperatures;
+  }
   m.energy = 0;
   m.throttled = 0;
   m.pcie_lanes = 16;
@@ -90,7 +102,7 @@ template <class Metrics> std::string table(u8 content, u16 pcie_speed) {
 
 void add_metrics(const TreeGpu& g) {
   // Speeds are in units of 0.1 GT/s.
-  if (g.mi200) g.live("gpu_metrics", [](u64) { return table<Metrics13>(3, 160); });
+  if (g.mi200) g.live("gpu_metrics", [](u64) { return table<Metrics13>(3, 160, kTemperature); });
   else g.live("gpu_metrics", [](u64) { return old_reader() ? table<Metrics13>(3, 320) : table<Metrics15>(5, 320); });
 }
 

@@ -1,5 +1,5 @@
-// Clocks, power and temperatures. The GPU does not exist, so it is idle and consumes nothing: the lowest clock is current, and
-// sensors read 0. Limits and clock levels are those of the product; the lowest clocks are approximate.
+// Clocks, power and temperatures. The GPU does not exist, so it is idle and consumes nothing: the lowest clock is current, voltage
+// and power are 0, and all parts are as warm as a room. Limits and clock levels are those of the product; the lowest clocks are approximate.
 #include "parts.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ void add_power(const TreeGpu& g) {
     g.file(fmt::format("{}/{}", at, name), std::move(text));
   };
   const auto temperature = [&](int channel, const char* label, std::uint32_t critical) {
-    file(fmt::format("temp{}_input", channel).c_str(), "0\n");
+    file(fmt::format("temp{}_input", channel).c_str(), fmt::format("{}\n", kTemperature * 1000));
     file(fmt::format("temp{}_label", channel).c_str(), fmt::format("{}\n", label));
     file(fmt::format("temp{}_crit", channel).c_str(), fmt::format("{}\n", critical));
   };

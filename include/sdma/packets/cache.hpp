@@ -1,0 +1,52 @@
+#pragma once
+// The packet that writes back and invalidates the GPU's caches: SDMA 5.0 and later, whose engines use the GPU's L2.
+//
+//   Gcr{.gl2_writeback = true, .glk_writeback = true}                   what kernels wrote becomes visible to the engine
+//   Gcr{.gl2_invalidate = true, .gl1_invalidate = true, ...}            what others wrote becomes visible to kernels
+//   encode_to(gcr, out, generation)                                     4.x has no such packet: fits(gcr) is false
+//
+// A runtime sends the first form before its copies, and the second after them. The addresses limit the operation to a
+// range; 0 to 0 is all memory. Positions and names are those of a runtime's structure; no source says what the values
+// of the ranges and of the sequence mean, except that 0 is everything, in any order.
+//
+// Ordering: unknown. That runtime sends it between other packets without a wait.
+// Errors: check(packet) names the field and the rule. A plain value; any thread may use it.
+#include "sdma/packets/layout.hpp"
+
+namespace sdma::inline v0 {
+// clang-format off
+
+/// Writes back and invalidates caches.
+struct Gcr {
+  std::uint64_t base{}, limit{};         ///< the range, in units of 128 bytes
+  bool gl2_writeback{}, gl2_invalidate{}, gl2_discard{};
+  std::uint8_t gl2_range{};
+  bool gl2_us{}, gl1_invalidate{}, glv_invalidate{}, glk_invalidate{}, glk_writeback{}, glm_invalidate{}, glm_writeback{};
+  std::uint8_t gl1_range{}, gli_invalidate{}, sequence{};
+  bool range_is_pa{};
+  std::uint8_t vmid{};
+};
+template <> inline constexpr auto grammar::layout<Gcr> = packet(
+    "gcr", op(17, 1), dwords(5), "write back and invalidate caches",
+    bits<&Gcr::gl2_writeback> ("gl2_writeback",  2, 31, 31, "write L2 back").opt(),
+    bits<&Gcr::gl2_invalidate>("gl2_invalidate", 2, 30, 30, "invalidate L2").opt(),
+    bits<&Gcr::gl2_discard>   ("gl2_discard",    2, 29, 29, "discard L2 lines").opt(),
+    bits<&Gcr::gl2_range>     ("gl2_range",      2, 27, 28, "which L2 lines; 0: all").opt(),
+    bits<&Gcr::gl2_us>        ("gl2_us",         2, 26, 26, "L2: us").opt(),
+    bits<&Gcr::gl1_invalidate>("gl1_invalidate", 2, 25, 25, "invalidate L1").opt(),
+    bits<&Gcr::glv_invalidate>("glv_invalidate", 2, 24, 24, "invalidate the vector caches").opt(),
+    bits<&Gcr::glk_invalidate>("glk_invalidate", 2, 23, 23, "invalidate the scalar caches").opt(),
+    bits<&Gcr::glk_writeback> ("glk_writeback",  2, 22, 22, "write the scalar caches back").opt(),
+    bits<&Gcr::glm_invalidate>("glm_invalidate", 2, 21, 21, "invalidate the metadata caches").opt(),
+    bits<&Gcr::glm_writeback> ("glm_writeback",  2, 20, 20, "write the metadata caches back").opt(),
+    bits<&Gcr::gl1_range>     ("gl1_range",      2, 18, 19, "which L1 lines; 0: all").opt(),
+    bits<&Gcr::gli_invalidate>("gli_invalidate", 2, 16, 17, "invalidate the instruction caches").opt(),
+    bits<&Gcr::base>          ("base",           1,  7, 47, "first address, in units of 128 bytes").hex().opt(),
+    bits<&Gcr::limit>         ("limit",          3,  7, 47, "last address, in units of 128 bytes").hex().opt(),
+    bits<&Gcr::sequence>      ("sequence",       3,  1,  2, "order of the operations; 0: any").opt(),
+    bits<&Gcr::range_is_pa>   ("range_is_pa",    3,  0,  0, "the addresses are physical").opt(),
+    bits<&Gcr::vmid>          ("vmid",           4, 24, 27, "address space").opt())
+  | in(since(v5_0));
+
+// clang-format on
+}  // namespace sdma::inline v0

@@ -1,0 +1,61 @@
+#pragma once
+// The packets of every generation, as data (registry.hpp has those of 4.4.2 as constants).
+//
+//   const Catalogue& gfx11 = catalogue(Generation::v6_0);
+//   const PacketInfo* p = gfx11.identify(dwords);      // its fields are where 6.0 has them
+//   visit(*p, dwords, [](const auto& packet) { ... }); // typed values, as for 4.4.2
+//   for (Reader r{dwords, gfx11}; r;) ...              // stream/reader.hpp
+//   label(*p)                                          // "fence"; "gcr of 5.0 to 7.0, not of 4.4.2"
+//
+// A packet that another generation has, and this one lacks, is recognised: `foreign` is true, its fields are not read, and
+// its dwords are not read as another packet. Where generations give the same header to different packets, the
+// catalogue's own comes first.
+//
+// catalogue() builds a list at its first use; any thread may call it, and a Catalogue is constant from then on. No
+// errors; allocates. It is part of the library sdma-runtime.
+#include "sdma/packets/registry.hpp"
+
+#include <string>
+
+namespace sdma::inline v0 {
+
+class Catalogue {
+ public:
+  Catalogue(Generation g, std::span<const PacketInfo> packets, const detail::FirstByOp& first,
+            const std::uint8_t* next) noexcept
+      : generation_(g), packets_(packets), first_(&first), next_(next) {}
+
+  Generation generation() const noexcept { return generation_; }
+  /// The described packets, then those that are only recognised; then those of other generations.
+  std::span<const PacketInfo> packets() const noexcept { return packets_; }
+
+  /// The packet that begins with these dwords; null if no known packet does, or if `d` is empty.
+  const PacketInfo* identify(std::span<const std::uint32_t> d) const noexcept {
+    if (d.empty() || (d[0] & 0xff) >= detail::kOps) return nullptr;
+    for (auto i = detail::chain(*first_, d[0]); i != detail::kNone; i = next_[i])
+      if (packets_[i].matches(d)) return &packets_[i];
+    return nullptr;
+  }
+  /// The packet with this name; null if there is none.
+  const PacketInfo* find(std::string_view name) const noexcept {
+    for (const auto& p : packets_)
+      if (p.name == name) return &p;
+    return nullptr;
+  }
+
+ private:
+  Generation generation_;
+  std::span<const PacketInfo> packets_;
+  const detail::FirstByOp* first_;
+  const std::uint8_t* next_;
+};
+
+/// The packets of a generation. That of 4.4.2 refers to kPackets.
+const Catalogue& catalogue(Generation) noexcept;
+
+/// "4.0 to 4.4.5", "4.4.2, 4.4.5", "7.1"
+std::string to_string(Generations);
+/// The name of a packet and, if it is foreign, the generations that have it.
+std::string label(const PacketInfo&);
+
+}  // namespace sdma::inline v0

@@ -1,0 +1,3 @@
+#pragma once
+// See agent.h.
+#include "core/inc/agent.h"

@@ -1,0 +1,265 @@
+// Generations: the same packets, with other layouts.
+#include "generic.hpp"
+#include "sdma/packets/catalogue.hpp"
+
+using namespace sdma;
+using namespace sdma::test;
+
+namespace {
+
+constexpr GpuVa kA{0x7f1122334000}, kB{0x7f5566778000};
+constexpr auto kAll = [] {
+  std::array<Generation, kGenerationCount - 1> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Generation>(i);
+  return all;
+}();
+
+template <Packet P> std::vector<std::uint32_t> words_in(const P& p, Generation g) {
+  std::vector<std::uint32_t> out(length(p, g));
+  REQUIRE(encode_to(p, out.data(), g) == out.data() + out.size());
+  return out;
+}
+
+/// Random dwords of a described packet: every bit that a field owns, and a short payload.
+std::vector<std::uint32_t> random_words(const PacketInfo& p, Dice& dice) {
+  std::vector<std::uint32_t> d(p.head);
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    d[i] = static_cast<std::uint32_t>(dice.number()) & p.owned[i];
+    if (i < Pattern::kDwords) d[i] = (d[i] & ~p.pattern.mask[i]) | p.pattern.value[i];
+  }
+  if (p.counted) store(*p.counted, dice.below(5), d.data());
+  d.resize(p.length(d.data()));
+  if (p.counted && p.counted->kind == Kind::payload)
+    for (std::size_t i = p.fixed; i < d.size(); ++i) d[i] = static_cast<std::uint32_t>(dice.number());
+  return d;
+}
+
+template <class P, std::size_t... G> consteval bool well_formed_everywhere(std::index_sequence<G...>) {
+  const auto one = []<std::size_t I>() {
+    constexpr auto g = static_cast<Generation>(I);
+    if constexpr (exists<P>(g)) return well_formed<P, g>();
+    else return true;
+  };
+  return (one.template operator()<G>() && ...);
+}
+
+}  // namespace
+
+TEST_CASE("generations have names, targets and an order") {
+  STATIC_REQUIRE(generation_of("4.4.2") == Generation::v4_4_2);
+  STATIC_REQUIRE(generation_of("gfx942") == Generation::v4_4_2);
+  STATIC_REQUIRE(generation_of_target(90402) == Generation::v4_4_2);
+  CHECK(generation_of("gfx900") == Generation::v4_0);
+  CHECK(generation_of("gfx90a") == Generation::v4_4);
+  CHECK(generation_of("gfx90c") == Generation::v4_1);
+  CHECK(generation_of("gfx908") == Generation::v4_2);
+  CHECK(generation_of("gfx950") == Generation::v4_4_5);
+  CHECK(generation_of("gfx1010") == Generation::v5_0);
+  CHECK(generation_of("gfx1036") == Generation::v5_2);
+  CHECK(generation_of("gfx1100") == Generation::v6_0);
+  CHECK(generation_of("gfx1151") == Generation::v6_1);
+  CHECK(generation_of("gfx1201") == Generation::v7_0);
+  CHECK(generation_of("4.2.2") == Generation::v4_2);
+  CHECK(generation_of("4.4.0") == Generation::v4_4);
+  CHECK(generation_of("4.4.2-header") == Generation::v4_4_2_header);
+  CHECK(generation_of("6.0.3") == Generation::v6_0);
+  for (const auto* none :
+       {"", "4", "4.4.3", "4.3", "gfx", "gfx9", "gfx803", "gfx9zz", "gfx1", "gfxa00", "6.0.x", "6.0.33"}) {
+    INFO(none);
+    CHECK_FALSE(generation_of(none));
+  }
+  CHECK_FALSE(generation_of_target(0));
+  CHECK(target_version("gfx90a") == 90010);
+  CHECK(target_version("gfx1103") == 110003);
+  for (std::size_t i = 0; i + 1 < kGenerations.size(); ++i)
+    CHECK(kGenerations[i].generation <= kGenerations[i + 1].generation);
+  for (const auto& r : kGenerations) {
+    INFO(r.name);
+    CHECK(generation_of(r.name) == r.generation);
+    CHECK(name_of(r.generation) == r.name);
+    if (r.first_target <= r.last_target) {
+      CHECK(generation_of_target(r.first_target) == r.generation);
+      CHECK(generation_of_target(r.last_target) == r.generation);
+    }
+  }
+}
+
+TEST_CASE("sets of generations are written as ranges") {
+  using namespace grammar;
+  CHECK(to_string(k4) == "4.0 to 4.4.5");
+  CHECK(to_string(only(v7_1)) == "7.1");
+  CHECK(to_string(between(v4_4_2, v4_4_5)) == "4.4.2 to 4.4.5");
+  CHECK(to_string(only(v4_0) | since(v6_1)) == "4.0, 6.1 to 7.0");
+  CHECK(to_string(kAllGenerations) == "4.0 to 7.1");
+}
+
+TEST_CASE("every description is consistent in every generation that has the packet") {
+  each_packet(
+      []<class P>() { STATIC_REQUIRE(well_formed_everywhere<P>(std::make_index_sequence<kGenerationCount - 1>{})); });
+}
+
+TEST_CASE("limits of a packet per generation") {
+  STATIC_REQUIRE(max_bytes<CopyLinear>() == 1u << 30);
+  STATIC_REQUIRE(max_bytes<CopyLinear>(Generation::v4_0) == 1u << 22);
+  for (const auto g : kAll) {
+    INFO(name_of(g));
+    const bool wide = (g >= Generation::v4_4 && g <= Generation::v4_4_5) || g >= Generation::v5_2;
+    CHECK(max_bytes<CopyLinear>(g) == (wide ? 1u << 30 : 1u << 22));
+    CHECK(max_bytes<CopyBroadcast>(g) == (wide ? 1u << 30 : 1u << 22));
+    CHECK(max_bytes<Fill>(g) == (g >= Generation::v4_4 && g <= Generation::v4_4_5 ? 1u << 30 : 1u << 22));
+    CHECK(max_bytes<CopySwap>(g) == (g >= Generation::v4_4_2 && g <= Generation::v4_4_5 ? std::uint64_t{1} << 30 : 0));
+    CHECK(max_of<&CopySubwindow::x>(g) == (g == Generation::v7_0 ? 1u << 16 : 1u << 14));
+    CHECK(max_of<&CopySubwindow::src_pitch>(g) == (g == Generation::v7_0 ? 1u << 16 : 1u << 19));
+    CHECK(max_of<&CopySubwindow::src_slice>(g) ==
+          (g == Generation::v7_0 ? std::uint64_t{1} << 32 : std::uint64_t{1} << 28));
+    CHECK(max_of<&Fence::mtype>(g) == (g >= Generation::v5_0 ? 7 : 0));
+    const CopyLinear longest{.src = kA, .dst = kB, .bytes = static_cast<std::uint32_t>(max_bytes<CopyLinear>(g))};
+    auto longer = longest;
+    ++longer.bytes;
+    CHECK(fits(longest, g));
+    CHECK_FALSE(fits(longer, g));
+    CHECK(check(longer, g).field == "bytes");
+    CHECK(check(longer, g).rule == "range");
+  }
+}
+
+// The values that a runtime's structures give, worked out by hand.
+TEST_CASE("dwords that runtimes send to other generations") {
+  using Words = std::vector<std::uint32_t>;
+  const CopyLinear copy{.src = kA, .dst = kB, .bytes = 1u << 22};
+  for (const auto g : kAll) CHECK(words_in(copy, g) == Words{1, 0x3fffff, 0, 0x22334000, 0x7f11, 0x66778000, 0x7f55});
+  const Fence fence{.addr = kA, .value = 7, .mtype = 3};
+  CHECK(words_in(fence, Generation::v5_0) == Words{0x00030005, 0x22334000, 0x7f11, 7});
+  CHECK(words_in(fence, Generation::v7_0) == Words{0x00030005, 0x22334000, 0x7f11, 7});
+  const Gcr before{.gl2_writeback = true, .glk_writeback = true};
+  auto after = before;
+  after.gl2_invalidate = after.gl1_invalidate = after.glv_invalidate = after.glk_invalidate = true;
+  CHECK(words_in(before, Generation::v6_0) == Words{0x111, 0, 0x80400000, 0, 0});
+  CHECK(words_in(after, Generation::v6_0) == Words{0x111, 0, 0xc3c00000, 0, 0});
+  CHECK(words_in(DummyTrap{5}, Generation::v4_4_2) == Words{16, 5});
+  CHECK(words_in(DummyTrap{5}, Generation::v6_0) == Words{32, 5});
+  const CopySubwindow box{.src = kA,
+                          .dst = kB,
+                          .element_log2 = 2,
+                          .src_pitch = 0x1001,
+                          .dst_pitch = 0x2002,
+                          .src_slice = 0x8000001,
+                          .dst_slice = 0x8000002,
+                          .x = 0x3001,
+                          .y = 0x2001,
+                          .z = 0x401,
+                          .src_x = 1,
+                          .src_y = 2,
+                          .src_z = 3,
+                          .dst_x = 4,
+                          .dst_y = 5,
+                          .dst_z = 6};
+  CHECK(words_in(box, Generation::v6_0) == Words{0x40000401, 0x22334000, 0x7f11, 0x00020001, 0x02000003, 0x8000000,
+                                                 0x66778000, 0x7f55, 0x00050004, 0x04002006, 0x8000001, 0x20003000,
+                                                 0x400});
+  CHECK(words_in(box, Generation::v7_0) == Words{0x40000401, 0x22334000, 0x7f11, 0x00020001, 0x10000003, 0x8000000,
+                                                 0x66778000, 0x7f55, 0x00050004, 0x20010006, 0x8000001, 0x20003000,
+                                                 0x400});
+  auto large = box;
+  large.x = 0x10000, large.src_slice = std::uint64_t{1} << 32;
+  CHECK_FALSE(fits(large));
+  CHECK(fits(large, Generation::v7_0));
+  CHECK(words_in(large, Generation::v7_0)[5] == 0xffffffff);
+}
+
+TEST_CASE("a field or a packet that the generation lacks does not fit") {
+  const Fence fence{.addr = kA, .mtype = 3};
+  CHECK_FALSE(fits(fence));
+  CHECK(check(fence).field == "mtype");
+  CHECK(check(fence).rule == "generation");
+  CHECK(fits(fence, Generation::v5_0));
+  CHECK(fits(Fence{.addr = kA}));
+  CHECK(check(Gcr{}).rule == "generation");
+  CHECK(check(Gcr{}).field.empty());
+  CHECK(fits(Gcr{}, Generation::v5_0));
+  CHECK(check(CopySwap{.bytes = 64}, Generation::v4_4).rule == "generation");
+  CHECK(fits(CopySwap{.bytes = 64}, Generation::v4_4_5));
+  CHECK(check(CopyLinear{.bytes = 4, .src_policy = 1}, Generation::v4_2).field == "src_policy");
+}
+
+TEST_CASE("a generation that is known when compiling gives the same dwords") {
+  Dice dice{3};
+  for (int round = 0; round < 200; ++round) {
+    const auto box = dice.packet<CopySubwindow>();
+    std::array<std::uint32_t, 13> now{}, later{};
+    encode_to<Generation::v7_0>(box, now.data());
+    encode_to(box, later.data(), Generation::v7_0);
+    CHECK(now == later);
+    encode_to<Generation::v4_0>(box, now.data());
+    encode_to(box, later.data(), Generation::v4_0);
+    CHECK(now == later);
+  }
+}
+
+TEST_CASE("in each generation, dwords become a packet and the same dwords again") {
+  Dice dice{5};
+  for (const auto g : kAll) {
+    const auto& all = catalogue(g);
+    CHECK(all.generation() == g);
+    for (const auto& p : all.packets()) {
+      if (p.fields_unknown) continue;
+      INFO(name_of(g) << " " << p.name);
+      bool found = true, typed = true, again = true;
+      for (int round = 0; round < 50; ++round) {
+        const auto d = random_words(p, dice);
+        const auto* info = all.identify(d);
+        // The literal flush is also a poll.
+        found = found && (info == &p || (p.name == "poll_reg" && info->name == "hdp_flush"));
+        typed = typed && visit(p, d, [&]<class P>(const P& value) {
+                  again = again && words_in(value, g) == d;
+                  again = again && words_in(decode<P>(d, g), g) == d && exists<P>(g);
+                });
+      }
+      CHECK(found);
+      CHECK(typed);
+      CHECK(again);
+    }
+  }
+}
+
+TEST_CASE("dwords begin at most one packet of a generation, or the narrower of two") {
+  for (const auto g : kAll) {
+    const auto all = catalogue(g).packets();
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t j = i + 1; j < all.size(); ++j) {
+        bool meet = true, within = true;
+        for (std::size_t d = 0; d < Pattern::kDwords; ++d) {
+          const auto &a = all[i].pattern, &b = all[j].pattern;
+          if ((a.value[d] ^ b.value[d]) & a.mask[d] & b.mask[d]) meet = false;
+          if (b.mask[d] & ~a.mask[d]) within = false;
+        }
+        INFO(name_of(g) << " " << all[i].name << " " << all[j].name);
+        CHECK((!meet || (within && all[i].fixed == all[j].fixed) || all[j].foreign));
+      }
+  }
+}
+
+TEST_CASE("a packet of another generation is named, and not read as one of this") {
+  const auto named = [](std::uint32_t head, Generation g = kDefaultGeneration) {
+    const std::array<std::uint32_t, 1> d{head};
+    const auto* p = catalogue(g).identify(d);
+    return p ? label(*p) : "";
+  };
+  CHECK(named(0x00000111) == "gcr of 5.0 to 7.0, not of 4.4.2");
+  CHECK(named(0x00000011) == "gcr_request of 5.0 to 7.0, not of 4.4.2");
+  CHECK(named(0x80000001) == "copy_linear_signal of 7.1, not of 4.4.2");
+  CHECK(named(0xc0000001) == "copy_linear_wait_signal of 7.1, not of 4.4.2");
+  CHECK(named(0x40000901) == "copy_swap_wait of 7.1, not of 4.4.2");
+  CHECK(named(0x00000020) == "dummy_trap of 5.0 to 7.0, not of 4.4.2");
+  CHECK(named(0x00000020, Generation::v6_0) == "dummy_trap");
+  CHECK(named(0x00000010, Generation::v6_0) == "gpuvm_invalidate");
+  CHECK(named(0x00000010) == "dummy_trap");
+  CHECK(named(0x00000901, Generation::v4_4) == "copy_swap of 4.4.2 to 4.4.5, not of 4.4");
+  CHECK(named(0x00000002, Generation::v6_0) == "write of 4.0 to 4.4.5, not described for 6.0");
+  CHECK(named(0x00000003) == "");
+  const std::array<std::uint32_t, 5> gcr{0x111};
+  CHECK(identify(gcr) == &info_of<Gcr>());
+  CHECK(identify(gcr)->foreign);
+  CHECK_FALSE(visit(*identify(gcr), gcr, [](const auto&) {}));
+  CHECK(identify(gcr)->length(gcr.data()) == 5);
+}

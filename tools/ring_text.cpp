@@ -1,0 +1,164 @@
+#include "ring_text.hpp"
+
+#include "sdma/stream/json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sdma::tool {
+namespace {
+
+/// How many packets before rptr are shown: rptr may already be past a poll that waits.
+constexpr std::size_t kBefore = 4;
+
+bool is_nop(const PacketView& v) noexcept { return v.is<Nop>(); }
+
+struct Counts {
+  std::size_t packets = 0, nops = 0, unknown = 0;
+};
+Counts count(std::span<const PacketView> views) noexcept {
+  Counts c;
+  for (const auto& v : views) {
+    if (!v.info) ++c.unknown;
+    else if (is_nop(v)) ++c.nops;
+    else ++c.packets;
+  }
+  return c;
+}
+std::string plural(std::size_t n, std::string_view one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); }
+std::string in_words(const Counts& c) {
+  auto text = plural(c.packets, "packet");
+  if (c.nops > 0) text += fmt::format(" and {}", plural(c.nops, "nop"));
+  if (c.unknown > 0) text += fmt::format(", {} that begin no packet", plural(c.unknown, "dword"));
+  return text;
+}
+
+class Printer {
+ public:
+  explicit Printer(const RingTextOptions& o) : o_(o) {}
+
+  void packets(std::span<const PacketView> views, std::uint64_t at) {
+    auto options = o_.text;
+    options.base += at;
+    Disassembler d{options};
+    for (const auto& v : views) {
+      d.append(out_, v);
+      if (!v.is<Indirect>()) continue;
+      d.end(out_);
+      indirect(decode<Indirect>(v.dwords));
+    }
+    d.end(out_);
+  }
+  void comments(std::string_view text) {
+    for (std::size_t begin = 0; begin < text.size();) {
+      const auto end = std::min(text.find('\n', begin), text.size());
+      out_ += "#   " + std::string(text.substr(begin, end - begin)) + "\n";
+      begin = end + 1;
+    }
+  }
+  void mark(std::string text) { out_ += "# " + std::move(text) + "\n"; }
+  std::string take() { return std::move(out_); }
+
+ private:
+  void indirect(const Indirect& p) {
+    for (const auto& b : o_.buffers) {
+      const auto bytes = std::uint64_t{b.dwords.size()} * 4;
+      if (p.base.value < b.va || p.base.value - b.va >= bytes) continue;
+      const auto from = static_cast<std::size_t>((p.base.value - b.va) / 4);
+      const auto there = std::span(b.dwords).subspan(from);
+      const auto n = std::min<std::size_t>(there.size(), p.dwords);
+      mark(fmt::format("ib {:#x}, {} of {}{}:", p.base.value, plural(n, "dword"), b.file,
+                       n < p.dwords ? fmt::format("; {} are not in the file", plural(p.dwords - n, "dword")) : ""));
+      comments(disassemble(there.first(n), {.generation = o_.text.generation}));
+      return;
+    }
+    if (!o_.buffers.empty()) mark(fmt::format("ib {:#x} is not in a file of --ib", p.base.value));
+  }
+
+  const RingTextOptions& o_;
+  std::string out_;
+};
+
+}  // namespace
+
+bool is_shown(const RingPart& p, const RingTextOptions& o) noexcept {
+  return o.consumed || (p.kind != RingPartKind::consumed && p.kind != RingPartKind::stale);
+}
+
+std::string ring_text(const PlacedRing& ring, const RingPositions& at, const RingTextOptions& o) {
+  Printer print{o};
+  const auto position = [&](std::uint64_t p) { return fmt::format("{:#x}", p + o.text.base); };
+  bool pending = false;
+  for (const auto& part : ring.parts) {
+    const auto views = packets_of(part, o.text.generation);
+    switch (part.kind) {
+      case RingPartKind::whole: print.packets(views, part.at); break;
+      case RingPartKind::consumed: {
+        if (o.consumed) {
+          print.mark(fmt::format("consumed, the oldest first: {}", in_words(count(views))));
+          print.packets(views, part.at);
+          break;
+        }
+        std::vector<PacketView> last;
+        for (auto i = views.size(); i-- > 0 && last.size() < kBefore;)
+          if (!is_nop(views[i]) && views[i].info) last.push_back(views[i]);
+        if (last.empty()) break;
+        const auto all = count(views);
+        print.mark(fmt::format("consumed before rptr: {}{}:", in_words(all),
+                               last.size() < all.packets ? fmt::format("; the last {}", last.size()) : ""));
+        for (auto i = last.size(); i-- > 0;) print.comments(to_text(last[i]));
+        break;
+      }
+      case RingPartKind::pending:
+        pending = true;
+        print.mark(fmt::format("rptr {}: the engine stands here; this packet hangs, or is next", position(*at.rptr)));
+        print.packets(views, part.at);
+        print.mark(fmt::format("wptr {}: {} pending", position(*at.wptr), in_words(count(views))));
+        break;
+      case RingPartKind::after:
+        print.mark(fmt::format("rptr {}: the engine stands here; wptr is not known, so what follows may be old",
+                               position(*at.rptr)));
+        print.packets(views, part.at);
+        break;
+      case RingPartKind::stale:
+        if (!o.consumed) break;
+        print.mark(fmt::format("after wptr, old or never written: {}", in_words(count(views))));
+        print.packets(views, part.at);
+        break;
+    }
+  }
+  if (at.rptr && at.wptr && !pending)
+    print.mark(fmt::format("rptr and wptr are {}: nothing is pending", position(*at.rptr)));
+  return print.take();
+}
+
+std::string ring_json(const PlacedRing& ring, const RingTextOptions& o) {
+  std::string out;
+  for (const auto& part : ring.parts) {
+    if (!is_shown(part, o)) continue;
+    const auto name = part.kind == RingPartKind::consumed  ? "consumed"
+                      : part.kind == RingPartKind::pending ? "pending"
+                      : part.kind == RingPartKind::after   ? "after"
+                      : part.kind == RingPartKind::stale   ? "stale"
+                                                           : nullptr;
+    auto offset = part.at + o.text.base;
+    bool first = true;
+    for (const auto& v : packets_of(part, o.text.generation)) {
+      append_json(out, v, offset);
+      if (name) {
+        out.pop_back();
+        out += fmt::format(",\"part\":\"{}\"", name);
+        if (first && (part.kind == RingPartKind::pending || part.kind == RingPartKind::after))
+          out += ",\"at_rptr\":true";
+        out += '}';
+      }
+      out += '\n';
+      offset += v.dwords.size() * 4;
+      first = false;
+    }
+  }
+  return out;
+}
+
+}  // namespace sdma::tool
