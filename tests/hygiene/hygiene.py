@@ -208,8 +208,8 @@ def attributes(root):
 # Megabytes that GCC allocates for a header, less those for the standard headers that it includes. They do not depend on the
 # machine or its load, and follow the time: 20 MB take about 0.1 s.
 WEIGHTS = {
-    "queue/ring": 25, "stream/writer": 45, "packets/lengths": 45, "packets/registry": 100, "sync/wait": 55, "sync/hsa": 60,
-    "sync/submission": 65,
+    "queue/ring": 25, "stream/writer": 45, "packets/lengths": 60, "packets/registry": 108, "sync/wait": 68, "sync/hsa": 80,
+    "sync/submission": 80,
 }
 
 
