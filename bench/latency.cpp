@@ -112,7 +112,7 @@ struct RawLane {
   RingMemory memory;
   Ring<> ring;
   std::uint32_t epoch = 0;
-  static RingMemory silent(RingMemory m) { return m.wake = nullptr, m; }
+  static RingMemory silent(RingMemory m) { return m.on_doorbell = nullptr, m; }
   RawLane(Device& d, EngineId e)
       : done(*d.create_signal()), queue(*d.create_queue({.engine = e})), memory(silent(queue.memory())), ring(memory) {}
   void trip() {

@@ -19,21 +19,31 @@ bool ends_exactly(std::span<const std::uint32_t> dwords, const Catalogue& packet
   return !cut;
 }
 
-/// How many dwords to leave out, so that the rest begins with a packet.
+/// How many dwords to leave out, so that the rest begins with a packet. A start after the first dword needs evidence.
 std::size_t find_start(std::span<const std::uint32_t> dwords, bool must_end, const Catalogue& packets) {
-  std::size_t best = 0;
-  std::int64_t most = 0;
-  bool best_exact = false;
-  for (std::size_t s = 0; s < std::min(dwords.size(), kStarts); ++s) {
-    const auto rest = dwords.subspan(s);
-    const bool exact = must_end && ends_exactly(rest, packets);
-    const auto good = detail::plausibility(rest, packets);
-    if (s > 0 && !(exact && !best_exact) && (exact != best_exact || good <= most)) continue;
-    best = s;
-    most = good;
-    best_exact = exact;
+  constexpr std::int64_t kEvidence = 8;
+  struct Start {
+    std::size_t at = 0;
+    std::int64_t good = 0;
+    bool exact = false;
+  };
+  const auto start = [&](std::size_t at) {
+    const auto rest = dwords.subspan(at);
+    return Start{at, detail::plausibility(rest, packets), must_end && ends_exactly(rest, packets)};
+  };
+  const auto first = start(0);
+  auto best = first;
+  for (std::size_t s = 1; s < std::min(dwords.size(), kStarts); ++s) {
+    const auto other = start(s);
+    if (other.exact != best.exact ? other.exact : other.good > best.good) best = other;
   }
-  return best;
+  if (best.good < kEvidence) return 0;
+  if (best.exact && !first.exact) return best.at;
+  // A first packet that breaks a rule is a finding. One that sets reserved bits is more likely the end of another packet.
+  const auto v = Reader{dwords, packets}.next();
+  bool fragment = !v.whole() || v.is<Nop>();
+  for (std::size_t i = 0; !fragment && i < v.info->head; ++i) fragment = (v.dwords[i] & v.info->reserved(i)) != 0;
+  return fragment && best.exact == first.exact && best.good > first.good ? best.at : 0;
 }
 
 Diagnostic wrong(std::string_view name, std::string message, std::string hint) {
