@@ -177,7 +177,7 @@ class Tree:
 def packet(t, sdma, conformance):
     footprint, declared = "include/sdma/packets/footprint.hpp", "include/sdma/engine/execute.hpp"
     execute, page = "lib/engine/execute.cpp", "docs/packets.md"
-    t.run(*t.compile("document", "tests/packets/document.cpp"))
+    t.run(*t.compile("document", "tests/packets/document.cpp", "lib/packets/catalogue.cpp"))
     t.run(*t.compiler, t.made / "document.o", "-o", t.made / "document")
     t.noticed(page, "not what include/sdma/packets says", t.made / "document", t.root / page)
     t.bless(document=t.made / "document")

@@ -161,7 +161,7 @@ class Client {
 
   static bool known(int error) {
     for (const int e :
-         {0, EINVAL, EFAULT, ENOMEM, ENODEV, EBUSY, EPERM, EACCES, EMFILE, EBADF, ENOTTY, ENOENT, ENOSPC, EIO, 524})
+         {0, EINVAL, EFAULT, ENOMEM, ENODEV, EBUSY, EPERM, EACCES, EMFILE, EBADF, ENOTTY, ENOENT, ENOSPC, EIO, EEXIST, 524})
       if (e == error) return true;
     return false;
   }

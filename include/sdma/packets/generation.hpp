@@ -14,6 +14,8 @@
 // chosen: its packets are recognised by name and length only, so that they are not read as others.
 //
 // Constants and pure functions: any thread may call them. An unknown name or version gives no value.
+#include "sdma/core/standard.hpp"
+
 #include <array>
 #include <cstdint>
 #include <optional>

@@ -6,6 +6,7 @@
 //   static_assert(well_formed<Mine, Generation::v7_0>());       in another generation, too
 //
 // Everything is a constant expression; a faulty description fails a static_assert. No state.
+#include "sdma/core/compiler.hpp"
 #include "sdma/packets/layout.hpp"
 
 #include <utility>
