@@ -76,8 +76,9 @@ struct Item {
 struct Program {
   std::vector<Item> items;
   std::vector<Touch> touches;
-  std::vector<std::uint32_t> writes;    ///< positions of the WRITEs
-  std::vector<std::uint32_t> barriers;  ///< positions of the packets that wait for all earlier ones: COND_EXECs (Q12), NOPs (Q18)
+  std::vector<std::uint32_t> writes;  ///< positions of the WRITEs
+  std::vector<std::uint32_t>
+      barriers;  ///< positions of the packets that wait for all earlier ones: COND_EXECs (Q12), NOPs (Q18)
   std::size_t acquires = 0, posts = 0;  ///< of the items
   std::uint64_t engine{};               ///< queues with the same value share an engine
   bool flags = false;                   ///< a WRITE of it is a flag

@@ -98,9 +98,7 @@ std::string describe(const Fault& f) {
   std::string subject = "doorbell";
   if (f.kind != FaultKind::bad_doorbell) {
     const auto* info = catalogue(f.generation).identify({f.dwords.data(), f.dword_count});
-    subject = info            ? label(*info)
-              : f.dword_count ? fmt::format("dword {:#010x}", f.dwords.front())
-                              : "packet";
+    subject = info ? label(*info) : f.dword_count ? fmt::format("dword {:#010x}", f.dwords.front()) : "packet";
   }
   const auto in_buffer =
       f.depth ? fmt::format(" in its indirect buffer (depth {}) at {:#x}", f.depth, f.offset) : std::string{};

@@ -160,8 +160,8 @@ class Client {
   }
 
   static bool known(int error) {
-    for (const int e :
-         {0, EINVAL, EFAULT, ENOMEM, ENODEV, EBUSY, EPERM, EACCES, EMFILE, EBADF, ENOTTY, ENOENT, ENOSPC, EIO, EEXIST, 524})
+    for (const int e : {0, EINVAL, EFAULT, ENOMEM, ENODEV, EBUSY, EPERM, EACCES, EMFILE, EBADF, ENOTTY, ENOENT, ENOSPC,
+                        EIO, EEXIST, 524})
       if (e == error) return true;
     return false;
   }

@@ -132,7 +132,8 @@ std::string document() {
   for (const auto& p : kPackets) {
     const bool sub = (p.pattern.mask[0] >> 8 & 0xff) != 0;
     out << "| "
-        << (p.index >= Packets::size ? std::string(p.name) : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
+        << (p.index >= Packets::size ? std::string(p.name)
+                                     : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
         << " | " << (p.pattern.value[0] & 0xff) << " | "
         << (sub ? std::to_string(p.pattern.value[0] >> 8 & 0xff) : "any") << " | " << dwords(p) << " | " << p.doc
         << (p.privilege == Privilege::kernel ? " (kernel only)" : "")

@@ -70,7 +70,7 @@ template <Packet P> P Dice::packet() {
   for (;;) {
     P p{};
     for (std::size_t i = 0; i < detail::kFields<P>; ++i) set(p, i, draw(packet_info<P>, i));
-    if (fits<exists<P>(kDefaultGeneration) ? kDefaultGeneration : Generation::v6_0>(p)) return p;
+    if (fits < exists<P>(kDefaultGeneration) ? kDefaultGeneration : Generation::v6_0 > (p)) return p;
   }
 }
 

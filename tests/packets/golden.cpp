@@ -75,7 +75,7 @@ static_assert(encode(CopyStruct{.table = kP,
                                 .table_swap = 1,
                                 .linear_policy = 5,
                                 .table_policy = 3}) == Dwords<8>{0x80040301, 0x89abcde0, 0x01234567, 0x11111111,
-                                                               0x22222222, 0x0d160555, 0x76543200, 0xfedcba98});
+                                                                 0x22222222, 0x0d160555, 0x76543200, 0xfedcba98});
 static_assert(encode(CopySubwindow{.src = kP,
                                    .dst = kQ,
                                    .element_log2 = 3,
@@ -190,9 +190,10 @@ static_assert(encode(SrbmWrite{.reg = 0x2abcd, .value = 0x12345678, .byte_en = 5
 static_assert(
     encode(Fill{.dst = kP, .data = 0x12345678, .bytes = 0x2aaaaaab, .unit = FillUnit::half, .swap = 2, .policy = 5}) ==
     Dwords<5>{0x4502000b, 0x89abcde0, 0x01234567, 0x12345678, 0x2aaaaaaa});
-static_assert(encode(FillMulti{
-                  .dst = kP, .stride = 0x11112222, .count = 0x33334444, .bytes = 0x2aaaaaa, .memlog_clear = true, .policy = 5}) ==
-              Dwords<6>{0x8500010b, 0x11112222, 0x33334444, 0x89abcde0, 0x01234567, 0x02aaaaaa});
+static_assert(
+    encode(FillMulti{
+        .dst = kP, .stride = 0x11112222, .count = 0x33334444, .bytes = 0x2aaaaaa, .memlog_clear = true, .policy = 5}) ==
+    Dwords<6>{0x8500010b, 0x11112222, 0x33334444, 0x89abcde0, 0x01234567, 0x02aaaaaa});
 static_assert(encode(Timestamp{.addr = kP, .l2_policy = 2, .llc_policy = true}) ==
               Dwords<3>{0x0600020d, 0x89abcde0, 0x01234567});
 static_assert(encode(TimestampLocal{.addr = kP, .l2_policy = 1, .llc_policy = true}) ==

@@ -57,12 +57,12 @@ struct Profile {
   bool poll_full = false;           ///< Q7: poll=full         a poll also waits for earlier packets
   bool finite_poll_edge = false;    ///< Q9: finite_poll=edge  a poll that may expire orders like one that cannot
   bool cond_exec_ordered = false;   ///< Q12: cond_exec=ordered COND_EXEC reads its word after earlier packets
-  bool nop_drains = false;          ///< Q18: nop=drain        a NOP waits for all earlier packets, and holds back later ones
-  bool poll_yields = false;         ///< X2: poll_yields=yes   a waiting poll lets other queues use its engine
-  bool pcie_atomics = true;         ///< X6: pcie_atomics=no   makes it false: atomics to host memory do not work
-  bool l2_probed = false;           ///< C2: l2_probe=yes      stores of engines invalidate lines of an L2
-  bool host_link_xgmi = false;      ///< C8: host_link=xgmi    the host's stores to VRAM need no flush
-  bool bar_read_free = false;       ///< C9: bar_read=free     the host's loads from VRAM need no flush
+  bool nop_drains = false;   ///< Q18: nop=drain        a NOP waits for all earlier packets, and holds back later ones
+  bool poll_yields = false;  ///< X2: poll_yields=yes   a waiting poll lets other queues use its engine
+  bool pcie_atomics = true;  ///< X6: pcie_atomics=no   makes it false: atomics to host memory do not work
+  bool l2_probed = false;    ///< C2: l2_probe=yes      stores of engines invalidate lines of an L2
+  bool host_link_xgmi = false;  ///< C8: host_link=xgmi    the host's stores to VRAM need no flush
+  bool bar_read_free = false;   ///< C9: bar_read=free     the host's loads from VRAM need no flush
 
   static constexpr Profile conservative() noexcept { return {}; }
   static constexpr Profile rocr() noexcept {

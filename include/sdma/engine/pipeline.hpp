@@ -86,7 +86,7 @@ struct PipelineConfig {
   AddressSpace::Reader* reader{};  ///< pipelines that one thread steps may share it
   GpuId gpu{};
   EngineId engine{};
-  std::uint64_t queue{};  ///< for faults and traces
+  std::uint64_t queue{};                       ///< for faults and traces
   Generation generation = kDefaultGeneration;  ///< whose packets the engine executes; others are unknown to it
   Ordering ordering = Ordering::strict;
   std::uint64_t seed = 0;                          ///< for rocr and adversarial; not used with a chooser

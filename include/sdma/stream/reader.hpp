@@ -29,7 +29,8 @@ struct PacketView {
 class Reader {
  public:
   constexpr explicit Reader(std::span<const std::uint32_t> in) noexcept : in_(in) {}
-  constexpr Reader(std::span<const std::uint32_t> in, const Catalogue& packets) noexcept : in_(in), packets_(&packets) {}
+  constexpr Reader(std::span<const std::uint32_t> in, const Catalogue& packets) noexcept
+      : in_(in), packets_(&packets) {}
   constexpr explicit operator bool() const noexcept { return at_ < in_.size(); }
   /// How many dwords come before the next packet.
   constexpr std::size_t position() const noexcept { return at_; }

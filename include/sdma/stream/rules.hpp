@@ -45,10 +45,10 @@ struct StreamRule {
 std::span<const StreamRule> stream_rules() noexcept;
 
 struct StreamCheckOptions {
-  std::string file = "stream";    ///< what diagnostics call it
-  std::uint64_t ring_bytes = 0;   ///< size of the ring that holds the stream; 0: there is no ring, and nothing wraps
-  std::uint64_t base = 0;         ///< offset of the first dword, in bytes; in a ring, its position
-  bool user_queue = true;         ///< false: a kernel queue, which may hold privileged packets
+  std::string file = "stream";   ///< what diagnostics call it
+  std::uint64_t ring_bytes = 0;  ///< size of the ring that holds the stream; 0: there is no ring, and nothing wraps
+  std::uint64_t base = 0;        ///< offset of the first dword, in bytes; in a ring, its position
+  bool user_queue = true;        ///< false: a kernel queue, which may hold privileged packets
   Generation generation = kDefaultGeneration;
   std::size_t max_findings = 20;  ///< diagnostics per rule; a note counts the others. 0: no limit
 };
