@@ -8,16 +8,16 @@
 namespace sdma::inline v0 {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames{"soft", "kfd", "cuda"};
+constexpr std::array<std::string_view, 3> kDevices{"soft", "kfd", "cuda"};
 
 }  // namespace
 
-std::string_view name(DeviceKind k) noexcept { return kNames[static_cast<std::size_t>(k)]; }
+std::string_view name(DeviceKind k) noexcept { return kDevices[static_cast<std::size_t>(k)]; }
 
 std::optional<DeviceKind> device_kind(std::string_view name) noexcept {
-  const auto at = std::find(kNames.begin(), kNames.end(), name);
-  if (at == kNames.end()) return {};
-  return static_cast<DeviceKind>(at - kNames.begin());
+  const auto at = std::find(kDevices.begin(), kDevices.end(), name);
+  if (at == kDevices.end()) return {};
+  return static_cast<DeviceKind>(at - kDevices.begin());
 }
 
 Result<std::unique_ptr<Device>, Diagnostic> open_device(DeviceKind kind, const OpenOptions& o) {
