@@ -90,7 +90,7 @@ Result<std::uint64_t, Diagnostic> Input::pending(std::vector<std::uint32_t>& out
   if (!placed) return placed.error();
   for (const auto& n : placed->notes) report(n);
   for (const auto& part : placed->parts) {
-    if (part.kind == RingPartKind::consumed || part.kind == RingPartKind::stale) continue;
+    if (part.is_old()) continue;
     out = part.dwords;
     return part.at;
   }

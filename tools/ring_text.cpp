@@ -82,9 +82,7 @@ class Printer {
 
 }  // namespace
 
-bool is_shown(const RingPart& p, const RingTextOptions& o) noexcept {
-  return o.consumed || (p.kind != RingPartKind::consumed && p.kind != RingPartKind::stale);
-}
+bool is_shown(const RingPart& p, const RingTextOptions& o) noexcept { return o.consumed || !p.is_old(); }
 
 std::string ring_text(const PlacedRing& ring, const RingPositions& at, const RingTextOptions& o) {
   Printer print{o};

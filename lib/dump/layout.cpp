@@ -25,17 +25,14 @@ using Rows = std::vector<Row>;
 
 Rows rows_of(std::string_view text) {
   Rows rows;
-  std::size_t number = 0;
   bool star = false;
-  for (std::size_t begin = 0; begin < text.size() && rows.size() < kSurveyed;) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    ++number;
-    const auto line = without_stamp(text.substr(begin, end - begin));
+  each_line(text, 1, [&](std::string_view whole, std::size_t number) {
+    const auto line = without_stamp(whole);
     auto cut = cut_characters(line);
     if (trimmed(line) == "*") star = true;
     else if (!cut.line.cells.empty()) rows.push_back({number, std::move(cut), std::exchange(star, false)});
-    begin = end + 1;
-  }
+    return rows.size() < kSurveyed;
+  });
   return rows;
 }
 
@@ -54,7 +51,7 @@ Growth growth(const Rows& rows, std::size_t c, std::size_t lead, std::uint32_t s
     if (r.cells().size() <= c) continue;
     const auto& cell = r.cells()[c];
     std::uint64_t now;
-    if (!number_in(cell.text.substr(cell.prefixed ? 2 : 0), cell.prefixed ? 16 : p.radix, now)) return {};
+    if (!cell.in_radix(p.radix, now)) return {};
     if (before && now > *before && !r.after_star) {
       ++g.steps;
       g.matches += p.bytes == 0 ? now - *before == 1 : (now - *before) * p.bytes == bytes;
@@ -259,7 +256,6 @@ class Survey {
       values += r.cut.shows == CutLine::Shows::values;
       memory += r.cut.shows == CutLine::Shows::memory;
     }
-    l_.characters = values + memory > 0;
     switch (l_.digits) {
       case 0: l_.unit = DumpUnit::dword; return;
       case 2: return two_digits();
@@ -363,7 +359,7 @@ void append_bytes(std::vector<std::uint8_t>& out, const DumpCell& cell, DumpUnit
     case DumpUnit::half: return little(2);
     case DumpUnit::qword: return little(8);
     case DumpUnit::group: {
-      const auto digits = cell.text.substr(cell.prefixed ? 2 : 0);
+      const auto digits = cell.without_prefix();
       for (std::size_t i = 0; i + 2 <= digits.size(); i += 2) {
         std::uint64_t b;
         number_in(digits.substr(i, 2), 16, b);
@@ -423,17 +419,6 @@ CutLine cut_characters(std::string_view line) {
 }
 
 DumpLayout survey(std::string_view text) { return Survey{rows_of(text)}.make(); }
-
-std::uint32_t DumpLayout::size() const noexcept {
-  switch (unit) {
-    case DumpUnit::dword: return 4;
-    case DumpUnit::byte: return 1;
-    case DumpUnit::half: return 2;
-    case DumpUnit::qword: return 8;
-    case DumpUnit::group: return digits / 2;
-  }
-  return 4;
-}
 
 std::size_t DumpLayout::offset_column() const noexcept {
   // An offset in bytes before an index, whichever stands first.

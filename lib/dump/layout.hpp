@@ -28,7 +28,6 @@ enum class DumpUnit : std::uint8_t {
 struct DumpPosition {
   std::uint32_t bytes = 0;  ///< how many bytes one step stands for; 0: it counts lines, or is a name
   unsigned radix = 16;
-  bool bracketed = false;
 };
 
 struct DumpLayout {
@@ -43,14 +42,11 @@ struct DumpLayout {
   bool labelled = false;     ///< lines of the dump begin with words and a colon
   bool sentences = false;    ///< every line begins with words that nothing separates from the numbers
   std::size_t per_line = 0;  ///< numbers on most lines
-  bool characters = false;   ///< a column of characters agrees with the order of the bytes
   bool any = false;          ///< the text has numbers at all
   std::string doubt{};       ///< why the layout cannot be determined, or ""
   std::string doubt_hint{};
   std::size_t doubt_line = 0, doubt_column = 0;
 
-  /// Bytes of one number.
-  std::uint32_t size() const noexcept;
   /// The column that counts bytes; none: positions if no column does.
   std::size_t offset_column() const noexcept;
   std::string describe() const;

@@ -99,7 +99,11 @@ class Items {
 
 }  // namespace
 
-bool DumpCell::padded() const noexcept { return digits > 1 && text[prefixed ? 2 : 0] == '0'; }
+bool DumpCell::padded() const noexcept { return digits > 1 && without_prefix().front() == '0'; }
+
+bool DumpCell::in_radix(unsigned radix, std::uint64_t& v) const noexcept {
+  return number_in(without_prefix(), prefixed ? 16 : radix, v);
+}
 
 std::size_t DumpLine::marked() const noexcept {
   std::size_t n = 0;

@@ -8,6 +8,7 @@
 //   cell    a hexadecimal number. A marked one says where the line lies: `0x40:`, `[4]`, `ring[4] ==`, `0x40 <ring+8>:`
 //   tail    words after the last cell: marks, or the reason why this is not a line of a dump
 // A comment ends a line: after `#` or `//`, or in /* */. The functions are pure; any thread may call them.
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ struct DumpCell {
   std::uint64_t value = 0;  ///< of the last 16 digits
   std::uint32_t digits = 0;
   bool prefixed = false, marked = false;
+  std::string_view without_prefix() const noexcept { return text.substr(prefixed ? 2 : 0); }
+  /// Its value, hexadecimal after 0x and otherwise in this radix; with a digit that the radix does not have, false.
+  bool in_radix(unsigned radix, std::uint64_t& value) const noexcept;
   /// 0x0005: the number shows its width.
   bool padded() const noexcept;
 };
@@ -37,9 +41,18 @@ struct DumpLine {
   bool is_sentence() const noexcept { return !label.empty() && !labelled_by_colon && marked() == 0; }
 };
 
-/// A line without its carriage return, its colours and the time stamp of a log. `kept` holds the text if colours were removed.
+/// A line without its carriage return and the time stamp of a log.
 std::string_view without_stamp(std::string_view line) noexcept;
 DumpLine parse_line(std::string_view line);
+
+/// Calls fn(line, number) for each line, the first of which has this number, until it returns false.
+template <class Fn> void each_line(std::string_view text, std::size_t first, Fn fn) {
+  for (std::size_t begin = 0; begin < text.size(); ++first) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    if (!fn(text.substr(begin, end - begin), first)) return;
+    begin = end + 1;
+  }
+}
 
 bool is_blank(std::string_view) noexcept;
 std::string_view trimmed(std::string_view) noexcept;

@@ -1,13 +1,11 @@
 #include "rows.hpp"
 
 #include "sdma/core/number.hpp"
-#include "sdma/packets/registry.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 namespace sdma::inline v0::detail {
@@ -173,8 +171,7 @@ Result<void, Diagnostic> DumpRows::add(std::string_view text, std::size_t number
   if (c < layout_.positions && (l.marked() > c || !layout_.marked)) {
     std::uint64_t now;
     const auto& cell = l.cells[c];
-    if (cell.digits > 16 ||
-        !number_in(cell.text.substr(cell.prefixed ? 2 : 0), cell.prefixed ? 16 : layout_.position[c].radix, now))
+    if (cell.digits > 16 || !cell.in_radix(layout_.position[c].radix, now))
       return error(shift + cell.at, quoted(cell.text) + " is not an offset", "");
     if (!follow(now, wrong, hint)) return error(0, std::move(wrong), std::move(hint));
     const auto at = now * layout_.position[c].bytes;

@@ -12,6 +12,7 @@
 namespace sdma::inline v0 {
 namespace {
 
+using detail::each_line;
 using detail::trimmed;
 
 /// The text without the colours of a terminal.
@@ -28,16 +29,6 @@ std::string without_colours(std::string_view text) {
     out += text[i];
   }
   return out;
-}
-
-/// Lines and their numbers.
-template <class Fn> bool each_line(std::string_view text, std::size_t first, Fn fn) {
-  for (std::size_t begin = 0; begin < text.size(); ++first) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    if (!fn(text.substr(begin, end - begin), first)) return false;
-    begin = end + 1;
-  }
-  return true;
 }
 
 /// A part of the text that holds one dump.

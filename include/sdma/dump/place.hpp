@@ -51,6 +51,9 @@ struct RingPart {
   std::uint64_t at = 0;  ///< position of the first dword in bytes, counted as `first` is
   std::vector<std::uint32_t> dwords{};
   std::size_t lost = 0;  ///< leading dwords that belong to a packet whose beginning is not in the part
+
+  /// Has the engine read it already, or is it left from an earlier lap?
+  bool is_old() const noexcept { return kind == RingPartKind::consumed || kind == RingPartKind::stale; }
 };
 
 struct PlacedRing {
