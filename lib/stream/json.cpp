@@ -30,9 +30,9 @@ void append_dwords(std::string& out, std::span<const std::uint32_t> d) {
   out += ']';
 }
 
-void append_value(std::string& out, const FieldInfo& f, const PacketView& v) {
-  if (f.kind == Kind::payload) return append_dwords(out, v.dwords.subspan(v.info->fixed));
-  const auto value = value_of(f, v.dwords.data());
+void append_value(std::string& out, const FieldInfo& f, const Unfolded& whole) {
+  if (f.kind == Kind::payload) return append_dwords(out, whole.payload());
+  const auto value = value_of(f, whole.data());
   if (const auto name = name_of(f.enumerants, value); !name.empty()) {
     out.append("\"").append(name).append("\"");
     return;
@@ -46,10 +46,10 @@ void append_value(std::string& out, const FieldInfo& f, const PacketView& v) {
   }
 }
 
-void append_reserved(std::string& out, const PacketView& v) {
+void append_reserved(std::string& out, const PacketInfo& info, const Unfolded& whole) {
   bool first = true;
-  for (std::size_t i = 0; i < v.info->head; ++i) {
-    const auto bits = v.dwords[i] & v.info->reserved(i);
+  for (std::size_t i = 0; i < info.described(); ++i) {
+    const auto bits = whole.data()[i] & info.reserved(i);
     if (bits == 0) continue;
     out += first ? ",\"reserved\":{\"" : ",\"";
     append_number(out, i);
@@ -86,14 +86,16 @@ void append_json(std::string& out, const PacketView& v, std::uint64_t offset) {
   if (v.whole() && !v.info->foreign) {
     out.append(",\"packet\":\"").append(v.info->name).append("\",\"fields\":{");
     bool first = true;
+    const Unfolded whole{*v.info, v.dwords};
     for (const auto& f : v.info->fields) {
+      if (!whole.has(f)) continue;
       out.append(first ? "\"" : ",\"").append(f.name).append("\":");
-      append_value(out, f, v);
+      append_value(out, f, whole);
       first = false;
     }
     out += '}';
     // If a packet is only recognised, its reserved bits are not known.
-    if (!v.info->fields_unknown) append_reserved(out, v);
+    if (!v.info->fields_unknown) append_reserved(out, *v.info, whole);
   } else {
     out += ",\"packet\":null";
     if (v.info) out.append(v.cut_off ? ",\"truncated\":\"" : ",\"foreign\":\"").append(label(*v.info)).append("\"");

@@ -332,6 +332,9 @@ bool PacketLines::too_many(std::size_t at, std::size_t room) {
               "only " + std::to_string(room) + " more are allowed here");
 }
 
+// A line's fields are stored where the description has them, and a packet of the catalogue has all its dwords there.
+static_assert(std::ranges::none_of(kPackets, [](const PacketInfo& p) { return p.parts != nullptr; }));
+
 bool PacketLines::append(const Line& line, std::vector<std::uint32_t>& out, std::size_t room) {
   const auto n = line.info->length(line.head.data());
   if (line.times > room / n) return too_many(lex_.behind(), room);

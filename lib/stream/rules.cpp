@@ -137,9 +137,10 @@ class StreamChecker::State {
   }
 
   void fields() {
-    const auto* d = view_.dwords.data();
+    const Unfolded whole{*view_.info, view_.dwords};
+    const auto* d = whole.data();
     for (const auto& f : view_.info->fields) {
-      if (f.kind == Kind::payload) continue;
+      if (f.kind == Kind::payload || !whole.has(f)) continue;
       const auto v = value_of(f, d);
       const auto what = [&] {
         return name() + " " + std::string(f.name) + " " + (f.kind == Kind::count ? std::to_string(v) : hex_text(v));
@@ -151,7 +152,7 @@ class StreamChecker::State {
       if (v != 0 && f.name.ends_with("policy")) say("cache-policy-set", what() + " is not 0");
       if (v != 0 && f.name.ends_with("swap")) say("endian-swap-set", what() + " is not 0");
     }
-    for (std::size_t i = 0; i < view_.info->head; ++i)
+    for (std::size_t i = 0; i < view_.info->described(); ++i)
       if (const auto bits = d[i] & view_.info->reserved(i); bits != 0)
         say("reserved-bits", name() + " sets reserved bits " + hex_text(bits) + " of dword " + std::to_string(i));
   }

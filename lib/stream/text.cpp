@@ -14,7 +14,7 @@ static_assert(unambiguous(kPackets), "two packets claim the same dwords");
 constexpr std::size_t kFixedPart = [] {
   std::size_t longest = 0;
   for (const auto& p : kPackets) {
-    std::size_t n = p.name.size() + PacketInfo::kMaxHead * 20;
+    std::size_t n = p.name.size() + PacketInfo::kMaxDescribed * 20;
     for (const auto& f : std::span(p.fields.data(), p.all_fields)) {
       std::size_t value = kNumber;
       for (const auto& e : f.enumerants) value = std::max(value, e.text.size());
@@ -74,9 +74,9 @@ void append_raw_packet(std::string& out, const PacketView& v) {
   out.append("  # ").append(label(*v.info));
 }
 
-char* put_reserved(char* p, const PacketView& v) noexcept {
-  for (std::size_t i = 0; i < v.info->head; ++i) {
-    const auto bits = v.dwords[i] & v.info->reserved(i);
+char* put_reserved(char* p, const PacketInfo& info, const Unfolded& whole) noexcept {
+  for (std::size_t i = 0; i < info.described(); ++i) {
+    const auto bits = whole.data()[i] & info.reserved(i);
     if (bits == 0) continue;
     p = put_decimal(put(p, " dw"), i);
     p = put_hex(put(p, "|="), bits);
@@ -86,7 +86,8 @@ char* put_reserved(char* p, const PacketView& v) noexcept {
 
 void append_packet(std::string& out, const PacketView& v) {
   const PacketInfo& info = *v.info;
-  const std::uint32_t* d = v.dwords.data();
+  const Unfolded whole{info, v.dwords};
+  const std::uint32_t* d = whole.data();
   // The dwords that a NOP skips are printed as a list, and the length of the list implies the count.
   const auto skipped = skips(info) ? v.dwords.subspan(info.head) : std::span<const std::uint32_t>{};
   const bool has_payload = std::ranges::any_of(skipped, [](auto w) { return w != 0; });
@@ -98,9 +99,10 @@ void append_packet(std::string& out, const PacketView& v) {
     p = line;
   };
   for (const auto& f : info.fields) {
+    if (!whole.has(f)) continue;
     const auto value = value_of(f, d);
     if (f.kind == Kind::payload) {
-      const auto data = v.dwords.subspan(info.fixed);
+      const auto data = whole.payload();
       if (f.optional && data.empty()) continue;
       *p++ = ' ';
       p = put(p, f.name);
@@ -124,7 +126,7 @@ void append_packet(std::string& out, const PacketView& v) {
     spill();
     append_list(out, skipped);
   }
-  p = put_reserved(p, v);
+  p = put_reserved(p, info, whole);
   spill();
 }
 

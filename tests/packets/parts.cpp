@@ -1,6 +1,8 @@
 // Packets of variable shape: parts that may be missing, and dwords after a repeated part. No packet of the registry has such a
 // shape; those of engines that do are only recognised. This one is ours.
 #include "generic.hpp"
+#include "sdma/stream/json.hpp"
+#include "sdma/stream/text.hpp"
 
 using namespace sdma;
 
@@ -80,4 +82,38 @@ TEST_CASE("a field in a part that is missing does not fit") {
   CHECK(check(lost).rule == "absent");
   CHECK(fits(Fused{.bytes = 8}));
   CHECK_FALSE(fits(Fused{.bytes = 8, .destinations = std::span(kTwo).first(3)}));
+}
+
+TEST_CASE("text and JSON show the parts that are there") {
+  const auto& info = packet_info<Fused>;
+  const Fused all{.wait_addr = GpuVa{0x100000002},
+                  .wait_value = 3,
+                  .bytes = 8,
+                  .destinations = kTwo,
+                  .checksum = 9,
+                  .signal_addr = GpuVa{0x300000004},
+                  .wait = true,
+                  .signal = true};
+  const auto whole = words(all);
+  CHECK(info.length(whole.data()) == 12);
+  CHECK(info.head == 1);  // the first dword determines the length
+  CHECK(to_text({&info, whole, false}) ==
+        "fused wait_addr=0x100000002 wait_value=3 bytes=8 destinations=[0x11 0x12 0x21 0x22] checksum=9 "
+        "signal_addr=0x300000004 wait signal");
+  const auto short_one = words({.bytes = 8, .checksum = 9, .signal_addr = GpuVa{0x300000004}, .signal = true});
+  CHECK(info.length(short_one.data()) == 5);
+  CHECK(to_text({&info, short_one, false}) ==
+        "fused bytes=8 destinations=[] checksum=9 signal_addr=0x300000004 signal");
+  std::string json;
+  append_json(json, {&info, short_one, false}, 0);
+  CHECK(json.find("\"wait_addr\"") == std::string::npos);
+  CHECK(
+      json.find("\"destinations\":[],\"checksum\":9,\"signal_addr\":\"0x300000004\",\"wait\":false,\"signal\":true") !=
+      std::string::npos);
+
+  // A reserved bit is named by its place in the description, wherever the dword lies.
+  auto odd = short_one;
+  odd[1] |= 1u << 30;  // described dword 4
+  CHECK(to_text({&info, odd, false}).ends_with(" dw4|=0x40000000"));
+  CHECK(same(decode<Fused>(whole, info), all));
 }

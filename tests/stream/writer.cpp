@@ -338,3 +338,35 @@ TEST_CASE("a fill may store the offset of its last dword, as ROCr does, and is t
 }
 
 }  // namespace
+
+TEST_CASE("a writer of another generation writes its packets, and refuses what it lacks") {
+  std::array<std::uint32_t, 64> d{};
+  const auto check_writer = [&](auto w, Generation g) {
+    REQUIRE(w.generation() == g);
+    // A copy of 8 MiB is one packet with lengths of 30 bits, and three with 22.
+    const bool short_lengths = max_bytes<CopyLinear>(g) < kChunk;
+    const Writer::Copy copy{.src = kSrc, .dst = kDst, .bytes = 8 << 20};
+    REQUIRE(w.copy(copy) == Errc::ok);
+    CHECK(w.position() == (short_lengths ? 21u : 7u));
+    CHECK(w.dwords_of(copy, g) == w.position());
+    CHECK(decode<CopyLinear>(w.written().first(7), g).bytes == (short_lengths ? kChunk22 : 8u << 20));
+    const auto before = w.position();
+    CHECK(w.put(Fence{.addr = kDst, .value = 9, .mtype = 3}) == (g >= Generation::v5_0 ? Errc::ok : Errc::bad_packet));
+    CHECK(w.put_all(Gcr{.gl2_writeback = true}) == (g >= Generation::v5_0 ? Errc::ok : Errc::bad_packet));
+    if (g >= Generation::v5_0) {
+      const auto fence = decode<Fence>(w.written().subspan(before), g);
+      CHECK((fence.mtype == 3 && fence.value == 9));
+    } else {
+      CHECK(w.position() == before);
+    }
+    w.clear_error();
+    CHECK(w.copy({.src = kSrc, .dst = kDst, .bytes = 1ull << 30, .chunk = 1u << 30}) ==
+          (short_lengths ? Errc::bad_packet : Errc::ok));
+  };
+  for (const auto g :
+       {Generation::v4_0, Generation::v4_4_2, Generation::v5_0, Generation::v5_2, Generation::v6_0, Generation::v7_0})
+    check_writer(AnyWriter{d, {g}}, g);
+  check_writer(WriterOf<Generation::v4_2>{d}, Generation::v4_2);
+  check_writer(WriterOf<Generation::v6_0>{d}, Generation::v6_0);
+  check_writer(Writer{d}, Generation::v4_4_2);
+}

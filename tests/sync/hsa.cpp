@@ -1,5 +1,7 @@
 #include "sdma/sync/hsa.hpp"
 
+#include "sdma/packets/catalogue.hpp"
+#include "sdma/stream/reader.hpp"
 #include "support.hpp"
 #include "support/catch.hpp"
 
@@ -185,3 +187,23 @@ TEST_CASE("ROCr's own signal") {
   checks(s);
 }
 #endif
+
+TEST_CASE("from 5.0 on, the fences of a completion say that the memory is uncached") {
+  alignas(64) Signal64 s;
+  s.event_mailbox_ptr = 0x1000;
+  s.event_id = 7;
+  const auto fences = [&](Generation g) {
+    std::uint32_t room[64]{};
+    AnyWriter w{room, {g}};
+    REQUIRE(hsa::complete(w, s, {.atomics = false}) == Errc::ok);
+    REQUIRE(hsa::join(w, s, false) == Errc::ok);
+    std::vector<Fence> found;
+    for (Reader r{w.written(), catalogue(g)}; r;)
+      if (const auto v = r.next(); v.is<Fence>()) found.push_back(decode<Fence>(v.dwords, g));
+    REQUIRE(found.size() == 4);  // two halves, the mailbox, the item of a gang
+    return found;
+  };
+  for (const auto& f : fences(Generation::v4_4_2)) CHECK(f.mtype == 0);
+  for (const auto g : {Generation::v5_0, Generation::v6_0, Generation::v7_0})
+    for (const auto& f : fences(g)) CHECK(f.mtype == 3);
+}

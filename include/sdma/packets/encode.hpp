@@ -193,30 +193,38 @@ constexpr void store(const FieldInfo& f, std::uint64_t v, std::uint32_t* d) noex
 }
 
 namespace detail {
-/// The dwords of a packet as its description numbers them, with zeroes for what is missing.
-template <class P, Generation G> struct Unfolded {
-  std::array<std::uint32_t, head<P, G>()> dwords{};
-  std::span<const std::uint32_t> payload{};
-
-  constexpr explicit Unfolded(std::span<const std::uint32_t> d) noexcept {
-    const auto& l = grammar::layout<P>.length;
-    const auto value = [&](std::string_view name) {
-      for (const auto& f : shape<P, G>.fields)
-        if (f.name == name) return value_of(f, d.data());
-      return std::uint64_t{0};
-    };
-    std::array<bool, 2> there{};
-    for (std::size_t k = 0; k < there.size(); ++k) there[k] = l.parts[k].dwords != 0 && value(l.parts[k].flag) != 0;
-    std::size_t at = 0;
-    for (std::size_t i = 0; i <= dwords.size(); ++i) {
-      if (i == dwords.size() - l.tail_dwords) {
-        payload = d.subspan(at, l.counted.empty() ? 0 : static_cast<std::size_t>(l.stride * value(l.counted)));
-        at += payload.size();
-      }
-      if (i < dwords.size() && !missing(l, there, i)) dwords[i] = d[at++];
+/// What decides the length of a packet: the value of the field of that name; 0 if there is none.
+constexpr std::uint64_t decisive(std::span<const FieldInfo> fields, std::string_view name, const std::uint32_t* d) {
+  for (const auto& f : fields)
+    if (f.name == name) return value_of(f, d);
+  return 0;
+}
+/// The optional parts that are there, as the dwords say.
+constexpr std::array<bool, 2> parts_of(const grammar::Length& l, std::span<const FieldInfo> fields,
+                                       const std::uint32_t* d) noexcept {
+  std::array<bool, 2> there{};
+  for (std::size_t k = 0; k < there.size(); ++k)
+    there[k] = l.parts[k].dwords != 0 && decisive(fields, l.parts[k].flag, d) != 0;
+  return there;
+}
+/// Puts the dwords of a packet where its description numbers them, with zeroes for what is missing. Returns the payload.
+/// `out`: as many as the description has.
+constexpr std::span<const std::uint32_t> unfold(const grammar::Length& l, std::span<const FieldInfo> fields,
+                                                std::span<const std::uint32_t> d,
+                                                std::span<std::uint32_t> out) noexcept {
+  const auto there = parts_of(l, fields, d.data());
+  std::span<const std::uint32_t> payload;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i <= out.size(); ++i) {
+    if (i == out.size() - l.tail_dwords) {
+      const auto count = l.counted.empty() ? 0 : l.stride * decisive(fields, l.counted, d.data());
+      payload = d.subspan(at, static_cast<std::size_t>(count));
+      at += payload.size();
     }
+    if (i < out.size()) out[i] = missing(l, there, i) ? 0 : d[at++];
   }
-};
+  return payload;
+}
 }  // namespace detail
 
 /// The typed value of a packet; a payload member refers to `d` and does not copy it. `d` must hold the whole packet.
@@ -225,12 +233,13 @@ template <Packet P, Generation G = kDefaultGeneration>
 SDMA_ALWAYS_INLINE constexpr P decode(std::span<const std::uint32_t> d) noexcept {
   P p{};
   if constexpr (!detail::kPlain<P>) {
-    const detail::Unfolded<P, G> whole{d};
+    std::array<std::uint32_t, detail::head<P, G>()> whole{};
+    const auto payload = detail::unfold(grammar::layout<P>.length, detail::shape<P, G>.fields, d, whole);
     detail::each<P, G>([&]<std::size_t I>() {
       constexpr auto& f = detail::field<P, I, G>;
       using F = detail::FieldOf<P, I, G>;
-      if constexpr (f.kind == Kind::payload) p.*F::member = whole.payload;
-      else p.*F::member = static_cast<typename F::Type>(value_of(f, whole.dwords.data()));
+      if constexpr (f.kind == Kind::payload) p.*F::member = payload;
+      else p.*F::member = static_cast<typename F::Type>(value_of(f, whole.data()));
     });
     return p;
   }

@@ -21,7 +21,7 @@ struct RuleInfo {
 };
 
 struct PacketInfo {
-  static constexpr std::size_t kMaxHead = 16;
+  static constexpr std::size_t kMaxHead = 16, kMaxDescribed = 32;
 
   std::string_view name, doc;
   Pattern pattern;
@@ -29,7 +29,9 @@ struct PacketInfo {
   std::span<const RuleInfo> rules{};
   std::uint8_t head{};               ///< dwords that determine the length; the payload, if any, follows them
   std::uint8_t fixed{}, stride = 1;  ///< length = fixed + stride * (value of *counted)
-  const FieldInfo* counted{};        ///< null: the length is `fixed`
+  /// Not null: some of the `fixed` dwords are optional or follow the payload. Unfolded has them in their places.
+  const grammar::Length* parts{};
+  const FieldInfo* counted{};  ///< null: the length is `fixed`
   Privilege privilege = Privilege::user;
   bool fields_unknown = false;  ///< its length is known, but its fields are not: text shows raw dwords
   bool foreign = false;         ///< only other generations have it; then `fields_unknown` is set too
@@ -38,10 +40,13 @@ struct PacketInfo {
   Generation generation = kDefaultGeneration;
   Generations generations = kAllGenerations;  ///< those that have the packet
   const Exception* exception{};               ///< null: pattern and length are alike in all generations
-  /// The bits of each head dword that the pattern or a field owns; the others are reserved.
-  std::array<std::uint32_t, kMaxHead> owned{};
+  /// The bits of each described dword that the pattern or a field owns; the others are reserved.
+  std::array<std::uint32_t, kMaxDescribed> owned{};
 
   constexpr std::size_t length(const std::uint32_t* d) const noexcept {
+    if (parts) [[unlikely]]
+      return (counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed) -
+             detail::missing(*parts, detail::parts_of(*parts, fields, d));
     return counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed;
   }
   constexpr bool matches(std::span<const std::uint32_t> d) const noexcept {
@@ -51,8 +56,42 @@ struct PacketInfo {
       if ((d[i] & pattern.mask[i]) != pattern.value[i]) return false;
     return true;
   }
-  /// Reserved bits of dword `i`; 0 after the head, where the payload (or what a NOP skips) lies.
-  constexpr std::uint32_t reserved(std::size_t i) const noexcept { return i < head ? ~owned[i] : 0; }
+  /// How many dwords the description numbers: those before the payload, and those after it.
+  constexpr std::size_t described() const noexcept { return parts ? fixed : head; }
+  /// Reserved bits of described dword `i`; 0 where the payload (or what a NOP skips) lies.
+  constexpr std::uint32_t reserved(std::size_t i) const noexcept { return i < described() ? ~owned[i] : 0; }
+};
+
+/// The dwords of a whole packet at the places where its description has them, so that value_of finds its fields. A part that
+/// is not there is zero. It refers to `d`, and to itself: do not copy it.
+class Unfolded {
+ public:
+  constexpr Unfolded(const PacketInfo& info, std::span<const std::uint32_t> d) noexcept
+      : info_(info), dwords_(d.data()) {
+    if (!info.parts) {
+      payload_ = d.subspan(info.fixed < d.size() ? info.fixed : d.size());
+      return;
+    }
+    there_ = detail::parts_of(*info.parts, info.fields, d.data());
+    payload_ = detail::unfold(*info.parts, info.fields, d, std::span(whole_).first(info.fixed));
+    dwords_ = whole_.data();
+  }
+  Unfolded(const Unfolded&) = delete;
+  Unfolded& operator=(const Unfolded&) = delete;
+
+  constexpr const std::uint32_t* data() const noexcept { return dwords_; }
+  constexpr std::span<const std::uint32_t> payload() const noexcept { return payload_; }
+  /// Is the field in a part that is there?
+  constexpr bool has(const FieldInfo& f) const noexcept {
+    return !info_.parts || !detail::missing(*info_.parts, there_, f.dword);
+  }
+
+ private:
+  const PacketInfo& info_;
+  const std::uint32_t* dwords_;
+  std::span<const std::uint32_t> payload_{};
+  std::array<bool, 2> there_{};
+  std::array<std::uint32_t, PacketInfo::kMaxDescribed> whole_{};
 };
 
 namespace detail {
@@ -73,15 +112,15 @@ template <class P> inline constexpr auto flat = flatten<P>();
 /// Decodes a packet of any generation.
 template <class P> constexpr P decode_as(std::span<const std::uint32_t> d, const PacketInfo& info) noexcept {
   P p{};
+  const Unfolded whole{info, d};
   [&]<std::size_t... M>(std::index_sequence<M...>) {
     [[maybe_unused]] const auto set = [&]<std::size_t I>() {
       using F = MemberOf<P, I>;
       for (const auto& f : info.fields) {
         if (f.member != I) continue;
-        const auto v = value_of(f, d.data());
         if constexpr (grammar::layout<P>.fields[I].kind == Kind::payload)
-          p.*F::member = d.subspan(info.fixed, info.stride * v);
-        else p.*F::member = static_cast<typename F::Type>(v);
+          p.*F::member = whole.payload().first(info.stride * value_of(f, whole.data()));
+        else p.*F::member = static_cast<typename F::Type>(value_of(f, whole.data()));
       }
     };
     (set.template operator()<M>(), ...);
@@ -116,16 +155,24 @@ template <class P> consteval const FieldInfo* counted() {
   if constexpr (kFixed<P>) return nullptr;
   else return &flat<P>[counter<P>()];
 }
+/// The dwords that determine the length.
+template <class P> consteval std::size_t settled() {
+  if constexpr (kPlain<P>) return head<P>();
+  else return grammar::layout<P>.length.settled();
+}
+template <class P> consteval const grammar::Length* parts() {
+  if constexpr (kPlain<P>) return nullptr;
+  else return &grammar::layout<P>.length;
+}
 constexpr auto owned(std::span<const FieldInfo> fields, const Pattern& pattern) {
-  std::array<std::uint32_t, PacketInfo::kMaxHead> out{};
+  std::array<std::uint32_t, PacketInfo::kMaxDescribed> out{};
   for (std::size_t i = 0; i < Pattern::kDwords; ++i) out[i] = pattern.mask[i];
   for (const auto& f : fields)
     for (unsigned b = f.lo; b <= f.hi; ++b) out[f.dword + b / 32] |= 1u << (b % 32);
   return out;
 }
 template <class P> consteval auto owned() {
-  static_assert(well_formed<P>() && head<P>() <= PacketInfo::kMaxHead);
-  static_assert(kPlain<P>, "this packet has optional parts, or dwords after its payload: text cannot show it yet");
+  static_assert(well_formed<P>() && head<P>() <= PacketInfo::kMaxDescribed && settled<P>() <= PacketInfo::kMaxHead);
   return owned(shape<P>.fields, grammar::layout<P>.pattern);
 }
 
@@ -138,9 +185,10 @@ inline constexpr PacketInfo packet_info{.name = grammar::layout<P>.name,
                                         .pattern = grammar::layout<P>.pattern,
                                         .fields = std::span(detail::flat<P>).first(detail::kFields<P>),
                                         .rules = detail::rules<P>,
-                                        .head = static_cast<std::uint8_t>(detail::head<P>()),
+                                        .head = static_cast<std::uint8_t>(detail::settled<P>()),
                                         .fixed = grammar::layout<P>.length.fixed,
                                         .stride = grammar::layout<P>.length.stride,
+                                        .parts = detail::parts<P>(),
                                         .counted = detail::counted<P>(),
                                         .privilege = grammar::layout<P>.privilege,
                                         .all_fields = static_cast<std::uint8_t>(grammar::layout<P>.fields.size()),

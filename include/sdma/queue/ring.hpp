@@ -180,7 +180,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   void publish(const Slot& s) noexcept { publish(s, s.dwords.size()); }
 
   /// Checks, encodes and publishes the packets in one slot with one doorbell: all of them or none. Errors: bad_packet,
-  /// and those of reserve.
+  /// and those of reserve. The packets are those of 4.4.2; a WriterOf (stream/writer.hpp) fills a slot with others.
   template <Packet... P> SDMA_ALWAYS_INLINE Errc submit(const P&... p) noexcept {
     if (!(fits(p) && ...)) return Errc::bad_packet;
     const auto s = reserve((length(p) + ...));

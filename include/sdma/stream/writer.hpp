@@ -15,6 +15,14 @@
 //
 // Room: dwords_of(request) is the length of a request, for `reserve`.
 //
+// Generations: a Writer writes packets of 4.4.2. BasicWriter does so for any generation (packets/generation.hpp):
+//
+//   WriterOf<Generation::v6_0> w{slot.dwords};                     // known when you compile: costs what 4.4.2 costs
+//   AnyWriter w{slot.dwords, {topology.gpus[0].generation()}};     // known at run time: one branch for each packet
+//
+// All of them take the same requests, and recipes take any of them. A packet, or a field, that the generation lacks is a
+// bad_packet. The default chunk is kChunk22 where a packet's length has 22 bits.
+//
 // Splitting: the default chunk is kChunk, the largest multiple of 64 bytes below the 2^30 that the field holds, so each
 // packet is as aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines. A request that
 // runs past the end of the 64-bit address space is a bad_packet, because no engine could execute it.
@@ -36,35 +44,29 @@ inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest m
 /// What a fill with dwords stores as its length: the number of bytes less one, or the offset of the last dword.
 enum class FillCount : std::uint8_t { last_byte, last_dword };
 
-class Writer {
-  // Declared before their callers; otherwise clang 14 cannot evaluate them in constant expressions.
-  /// How many packets a request takes; 0 if it is empty or has no chunk.
-  static constexpr std::uint64_t pieces(std::uint64_t bytes, std::uint32_t chunk) noexcept {
-    return bytes == 0 || chunk == 0 ? 0 : (bytes - 1) / chunk + 1;
+/// A generation that is known when you compile.
+template <Generation G> struct FixedGeneration {
+  static constexpr Generation value() noexcept { return G; }
+  template <Packet P> static constexpr bool fits(const P& p) noexcept { return sdma::fits<G>(p); }
+  template <Packet P> static constexpr std::size_t length(const P& p) noexcept { return sdma::length<G>(p); }
+  template <Packet P>
+  SDMA_ALWAYS_INLINE static constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
+    return sdma::encode_to<G>(p, out);
   }
-  template <Packet P> static constexpr std::size_t total(std::uint64_t bytes, std::uint32_t chunk) noexcept {
-    return static_cast<std::size_t>(pieces(bytes, chunk) * grammar::layout<P>.length.fixed);
+};
+/// A generation that is known at run time.
+struct AnyGeneration {
+  Generation generation = kDefaultGeneration;
+  constexpr Generation value() const noexcept { return generation; }
+  template <Packet P> constexpr bool fits(const P& p) const noexcept { return sdma::fits(p, generation); }
+  template <Packet P> constexpr std::size_t length(const P& p) const noexcept { return sdma::length(p, generation); }
+  template <Packet P> constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) const noexcept {
+    return sdma::encode_to(p, out, generation);
   }
-  /// Does any of these ranges run past the end of the address space?
-  static constexpr bool wraps(std::uint64_t bytes, GpuVa a, GpuVa b = {}, GpuVa c = {}) noexcept {
-    return bytes != 0 && (bytes - 1 > ~a.value || bytes - 1 > ~b.value || bytes - 1 > ~c.value);
-  }
-  /// Writes all chunks of one request, or none.
-  template <Packet P, class Make> constexpr Errc split(std::uint64_t bytes, std::uint32_t chunk, Make make) noexcept {
-    const auto packets = pieces(bytes, chunk);
-    if (packets == 0) return fail(Errc::bad_packet);
-    // If the first two chunks fit, all do: each later one begins a multiple of `chunk` further on, and none is longer.
-    const auto last = (packets - 1) * chunk;
-    if (!fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return fail(Errc::bad_packet);
-    if (packets > 1 && !fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
-      return fail(Errc::bad_packet);
-    if (packets > room() / grammar::layout<P>.length.fixed) return fail(Errc::no_space);
-    for (std::uint64_t at = 0; at < bytes; at += chunk)
-      at_ = encode_to(make(at, static_cast<std::uint32_t>(bytes - at < chunk ? bytes - at : chunk)), at_);
-    return Errc::ok;
-  }
+};
 
- public:
+/// What a Writer can be asked for beside packets.
+struct WriterRequests {
   struct Copy {
     GpuVa src{}, dst{};
     std::uint64_t bytes{};
@@ -88,15 +90,60 @@ class Writer {
     std::uint32_t chunk = kChunk;
     FillCount count = FillCount::last_byte;  ///< last_dword: for fills with dwords only
   };
+};
 
-  constexpr explicit Writer(std::span<std::uint32_t> out) noexcept
-      : begin_(out.data()), at_(out.data()), end_(out.data() + out.size()) {}
+template <class Target> class BasicWriter : public WriterRequests {
+  // Declared before their callers; otherwise clang 14 cannot evaluate them in constant expressions.
+  /// How many packets a request takes; 0 if it is empty or has no chunk.
+  static constexpr std::uint64_t pieces(std::uint64_t bytes, std::uint32_t chunk) noexcept {
+    return bytes == 0 || chunk == 0 ? 0 : (bytes - 1) / chunk + 1;
+  }
+  template <Packet P> static constexpr std::uint32_t chunk_of(std::uint32_t wanted, Generation g) noexcept {
+    return wanted == kChunk && max_bytes<P>(g) < kChunk ? kChunk22 : wanted;
+  }
+  template <Packet P>
+  static constexpr std::size_t total(std::uint64_t bytes, std::uint32_t chunk, Generation g) noexcept {
+    return static_cast<std::size_t>(pieces(bytes, chunk_of<P>(chunk, g)) * grammar::layout<P>.length.fixed);
+  }
+  /// Does any of these ranges run past the end of the address space?
+  static constexpr bool wraps(std::uint64_t bytes, GpuVa a, GpuVa b = {}, GpuVa c = {}) noexcept {
+    return bytes != 0 && (bytes - 1 > ~a.value || bytes - 1 > ~b.value || bytes - 1 > ~c.value);
+  }
+  /// Writes all chunks of one request, or none.
+  template <Packet P, class Make> constexpr Errc split(std::uint64_t bytes, std::uint32_t wanted, Make make) noexcept {
+    const auto chunk = chunk_of<P>(wanted, target_.value());
+    const auto packets = pieces(bytes, chunk);
+    if (packets == 0) return fail(Errc::bad_packet);
+    // If the first two chunks fit, all do: each later one begins a multiple of `chunk` further on, and none is longer.
+    const auto last = (packets - 1) * chunk;
+    if (!target_.fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return fail(Errc::bad_packet);
+    if (packets > 1 && !target_.fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
+      return fail(Errc::bad_packet);
+    if (packets > room() / grammar::layout<P>.length.fixed) return fail(Errc::no_space);
+    for (std::uint64_t at = 0; at < bytes; at += chunk)
+      at_ = target_.encode_to(make(at, static_cast<std::uint32_t>(bytes - at < chunk ? bytes - at : chunk)), at_);
+    return Errc::ok;
+  }
+
+ public:
+  constexpr explicit BasicWriter(std::span<std::uint32_t> out, Target target = {}) noexcept
+      : begin_(out.data()), at_(out.data()), end_(out.data() + out.size()), target_(target) {}
+
+  constexpr Generation generation() const noexcept { return target_.value(); }
 
   /// Writes one packet.
   template <Packet P> SDMA_ALWAYS_INLINE constexpr Errc put(const P& p) noexcept {
-    if (!fits(p)) return fail(Errc::bad_packet);
-    if (length(p) > room()) return fail(Errc::no_space);
-    at_ = encode_to(p, at_);
+    if (!target_.fits(p)) return fail(Errc::bad_packet);
+    if (target_.length(p) > room()) return fail(Errc::no_space);
+    at_ = target_.encode_to(p, at_);
+    return Errc::ok;
+  }
+
+  /// Writes all of these packets, or none.
+  template <Packet... P> SDMA_ALWAYS_INLINE constexpr Errc put_all(const P&... p) noexcept {
+    if (!(target_.fits(p) && ...)) return fail(Errc::bad_packet);
+    if ((target_.length(p) + ...) > room()) return fail(Errc::no_space);
+    ((at_ = target_.encode_to(p, at_)), ...);
     return Errc::ok;
   }
 
@@ -142,11 +189,25 @@ class Writer {
     return Errc::ok;
   }
 
-  /// The length of a request, in dwords: what the call with the same argument writes if it succeeds.
-  static constexpr std::size_t dwords_of(const Copy& c) noexcept { return total<CopyLinear>(c.bytes, c.chunk); }
-  static constexpr std::size_t dwords_of(const Broadcast& c) noexcept { return total<CopyBroadcast>(c.bytes, c.chunk); }
-  static constexpr std::size_t dwords_of(const Swap& c) noexcept { return total<CopySwap>(c.bytes, c.chunk); }
-  static constexpr std::size_t dwords_of(const Fill& c) noexcept { return total<sdma::Fill>(c.bytes, c.chunk); }
+  /// The length of a request, in dwords: what the call with the same argument writes if it succeeds. For an AnyWriter,
+  /// name its generation.
+  static constexpr std::size_t dwords_of(const Copy& c, Generation g = Target{}.value()) noexcept {
+    return total<CopyLinear>(c.bytes, c.chunk, g);
+  }
+  static constexpr std::size_t dwords_of(const Broadcast& c, Generation g = Target{}.value()) noexcept {
+    return total<CopyBroadcast>(c.bytes, c.chunk, g);
+  }
+  static constexpr std::size_t dwords_of(const Swap& c, Generation g = Target{}.value()) noexcept {
+    return total<CopySwap>(c.bytes, c.chunk, g);
+  }
+  static constexpr std::size_t dwords_of(const Fill& c, Generation g = Target{}.value()) noexcept {
+    return total<sdma::Fill>(c.bytes, c.chunk, g);
+  }
+
+  /// The chunk of a request for packets of type P: the default one is shorter if the generation's packets are.
+  template <Packet P> constexpr std::uint32_t chunk_for(std::uint32_t wanted) const noexcept {
+    return chunk_of<P>(wanted, target_.value());
+  }
 
   /// The first error of any call since the Writer was made, or since clear_error.
   constexpr Errc error() const noexcept { return error_; }
@@ -167,6 +228,12 @@ class Writer {
  private:
   std::uint32_t *begin_, *at_, *end_;
   Errc error_ = Errc::ok;
+  SDMA_NO_UNIQUE_ADDRESS Target target_;
 };
+
+/// Writes packets of 4.4.2.
+using Writer = BasicWriter<FixedGeneration<kDefaultGeneration>>;
+template <Generation G> using WriterOf = BasicWriter<FixedGeneration<G>>;
+using AnyWriter = BasicWriter<AnyGeneration>;
 
 }  // namespace sdma::inline v0

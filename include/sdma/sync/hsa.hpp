@@ -28,6 +28,8 @@
 // `join` waits until the item is 1 and makes it 0. Only then, after the last access of an engine, may the host destroy the
 // item. Give each queue of a gang an engine of its own: the pending poll of a leader may keep its engine from a member.
 //
+// Generations. The Writer chooses the generation of the packets. From 5.0 on, fences have the memory type of uncached memory.
+//
 // Calls are transactional, like the recipes (sync/recipes.hpp): each writes all its packets or none. Errors:
 // Errc::bad_packet (a misaligned address, an event_id of more than 28 bits), Errc::no_space. `event_mailbox_ptr` and
 // `event_id` are read once, during encoding; they must not change while the signal is in use. A Writer belongs to one
@@ -69,7 +71,7 @@ struct DependOptions {
 
 /// Holds the queue until the signal is 0: polls its high half, then its low half (Q6, Q8). This is sound because such a
 /// signal counts down and then stays at 0. For the same reason, Halves::by_value is sound whenever the value is read.
-template <class S> Errc depend(Writer& w, const S& s, const DependOptions& options = {}) noexcept {
+template <class T, class S> Errc depend(BasicWriter<T>& w, const S& s, const DependOptions& options = {}) noexcept {
   const auto va = value_va(s);
   if (va.value % 8 != 0) return w.fail(Errc::bad_packet);
   const auto value = static_cast<std::uint64_t>(s.value);
@@ -81,9 +83,13 @@ template <class S> Errc depend(Writer& w, const S& s, const DependOptions& optio
 }
 
 /// Stores the node's clock to an 8-byte aligned word once all earlier copies are complete (Q10).
-constexpr Errc stamp(Writer& w, GpuVa word) noexcept { return w.put(Timestamp{.addr = word}); }
+template <class T> constexpr Errc stamp(BasicWriter<T>& w, GpuVa word) noexcept {
+  return w.put(Timestamp{.addr = word});
+}
 /// The same, to the signal's `start_ts`.
-template <class S> Errc stamp_start(Writer& w, const S& s) noexcept { return stamp(w, detail::member_va(s.start_ts)); }
+template <class T, class S> Errc stamp_start(BasicWriter<T>& w, const S& s) noexcept {
+  return stamp(w, detail::member_va(s.start_ts));
+}
 
 struct CompleteOptions {
   /// Does the link from this engine to the signal complete 64-bit atomics? If not, two FENCEs store the current `value`
@@ -98,10 +104,10 @@ struct CompleteOptions {
 
 /// Decrements `value` once all earlier packets are complete (Q3). Then, if a host thread may be asleep on the signal, fills
 /// its mailbox and interrupts the host (Q4, Q11).
-template <class S> Errc complete(Writer& w, const S& s, const CompleteOptions& options = {}) noexcept {
+template <class T, class S> Errc complete(BasicWriter<T>& w, const S& s, const CompleteOptions& options = {}) noexcept {
   const auto woken = [&](const auto&... packets) noexcept {
     if (s.event_mailbox_ptr == 0) return put_all(w, packets...);
-    return put_all(w, packets..., Fence{.addr = GpuVa{s.event_mailbox_ptr}, .value = s.event_id}, Trap{s.event_id});
+    return put_all(w, packets..., completion_fence(w, GpuVa{s.event_mailbox_ptr}, s.event_id), Trap{s.event_id});
   };
   const auto stamped = [&](const auto&... packets) noexcept {
     if (options.stamp_end_at != GpuVa{}) return woken(Timestamp{.addr = options.stamp_end_at}, packets...);
@@ -111,7 +117,7 @@ template <class S> Errc complete(Writer& w, const S& s, const CompleteOptions& o
   const auto va = value_va(s);
   if (options.atomics) return stamped(Atomic{.addr = va, .op = AtomicOp::add_rtn_64, .value = ~std::uint64_t{0}});
   const auto value = static_cast<std::uint64_t>(s.value), less = value - 1;
-  const Fence high{.addr = va + 4, .value = high_half(less)}, low{.addr = va, .value = low_half(less)};
+  const auto high = completion_fence(w, va + 4, high_half(less)), low = completion_fence(w, va, low_half(less));
   const bool small = high_half(value | less) == 0;
   if (options.fences == Halves::low || (options.fences == Halves::by_value && small)) return stamped(low);
   return stamped(high, low);
@@ -131,10 +137,10 @@ constexpr Writer::Copy share(const Writer::Copy& c, std::size_t i, std::size_t n
 
 /// The leader of a gang: holds the queue until a member has completed its `item` (its value is 1), then makes it 0. The
 /// completion of the leader comes after all joins. `atomics` as for `complete`.
-template <class S> Errc join(Writer& w, const S& item, bool atomics = true) noexcept {
+template <class T, class S> Errc join(BasicWriter<T>& w, const S& item, bool atomics = true) noexcept {
   const auto va = value_va(item);
   const PollMem member_complete{.addr = va, .reference = 1};
-  if (!atomics) return put_all(w, member_complete, Fence{.addr = va, .value = 0});
+  if (!atomics) return put_all(w, member_complete, completion_fence(w, va, 0));
   return put_all(w, member_complete, Atomic{.addr = va, .op = AtomicOp::add_rtn_64, .value = ~std::uint64_t{0}});
 }
 

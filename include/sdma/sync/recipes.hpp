@@ -30,11 +30,15 @@
 namespace sdma::inline v0 {
 
 /// Writes all of these packets, or none.
-template <Packet... P> SDMA_ALWAYS_INLINE constexpr Errc put_all(Writer& w, const P&... p) noexcept {
-  if (!(fits(p) && ...)) return w.fail(Errc::bad_packet);
-  if ((length(p) + ...) > w.room()) return w.fail(Errc::no_space);
-  (static_cast<void>(w.put(p)), ...);
-  return Errc::ok;
+template <class T, Packet... P> SDMA_ALWAYS_INLINE constexpr Errc put_all(BasicWriter<T>& w, const P&... p) noexcept {
+  return w.put_all(p...);
+}
+/// The fence of a completion: from 5.0 on with the memory type of uncached memory, as runtimes write it.
+template <class T> constexpr Fence completion_fence(const BasicWriter<T>& w, GpuVa word, std::uint32_t value) noexcept {
+  constexpr std::uint8_t kUncached = 3;
+  Fence f{.addr = word, .value = value};
+  if (w.generation() >= Generation::v5_0) f.mtype = kUncached;
+  return f;
 }
 
 /// Total length in dwords of packets of fixed length: the room that a slot needs.
@@ -51,23 +55,25 @@ inline constexpr std::size_t kFullBarrierDwords = kDwordsOf<Fence, PollMem>;
 /// addition is atomic: several engines may signal one word, and no reader sees half of a value (Q3, X6). The
 /// completions of one queue stay in order (Q4). For a word in host memory, the link must complete PCIe AtomicOps: call
 /// Topology::completion, and use a fence if the link does not. `word`: 8-byte aligned.
-constexpr Errc complete_with_atomic(Writer& w, GpuVa word, std::uint64_t n = ~std::uint64_t{0}) noexcept {
+template <class T>
+constexpr Errc complete_with_atomic(BasicWriter<T>& w, GpuVa word, std::uint64_t n = ~std::uint64_t{0}) noexcept {
   return w.put(Atomic{.addr = word, .op = AtomicOp::add_rtn_64, .value = n});
 }
 
 /// Stores `epoch` once every earlier copy, fill and write of this queue is complete (Q3). Use one word per queue: if
 /// two queues store to one word with fences, the last store wins. That Q3 covers WRITE packets is inferred, so move
 /// critical data with copies. `word`: 4-byte aligned; only 32 bits change.
-constexpr Errc complete_with_fence(Writer& w, GpuVa word, std::uint32_t epoch) noexcept {
-  return w.put(Fence{.addr = word, .value = epoch});
+template <class T> constexpr Errc complete_with_fence(BasicWriter<T>& w, GpuVa word, std::uint32_t epoch) noexcept {
+  return w.put(completion_fence(w, word, epoch));
 }
 
 /// Stores a 64-bit `value` in two halves, first the high half and then the low half (Q3, Q4). ROCr does so if the link
 /// has no atomics. Between the two stores, a reader may see the new high half with the old low half; wait.hpp lists the
 /// waits that are still sound. `word`: 8-byte aligned.
-constexpr Errc complete_with_two_fences(Writer& w, GpuVa word, std::uint64_t value) noexcept {
+template <class T>
+constexpr Errc complete_with_two_fences(BasicWriter<T>& w, GpuVa word, std::uint64_t value) noexcept {
   if (word.value % 8 != 0) return w.fail(Errc::bad_packet);
-  return put_all(w, Fence{.addr = word + 4, .value = high_half(value)}, Fence{.addr = word, .value = low_half(value)});
+  return put_all(w, completion_fence(w, word + 4, high_half(value)), completion_fence(w, word, low_half(value)));
 }
 
 /// Where an interrupt leaves its message for the kernel: the mailbox slot of a KFD event, and the event's id.
@@ -79,25 +85,25 @@ struct Mailbox {
 /// Fills the mailbox, then interrupts the host (Q4, Q11). The order matters: the kernel ignores an interrupt whose slot
 /// is not filled yet, so a TRAP without the fence is a lost wake-up. Call `interrupt` after the completion that the
 /// woken thread will check.
-constexpr Errc interrupt(Writer& w, const Mailbox& m) noexcept {
-  return put_all(w, Fence{.addr = m.slot, .value = m.event}, Trap{.context = m.event});
+template <class T> constexpr Errc interrupt(BasicWriter<T>& w, const Mailbox& m) noexcept {
+  return put_all(w, completion_fence(w, m.slot, m.event), Trap{.context = m.event});
 }
 
 /// Holds back all later packets of this queue until the dword at `word` is >= `epoch`, unsigned (Q6, Q8). It does not
 /// wait for earlier packets (Q7). It retries forever, so put the deadline on the host's wait. `word`: 4-byte aligned;
 /// for a Signal, its low().
-constexpr Errc acquire(Writer& w, GpuVa word, std::uint32_t epoch) noexcept {
+template <class T> constexpr Errc acquire(BasicWriter<T>& w, GpuVa word, std::uint32_t epoch) noexcept {
   return w.put(PollMem{.addr = word, .func = Compare::ge, .reference = epoch});
 }
 /// Like `acquire`, but until the dword equals `value`. The queue hangs if the word changes again before the engine
 /// reads it, so prefer `acquire`.
-constexpr Errc acquire_equal(Writer& w, GpuVa word, std::uint32_t value) noexcept {
+template <class T> constexpr Errc acquire_equal(BasicWriter<T>& w, GpuVa word, std::uint32_t value) noexcept {
   return w.put(PollMem{.addr = word, .func = Compare::eq, .reference = value});
 }
 /// Holds back all later packets until the 64-bit `word` is zero: polls its high half, then its low half (Q6, Q8). The
 /// two halves are read separately. That is sound only if the word falls to zero and stays there, as a count of
 /// remaining packets or a ROCr signal does. `word`: 8-byte aligned.
-constexpr Errc acquire_zero(Writer& w, GpuVa word) noexcept {
+template <class T> constexpr Errc acquire_zero(BasicWriter<T>& w, GpuVa word) noexcept {
   if (word.value % 8 != 0) return w.fail(Errc::bad_packet);
   return put_all(w, PollMem{.addr = word + 4}, PollMem{.addr = word});
 }
@@ -106,9 +112,8 @@ constexpr Errc acquire_zero(Writer& w, GpuVa word) noexcept {
 /// then a poll until the word equals `fresh` (Q3, Q6, Q7). Each time, `fresh` must differ from the word's current
 /// value; otherwise the stale value satisfies the poll before the fence has landed. No other queue may change the word.
 /// `word`: 4-byte aligned.
-constexpr Errc full_barrier(Writer& w, GpuVa word, std::uint32_t fresh) noexcept {
-  return put_all(w, Fence{.addr = word, .value = fresh},
-                 PollMem{.addr = word, .func = Compare::eq, .reference = fresh});
+template <class T> constexpr Errc full_barrier(BasicWriter<T>& w, GpuVa word, std::uint32_t fresh) noexcept {
+  return put_all(w, completion_fence(w, word, fresh), PollMem{.addr = word, .func = Compare::eq, .reference = fresh});
 }
 
 }  // namespace sdma::inline v0

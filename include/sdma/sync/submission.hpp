@@ -9,6 +9,7 @@
 //   s.copy(copy);                                                             // 20,481 packets: more than half a ring of 1 MiB
 //   s.put(Atomic{.addr = left, .value = ~0ull});
 //   if (auto e = s.publish(); e != Errc::ok) return e;                        // one test for all calls
+//   Submission other{ring, n, deadline, AnyGeneration{g}};                    // packets of another generation than 4.4.2
 //
 //   dwords <= ring.max_slot_anywhere()    one slot and one doorbell: all of it or nothing
 //   more                                  parts of a quarter of the ring, so that the engine executes one while the next is
@@ -42,24 +43,27 @@ Result<Slot> reserve(Ring<K, Order>& ring, std::size_t dwords, Deadline d) noexc
   }
 }
 
-template <Producers K = Producers::one, class Order = order::Native> class Submission {
+template <Producers K = Producers::one, class Order = order::Native, class Target = FixedGeneration<kDefaultGeneration>>
+class Submission {
+  using Out = BasicWriter<Target>;
+
  public:
   /// `dwords`: the length of the whole submission, at most. If it turns out longer, it is divided all the same.
-  Submission(Ring<K, Order>& ring, std::size_t dwords, Deadline d) noexcept
-      : ring_(ring), left_(dwords), deadline_(d) {}
+  Submission(Ring<K, Order>& ring, std::size_t dwords, Deadline d, Target target = {}) noexcept
+      : ring_(ring), left_(dwords), deadline_(d), target_(target) {}
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
   ~Submission() { abandon(); }
 
   template <Packet P> Errc put(const P& p) noexcept {
-    if (error_ == Errc::ok && !fits(p)) error_ = Errc::bad_packet;
-    if (together(length(p)) != Errc::ok) return error_;
+    if (error_ == Errc::ok && !target_.fits(p)) error_ = Errc::bad_packet;
+    if (together(target_.length(p)) != Errc::ok) return error_;
     return wrote(writer_.put(p));
   }
-  Errc copy(const Writer::Copy& c) noexcept { return divide<CopyLinear>(c, &Writer::copy); }
-  Errc broadcast(const Writer::Broadcast& c) noexcept { return divide<CopyBroadcast>(c, &Writer::broadcast); }
-  Errc swap(const Writer::Swap& c) noexcept { return divide<CopySwap>(c, &Writer::swap); }
-  Errc fill(const Writer::Fill& c) noexcept { return divide<Fill>(c, &Writer::fill); }
+  Errc copy(const Writer::Copy& c) noexcept { return divide<CopyLinear>(c, &Out::copy); }
+  Errc broadcast(const Writer::Broadcast& c) noexcept { return divide<CopyBroadcast>(c, &Out::broadcast); }
+  Errc swap(const Writer::Swap& c) noexcept { return divide<CopySwap>(c, &Out::swap); }
+  Errc fill(const Writer::Fill& c) noexcept { return divide<Fill>(c, &Out::fill); }
 
   /// The next `dwords` dwords are in one part.
   Errc together(std::size_t dwords) noexcept {
@@ -71,7 +75,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Submi
     const auto slot = reserve(ring_, wanted <= half ? wanted : part, deadline_);
     if (!slot) return error_ = slot.error();
     slot_ = *slot;
-    writer_ = Writer{slot_.dwords};
+    writer_ = Out{slot_.dwords, target_};
     return Errc::ok;
   }
   /// Calls `write(writer)` for up to `dwords` dwords, which are in one part: for recipes and functions of hsa.hpp.
@@ -105,13 +109,14 @@ template <Producers K = Producers::one, class Order = order::Native> class Submi
   }
 
   /// Writes as many packets of a request as fit in each part.
-  template <Packet P, class Request> Errc divide(const Request& c, Errc (Writer::*write)(const Request&)) noexcept {
+  template <Packet P, class Request> Errc divide(const Request& c, Errc (Out::*write)(const Request&)) noexcept {
     constexpr std::size_t kLength = encode(P{}).size();
     // Without room, the Writer checks the whole request and writes nothing.
-    Writer none{{}};
+    Out none{{}, target_};
     if (error_ == Errc::ok && (none.*write)(c) == Errc::bad_packet) error_ = Errc::bad_packet;
+    const auto chunk = none.template chunk_for<P>(c.chunk);
     for (std::uint64_t at = 0; at < c.bytes && together(kLength) == Errc::ok;) {
-      const std::uint64_t room = writer_.room() / kLength * c.chunk, n = c.bytes - at < room ? c.bytes - at : room;
+      const std::uint64_t room = writer_.room() / kLength * chunk, n = c.bytes - at < room ? c.bytes - at : room;
       if (wrote((writer_.*write)(piece(c, at, n))) != Errc::ok) break;
       at += n;
     }
@@ -135,14 +140,15 @@ template <Producers K = Producers::one, class Order = order::Native> class Submi
   }
   void close() noexcept {
     slot_ = {};
-    writer_ = Writer{{}};
+    writer_ = Out{{}, target_};
   }
 
   Ring<K, Order>& ring_;
   std::size_t left_;
   Deadline deadline_;
+  SDMA_NO_UNIQUE_ADDRESS Target target_;
   Slot slot_{};
-  Writer writer_{{}};
+  Out writer_{{}, target_};
   std::size_t parts_ = 0;
   Errc error_ = Errc::ok;
 };
