@@ -3,6 +3,7 @@
 #include "output.hpp"
 #include "recording.hpp"
 #include "sdma/core/number.hpp"
+#include "sdma/device/product.hpp"
 #include "sdma/engine/pipeline.hpp"
 #include "sdma/trace/form.hpp"
 #include "verb.hpp"
@@ -241,11 +242,14 @@ void add_emulate(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.program(o->program);
   add_count(verb, "--gpus", o->gpus, 1, 8, "number of GPUs of the node");
+  std::vector<std::pair<std::string, std::string>> gpus;
+  for (const auto& p : kProducts) gpus.emplace_back(gfx_name(p.gfx), gfx_name(p.gfx));
   add_choice<std::string>(
-      verb, "--gpu", o->gpu, {{"gfx942", "gfx942"}, {"gfx90a", "gfx90a"}},
-      "type of the GPUs: MI300X (default), or one die of an MI250X, for runtimes that do not support MI300X");
-  add_parsed(verb, "--vram", o->vram, vram_size, "a size from 1M to 1024G: write 64G or 512M",
-             "memory per GPU: 64G, 512M (default: 192G; with gfx90a: 64G), allocated page by page as it is used")
+      verb, "--gpu", o->gpu, gpus,
+      "type of the GPUs, by target (default: gfx942, an MI300X); each has a product of that target");
+  add_parsed(
+      verb, "--vram", o->vram, vram_size, "a size from 1M to 1024G: write 64G or 512M",
+      "memory per GPU: 64G, 512M (default: that of the product; 192G for gfx942), allocated page by page as it is used")
       .type("SIZE");
   verb.flag("--no-system-mem-limit", o->no_system_mem_limit,
             "lift the driver's limit on host memory for GPUs, as the module parameter of this name does");

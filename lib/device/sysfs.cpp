@@ -1,6 +1,7 @@
 #include "sdma/device/sysfs.hpp"
 
 #include "../core/append.hpp"
+#include "sdma/device/product.hpp"
 
 #include <fmt/format.h>
 
@@ -19,22 +20,9 @@ namespace {
 constexpr std::uint32_t kNoAtomics64 = 1u << 3, kLinkEnabled = 1u << 0;
 constexpr std::uint32_t kPublicVram = 1, kPrivateVram = 2, kSystemRam = 0;  // heap_type of a memory bank
 
-struct Product {
-  std::uint32_t device_id;
-  std::string_view name, kernel_name;
-};
-constexpr Product kProducts[] = {
-    {0x74a1, "MI300X", "ip discovery"}, {0x74a0, "MI300A", "ip discovery"}, {0x7408, "MI250X", "aldebaran"}};
-
 std::string name_of(std::uint32_t device_id, std::string_view kernel_name, std::uint32_t gfx) {
-  for (const auto& p : kProducts)
-    if (p.device_id == device_id && (kernel_name == p.kernel_name || kernel_name.empty())) return std::string(p.name);
+  if (const auto known = product_name(device_id, kernel_name); !known.empty()) return std::string(known);
   return kernel_name.empty() ? gfx_name(gfx) : std::string(kernel_name);
-}
-std::string kernel_name_of(const Gpu& g, std::uint32_t device_id) {
-  for (const auto& p : kProducts)
-    if (p.device_id == device_id && g.name == p.name) return std::string(p.kernel_name);
-  return g.name;
 }
 
 /// The "name value" lines of a properties file.
@@ -149,37 +137,36 @@ class TreeWriter {
   void gpu_node(std::uint32_t i) {
     const auto& g = node_.topology.gpus[i];
     const auto& s = node_.gpus[i];
-    const bool mi200 = g.gfx == 90010;
+    const auto& p = product_like(g.gfx);
     const auto at = fmt::format("nodes/{}", s.kfd_node);
     const auto link_count = links(at, LinkEnd::gpu(i));
     std::uint32_t caches = 0;
-    const Cache kinds[] = {{1, mi200 ? 16u : 32u, s.compute_units},
-                           {2, mi200 ? 8192u : 4096u, std::max(s.xcc, 1u)},
-                           {3, mi200 ? 0u : 262144u, mi200 ? 0u : 1u}};
+    const Cache kinds[] = {
+        {1, p.l1_kib, s.compute_units}, {2, p.l2_kib, std::max(s.xcc, 1u)}, {3, p.l3_kib, p.l3_kib != 0}};
     for (const auto& c : kinds)
       for (std::uint32_t k = 0; k < c.count; ++k)
         files_[fmt::format("{}/caches/{}/properties", at, caches++)] = cache(c, 0x80000000u + k);
     files_[at + "/gpu_id"] = fmt::format("{}\n", s.gpu_id);
-    files_[at + "/name"] = kernel_name_of(g, s.device_id) + "\n";
+    files_[at + "/name"] = fmt::format("{}\n", kernel_name(s.device_id, g.name));
     if (g.memory_bytes != 0)
-      files_[at + "/mem_banks/0/properties"] =
-          bank(kPublicVram, g.memory_bytes, mi200 ? 4096 : 8192, mi200 ? 1600 : 1300);
+      files_[at + "/mem_banks/0/properties"] = bank(kPublicVram, g.memory_bytes, p.memory_bits, p.memory_mhz);
     // 64-bit doorbells that take AQL indices; watch points; error correction in caches and memory; firmware for debuggers, without
     // which ROCr's shutdown fails.
     constexpr std::uint32_t kCapability = 0x2410'2280;
     files_[at + "/properties"] =
-        Lines()("cpu_cores_count", 0)("simd_count", s.compute_units * std::uint64_t{4})(
+        Lines()("cpu_cores_count", 0)("simd_count", s.compute_units * std::uint64_t{p.simds_per_unit()})(
             "mem_banks_count", g.memory_bytes != 0)("caches_count", caches)("io_links_count", link_count)(
-            "p2p_links_count", 0)("cpu_core_id_base", 0)("simd_id_base", 0x80000000u)("max_waves_per_simd", 8)(
-            "lds_size_in_kb", 64)("gds_size_in_kb", 0)("num_gws", 64)("wave_front_size", 64)("array_count", 32)(
-            "simd_arrays_per_engine", 1)("cu_per_simd_array", mi200 ? 16 : 10)("simd_per_cu", 4)(
-            "max_slots_scratch_cu", 32)("gfx_target_version", g.gfx)("vendor_id", 0x1002)("device_id", s.device_id)(
-            "location_id", s.location_id)("domain", s.domain)("drm_render_minor", s.render_minor)("hive_id", s.hive_id)(
-            "num_sdma_engines", g.host_engines)("num_sdma_xgmi_engines", g.xgmi_engines)(
-            "num_sdma_queues_per_engine", g.queues_per_engine)("num_cp_queues", 24)(
-            "max_engine_clk_fcompute", mi200 ? 1700 : 2100)("local_mem_size", 0)("fw_version", s.firmware)(
-            "capability", kCapability)("debug_prop", 0)("sdma_fw_version", s.sdma_firmware)("unique_id", s.unique_id)(
-            "num_xcc", s.xcc)("max_engine_clk_ccompute", 2000)
+            "p2p_links_count", 0)("cpu_core_id_base", 0)("simd_id_base", 0x80000000u)(
+            "max_waves_per_simd", p.waves_per_simd)("lds_size_in_kb", 64)("gds_size_in_kb", 0)("num_gws", 64)(
+            "wave_front_size", p.lanes)("array_count", p.shader_engines * p.arrays_each)(
+            "simd_arrays_per_engine", p.arrays_each)("cu_per_simd_array", p.units_per_array())(
+            "simd_per_cu", p.simds_per_unit())("max_slots_scratch_cu", 32)("gfx_target_version", g.gfx)(
+            "vendor_id", 0x1002)("device_id", s.device_id)("location_id", s.location_id)("domain", s.domain)(
+            "drm_render_minor", s.render_minor)("hive_id", s.hive_id)("num_sdma_engines", g.host_engines)(
+            "num_sdma_xgmi_engines", g.xgmi_engines)("num_sdma_queues_per_engine", g.queues_per_engine)(
+            "num_cp_queues", 24)("max_engine_clk_fcompute", p.engine_mhz)("local_mem_size", 0)(
+            "fw_version", s.firmware)("capability", kCapability)("debug_prop", 0)("sdma_fw_version", s.sdma_firmware)(
+            "unique_id", s.unique_id)("num_xcc", s.xcc)("max_engine_clk_ccompute", 2000)
             .take();
   }
 
@@ -340,18 +327,18 @@ SysfsNode numbered(const Topology& t, std::uint32_t cores_each_cpu) {
   for (std::uint32_t i = 0; i < t.cpus.size(); ++i) n.cpu_nodes.push_back(i);
   n.cpu_cores.assign(t.cpus.size(), cores_each_cpu);
   for (std::uint32_t i = 0; i < t.gpus.size(); ++i) {
-    const bool mi200 = t.gpus[i].gfx == 90010;
+    const auto& p = product_like(t.gpus[i].gfx);
     n.gpus.push_back({.kfd_node = static_cast<std::uint32_t>(t.cpus.size()) + i,
                       .gpu_id = 0x4d01 + i * 0x101,
                       .render_minor = 128 + i,
-                      .device_id = mi200 ? 0x7408u : 0x74a1u,
+                      .device_id = p.device_id,
                       .location_id = (0x10 + i * 8) << 8,
                       .unique_id = 0x5d0a'0000'0000'0001u + i,
-                      .hive_id = t.gpus.size() > 1 ? 0x5d0a'0000'0000'0100u : 0,
-                      .xcc = mi200 ? 1u : 8u,
-                      .compute_units = mi200 ? 104u : 304u,
-                      .firmware = mi200 ? 78u : 192u,
-                      .sdma_firmware = mi200 ? 8u : 25u});
+                      .hive_id = t.gpus.size() > 1 && p.xgmi_engines != 0 ? 0x5d0a'0000'0000'0100u : 0,
+                      .xcc = p.dies,
+                      .compute_units = p.compute_units,
+                      .firmware = p.firmware,
+                      .sdma_firmware = p.sdma_firmware});
   }
   return n;
 }

@@ -1,6 +1,7 @@
 #include "sdma/device/topology.hpp"
 
 #include "../core/append.hpp"
+#include "sdma/device/product.hpp"
 
 #include <fmt/format.h>
 
@@ -136,6 +137,26 @@ Result<Topology, Diagnostic> mi300x(std::uint32_t n) {
     }
   }
   return t;
+}
+
+Result<Topology, Diagnostic> node_of(const Product& p, std::uint32_t n) {
+  auto made = mi300x(n);
+  if (!made) return Diagnostic{.where = "node_of", .message = fmt::format("a node can have 1 to 8 GPUs, not {}", n)};
+  auto& t = *made;
+  t.name = fmt::format("{} x {}", n, p.name);
+  t.gpus.assign(n, Gpu{.name = std::string(p.name),
+                       .gfx = p.gfx,
+                       .memory_bytes = p.memory_bytes(),
+                       .host_engines = p.host_engines,
+                       .xgmi_engines = p.xgmi_engines,
+                       .queues_per_engine = p.queues_per_engine});
+  if (p.xgmi_engines == 0) std::erase_if(t.links, [](const Link& l) { return l.type == LinkType::xgmi; });
+  for (auto& l : t.links) {
+    // The driver recommends engines only where each link has one.
+    if (p.kind != ProductKind::accelerator) l.engine_mask = 0;
+    if (l.type == LinkType::pcie) l.mb_per_s = 4000u << (p.pcie - 1);
+  }
+  return made;
 }
 
 std::string gfx_name(std::uint32_t gfx) {

@@ -1,6 +1,7 @@
 #include "options.hpp"
 
 #include "sdma/core/number.hpp"
+#include "sdma/device/product.hpp"
 
 #include <fmt/format.h>
 
@@ -29,8 +30,11 @@ Options read() {
   variable("SDMA_EMULATE_GPUS", [&](auto v) {
     return number(v, n) && n >= 1 && n <= 8 && ((o.gpus = static_cast<std::uint32_t>(n)), true);
   });
-  variable("SDMA_EMULATE_GPU", [&](auto v) { return v == "gfx942" || (v == "gfx90a" && ((o.gfx = 90010), true)); });
-  if (o.gfx == 90010) o.vram_bytes = std::uint64_t{64} << 30;
+  variable("SDMA_EMULATE_GPU", [&](auto v) {
+    const auto* p = product_of(v);
+    return p && ((o.gfx = p->gfx), true);
+  });
+  o.vram_bytes = product_like(o.gfx).memory_bytes();
   variable("SDMA_EMULATE_VRAM", [&](auto v) {
     return number(v, n) && n >= 4096 && n <= std::uint64_t{1} << 40 &&
            ((o.vram_bytes = n & ~std::uint64_t{4095}), true);

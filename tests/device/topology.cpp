@@ -1,4 +1,5 @@
-#include "sdma/device/topology.hpp"
+#include "sdma/device/product.hpp"
+#include "sdma/device/sysfs.hpp"
 
 #include <set>
 
@@ -92,6 +93,33 @@ TEST_CASE("what an MI300X is") {
   CHECK(t->engine_for(GpuId{0}, HostDirection::to_host)->value == 0);
   CHECK(t->engine_for(GpuId{0}, HostDirection::from_host)->value == 1);
   CHECK(t->link(LinkEnd::gpu(0), LinkEnd::gpu(0)) == nullptr);
+}
+
+TEST_CASE("every product is a node whose engines have a described generation") {
+  for (const auto& p : kProducts) {
+    CAPTURE(p.name);
+    REQUIRE(product_of(gfx_name(p.gfx)) == product_of(p.gfx));
+    const auto generation = generation_of_target(p.gfx);
+    REQUIRE(generation);
+    CHECK(described(*generation));
+    const auto t = node_of(p, 2);
+    REQUIRE(t);
+    CHECK(t->gpus[1].generation() == *generation);
+    CHECK(t->gpus[1].engines() == p.host_engines + p.xgmi_engines);
+    CHECK((t->link(LinkEnd::gpu(0), LinkEnd::gpu(1)) != nullptr) == (p.xgmi_engines != 0));
+    CHECK(t->engine_for(GpuId{0}, GpuId{1}));
+    const auto node = numbered(*t);
+    const auto back = from_sysfs(to_sysfs(node));
+    REQUIRE(back);
+    CHECK(*back == node);
+  }
+  CHECK(*node_of(product_like(90402), 8) == *mi300x(8));
+  CHECK(&product_like(1) == product_of(90402u));
+  CHECK(product_of("gfx1031") == nullptr);
+  CHECK(product_of("gfx") == nullptr);
+  CHECK(product_name(0x74a2, "ip discovery") == "MI308X");
+  CHECK(product_name(0x74a1, "renamed").empty());
+  for (const auto n : {0u, 9u}) CHECK_FALSE(node_of(kProducts[0], n));
 }
 
 TEST_CASE("a pair without a recommendation takes the first xGMI engine, an unknown GPU none") {

@@ -59,8 +59,8 @@ struct SysfsNode {
   friend bool operator==(const SysfsNode&, const SysfsNode&) = default;
 };
 
-/// The tree of a node. Numbers that a SysfsNode does not hold (caches, clocks, wave limits) are those of an MI300X, or,
-/// for gfx90a, of one die of an MI250X.
+/// The tree of a node. Numbers that a SysfsNode does not hold (caches, clocks, wave limits) are those of the product with
+/// the GPU's target (product.hpp), or of an MI300X if there is none.
 SysfsFiles to_sysfs(const SysfsNode&);
 
 /// The node that a software node presents for this topology: CPUs first, then GPUs, with made-up ids and minor numbers

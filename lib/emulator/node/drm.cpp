@@ -6,6 +6,7 @@
 #include "node.hpp"
 #include "user.hpp"
 
+#include "sdma/device/product.hpp"
 #include "sdma/engine/execute.hpp"
 
 #include <linux/ioctl.h>
@@ -55,20 +56,21 @@ template <class T> int answer(const Info& i, const T& value) { return answer(i, 
 DeviceInfo device_info(const SysfsGpu& g) {
   DeviceInfo d{};
   d.device_id = g.device_id;
-  d.family = 141;  // Vega and later GPUs with its memory controller
-  d.external_rev = options().gfx == 90010 ? 0x3c : 0x46;
-  d.shader_engines = options().gfx == 90010 ? 8 : 32;
-  d.arrays_each = 1;
+  const auto& p = product_like(options().gfx);
+  d.family = p.family;
+  d.external_rev = p.revision;
+  d.shader_engines = p.shader_engines;
+  d.arrays_each = p.arrays_each;
   d.counter_khz = 100'000;
-  d.max_engine_khz = 2'100'000;
-  d.max_memory_khz = 1'300'000;
+  d.max_engine_khz = p.engine_mhz * 1000;
+  d.max_memory_khz = p.memory_mhz * 1000;
   d.cus = g.compute_units;
   d.va_begin = 0x200000;
   d.va_end = 0x8000'0000'0000;
   d.va_alignment = d.gart_page = 4096;
   d.pte_fragment = 2 << 20;
-  d.vram_type = 6;  // HBM
-  d.vram_bits = options().gfx == 90010 ? 4096 : 8192;
+  d.vram_type = p.has_hbm() ? 6 : 9;  // HBM, GDDR6
+  d.vram_bits = p.memory_bits;
   return d;
 }
 

@@ -27,22 +27,14 @@ std::uint32_t numa_nodes() {
 
 Topology shown() {
   const auto& o = options();
-  auto t = *mi300x(o.gpus);
+  auto t = *node_of(product_like(o.gfx), o.gpus);
   const auto cpus = numa_nodes();
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
   t.cpus.assign(cpus, {.name = "host", .memory_bytes = pages * 4096 / cpus});
-  for (auto& g : t.gpus) {
-    g.gfx = o.gfx;
-    g.memory_bytes = o.vram_bytes;
-    if (o.gfx == 90010) {
-      g.name = "MI250X";
-      g.xgmi_engines = 3;
-    }
-  }
+  for (auto& g : t.gpus) g.memory_bytes = o.vram_bytes;
   for (auto& l : t.links) {
     if (l.from.kind == LinkEnd::Kind::cpu) l.from.index %= cpus;
     if (l.to.kind == LinkEnd::Kind::cpu) l.to.index %= cpus;
-    if (o.gfx == 90010) l.engine_mask = 0;
   }
   return t;
 }

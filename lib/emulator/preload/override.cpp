@@ -12,10 +12,16 @@ namespace sdma::emulator {
 
 void override_old_runtime() {
   constexpr const char* kVariable = "HSA_OVERRIDE_GFX_VERSION";
-  if (options().gfx != 90402 || std::getenv(kVariable)) return;
+  if (std::getenv(kVariable)) return;
   const auto gpu = gfx_name(options().gfx);
   const auto rocr = search_rocr(std::as_bytes(std::span(gpu)));
   if (!rocr.file || rocr.found) return;
+  // gfx94x and gfx950 take what a runtime sends to gfx90a. Nothing is known to take the place of the others.
+  if (options().gfx / 10000 != 9) {
+    std::fprintf(stderr, "sdma emulator: %s does not support %s, so it does not show the GPU\n", rocr.file,
+                 gpu.c_str());
+    return;
+  }
   ::setenv(kVariable, "9.0.10", 0);
   std::fprintf(stderr, "sdma emulator: %s does not support %s: %s=9.0.10 is set, so it treats the GPU as gfx90a\n",
                rocr.file, gpu.c_str(), kVariable);

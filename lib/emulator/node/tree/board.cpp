@@ -40,15 +40,16 @@ void add_board(const TreeGpu& g) {
   const auto id = fmt::format("{:016x}\n", g.gpu.unique_id);
   g.file("unique_id", id);
   g.file("serial_number", id);
-  g.file("product_name", fmt::format("AMD Instinct {}\n", g.properties.name));
+  g.file("product_name", fmt::format("AMD {} {}\n", g.product.kind == ProductKind::graphics ? "Radeon" : "Instinct",
+                                     g.properties.name));
   g.file("manufacturer", "AMD\n");
-  g.file("board_info", "type : oam\n");
+  g.file("board_info", g.is_accelerator() || g.product.gfx == 90010 ? "type : oam\n" : "type : cem\n");
   g.file("vbios_version", "sdma-emulator\n");
   g.file("pcie_replay_count", "0\n");
   g.file("pcie_bw", "0 0 256\n");  // packets received and sent, and the bytes of the largest
   add_firmware(g);
   add_errors(g);
-  if (!g.mi200) {
+  if (g.is_accelerator()) {
     g.file("current_compute_partition", "SPX\n");
     g.file("available_compute_partition", "SPX\n");
     g.file("current_memory_partition", "NPS1\n");

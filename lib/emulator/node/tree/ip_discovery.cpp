@@ -3,8 +3,8 @@
 //   ip_discovery/die/0/42/3/{hw_id,num_instance,major,minor,revision,harvest,num_base_addresses,base_addr}
 //   ip_discovery/die/0/SDMA0                  a link to 42
 //
-// Only blocks are listed whose versions are public. Register bases are those of an MI250X die for both products: those of an
-// MI300X are only in its own table. The node has no registers at them.
+// Only MI250X and MI300X have it here, and only blocks whose versions are public. Register bases are those of an MI250X die for both:
+// those of an MI300X are only in its own table. The node has no registers at them.
 #include "parts.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ const std::vector<std::uint32_t> kAthub{0xc20, 0x2408c00}, kGc{0x2000, 0xa000, 0
 
 std::vector<Block> blocks(const TreeGpu& g) {
   const auto engines = g.properties.engines();
-  if (g.mi200)
+  if (g.product.gfx == 90010)
     return {{1, "MP1", 13, 0, 2, 1, kMp},      {11, "GC", 9, 4, 2, 1, kGc},
             {12, "UVD", 2, 6, 0, 2, kVcn},     {34, "MMHUB", 9, 4, 2, 1, kMmhub},
             {35, "ATHUB", 9, 4, 2, 1, kAthub}, {40, "OSSSYS", 4, 4, 0, 1, kOsssys},
@@ -46,6 +46,7 @@ std::vector<Block> blocks(const TreeGpu& g) {
 }  // namespace
 
 void add_ip_discovery(const TreeGpu& g) {
+  if (g.product.gfx != 90010 && g.product.gfx != 90402) return;
   const std::string die = "ip_discovery/die/0/";
   std::uint32_t all = 0;
   for (const auto& b : blocks(g)) {

@@ -1,4 +1,4 @@
-// gpu_metrics: the driver's binary table of sensors, version 1.5 for gfx942 and 1.3 for gfx90a. Versions of librocm_smi64 before 6
+// gpu_metrics: the driver's binary table of sensors, version 1.5 for gfx942 and gfx950, and 1.3 for the others. Versions of librocm_smi64 before 6
 // abort if they read a table later than 1.3, so such a program gets 1.3.
 //
 // All bits of a field are set where the driver has no value, as it does itself. Known are the clocks that tick, the width and
@@ -75,7 +75,7 @@ bool old_reader() {
   return old;
 }
 
-/// `other_temperatures`: of the edge and of each stack of memory, which gfx90a measures.
+/// `other_temperatures`: of the edge and of each stack of memory, which the driver reports for GPUs before gfx94x.
 template <class Metrics> std::string table(u8 content, u16 pcie_speed, u16 other_temperatures = kNotAvailable) {
   Metrics m;
   std::memset(&m, 0xff, sizeof m);
@@ -102,7 +102,9 @@ template <class Metrics> std::string table(u8 content, u16 pcie_speed, u16 other
 
 void add_metrics(const TreeGpu& g) {
   // Speeds are in units of 0.1 GT/s.
-  if (g.mi200) g.live("gpu_metrics", [](u64) { return table<Metrics13>(3, 160, kTemperature); });
+  if (!g.is_accelerator())
+    g.product.pcie == 3 ? g.live("gpu_metrics", [](u64) { return table<Metrics13>(3, 80, kTemperature); })
+                        : g.live("gpu_metrics", [](u64) { return table<Metrics13>(3, 160, kTemperature); });
   else g.live("gpu_metrics", [](u64) { return old_reader() ? table<Metrics13>(3, 320) : table<Metrics15>(5, 320); });
 }
 

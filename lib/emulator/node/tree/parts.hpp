@@ -11,6 +11,7 @@
 //
 // Called while the tree is built, by one thread.
 #include "../tree.hpp"
+#include "sdma/device/product.hpp"
 
 #include <string>
 #include <string_view>
@@ -29,14 +30,16 @@ struct TreeGpu {
   std::size_t index{};
   const SysfsGpu& gpu;
   const Gpu& properties;  ///< of the topology
-  bool mi200{};           ///< a die of an MI250X
-  std::string slot;       ///< "0000:10:00.0"
-  std::string bus;        ///< "0000:10"
-  std::string device;     ///< "/sys/devices/pci0000:10/0000:10:00.0"
+  const Product& product;
+  std::string slot;    ///< "0000:10:00.0"
+  std::string bus;     ///< "0000:10"
+  std::string device;  ///< "/sys/devices/pci0000:10/0000:10:00.0"
 
   /// Adds a file below `device`.
   void file(std::string_view name, std::string text) const;
   void live(std::string_view name, std::string (*contents)(std::uint64_t gpu)) const;
+  /// Does its driver have what it has for gfx94x and later: partitions, and metrics without averages?
+  bool is_accelerator() const noexcept { return product.kind == ProductKind::accelerator; }
 };
 
 void add_kfd(Tree&);

@@ -58,8 +58,11 @@ struct Link {
 };
 constexpr std::uint16_t kLanes = 16;
 Link link(const TreeGpu& g) {
-  return g.mi200 ? Link{"16.0 GT/s PCIe\n", PCI_EXP_LNKSTA_CLS_16_0GB}
-                 : Link{"32.0 GT/s PCIe\n", PCI_EXP_LNKSTA_CLS_32_0GB};
+  switch (g.product.pcie) {
+    case 3: return {"8.0 GT/s PCIe\n", PCI_EXP_LNKSTA_CLS_8_0GB};
+    case 4: return {"16.0 GT/s PCIe\n", PCI_EXP_LNKSTA_CLS_16_0GB};
+    default: return {"32.0 GT/s PCIe\n", PCI_EXP_LNKSTA_CLS_32_0GB};
+  }
 }
 
 std::string config(const TreeGpu& g, std::uint16_t device_class) {
@@ -134,7 +137,7 @@ TreeGpu::TreeGpu(Tree& t, std::size_t i)
       index(i),
       gpu(t.node().gpus[i]),
       properties(t.node().topology.gpus[i]),
-      mi200(properties.gfx == 90010),
+      product(product_like(properties.gfx)),
       slot(fmt::format("{:04x}:{:02x}:{:02x}.{}", gpu.domain, gpu.location_id >> 8, gpu.location_id >> 3 & 31,
                        gpu.location_id & 7)),
       bus(slot.substr(0, 7)),
@@ -148,8 +151,11 @@ void TreeGpu::live(std::string_view name, std::string (*contents)(std::uint64_t)
 }
 
 void add_pci(const TreeGpu& g) {
-  // An MI300X is a processing accelerator; an MI250X is a display controller without a display.
-  const std::uint16_t device_class = g.mi200 ? 0x0380 : 0x1200;
+  // A processing accelerator, a VGA controller, or another display controller: an MI250X has no display.
+  const auto kind = g.product.kind;
+  const std::uint16_t device_class = kind == ProductKind::accelerator ? 0x1200
+                                     : kind == ProductKind::graphics  ? 0x0300
+                                                                      : 0x0380;
   const auto id = g.gpu.device_id;
   const auto node = numa_node(g);
   const auto map = processor_map(node), list = processor_list(node);

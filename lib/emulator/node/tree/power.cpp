@@ -19,11 +19,15 @@ std::string levels(const std::vector<std::uint32_t>& mhz) {
 
 void add_power(const TreeGpu& g) {
   using Levels = std::vector<std::uint32_t>;
-  const auto sclk = g.mi200 ? Levels{500, 1700} : Levels{500, 2100};
-  const auto mclk = g.mi200 ? Levels{400, 700, 1200, 1600} : Levels{900, 1100, 1200, 1300};
+  const Levels sclk{500, g.product.engine_mhz};
+  const Levels mclk = g.product.gfx == 90010   ? Levels{400, 700, 1200, 1600}
+                      : g.product.gfx == 90402 ? Levels{900, 1100, 1200, 1300}
+                                               : Levels{100, g.product.memory_mhz};
   g.file("pp_dpm_sclk", levels(sclk));
   g.file("pp_dpm_mclk", levels(mclk));
-  g.file("pp_dpm_pcie", fmt::format("0: {}GT/s, x16 *\n", g.mi200 ? "16.0" : "32.0"));
+  g.file("pp_dpm_pcie", fmt::format("0: {}GT/s, x16 *\n", g.product.pcie == 3   ? "8.0"
+                                                          : g.product.pcie == 4 ? "16.0"
+                                                                                : "32.0"));
   g.file("power_dpm_state", "performance\n");
   g.file("power_dpm_force_performance_level", "auto\n");
   g.file("gpu_busy_percent", "0\n");
@@ -40,16 +44,16 @@ void add_power(const TreeGpu& g) {
   };
   constexpr std::uint32_t kCritical = 100'000, kCriticalMemory = 105'000;  // thousandths of a degree
   file("name", "amdgpu\n");
-  if (g.mi200) temperature(1, "edge", kCritical);
+  if (!g.is_accelerator()) temperature(1, "edge", kCritical);
   temperature(2, "junction", kCritical);
   temperature(3, "mem", kCriticalMemory);
   // The driver has no voltage of gfx942, but version 5.2.3 of rocm-smi ends with an exception if a GPU has none.
   file("in0_input", "0\n");
   file("in0_label", "vddgfx\n");
-  // The driver of gfx90a measures an average, that of gfx942 the present power.
-  file(g.mi200 ? "power1_average" : "power1_input", "0\n");
+  // The driver measures an average of older GPUs, and the present power of gfx942.
+  file(g.is_accelerator() ? "power1_input" : "power1_average", "0\n");
   file("power1_label", "PPT\n");
-  const auto watts = fmt::format("{}\n", g.mi200 ? 560'000'000 : 750'000'000);
+  const auto watts = fmt::format("{}\n", std::uint64_t{g.product.watts} * 1'000'000);
   file("power1_cap", watts);
   file("power1_cap_default", watts);
   file("power1_cap_max", watts);
