@@ -16,6 +16,7 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
   find_in_packets(m, r);
   find_refused(m, r);
   find_misplaced(m, r);
+  find_vram_fences(m, r);
   find_full_rings(m, r);
   find_in_kernels(m, r);
   find_stuck(m, r);

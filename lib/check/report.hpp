@@ -76,6 +76,7 @@ void find_unawaited(const Model&, Reporter&);
 void find_in_packets(const Model&, Reporter&);
 void find_refused(const Model&, Reporter&);
 void find_misplaced(const Model&, Reporter&);
+void find_vram_fences(const Model&, Reporter&);
 void find_full_rings(const Model&, Reporter&);
 void find_in_kernels(const Model&, Reporter&);
 

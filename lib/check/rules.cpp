@@ -50,6 +50,7 @@ constexpr std::array kRules{
     ScheduleRule{"unmapped", error, "a packet accesses memory that its GPU has not mapped"},
     ScheduleRule{"unreachable-count", error, "a wait needs a count that is never reached"},
     ScheduleRule{"unused-signal", warning, "nothing waits for a signal that is written", true},
+    ScheduleRule{"vram-fence", warning, "a fence or atomic in VRAM announces data in host memory"},
     ScheduleRule{"wide-poll", warning, "a 64-bit word that is not monotone is polled in halves"},
 };
 static_assert(std::is_sorted(kRules.begin(), kRules.end(), [](auto& a, auto& b) { return a.id < b.id; }));
@@ -107,6 +108,7 @@ constexpr Option kOptions[] = {
     {"copies=inorder", "copies=unordered", &Profile::copies_in_order, true},
     {"write=ordered", "write=unordered", &Profile::writes_ordered, true},
     {"fence_covers=copies", "fence_covers=all", &Profile::fence_covers_writes, false},
+    {"vram_fence=covers", "vram_fence=unknown", &Profile::vram_fence_covers, true},
     {"fences=unordered", "fences=ordered", &Profile::fences_ordered, false},
     {"fence=full", "fence=release", &Profile::fence_full, true},
     {"poll=full", "poll=acquire", &Profile::poll_full, true},

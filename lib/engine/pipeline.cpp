@@ -207,12 +207,25 @@ class Pipeline::Impl {
         f.todo = ~std::uint64_t{} >> (64 - f.pieces);
         if (weak() && c_.split_stores) f.places = kStores<P>;
       }
+      if (weak()) place(f, p);
       return Outcome::done;
     });
     ++counters_.packets;
     decided_ = false;
     (void)front_.consume();  // no branch: it cannot fail
     lingered_ = 0;
+  }
+
+  /// Whether a packet stores to host memory only (data), or to VRAM (a release).
+  template <class P> void place(detail::Flight& f, const P& p) noexcept {
+    bool host = false, vram = false;
+    footprint(p, [&](const Region& r) {
+      if (r.access == Access::read) return;
+      const auto owner = c_.reader->owner(r.va, r.access);
+      (owner == Mapping::kHost ? host : vram) = true;
+    });
+    f.to_host = f.role == Role::data && host && !vram;
+    f.in_vram = f.role == Role::release && vram;
   }
 
   /// A read that found another value. After the last one, a finite poll expires: its queue stops, or continues.

@@ -54,6 +54,7 @@ Flight& Window::push(const Fetched& f) noexcept {
   flight.todo = 1;
   flight.pieces = 1;
   flight.stores = flight.places = 0;
+  flight.to_host = flight.in_vram = false;
   flight.reached = 0;
   return flight;
 }
@@ -66,18 +67,20 @@ void Window::drop(std::uint32_t index) noexcept {
 
 /// fn(index, how many of its effects may land now), oldest first, until it returns false.
 template <class Fn> void Window::each_effect(Machine& m, Fn fn) noexcept {
-  bool effect_before = false, release_before = false;
+  bool effect_before = false, vram_effect_before = false, release_before = false;
   for (std::uint32_t i = 0; i < count_; ++i) {
     const auto& f = flights_[order_[i]];
     std::uint32_t n = 0;
     if (in_part_) n = &f == in_part_;
     else if (f.role == Role::data) n = static_cast<std::uint32_t>(std::popcount(f.stores ? f.stores : f.todo));
     else if (f.role == Role::stamp) n = !effect_before;
-    else if (f.role == Role::release) n = !effect_before && detail::met(f, m);
+    else if (f.role == Role::release) n = !(f.in_vram ? vram_effect_before : effect_before) && detail::met(f, m);
     else n = !release_before;
     if (n != 0 && !fn(i, n)) return;
     if (f.role == Role::notify || f.role == Role::release) release_before = true;
-    if (f.role != Role::notify) effect_before = true;
+    if (f.role == Role::notify) continue;
+    effect_before = true;
+    if (!f.to_host) vram_effect_before = true;
   }
 }
 

@@ -10,7 +10,8 @@
 // is the only one that may land next, so an effect looks whole to all other packets of the queue.
 //
 // `effects` holds all rules of the ordering model about effects: data lands at any time; a release or a timestamp after every
-// earlier effect; an interrupt after every earlier release. One thread; no allocation.
+// earlier effect; an interrupt after every earlier release. A release to VRAM need not wait for data that goes to host memory only
+// (Q3: nothing shows that it does). One thread; no allocation.
 #include "allowance.hpp"
 
 #include <array>
@@ -73,6 +74,8 @@ struct Flight : Fetched {
   std::uint64_t reached{};  ///< where the rest of a piece begins that has landed in part; 0: there is none
   std::uint32_t stores{};   ///< bit i: store i of that piece has not been performed yet
   std::uint32_t places{};   ///< how many separate stores follow the load of a piece; 0: load and store are one step
+  /// Data that goes to host memory only; a release to VRAM, which may land before it.
+  bool to_host = false, in_vram = false;
   Stage stage;
 
   Part piece(std::uint32_t i) const noexcept {

@@ -433,6 +433,23 @@ host main
   set gpu0.go = 1
   wait host.x == 1
 end)"},
+{"vram-fence", R"(gpus 1
+buffer gpu0.a bytes=4K init=random
+buffer host.b bytes=4K
+signal gpu0.y value=0 bits=32
+signal host.x value=0
+queue gpu0.p engine=0
+  copy_linear bytes=4K src=gpu0.a dst=host.b
+  fence addr=gpu0.y value=1
+end
+queue gpu0.q engine=1
+  poll_mem addr=gpu0.y func=eq reference=1
+  fence addr=host.x value=1
+end
+host main
+  submit *
+  wait host.x == 1
+end)"},
 {"freed-while-polled", R"(gpus 1
 signal host.go value=0
 signal host.x value=0

@@ -25,18 +25,25 @@ template <class T> T must(Result<T, Diagnostic> r) {
 
 DeviceWorld::DeviceWorld(Device& d, const Program& p)
     : program_(p), memory_(must(d.allocate({.bytes = kWords * kPitch, .purpose = Purpose::words}))) {
+  if (p.vram)
+    vram_ = must(d.allocate({.where = GpuId{0}, .bytes = (kWords - kVram) * kPitch, .purpose = Purpose::words}));
   for (const auto e : p.engines)
     lanes_.push_back({must(d.create_queue({.engine = EngineId{e}, .ring_bytes = kRing * 4}))});
-  for (std::uint32_t w = 0; w < kWords; ++w)
+  for (std::uint32_t w = 0; w < words(); ++w)
     for (std::uint32_t i = 0; i < kPitch / 4; ++i) store_dword(w, i, 0);
 }
 
+std::uint32_t& DeviceWorld::dword(std::uint32_t word, std::uint32_t index) const {
+  const auto& m = word < kVram ? memory_ : vram_;
+  return m.as<std::uint32_t>()[(word < kVram ? word : word - kVram) * kPitch / 4 + index];
+}
+
 std::uint32_t DeviceWorld::load(std::uint32_t word) {
-  return std::atomic_ref(memory_.as<std::uint32_t>()[word * kPitch / 4]).load(std::memory_order_acquire);
+  return std::atomic_ref(dword(word, 0)).load(std::memory_order_acquire);
 }
 
 void DeviceWorld::store_dword(std::uint32_t word, std::uint32_t dword, std::uint32_t value) {
-  std::atomic_ref(memory_.as<std::uint32_t>()[word * kPitch / 4 + dword]).store(value, std::memory_order_release);
+  std::atomic_ref(this->dword(word, dword)).store(value, std::memory_order_release);
 }
 
 std::uint64_t DeviceWorld::put_dwords(std::uint32_t queue, std::span<const std::uint32_t> dwords) {
@@ -67,7 +74,7 @@ void DeviceWorld::settle() {
   const auto state = [this] {
     std::vector<std::uint64_t> s;
     for (std::uint32_t q = 0; q < lanes_.size(); ++q) s.push_back(rptr(q));
-    for (std::uint32_t w = 0; w < kWords; ++w) s.push_back(load(w));
+    for (std::uint32_t w = 0; w < words(); ++w) s.push_back(load(w));
     return s;
   };
   const auto end = Deadline::in(kLongest);

@@ -20,7 +20,9 @@ class DeviceWorld final : public World {
 
   std::string run();
 
-  GpuVa va(std::uint32_t word) const override { return memory_.va() + word * kPitch; }
+  GpuVa va(std::uint32_t word) const override {
+    return word < kVram ? memory_.va() + word * kPitch : vram_.va() + (word - kVram) * kPitch;
+  }
   std::uint32_t load(std::uint32_t word) override;
   void store_dword(std::uint32_t word, std::uint32_t dword, std::uint32_t value) override;
   std::uint32_t kernel_load(std::uint32_t word) override { return load(word); }
@@ -37,9 +39,11 @@ class DeviceWorld final : public World {
     std::uint64_t put = 0;  ///< dwords
   };
   void settle();
+  std::uint32_t words() const noexcept { return vram_ ? kWords : kVram; }
+  std::uint32_t& dword(std::uint32_t word, std::uint32_t index) const;
 
   const Program& program_;
-  Memory memory_;
+  Memory memory_, vram_;     // vram_: only if the program uses it
   std::vector<Lane> lanes_;  // behind the memory that their packets name
 };
 

@@ -20,10 +20,11 @@
 
 namespace sdma::litmus {
 
-/// What a program can do. Words are 32 bits, 64 bytes apart, and begin as 0.
+/// What a program can do. Words are 32 bits, 64 bytes apart, and begin as 0. Those from kVram on lie in the memory of the queues' GPU,
+/// the others in host memory.
 class World {
  public:
-  static constexpr std::uint32_t kWords = 16;
+  static constexpr std::uint32_t kWords = 16, kVram = 14;
   static constexpr std::uint64_t kPitch = 64;
 
   virtual ~World() = default;
@@ -83,6 +84,7 @@ struct Program {
   std::optional<std::uint32_t>
       release{};  ///< after the outcome, 1 is stored to this word, so that no poll waits for ever
   Parts parts{};
+  bool vram = false;  ///< it uses the words from World::kVram on: only for a device that maps VRAM for the host
 };
 
 std::vector<Program> queue_programs();   ///< inside one queue: Q

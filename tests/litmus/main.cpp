@@ -77,6 +77,11 @@ bool run_on_soft(const Program& p, std::uint64_t seeds) {
 
 bool needs_kernel(const Program& p) { return p.rule.starts_with('C'); }
 
+bool maps_vram(Device& d) {
+  const auto some = d.allocate({.where = GpuId{0}, .bytes = 4096, .purpose = Purpose::words});
+  return some && !some->host().empty();
+}
+
 bool run_on_device(Device& d, DeviceKind kind, const Program& p, std::uint64_t runs) {
   Histogram seen;
   for (std::uint64_t i = 0; i < runs; ++i) ++seen[DeviceWorld(d, p).run()];
@@ -126,7 +131,7 @@ int main(int argc, char** argv) {
   for (const auto& p : programs) {
     if (!wanted.empty() && !wanted.contains(p.rule) && !wanted.contains(p.name)) continue;
     found = true;
-    if (device && needs_kernel(p)) continue;
+    if (device && (needs_kernel(p) || (p.vram && !maps_vram(*device)))) continue;
     good = (device ? run_on_device(*device, kind, p, runs) : run_on_soft(p, seeds)) && good;
   }
   if (!found) return usage("no such rule or program");

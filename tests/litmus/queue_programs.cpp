@@ -105,6 +105,24 @@ std::vector<Program> queue_programs() {
                  .outcomes = {{"new data", true, true}},
                  .parts = {.split_stores = true}});
 
+  all.push_back({.rule = "Q3",
+                 .name = "fence-in-vram",
+                 .question = "Does a FENCE whose word is in VRAM show that a copy to host memory is complete?",
+                 .engines = {0, 1},
+                 .setup =
+                     [](World& w) {
+                       w.store(kX, 1);
+                       w.put(0, copy(w, kX, kA));
+                       w.put(0, Fence{.addr = w.va(World::kVram), .value = 1});
+                       w.put(1, PollMem{.addr = w.va(World::kVram), .func = Compare::eq, .reference = 1});
+                       w.put(1, copy(w, kA, kB));
+                       w.ring(0), w.ring(1);
+                     },
+                 .outcome = [](World& w) { return w.load(kB) == 1 ? "new data" : "old data"; },
+                 .outcomes = {{"new data", true, true}, {"old data", false, false}},
+                 .parts = {.split_stores = true},
+                 .vram = true});
+
   all.push_back({.rule = "Q5",
                  .name = "copy-after-fence",
                  .question = "May a copy after a FENCE change what a copy before the FENCE reads?",
@@ -145,6 +163,19 @@ std::vector<Program> queue_programs() {
                      },
                  .outcome = [](World& w) { return w.load(kFlag) == 1 ? "continues" : "stalled"; },
                  .outcomes = {{"stalled", true, true}, {"continues", true, true}}});
+
+  all.push_back({.rule = "Q9",
+                 .name = "endless-poll",
+                 .question = "Does a POLL whose retry count is 0xfff expire?",
+                 .setup =
+                     [](World& w) {
+                       w.put(0, PollMem{.addr = w.va(kGo), .func = Compare::eq, .reference = 1, .retry = 0xfff});
+                       w.put(0, Fence{.addr = w.va(kFlag), .value = 1});
+                       w.ring(0);
+                     },
+                 .outcome = [](World& w) { return w.load(kFlag) == 1 ? "expired" : "waits"; },
+                 .outcomes = {{"waits", true, true}},
+                 .release = kGo});
 
   // The words begin as 0, and a clock that runs is never 0.
   all.push_back({.rule = "Q10",

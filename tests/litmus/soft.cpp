@@ -6,9 +6,12 @@ namespace sdma::litmus {
 
 SoftWorld::SoftWorld(const Program& p, Ordering ordering, Chooser& chooser, bool all_parts)
     : program_(p), chooser_(chooser), weak_(ordering == Ordering::adversarial), queues_(p.engines.size()) {
-  if (space_.map({.va = kBase, .bytes = sizeof memory_, .host = reinterpret_cast<std::byte*>(memory_.data())}) !=
-      Errc::ok)
-    std::abort();
+  auto* const bytes = reinterpret_cast<std::byte*>(memory_.data());
+  constexpr auto kHostBytes = kVram * kPitch;
+  const Mapping both[] = {
+      {.va = kBase, .bytes = kHostBytes, .host = bytes},
+      {.va = va(kVram), .bytes = sizeof memory_ - kHostBytes, .host = bytes + kHostBytes, .owner = 0}};
+  if (space_.map(both) != Errc::ok) std::abort();
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     auto& q = queues_[i];
     q.engine = p.engines[i];

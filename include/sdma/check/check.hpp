@@ -52,11 +52,13 @@ struct Profile {
   bool copies_in_order = false;     ///< Q1: copies=inorder    copies and fills of a queue take effect in order
   bool writes_ordered = false;      ///< Q2: write=ordered     so do writes
   bool fence_covers_writes = true;  ///< Q3: fence_covers=copies makes it false: a fence says nothing about writes
-  bool fences_ordered = true;       ///< Q4: fences=unordered  makes it false
-  bool fence_full = false;          ///< Q5: fence=full        nothing later starts before a fence or atomic has landed
-  bool poll_full = false;           ///< Q7: poll=full         a poll also waits for earlier packets
-  bool finite_poll_edge = false;    ///< Q9: finite_poll=edge  a poll that may expire orders like one that cannot
-  bool cond_exec_ordered = false;   ///< Q12: cond_exec=ordered COND_EXEC reads its word after earlier packets
+  /// Q3: vram_fence=covers    a fence whose word is in VRAM says that earlier data in host memory is complete
+  bool vram_fence_covers = false;
+  bool fences_ordered = true;      ///< Q4: fences=unordered  makes it false
+  bool fence_full = false;         ///< Q5: fence=full        nothing later starts before a fence or atomic has landed
+  bool poll_full = false;          ///< Q7: poll=full         a poll also waits for earlier packets
+  bool finite_poll_edge = false;   ///< Q9: finite_poll=edge  a poll that may expire orders like one that cannot
+  bool cond_exec_ordered = false;  ///< Q12: cond_exec=ordered COND_EXEC reads its word after earlier packets
   bool nop_drains = false;   ///< Q18: nop=drain        a NOP waits for all earlier packets, and holds back later ones
   bool poll_yields = false;  ///< X2: poll_yields=yes   a waiting poll lets other queues use its engine
   bool pcie_atomics = true;  ///< X6: pcie_atomics=no   makes it false: atomics to host memory do not work
@@ -67,7 +69,7 @@ struct Profile {
   static constexpr Profile conservative() noexcept { return {}; }
   static constexpr Profile rocr() noexcept {
     Profile p;
-    p.fence_full = p.poll_yields = true;
+    p.fence_full = p.poll_yields = p.vram_fence_covers = true;
     return p;
   }
   static constexpr Profile strict() noexcept {

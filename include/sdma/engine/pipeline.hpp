@@ -20,6 +20,7 @@
 //                       strict      rocr                       adversarial: as weak as hardware may be
 //   copy, fill, write   at once     late, whole, any order     late, in pieces, any order; loads before stores
 //   fence, atomic       at once     after all earlier ones     late, after all earlier ones; in order among themselves
+//     in VRAM           the same    the same                   may land before earlier data that goes to host memory
 //     later packets     wait        wait                       do not wait: may start and land before the fence
 //   poll                holds back all later packets; does not wait for earlier ones (in strict, none are in flight)
 //   timestamp           at once     after all earlier ones     late, after all earlier ones

@@ -1,0 +1,68 @@
+// Q3: FENCEs and ATOMICs whose word lies in VRAM, after data that the same queue stored to host memory.
+#include "../schedule/link.hpp"
+#include "report.hpp"
+
+namespace sdma::inline v0::check_detail {
+namespace {
+
+class VramFences {
+ public:
+  VramFences(const Model& m, Reporter& r) : m_(m), s_(m.schedule), r_(r) {}
+
+  void run() {
+    if (m_.profile.vram_fence_covers) return;
+    for (std::uint32_t q = 0; q < m_.queue_count(); ++q) queue(q);
+  }
+
+ private:
+  bool in_host(std::uint64_t address, bool& known) const {
+    const auto home = find_symbol(s_, GpuVa{address});
+    known = home.has_value();
+    return known && detail::place_of(s_, *home).is_host();
+  }
+  bool stores_to_host(const Program& p, const Item& item) const {
+    bool known = false;
+    for (auto t = item.touch; t < item.touch + item.touches; ++t)
+      if (p.touches[t].mode == Mode::write && in_host(p.touches[t].begin, known)) return true;
+    return false;
+  }
+
+  /// One report for a queue: the others of its fences have the same cause. A second submit begins with the data that the first one
+  /// left in flight.
+  void queue(std::uint32_t q) {
+    const auto& p = m_.programs[q];
+    const auto items = static_cast<std::uint32_t>(p.items.size());
+    const auto last = std::min(m_.agents[q].submits, 2u) * items;
+    std::uint32_t data = 0;
+    for (std::uint32_t position = 1; position <= last; ++position) {
+      const auto& item = *m_.item_at(q, position);
+      if (item.moves() && stores_to_host(p, item)) {
+        if (data == 0) data = position;
+      } else if (item.what == What::post && item.sync.word != kNone) {
+        bool known = false;
+        const bool host = in_host(item.sync.address, known);
+        if (host) data = 0;
+        else if (known && data != 0) return report({q, position}, {q, data}, item);
+      }
+    }
+  }
+
+  void report(Position fence, Position data, const Item& item) {
+    r_.add({.rule = "vram-fence",
+            .places = {fence, data},
+            .message = r_.place(fence) + " stores to " + r_.word(m_.words[item.sync.word]) +
+                       " in VRAM, so it may land before " + r_.place(data) + " is complete in host memory",
+            .hint = "announce data in host memory with a word in host memory, or assume vram_fence=covers",
+            .rests_on = {"Q3"}});
+  }
+
+  const Model& m_;
+  const Schedule& s_;
+  Reporter& r_;
+};
+
+}  // namespace
+
+void find_vram_fences(const Model& m, Reporter& r) { VramFences{m, r}.run(); }
+
+}  // namespace sdma::inline v0::check_detail
