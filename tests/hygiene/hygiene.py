@@ -189,7 +189,7 @@ def standard(root, *compilers):
 
 
 COMPILER = pathlib.PurePath("include/sdma/core/compiler.hpp")
-OWN_WORDS = re.compile(r"\bgnu::|\b__attribute__|\b__builtin_|\b__extension__|\basm\b|\bno_unique_address\b|\bmsvc::")
+OWN_WORDS = re.compile(r"\bgnu::|\b__attribute__|\b__builtin_|\b__extension__|\basm\b|\bno_unique_address\b|\bmsvc::|\b__declspec\b|\b_mm_")
 # Where a compiler's word has no other form.
 OWN_WORDS_IN = {pathlib.PurePath("include/sdma/packets/overlap.hpp"): "__int128, which no macro can replace"}
 

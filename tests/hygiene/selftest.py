@@ -300,6 +300,57 @@ class Drivers(Tree):
         self.good(self.check, self.TREE | {"tests/ring/README.md": self.SAID, "tests/pch/tests.hpp": ""})
 
 
+class Standard(Tree):
+    FIRST = {"include/sdma/core/standard.hpp": """#pragma once
+#if __cplusplus < 202002L
+#error "sdma needs C++20"
+#endif
+"""}
+
+    def check(self, root):
+        return hygiene.standard(root, *COMPILERS[:1])
+
+    def test_first(self):
+        b = '#pragma once\n#include "sdma/core/standard.hpp"\n'
+        c = '#pragma once\n#include "sdma/core/b.hpp"\n#include <vector>\n'
+        self.good(self.check, self.FIRST | {"include/sdma/core/b.hpp": b, "include/sdma/core/c.hpp": c})
+
+    def test_late(self):
+        late = '#pragma once\n#include <vector>\n#include "sdma/core/standard.hpp"\n'
+        self.bad(self.check, self.FIRST | {"include/sdma/core/b.hpp": late}, "does not begin with")
+
+    def test_more_errors(self):
+        # After the sentence, the compiler goes on and reports what only the newer standard has.
+        more = '#pragma once\n#include "sdma/core/standard.hpp"\nint a = nothing;\nint b = nothing;\n'
+        self.bad(self.check, self.FIRST | {"include/sdma/core/b.hpp": more}, "as C++17")
+
+
+class Attributes(Tree):
+    check = staticmethod(hygiene.attributes)
+
+    def test_own_words(self):
+        for word in ("[[gnu::cold]]", "__attribute__((cold))", "__builtin_trap()", "__declspec(noinline)", "_mm_pause()"):
+            with self.subTest(word):
+                self.bad(self.check, header("core/a", f"{word};\n"), "give it a macro")
+
+    def test_standard_words(self):
+        self.good(self.check, header("core/a", "[[nodiscard]] int f();\n// __builtin_trap() in a comment\n"))
+        self.good(self.check, header("core/compiler", "[[gnu::cold]] int f();\n"))
+
+
+class Weight(Tree):
+    def check(self, root):
+        return hygiene.weight(root, "g++")
+
+    def test_light_and_heavy(self):
+        self.good(self.check, header("queue/ring", "#include <vector>\nint a;\n"))
+        heavy = "template <int N> struct A { static constexpr int v = A<N - 1>::v; };\n"
+        heavy += "template <> struct A<0> { static constexpr int v = 0; };\n"
+        heavy += "".join(f"template <> struct A<{1000 * n}> {{ static constexpr int v = {n}; }};\n" for n in range(1, 40))
+        heavy += "".join(f"static_assert(A<{1000 * n + 800}>::v == {n});\n" for n in range(40))
+        self.bad(self.check, header("queue/ring", heavy), "MB for it")
+
+
 class Paths(Tree):
     check = staticmethod(hygiene.paths)
     TREE = {"lib/core/a.cpp": "", "lib/core/b.cpp": "", "tests/README.md": "", "docs/b.md": "", "lib/core/gen.hpp.in": ""}
