@@ -154,7 +154,7 @@ int check_dumps(const Options& o, const CheckOptions& options) {
   auto paths = o.more;
   paths.insert(paths.begin(), o.input.path);
   for (const auto& path : paths) {
-    if (const auto in = Input::open(path, Form::binary); in && is_schedule(in->beginning()))
+    if (const auto in = Input::open({.path = path, .form = Form::binary}); in && is_schedule(in->beginning()))
       return report({.where = path,
                      .message = "this is a schedule, but only ring dumps can be checked together",
                      .hint = "check one schedule at a time"}),
@@ -185,7 +185,7 @@ int run(const Options& o) {
                            .topology = *node ? &**node : nullptr,
                            .max_findings = o.check.max_findings};
   if (!o.more.empty()) return check_dumps(o, whole);
-  auto in = Input::open(o.input.path, o.input.form);
+  auto in = Input::open(o.input);
   if (!in) return report(in.error()), kInput;
   if (const auto code = check_schedule(o, whole, *in)) return *code;
   auto options = o.check;

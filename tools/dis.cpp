@@ -3,12 +3,14 @@
 #include "input.hpp"
 #include "output.hpp"
 #include "ring_text.hpp"
+#include "sdma/dump/descriptors.hpp"
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/text.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace sdma::tool {
@@ -67,7 +69,7 @@ int print_ring(Input& in, const Options& given) {
   if (!ring) return report(ring.error()), kInput;
   if (o.rptr || o.wptr) ring->positions.rptr = o.rptr, ring->positions.wptr = o.wptr;
   for (const auto& [path, va] : o.buffers) {
-    auto file = Input::open(path, Form::automatic);
+    auto file = Input::open({.path = path});
     auto dwords = file ? file->ring() : Result<RingInput, Diagnostic>(std::move(file.error()));
     if (!dwords) return report(dwords.error()), kInput;
     o.ring.buffers.push_back({shown(path), va, std::move(dwords->dwords)});
@@ -88,12 +90,31 @@ int print_ring(Input& in, const Options& given) {
   return write_text(o.output, std::move(text));
 }
 
+/// What KFD's debugfs says about queues: fields, not packets.
+int print_descriptors(const std::string& text, const std::string& name, const Options& o) {
+  const auto found = read_descriptors(text, name);
+  if (!found) return report(found.error()), kInput;
+  const auto note = [&](std::string message) {
+    report({.severity = Severity::note, .where = name, .message = std::move(message)});
+  };
+  note("read as descriptors of queues, as KFD's debugfs prints them: not packets");
+  if (std::ranges::any_of(found->queues, [](const auto& d) { return !d.registers; }))
+    note("rptr and wptr of a descriptor may be old while its queue is mapped");
+  if (std::ranges::any_of(found->queues, &QueueDescriptor::registers))
+    note("that the registers come in the order of a descriptor is inferred");
+  if (found->others != 0) note(fmt::format("left out {} queues of other engines", found->others));
+  return write_text(o.output, o.format == Format::json ? to_json(*found) : to_text(*found));
+}
+
 int run(const Options& o) {
   std::vector<std::string> inputs{o.input.path};
   for (const auto& b : o.buffers) inputs.push_back(b.first);
   if (overwrites({{"-o", o.output}}, inputs)) return kUsage;
-  auto in = Input::open(o.input.path, o.input.form);
+  auto in = Input::open(o.input);
   if (!in) return report(in.error()), kInput;
+  auto descriptors = in->descriptors();
+  if (!descriptors) return report(descriptors.error()), kInput;
+  if (*descriptors) return print_descriptors(**descriptors, in->name(), o);
   // The bytes of a ring may be endless; everything else is read whole.
   if (in->is_placed() || o.has_positions()) return print_ring(*in, o);
   Output out{o.output};

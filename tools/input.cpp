@@ -1,10 +1,15 @@
 #include "input.hpp"
 
 #include "sdma/core/number.hpp"
+#include "sdma/dump/descriptors.hpp"
 #include "sdma/dump/text.hpp"
 #include "sdma/queue/dump.hpp"
 #include "verb.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -43,11 +48,11 @@ std::string_view without_mark(std::string_view text) noexcept {
   return text.starts_with(kUtf8) ? text.substr(kUtf8.size()) : text;
 }
 
-Result<Input, Diagnostic> Input::open(const std::string& path, Form form) {
-  Input in{path};
+Result<Input, Diagnostic> Input::open(const InputOptions& o) {
+  Input in{o};
   while (in.buffer_.size() < kSniffed && !in.ended_)
     if (auto more = in.fill(); !more) return std::move(more.error());
-  in.form_ = form == Form::automatic ? detect(std::string_view(in.buffer_).substr(0, kSniffed)) : form;
+  in.form_ = o.form == Form::automatic ? detect(std::string_view(in.buffer_).substr(0, kSniffed)) : o.form;
   return in;
 }
 
@@ -97,7 +102,14 @@ Result<std::uint64_t, Diagnostic> Input::pending(std::vector<std::uint32_t>& out
   return std::uint64_t{0};
 }
 
-Result<RingInput, Diagnostic> Input::ring() {
+Result<std::optional<std::string>, Diagnostic> Input::descriptors() {
+  if (form_ != Form::hex) return std::optional<std::string>{};
+  if (auto whole = read_whole(); !whole) return std::move(whole.error());
+  return has_descriptors(buffer_) ? std::optional(std::string(beginning())) : std::nullopt;
+}
+
+/// Everything, if it is not too much for a dump.
+Result<void, Diagnostic> Input::read_whole() {
   const auto limit = form_ == Form::dump ? (kMaxDumpDwords + kMaxDumpLabel) * 4 : kMostText;
   while (!ended_) {
     if (buffer_.size() > limit)
@@ -106,6 +118,11 @@ Result<RingInput, Diagnostic> Input::ring() {
                         .hint = "give only the part that has packets"};
     if (auto more = fill(); !more) return std::move(more.error());
   }
+  return {};
+}
+
+Result<RingInput, Diagnostic> Input::ring() {
+  if (auto whole = read_whole(); !whole) return std::move(whole.error());
   finished_ = true;
   if (form_ == Form::dump) return read_ring_file();
   if (form_ == Form::hex) return read_text();
@@ -140,16 +157,24 @@ Result<RingInput, Diagnostic> Input::read_ring_file() const {
 }
 
 Result<RingInput, Diagnostic> Input::read_text() const {
+  if (has_descriptors(buffer_))
+    return Diagnostic{.where = name_,
+                      .message = "these are descriptors of queues, not packets",
+                      .hint = "sdma dis shows their fields; the packets are in the memory at ring_base"};
   auto text = read_text_dump(buffer_, name_);
   if (!text) return std::move(text.error());
-  if (text->dumps.size() > 1) {
-    std::string rings;
-    for (const auto& d : text->dumps) rings += (rings.empty() ? "" : ", ") + d.ring;
-    return Diagnostic{.where = name_,
-                      .message = "this text has the rings " + rings,
-                      .hint = "give the lines of one ring: from its `ring name:` to the next"};
-  }
-  auto& d = text->dumps.front();
+  std::vector<std::string_view> rings;
+  for (const auto& d : text->dumps) rings.push_back(d.ring);
+  const auto wanted = std::ranges::find(rings, ring_);
+  if (wanted == rings.end() && !(ring_.empty() && rings.size() == 1))
+    return Diagnostic{
+        .where = name_,
+        .message = fmt::format("this text has {}", rings == std::vector<std::string_view>{""}
+                                                       ? "one ring, without a name"
+                                                       : fmt::format("the rings {}", fmt::join(rings, ", "))),
+        .hint = ring_.empty() ? fmt::format("choose one: --ring={}", rings.front())
+                              : "--ring names one of them" + did_you_mean(ring_, rings)};
+  auto& d = ring_.empty() ? text->dumps.front() : text->dumps[static_cast<std::size_t>(wanted - rings.begin())];
   if (!d.form.empty()) report({.severity = Severity::note, .where = name_, .message = "read as " + d.form});
   for (const auto& n : text->notes) report(n);
   // Without positions, where the text begins is an address, not a position of the ring.
@@ -169,6 +194,7 @@ void add_input(VerbOptions& verb, InputOptions& o) {
       verb, "--input", o.form,
       {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}, {"dump", Form::dump}},
       "contents of FILE: the ring's bytes, hex text such as a log, or a dump with positions (default: detect)");
+  verb.value("--ring", o.ring, "name of the ring, if FILE has several: sdma0").type("NAME");
 }
 
 }  // namespace sdma::tool

@@ -1,7 +1,7 @@
 #pragma once
 // The source of a verb's dwords: a file or standard input, as the bytes of a ring, as hex text, or as a ring dump.
 //
-//   auto in = Input::open("ring.bin", Form::automatic);       // an error says what cannot be opened, and why
+//   auto in = Input::open({.path = "ring.bin"});              // an error says what cannot be opened, and why
 //   for_each_piece(*in, [&](std::span<const std::uint32_t> dwords, bool last) { return dwords_used; });
 //
 // The bytes of a ring are read once, 1 MiB at a time. Dwords that a piece leaves unused are put before the next piece, so memory is
@@ -16,6 +16,7 @@
 #include "sdma/dump/place.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,9 +37,17 @@ struct RingInput {
   RingPositions positions{};
 };
 
+/// FILE, --input and --ring: options of every verb that reads a ring.
+struct InputOptions {
+  std::string path = "-";
+  Form form = Form::automatic;
+  std::string ring{};  ///< its name, if a text has several; empty: the only one
+};
+void add_input(VerbOptions&, InputOptions&);
+
 class Input {
  public:
-  static Result<Input, Diagnostic> open(const std::string& path, Form);
+  static Result<Input, Diagnostic> open(const InputOptions&);
 
   /// Its name in diagnostics.
   const std::string& name() const noexcept { return name_; }
@@ -48,6 +57,8 @@ class Input {
   Result<std::string, Diagnostic> whole_text();
   /// Does it have positions, or a layout that had to be found? Then `ring` gives more than `more` does.
   bool is_placed() const noexcept { return form_ != Form::binary; }
+  /// The whole input if it is a text with descriptors of queues (sdma/dump/descriptors.hpp); nothing if it is not.
+  Result<std::optional<std::string>, Diagnostic> descriptors();
   /// The whole input with its positions. Call it before any dwords were taken.
   Result<RingInput, Diagnostic> ring();
   /// The pending dwords of a dump, and the position of the first one. Call it before any dwords were taken.
@@ -56,14 +67,15 @@ class Input {
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 
  private:
-  explicit Input(const std::string& path) : file_(path), name_(shown(path)) {}
+  explicit Input(const InputOptions& o) : file_(o.path), name_(shown(o.path)), ring_(o.ring) {}
   Result<bool, Diagnostic> fill();
+  Result<void, Diagnostic> read_whole();
   Result<void, Diagnostic> take_binary(std::vector<std::uint32_t>&);
   Result<RingInput, Diagnostic> read_ring_file() const;
   Result<RingInput, Diagnostic> read_text() const;
 
   FileReader file_;
-  std::string name_, buffer_;
+  std::string name_, ring_, buffer_;
   Form form_ = Form::binary;
   bool ended_ = false, finished_ = false;
 };
@@ -83,12 +95,5 @@ template <class Fn> Result<void, Diagnostic> for_each_piece(Input& in, Fn consum
   }
   return {};
 }
-
-/// FILE and --input: options of every verb that reads a ring.
-struct InputOptions {
-  std::string path = "-";
-  Form form = Form::automatic;
-};
-void add_input(VerbOptions&, InputOptions&);
 
 }  // namespace sdma::tool
