@@ -280,7 +280,12 @@ class Museum:
         code, out, err = self.run("run", "--test", *(e.file("fix") for e in self.all if e.suffix == ".sdma"))
         if code != 0:
             yield f"sdma run --test of the fixed versions:\n{err}{out}"
-        shown, now = self.page.read_text(encoding="utf-8") if self.page.exists() else "", self.text()
+        shown = self.page.read_text(encoding="utf-8") if self.page.exists() else ""
+        try:
+            now = self.text()
+        except Wrong as wrong:
+            yield f"docs/museum.md cannot be written: {wrong}"
+            return
         if shown != now:
             yield "docs/museum.md is not what the exhibits and the tools say now; `ninja bless` writes it:\n" + "".join(
                 difflib.unified_diff(shown.splitlines(True), now.splitlines(True), "docs/museum.md", "now"))  # fmt: skip
