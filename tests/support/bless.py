@@ -74,7 +74,7 @@ def reproduction(source, reproduce):
 
 
 def museum(source, sdma):
-    subprocess.run([sys.executable, source / "tests/museum/museum.py", "--bless", source, sdma], check=True)
+    output(sys.executable, source / "tests/museum/museum.py", "--bless", source, sdma)
 
 
 KINDS = [
