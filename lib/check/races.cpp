@@ -254,15 +254,30 @@ class Sweep {
     return std::string(kVerbs[static_cast<std::size_t>(r.mode)]) + r_.range(from, to);
   }
 
+  /// Has this host thread submitted the packet before its own access?
+  bool submitted_before(const Ref& host, const Ref& packet) const {
+    const Step* begin = nullptr;
+    for (const auto& s : m_.agents[packet.agent].steps) {
+      if (s.position > packet.position) break;
+      if (s.kind == Step::Kind::begin) begin = &s;
+    }
+    return begin && begin->target == host.agent && begin->target_position < host.position;
+  }
+
   /// Given two unordered accesses: was the one that came second here meant to be first? Earlier rounds are meant to
-  /// come first; an access that reads bytes that nothing has written yet is meant to read what the other writes;
-  /// otherwise the order in the file decides.
+  /// come first. If the bytes have contents, a packet is meant to come before what the thread that has submitted it does
+  /// later. An access that reads bytes that nothing has written yet is meant to read what the other writes. Otherwise the
+  /// order in the file decides.
   bool swapped(const Race& race) const {
     const auto &a = race.a, &b = race.b;
     if (a.agent == b.agent) return false;
     const auto queue = [&](const Ref& r) { return m_.agents[r.agent].kind == Agent::Kind::queue; };
     const auto one = m_.round_at(a.agent, a.position), two = m_.round_at(b.agent, b.position);
     if (race.rule == "race" && one != 0 && two != 0 && one != two) return one > two;
+    if (race.rule == "race" && queue(a) != queue(b) && filled(race.begin)) {
+      if (queue(b) && submitted_before(a, b)) return true;
+      if (queue(a) && submitted_before(b, a)) return false;
+    }
     if (race.rule == "race" && writes(a.mode) != writes(b.mode)) return !writes(a.mode) && !race.reads_written;
     return a.agent > b.agent && queue(a);
   }

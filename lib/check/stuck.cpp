@@ -1,6 +1,9 @@
 // Finds agents that are stuck forever, and why: cycles of waits, waits for values that nothing writes, counts that are
 // never reached.
+#include "../stream/print.hpp"
 #include "report.hpp"
+#include "sdma/packets/poll.hpp"
+#include "sdma/stream/rules.hpp"
 
 #include <algorithm>
 
@@ -166,6 +169,12 @@ class StuckFinder {
       }
       f.hint = "let values only grow, and wait with func=ge";
       f.rests_on = {"E8"};
+    } else if (impossible(s)) {
+      f.message = r_.agent(a) + " waits for (" + name + " & " + detail::hex_text(s.sync->mask) + ") " +
+                  std::string(detail::name_of(grammar::names<Compare>, static_cast<std::uint64_t>(s.sync->func))) +
+                  " " + detail::hex_text(truncate(4, s.value)) + ", which no value satisfies";
+      // As the rule about one stream says it.
+      f.hint = std::ranges::find(stream_rules(), "poll-never", &StreamRule::id)->hint;
     } else if (counts) {
       f.rule = "unreachable-count";
       f.message = r_.agent(a) + " waits for a count that is never reached: " + name + " ends at " + value;
@@ -179,6 +188,12 @@ class StuckFinder {
     }
     add_dependents(f);
     r_.add(std::move(f));
+  }
+
+  /// Is there no value that satisfies this poll, whatever is stored?
+  static bool impossible(const Step& s) noexcept {
+    const auto& y = *s.sync;
+    return y.bytes == 4 && !can_hold({y.func, static_cast<std::uint32_t>(s.value), y.mask});
   }
 
   /// Follows the waits from agent to agent until one repeats.

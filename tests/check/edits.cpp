@@ -169,6 +169,21 @@ host main
     wait host.done >= epoch
   end
 end)"},
+{"a host that stores while what it has submitted still reads", "before line 13 add: wait host.done == 1", R"(sdma 1
+gpus 1
+buffer host.table bytes=64 init=zero
+buffer gpu0.seen bytes=64
+signal host.entry value=0 at=host.table
+signal host.done value=0
+queue gpu0.p peer=host
+  copy_linear bytes=64 src=host.table dst=gpu0.seen
+  fence addr=host.done value=1
+end
+host main
+  submit gpu0.p
+  set host.entry = 8
+  wait host.done == 1
+end)"},
 };
 // clang-format on
 

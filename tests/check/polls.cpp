@@ -4,6 +4,7 @@
 using namespace sdma;
 using sdma::test::checked;
 using sdma::test::has;
+using sdma::test::said;
 
 namespace {
 
@@ -20,6 +21,16 @@ TEST_CASE("a poll that no value satisfies is one error") {
   const auto r = checked(schedule(poll, "set host.x = 0x10000\n  " + kWait));
   CHECK(has(r, "never-met"));
   CHECK_FALSE(has(r, "poll-never"));
+  // A counter that has all the posts that it gets is not the reason.
+  const auto counted = "atomic op=add_rtn_64 addr=host.x value=0x10000\n  " + poll;
+  const auto never = checked(schedule(counted, kWait));
+  REQUIRE(has(never, "never-met"));
+  CHECK_FALSE(has(never, "unreachable-count"));
+  CHECK(said(never).find("(host.x & 0xffff) eq 0x10000, which no value satisfies") != std::string::npos);
+  const auto reached =
+      "atomic op=add_rtn_64 addr=host.x value=0x10000\n  "
+      "poll_mem addr=host.x func=eq reference=0x1234 mask=0xffff";
+  CHECK(has(checked(schedule(reached, kWait)), "unreachable-count"));
   // The checker assumes that a poll that may expire does.
   CHECK(has(checked(schedule(poll + " retry=9", "set host.x = 0x10000\n  " + kWait)), "poll-never"));
 }

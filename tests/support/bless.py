@@ -12,6 +12,7 @@
 | docs/packets.md: tables      | include/sdma/packets                   | tests/packets/document.cpp           |
 | docs/reproduction.md: tables | the simulator                          | bench/reproduce.cpp                  |
 | docs/figures                 | the simulator                          | bench/reproduce.cpp                  |
+| docs/museum.md               | tests/museum                           | tests/museum/museum.py               |
 | *.test (--cases)             | the command that each begins with      | tests/support/cases.py               |
 
 It says which of these it leaves, because the build lacks the program.
@@ -72,6 +73,10 @@ def reproduction(source, reproduce):
     page.write_text(text, encoding="utf-8")
 
 
+def museum(source, sdma):
+    output(sys.executable, source / "tests/museum/museum.py", "--bless", source, sdma)
+
+
 KINDS = [
     ("tests/stream/golden", "sdma", stream),
     ("tests/schedule/golden", "sdma", schedule),
@@ -79,6 +84,7 @@ KINDS = [
     ("tests/trace/golden", "trace", trace),
     ("docs/packets.md", "document", packets),
     ("docs/reproduction.md, docs/figures", "reproduce", reproduction),
+    ("docs/museum.md", "sdma", museum),
 ]
 OPTION = {"sdma": "tools", "collective_plan": "examples", "reproduce": "bench"}
 
