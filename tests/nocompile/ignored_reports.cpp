@@ -12,7 +12,7 @@
 using namespace sdma;
 
 void wrong(const Schedule& s, const Bound& b, const RingMemory& ring, AddressSpace::Reader& reader,
-           std::span<std::uint32_t> dwords, Profile profile, Enumerator e, Backoff backoff) {
+           std::span<std::uint32_t> dwords, Profile profile, Enumerator e, Backoff backoff, AddressSpace& space) {
   run(b);                               // refused
   check(s);                             // refused
   as_expected(s, {});                   // refused
@@ -28,4 +28,6 @@ void wrong(const Schedule& s, const Bound& b, const RingMemory& ring, AddressSpa
   e.next();                             // refused
   backoff.step({});                     // refused
   KfdDevice::missing();                 // refused
+  Ring<>{ring}.submit(Nop{});           // refused
+  space.map(Mapping{});                 // refused
 }

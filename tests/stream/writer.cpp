@@ -370,3 +370,14 @@ TEST_CASE("a writer of another generation writes its packets, and refuses what i
   check_writer(WriterOf<Generation::v6_0>{d}, Generation::v6_0);
   check_writer(Writer{d}, Generation::v4_4_2);
 }
+
+TEST_CASE("one test after the last call finds the first error") {
+  std::array<std::uint32_t, 16> d{};
+  Writer w{d};
+  w.put(Nop{});
+  w.copy({.src = kSrc, .dst = kDst, .bytes = 0});
+  w.put(Fence{.addr = kDst, .value = 1});
+  w.append(std::vector<std::uint32_t>(100));
+  CHECK(w.error() == Errc::bad_packet);
+  CHECK(w.position() == 5);
+}

@@ -19,10 +19,9 @@
 
 namespace sdma::inline v0 {
 
-// clang-format 14 mistakes an enum with an attribute for an initialiser.
-// clang-format off
-/// Why a call on a hot path failed; `ok` if it did not.
-enum class [[nodiscard]] Errc : std::uint8_t {
+/// Why a call on a hot path failed; `ok` if it did not. A function whose error is lost with its result is [[nodiscard]]; those of
+/// a Writer are not, because the Writer keeps its first error.
+enum class Errc : std::uint8_t {
   ok,
   no_space,        ///< no room at the moment: retry after the engine has read more
   too_large,       ///< a slot that this ring can never grant: the whole ring or more, or zero dwords
@@ -34,7 +33,6 @@ enum class [[nodiscard]] Errc : std::uint8_t {
   stopped,         ///< the queue has stopped after a fault, or was destroyed
   epoch_overflow,  ///< the next epoch does not fit its field: restart the timeline, or the schedule
 };
-// clang-format on
 
 /// What `e` means, in one phrase. It cannot name the packet, the address or the queue.
 constexpr std::string_view message(Errc e) noexcept {

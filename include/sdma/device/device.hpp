@@ -82,7 +82,7 @@ class Device {
   virtual Result<Queue, Diagnostic> create_queue(const QueueRequest&) = 0;
 
   /// Waits for the next interrupt of `e`, which may have arrived before the call. timed_out: none arrived.
-  virtual Errc wait_event(const Event& e, Deadline) noexcept = 0;
+  [[nodiscard]] virtual Errc wait_event(const Event& e, Deadline) noexcept = 0;
   /// Waits for a fault, and returns the oldest that no call has returned yet. timed_out: there was none.
   virtual Result<Fault> wait_fault(Deadline) noexcept = 0;
   /// The fault that makes the completions of this queue untrustworthy; nullopt: no such fault is known.
@@ -90,10 +90,10 @@ class Device {
   /// Flushes the path between the host and a GPU's memory. Call it between this thread's stores to that memory and the
   /// doorbell, so that engines see the stores. Call it also between a completion and this thread's loads from that
   /// memory, so that the loads see what engines stored. bad_argument: there is no such GPU.
-  virtual Errc flush_host_writes(GpuId) const noexcept = 0;
+  [[nodiscard]] virtual Errc flush_host_writes(GpuId) const noexcept = 0;
   /// Copies the bytes at an address as they are now, for reports. unmapped: they are not all mapped; the call never
   /// crashes. Takes a lock.
-  virtual Errc peek(GpuVa, std::span<std::byte>) const noexcept = 0;
+  [[nodiscard]] virtual Errc peek(GpuVa, std::span<std::byte>) const noexcept = 0;
   /// Reads the clocks of this GPU and of the host. bad_argument: there is no such GPU.
   virtual Result<Clock> clock(GpuId) const noexcept = 0;
 

@@ -89,11 +89,11 @@ class KfdDevice final : public Device {
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) override;
   Result<Event, Diagnostic> create_event() override;
   Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
-  Errc wait_event(const Event&, Deadline) noexcept override;
+  [[nodiscard]] Errc wait_event(const Event&, Deadline) noexcept override;
   Result<Fault> wait_fault(Deadline) noexcept override;
   std::optional<Fault> fault(const Queue&) const noexcept override;
-  Errc flush_host_writes(GpuId) const noexcept override;
-  Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
+  [[nodiscard]] Errc flush_host_writes(GpuId) const noexcept override;
+  [[nodiscard]] Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
   Result<Clock> clock(GpuId) const noexcept override;
 
   const std::vector<KfdGpu>& gpus() const noexcept;

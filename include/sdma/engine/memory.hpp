@@ -61,20 +61,20 @@ class AddressSpace {
 
   /// Adds a mapping. bad_argument: the mapping is empty, is not in multiples of 8, has no host memory, ends after the
   /// last address, or overlaps another mapping.
-  Errc map(const Mapping& m) { return map({&m, 1}); }
+  [[nodiscard]] Errc map(const Mapping& m) { return map({&m, 1}); }
   /// Adds several at once, or none.
-  Errc map(std::span<const Mapping>);
+  [[nodiscard]] Errc map(std::span<const Mapping>);
   /// Removes the mapping that begins at `va` and waits for every engine that may still use it. unmapped: no mapping
   /// begins there. timed_out: new Sections do not see the mapping, but an engine may still be using it: keep the memory,
   /// and call `drain`.
-  Errc unmap(GpuVa va, Deadline d) { return unmap({&va, 1}, d); }
+  [[nodiscard]] Errc unmap(GpuVa va, Deadline d) { return unmap({&va, 1}, d); }
   /// Removes several at once, or none.
-  Errc unmap(std::span<const GpuVa> all, Deadline d) { return replace(all, {}, d); }
+  [[nodiscard]] Errc unmap(std::span<const GpuVa> all, Deadline d) { return replace(all, {}, d); }
   /// Removes some mappings and adds others, in one step: an access finds either all old ones or all new ones. Errors as for
   /// unmap and map; then nothing has changed, except after timed_out.
-  Errc replace(std::span<const GpuVa> removed, std::span<const Mapping> added, Deadline);
+  [[nodiscard]] Errc replace(std::span<const GpuVa> removed, std::span<const Mapping> added, Deadline);
   /// Waits until no engine uses a mapping that was removed before the call. timed_out: an engine may still use one.
-  Errc drain(Deadline);
+  [[nodiscard]] Errc drain(Deadline);
 
   /// A copy of the mapping that holds `va`, for the control path, reports and tests. unmapped: there is none.
   Result<Mapping> find(GpuVa va) const;

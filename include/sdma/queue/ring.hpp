@@ -181,7 +181,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
 
   /// Checks, encodes and publishes the packets in one slot with one doorbell: all of them or none. Errors: bad_packet,
   /// and those of reserve. The packets are those of 4.4.2; a WriterOf (stream/writer.hpp) fills a slot with others.
-  template <Packet... P> SDMA_ALWAYS_INLINE Errc submit(const P&... p) noexcept {
+  template <Packet... P> [[nodiscard]] SDMA_ALWAYS_INLINE Errc submit(const P&... p) noexcept {
     if (!(fits(p) && ...)) return Errc::bad_packet;
     const auto s = reserve((length(p) + ...));
     if (!s) return s.error();

@@ -89,7 +89,7 @@ class Bound {
   void set_epoch(std::size_t queue, std::uint64_t n) const noexcept;
   /// Waits until every engine has read everything that was published, then sets epochs to 0 and signals to their
   /// initial values. timed_out: an engine had not read everything by the deadline.
-  Errc restart(Deadline) const noexcept;
+  [[nodiscard]] Errc restart(Deadline) const noexcept;
 
  private:
   std::unique_ptr<Impl> impl_;

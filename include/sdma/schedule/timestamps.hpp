@@ -51,6 +51,6 @@ TimedSchedule with_timestamps(const Schedule&);
 /// Records what the last round of each queue did. timed_out: a queue had not stored all its timestamps by the deadline,
 /// so it is stalled; bad_argument: a GPU's clock cannot be read. Timestamps that have been stored are recorded in any
 /// case.
-Errc record_timestamps(const TimedSchedule&, const Bound&, trace::Recorder&, Deadline);
+[[nodiscard]] Errc record_timestamps(const TimedSchedule&, const Bound&, trace::Recorder&, Deadline);
 
 }  // namespace sdma::inline v0

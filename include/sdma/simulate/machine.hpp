@@ -88,7 +88,7 @@ struct MachineDescription {
   Parameter& parameter(Cost c) noexcept { return parameters[static_cast<std::size_t>(c)]; }
   const Parameter& parameter(Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)]; }
   /// Sets a parameter by name. bad_argument: there is no such parameter, or it cannot have this value.
-  Errc set(std::string_view parameter, double value) noexcept;
+  [[nodiscard]] Errc set(std::string_view parameter, double value) noexcept;
   friend bool operator==(const MachineDescription&, const MachineDescription&) = default;
 };
 

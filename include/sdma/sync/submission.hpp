@@ -85,7 +85,7 @@ class Submission {
   }
 
   /// Publishes what is not published yet. Returns the first error of all calls; then it publishes nothing more.
-  Errc publish() noexcept {
+  [[nodiscard]] Errc publish() noexcept {
     if (error_ == Errc::ok) publish_part();
     abandon();
     return error_;

@@ -86,7 +86,7 @@ class Timeline {
 
   /// Begins again at zero, and resets the word. bad_argument while the last epoch is not complete. The caller must know
   /// that no queue still waits on this timeline: the word does not show it.
-  Errc restart() noexcept {
+  [[nodiscard]] Errc restart() noexcept {
     if (!reached(last())) return Errc::bad_argument;
     signal_.set(0);
     last_.store(0, std::memory_order_relaxed);
