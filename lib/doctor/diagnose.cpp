@@ -334,7 +334,7 @@ class Diagnostician {
     for (const auto& helper : loop) {
       f.cycle.push_back(case_.place({waiter, followed_.stops[waiter].packet}));
       say(f, Basis::inferred,
-          fmt::format("{} waits for {}, which is after the packet at which {} stands.",
+          fmt::format("{} waits for {}, which comes after the packet at which {} stalls.",
                       case_.at({waiter, followed_.stops[waiter].packet}), case_.at(helper), case_.name(helper.queue)),
           "the rings");
       waiter = helper.queue;
