@@ -1,0 +1,47 @@
+#pragma once
+// Snapshots from files: dumps of rings, dumps in text, recordings, core files.
+//
+//   Snapshot s;
+//   add(s, *load_dump("stuck.ring"), "stuck.ring");
+//   add(s, text->dumps.front(), "umr.txt", {.rptr = 0x40, .wptr = 0x80});
+//   add(s, *trace::load_json_lines("run.jsonl"), "run.jsonl");
+//   s.words.add(GpuVa{0x7f0000001000}, 3, 4);              // what a polled word holds
+//   const auto d = diagnose(s);
+//
+// Files differ in what they hold. A `.ring` has positions, the doorbell and the producer's own positions, and no memory. A text
+// has dwords, and positions only if a tool printed them. A recording has the packets that an engine has begun, doorbells, and the
+// last value of each signal, but not the packets that were never begun. Each function adds a note about what is missing.
+//
+// The kernel's devcoredump has the rings of the kernel's own SDMA queues, and none of a process: `add` says so in a note.
+//
+// A core file of the kernel has neither queues nor rings, because mappings of a device are not dumped, but it has other memory,
+// where words may be. A `gpucore.*` of ROCr has queues and the memory of GPUs. Give both: each has what the other lacks.
+//
+// Everything here allocates, in proportion to its input. No shared state; any thread may call these functions. Errors: one
+// Diagnostic with the name of the file.
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
+#include "sdma/doctor/snapshot.hpp"
+#include "sdma/dump/place.hpp"
+#include "sdma/dump/text.hpp"
+#include "sdma/queue/dump.hpp"
+#include "sdma/trace/trace.hpp"
+
+#include <span>
+#include <string_view>
+
+namespace sdma::inline v0::doctor {
+
+/// `name`: how reports call the queue.
+void add(Snapshot&, const RingDump&, std::string_view name);
+/// Positions that are given replace those of the text.
+void add(Snapshot&, const TextDump&, std::string_view name, const RingPositions& = {}, Source = Source::user);
+/// One queue for each lane that has packets.
+void add(Snapshot&, const trace::Trace&, std::string_view name);
+/// Do these bytes begin like a core file, or another ELF file?
+bool is_core(std::span<const std::byte>) noexcept;
+/// The bytes of a core file: they have to stay until the snapshot is diagnosed, because its `peek` reads them. Add the core file of
+/// the kernel first: the memory of a file that is added later is read first.
+Result<void, Diagnostic> add_core(Snapshot&, std::span<const std::byte>, std::string_view name);
+
+}  // namespace sdma::inline v0::doctor
