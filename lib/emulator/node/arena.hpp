@@ -77,6 +77,7 @@ class Arena {
   std::byte* view(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   static void drop(std::byte* view, std::uint64_t bytes) noexcept;
   int fd() const noexcept { return fd_; }
+  ino_t inode() const noexcept { return inode_; }
 
   /// Call them around a fork, so that the child finds all files.
   void before_fork() noexcept { files_mutex_.lock(); }

@@ -50,9 +50,10 @@ class Server final : private sdma::detail::Worker::Served {
   };
   /// Makes sure that there is a thread, and room for one more queue. Throws std::bad_alloc or std::system_error.
   void make_room();
-  // Call the next three while no queue is mapped.
+  // Call the next two while no queue is mapped.
   void add(std::unique_ptr<HwQueue>) noexcept;  ///< requires make_room
   std::unique_ptr<HwQueue> remove(std::uint32_t id) noexcept;
+  /// Call it where no other thread adds or removes a queue. Only `exceptions` may be used while the queue is mapped.
   HwQueue* find(std::uint32_t id) noexcept;
 
   AddressSpace::Reader& reader() noexcept { return reader_; }

@@ -15,7 +15,10 @@
 #include <fmt/format.h>
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -38,12 +41,18 @@ template <class Fn> bool any_name(const std::string& directory, Fn fn) {
 
 std::string descriptors(std::uint64_t pid) { return fmt::format("/proc/{}/fd", pid); }
 
-bool uses_node(std::uint64_t pid) {
+/// Calls fn with the path of each descriptor of an arena; stops, and returns true, once it returns true.
+template <class Fn> bool any_arena(std::uint64_t pid, Fn fn) {
   const auto at = descriptors(pid);
   return any_name(at, [&](std::string_view fd) {
     char room[64];
-    return memfd_name(fmt::format("{}/{}", at, fd).c_str(), room) == kArenaName;
+    const auto link = fmt::format("{}/{}", at, fd);
+    return memfd_name(link.c_str(), room) == kArenaName && fn(link);
   });
+}
+
+bool uses_node(std::uint64_t pid) {
+  return any_arena(pid, [](const std::string&) { return true; });
 }
 
 template <class Fn> void each_process(Fn fn) {
@@ -117,6 +126,17 @@ void add_process(Entries& all, std::uint64_t pid) {
 }
 
 }  // namespace
+
+std::vector<ino_t> arenas_of(std::uint64_t pid) {
+  std::vector<ino_t> all;
+  any_arena(pid, [&](const std::string& link) {
+    struct stat s {};
+    const bool read = SDMA_REAL(fstatat)(AT_FDCWD, link.c_str(), &s, 0) == 0;
+    if (read && std::find(all.begin(), all.end(), s.st_ino) == all.end()) all.push_back(s.st_ino);
+    return false;
+  });
+  return all;
+}
 
 std::uint64_t bytes_in_use(std::uint32_t gpu, std::uint32_t flag) {
   Seen seen;
