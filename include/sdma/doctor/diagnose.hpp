@@ -1,0 +1,172 @@
+#pragma once
+// Why queues hang: which packet waits, for what, and who would have to change it.
+//
+//   const Diagnosis d = diagnose(snapshot);
+//   puts(to_text(d).c_str());
+//   if (d.verdict() == Verdict::hung) ...
+//
+//   gpu 0 queue 2 stands at position 0x40 for at least 5 s: poll_mem addr=0x7f0000001000 func=ge reference=5. The word
+//   holds 4. No packet in the 3 rings stores to it, so only a host thread can [inferred: ...]. To do: ...
+//
+//   queue          rptr   wptr   state
+//   gpu 0 queue 2  0x40   0x80   hung: poll never written
+//   ...
+//
+// `diagnose` first finds, for each queue, what stops its engine: a fault, positions that contradict each other, dwords
+// that begin no packet, or a poll whose condition is false. Then it follows one execution of all pending packets, in which
+// every queue proceeds as far as the known words allow. A poll that this execution satisfies is not a hang: its queue
+// waits for another one that makes progress. Each remaining queue is hung, and is either the cause, part of a cycle, or a
+// consequence of another one.
+//
+// Each statement says what it rests on. `seen`: it is in the snapshot. `inferred`: it follows from what was seen and from
+// how the engine is documented to work. `guessed`: another explanation is possible; the statement names what would decide.
+// What was not examined is not called healthy: a queue about which too little is known has the class `unknown`.
+//
+// No document says whether hardware leaves rptr before or after a poll that waits, and rptr may lag. So the packet before
+// rptr and those after it are candidates too, as in sync/describe.hpp.
+//
+// Allocates in proportion to the rings; the time is at most N log N for N packets, for each word that is polled. No shared
+// state; any thread may call these functions. Errors: none; a snapshot that contradicts itself is a finding.
+#include "sdma/doctor/snapshot.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdma::inline v0::doctor {
+
+/// Why a queue, or the program that waits for it, makes no progress.
+enum class HangClass : std::uint8_t {
+  healthy,             ///< nothing hangs
+  unknown,             ///< too little is known; the statements say what
+  never_written,       ///< a poll waits for a word that no packet stores to
+  wrong_value,         ///< packets store to the word, but no value that satisfies the poll
+  wrong_half,          ///< the other half of the 64-bit word satisfies the poll
+  beyond_mask,         ///< no value can satisfy the condition
+  stale_epoch,         ///< the poll or the post belongs to another round
+  cycle,               ///< queues wait for each other
+  one_engine,          ///< the packet that would satisfy the poll needs the engine that the poll occupies
+  doorbell_not_rung,   ///< wptr was stored, but the doorbell was not rung
+  wptr_not_stored,     ///< the doorbell was rung, but wptr was not stored
+  wptr_inside_packet,  ///< wptr lies inside a packet, or is not a multiple of 4
+  cut_by_wrap,         ///< a packet begins before the end of the ring and ends after it
+  unknown_opcode,      ///< a dword that begins no packet of this engine
+  header_overwritten,  ///< a packet whose first dword was overwritten
+  overrun,             ///< the producer overwrote packets that were not read yet
+  full_ring,           ///< the ring is full, and what the poll waits for is not in it
+  fault,               ///< an access to an address that is not mapped
+  destroyed,           ///< the queue was destroyed while packets were pending
+  no_such_engine,      ///< its GPU does not have the queue's engine
+  poll_expired,        ///< a poll with a finite number of retries gave up
+  no_mailbox,          ///< a TRAP without a fence to the event's mailbox: the kernel ignores the interrupt
+  lost_wakeup,         ///< the value is there, but the thread that waits for it sleeps
+  wrong_word,          ///< the completion was stored to another word
+  no_atomics,          ///< an atomic over a link that does not complete atomics
+  follows,             ///< waits for a queue that hangs for a reason of its own
+  unpublished,         ///< a reserved slot was not published, and holds back all later ones
+};
+inline constexpr std::size_t kHangClasses = 27;
+/// "never-written", ...: the words of JSON.
+std::string_view name(HangClass) noexcept;
+/// "poll of a word that nothing writes": the words of text.
+std::string_view title(HangClass) noexcept;
+
+/// What a statement rests on.
+enum class Basis : std::uint8_t {
+  seen,      ///< it is in the snapshot
+  inferred,  ///< it follows from what was seen
+  guessed,   ///< another explanation is possible
+};
+std::string_view name(Basis) noexcept;
+
+struct Statement {
+  std::string text{};  ///< a sentence with a full stop
+  Basis basis = Basis::seen;
+  std::string rests_on{};  ///< "doorbell in the dump", "MI300X has 16 engines"; a guess also says what would decide
+};
+
+/// A packet of a queue.
+struct Place {
+  std::size_t queue{};       ///< index into Snapshot::queues
+  std::uint64_t position{};  ///< in bytes
+  std::string packet{};      ///< its text
+};
+
+/// Who could make the poll's condition true.
+struct Release {
+  enum class By : std::uint8_t {
+    unknown,  ///< not known, or the queue does not wait for a word
+    nobody,   ///< no value satisfies the condition
+    host,     ///< no packet of the known queues: a host thread, or a queue that is not in the snapshot
+    packet,   ///< the packet at `place`
+  };
+  By by = By::unknown;
+  std::optional<Place> place{};
+};
+std::string_view name(Release::By) noexcept;
+
+/// The word that is waited for.
+struct WordSeen {
+  GpuVa va{};
+  std::string name{};  ///< of the range that holds it, or ""
+  Compare func{};
+  std::uint64_t reference{};
+  std::uint32_t mask = 0xffffffff;
+  std::optional<std::uint64_t> value{};  ///< nullopt: it could not be read
+};
+
+struct Finding {
+  HangClass what = HangClass::unknown;
+  std::optional<std::size_t> queue{};  ///< index into Snapshot::queues; nullopt: about a host thread
+  std::optional<Place> at{};           ///< the packet at which the queue stands
+  std::optional<WordSeen> word{};
+  Release release{};
+  std::vector<Place> cycle{};  ///< of a cycle: where each queue stands; each waits for the next, the last for the first
+  std::vector<Statement> statements{};
+  std::string to_do{};
+};
+
+/// How a packet near rptr relates to the positions.
+enum class Part : std::uint8_t { consumed, at_rptr, pending };
+struct NearPacket {
+  Part part{};
+  std::uint64_t position{};
+  std::string text{};
+};
+
+/// A row of the table, and the packets around rptr.
+struct QueueState {
+  std::string name{};
+  Known<GpuId> gpu{};
+  Known<EngineId> engine{};
+  Known<std::uint64_t> rptr{}, wptr{}, doorbell{};
+  std::uint64_t ring_bytes{};  ///< 0: not known
+  HangClass what = HangClass::unknown;
+  std::size_t pending_packets{};  ///< without NOPs
+  bool moved = false;             ///< rptr changed while the queue was watched
+  std::vector<NearPacket> near{};
+};
+
+enum class Verdict : std::uint8_t { healthy, undecided, hung };
+
+struct Diagnosis {
+  std::string from{};
+  std::vector<Finding> findings{};  ///< causes first, then what follows from them; never empty
+  std::vector<QueueState> queues{};
+  std::uint64_t watched_ns{};
+  std::vector<std::string> notes{};  ///< what was not examined
+
+  /// hung: a finding is a hang. undecided: none is, but one is `unknown`.
+  Verdict verdict() const noexcept;
+};
+
+Diagnosis diagnose(const Snapshot&);
+
+/// A paragraph, a table of all queues, and the packets around rptr of the queues that hang. Ends with a newline.
+std::string to_text(const Diagnosis&);
+/// One object, on one line, with a newline.
+std::string to_json(const Diagnosis&);
+
+}  // namespace sdma::inline v0::doctor

@@ -1,0 +1,138 @@
+#pragma once
+// What is known about queues at one moment: the input of `diagnose`. Plain data, from a process, dumps or a recording.
+//
+//   Snapshot s;
+//   s.queues.push_back({.name = "gpu 0 queue 2",
+//                       .rptr = {0x1c0, Source::memory}, .wptr = {0x240, Source::memory},
+//                       .ring = dwords});
+//   s.words.add(GpuVa{0x7f0000001000}, bytes);            // or s.peek = a function that reads a live process
+//   puts(to_text(diagnose(s)).c_str());
+//
+// A member of type Known says where its value comes from. Source::unknown means that the value is not known: `diagnose`
+// never uses such a value, and says what it could not examine. Leave out what you do not know. In particular:
+//
+//   driver (a debugger's snapshot)   ring, rptr, wptr, exceptions; no doorbell, no engine, no time
+//   `.ring` file                     ring, positions, doorbell, the producer's own positions; no memory of words
+//   text                             dwords, perhaps rptr and wptr; neither memory nor the other queues
+//   trace.jsonl                      the packets that were executed, doorbells, signals, destroyed queues
+//
+// Positions are bytes, counted as the queue counts them. Those of MI300X do not wrap: position p is at offset p modulo the
+// size of the ring. If `rptr` and `wptr` are less than the size, they may have wrapped, and `diagnose` accepts both.
+//
+// `watched_ns` and `rptr_first` say how the queue behaved while it was watched: a queue whose rptr has changed is slow, and
+// is never called hung. A snapshot of one moment has watched_ns = 0; then a queue at a copy may simply be executing it.
+//
+// Plain values; any thread may use them. `peek` is called by `diagnose`, in its thread. Errors: none.
+#include "sdma/core/units.hpp"
+#include "sdma/engine/fault.hpp"
+#include "sdma/packets/generation.hpp"
+#include "sdma/packets/poll.hpp"
+#include "sdma/sync/describe.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sdma::inline v0::doctor {
+
+/// Where a value comes from.
+enum class Source : std::uint8_t {
+  unknown,    ///< the value is not known
+  memory,     ///< read from the process's memory
+  dump,       ///< in a dump
+  user,       ///< on the command line
+  driver,     ///< from the kernel driver
+  recording,  ///< in a recording
+  node,       ///< the software node's own state
+};
+/// "unknown", "memory", ...
+std::string_view name(Source) noexcept;
+
+/// A value that may be unknown.
+template <class T> struct Known {
+  T value{};
+  Source from = Source::unknown;
+  constexpr explicit operator bool() const noexcept { return from != Source::unknown; }
+  constexpr const T& operator*() const noexcept { return value; }
+};
+
+/// One queue.
+struct QueueSnapshot {
+  std::string name{};  ///< how reports call it: "gpu 0 queue 2", "stuck.ring"
+  std::uint64_t id{};  ///< the driver's number
+  Known<GpuId> gpu{};
+  Known<EngineId> engine{};
+  Generation generation = kDefaultGeneration;
+
+  Known<GpuVa> ring_va{};               ///< address of the ring's first dword
+  std::vector<std::uint32_t> ring{};    ///< the whole ring; or, if `first` is not 0, a window of it
+  std::uint64_t first = 0;              ///< position of the first dword in `ring`; nothing wraps if it is not 0
+  Known<std::uint64_t> ring_bytes{};    ///< size of the ring, if `ring` may hold only a part of it, or nothing
+  Known<std::uint64_t> rptr{}, wptr{};  ///< the values in memory
+  Known<std::uint64_t> doorbell{};      ///< the last value that was rung; not readable on the driver
+  Known<std::uint64_t> committed{}, reserved{};  ///< the producer's own positions: what it published, what it took
+  Known<std::uint64_t> rptr_first{};             ///< rptr when the doctor began to watch
+
+  Known<std::uint64_t> exceptions{};  ///< KFD's exception status: bit n - 1 is the exception with code n
+  Known<Fault> fault{};               ///< why the engine stopped the queue; `anonymous` if only the address is known
+  Known<bool> destroyed{};            ///< the queue was destroyed
+  Known<std::uint32_t> engines{};     ///< how many sDMA engines its GPU has
+  Known<bool> host_atomics{};         ///< does the link from its GPU to host memory complete atomics?
+};
+
+/// An address range of the process.
+struct Range {
+  enum class Kind : std::uint8_t { other, host, vram, ring, doorbell };
+  GpuVa va{};
+  std::uint64_t bytes{};
+  std::string name{};  ///< how reports call it: "gpu 0 memory", "[heap]"
+  Kind kind{};
+  Known<GpuId> gpu{};  ///< of vram: whose memory it is
+};
+
+/// A thread of the host that waits for a word.
+struct HostWait {
+  std::string name{};  ///< "thread 4711"
+  GpuVa signal{};
+  Compare func = Compare::ge;
+  std::uint64_t reference{};
+  std::uint32_t bytes = 8;  ///< of the word
+  Known<bool> asleep{};     ///< it sleeps until an interrupt wakes it, and does not read the word meanwhile
+};
+
+/// A store by the host to a word, or its intention to make one.
+struct HostPost {
+  GpuVa signal{};
+  std::uint64_t value{};
+  bool happened{};  ///< true: it was recorded; false: the program will make it
+};
+
+/// Parts of memory as they were at one moment.
+class Words {
+ public:
+  void add(GpuVa va, std::span<const std::byte> bytes);
+  void add(GpuVa va, std::uint64_t value, std::uint32_t bytes);
+  bool empty() const noexcept { return pieces_.empty(); }
+  /// Errc::unmapped if one of the bytes is not in it.
+  Errc read(GpuVa va, std::span<std::byte> out) const;
+
+ private:
+  std::map<std::uint64_t, std::byte> pieces_{};
+};
+
+struct Snapshot {
+  std::string from{};  ///< "process 4711", "stuck.ring and 2 other files"
+  std::vector<QueueSnapshot> queues{};
+  Words words{};  ///< read first
+  Peek peek{};    ///< the memory of a live process; empty: only `words` are known
+  std::vector<Range> ranges{};
+  bool ranges_complete = false;  ///< an address outside all ranges is not mapped
+  std::vector<HostWait> waits{};
+  std::vector<HostPost> posts{};
+  bool all_queues = false;           ///< no other queue of the process exists
+  std::uint64_t watched_ns = 0;      ///< how long the queues were watched; 0: a single moment
+  std::vector<std::string> notes{};  ///< what could not be read, one sentence each, for the reader of the report
+};
+
+}  // namespace sdma::inline v0::doctor
