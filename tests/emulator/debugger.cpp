@@ -1,8 +1,8 @@
 // DBG_TRAP: what the kernel checks, what a debugger sees of another process, and how a runtime waits for it. Run under
 // `sdma emulate --gpus=2`.
-#include "child.hpp"
+#include "debuggee.hpp"
 #include "raw.hpp"
-#include "sdma/core/deadline.hpp"
+#include "sdma/packets/poll.hpp"
 #include "sdma/packets/sync.hpp"
 
 #include <poll.h>
@@ -28,28 +28,8 @@ using kfd::DebugOp;
 
 // --- The process that is debugged ---------------------------------------------------------------------------------------
 
-struct Order {
-  enum What : std::uint32_t {
-    queue,          ///< a queue on engine `number`
-    destroy,        ///< the queue that was created last
-    store_wptr,     ///< a fence is published, and the doorbell is not rung
-    landed,         ///< whether that fence has landed, after `number` ms at most
-    set_runtime,    ///< RUNTIME_ENABLE with mode `number`; answers after the call has returned
-    begin_runtime,  ///< the same in another thread; answers at once
-    runtime_ended,  ///< what became of begin_runtime: -1 if it blocks still
-    interrupt,      ///< a signal for that thread
-    churn,          ///< queues are created and destroyed until the next order
-    end,
-  } what{};
-  std::uint32_t number{};
-};
-struct State {
-  std::uint64_t ring{}, rptr{}, wptr{};
-  std::uint32_t id{}, queues{};
-  std::int32_t result{}, pid{};
-};
-
-void on_signal(int) {}
+std::atomic<int> arrived{0};
+void on_signal(int) { ++arrived; }
 
 struct Target {
   Client c{};
@@ -64,11 +44,13 @@ struct Target {
   }
   State state(int result = 0) const {
     State s{.queues = static_cast<std::uint32_t>(queues.size()), .result = result, .pid = ::getpid()};
+    s.word = word.va;
     if (queues.empty()) return s;
     const auto& q = *queues.back();
     s.ring = q.ring.va;
     s.rptr = q.pointers.va;
     s.wptr = q.pointers.va + 64;
+    s.doorbell = reinterpret_cast<std::uint64_t>(q.doorbell);
     s.id = q.id;
     return s;
   }
@@ -86,6 +68,29 @@ struct Target {
     while (!until.passed())
       if (__atomic_load_n(word.as<std::uint32_t>(), __ATOMIC_ACQUIRE) == 1) return true;
     return false;
+  }
+  void poll(std::uint32_t reference) {
+    Ring<> ring(queues.back()->memory());
+    REQUIRE(ring.submit(PollMem{.addr = word.gpu(), .reference = reference}) == Errc::ok);
+  }
+  /// Blocks signals nowhere: each has to arrive before the next one is sent.
+  int alarms() {
+    pollfd p{.fd = Child::kLink, .events = POLLIN, .revents = 0};
+    const auto leader = ::pthread_self();
+    std::atomic<bool> stop{false};
+    std::atomic<int> sent{0};
+    arrived = 0;
+    std::thread sender([&] {
+      for (; !stop; ++sent) {
+        ::pthread_kill(leader, SIGUSR1);
+        const auto until = Deadline::in(10s);
+        while (arrived == sent && !until.passed()) std::this_thread::yield();
+      }
+    });
+    while (::poll(&p, 1, 1000) != 1) {}
+    stop = true;
+    sender.join();
+    return arrived == sent ? sent.load() : -1;
   }
   int churn() {
     pollfd p{.fd = Child::kLink, .events = POLLIN, .revents = 0};
@@ -121,6 +126,12 @@ TEST_CASE("(process) is debugged", "[.]") {
         break;
       case Order::runtime_ended: result = t.ended; break;
       case Order::interrupt: ::pthread_kill(t.runtime.native_handle(), SIGUSR1); break;
+      case Order::poll: t.poll(order.number); break;
+      case Order::post: __atomic_store_n(t.word.as<std::uint32_t>(), order.number, __ATOMIC_RELEASE); break;
+      case Order::alarms:
+        send(Child::kLink, t.state());
+        result = t.alarms();
+        break;
       case Order::churn:
         send(Child::kLink, t.state());
         result = t.churn();
@@ -137,24 +148,6 @@ TEST_CASE("(process) is debugged", "[.]") {
 namespace {
 
 // --- The debugger -------------------------------------------------------------------------------------------------------
-
-/// A process, and its first queue.
-struct Debuggee {
-  Child process{"(process) is debugged"};
-  State state{};
-  bool over = false;  ///< it has been told to end
-  Debuggee() { tell(Order::queue); }
-  ~Debuggee() {
-    if (!over) tell(Order::end);
-  }
-  int tell(Order::What what, std::uint32_t number = 0) {
-    begin(what, number);
-    return end();
-  }
-  void begin(Order::What what, std::uint32_t number = 0) { send(process.link(), Order{what, number}); }
-  int end() { return (state = receive<State>(process.link())).result; }
-  std::uint32_t pid() const { return static_cast<std::uint32_t>(state.pid); }
-};
 
 int kfd_of_this_process() {
   static const Client c;
@@ -213,15 +206,6 @@ struct Debugger {
   }
 };
 
-template <class Condition> bool soon(Condition holds) {
-  const auto until = Deadline::in(10s);
-  while (!until.passed()) {
-    if (holds()) return true;
-    std::this_thread::yield();
-  }
-  return false;
-}
-
 constexpr std::uint64_t kNew = kfd::exception_bit(kfd::kExceptionQueueNew);
 constexpr std::uint64_t kRuntime = kfd::exception_bit(kfd::kExceptionRuntime);
 
@@ -241,6 +225,9 @@ TEST_CASE("who may debug, and in which order: EPERM, EINVAL, EBADF, EFAULT, EALR
     INFO(op);
     CHECK(d.ask(static_cast<DebugOp>(op)) == EINVAL);  // before ENABLE
   }
+  std::vector<kfd::QueueEntry> early(1);
+  std::uint32_t exist = 0;
+  CHECK(d.snapshot(DebugOp::queue_snapshot, early, exist) == EINVAL);
   kfd::DebugTrap a;
   a.enable.fd = 12345;
   CHECK(d.ask(a, DebugOp::enable) == EBADF);
