@@ -1,5 +1,6 @@
 #include "sdma/sync/describe.hpp"
 
+#include "phrases.hpp"
 #include "sdma/packets/footprint.hpp"
 #include "sdma/stream/text.hpp"
 
@@ -9,7 +10,18 @@
 #include <optional>
 
 namespace sdma::inline v0 {
+
+std::string detail::number_text(std::uint64_t v) { return v < 4096 ? fmt::format("{}", v) : fmt::format("{:#x}", v); }
+
+std::string detail::compare_text(Compare f) {
+  for (const auto& n : grammar::names<Compare>)
+    if (n.value == static_cast<std::uint32_t>(f)) return std::string(n.text);
+  return fmt::format("func {}", static_cast<unsigned>(f));
+}
+
 namespace {
+
+using detail::number_text;
 
 constexpr std::size_t kPollDwords = grammar::layout<PollMem>.length.fixed;
 constexpr std::string_view kNoPacketHint =
@@ -17,15 +29,6 @@ constexpr std::string_view kNoPacketHint =
     "have been submitted as packets";
 constexpr std::string_view kPrivilegedHint = "an engine refuses it in a user queue and does not report it";
 constexpr std::size_t kIndirectSearched = 1024;  // how many dwords of an indirect buffer are searched for polls
-
-/// Like values in the text form: decimal near zero, otherwise hexadecimal.
-std::string number(std::uint64_t v) { return v < 4096 ? fmt::format("{}", v) : fmt::format("{:#x}", v); }
-
-std::string name_of(Compare f) {
-  for (const auto& n : grammar::names<Compare>)
-    if (n.value == static_cast<std::uint32_t>(f)) return std::string(n.text);
-  return fmt::format("func {}", static_cast<unsigned>(f));
-}
 
 /// One line, even for a packet that the report cuts off.
 std::string line(const PacketView& v) {
@@ -78,11 +81,11 @@ class Explainer {
     return r_.signals > 1 ? fmt::format("{} of {} signals: ", r_.index + 1, r_.signals) : std::string();
   }
   std::string signal_text() const {
-    auto s = fmt::format("signal {:#x} {} {} ({}value: {}", r_.signal.value, name_of(r_.func), number(r_.reference),
-                         named(r_.signal), number(r_.seen));
+    auto s = fmt::format("signal {:#x} {} {} ({}value: {}", r_.signal.value, detail::compare_text(r_.func),
+                         number_text(r_.reference), named(r_.signal), number_text(r_.seen));
     std::uint64_t now = 0;
     if (peek_ && peek_(r_.signal, std::as_writable_bytes(std::span(&now, 1))) == Errc::ok && now != r_.seen)
-      s += fmt::format("; now {}{}", number(now),
+      s += fmt::format("; now {}{}", number_text(now),
                        holds(now, r_.func, r_.reference) ? ", so it arrived after the deadline" : "");
     return s + ")";
   }
@@ -230,7 +233,7 @@ class Explainer {
       c.value_text = fmt::format(" ({}value: {})", name, message(e));
     } else {
       c.verdict = holds(value & p.mask, p.func, p.reference) ? Verdict::holds : Verdict::waits;
-      c.value_text = fmt::format(" ({}value: {})", name, number(value));
+      c.value_text = fmt::format(" ({}value: {})", name, number_text(value));
     }
   }
 

@@ -119,6 +119,7 @@ struct WordSeen {
 
 struct Finding {
   HangClass what = HangClass::unknown;
+  Basis basis = Basis::inferred;       ///< of the class; a guess is not a verdict
   std::optional<std::size_t> queue{};  ///< index into Snapshot::queues; nullopt: about a host thread
   std::optional<Place> at{};           ///< the packet at which the queue stands
   std::optional<WordSeen> word{};
@@ -150,6 +151,7 @@ struct QueueState {
 };
 
 enum class Verdict : std::uint8_t { healthy, undecided, hung };
+std::string_view name(Verdict) noexcept;
 
 struct Diagnosis {
   std::string from{};
@@ -158,7 +160,7 @@ struct Diagnosis {
   std::uint64_t watched_ns{};
   std::vector<std::string> notes{};  ///< what was not examined
 
-  /// hung: a finding is a hang. undecided: none is, but one is `unknown`.
+  /// hung: a finding is a hang, and not a guess. undecided: a finding is `unknown` or a guess, and none is a hang.
   Verdict verdict() const noexcept;
 };
 

@@ -17,7 +17,7 @@
 //   trace.jsonl                      the packets that were executed, doorbells, signals, destroyed queues
 //
 // Positions are bytes, counted as the queue counts them. Those of MI300X do not wrap: position p is at offset p modulo the
-// size of the ring. If `rptr` and `wptr` are less than the size, they may have wrapped, and `diagnose` accepts both.
+// size of the ring. Set `positions_wrap` for a dump that has offsets instead.
 //
 // `watched_ns` and `rptr_first` say how the queue behaved while it was watched: a queue whose rptr has changed is slow, and
 // is never called hung. A snapshot of one moment has watched_ns = 0; then a queue at a copy may simply be executing it.
@@ -30,8 +30,9 @@
 #include "sdma/sync/describe.hpp"
 
 #include <cstdint>
-#include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sdma::inline v0::doctor {
@@ -70,6 +71,7 @@ struct QueueSnapshot {
   std::uint64_t first = 0;              ///< position of the first dword in `ring`; nothing wraps if it is not 0
   Known<std::uint64_t> ring_bytes{};    ///< size of the ring, if `ring` may hold only a part of it, or nothing
   Known<std::uint64_t> rptr{}, wptr{};  ///< the values in memory
+  bool positions_wrap = false;          ///< they are offsets in the ring, so wptr may be less than rptr
   Known<std::uint64_t> doorbell{};      ///< the last value that was rung; not readable on the driver
   Known<std::uint64_t> committed{}, reserved{};  ///< the producer's own positions: what it published, what it took
   Known<std::uint64_t> rptr_first{};             ///< rptr when the doctor began to watch
@@ -114,11 +116,15 @@ class Words {
   void add(GpuVa va, std::span<const std::byte> bytes);
   void add(GpuVa va, std::uint64_t value, std::uint32_t bytes);
   bool empty() const noexcept { return pieces_.empty(); }
-  /// Errc::unmapped if one of the bytes is not in it.
+  /// Errc::unmapped if one of the bytes is not in it. What was added last wins.
   Errc read(GpuVa va, std::span<std::byte> out) const;
 
  private:
-  std::map<std::uint64_t, std::byte> pieces_{};
+  struct Piece {
+    GpuVa va{};
+    std::vector<std::byte> bytes{};
+  };
+  std::vector<Piece> pieces_{};
 };
 
 struct Snapshot {

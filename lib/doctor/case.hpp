@@ -1,0 +1,50 @@
+#pragma once
+// What the parts of a diagnosis share: the snapshot, the followed execution, and how a finding is put into words. Internal.
+#include "../sync/phrases.hpp"
+#include "follow.hpp"
+#include "sdma/doctor/diagnose.hpp"
+
+namespace sdma::inline v0::doctor {
+
+using detail::compare_text;
+using detail::number_text;
+
+struct Case {
+  const Snapshot& snapshot;
+  const std::vector<Line>& lines;
+  const Following& followed;
+
+  const std::string& name(std::size_t queue) const { return snapshot.queues[queue].name; }
+  const Packet& packet(const Post& p) const { return lines[p.queue].packets[p.packet]; }
+  Place place(const Post&) const;
+  /// "gpu 0 queue 2 at 0x40 (fence addr=... value=3)"
+  std::string at(const Post&) const;
+  /// "gpu 0 memory", or "".
+  std::string range_name(GpuVa) const;
+  const Range* range(GpuVa) const;
+  bool watched() const noexcept { return snapshot.watched_ns > 0; }
+  bool same_engine(std::size_t a, std::size_t b) const;
+};
+
+void say(Finding&, Basis, std::string text, std::string rests_on = {});
+/// One line, cut at 160 characters.
+std::string packet_text(const PacketView&);
+/// "0x7f0000001000 (gpu 0 memory)"
+std::string word_text(const Case&, GpuVa);
+
+/// What is wrong with a queue before anything is executed: a fault, a destroyed queue, positions, a doorbell.
+std::optional<Finding> examine_state(const Line&);
+/// Why the engine does not proceed at a packet that it cannot execute.
+Finding explain_packet(const Case&, std::size_t queue);
+/// Why the poll of a queue is not satisfied. `helpers`: packets that would satisfy it, and that are not executed.
+Finding explain_wait(const Case&, std::size_t queue, const std::vector<Post>& helpers);
+/// Packets that are not executed, and that would satisfy the wait or may do so.
+std::vector<Post> helpers_of(const Case&, const Wait&);
+/// Findings about host threads.
+void explain_hosts(const Case&, std::vector<Finding>&);
+/// The class of a wait that no pending packet satisfies, with its statements. `queue`: the one that waits, or nullopt.
+void explain_unmet(const Case&, const Wait&, std::optional<std::size_t> queue, Finding&);
+/// A TRAP after the packet, in its queue, without a fence to a mailbox: the index of the TRAP. `traps`: set if there is any.
+std::optional<std::size_t> trap_without_mailbox(const Line&, std::size_t after, bool& traps);
+
+}  // namespace sdma::inline v0::doctor

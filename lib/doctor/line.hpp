@@ -1,0 +1,50 @@
+#pragma once
+// The packets of one queue in the order of execution, with their positions. Internal.
+//
+//   Line line = read_line(queue, 0, memory);
+//   for (const auto& p : line.packets) use(p.view, p.position, p.consumed);
+//   line.packets[line.head]                      // the packet at rptr, if any is pending
+//
+// Packets of an indirect buffer that can be read follow their INDIRECT, with its position. A packet that the end of the ring or
+// wptr cuts is the last one of its line.
+#include "sdma/doctor/snapshot.hpp"
+#include "sdma/stream/reader.hpp"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sdma::inline v0::doctor {
+
+struct Packet {
+  PacketView view{};
+  std::uint64_t position{};
+  bool consumed{};  ///< rptr is after it
+  bool inside{};    ///< in an indirect buffer
+  bool wraps{};     ///< it begins before the end of the ring and ends after it
+};
+
+struct Line {
+  Line() = default;
+  Line(Line&&) = default;  // and no copy: the views refer to `dwords`
+
+  const QueueSnapshot* queue{};
+  std::size_t index{};
+  std::deque<std::vector<std::uint32_t>> dwords{};  ///< what the views refer to
+  std::vector<Packet> packets{};
+  std::size_t head{};           ///< index of the packet at rptr; packets.size(): none is pending
+  std::uint64_t bytes{};        ///< of the ring; 0: not known
+  bool placed = false;          ///< rptr and wptr are known and do not contradict each other
+  bool incomplete = false;      ///< pending packets are missing: the snapshot does not have their dwords
+  std::string contradiction{};  ///< why it is not placed
+
+  bool pending() const noexcept { return placed && queue->wptr.value != queue->rptr.value; }
+};
+
+Line read_line(const QueueSnapshot&, std::size_t index, const Snapshot&);
+
+/// Reads words and, if the process lives, its memory.
+Errc read_memory(const Snapshot&, GpuVa, std::span<std::byte> out);
+
+}  // namespace sdma::inline v0::doctor

@@ -1,0 +1,105 @@
+#include "memory.hpp"
+
+#include "sdma/engine/execute.hpp"
+#include "sdma/packets/overlap.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace sdma::inline v0::doctor {
+namespace {
+
+/// One past the last byte that a region may have; at most the last address.
+std::uint64_t end_of(const Region& r) noexcept {
+  __extension__ typedef unsigned __int128 Wide;
+  if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return r.va.value;
+  const auto extent = Wide{r.slices - 1} * r.slice_pitch + Wide{r.rows - 1} * r.pitch + r.bytes;
+  const auto room = std::numeric_limits<std::uint64_t>::max() - r.va.value;
+  return r.va.value + static_cast<std::uint64_t>(std::min<Wide>(extent, room));
+}
+
+}  // namespace
+
+Memory::Memory(const Snapshot& s, std::vector<std::uint64_t> dwords) : s_(s), sorted_(std::move(dwords)) {
+  std::sort(sorted_.begin(), sorted_.end());
+  sorted_.erase(std::unique(sorted_.begin(), sorted_.end()), sorted_.end());
+  for (const auto va : sorted_) {
+    std::uint32_t value = 0;
+    const bool known = read_memory(s, GpuVa{va}, std::as_writable_bytes(std::span(&value, 1))) == Errc::ok;
+    now_[va] = known ? std::optional(value) : std::nullopt;
+  }
+}
+
+std::optional<std::uint32_t> Memory::dword(std::uint64_t va) const {
+  const auto found = now_.find(va);
+  return found == now_.end() ? std::nullopt : found->second;
+}
+
+std::optional<std::uint64_t> Memory::word(std::uint64_t va, std::uint32_t bytes) const {
+  const auto low = dword(va);
+  if (bytes == 4 || !low) return low ? std::optional<std::uint64_t>(*low) : std::nullopt;
+  const auto high = dword(va + 4);
+  return high ? std::optional(std::uint64_t{*high} << 32 | *low) : std::nullopt;
+}
+
+std::vector<std::uint64_t> Memory::touches(const PacketView& v) const {
+  std::vector<std::uint64_t> out;
+  if (!v.whole() || v.info->foreign || v.info->fields_unknown) return out;
+  footprint(*v.info, v.dwords, [&](const Region& r) {
+    if (!allows(r.access, Access::write)) return;
+    const auto end = end_of(r);
+    const auto first = r.va.value < 3 ? 0 : r.va.value - 3;
+    for (auto at = std::lower_bound(sorted_.begin(), sorted_.end(), first); at != sorted_.end() && *at < end; ++at)
+      if (detail::meet(Region{.va = GpuVa{*at}, .bytes = 4}, r)) out.push_back(*at);
+  });
+  return out;
+}
+
+std::optional<std::uint32_t> Memory::after(const PacketView& v, std::uint64_t at) const {
+  std::optional<std::uint32_t> out;
+  /// The dword at `at` of a run that begins at `begin` and repeats a pattern of dwords.
+  const auto inside = [&](GpuVa begin, std::uint64_t bytes) {
+    return at >= begin.value && at - begin.value + 4 <= bytes;
+  };
+  visit(*v.info, v.dwords, [&]<class P>(const P& p) {
+    if constexpr (std::is_same_v<P, Fence>) {
+      if (p.addr.value == at) out = p.value;
+    } else if constexpr (std::is_same_v<P, Atomic>) {
+      const auto old = word(p.addr.value, width(p.op));
+      const bool needs_old = p.op != AtomicOp::write_64;
+      if (!inside(p.addr, width(p.op)) || (needs_old && !old)) return;
+      const auto now = apply(p.op, old.value_or(0), p.value, p.compare);
+      out = static_cast<std::uint32_t>(at == p.addr.value ? now : now >> 32);
+    } else if constexpr (std::is_same_v<P, Semaphore> || std::is_same_v<P, MemIncr>) {
+      const auto old = word(p.addr.value, 8);
+      if (!inside(p.addr, 8) || !old) return;
+      auto now = *old + 1;
+      if constexpr (std::is_same_v<P, Semaphore>) now = !p.signal ? *old - 1 : p.write_one ? 1 : now;
+      out = static_cast<std::uint32_t>(at == p.addr.value ? now : now >> 32);
+    } else if constexpr (std::is_same_v<P, Write>) {
+      if (inside(p.dst, p.data.size_bytes()) && (at - p.dst.value) % 4 == 0) out = p.data[(at - p.dst.value) / 4];
+    } else if constexpr (std::is_same_v<P, Fill>) {
+      if (p.unit == FillUnit::dword && inside(p.dst, bytes_written(p)) && (at - p.dst.value) % 4 == 0) out = p.data;
+    } else if constexpr (std::is_same_v<P, CopyLinear>) {
+      std::uint32_t value = 0;
+      if (inside(p.dst, p.bytes) &&
+          read_memory(s_, p.src + (at - p.dst.value), std::as_writable_bytes(std::span(&value, 1))) == Errc::ok)
+        out = value;
+    }
+  });
+  return out;
+}
+
+void Memory::post(const PacketView& v, const std::vector<std::uint64_t>& touched) {
+  std::vector<std::optional<std::uint32_t>> values;
+  for (const auto at : touched) values.push_back(after(v, at));
+  for (std::size_t i = 0; i < touched.size(); ++i) now_[touched[i]] = values[i];
+}
+
+void Memory::store(std::uint64_t va, std::uint64_t value, std::uint32_t bytes) {
+  for (std::uint32_t i = 0; i < bytes; i += 4)
+    if (const auto at = now_.find(va + i); at != now_.end()) at->second = static_cast<std::uint32_t>(value >> (8 * i));
+}
+
+}  // namespace sdma::inline v0::doctor

@@ -1,0 +1,208 @@
+// A diagnosis as text for people, and as JSON.
+#include "../core/json.hpp"
+#include "../sync/phrases.hpp"
+#include "sdma/doctor/diagnose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sdma::inline v0::doctor {
+namespace {
+
+constexpr std::size_t kWidth = 110;
+
+/// Breaks a paragraph into lines at spaces. `indent`: of all lines but the first.
+std::string wrapped(std::string_view text, std::size_t indent = 0) {
+  std::string out;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    const auto word = text.substr(0, end);
+    if (column > indent && column + 1 + word.size() > kWidth) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent || (column > 0 && indent == 0)) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out + "\n";
+}
+
+std::string duration(std::uint64_t ns) {
+  if (ns >= 1'000'000'000) return fmt::format("{:.3g} s", static_cast<double>(ns) / 1e9);
+  return fmt::format("{:.3g} ms", static_cast<double>(ns) / 1e6);
+}
+
+std::string in_words(const Statement& s) {
+  return s.rests_on.empty() ? fmt::format("{} [{}]", s.text, name(s.basis))
+                            : fmt::format("{} [{}: {}]", s.text, name(s.basis), s.rests_on);
+}
+
+std::string condition(const WordSeen& w) {
+  auto s = fmt::format("{:#x}", w.va.value);
+  if (!w.name.empty()) s += fmt::format(" ({})", w.name);
+  if (w.mask != ~0u) s += fmt::format(" & {:#x}", w.mask);
+  s += fmt::format(" {} {}", detail::compare_text(w.func), detail::number_text(w.reference));
+  return s + (w.value ? fmt::format("; the word holds {}", detail::number_text(*w.value)) : "; the word was not read");
+}
+
+std::string released_by(const Diagnosis& d, const Finding& f) {
+  switch (f.release.by) {
+    case Release::By::unknown: return {};
+    case Release::By::nobody: return "No packet and no thread can satisfy it. ";
+    case Release::By::host: return {};  // the statements say so
+    case Release::By::packet:
+      if (!f.release.place || f.what == HangClass::cycle) return {};
+      return fmt::format("{} at {:#x} would satisfy it. ", d.queues[f.release.place->queue].name,
+                         f.release.place->position);
+  }
+  return {};
+}
+
+std::string paragraph(const Diagnosis& d, const Finding& f) {
+  if (f.what == HangClass::healthy) {
+    std::string text = "Nothing hangs.";
+    for (const auto& s : f.statements) text += " " + in_words(s);
+    return text;
+  }
+  auto text = fmt::format("{}: {}. ",
+                          f.what == HangClass::unknown ? "Not decided"
+                          : f.basis == Basis::guessed  ? "Perhaps hung"
+                                                       : "Hung",
+                          title(f.what));
+  if (f.queue && f.at)
+    text += fmt::format("{} stands at position {:#x}{}: {}. ", d.queues[*f.queue].name, f.at->position,
+                        d.watched_ns > 0 ? fmt::format(" for at least {}", duration(d.watched_ns)) : "", f.at->packet);
+  else if (f.queue)
+    text += fmt::format("{}{}. ", d.queues[*f.queue].name,
+                        d.watched_ns > 0 ? fmt::format(" stands for at least {}", duration(d.watched_ns)) : " stands");
+  if (f.word && f.queue && f.at) text += fmt::format("It waits for {}. ", condition(*f.word));
+  text += released_by(d, f);
+  for (const auto& s : f.statements) text += in_words(s) + " ";
+  if (!f.cycle.empty()) {
+    text += "The cycle: ";
+    for (const auto& p : f.cycle) text += fmt::format("{} -> ", d.queues[p.queue].name);
+    text += fmt::format("{}. ", d.queues[f.cycle.front().queue].name);
+  }
+  if (!f.to_do.empty()) text += fmt::format("To do: {}.", f.to_do);
+  return text;
+}
+
+std::string position(const Known<std::uint64_t>& p) { return p ? fmt::format("{:#x}", *p) : "?"; }
+
+std::string table(const Diagnosis& d) {
+  std::vector<std::vector<std::string>> rows{
+      {"queue", "gpu", "engine", "rptr", "wptr", "doorbell", "pending", "state"}};
+  for (const auto& q : d.queues)
+    rows.push_back({q.name, q.gpu ? fmt::format("{}", q.gpu.value.value) : "?",
+                    q.engine ? fmt::format("{}", q.engine.value.value) : "?", position(q.rptr), position(q.wptr),
+                    position(q.doorbell), fmt::format("{}", q.pending_packets),
+                    q.moved ? "moves" : std::string(name(q.what))});
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  std::string out;
+  for (const auto& row : rows) {
+    std::string text;
+    for (std::size_t c = 0; c < row.size(); ++c)
+      text += c + 1 == row.size() ? row[c] : fmt::format("{:<{}}  ", row[c], widths[c]);
+    out += text + "\n";
+  }
+  return out;
+}
+
+std::string packets(const QueueState& q) {
+  std::string out;
+  for (const auto& p : q.near)
+    out += fmt::format("  {} {:#x} {}\n",
+                       p.part == Part::at_rptr    ? "rptr ->"
+                       : p.part == Part::consumed ? "  read "
+                                                  : "       ",
+                       p.position, p.text);
+  return out;
+}
+
+template <class T, class To> detail::Json known(const Known<T>& k, To to) {
+  return k ? detail::Json{{"value", to(*k)}, {"from", name(k.from)}} : detail::Json(nullptr);
+}
+detail::Json json_of(const Place& p, const Diagnosis& d) {
+  return {{"queue", d.queues[p.queue].name}, {"position", p.position}, {"packet", p.packet}};
+}
+detail::Json json_of(const Finding& f, const Diagnosis& d) {
+  detail::Json j{{"class", name(f.what)}, {"title", title(f.what)}, {"basis", name(f.basis)}};
+  if (f.queue) j["queue"] = d.queues[*f.queue].name;
+  if (f.at) j["at"] = json_of(*f.at, d);
+  if (f.word) {
+    j["word"] = {{"va", f.word->va.value},
+                 {"name", f.word->name},
+                 {"func", detail::compare_text(f.word->func)},
+                 {"reference", f.word->reference},
+                 {"mask", f.word->mask}};
+    j["word"]["value"] = f.word->value ? detail::Json(*f.word->value) : detail::Json(nullptr);
+    j["released_by"] = {{"by", name(f.release.by)}};
+    if (f.release.place) j["released_by"]["packet"] = json_of(*f.release.place, d);
+  }
+  if (!f.cycle.empty()) {
+    j["cycle"] = detail::Json::array();
+    for (const auto& p : f.cycle) j["cycle"].push_back(json_of(p, d));
+  }
+  j["statements"] = detail::Json::array();
+  for (const auto& s : f.statements)
+    j["statements"].push_back({{"text", s.text}, {"basis", name(s.basis)}, {"rests_on", s.rests_on}});
+  j["to_do"] = f.to_do;
+  return j;
+}
+
+}  // namespace
+
+std::string to_text(const Diagnosis& d) {
+  std::string out;
+  for (const auto& f : d.findings) {
+    out += wrapped(paragraph(d, f));
+    out += '\n';
+  }
+  out += table(d);
+  for (const auto& q : d.queues) {
+    if (q.what == HangClass::healthy || q.near.empty()) continue;
+    out += fmt::format("\n{}:\n", q.name) + packets(q);
+  }
+  for (const auto& n : d.notes) out += (&n == d.notes.data() ? "\n" : "") + wrapped("note: " + n, 6);
+  return out;
+}
+
+std::string to_json(const Diagnosis& d) {
+  const auto number = [](std::uint64_t v) { return v; };
+  detail::Json j{{"from", d.from}, {"verdict", name(d.verdict())}, {"watched_ns", d.watched_ns}};
+  j["findings"] = detail::Json::array();
+  for (const auto& f : d.findings) j["findings"].push_back(json_of(f, d));
+  j["queues"] = detail::Json::array();
+  for (const auto& q : d.queues) {
+    detail::Json queue{{"name", q.name},
+                       {"gpu", known(q.gpu, [](GpuId g) { return g.value; })},
+                       {"engine", known(q.engine, [](EngineId e) { return e.value; })},
+                       {"ring_bytes", q.ring_bytes},
+                       {"rptr", known(q.rptr, number)},
+                       {"wptr", known(q.wptr, number)},
+                       {"doorbell", known(q.doorbell, number)},
+                       {"pending_packets", q.pending_packets},
+                       {"moved", q.moved},
+                       {"class", name(q.what)}};
+    queue["packets"] = detail::Json::array();
+    for (const auto& p : q.near)
+      queue["packets"].push_back({{"part", p.part == Part::at_rptr    ? "at_rptr"
+                                           : p.part == Part::consumed ? "consumed"
+                                                                      : "pending"},
+                                  {"position", p.position},
+                                  {"text", p.text}});
+    j["queues"].push_back(std::move(queue));
+  }
+  j["notes"] = d.notes;
+  return detail::json_text(j) + "\n";
+}
+
+}  // namespace sdma::inline v0::doctor

@@ -1,0 +1,393 @@
+// Why a wait is not satisfied: which packets store to its word, and what they store.
+#include "case.hpp"
+#include "sdma/engine/execute.hpp"
+#include "sdma/packets/control.hpp"
+#include "sdma/packets/sync.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+namespace sdma::inline v0::doctor {
+namespace {
+
+bool is_condition(const Wait& w) noexcept { return w.bytes == 4; }
+Condition condition_of(const Wait& w) noexcept {
+  return {w.func, static_cast<std::uint32_t>(w.reference), static_cast<std::uint32_t>(w.mask)};
+}
+
+/// The packets that store to a part of the word, in the order of queues and packets.
+std::vector<Post> posts_of(const Case& c, const Wait& w) {
+  std::vector<Post> out;
+  for (auto at = w.va.value; at < w.va.value + w.bytes; at += 4) {
+    const auto found = c.followed.posts.find(at);
+    if (found == c.followed.posts.end()) continue;
+    std::vector<Post> all;
+    std::set_union(out.begin(), out.end(), found->second.begin(), found->second.end(), std::back_inserter(all));
+    out = std::move(all);
+  }
+  return out;
+}
+
+class WaitExplainer {
+ public:
+  WaitExplainer(const Case& c, const Wait& w, std::optional<std::size_t> queue, Finding& f)
+      : c_(c), w_(w), queue_(queue), f_(f) {
+    for (const auto& p : posts_of(c, w))
+      if (c.followed.executed(p)) executed_.push_back(p);
+    value_ = c.followed.now.word(w.va.value, w.bytes);
+  }
+
+  void run() {
+    f_.release.by = Release::By::host;
+    f_.basis = c_.watched() ? Basis::inferred : Basis::guessed;
+    if (half()) return;
+    if (full()) return;
+    if (!executed_.empty()) {
+      if (!atomics()) values();
+    } else if (!other_word()) {
+      nobody();
+    }
+    if (!c_.watched())
+      say(f_, Basis::guessed,
+          "The snapshot shows one moment: if the queue has not stood still for longer than its work takes, it is not "
+          "hung.",
+          "nothing; watch the queue, or say for how long it stood still");
+  }
+
+ private:
+  /// The half of the 64-bit word that the wait does not read.
+  bool half() {
+    if (!is_condition(w_)) return false;
+    const auto other = w_.va.value ^ 4;
+    const auto value = c_.followed.now.dword(other);
+    if (!value || !w_.met(*value)) return false;
+    const auto posts = c_.followed.posts.find(other);
+    std::optional<Post> by;
+    if (posts != c_.followed.posts.end())
+      for (const auto& p : posts->second)
+        if (c_.followed.executed(p)) by = p;
+    // A condition that most values satisfy holds for an unrelated word, too.
+    if (!by && (*value == 0 || w_.func == Compare::ne)) return false;
+    // Packets that store to this half show that it is the one that was meant.
+    if (std::any_of(executed_.begin(), executed_.end(), [&](const Post& p) { return !is_wide(p); })) return false;
+    f_.what = HangClass::wrong_half;
+    f_.basis = by ? Basis::inferred : Basis::guessed;
+    say(f_, Basis::seen,
+        fmt::format("The other half of the 64-bit word, at {:#x}, holds {} and satisfies the wait.", other,
+                    number_text(*value)),
+        "memory");
+    if (by) say(f_, Basis::seen, fmt::format("{} stored it.", c_.at(*by)), "the rings");
+    f_.to_do = fmt::format("wait for {:#x}: the low half of a 64-bit word comes first", other);
+    return true;
+  }
+  bool is_wide(const Post& p) const {
+    const auto& v = c_.packet(p).view;
+    return v.is<Atomic>() && width(decode<Atomic>(v.dwords, *v.info).op) == 8;
+  }
+
+  bool full() {
+    if (!queue_) return false;
+    const auto& line = c_.lines[*queue_];
+    const auto& q = *line.queue;
+    if (line.bytes == 0 || !line.placed) return false;
+    // A submission has some packets: a poll, a copy, a completion.
+    std::uint64_t longest = 32 * 4;
+    for (const auto& p : line.packets)
+      if (!p.view.is<Nop>()) longest = std::max<std::uint64_t>(longest, p.view.dwords.size() * 4);
+    const auto used = q.positions_wrap ? (*q.wptr + line.bytes - *q.rptr) % line.bytes : *q.wptr - *q.rptr;
+    if (line.bytes - used > longest) return false;
+    f_.what = HangClass::full_ring;
+    say(f_, Basis::seen,
+        fmt::format("The ring is full: {:#x} of its {:#x} bytes are pending, so {:#x} are left.", used, line.bytes,
+                    line.bytes - used),
+        "rptr, wptr and the size of the ring");
+    say(f_, Basis::inferred, "No pending packet satisfies this poll, and the producer has no room for another one.",
+        "the packets in the rings");
+    f_.to_do =
+        "put the packet that satisfies the poll into another queue, or before the poll; or make the ring larger, and "
+        "let "
+        "the producer give up when it is full";
+    return true;
+  }
+
+  /// Did an atomic execute without an effect?
+  bool atomics() {
+    const auto last = std::find_if(executed_.rbegin(), executed_.rend(),
+                                   [&](const Post& p) { return c_.packet(p).view.is<Atomic>(); });
+    if (last == executed_.rend() || !value_) return false;
+    std::int64_t sum = 0;
+    for (const auto& p : executed_) {
+      const auto& v = c_.packet(p).view;
+      if (!v.is<Atomic>()) return false;
+      const auto a = decode<Atomic>(v.dwords, *v.info);
+      if (a.op != AtomicOp::add_rtn_64 && a.op != AtomicOp::add_64 && a.op != AtomicOp::add_rtn_32 &&
+          a.op != AtomicOp::add_32)
+        return false;
+      sum += width(a.op) == 8 ? static_cast<std::int64_t>(a.value) : static_cast<std::int32_t>(a.value);
+    }
+    const auto moved = w_.bytes == 8 ? *value_ + static_cast<std::uint64_t>(sum)
+                                     : static_cast<std::uint32_t>(*value_ + static_cast<std::uint64_t>(sum));
+    if (!w_.met(moved)) return false;
+    const auto& q = c_.snapshot.queues[last->queue];
+    const auto* range = c_.range(w_.va);
+    const bool to_host = range && range->kind == Range::Kind::host;
+    const bool refused = q.host_atomics && !*q.host_atomics && (to_host || !range);
+    // A counter that only grows holds at least what was added to it.
+    const bool missing = sum > 0 && *value_ < static_cast<std::uint64_t>(sum);
+    if (q.host_atomics && *q.host_atomics && !missing) return false;
+    if (!refused && !missing && !(sum < 0 && to_host)) return false;
+    f_.what = HangClass::no_atomics;
+    f_.basis = refused ? Basis::inferred : Basis::guessed;
+    say(f_, Basis::seen,
+        fmt::format("{} was executed, but the word holds {}, as if it had not changed it.", c_.at(*last),
+                    number_text(*value_)),
+        "rptr and memory");
+    if (refused)
+      say(f_, Basis::seen, fmt::format("The link from the GPU of {} to the host does not complete atomics.", q.name),
+          fmt::format("the {}", name(q.host_atomics.from)));
+    else
+      say(f_, Basis::guessed, "The link may not complete atomics, or the word began with another value.",
+          "nothing; `sdma topology` shows whether the link completes atomics");
+    f_.to_do = "use a fence to a word of its own, or put the counter into the memory of the GPU (rule X6)";
+    return true;
+  }
+
+  /// What a packet left in the word, if it does not depend on what was there.
+  std::optional<std::uint64_t> stored(const Post& p) const {
+    const auto& v = c_.packet(p).view;
+    if (v.is<Atomic>() && decode<Atomic>(v.dwords, *v.info).op != AtomicOp::write_64) return {};
+    const auto low = c_.followed.now.after(v, w_.va.value);
+    return low ? std::optional<std::uint64_t>(*low) : std::nullopt;
+  }
+
+  /// Packets store to the word, but not what is waited for.
+  void values() {
+    const auto last = executed_.back();
+    f_.what = HangClass::wrong_value;
+    std::vector<std::uint64_t> values;
+    std::optional<Post> met;
+    for (const auto& p : executed_)
+      if (const auto v = stored(p)) {
+        values.push_back(*v);
+        if (w_.met(*v)) met = p;
+      }
+    say(f_, Basis::seen, fmt::format("The last packet that stored to the word is {}.", c_.at(last)), "the rings");
+    if (met && met->queue == last.queue && met->packet == last.packet) return not_there(last);
+    if (met) {
+      f_.what = HangClass::stale_epoch;
+      say(f_, Basis::inferred,
+          fmt::format(
+              "{} stored a value that satisfies the wait, and it was replaced since: the wait came a round too late.",
+              c_.at(*met)),
+          "the order of the packets in the ring");
+      f_.to_do = "wait with func=ge for an epoch that only grows";
+      return;
+    }
+    if (const auto round = earlier_round()) {
+      f_.what = HangClass::stale_epoch;
+      say(f_, Basis::inferred, *round, "the packets that were executed before");
+      f_.to_do = "advance the epoch of the post and of the wait in the same round";
+      return;
+    }
+    const bool counts = values.empty();
+    say(f_, Basis::inferred,
+        counts ? fmt::format("The {} packets that change the word do not bring it to the value that is waited for.",
+                             executed_.size())
+               : "No packet of the known rings stores a value that satisfies the wait.",
+        "all packets that store to the word");
+    f_.to_do = counts ? "count the posts that reach this word, from its initial value"
+                      : "wait for the value that is stored, or store the value that is waited for";
+  }
+
+  /// The last store satisfies the wait, but the word does not hold it.
+  void not_there(const Post& last) {
+    f_.what = HangClass::wrong_word;
+    f_.basis = Basis::guessed;
+    say(f_, Basis::guessed,
+        fmt::format("{} was executed, but the word does not hold its value: either earlier packets of {} are still in "
+                    "flight, or the engine has another memory at this address, of another process or GPU.",
+                    c_.at(last), c_.name(last.queue)),
+        "rptr and memory; a longer watch would show whether the store lands");
+    f_.to_do = "check that the word is mapped for the GPU of this queue, by the process that polls it";
+  }
+
+  /// Does the word hold what an earlier wait waited for, or does the wait ask for a value that was passed?
+  std::optional<std::string> earlier_round() const {
+    if (!value_ || !is_condition(w_)) return {};
+    for (const auto& line : c_.lines)
+      for (std::size_t i = 0; i < line.packets.size(); ++i) {
+        const Post p{line.index, i};
+        const auto w = wait_of(c_.packet(p).view);
+        if (!w || w->va != w_.va || w->bytes != w_.bytes) continue;
+        if (!c_.followed.executed(p)) continue;
+        if (w->reference != w_.reference && w->func == w_.func && w->met(*value_))
+          return fmt::format("The word still satisfies an earlier wait, {}: it holds the epoch of that round.",
+                             c_.at(p));
+      }
+    std::vector<std::uint64_t> values;
+    for (const auto& p : executed_)
+      if (const auto v = stored(p)) values.push_back(*v);
+    if (values.size() < 2 || !std::is_sorted(values.begin(), values.end()) || values.front() == 0) return {};
+    const auto passed = w_.func == Compare::eq && *value_ > w_.reference;
+    return fmt::format(
+        "The word counts rounds: {} were stored. {}",
+        values.size() > 3 ? fmt::format("{}, ... {}", values.front(), values.back())
+                          : fmt::format("{}", fmt::join(values, ", ")),
+        passed ? "The wait asks for a round that is over." : "The wait asks for a later round than the last post.");
+  }
+
+  /// A completion that satisfies the wait went to a word for which nothing waits.
+  bool other_word() {
+    if (!is_condition(w_) && w_.bytes != 8) return false;
+    std::set<std::uint64_t> waited;
+    for (const auto& line : c_.lines)
+      for (const auto& p : line.packets)
+        if (const auto w = wait_of(p.view)) waited.insert(w->va.value);
+    for (const auto& h : c_.snapshot.waits) waited.insert(h.signal.value);
+    const auto* mine = c_.range(w_.va);
+    struct Candidate {
+      Post post;
+      GpuVa va;
+      std::string why, rests_on;
+    };
+    std::vector<Candidate> found;
+    std::size_t pages = 0;
+    for (const auto& line : c_.lines)
+      for (std::size_t i = 0; i < line.packets.size(); ++i) {
+        const Post p{line.index, i};
+        const auto& v = c_.packet(p).view;
+        std::optional<std::uint64_t> value;
+        GpuVa va{};
+        if (v.is<Fence>()) {
+          const auto fence = decode<Fence>(v.dwords, *v.info);
+          va = fence.addr, value = fence.value;
+        } else if (v.is<Atomic>()) {
+          const auto a = decode<Atomic>(v.dwords, *v.info);
+          va = a.addr;
+          const auto old = value_.value_or(0);
+          value = apply(a.op, old, a.value, a.compare);
+        }
+        if (!value || waited.contains(va.value) || va == w_.va || !w_.met(*value) || !c_.followed.executed(p)) continue;
+        if (is_mailbox(line, i)) continue;
+        const auto* theirs = c_.range(va);
+        if (!theirs && c_.snapshot.ranges_complete) {
+          found.push_back({p, va, "which is not mapped in this process", "the address ranges of the process"});
+        } else if (mine && theirs && mine != theirs && va - theirs->va == w_.va - mine->va) {
+          found.push_back(
+              {p, va, fmt::format("which is in {}, at the same offset as the word in {}", theirs->name, mine->name),
+               "the address ranges of the process"});
+        } else if ((va.value - w_.va.value) % 4096 == 0 && v.is<Fence>() && *value == w_.reference) {
+          // The addresses alone are weak evidence: the value has to be exactly the one that is waited for.
+          found.push_back(
+              {p, va, "which is a whole number of pages away from the word", "the addresses and the value"});
+          ++pages;
+        }
+      }
+    if (found.empty() || (pages == found.size() && pages > 1)) return false;
+    const auto& best = found.front();
+    f_.what = HangClass::wrong_word;
+    say(f_, Basis::inferred,
+        fmt::format("{} stored a value that would satisfy the wait, but to {}, {}. Nothing waits for that word.",
+                    c_.at(best.post), word_text(c_, best.va), best.why),
+        best.rests_on);
+    f_.to_do = "give the packet the address of the word that is waited for: that of this process, and of this GPU";
+    return true;
+  }
+  static bool is_mailbox(const Line& line, std::size_t i) {
+    const auto fence = line.packets[i].view;
+    if (i + 1 >= line.packets.size() || !fence.is<Fence>()) return false;
+    const auto& next = line.packets[i + 1].view;
+    return next.is<Trap>() &&
+           decode<Trap>(next.dwords, *next.info).context == decode<Fence>(fence.dwords, *fence.info).value;
+  }
+
+  void nobody() {
+    f_.what = HangClass::never_written;
+    say(f_, Basis::inferred,
+        fmt::format("No packet of the {} stores to the word, so only a host thread{} can change it.",
+                    c_.lines.size() == 1 ? "ring" : fmt::format("{} rings", c_.lines.size()),
+                    c_.snapshot.all_queues ? "" : " or a queue that is not in the snapshot"),
+        "the packets in the rings, except those that were overwritten");
+    f_.to_do = "find who should store to the word: a completion that is missing, or a host thread that did not go on";
+  }
+
+  const Case& c_;
+  const Wait& w_;
+  std::optional<std::size_t> queue_;
+  Finding& f_;
+  std::vector<Post> executed_;
+  std::optional<std::uint64_t> value_;
+};
+
+}  // namespace
+
+void explain_unmet(const Case& c, const Wait& w, std::optional<std::size_t> queue, Finding& f) {
+  WaitExplainer{c, w, queue, f}.run();
+}
+
+std::vector<Post> helpers_of(const Case& c, const Wait& w) {
+  std::vector<Post> out;
+  for (const auto& p : posts_of(c, w)) {
+    if (!c.followed.pending(p)) continue;
+    const auto& v = c.packet(p).view;
+    // Several additions together may reach the value.
+    const bool adds = v.is<Atomic>() || v.is<Semaphore>() || v.is<MemIncr>();
+    bool changes = false, satisfies = false;
+    for (auto at = w.va.value; at < w.va.value + w.bytes; at += 4) {
+      const auto before = c.followed.now.dword(at), after = c.followed.now.after(v, at);
+      changes = changes || !after || !before || *after != *before;
+      satisfies = satisfies || !after || w.bytes != 4 || w.met(*after);
+    }
+    if (changes && (adds || satisfies)) out.push_back(p);
+  }
+  return out;
+}
+
+Finding explain_wait(const Case& c, std::size_t queue, const std::vector<Post>& helpers) {
+  const auto stop = c.followed.stops[queue];
+  const Post here{queue, stop.packet};
+  const auto w = *wait_of(c.packet(here).view);
+  Finding f{.queue = queue, .at = c.place(here)};
+  const auto value = c.followed.now.word(w.va.value, w.bytes);
+  f.word = WordSeen{.va = w.va,
+                    .name = c.range_name(w.va),
+                    .func = w.func,
+                    .reference = w.reference,
+                    .mask = static_cast<std::uint32_t>(w.mask),
+                    .value = value};
+  if (!value)
+    say(f, Basis::seen, fmt::format("The word {} could not be read.", word_text(c, w.va)),
+        "memory; without its value, another packet may be the one that waits");
+  if (is_condition(w) && !can_hold(condition_of(w))) {
+    f.what = HangClass::beyond_mask;
+    f.basis = Basis::seen;
+    f.release.by = Release::By::nobody;
+    say(f, Basis::seen,
+        fmt::format("No value can satisfy the condition: (value & {:#x}) {} {:#x}.", f.word->mask, compare_text(w.func),
+                    w.reference),
+        "the packet");
+    f.to_do = "correct the mask or the reference";
+    return f;
+  }
+  if (!helpers.empty()) {
+    f.release = {Release::By::packet, c.place(helpers.front())};
+    return f;
+  }
+  explain_unmet(c, w, queue, f);
+  if (w.finite) {
+    f.what = HangClass::poll_expired;
+    say(f, Basis::inferred,
+        "The poll has a finite number of retries and gives up; user space is not notified, and whether the queue "
+        "continues "
+        "is not known.",
+        "rule Q9");
+    f.to_do = "let polls retry forever (retry=forever), and put the deadline on the host's wait";
+  }
+  if (!value) f.basis = Basis::guessed;
+  return f;
+}
+
+}  // namespace sdma::inline v0::doctor

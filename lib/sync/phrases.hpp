@@ -1,0 +1,14 @@
+#pragma once
+// How reports about waits write values and comparisons. Internal.
+#include "sdma/packets/poll.hpp"
+
+#include <string>
+
+namespace sdma::inline v0::detail {
+
+/// Like values in the text form: decimal near zero, otherwise hexadecimal.
+std::string number_text(std::uint64_t);
+/// "ge"; "func 7" for a code without a name.
+std::string compare_text(Compare);
+
+}  // namespace sdma::inline v0::detail
