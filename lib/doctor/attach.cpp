@@ -5,6 +5,7 @@
 #include "process.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/sysfs.hpp"
+#include "sdma/doctor/processes.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -24,7 +24,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Step = Listing::Step;
 
-constexpr std::string_view kSoftwareNode = "/libsdma-emulator.so";
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{1} << 28;
 
 Diagnostic about(int pid, std::string message, std::string hint = {}) {
@@ -262,27 +261,6 @@ class Examination {
 };
 
 }  // namespace
-
-ProcessKind kind_of_process(int pid) {
-  ProcessKind k;
-  const auto folder = fmt::format("/proc/{}", pid);
-  k.exists = pid > 0 && ::access(folder.c_str(), F_OK) == 0;
-  std::error_code e;
-  const auto look = [&](const std::string& file) {
-    k.uses_gpu = k.uses_gpu || is_kfd(file);
-    k.emulated = k.emulated || is_software_kfd(file);
-  };
-  for (std::filesystem::directory_iterator at(folder + "/fd", e), end; !e && at != end; at.increment(e)) {
-    std::error_code closed;
-    look(std::filesystem::read_symlink(at->path(), closed).string());
-  }
-  k.readable = k.exists && !e;
-  for (const auto& m : mappings_of(pid)) look(m.file);
-  const auto own = mappings_of(::getpid());
-  k.this_emulated =
-      std::any_of(own.begin(), own.end(), [](const Mapping& m) { return m.file.ends_with(kSoftwareNode); });
-  return k;
-}
 
 Result<Snapshot, Diagnostic> examine(int pid, const AttachOptions& o) {
   const auto kind = kind_of_process(pid);

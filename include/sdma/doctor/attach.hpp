@@ -50,13 +50,4 @@ struct AttachOptions {
 /// `pid`: the leader of the process.
 Result<Snapshot, Diagnostic> examine(int pid, const AttachOptions& = {});
 
-/// What is known about a process before it is examined.
-struct ProcessKind {
-  bool exists{}, readable{};
-  bool uses_gpu{};       ///< has opened /dev/kfd
-  bool emulated{};       ///< on the software node
-  bool this_emulated{};  ///< and so does this program
-};
-ProcessKind kind_of_process(int pid);
-
 }  // namespace sdma::inline v0::doctor

@@ -2,7 +2,8 @@
 // The offsets of a node: an mmap of /dev/kfd or of any render node, at the offset that an ioctl returned, must give the pages that
 // the ioctl meant.
 //
-//   offset  (g+1) << 32                doorbells of GPU g: at multiples of 4 GiB, because libhsakmt 5.2.3 cuts offsets there
+//   offset  0                          what other processes see of this one: shown.hpp
+//           (g+1) << 32                doorbells of GPU g: at multiples of 4 GiB, because libhsakmt 5.2.3 cuts offsets there
 //           (g+1) << 32 | 1 MiB        the page of remapped registers (HDP flush) of GPU g
 //           64 << 32 ...               memory objects, one after another; an offset is never reused
 //

@@ -42,7 +42,8 @@ Queues::Queues(Memory& m, Events& e, Exceptions& x, const SysfsNode& n, Drive dr
     : memory_(m), exceptions_(x), node_(n) {
   for (std::uint32_t g = 0; g < n.gpus.size(); ++g)
     servers_.push_back(std::make_unique<Server>(
-        GpuId{g}, n.gpus[g].gpu_id, m.gpu(g).space, e, m.doorbell_page(g), [this, g] { nudge_all_but(g); }, drive));
+        GpuId{g}, n.gpus[g].gpu_id, m.gpu(g).space, e, m.doorbell_page(g), m.activity(g),
+        [this, g] { nudge_all_but(g); }, drive));
 }
 
 /// A poll of another GPU may wait for a value that this GPU has stored.

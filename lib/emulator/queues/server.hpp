@@ -33,8 +33,9 @@ enum class Drive : std::uint8_t { thread, caller };
 class Server final : private sdma::detail::Worker::Served {
  public:
   /// `worked`: called after each round of the thread that made progress, because others may wait for its stores.
-  Server(GpuId, std::uint32_t gpu_id, AddressSpace&, Events&, const DoorbellPage&, std::function<void()> worked,
-         Drive = Drive::thread);
+  /// `activity`: counts the steps of sDMA queues that made progress; may be null.
+  Server(GpuId, std::uint32_t gpu_id, AddressSpace&, Events&, const DoorbellPage&, std::uint64_t* activity,
+         std::function<void()> worked, Drive = Drive::thread);
   ~Server();
 
   /// While it exists, no queue is mapped.
@@ -86,6 +87,7 @@ class Server final : private sdma::detail::Worker::Served {
   const GpuId gpu_;
   const std::uint32_t gpu_id_;
   const Drive drive_;
+  std::uint64_t* const activity_;
   const std::function<void()> worked_;
   Events& events_;
   AddressSpace::Reader reader_;

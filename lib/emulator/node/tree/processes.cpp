@@ -2,12 +2,13 @@
 //
 //   /sys/devices/virtual/kfd/kfd/proc/PID/{pasid,vram_GPUID,sdma_GPUID,queues/,stats_GPUID/...}
 //
-// The time of engines and the queues of a process are not known outside it: they are 0 and none. The pasid is made up.
+// sdma_GPUID counts steps that made progress, not microseconds. The queues of a process are not shown here. The pasid is made up.
 #include "processes.hpp"
 
 #include "../../../kfd/abi.hpp"
 #include "../../real.hpp"
 #include "../arena.hpp"
+#include "../shown.hpp"
 #include "parts.hpp"
 
 #include "sdma/core/number.hpp"
@@ -91,6 +92,21 @@ std::string vram_of(std::uint64_t argument) {
   return fmt::format("{}\n", bytes_of(argument / kMostGpus, argument % kMostGpus, kfd::kVram, none));
 }
 
+std::string activity_of(std::uint64_t argument) {
+  std::uint64_t activity = 0;
+  any_arena(argument / kMostGpus, [&](const std::string& link) {
+    const int fd = SDMA_REAL(open)(link.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    Shown shown;
+    const bool own = SDMA_REAL(pread)(fd, &shown, sizeof shown, kShownOffset) == sizeof shown &&
+                     shown.pid == argument / kMostGpus;  // not that of another process
+    ::close(fd);
+    if (own) activity = shown.sdma_activity[argument % kMostGpus];
+    return own;
+  });
+  return fmt::format("{}\n", activity);
+}
+
 using Entries = std::map<std::string, Entry, std::less<>>;
 
 /// Adds what the directory of a process contains.
@@ -118,7 +134,7 @@ void add_process(Entries& all, std::uint64_t pid) {
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     const auto id = gpus[g].gpu_id;
     add(fmt::format("vram_{}", id), {.kind = Kind::text, .live = vram_of, .argument = argument_of(pid, g)});
-    text(fmt::format("sdma_{}", id), "0\n");
+    add(fmt::format("sdma_{}", id), {.kind = Kind::text, .live = activity_of, .argument = argument_of(pid, g)});
     directory(fmt::format("stats_{}", id));
     text(fmt::format("stats_{}/evicted_ms", id), "0\n");
     text(fmt::format("stats_{}/cu_occupancy", id), "0\n");
