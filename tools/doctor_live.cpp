@@ -64,7 +64,7 @@ class Stalls {
  public:
   Stalls(const LiveOptions& o, const std::function<void(const doctor::Diagnosis&)>& show) : o_(o), show_(show) {}
 
-  /// `now`: examine every process, whether it stands still or not.
+  /// `now`: examine every process, even if it has not stalled.
   void look(int program, bool now) {
     const auto pids = doctor::gpu_processes_below(program);
     if (now && pids.empty()) complain("the program does not use a GPU yet");
@@ -73,30 +73,43 @@ class Stalls {
       auto& s = seen_.try_emplace(pid).first->second;
       const auto activity = doctor::sdma_activity(pid);
       if (!activity && !std::exchange(warned_, true))
-        complain("this driver does not count the activity of sDMA engines, so it is not known when queues stand still",
+        complain("this driver does not count the activity of sDMA engines, so a stall is not noticed",
                  fmt::format("to examine them, press Ctrl-\\, or: kill -QUIT {}", ::getpid()));
+      if (s.ending) {
+        constexpr auto kPatience = std::chrono::seconds(5);  // after it was asked to end
+        if (Clock::now() - *s.ending > kPatience) ::kill(pid, SIGKILL);
+        continue;
+      }
       if (s.activity != activity) s = {.activity = activity};
       const bool still = activity && !s.examined && Clock::now() - s.since >= o_.after;
       if (!still && !now) continue;
       s.examined = true;
-      hung_ = examine(pid, now) || hung_;
+      const auto stood = activity ? Clock::now() - s.since : Clock::duration{};
+      if (!examine(pid, now, stood) || !o_.end) continue;
+      s.ending = Clock::now();
+      ended_ = true;
+      ::kill(pid, SIGTERM);
     }
   }
-  bool hung() const noexcept { return hung_; }
+  /// Something has hung, and was ended.
+  bool ended() const noexcept { return ended_; }
 
  private:
   struct Seen {
     std::optional<std::uint64_t> activity{};
     Clock::time_point since = Clock::now();
     bool examined = false;
+    std::optional<Clock::time_point> ending{};
   };
 
-  /// Whether something hangs. A process without work is not reported unless the user has asked.
-  bool examine(int pid, bool asked) {
+  /// Whether something hangs. A process without work is not reported unless the user has asked. `stood`: for how long no engine of
+  /// the process has made progress.
+  bool examine(int pid, bool asked, std::chrono::nanoseconds stood) {
     auto o = o_;
     o.attach = true;
-    const auto s = examine_process(pid, o);
+    auto s = examine_process(pid, o);
     if (!s) return report(s.error()), false;
+    s->watched_ns = std::max(s->watched_ns, static_cast<std::uint64_t>(stood.count()));
     const auto d = diagnose(*s);
     if (asked || d.verdict() != doctor::Verdict::healthy) show_(d);
     return d.verdict() == doctor::Verdict::hung;
@@ -105,24 +118,7 @@ class Stalls {
   const LiveOptions& o_;
   const std::function<void(const doctor::Diagnosis&)>& show_;
   std::map<int, Seen> seen_{};
-  bool warned_ = false, hung_ = false;
-};
-
-/// Ends a program that hangs: it is asked first.
-class Ending {
- public:
-  void go_on(pid_t program) {
-    constexpr auto kPatience = std::chrono::seconds(5);
-    if (!asked_) {
-      asked_ = Clock::now();
-      ::kill(program, SIGTERM);
-    } else if (Clock::now() - *asked_ > kPatience) {
-      ::kill(program, SIGKILL);
-    }
-  }
-
- private:
-  std::optional<Clock::time_point> asked_{};
+  bool warned_ = false, ended_ = false;
 };
 
 std::optional<std::chrono::nanoseconds> some_time(const std::string& text) {
@@ -143,7 +139,7 @@ void add_live(VerbOptions& verb, LiveOptions& o) {
   add_parsed(verb, "--after", o.after, some_time, "a time of at most 24 h, such as 5s or 500ms",
              "of a program: examine it when its queues have stood still for so long (default: 5s)")
       .type("TIME");
-  verb.flag("--end", o.end, "of a program: end it when something hangs, and return 1; without this, it continues");
+  verb.flag("--end", o.end, "of a program: end each process that hangs, and return 1 (default: it continues)");
   o.program = verb.after_dashes();
 }
 
@@ -152,8 +148,9 @@ std::optional<int> pid_of(const std::vector<std::string>& inputs) {
   if (inputs.size() != 1 || fs::exists(inputs[0], e)) return {};
   const bool digits = !inputs[0].empty() && inputs[0].find_first_not_of("0123456789") == std::string::npos;
   if (!digits) return {};
-  constexpr std::uint64_t kMost = std::numeric_limits<int>::max();
-  return static_cast<int>(std::min(parse_count(inputs[0]).value_or(kMost), kMost));
+  const auto pid = parse_count(inputs[0]);
+  if (!pid || *pid > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) return {};
+  return static_cast<int>(*pid);
 }
 
 Result<doctor::Snapshot, Diagnostic> examine_process(int pid, const LiveOptions& o) {
@@ -170,16 +167,12 @@ int examine_program(const LiveOptions& o, const std::function<void(const doctor:
                     "write it the other way round: sdma emulate -- sdma doctor -- PROGRAM"),
            kUsage;
   Stalls stalls(o, show);
-  Ending ending;
-  const auto look = [&](pid_t pid, bool asked) {
-    if (o.end && stalls.hung()) ending.go_on(pid);
-    else stalls.look(pid, asked);
-  };
+  const auto look = [&](pid_t pid, bool asked) { stalls.look(pid, asked); };
   const auto interval =
       std::clamp(std::chrono::duration_cast<milliseconds>(o.after) / 8, milliseconds(20), milliseconds(500));
   int status = 0;
   if (const int code = run_program(program, o.program, status, {.look = look, .interval = interval})) return code;
-  return o.end && stalls.hung() ? static_cast<int>(kFindings) : end_as(status);
+  return stalls.ended() ? static_cast<int>(kFindings) : end_as(status);
 }
 
 }  // namespace sdma::tool

@@ -24,7 +24,7 @@ class VerbOptions;
 struct LiveOptions {
   bool attach = false;
   std::chrono::nanoseconds watch = std::chrono::seconds(1), after = std::chrono::seconds(5);
-  bool end = false;  ///< end the program when something hangs
+  bool end = false;  ///< end each process that hangs
   std::vector<std::string> program{};
 };
 void add_live(VerbOptions&, LiveOptions&);
