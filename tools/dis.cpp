@@ -2,6 +2,7 @@
 #include "generation.hpp"
 #include "input.hpp"
 #include "output.hpp"
+#include "ring_options.hpp"
 #include "ring_text.hpp"
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/text.hpp"
@@ -21,7 +22,7 @@ struct Options {
   Format format = Format::text;
   RingTextOptions ring;
   std::optional<std::uint64_t> rptr, wptr;
-  std::vector<std::pair<std::string, std::uint64_t>> buffers;  // files and VAs
+  std::vector<FileAt> buffers;
   std::string output = "-";
 
   bool has_positions() const noexcept {
@@ -66,12 +67,9 @@ int print_ring(Input& in, const Options& given) {
   auto ring = in.ring();
   if (!ring) return report(ring.error()), kInput;
   if (o.rptr || o.wptr) ring->positions.rptr = o.rptr, ring->positions.wptr = o.wptr;
-  for (const auto& [path, va] : o.buffers) {
-    auto file = Input::open(path, Form::automatic);
-    auto dwords = file ? file->ring() : Result<RingInput, Diagnostic>(std::move(file.error()));
-    if (!dwords) return report(dwords.error()), kInput;
-    o.ring.buffers.push_back({shown(path), va, std::move(dwords->dwords)});
-  }
+  auto buffers = read_buffers(o.buffers);
+  if (!buffers) return report(buffers.error()), kInput;
+  o.ring.buffers = *std::move(buffers);
   ring->positions.generation = o.ring.text.generation;
   const auto placed = place_ring(ring->dwords, ring->positions, in.name());
   if (!placed) return report(placed.error()), kInput;
@@ -90,7 +88,7 @@ int print_ring(Input& in, const Options& given) {
 
 int run(const Options& o) {
   std::vector<std::string> inputs{o.input.path};
-  for (const auto& b : o.buffers) inputs.push_back(b.first);
+  for (const auto& b : o.buffers) inputs.push_back(b.path);
   if (overwrites({{"-o", o.output}}, inputs)) return kUsage;
   auto in = Input::open(o.input.path, o.input.form);
   if (!in) return report(in.error()), kInput;
@@ -106,17 +104,6 @@ int run(const Options& o) {
   return kUsage;
 }
 
-/// Bytes, or dwords with the suffix dw.
-std::optional<std::uint64_t> parse_position(const std::string& text) {
-  const bool dwords = text.ends_with("dw");
-  const auto n = parse_size(dwords ? text.substr(0, text.size() - 2) : text);
-  return n && dwords ? std::optional(*n * 4) : n;
-}
-void add_position(VerbOptions& verb, const std::string& name, std::optional<std::uint64_t>& value,
-                  const std::string& doc) {
-  add_parsed(verb, name, value, parse_position, "a position, such as 0x40 (bytes) or 16dw (dwords)", doc).type("N");
-}
-
 }  // namespace
 
 void add_dis(VerbOptions& verb, Action& action) {
@@ -129,24 +116,14 @@ void add_dis(VerbOptions& verb, Action& action) {
   add_generation(verb, o->ring.text.generation);
   verb.flag("--offsets", o->ring.text.offsets, "with text: show the offset of each packet in a comment");
   verb.flag("--raw", o->ring.text.raw, "with text: show the dwords of each packet in a comment");
-  add_position(verb, "--rptr", o->rptr,
-               "where the engine stands, in bytes, or in dwords with dw: 0x40, 16dw (default: what FILE says)");
-  add_position(verb, "--wptr", o->wptr, "where the producer stands, as --rptr");
+  add_positions(verb, o->rptr, o->wptr);
   add_parsed(verb, "--base", o->ring.text.base, parse_size, "an address",
              "address of the first dword: positions are shown as addresses")
       .type("VA");
   verb.flag("--consumed", o->ring.consumed,
             "with positions: print all that the engine has consumed, not only the last packets");
-  const auto buffer = [o](const std::string& given) -> std::string {
-    const auto at = given.rfind('@');
-    const auto va = at == std::string::npos ? std::nullopt : parse_size(given.substr(at + 1));
-    if (!va || at == 0) return "'" + given + "' is not FILE@VA, such as ib.bin@0x7f0000001000";
-    o->buffers.emplace_back(given.substr(0, at), *va);
-    return "";
-  };
-  verb.repeated("--ib", buffer,
-                "file that holds the memory at VA, to print the indirect buffers there; may be repeated")
-      .type("FILE@VA");
+  add_buffers(verb, o->buffers,
+              "file that holds the memory at VA, to print the indirect buffers there; may be repeated");
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.footer(
       "Examples:\n"

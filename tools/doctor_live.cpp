@@ -81,11 +81,15 @@ class Stalls {
         continue;
       }
       if (s.activity != activity) s = {.activity = activity};
-      const bool still = activity && !s.examined && Clock::now() - s.since >= o_.after;
-      if (!still && !now) continue;
-      s.examined = true;
       const auto stood = activity ? Clock::now() - s.since : Clock::duration{};
-      if (!examine(pid, now, stood) || !o_.end) continue;
+      const bool still = activity && !s.reported && stood >= o_.after * s.patience;
+      if (!still && !now) continue;
+      const auto verdict = examine(pid, now, stood);
+      // An engine may wait at its very first packet, which counts as no activity: so a process without work is examined again, ever
+      // more rarely.
+      s.reported = verdict != doctor::Verdict::healthy;
+      s.patience = std::min(s.patience * 2, 1 << 20);
+      if (verdict != doctor::Verdict::hung || !o_.end) continue;
       s.ending = Clock::now();
       ended_ = true;
       ::kill(pid, SIGTERM);
@@ -98,21 +102,22 @@ class Stalls {
   struct Seen {
     std::optional<std::uint64_t> activity{};
     Clock::time_point since = Clock::now();
-    bool examined = false;
+    bool reported = false;
+    int patience = 1;  ///< the next examination is after this many times --after
     std::optional<Clock::time_point> ending{};
   };
 
-  /// Whether something hangs. A process without work is not reported unless the user has asked. `stood`: for how long no engine of
-  /// the process has made progress.
-  bool examine(int pid, bool asked, std::chrono::nanoseconds stood) {
+  /// A process without work is not reported unless the user has asked. `stood`: for how long no engine of the process has made
+  /// progress.
+  std::optional<doctor::Verdict> examine(int pid, bool asked, std::chrono::nanoseconds stood) {
     auto o = o_;
     o.attach = true;
     auto s = examine_process(pid, o);
-    if (!s) return report(s.error()), false;
+    if (!s) return report(s.error()), std::nullopt;
     s->watched_ns = std::max(s->watched_ns, static_cast<std::uint64_t>(stood.count()));
     const auto d = diagnose(*s);
     if (asked || d.verdict() != doctor::Verdict::healthy) show_(d);
-    return d.verdict() == doctor::Verdict::hung;
+    return d.verdict();
   }
 
   const LiveOptions& o_;

@@ -23,6 +23,12 @@ constexpr Verb kVerbs[] = {
      "or findings other than those that the schedule expects; 2 usage error; 3 input or output error;\n"
      "4 nothing wrong was found, but a note says what is not proved",
      add_check},
+    {"doctor", "find out why queues hang",
+     "0 nothing hangs; 1 something hangs; 2 usage error; 3 input or output error, or a process that cannot\n"
+     "be examined; 4 not decided: too little is known, or the reason is a guess. With a program: its own code, or 1 "
+     "if\n"
+     "--end ended it",
+     add_doctor},
     {"fmt", "format a schedule, or expand it",
      "0 success; 1 a file would change (--check); 2 usage error; 3 errors in a text, or an input or output error",
      add_fmt},

@@ -30,6 +30,7 @@ struct Verb {
 void add_dis(VerbOptions&, Action&);
 void add_as(VerbOptions&, Action&);
 void add_check(VerbOptions&, Action&);
+void add_doctor(VerbOptions&, Action&);
 void add_fmt(VerbOptions&, Action&);
 void add_run(VerbOptions&, Action&);
 void add_simulate(VerbOptions&, Action&);

@@ -334,7 +334,7 @@ class Diagnostician {
     for (const auto& helper : loop) {
       f.cycle.push_back(case_.place({waiter, followed_.stops[waiter].packet}));
       say(f, Basis::inferred,
-          fmt::format("{} waits for {}, which is after the packet at which {} stands.",
+          fmt::format("{} waits for {}, which comes after the packet at which {} stalls.",
                       case_.at({waiter, followed_.stops[waiter].packet}), case_.at(helper), case_.name(helper.queue)),
           "the rings");
       waiter = helper.queue;
@@ -371,8 +371,10 @@ class Diagnostician {
       if (what == HangClass::healthy) what = f.what;
     }
     if (d_.findings.empty()) {
-      Finding f{.what = HangClass::healthy, .basis = Basis::inferred};
-      healthy(f);
+      const bool examined = !lines_.empty() || s_.all_queues;
+      Finding f{.what = examined ? HangClass::healthy : HangClass::unknown, .basis = Basis::inferred};
+      if (examined) healthy(f);
+      else say(f, Basis::seen, "No queue was examined.", "the snapshot, whose notes say what is missing");
       d_.findings.push_back(std::move(f));
     }
     d_.from = s_.from;

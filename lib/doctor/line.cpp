@@ -39,6 +39,12 @@ class LineReader {
   std::optional<std::uint64_t> pending_bytes() {
     const auto r = *q_.rptr, w = *q_.wptr;
     if (r % 4 != 0) return wrong(fmt::format("rptr {:#x} is not a multiple of 4", r));
+    const auto there = q_.ring.size() * 4;
+    if (line_.bytes != 0 && there > line_.bytes)
+      return wrong(fmt::format("{:#x} bytes are given of a ring of {:#x}", there, line_.bytes));
+    if (is_window() && (r < q_.first || r - q_.first > there))
+      return wrong(fmt::format("rptr {:#x} is outside the part of the ring that is known, [{:#x}, {:#x})", r, q_.first,
+                               q_.first + there));
     if (q_.positions_wrap && line_.bytes != 0) {
       if (r >= line_.bytes || w >= line_.bytes)
         return wrong(fmt::format("rptr {:#x} or wptr {:#x} is beyond the ring of {:#x} bytes", r, w, line_.bytes));
@@ -48,9 +54,6 @@ class LineReader {
     if (line_.bytes != 0 && w - r >= line_.bytes)
       return wrong(
           fmt::format("rptr {:#x} lags wptr {:#x} by {:#x} bytes, but the ring has {:#x}", r, w, w - r, line_.bytes));
-    if (is_window() && (r < q_.first || r > q_.first + q_.ring.size() * 4))
-      return wrong(fmt::format("rptr {:#x} is outside the part of the ring that is known, [{:#x}, {:#x})", r, q_.first,
-                               q_.first + q_.ring.size() * 4));
     return w - r;
   }
   std::nullopt_t wrong(std::string why) {

@@ -17,18 +17,15 @@ std::string wrapped(std::string_view text, std::size_t indent = 0) {
   std::string out;
   std::size_t column = 0;
   while (!text.empty()) {
-    const auto end = std::min(text.find(' '), text.size());
-    const auto word = text.substr(0, end);
-    if (column > indent && column + 1 + word.size() > kWidth) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent || (column > 0 && indent == 0)) {
-      out += ' ';
-      ++column;
+    const auto word = text.substr(0, text.find(' '));
+    if (!out.empty()) {
+      const bool fits = column + 1 + word.size() <= kWidth;
+      out += fits ? " " : "\n" + std::string(indent, ' ');
+      column = fits ? column + 1 : indent;
     }
     out += word;
     column += word.size();
-    text.remove_prefix(std::min(end + 1, text.size()));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
   }
   return out + "\n";
 }
@@ -76,12 +73,16 @@ std::string paragraph(const Diagnosis& d, const Finding& f) {
                                                        : "Hung",
                           title(f.what));
   if (f.queue && f.at)
-    text += fmt::format("{} stands at position {:#x}{}: {}. ", d.queues[*f.queue].name, f.at->position,
-                        d.watched_ns > 0 ? fmt::format(" for at least {}", duration(d.watched_ns)) : "", f.at->packet);
+    text +=
+        fmt::format("{} is at position {:#x}{}: {}. ", d.queues[*f.queue].name, f.at->position,
+                    d.watched_ns > 0 ? fmt::format(", and has not moved for at least {}", duration(d.watched_ns)) : "",
+                    f.at->packet);
   else if (f.queue)
-    text += fmt::format("{}{}. ", d.queues[*f.queue].name,
-                        d.watched_ns > 0 ? fmt::format(" stands for at least {}", duration(d.watched_ns)) : " stands");
-  if (f.word && f.queue && f.at) text += fmt::format("It waits for {}. ", condition(*f.word));
+    text += fmt::format(
+        "{}{}. ", d.queues[*f.queue].name,
+        d.watched_ns > 0 ? fmt::format(" has not moved for at least {}", duration(d.watched_ns)) : " stalls");
+  if (f.word && f.queue && f.at && f.what != HangClass::no_mailbox)
+    text += fmt::format("It waits for {}. ", condition(*f.word));
   text += released_by(d, f);
   for (const auto& s : f.statements) text += in_words(s) + " ";
   if (!f.cycle.empty()) {

@@ -94,7 +94,7 @@ class WaitExplainer {
     const auto& q = *line.queue;
     if (line.bytes == 0 || !line.placed) return false;
     // A submission has some packets: a poll, a copy, a completion.
-    std::uint64_t longest = 32 * 4;
+    auto longest = std::min<std::uint64_t>(32 * 4, line.bytes / 8);
     for (const auto& p : line.packets)
       if (!p.view.is<Nop>()) longest = std::max<std::uint64_t>(longest, p.view.dwords.size() * 4);
     const auto used = q.positions_wrap ? (*q.wptr + line.bytes - *q.rptr) % line.bytes : *q.wptr - *q.rptr;

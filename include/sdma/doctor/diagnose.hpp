@@ -5,11 +5,12 @@
 //   puts(to_text(d).c_str());
 //   if (d.verdict() == Verdict::hung) ...
 //
-//   gpu 0 queue 2 stands at position 0x40 for at least 5 s: poll_mem addr=0x7f0000001000 func=ge reference=5. The word
-//   holds 4. No packet in the 3 rings stores to it, so only a host thread can [inferred: ...]. To do: ...
+//   Hung: a poll of a word that nothing writes. gpu 0 queue 2 is at position 0x40, and has not moved for at least 5 s:
+//   poll_mem addr=0x7f0000001000 func=ge reference=5. It waits for 0x7f0000001000 ge 5; the word holds 4. No packet of the
+//   3 rings stores to the word, so only a host thread can change it. [inferred: ...] To do: ...
 //
 //   queue          rptr   wptr   state
-//   gpu 0 queue 2  0x40   0x80   hung: poll never written
+//   gpu 0 queue 2  0x40   0x80   never-written
 //   ...
 //
 // `diagnose` first finds, for each queue, what stops its engine: a fault, positions that contradict each other, dwords
@@ -121,10 +122,10 @@ struct Finding {
   HangClass what = HangClass::unknown;
   Basis basis = Basis::inferred;       ///< of the class; a guess is not a verdict
   std::optional<std::size_t> queue{};  ///< index into Snapshot::queues; nullopt: about a host thread
-  std::optional<Place> at{};           ///< the packet at which the queue stands
+  std::optional<Place> at{};           ///< the packet at which the queue stalls
   std::optional<WordSeen> word{};
   Release release{};
-  std::vector<Place> cycle{};  ///< of a cycle: where each queue stands; each waits for the next, the last for the first
+  std::vector<Place> cycle{};  ///< of a cycle: where each queue stalls; each waits for the next, the last for the first
   std::vector<Statement> statements{};
   std::string to_do{};
 };

@@ -14,9 +14,8 @@
 //
 // The kernel's devcoredump has the rings of the kernel's own SDMA queues, and none of a process: `add` says so in a note.
 //
-// An ELF core file has neither rings nor words, because the kernel does not dump mappings of a device. `core_notes` says which
-// mappings of GPUs a core names, and where rings may have been. A core whose notes come from a ROCm debugger's core (NT_AMDGPU)
-// has queues: read_core reads those.
+// A core file of the kernel has neither queues nor rings, because mappings of a device are not dumped, but it has other memory,
+// where words may be. A `gpucore.*` of ROCr has queues and the memory of GPUs. Give both: each has what the other lacks.
 //
 // Everything here allocates, in proportion to its input. No shared state; any thread may call these functions. Errors: one
 // Diagnostic with the name of the file.
@@ -28,15 +27,21 @@
 #include "sdma/queue/dump.hpp"
 #include "sdma/trace/trace.hpp"
 
+#include <span>
 #include <string_view>
 
 namespace sdma::inline v0::doctor {
 
 /// `name`: how reports call the queue.
 void add(Snapshot&, const RingDump&, std::string_view name);
-/// Positions that are given replace those of the text. bad: positions that the dump cannot have.
+/// Positions that are given replace those of the text.
 void add(Snapshot&, const TextDump&, std::string_view name, const RingPositions& = {}, Source = Source::user);
 /// One queue for each lane that has packets.
 void add(Snapshot&, const trace::Trace&, std::string_view name);
+/// Do these bytes begin like a core file, or another ELF file?
+bool is_core(std::span<const std::byte>) noexcept;
+/// The bytes of a core file: they have to stay until the snapshot is diagnosed, because its `peek` reads them. Add the core file of
+/// the kernel first: the memory of a file that is added later is read first.
+Result<void, Diagnostic> add_core(Snapshot&, std::span<const std::byte>, std::string_view name);
 
 }  // namespace sdma::inline v0::doctor

@@ -1,0 +1,265 @@
+// Snapshots from files: ring dumps, text, recordings, core files.
+#include "sdma/doctor/read.hpp"
+
+#include "sdma/doctor/diagnose.hpp"
+#include "sdma/packets/registry.hpp"
+#include "support/catch.hpp"
+
+#include <elf.h>
+
+#include <cstring>
+
+using namespace sdma;
+using namespace sdma::doctor;
+
+namespace {
+
+constexpr GpuVa kWord{0x7f0000001000};
+
+template <class P> void put(std::vector<std::uint32_t>& out, const P& p) {
+  const auto n = out.size();
+  out.resize(n + length(p));
+  encode_to(p, out.data() + n);
+}
+/// A ring of 256 dwords that stands at a poll; `end` becomes its wptr.
+std::vector<std::uint32_t> polling_ring(std::uint64_t& end) {
+  std::vector<std::uint32_t> ring;
+  put(ring, PollMem{.addr = kWord, .reference = 1});
+  put(ring, Fence{.addr = GpuVa{0x7f0000002000}, .value = 1});
+  end = ring.size() * 4;
+  ring.resize(256);
+  return ring;
+}
+HangClass first_class(const Snapshot& s) { return diagnose(s).findings.front().what; }
+
+/// A `gpucore.*` as ROCr writes it: one note, then the memory of the GPU.
+class GpuCore {
+ public:
+  struct Entry {
+    std::uint64_t exceptions = 0, ring = 0x7e0000000000, wptr_at = 0x7e0000001000, rptr_at = 0x7e0000001008, save = 0;
+    std::uint32_t id = 3, gpu = 0xabcd, bytes = 1024, type = 1, save_bytes = 0, reserved = 0;
+  };
+  Entry entry{};
+  std::uint64_t version = 1;
+  std::uint64_t rptr = 0, wptr = 0;
+  std::vector<std::uint32_t> ring;
+
+  std::vector<std::byte> bytes() const {
+    std::vector<std::byte> note;
+    const auto add = [](std::vector<std::byte>& to, const auto& value) {
+      const auto b = std::as_bytes(std::span(&value, 1));
+      to.insert(to.end(), b.begin(), b.end());
+    };
+    for (const std::uint32_t n : {7u, 0u, 33u}) add(note, n);
+    const char owner[8] = "AMDGPU";
+    add(note, owner);
+    const auto begin = note.size();
+    add(note, version);
+    for (const std::uint32_t n : {1u, 17u}) add(note, n);
+    add(note, std::uint64_t{5});                                     // bytes of the runtime's information
+    for (const std::uint32_t n : {2u, 120u, 1u, 64u}) add(note, n);  // devices, queues
+    for (int i = 0; i < 8; ++i) add(note, std::byte{0x55});          // 5, padded
+    for (const std::uint32_t gpu : {0x1111u, 0xabcdu}) {
+      std::array<std::byte, 120> device{};
+      std::memcpy(device.data() + 56, &gpu, sizeof gpu);
+      add(note, device);
+    }
+    add(note, entry);
+    const auto descsz = static_cast<std::uint32_t>(note.size() - begin);
+    std::memcpy(note.data() + 4, &descsz, sizeof descsz);
+    std::vector<std::byte> memory(0x2000);
+    std::memcpy(memory.data(), ring.data(), ring.size() * 4);
+    std::memcpy(memory.data() + 0x1000, &wptr, 8);
+    std::memcpy(memory.data() + 0x1008, &rptr, 8);
+    Elf64_Ehdr header{};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_type = ET_CORE;
+    header.e_phoff = sizeof header;
+    header.e_phentsize = sizeof(Elf64_Phdr);
+    header.e_phnum = 2;
+    Elf64_Phdr notes{}, load{};
+    notes.p_type = PT_NOTE;
+    notes.p_offset = sizeof header + 2 * sizeof notes;
+    notes.p_filesz = note.size();
+    load.p_type = PT_LOAD;
+    load.p_offset = notes.p_offset + note.size();
+    load.p_vaddr = 0x7e0000000000;
+    load.p_filesz = memory.size();
+    std::vector<std::byte> out;
+    add(out, header);
+    add(out, notes);
+    add(out, load);
+    out.insert(out.end(), note.begin(), note.end());
+    out.insert(out.end(), memory.begin(), memory.end());
+    return out;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("words are read as they were added last") {
+  Words w;
+  w.add(kWord, 0x1111111122222222, 8);
+  w.add(kWord + 4, 0x33333333, 4);
+  std::uint64_t value = 0;
+  CHECK(w.read(kWord, std::as_writable_bytes(std::span(&value, 1))) == Errc::ok);
+  CHECK(value == 0x3333333322222222);
+  CHECK(w.read(kWord + 4, std::as_writable_bytes(std::span(&value, 1))) == Errc::unmapped);
+}
+
+TEST_CASE("a ring dump has positions, a doorbell and an engine") {
+  std::uint64_t end = 0;
+  const RingDump d{.committed = end, .gpu = {1}, .engine = {4}, .label = "gather", .dwords = polling_ring(end)};
+  auto e = d;
+  e.committed = e.reserved = e.wptr = end;
+  Snapshot s;
+  add(s, e, "a.ring");
+  REQUIRE(s.queues.size() == 1);
+  CHECK(s.queues[0].name == "a.ring (gather)");
+  CHECK((s.queues[0].engine && s.queues[0].engine.value.value == 4));
+  CHECK(first_class(s) == HangClass::doorbell_not_rung);
+  e.doorbell = end;
+  Snapshot rung;
+  add(rung, e, "a.ring");
+  rung.words.add(kWord, 0, 4);
+  CHECK(first_class(rung) == HangClass::never_written);
+}
+
+TEST_CASE("a text has the positions that it is given") {
+  std::uint64_t end = 0;
+  TextDump d{.dwords = polling_ring(end)};
+  Snapshot nothing;
+  add(nothing, d, "t");
+  CHECK(first_class(nothing) == HangClass::unknown);
+  Snapshot s;
+  add(s, d, "t", {.rptr = 0, .wptr = end});
+  s.words.add(kWord, 0, 4);
+  CHECK(first_class(s) == HangClass::never_written);
+  s.words.add(kWord, 1, 4);
+  CHECK(first_class(s) != HangClass::never_written);
+}
+
+TEST_CASE("a recording shows the poll at which a queue ended") {
+  trace::Recorder r;
+  const auto lane = r.lane("gpu2", "engine 5 queue 0");
+  std::uint64_t end = 0;
+  const auto ring = polling_ring(end);
+  r.queue_created(lane, 1, 1024);
+  r.doorbell(lane, 2, end);
+  r.packet_begin(lane, 3, 0, std::span(ring).first(6));
+  r.signal(lane, 4, kWord, 0);
+  Snapshot s;
+  add(s, r.snapshot(), "run.jsonl");
+  REQUIRE(s.queues.size() == 1);
+  CHECK((s.queues[0].gpu.value.value == 2 && s.queues[0].engine.value.value == 5));
+  CHECK(*s.queues[0].wptr == end);
+  auto d = diagnose(s);
+  CHECK(d.findings.front().what == HangClass::never_written);
+  CHECK(d.findings.front().basis == Basis::guessed);  // what comes after the poll is not in the recording
+  // The program gives up and destroys the queue: the poll is still the cause.
+  r.queue_destroyed(lane, 5, 0);
+  Snapshot given_up;
+  add(given_up, r.snapshot(), "run.jsonl");
+  CHECK(first_class(given_up) == HangClass::never_written);
+}
+
+TEST_CASE("a recording shows faults, and queues that were destroyed under work") {
+  trace::Recorder r;
+  const auto lane = r.lane("gpu0", "engine 2 queue 0");
+  std::vector<std::uint32_t> copy;
+  put(copy, CopyLinear{.src = GpuVa{0x1000}, .dst = GpuVa{0x2000}, .bytes = 64});
+  r.queue_created(lane, 1, 4096);
+  r.doorbell(lane, 2, 28);
+  r.packet_begin(lane, 3, 0, copy);
+  SECTION("a fault") {
+    r.fault(lane, 4, 0, r.text("unmapped"), GpuVa{0x1000});
+    Snapshot s;
+    add(s, r.snapshot(), "t");
+    const auto d = diagnose(s);
+    CHECK(d.findings.front().what == HangClass::fault);
+    CHECK(d.verdict() == Verdict::hung);
+  }
+  SECTION("destroyed after the first packet") {
+    r.packet_end(lane, 4, 0);
+    r.doorbell(lane, 5, 56);
+    r.queue_destroyed(lane, 6, 28);
+    Snapshot s;
+    add(s, r.snapshot(), "t");
+    CHECK(first_class(s) == HangClass::destroyed);
+  }
+  SECTION("everything is executed") {
+    r.packet_end(lane, 4, 0);
+    r.queue_destroyed(lane, 6, 28);
+    Snapshot s;
+    add(s, r.snapshot(), "t");
+    CHECK(first_class(s) == HangClass::healthy);
+  }
+}
+
+TEST_CASE("a gpucore file has queues, positions and rings") {
+  GpuCore core;
+  core.ring = polling_ring(core.wptr);
+  const auto bytes = core.bytes();
+  REQUIRE(is_core(bytes));
+  Snapshot s;
+  REQUIRE(add_core(s, bytes, "gpucore.1"));
+  REQUIRE(s.queues.size() == 1);
+  const auto& q = s.queues[0];
+  CHECK(q.name == "gpu 1 queue 3");
+  CHECK((*q.rptr == 0 && *q.wptr == core.wptr && q.ring == core.ring));
+  CHECK((s.all_queues && !q.doorbell && !q.engine));
+  s.words.add(kWord, 0, 4);
+  CHECK(first_class(s) == HangClass::never_written);
+
+  core.entry.exceptions = std::uint64_t{1} << 32;
+  const auto violated = core.bytes();
+  Snapshot t;
+  REQUIRE(add_core(t, violated, "gpucore.1"));
+  CHECK(first_class(t) == HangClass::fault);
+
+  core.entry.type = 2;
+  const auto compute = core.bytes();
+  Snapshot none;
+  REQUIRE(add_core(none, compute, "gpucore.1"));
+  CHECK(none.queues.empty());
+  CHECK(none.notes.size() == 1);
+}
+
+TEST_CASE("a gpucore file whose ring is elsewhere says so") {
+  GpuCore core;
+  core.ring = polling_ring(core.wptr);
+  core.entry.ring = 0x7d0000000000;
+  const auto bytes = core.bytes();
+  Snapshot s;
+  REQUIRE(add_core(s, bytes, "g"));
+  REQUIRE(s.notes.size() == 1);
+  CHECK(s.notes[0].find("0x7d0000000000") != std::string::npos);
+  CHECK(first_class(s) == HangClass::unknown);
+}
+
+TEST_CASE("a core file that is cut off anywhere is an error, or says what is missing") {
+  GpuCore core;
+  core.ring = polling_ring(core.wptr);
+  const auto bytes = core.bytes();
+  std::size_t errors = 0;
+  for (std::size_t n = 4; n < bytes.size(); n += 1 + n / 50) {
+    Snapshot s;
+    const auto done = add_core(s, std::span(bytes).first(n), "g");
+    if (!done) {
+      ++errors;
+      CHECK(!done.error().message.empty());
+    } else {
+      CHECK(!s.notes.empty());
+    }
+    diagnose(s);
+  }
+  CHECK(errors > 20);
+  core.version = 9;
+  const auto newer = core.bytes();
+  Snapshot s;
+  const auto done = add_core(s, newer, "g");
+  REQUIRE(!done);
+  CHECK(done.error().message.find("version 9") != std::string::npos);
+}

@@ -1,0 +1,315 @@
+// sdma doctor: why queues hang, from dumps, recordings and core files, a process, or a program that it runs.
+#include "sdma/doctor/diagnose.hpp"
+
+#include "doctor_live.hpp"
+#include "generation.hpp"
+#include "input.hpp"
+#include "output.hpp"
+#include "ring_options.hpp"
+#include "sdma/doctor/read.hpp"
+#include "sdma/trace/write.hpp"
+#include "verb.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+namespace sdma::tool {
+namespace {
+
+enum class Format { text, json };
+
+struct WordAt {
+  std::uint64_t va{}, value{};
+};
+
+struct Options {
+  std::vector<std::string> files;
+  Form form = Form::automatic;
+  Format format = Format::text;
+  Generation generation = kDefaultGeneration;
+  std::optional<std::uint64_t> rptr, wptr;
+  std::uint64_t base = 0;
+  std::vector<FileAt> buffers;
+  std::vector<WordAt> words;
+  std::vector<doctor::HostWait> waits;
+  std::uint64_t stalled_ns = 0;
+  bool all_queues = false;
+  std::string output = "-";
+  LiveOptions live;
+
+  bool has_positions() const noexcept { return rptr || wptr || base != 0; }
+};
+
+/// The bytes of a core file, which may be larger than memory.
+class MappedFile {
+ public:
+  static std::shared_ptr<MappedFile> open(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat st {};
+    void* at = MAP_FAILED;
+    if (fd >= 0 && ::fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+      at = ::mmap(nullptr, static_cast<std::size_t>(st.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+    if (fd >= 0) ::close(fd);
+    if (at == MAP_FAILED) return nullptr;
+    return std::shared_ptr<MappedFile>(new MappedFile(at, static_cast<std::size_t>(st.st_size)));
+  }
+  ~MappedFile() { ::munmap(at_, bytes_); }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  std::span<const std::byte> bytes() const noexcept { return {static_cast<const std::byte*>(at_), bytes_}; }
+
+ private:
+  MappedFile(void* at, std::size_t bytes) : at_(at), bytes_(bytes) {}
+  void* at_;
+  std::size_t bytes_;
+};
+
+/// Reads files of every form into one snapshot.
+class Files {
+ public:
+  explicit Files(const Options& o) : o_(o) {}
+
+  Result<doctor::Snapshot, Diagnostic> read() {
+    for (const auto& path : o_.files)
+      if (auto done = add(path); !done) return std::move(done.error());
+    if (s_.queues.empty())
+      return Diagnostic{.where = shown(o_.files.front()),
+                        .message = s_.notes.empty() ? "there is no queue in this input" : s_.notes.front(),
+                        .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
+    if (o_.has_positions() && s_.queues.size() > 1)
+      return Diagnostic{
+          .where = shown(o_.files.front()),
+          .message = fmt::format("--rptr, --wptr and --base are those of one ring, but there are {}", s_.queues.size()),
+          .hint = "give `.ring` files, which have positions of their own"};
+    s_.from = o_.files.size() == 1 ? shown(o_.files.front())
+                                   : fmt::format("{} and {} other files", shown(o_.files.front()), o_.files.size() - 1);
+    return std::move(s_);
+  }
+  /// Core files, which the snapshot reads.
+  std::vector<std::shared_ptr<MappedFile>> mapped{};
+
+ private:
+  Result<void, Diagnostic> add(const std::string& path) {
+    auto in = Input::open(path, o_.form);
+    if (!in) return std::move(in.error());
+    const auto head = in->beginning();
+    const auto bytes = std::as_bytes(std::span(head));
+    if (head.empty())
+      return Diagnostic{.where = in->name(), .message = "the file is empty", .hint = "a dump has at least one dword"};
+    if (doctor::is_core(bytes)) return core(path);
+    if (head.starts_with("{\"sdma_trace\"")) return trace(*in);
+    if (is_dump(bytes)) return ring_file(*in);
+    return in->is_placed() ? text(*in) : binary(*in);
+  }
+
+  Result<void, Diagnostic> core(const std::string& path) {
+    auto file = MappedFile::open(path);
+    if (!file)
+      return Diagnostic{.where = shown(path),
+                        .message = "a core file has to be a regular file",
+                        .hint = "save it, and give its name"};
+    mapped.push_back(file);
+    return doctor::add_core(s_, file->bytes(), shown(path));
+  }
+  Result<void, Diagnostic> trace(Input& in) {
+    auto t = in.whole_text();
+    if (!t) return std::move(t.error());
+    const auto parsed = trace::from_json_lines(*t, in.name());
+    if (!parsed) return parsed.error();
+    doctor::add(s_, *parsed, in.name());
+    return {};
+  }
+  Result<void, Diagnostic> ring_file(Input& in) {
+    auto bytes = in.whole_text();
+    if (!bytes) return std::move(bytes.error());
+    auto d = from_bytes(std::as_bytes(std::span(*bytes)), in.name());
+    if (!d) return std::move(d.error());
+    if (d->dwords.empty()) return empty(in.name());
+    doctor::add(s_, *d, in.name());
+    s_.queues.back().generation = o_.generation;
+    if (o_.rptr || o_.wptr) {
+      s_.queues.pop_back();
+      return place({.dwords = std::move(d->dwords)}, in.name());
+    }
+    return {};
+  }
+  Result<void, Diagnostic> text(Input& in) {
+    auto all = in.whole_text();
+    if (!all) return std::move(all.error());
+    auto dumps = read_text_dump(*all, in.name());
+    if (!dumps) return std::move(dumps.error());
+    for (auto& d : dumps->dumps) {
+      if (d.dwords.empty()) return empty(in.name());
+      if (!d.form.empty()) report({.severity = Severity::note, .where = in.name(), .message = "read as " + d.form});
+      if (auto done = place(std::move(d), in.name()); !done) return done;
+    }
+    for (const auto& n : dumps->notes) s_.notes.push_back(n.message);
+    return {};
+  }
+  Result<void, Diagnostic> binary(Input& in) {
+    auto ring = in.ring();
+    if (!ring) return std::move(ring.error());
+    if (ring->dwords.empty()) return empty(in.name());
+    return place({.dwords = std::move(ring->dwords)}, in.name());
+  }
+  static Diagnostic empty(const std::string& name) {
+    return {.where = name, .message = "the dump has no dwords", .hint = "dump the ring's memory as well"};
+  }
+
+  /// A ring whose positions come from the command line or from the text: they have to lie in it.
+  Result<void, Diagnostic> place(TextDump d, const std::string& name) {
+    RingPositions at{.rptr = o_.rptr, .wptr = o_.wptr, .first = 0, .generation = o_.generation};
+    const bool given = o_.rptr || o_.wptr;
+    const auto rptr = given ? at.rptr : d.rptr, wptr = given ? at.wptr : d.wptr;
+    const auto first = given ? 0 : d.first.value_or(0);
+    if (const auto placed = place_ring(
+            d.dwords, {.rptr = rptr, .wptr = wptr, .first = rptr ? first : 0, .generation = o_.generation}, name);
+        !placed)
+      return placed.error();
+    const auto bytes = std::uint64_t{d.dwords.size()} * 4;
+    if (first == 0 && rptr && wptr && (*rptr >= bytes) != (*wptr >= bytes) && *rptr >= bytes)
+      return Diagnostic{.rule = "dump",
+                        .where = name,
+                        .message = fmt::format("rptr {:#x} lies beyond the ring of {} bytes", *rptr, bytes)};
+    doctor::add(s_, d, name, at);
+    return {};
+  }
+
+  const Options& o_;
+  doctor::Snapshot s_;
+};
+
+std::string text_of(const Options& o, const doctor::Diagnosis& d) {
+  return o.format == Format::json ? to_json(d) : to_text(d);
+}
+
+/// A program's own output is on stdout, so what is said about it goes to stderr.
+int run_under_doctor(const Options& o) {
+  if (!o.files.empty())
+    return complain("a program and FILEs cannot be examined together", "sdma doctor --help"), kUsage;
+  return examine_program(o.live, [&](const doctor::Diagnosis& d) { (void)std::fputs(text_of(o, d).c_str(), stderr); });
+}
+
+int run(const Options& o) {
+  if (!o.live.program.empty()) return run_under_doctor(o);
+  std::vector<std::string> inputs = o.files;
+  for (const auto& b : o.buffers) inputs.push_back(b.path);
+  if (o.files.empty()) return complain("no FILE given", "sdma doctor --help"), kUsage;
+  if (overwrites({{"-o", o.output}}, inputs)) return kUsage;
+  Files files{o};
+  const auto pid = pid_of(o.files);
+  auto s = pid ? examine_process(*pid, o.live) : files.read();
+  if (!s) return report(s.error()), kInput;
+  auto buffers = read_buffers(o.buffers);
+  if (!buffers) return report(buffers.error()), kInput;
+  for (const auto& b : *buffers) s->words.add(GpuVa{b.va}, std::as_bytes(std::span(b.dwords)));
+  // Signals have 64 bits; a half that is given as well wins.
+  for (const unsigned alignment : {8u, 4u})
+    for (const auto& w : o.words)
+      if (alignment == 4 || w.va % 8 == 0)
+        s->words.add(GpuVa{w.va}, w.value, alignment == 8 || w.value >> 32 != 0 ? 8 : 4);
+  if (o.base != 0 && !s->queues.empty()) s->queues.front().ring_va = {GpuVa{o.base}, doctor::Source::user};
+  s->waits = o.waits;
+  s->all_queues = s->all_queues || o.all_queues;
+  s->watched_ns = std::max(s->watched_ns, o.stalled_ns);
+  const auto d = diagnose(*s);
+  const int code = write_text(o.output, text_of(o, d));
+  if (code != kOk) return code;
+  switch (d.verdict()) {
+    case doctor::Verdict::hung: return kFindings;
+    case doctor::Verdict::undecided: return kUnproved;
+    case doctor::Verdict::healthy: break;
+  }
+  return kOk;
+}
+
+/// "VA=VALUE"
+std::optional<WordAt> parse_word(const std::string& text) {
+  const auto at = text.find('=');
+  if (at == text.npos) return {};
+  const auto va = parse_size(text.substr(0, at)), value = parse_count(text.substr(at + 1));
+  return va && value && *va % 4 == 0 ? std::optional(WordAt{*va, *value}) : std::nullopt;
+}
+
+/// "VA:FUNC:VALUE"
+std::optional<doctor::HostWait> parse_wait(const std::string& text) {
+  const auto a = text.find(':'), b = text.rfind(':');
+  if (a == b) return {};
+  const auto va = parse_size(text.substr(0, a)), value = parse_count(text.substr(b + 1));
+  if (!va || !value || *va % 4 != 0) return {};
+  for (const auto& n : grammar::names<Compare>)
+    if (n.text == text.substr(a + 1, b - a - 1))
+      return doctor::HostWait{.name = "A host thread",
+                              .signal = GpuVa{*va},
+                              .func = static_cast<Compare>(n.value),
+                              .reference = *value,
+                              .bytes = *va % 8 == 0 ? 8u : 4u,
+                              .asleep = {true, doctor::Source::user}};
+  return {};
+}
+
+}  // namespace
+
+void add_doctor(VerbOptions& verb, Action& action) {
+  const auto o = std::make_shared<Options>();
+  verb.values("FILE", o->files,
+              "rings (.ring, bytes or text), recordings (trace.jsonl) and core files, read as one snapshot; - is "
+              "standard input. Or the number of one process. After --, a program that the doctor runs")
+      .type("");
+  add_choice<Form>(verb, "--input", o->form,
+                   {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}, {"dump", Form::dump}},
+                   "contents of each FILE that is a ring: bytes, hex text, or a dump with positions (default: detect)");
+  add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"json", Format::json}},
+                     "output form: a paragraph, a table and packets (default), or one object");
+  add_json(verb, [o] { o->format = Format::json; });
+  add_generation(verb, o->generation);
+  add_positions(verb, o->rptr, o->wptr);
+  add_parsed(verb, "--base", o->base, parse_size, "an address", "address of the ring's first dword").type("VA");
+  add_buffers(verb, o->buffers, "file that holds the memory at VA: indirect buffers, words; may be repeated");
+  const auto word = [o](const std::string& given) -> std::string {
+    const auto w = parse_word(given);
+    if (!w) return "'" + given + "' is not VA=VALUE with an aligned address, such as 0x7f0000001000=3";
+    o->words.push_back(*w);
+    return "";
+  };
+  verb.repeated("--word", word, "what a word in memory holds; may be repeated").type("VA=VALUE");
+  const auto wait = [o](const std::string& given) -> std::string {
+    const auto w = parse_wait(given);
+    if (!w) return "'" + given + "' is not VA:FUNC:VALUE, such as 0x7f0000001000:lt:1";
+    o->waits.push_back(*w);
+    return "";
+  };
+  verb.repeated("--waits", wait, "a host thread sleeps until the word at VA satisfies FUNC VALUE; may be repeated")
+      .type("VA:FUNC:VALUE");
+  const auto time = [o](const std::string& given) -> std::string {
+    const auto t = parse_time(given);
+    if (!t) return "'" + given + "' is not a time, such as 5s or 500ms";
+    o->stalled_ns = static_cast<std::uint64_t>(t->count());
+    return "";
+  };
+  verb.parsed("--stalled-for", time,
+              "the queues have not moved for this long: then a wait that nothing satisfies is a hang, and not a guess")
+      .type("TIME");
+  verb.flag("--all-queues", o->all_queues, "FILEs have all queues of the process");
+  add_live(verb, o->live);
+  verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
+  verb.footer(
+      "Examples:\n"
+      "  sdma doctor stuck.ring other.ring --stalled-for=5s --word=0x7f0000001000=3\n"
+      "  sdma doctor --rptr=0x40 --wptr=0x80 ring.bin     a ring's bytes, with its positions\n"
+      "  sdma doctor run.jsonl                            a recording of sdma run or sdma emulate\n"
+      "  sdma doctor core.4711 gpucore.4711               core files: words and queues\n"
+      "  sdma doctor --attach 4711                        the queues of a process\n"
+      "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have stood still, or at Ctrl-\\\n"
+      "  sdma doctor --json stuck.ring | jq .findings[0].class");
+  action = [o] { return run(*o); };
+}
+
+}  // namespace sdma::tool
