@@ -26,45 +26,47 @@ using Step = Listing::Step;
 
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{1} << 28;
 
-Diagnostic about(int pid, std::string message, std::string hint = {}) {
+Diagnostic process_error(int pid, std::string message, std::string hint = {}) {
   return {.where = fmt::format("process {}", pid), .message = std::move(message), .hint = std::move(hint)};
 }
 
 Diagnostic no_rights(int pid) {
   const auto scope = read_file("/proc/sys/kernel/yama/ptrace_scope");
   const bool restricted = scope && !scope->starts_with('0') && ::geteuid() != 0;
-  return about(pid, "this user may not examine it",
-               restricted ? "run as root, or permit it: sysctl kernel.yama.ptrace_scope=0"
-                          : "run as the user that the process belongs to, or as root");
+  return process_error(pid, "this user may not examine it",
+                       restricted ? "run as root, or permit it: sysctl kernel.yama.ptrace_scope=0"
+                                  : "run as the user that the process belongs to, or as root");
 }
 
-Diagnostic failed(int pid, const Listing& l) {
+Diagnostic session_error(int pid, const Listing& l) {
   const auto why = std::string(std::strerror(l.error));
   switch (l.step) {
-    case Step::open: return about(pid, "/dev/kfd cannot be opened: " + why, "join the group render, or run as root");
+    case Step::open:
+      return process_error(pid, "/dev/kfd cannot be opened: " + why, "join the group render, or run as root");
     case Step::version:
-      return about(pid, "the kernel driver has no debug sessions",
-                   "they need version 1.13 of its interface, of Linux 6.5");
+      return process_error(pid, "the kernel driver has no debug sessions",
+                           "they need version 1.13 of its interface, of Linux 6.5");
     case Step::trace:
       if (l.error == EPERM && l.tracer != 0)
-        return about(pid, fmt::format("is debugged by process {} already", l.tracer), "end that debugger first");
+        return process_error(pid, fmt::format("is debugged by process {} already", l.tracer),
+                             "end that debugger first");
       if (l.error == EPERM) return no_rights(pid);
-      return about(pid, l.error == ESRCH ? "has ended" : "cannot be traced: " + why);
+      return process_error(pid, l.error == ESRCH ? "has ended" : "cannot be traced: " + why);
     case Step::enable:
     case Step::snapshot: break;
   }
-  if (l.error == EALREADY) return about(pid, "is debugged already", "end that debugger first");
+  if (l.error == EALREADY) return process_error(pid, "is debugged already", "end that debugger first");
   if (l.error == ESRCH)
-    return about(pid, tracer_of(pid) == 0 && ::access(fmt::format("/proc/{}", pid).c_str(), F_OK) == 0
-                          ? "is not known to the driver: it has opened /dev/kfd, but does not use it"
-                          : "has ended");
+    return process_error(pid, tracer_of(pid) == 0 && ::access(fmt::format("/proc/{}", pid).c_str(), F_OK) == 0
+                                  ? "is not known to the driver: it has opened /dev/kfd, but does not use it"
+                                  : "has ended");
   if (l.error == ETIMEDOUT)
-    return about(pid, "does not answer: all its threads are stopped", "let it continue: kill -CONT");
-  return about(pid, "the driver refuses a debug session: " + why);
+    return process_error(pid, "does not answer: all its threads are stopped", "let it continue: kill -CONT");
+  return process_error(pid, "the driver refuses a debug session: " + why);
 }
 
 /// What is known about a queue before its memory is read.
-struct Found {
+struct FoundQueue {
   QueueSnapshot queue{};
   GpuVa ring{}, rptr{};
   std::optional<GpuVa> wptr{};
@@ -88,7 +90,7 @@ class Examination {
     if (!memory_->open()) return no_rights(pid_);
     if (options_.attach) {
       const auto l = list_queues(pid_);
-      if (l.error != 0) return failed(pid_, l);
+      if (l.error != 0) return session_error(pid_, l);
       add_listing(l);
     } else {
       add_descriptors();
@@ -98,7 +100,7 @@ class Examination {
     if (!found_.empty()) std::this_thread::sleep_for(options_.watch);
     look(false);
     if (!found_.empty()) s_.watched_ns = static_cast<std::uint64_t>((Clock::now() - begin).count());
-    if (mappings_of(pid_).empty()) return about(pid_, "has ended");
+    if (mappings_of(pid_).empty()) return process_error(pid_, "has ended");
     finish();
     return std::move(s_);
   }
@@ -126,12 +128,12 @@ class Examination {
     q.generation = generation_of_target(gpu.gfx).value_or(kDefaultGeneration);
   }
 
-  void add_descriptor(Found& f, const QueueDescriptor& d) const { f.queue.engine = {d.engine, Source::driver}; }
+  void add_descriptor(FoundQueue& f, const QueueDescriptor& d) const { f.queue.engine = {d.engine, Source::driver}; }
 
   void add_descriptors() {
     if (has_descriptors_) {
       for (const auto& d : descriptors_) {
-        Found f{.ring = d.ring, .rptr = d.rptr, .ring_bytes = d.ring_bytes};
+        FoundQueue f{.ring = d.ring, .rptr = d.rptr, .ring_bytes = d.ring_bytes};
         f.queue.id = d.engine.value * std::uint64_t{8} + d.slot;
         place(f.queue, d.gpu_id);
         f.queue.name += fmt::format(" (engine {} slot {})", d.engine.value, d.slot);
@@ -157,7 +159,7 @@ class Examination {
         compute_.push_back(e);
         continue;
       }
-      Found f{.ring = GpuVa{e.ring}, .rptr = GpuVa{e.rptr}, .wptr = GpuVa{e.wptr}, .ring_bytes = e.ring_bytes};
+      FoundQueue f{.ring = GpuVa{e.ring}, .rptr = GpuVa{e.rptr}, .wptr = GpuVa{e.wptr}, .ring_bytes = e.ring_bytes};
       f.queue.id = e.queue_id;
       f.queue.exceptions = {e.exceptions, Source::driver};
       place(f.queue, e.gpu_id);
@@ -255,7 +257,7 @@ class Examination {
   bool has_descriptors_ = false;
   std::vector<Mapping> mappings_;
   std::shared_ptr<ProcessMemory> memory_;
-  std::vector<Found> found_{};
+  std::vector<FoundQueue> found_{};
   std::vector<kfd::QueueEntry> compute_{};
   Snapshot s_{};
 };
@@ -264,16 +266,16 @@ class Examination {
 
 Result<Snapshot, Diagnostic> examine(int pid, const AttachOptions& o) {
   const auto kind = kind_of_process(pid);
-  if (!kind.exists) return about(pid, "there is no such process");
-  if (status_of(pid, "State").starts_with('Z')) return about(pid, "has ended, and its parent has not noticed");
+  if (!kind.exists) return process_error(pid, "there is no such process");
+  if (status_of(pid, "State").starts_with('Z')) return process_error(pid, "has ended, and its parent has not noticed");
   if (!kind.readable) return no_rights(pid);
-  if (!kind.uses_gpu) return about(pid, "does not use a GPU: it has not opened /dev/kfd");
+  if (!kind.uses_gpu) return process_error(pid, "does not use a GPU: it has not opened /dev/kfd");
   if (!kind.emulated && kind.this_emulated)
-    return about(pid, "does not run on the software node, and this program sees no other",
-                 "run this program without 'sdma emulate'");
+    return process_error(pid, "does not run on the software node, and this program sees no other",
+                         "run this program without 'sdma emulate'");
   if (kind.emulated && !kind.this_emulated)
-    return about(pid, "runs on the software node, which this program does not see",
-                 "run this program under 'sdma emulate'");
+    return process_error(pid, "runs on the software node, which this program does not see",
+                         "run this program under 'sdma emulate'");
   return Examination(pid, o).take();
 }
 

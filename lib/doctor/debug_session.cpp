@@ -25,14 +25,14 @@ constexpr auto kPatience = std::chrono::seconds(1);
 
 constexpr std::uint64_t kRuntimeCall = kfd::exception_bit(kfd::kExceptionRuntime);
 
-class Descriptor {
+class OwnedFd {
  public:
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  ~Descriptor() {
+  explicit OwnedFd(int fd) noexcept : fd_(fd) {}
+  ~OwnedFd() {
     if (fd_ >= 0) ::close(fd_);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  OwnedFd(const OwnedFd&) = delete;
+  OwnedFd& operator=(const OwnedFd&) = delete;
   int get() const noexcept { return fd_; }
 
  private:
@@ -95,7 +95,7 @@ bool answer_runtime(const Calls& call) noexcept {
 }
 
 /// `tracer`: who traced the process when that was last the reason for an error.
-int trace(int pid, int& tracer) {
+int seize(int pid, int& tracer) {
   const auto until = Clock::now() + kPatience;
   int others = 0;  // how many attempts failed without a tracer: one may have ended before it was asked for
   for (;;) {
@@ -111,13 +111,13 @@ int trace(int pid, int& tracer) {
 Listing list_in_this_thread(int pid) {
   Listing l;
   const auto fail = [&](Step step, int error) { return l.step = step, l.error = error, std::move(l); };
-  const Descriptor kfd(::open("/dev/kfd", O_RDWR | O_CLOEXEC)), file(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const OwnedFd kfd(::open("/dev/kfd", O_RDWR | O_CLOEXEC)), file(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (kfd.get() < 0 || file.get() < 0) return fail(Step::open, errno);
   kfd::GetVersion v;
   if (::ioctl(kfd.get(), kfd::request<kfd::GetVersion>(kfd::Nr::get_version, kfd::kOut), &v) != 0)
     return fail(Step::version, errno);
   if (v.major != kfd::kMajor || v.minor < kfd::kDebugMinor) return fail(Step::version, ENOTTY);
-  if (const int error = trace(pid, l.tracer)) return fail(Step::trace, error);
+  if (const int error = seize(pid, l.tracer)) return fail(Step::trace, error);
   const Calls call(kfd.get(), pid);
   kfd::RuntimeInfo info;
   kfd::DebugTrap a;
