@@ -1,6 +1,7 @@
-// sdma doctor: why queues hang, from dumps, recordings and core files.
+// sdma doctor: why queues hang, from dumps, recordings and core files, a process, or a program that it runs.
 #include "sdma/doctor/diagnose.hpp"
 
+#include "doctor_live.hpp"
 #include "generation.hpp"
 #include "input.hpp"
 #include "output.hpp"
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 
 namespace sdma::tool {
@@ -40,6 +42,7 @@ struct Options {
   std::uint64_t stalled_ns = 0;
   bool all_queues = false;
   std::string output = "-";
+  LiveOptions live;
 
   bool has_positions() const noexcept { return rptr || wptr || base != 0; }
 };
@@ -183,14 +186,26 @@ class Files {
   doctor::Snapshot s_;
 };
 
+std::string text_of(const Options& o, const doctor::Diagnosis& d) {
+  return o.format == Format::json ? to_json(d) : to_text(d);
+}
+
+/// A program's own output is on stdout, so what is said about it goes to stderr.
+int run_under_doctor(const Options& o) {
+  if (!o.files.empty())
+    return complain("a program and FILEs cannot be examined together", "sdma doctor --help"), kUsage;
+  return examine_program(o.live, [&](const doctor::Diagnosis& d) { (void)std::fputs(text_of(o, d).c_str(), stderr); });
+}
+
 int run(const Options& o) {
+  if (!o.live.program.empty()) return run_under_doctor(o);
   std::vector<std::string> inputs = o.files;
   for (const auto& b : o.buffers) inputs.push_back(b.path);
   if (o.files.empty()) return complain("no FILE given", "sdma doctor --help"), kUsage;
   if (overwrites({{"-o", o.output}}, inputs)) return kUsage;
-  // A process (sdma doctor PID) and a program (sdma doctor -- PROGRAM) give a snapshot of their own; from there on, all is the same.
   Files files{o};
-  auto s = files.read();
+  const auto pid = pid_of(o.files);
+  auto s = pid ? examine_process(*pid, o.live) : files.read();
   if (!s) return report(s.error()), kInput;
   auto buffers = read_buffers(o.buffers);
   if (!buffers) return report(buffers.error()), kInput;
@@ -200,12 +215,12 @@ int run(const Options& o) {
     for (const auto& w : o.words)
       if (alignment == 4 || w.va % 8 == 0)
         s->words.add(GpuVa{w.va}, w.value, alignment == 8 || w.value >> 32 != 0 ? 8 : 4);
-  if (o.base != 0) s->queues.front().ring_va = {GpuVa{o.base}, doctor::Source::user};
+  if (o.base != 0 && !s->queues.empty()) s->queues.front().ring_va = {GpuVa{o.base}, doctor::Source::user};
   s->waits = o.waits;
   s->all_queues = s->all_queues || o.all_queues;
-  s->watched_ns = o.stalled_ns;
+  s->watched_ns = std::max(s->watched_ns, o.stalled_ns);
   const auto d = diagnose(*s);
-  const int code = write_text(o.output, o.format == Format::json ? to_json(d) : to_text(d));
+  const int code = write_text(o.output, text_of(o, d));
   if (code != kOk) return code;
   switch (d.verdict()) {
     case doctor::Verdict::hung: return kFindings;
@@ -246,7 +261,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.values("FILE", o->files,
               "rings (.ring, bytes or text), recordings (trace.jsonl) and core files, read as one snapshot; - is "
-              "standard input")
+              "standard input. Or the number of one process. After --, a program that the doctor runs")
       .type("");
   add_choice<Form>(verb, "--input", o->form,
                    {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}, {"dump", Form::dump}},
@@ -283,6 +298,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
               "the queues have not moved for this long: then a wait that nothing satisfies is a hang, and not a guess")
       .type("TIME");
   verb.flag("--all-queues", o->all_queues, "FILEs have all queues of the process");
+  add_live(verb, o->live);
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.footer(
       "Examples:\n"
@@ -290,6 +306,8 @@ void add_doctor(VerbOptions& verb, Action& action) {
       "  sdma doctor --rptr=0x40 --wptr=0x80 ring.bin     a ring's bytes, with its positions\n"
       "  sdma doctor run.jsonl                            a recording of sdma run or sdma emulate\n"
       "  sdma doctor core.4711 gpucore.4711               core files: words and queues\n"
+      "  sdma doctor --attach 4711                        the queues of a process\n"
+      "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have stood still, or at Ctrl-\\\n"
       "  sdma doctor --json stuck.ring | jq .findings[0].class");
   action = [o] { return run(*o); };
 }

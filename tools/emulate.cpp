@@ -1,6 +1,7 @@
 // sdma emulate: runs a program on a software KFD node.
 #include "input.hpp"
 #include "output.hpp"
+#include "program.hpp"
 #include "recording.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/device/product.hpp"
@@ -11,17 +12,11 @@
 #include <fmt/format.h>
 
 #include <elf.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -40,30 +35,6 @@ struct Options {
   bool watch = false, no_system_mem_limit = false;
   std::vector<std::string> program;
 };
-
-/// The library beside this program: in a build tree, or installed.
-fs::path library() {
-  std::error_code e;
-  const auto here = fs::read_symlink("/proc/self/exe", e).parent_path();
-  for (const auto& path :
-       {here / "../lib/emulator/libsdma-emulator.so", here / ".." / SDMA_LIBDIR / "libsdma-emulator.so"})
-    if (fs::exists(path, e)) return fs::canonical(path, e);
-  return {};
-}
-
-fs::path find_program(const std::string& name) {
-  std::error_code e;
-  if (name.find('/') != name.npos) return fs::exists(name, e) ? fs::path(name) : fs::path();
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path ? path : "/usr/bin:/bin";
-  while (!rest.empty()) {
-    const auto folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-    const auto candidate = fs::path(folder.empty() ? "." : folder) / name;
-    if (::access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate, e)) return candidate;
-  }
-  return {};
-}
 
 /// Why our library cannot be preloaded into a program; "" if it can. A script's interpreter loads it.
 std::string obstacle(const fs::path& program, int depth = 0) {
@@ -113,66 +84,11 @@ void allow_second_place() {
   ::setenv(kVariable, fmt::format("{}{}{}=0", options, options.empty() ? "" : ":", kOption).c_str(), 1);
 }
 
-/// Like execv, returns only on failure.
-int execute(const fs::path& program, const std::vector<std::string>& words) {
-  std::vector<char*> argv;
-  for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  ::execv(program.c_str(), argv.data());
-  return complain("cannot run '" + program.string() + "': " + std::strerror(errno)), kInput;
-}
-
-volatile std::sig_atomic_t running = 0;
-void pass_on(int signal) {
-  if (running != 0) ::kill(static_cast<pid_t>(running), signal);
-}
-
-/// Runs the program as a child, because there is work left after it. The child gets the signals that are sent to this process;
-/// those of a terminal reach it directly. It does not outlive this process.
-int wait_for(const fs::path& program, const std::vector<std::string>& words, int& status) {
-  constexpr std::array kPassed{SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT};
-  sigset_t all{}, before{};
-  ::sigfillset(&all);
-  ::sigprocmask(SIG_BLOCK, &all, &before);
-  const auto parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child < 0) return complain(std::string("cannot start a process: ") + std::strerror(errno)), kInput;
-  if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(kInput);
-    ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    ::_exit(execute(program, words));
-  }
-  running = child;
-  struct sigaction passes {
-  }, ignored{};
-  passes.sa_handler = pass_on;
-  ignored.sa_handler = SIG_IGN;
-  for (const int s : kPassed) ::sigaction(s, &passes, nullptr);
-  for (const int s : {SIGINT, SIGQUIT}) ::sigaction(s, &ignored, nullptr);
-  ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  running = 0;
-  return kOk;
-}
-
-/// Ends this process in the way that `status` describes.
-int end_as(int status) {
-  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-  // The program has already left a core dump.
-  ::prctl(PR_SET_DUMPABLE, 0);
-  struct sigaction standard {};
-  standard.sa_handler = SIG_DFL;
-  ::sigaction(WTERMSIG(status), &standard, nullptr);
-  ::raise(WTERMSIG(status));
-  return 128 + WTERMSIG(status);
-}
-
 void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
 
 int run(const Options& o) {
-  const auto preload = library();
-  if (preload.empty())
+  const auto node = emulator_library();
+  if (node.empty())
     return complain("libsdma-emulator.so is neither beside this program nor installed",
                     "build with -Demulator=enabled, without a sanitizer"),
            kInput;
@@ -183,10 +99,10 @@ int run(const Options& o) {
                     "build it for 64 bits, linked dynamically, without special privileges"),
            kInput;
   // The loader has no way to quote a character of LD_PRELOAD.
-  if (const auto at = preload.string().find_first_of(" :"); at != std::string::npos)
+  if (const auto at = node.string().find_first_of(" :"); at != std::string::npos)
     return complain(
                fmt::format("'{}' cannot be preloaded: its path contains '{}', at which the loader splits LD_PRELOAD",
-                           preload.string(), preload.string()[at]),
+                           node.string(), node.string()[at]),
                "move this program and the library to folders whose names contain neither a blank nor a colon"),
            kInput;
   if (!memory_fits())
@@ -203,7 +119,7 @@ int run(const Options& o) {
   set("SDMA_EMULATE_DOORBELLS", o.doorbells);
   set("SDMA_EMULATE_KERNELS", o.kernels);
   if (!o.vram.empty()) set("SDMA_EMULATE_VRAM", o.vram);
-  if (overwrites({{"--trace", o.trace}}, {program.string(), preload.string()}, "a part of the program")) return kUsage;
+  if (overwrites({{"--trace", o.trace}}, {program.string(), node.string()}, "a part of the program")) return kUsage;
   std::optional<Recording> recording;
   if (!o.trace.empty()) {
     std::error_code none;
@@ -219,11 +135,10 @@ int run(const Options& o) {
   }
   if (o.watch) set("SDMA_EMULATE_WATCH", "1");
   if (o.no_system_mem_limit) set("SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT", "1");
-  const char* others = std::getenv("LD_PRELOAD");
-  set("LD_PRELOAD", preload.string() + (others && *others ? ":" + std::string(others) : ""));
+  preload(node);
   if (!recording) return execute(program, o.program);
   int status = 0;
-  if (const int code = wait_for(program, o.program, status)) return code;
+  if (const int code = run_program(program, o.program, status)) return code;
   const int drawn = recording->draw();
   recording.reset();  // before a signal ends this process
   return status == 0 ? drawn : end_as(status);

@@ -24,8 +24,10 @@ constexpr Verb kVerbs[] = {
      "4 nothing wrong was found, but a note says what is not proved",
      add_check},
     {"doctor", "find out why queues hang",
-     "0 nothing hangs; 1 something hangs; 2 usage error; 3 input or output error;\n"
-     "4 not decided: too little is known, or the reason is a guess",
+     "0 nothing hangs; 1 something hangs; 2 usage error; 3 input or output error, or a process that cannot\n"
+     "be examined; 4 not decided: too little is known, or the reason is a guess. With a program: its own code, or 1 "
+     "if\n"
+     "--end ended it",
      add_doctor},
     {"fmt", "format a schedule, or expand it",
      "0 success; 1 a file would change (--check); 2 usage error; 3 errors in a text, or an input or output error",
@@ -119,11 +121,18 @@ int run(int argc, char** argv) {
       "  sdma check --ring-bytes=1M ring.bin\n"
       "  sdma SUBCOMMAND --help");
   app.require_subcommand(0, 1);  // a FILE may have the name of another verb
+  std::vector<const char*> words(argv, argv + argc);
+  Words after;
+  if (const auto dashes = std::find(words.begin(), words.end(), std::string_view("--"));
+      argc > 1 && words[1] == std::string_view("doctor") && dashes != words.end()) {
+    after.assign(dashes + 1, words.end());
+    words.erase(dashes, words.end());
+  }
   Action action;
   for (const auto& v : kVerbs) {
     auto* verb = app.add_subcommand(v.name, v.summary);
     const auto mine = std::make_shared<Action>();
-    VerbOptions options{*verb};
+    VerbOptions options{*verb, after};
     v.add(options, *mine);
     verb->footer("Exit codes: " + std::string(v.codes) + ".\n" + verb->get_footer());
     verb->final_callback([mine, &action] { action = *mine; });
@@ -131,13 +140,12 @@ int run(int argc, char** argv) {
       o->check([](const std::string& value) { return value.empty() ? "the value is empty" : ""; });
   }
   if (argc < 2) return complain("no subcommand given", "sdma --help lists them"), kUsage;
-  std::vector<const char*> words(argv, argv + argc);
   if (words[1] == std::string_view("emulate")) {
     const auto end = std::find(words.begin(), words.end(), std::string_view("--"));
     if (end != words.end()) *end = kProgramFollows;
   }
   try {
-    app.parse(argc, words.data());
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::CallForVersion&) {
     return write_text("-", app.version() + "\n");
   } catch (const CLI::ParseError& e) {

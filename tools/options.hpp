@@ -46,7 +46,8 @@ class VerbOptions {
   /// Takes a value. Returns what is wrong with it, or "".
   using Take = std::function<std::string(const std::string&)>;
 
-  explicit VerbOptions(CLI::App& app) : app_(app) {}
+  /// `after`: the words after "--", which the parser does not see.
+  explicit VerbOptions(CLI::App& app, std::vector<std::string> after = {}) : app_(app), after_(std::move(after)) {}
 
   Option value(const std::string& name, std::string&, const std::string& doc);
   Option values(const std::string& name, std::vector<std::string>&, const std::string& doc);
@@ -60,11 +61,14 @@ class VerbOptions {
   /// The first word that is not an option, and all words after it: a program and its arguments, which are passed on unchanged.
   /// "--" may come first.
   void program(std::vector<std::string>& words);
+  /// The words after "--", for a verb whose other words have a meaning of their own.
+  const std::vector<std::string>& after_dashes() const noexcept { return after_; }
   /// The end of --help.
   void footer(const std::string& text);
 
  private:
   CLI::App& app_;
+  std::vector<std::string> after_;
 };
 
 /// Replaces "--" before a program's words: the parser would consume "--", and then read "[a]" as a list.

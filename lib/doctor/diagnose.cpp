@@ -371,8 +371,10 @@ class Diagnostician {
       if (what == HangClass::healthy) what = f.what;
     }
     if (d_.findings.empty()) {
-      Finding f{.what = HangClass::healthy, .basis = Basis::inferred};
-      healthy(f);
+      const bool examined = !lines_.empty() || s_.all_queues;
+      Finding f{.what = examined ? HangClass::healthy : HangClass::unknown, .basis = Basis::inferred};
+      if (examined) healthy(f);
+      else say(f, Basis::seen, "No queue was examined.", "the snapshot, whose notes say what is missing");
       d_.findings.push_back(std::move(f));
     }
     d_.from = s_.from;

@@ -1,9 +1,9 @@
 #include "worker.hpp"
 
 #include "sdma/core/compiler.hpp"
+#include "signals_blocked.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 
@@ -11,22 +11,6 @@ namespace sdma::inline v0::detail {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A thread that starts during the lifetime of this object never runs the program's signal handlers.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 

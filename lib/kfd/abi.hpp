@@ -253,9 +253,80 @@ struct SetXnackMode {
 struct SmiEvents {
   std::uint32_t gpu_id{}, fd{};
 };
+enum RuntimeMode : std::uint32_t { kRuntimeOn = 1, kRuntimeTtmps = 2 };
 struct RuntimeEnable {
   std::uint64_t r_debug{};
   std::uint32_t mode{}, capabilities{};
 };
+
+/// What a debugger asks of a process, or does to it (DBG_TRAP).
+enum class DebugOp : std::uint32_t {
+  enable,
+  disable,
+  send_runtime_event,
+  set_exceptions_enabled,
+  set_wave_launch_override,
+  set_wave_launch_mode,
+  suspend_queues,
+  resume_queues,
+  set_address_watch,
+  clear_address_watch,
+  set_flags,
+  query_debug_event,
+  query_exception_info,
+  queue_snapshot,
+  device_snapshot,
+};
+inline constexpr std::uint32_t kDebugMinor = 13;  ///< the first minor version with DBG_TRAP and RUNTIME_ENABLE
+/// The bit of an exception in masks and in the status of a queue, a device or a process.
+constexpr std::uint64_t exception_bit(unsigned code) noexcept { return std::uint64_t{1} << (code - 1); }
+enum ExceptionCode : unsigned {
+  kExceptionQueueNew = 31,
+  kExceptionMemoryViolation = 33,
+  kExceptionDeviceNew = 36,
+  kExceptionRuntime = 48,
+};
+enum RuntimeState : std::uint32_t { kRuntimeDisabled = 0, kRuntimeEnabled = 1 };
+struct RuntimeInfo {
+  std::uint64_t r_debug{};
+  std::uint32_t state{}, ttmps{};
+};
+static_assert(sizeof(RuntimeInfo) == 16);
+// Members of a union: DebugTrap sets them to zero.
+struct DebugEnable {
+  std::uint64_t exceptions, info;  ///< info: where a RuntimeInfo is stored
+  std::uint32_t info_bytes, fd;    ///< fd: gets a byte for each exception of the mask
+};
+struct DebugEvent {  // of SEND_RUNTIME_EVENT and QUERY_DEBUG_EVENT
+  std::uint64_t exceptions;
+  std::uint32_t gpu_id, queue_id;
+};
+struct DebugSnapshot {  // of queues and of devices
+  std::uint64_t clear, entries;
+  std::uint32_t count, entry_bytes;
+};
+struct DebugTrap {
+  std::uint32_t pid{}, op{};
+  union {
+    DebugEnable enable{};
+    DebugEvent event;
+    std::uint64_t exceptions;
+    DebugSnapshot snapshot;
+  };
+};
+static_assert(sizeof(DebugTrap) == 32);
+struct QueueEntry {
+  std::uint64_t exceptions{}, ring{}, wptr{}, rptr{}, save_area{};
+  std::uint32_t queue_id{}, gpu_id{}, ring_bytes{}, type{}, save_area_bytes{}, pad{};
+};
+static_assert(sizeof(QueueEntry) == 64);
+struct DeviceEntry {
+  std::uint64_t exceptions{};
+  std::uint64_t lds_base{}, lds_limit{}, scratch_base{}, scratch_limit{}, gpuvm_base{}, gpuvm_limit{};
+  std::uint32_t gpu_id{}, location_id{}, vendor_id{}, device_id{}, revision_id{}, subsystem_vendor_id{};
+  std::uint32_t subsystem_device_id{}, firmware{}, gfx_target{}, simds{}, waves_per_simd{}, arrays{};
+  std::uint32_t arrays_per_engine{}, xccs{}, capability{}, debug_properties{};
+};
+static_assert(sizeof(DeviceEntry) == 120);
 
 }  // namespace sdma::inline v0::kfd

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 #include <utility>
 
 /// This program again, in a process of its own, with one (hidden) test. The child reads and writes the other end of `link()` as
@@ -38,6 +39,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   int link() const { return link_; }
+  void kill() const { ::kill(pid_, SIGKILL); }
   /// How it ended, as waitpid says it.
   int status() {
     if (pid_ > 0) ::waitpid(std::exchange(pid_, 0), &status_, 0);

@@ -467,7 +467,15 @@ TEST_CASE("each ioctl of the table, and each of its allocations") {
   for (const auto nr :
        {Nr::dbg_register, Nr::dbg_unregister, Nr::dbg_address_watch, Nr::dbg_wave_control, Nr::svm, Nr::criu_op})
     each(nr, std::uint64_t{}, EPERM);
-  for (const auto nr : {Nr::get_queue_wave_state, Nr::dbg_trap}) each(nr, std::uint64_t{}, EINVAL);
+  each(Nr::get_queue_wave_state, std::uint64_t{}, EINVAL);
+  kfd::DebugTrap debug;
+  debug.pid = static_cast<std::uint32_t>(::getpid());
+  debug.enable.fd = static_cast<std::uint32_t>(c.kfd);
+  const std::function<void(kfd::DebugTrap&)> disable = [&](auto& a) {
+    a.op = static_cast<std::uint32_t>(kfd::DebugOp::disable);
+    CHECK(call(c.kfd, Nr::dbg_trap, a) == 0);
+  };
+  each(Nr::dbg_trap, debug, 0, disable);
   for (auto nr = static_cast<unsigned>(Nr::get_version); nr < static_cast<unsigned>(Nr::end); ++nr) {
     INFO(nr);
     CHECK(tried.count(nr) == 1);

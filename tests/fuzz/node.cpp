@@ -144,6 +144,17 @@ class Client {
         else if (a.bytes < std::uint64_t{1} << 40) a.bytes = std::min(a.bytes, kLargestObject);
         break;
       }
+      case Nr::dbg_trap: {
+        // Of this process, or of none; `info` is at the place of `entries`, which have room for 200 queues.
+        const auto begin = reinterpret_cast<std::uint64_t>(user_pages());
+        auto& a = as<kfd::DebugTrap>(p);
+        a.pid = a.pid % 4 == 0 ? 0 : static_cast<std::uint32_t>(::getpid());
+        a.op %= 18;
+        auto& entries = a.snapshot.entries = tame(a.snapshot.entries);
+        if (entries - begin < kUserBytes) entries = begin + (entries - begin) % 2048;
+        if (a.op >= static_cast<std::uint32_t>(kfd::DebugOp::queue_snapshot)) a.snapshot.entry_bytes %= 64;
+        break;
+      }
       case Nr::get_dmabuf_info: {
         auto& a = as<kfd::GetDmabufInfo>(p);
         a.metadata = tame(a.metadata);
@@ -160,8 +171,8 @@ class Client {
   }
 
   static bool known(int error) {
-    for (const int e : {0, EINVAL, EFAULT, ENOMEM, ENODEV, EBUSY, EPERM, EACCES, EMFILE, EBADF, ENOTTY, ENOENT, ENOSPC,
-                        EIO, EEXIST, 524})
+    for (const int e : {0,      EINVAL, EFAULT, ENOMEM,   ENODEV, EBUSY, EPERM,   EACCES, EMFILE, EBADF, ENOTTY,
+                        ENOENT, ENOSPC, ESRCH,  EALREADY, EAGAIN, EINTR, ENODATA, EIO,    EEXIST, 524})
       if (e == error) return true;
     return false;
   }

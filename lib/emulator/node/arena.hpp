@@ -2,7 +2,8 @@
 // The offsets of a node: an mmap of /dev/kfd or of any render node, at the offset that an ioctl returned, must give the pages that
 // the ioctl meant.
 //
-//   offset  (g+1) << 32                doorbells of GPU g: at multiples of 4 GiB, because libhsakmt 5.2.3 cuts offsets there
+//   offset  0                          what other processes see of this one: shown.hpp
+//           (g+1) << 32                doorbells of GPU g: at multiples of 4 GiB, because libhsakmt 5.2.3 cuts offsets there
 //           (g+1) << 32 | 1 MiB        the page of remapped registers (HDP flush) of GPU g
 //           64 << 32 ...               memory objects, one after another; an offset is never reused
 //
@@ -77,6 +78,7 @@ class Arena {
   std::byte* view(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   static void drop(std::byte* view, std::uint64_t bytes) noexcept;
   int fd() const noexcept { return fd_; }
+  ino_t inode() const noexcept { return inode_; }
 
   /// Call them around a fork, so that the child finds all files.
   void before_fork() noexcept { files_mutex_.lock(); }

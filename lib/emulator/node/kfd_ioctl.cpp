@@ -48,22 +48,6 @@ int get_clock_counters(Node& n, kfd::GetClockCounters& a) {
   return 0;
 }
 
-std::vector<kfd::Aperture> apertures() {
-  constexpr std::uint64_t kLds = std::uint64_t{1} << 48, kScratch = std::uint64_t{2} << 48, kWindow = 0xffffffff;
-  std::vector<kfd::Aperture> out;
-  for (const auto& g : tree().node().gpus)
-    out.push_back({.lds_base = kLds,
-                   .lds_limit = kLds + kWindow,
-                   .scratch_base = kScratch,
-                   .scratch_limit = kScratch + kWindow,
-                   .gpuvm_base = 0x4000,
-                   // Everything that a program can address, because GPU and CPU use the same addresses.
-                   .gpuvm_limit = (std::uint64_t{1} << 47) - 1,
-                   .gpu_id = g.gpu_id,
-                   .pad = 0});
-  return out;
-}
-
 int get_apertures(Node&, kfd::GetApertures& a) {
   const auto all = apertures();
   for (a.nodes = 0; a.nodes < all.size() && a.nodes < std::size(a.apertures); ++a.nodes)
@@ -160,7 +144,10 @@ int available_memory(Node& n, kfd::AvailableMemory& a) {
   return 0;
 }
 
-int runtime_enable(Node& n, kfd::RuntimeEnable& a) { return n.queues.set_runtime((a.mode & 1) != 0); }
+int runtime_enable(Node& n, kfd::RuntimeEnable& a) {
+  std::unique_lock lock(n.mutex);
+  return n.debug.set_runtime(a, lock);
+}
 
 /// `way`: the direction that the driver defines, not the bits in the caller's number. `locked`: under the node's lock.
 struct Call {
@@ -220,8 +207,8 @@ constexpr auto kCalls = [] {
   at(Nr::criu_op) = call<refused<EPERM>>();
   at(Nr::available_memory) = call<available_memory>();
   at(Nr::export_dmabuf) = call<[](Node& n, ExportDmabuf& a) { return n.memory.export_dmabuf(a); }>();
-  at(Nr::runtime_enable) = call<runtime_enable>();
-  at(Nr::dbg_trap) = call<refused<EINVAL>>();
+  at(Nr::runtime_enable) = call<runtime_enable>(kBoth, false);
+  at(Nr::dbg_trap) = call<debug_trap>(kBoth, false);
   return t;
 }();
 constexpr std::array kRocmCalls = {call<[](Node& n, kfd::ImportIpc& a) { return n.memory.import_ipc(a); }>(),
@@ -234,6 +221,22 @@ const Call* call_of(unsigned nr) noexcept {
 }
 
 }  // namespace
+
+std::vector<kfd::Aperture> apertures() {
+  constexpr std::uint64_t kLds = std::uint64_t{1} << 48, kScratch = std::uint64_t{2} << 48, kWindow = 0xffffffff;
+  std::vector<kfd::Aperture> out;
+  for (const auto& g : tree().node().gpus)
+    out.push_back({.lds_base = kLds,
+                   .lds_limit = kLds + kWindow,
+                   .scratch_base = kScratch,
+                   .scratch_limit = kScratch + kWindow,
+                   .gpuvm_base = 0x4000,
+                   // Everything that a program can address, because GPU and CPU use the same addresses.
+                   .gpuvm_limit = (std::uint64_t{1} << 47) - 1,
+                   .gpu_id = g.gpu_id,
+                   .pad = 0});
+  return out;
+}
 
 int kfd_ioctl(Node& n, unsigned long request, void* argument) {
   const auto* found = call_of(_IOC_NR(request));

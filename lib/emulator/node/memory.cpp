@@ -49,11 +49,14 @@ Memory::Memory(Arena& a, const SysfsNode& n) : arena_(a), node_(n) {
     doorbells_.push_back(a.view(doorbell_offset(g), kfd::kDoorbellBytes));
     registers_.push_back(a.view(register_offset(g), kPage));
   }
+  shown_ = reinterpret_cast<Shown*>(a.view(kShownOffset, kPage));
+  if (shown_) shown_->pid = static_cast<std::uint64_t>(::getpid());
 }
 
 Memory::~Memory() {
   for (auto* d : doorbells_) Arena::drop(d, kfd::kDoorbellBytes);
   for (auto* r : registers_) Arena::drop(r, kPage);
+  if (shown_) Arena::drop(reinterpret_cast<std::byte*>(shown_), kPage);
 }
 
 std::uint32_t Memory::index(std::uint32_t gpu_id) const noexcept {

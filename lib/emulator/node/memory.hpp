@@ -17,6 +17,7 @@
 #include "../../kfd/abi.hpp"
 #include "../queues/doorbells.hpp"
 #include "arena.hpp"
+#include "shown.hpp"
 #include "system_memory.hpp"
 
 #include "sdma/device/sysfs.hpp"
@@ -122,6 +123,8 @@ class Memory {
   /// The host address of the bytes that GPU g sees at va; null if they are not all in one object.
   std::byte* host(std::uint32_t g, std::uint64_t va, std::uint64_t bytes) const noexcept;
   std::byte* doorbells(std::uint32_t g) const noexcept { return doorbells_[g]; }
+  /// Counts the steps of GPU g's sDMA queues that made progress; null if there is no memory for it.
+  std::uint64_t* activity(std::uint32_t g) const noexcept { return shown_ ? &shown_->sdma_activity[g] : nullptr; }
   DoorbellPage doorbell_page(std::uint32_t g) const noexcept {
     return {.fd = arena_.fd(), .offset = doorbell_offset(g), .view = doorbells_[g]};
   }
@@ -138,6 +141,7 @@ class Memory {
   const SysfsNode& node_;
   std::vector<std::unique_ptr<GpuMemory>> gpus_;
   std::vector<std::byte*> doorbells_, registers_;
+  Shown* shown_{};
   PagesByFile pages_{};
   std::map<std::uint64_t, Object> objects_;
   SystemLimits limits_{};

@@ -14,6 +14,9 @@ void forget() noexcept {
   if (auto* n = the_node.exchange(nullptr)) {
     n->arena.abandon();
     n->smi.abandon();
+    n->debug.abandon();
+    n->debug_port.abandon();
+    n->debugged.abandon();
   }
   making = PTHREAD_MUTEX_INITIALIZER;
 }
@@ -34,7 +37,10 @@ void after_fork() noexcept {
 
 }  // namespace
 
-Node::Node(Drive drive) : memory(arena, tree().node()), queues(memory, events, tree().node(), drive) {}
+Node::Node(Drive drive)
+    : memory(arena, tree().node()),
+      queues(memory, events, exceptions, tree().node(), drive),
+      debug(exceptions, queues, tree().node(), drive) {}
 
 int Node::open_drm(std::uint32_t minor, int flags) {
   const std::lock_guard lock(mutex);
@@ -55,6 +61,7 @@ Node* Node::get() {
   auto n = std::make_unique<Node>();
   if (n->arena.fd() < 0) return nullptr;
   the_node.store(n.get(), std::memory_order_release);
+  n->debug_port.open(*n);
   return n.release();
 }
 

@@ -12,6 +12,8 @@
 // Locks: `mutex` serialises ioctls, except waits for events. Engine threads never take it.
 #include "../queues/events.hpp"
 #include "arena.hpp"
+#include "debug.hpp"
+#include "debug_link.hpp"
 #include "drm_file.hpp"
 #include "memory.hpp"
 #include "queues.hpp"
@@ -38,10 +40,17 @@ class Node {
   Arena arena;
   std::mutex mutex;
   Smi smi;
-  Events events{[this](const kfd::MemoryException& f) { smi.vm_fault(f.gpu_id); }};
+  Exceptions exceptions;
+  Events events{[this](const kfd::MemoryException& f) {
+    smi.vm_fault(f.gpu_id);
+    debug.vm_fault(f.gpu_id);
+  }};
   Memory memory;
   DrmFiles drm_files{memory};
   Queues queues;
+  Debug debug;
+  DebugPort debug_port;    ///< where debuggers of other processes ask
+  DebugSessions debugged;  ///< the processes that this process debugs
 
  private:
   std::uint32_t serial_ = 0;

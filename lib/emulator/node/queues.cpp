@@ -38,10 +38,12 @@ template <class Args> Wish wish_of(const Args& a) {
 
 }  // namespace
 
-Queues::Queues(Memory& m, Events& e, const SysfsNode& n, Drive drive) : memory_(m), node_(n) {
+Queues::Queues(Memory& m, Events& e, Exceptions& x, const SysfsNode& n, Drive drive)
+    : memory_(m), exceptions_(x), node_(n) {
   for (std::uint32_t g = 0; g < n.gpus.size(); ++g)
     servers_.push_back(std::make_unique<Server>(
-        GpuId{g}, n.gpus[g].gpu_id, m.gpu(g).space, e, m.doorbell_page(g), [this, g] { nudge_all_but(g); }, drive));
+        GpuId{g}, n.gpus[g].gpu_id, m.gpu(g).space, e, m.doorbell_page(g), m.activity(g),
+        [this, g] { nudge_all_but(g); }, drive));
 }
 
 /// A poll of another GPU may wait for a value that this GPU has stored.
@@ -157,6 +159,10 @@ class Queues::Pending {
 /// Finds, checks and pins the memory of the queue.
 int Queues::stand(const kfd::CreateQueue& a, std::uint64_t ring_bytes, Entry& e) {
   e.ring = a.ring;
+  e.rptr_va = a.rptr;
+  e.wptr_va = a.wptr;
+  e.save_area = a.save_area;
+  e.save_area_bytes = a.save_area_bytes;
   if (const int error = ring_of(e, a.ring, ring_bytes)) return error;
   if (const int error = pin(e, a.wptr, kPage)) return error;
   if (const int error = pin(e, a.rptr, kPage)) return error;
@@ -183,6 +189,7 @@ std::unique_ptr<HwQueue> Queues::make(const kfd::CreateQueue& a, Entry& e, std::
       .xccs = std::clamp(node_.gpus[e.gpu].xcc, 1u, 8u),
       .reader = &server.reader(),
       .events = &server.events(),
+      .exceptions = &exceptions_,
       .vm_fault = [&server](GpuVa va) { server.vm_fault(va, false); },
   };
   if (e.type == kfd::kQueueCompute) return std::make_unique<Pm4Queue>(compute);
@@ -227,6 +234,7 @@ int Queues::create(kfd::CreateQueue& a) {
   made.keep();
   a.queue_id = id;
   a.doorbell_offset = doorbell_offset(e.gpu) | e.doorbell * sizeof(std::uint64_t);
+  exceptions_.raise(exceptions(id), kfd::exception_bit(kfd::kExceptionQueueNew));
   trace_queue(GpuId{e.gpu}, EngineId{e.engine}, id, e.ring_bytes, true);
   return 0;
 }
@@ -245,6 +253,30 @@ int Queues::destroy(std::uint32_t id) {
   unpin(e);
   queues_.erase(it);
   return 0;
+}
+
+std::vector<kfd::QueueEntry> Queues::entries() const {
+  std::vector<kfd::QueueEntry> all;
+  for (const auto& [id, e] : queues_)
+    all.push_back({.exceptions = servers_[e.gpu]->find(id)->exceptions.load(std::memory_order_acquire),
+                   .ring = e.ring,
+                   .wptr = e.wptr_va,
+                   .rptr = e.rptr_va,
+                   .save_area = e.save_area,
+                   .queue_id = id,
+                   .gpu_id = node_.gpus[e.gpu].gpu_id,
+                   .ring_bytes = static_cast<std::uint32_t>(e.ring_bytes),
+                   .type = e.type,
+                   .save_area_bytes = e.save_area_bytes});
+  return all;
+}
+
+std::atomic<std::uint64_t>& Queues::exceptions(std::uint32_t id) noexcept {
+  return servers_[queues_.at(id).gpu]->find(id)->exceptions;
+}
+
+void Queues::remap() noexcept {
+  for (const auto& s : servers_) const Server::Unmapped none(*s);
 }
 
 int Queues::set_runtime(bool enabled) {
@@ -288,6 +320,7 @@ int Queues::update(const kfd::UpdateQueue& a) {
   const Server::Unmapped none(server);
   if (fresh) {
     gone = server.remove(a.queue_id);
+    fresh->exceptions.store(gone->exceptions.load());
     server.add(std::move(fresh));
   }
   server.find(a.queue_id)->active = wish.active;

@@ -6,6 +6,8 @@
 //   change   creating, destroying and updating a queue unmaps all queues of the GPU for a moment: a doorbell that is rung
 //            during that time is lost, but wptr in memory counts
 //
+//   debug    what a debugger sees of the queues: debug.hpp
+//
 // Destroying a queue does not drain it: packets between rptr and wptr never run.
 // Threads: call everything under the node's lock. Results are 0 or an errno.
 // A call that throws std::bad_alloc has changed nothing.
@@ -20,7 +22,7 @@ namespace sdma::emulator {
 
 class Queues {
  public:
-  Queues(Memory&, Events&, const SysfsNode&, Drive = Drive::thread);
+  Queues(Memory&, Events&, Exceptions&, const SysfsNode&, Drive = Drive::thread);
 
   int create(kfd::CreateQueue&);
   int destroy(std::uint32_t id);
@@ -30,7 +32,14 @@ class Queues {
   /// A runtime asks for the exceptions of the queues that it creates from now on, or no longer does. EBUSY: it already does;
   /// EEXIST: the process has queues already.
   int set_runtime(bool enabled);
+  bool runtime() const noexcept { return runtime_; }
   bool exists(std::uint32_t id) const { return queues_.count(id) != 0; }
+  /// All queues, in the order of their numbers.
+  std::vector<kfd::QueueEntry> entries() const;
+  /// The exceptions of a queue that exists.
+  std::atomic<std::uint64_t>& exceptions(std::uint32_t id) noexcept;
+  /// Unmaps all queues of all GPUs, and maps them again.
+  void remap() noexcept;
   Server& server(std::uint32_t g) noexcept { return *servers_[g]; }
 
  private:
@@ -41,7 +50,8 @@ class Queues {
     bool compute() const noexcept { return type == kfd::kQueueCompute || type == kfd::kQueueComputeAql; }
     PipelineConfig config{};
     std::uint64_t* wptr{};
-    std::uint64_t ring{}, ring_bytes{};
+    std::uint64_t ring{}, ring_bytes{}, rptr_va{}, wptr_va{}, save_area{};
+    std::uint32_t save_area_bytes{};
     std::vector<std::uint32_t*> pinned{};  ///< the counters of the objects and pieces that it uses
   };
 
@@ -58,6 +68,7 @@ class Queues {
   std::uint64_t* doorbell(const Entry& e) const noexcept;
 
   Memory& memory_;
+  Exceptions& exceptions_;
   const SysfsNode& node_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::map<std::uint32_t, Entry> queues_;

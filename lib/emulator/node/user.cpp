@@ -27,14 +27,16 @@ bool from_user(void* to, std::uint64_t from, std::size_t bytes) noexcept {
   if (bytes == 0) return true;
   if (!plausible(from, bytes)) return false;
   const iovec mine{to, bytes}, theirs{reinterpret_cast<void*>(from), bytes};
-  return copy([&] { return ::process_vm_readv(::getpid(), &mine, 1, &theirs, 1, 0); }, to, theirs.iov_base, bytes);
+  return copy([&] { return SDMA_REAL(process_vm_readv)(::getpid(), &mine, 1, &theirs, 1, 0); }, to, theirs.iov_base,
+              bytes);
 }
 
 bool to_user(std::uint64_t to, const void* from, std::size_t bytes) noexcept {
   if (bytes == 0) return true;
   if (!plausible(to, bytes)) return false;
   const iovec mine{const_cast<void*>(from), bytes}, theirs{reinterpret_cast<void*>(to), bytes};
-  return copy([&] { return ::process_vm_writev(::getpid(), &mine, 1, &theirs, 1, 0); }, theirs.iov_base, from, bytes);
+  return copy([&] { return SDMA_REAL(process_vm_writev)(::getpid(), &mine, 1, &theirs, 1, 0); }, theirs.iov_base, from,
+              bytes);
 }
 
 int check_pages(std::uint64_t address, std::uint64_t bytes, bool written) {

@@ -217,6 +217,7 @@ AqlQueue::Done AqlQueue::stop(const Error& error) noexcept {
 }
 
 void AqlQueue::report(std::uint64_t exception) noexcept {
+  if (c_.exceptions) c_.exceptions->raise(exceptions, exception);
   const auto* area = c_.save_area.value == 0 ? nullptr : c_.reader->at(c_.save_area, kSaveHeaderBytes, Access::read);
   if (!area) return;
   const auto to = field<std::uint64_t>(area, kExceptions);

@@ -7,9 +7,11 @@
 //
 // One thread at a time: the GPU's server or, between two of its rounds, the thread that holds the server.
 #include "events.hpp"
+#include "exceptions.hpp"
 
 #include "sdma/engine/pipeline.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,6 +32,8 @@ class HwQueue {
   bool active = true;    ///< has a ring and a share of the GPU
   bool evicted = false;  ///< after a VM fault: never runs again
   bool at_rest = true;   ///< nothing to do before the doorbell changes
+  /// Its exceptions, for debuggers; any thread may change it.
+  std::atomic<std::uint64_t> exceptions{kfd::exception_bit(kfd::kExceptionQueueNew)};
 
   bool runs() const noexcept { return active && !evicted; }
   /// To hardware, a doorbell is an event; here it is a value in memory. The value is cleared once it has been seen,
@@ -79,6 +83,7 @@ struct ComputeConfig {
   std::uint32_t xccs = 1;  ///< compute dies of the GPU's partition
   AddressSpace::Reader* reader{};
   Events* events{};
+  Exceptions* exceptions{};  ///< of the process; null: no debugger can be there
   std::function<void(GpuVa)> vm_fault{};
 };
 

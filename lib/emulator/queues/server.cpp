@@ -12,10 +12,11 @@
 
 namespace sdma::emulator {
 Server::Server(GpuId g, std::uint32_t gpu_id, AddressSpace& space, Events& events, const DoorbellPage& page,
-               std::function<void()> worked, Drive drive)
+               std::uint64_t* activity, std::function<void()> worked, Drive drive)
     : gpu_(g),
       gpu_id_(gpu_id),
       drive_(drive),
+      activity_(activity),
       worked_(std::move(worked)),
       events_(events),
       reader_(space, g),
@@ -153,6 +154,8 @@ Progress Server::serve(HwQueue& q) noexcept {
   if (q.at_rest) return Progress::idle;
   serving_ = q.engine;
   const auto p = q.step();
+  if (p == Progress::progressed && activity_ && q.engine != kComputeEngine)
+    __atomic_store_n(activity_, *activity_ + 1, __ATOMIC_RELAXED);  // this thread alone stores it
   if (p == Progress::idle || p == Progress::stopped) {
     q.at_rest = true;
     return Progress::progressed;

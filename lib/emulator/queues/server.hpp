@@ -33,8 +33,9 @@ enum class Drive : std::uint8_t { thread, caller };
 class Server final : private sdma::detail::Worker::Served {
  public:
   /// `worked`: called after each round of the thread that made progress, because others may wait for its stores.
-  Server(GpuId, std::uint32_t gpu_id, AddressSpace&, Events&, const DoorbellPage&, std::function<void()> worked,
-         Drive = Drive::thread);
+  /// `activity`: counts the steps of sDMA queues that made progress; may be null.
+  Server(GpuId, std::uint32_t gpu_id, AddressSpace&, Events&, const DoorbellPage&, std::uint64_t* activity,
+         std::function<void()> worked, Drive = Drive::thread);
   ~Server();
 
   /// While it exists, no queue is mapped.
@@ -50,9 +51,10 @@ class Server final : private sdma::detail::Worker::Served {
   };
   /// Makes sure that there is a thread, and room for one more queue. Throws std::bad_alloc or std::system_error.
   void make_room();
-  // Call the next three while no queue is mapped.
+  // Call the next two while no queue is mapped.
   void add(std::unique_ptr<HwQueue>) noexcept;  ///< requires make_room
   std::unique_ptr<HwQueue> remove(std::uint32_t id) noexcept;
+  /// Call it where no other thread adds or removes a queue. Only `exceptions` may be used while the queue is mapped.
   HwQueue* find(std::uint32_t id) noexcept;
 
   AddressSpace::Reader& reader() noexcept { return reader_; }
@@ -85,6 +87,7 @@ class Server final : private sdma::detail::Worker::Served {
   const GpuId gpu_;
   const std::uint32_t gpu_id_;
   const Drive drive_;
+  std::uint64_t* const activity_;
   const std::function<void()> worked_;
   Events& events_;
   AddressSpace::Reader reader_;

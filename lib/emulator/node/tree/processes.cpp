@@ -2,12 +2,13 @@
 //
 //   /sys/devices/virtual/kfd/kfd/proc/PID/{pasid,vram_GPUID,sdma_GPUID,queues/,stats_GPUID/...}
 //
-// The time of engines and the queues of a process are not known outside it: they are 0 and none. The pasid is made up.
+// sdma_GPUID counts steps that made progress, not microseconds. The queues of a process are not shown here. The pasid is made up.
 #include "processes.hpp"
 
 #include "../../../kfd/abi.hpp"
 #include "../../real.hpp"
 #include "../arena.hpp"
+#include "../shown.hpp"
 #include "parts.hpp"
 
 #include "sdma/core/number.hpp"
@@ -15,7 +16,10 @@
 #include <fmt/format.h>
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -38,12 +42,18 @@ template <class Fn> bool any_name(const std::string& directory, Fn fn) {
 
 std::string descriptors(std::uint64_t pid) { return fmt::format("/proc/{}/fd", pid); }
 
-bool uses_node(std::uint64_t pid) {
+/// Calls fn with the path of each descriptor of an arena; stops, and returns true, once it returns true.
+template <class Fn> bool any_arena(std::uint64_t pid, Fn fn) {
   const auto at = descriptors(pid);
   return any_name(at, [&](std::string_view fd) {
     char room[64];
-    return memfd_name(fmt::format("{}/{}", at, fd).c_str(), room) == kArenaName;
+    const auto link = fmt::format("{}/{}", at, fd);
+    return memfd_name(link.c_str(), room) == kArenaName && fn(link);
   });
+}
+
+bool uses_node(std::uint64_t pid) {
+  return any_arena(pid, [](const std::string&) { return true; });
 }
 
 template <class Fn> void each_process(Fn fn) {
@@ -82,6 +92,21 @@ std::string vram_of(std::uint64_t argument) {
   return fmt::format("{}\n", bytes_of(argument / kMostGpus, argument % kMostGpus, kfd::kVram, none));
 }
 
+std::string activity_of(std::uint64_t argument) {
+  std::uint64_t activity = 0;
+  any_arena(argument / kMostGpus, [&](const std::string& link) {
+    const int fd = SDMA_REAL(open)(link.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    Shown shown;
+    const bool own = SDMA_REAL(pread)(fd, &shown, sizeof shown, kShownOffset) == sizeof shown &&
+                     shown.pid == argument / kMostGpus;  // not that of another process
+    ::close(fd);
+    if (own) activity = shown.sdma_activity[argument % kMostGpus];
+    return own;
+  });
+  return fmt::format("{}\n", activity);
+}
+
 using Entries = std::map<std::string, Entry, std::less<>>;
 
 /// Adds what the directory of a process contains.
@@ -109,7 +134,7 @@ void add_process(Entries& all, std::uint64_t pid) {
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     const auto id = gpus[g].gpu_id;
     add(fmt::format("vram_{}", id), {.kind = Kind::text, .live = vram_of, .argument = argument_of(pid, g)});
-    text(fmt::format("sdma_{}", id), "0\n");
+    add(fmt::format("sdma_{}", id), {.kind = Kind::text, .live = activity_of, .argument = argument_of(pid, g)});
     directory(fmt::format("stats_{}", id));
     text(fmt::format("stats_{}/evicted_ms", id), "0\n");
     text(fmt::format("stats_{}/cu_occupancy", id), "0\n");
@@ -117,6 +142,17 @@ void add_process(Entries& all, std::uint64_t pid) {
 }
 
 }  // namespace
+
+std::vector<ino_t> arenas_of(std::uint64_t pid) {
+  std::vector<ino_t> all;
+  any_arena(pid, [&](const std::string& link) {
+    struct stat s {};
+    const bool read = SDMA_REAL(fstatat)(AT_FDCWD, link.c_str(), &s, 0) == 0;
+    if (read && std::find(all.begin(), all.end(), s.st_ino) == all.end()) all.push_back(s.st_ino);
+    return false;
+  });
+  return all;
+}
 
 std::uint64_t bytes_in_use(std::uint32_t gpu, std::uint32_t flag) {
   Seen seen;

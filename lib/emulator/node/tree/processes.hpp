@@ -2,12 +2,18 @@
 // The processes on this machine that use a node, and their memory. The node keeps no list: the objects of a process are memfds
 // with names (object_file.hpp), so /proc shows them as long as the process exists. Processes of other users are not seen.
 //
+//   arenas_of(4711)                  empty: the process uses no node, or may not be examined
 //   bytes_in_use(0, kfd::kVram)      memory of GPU 0 in all processes; an object that several processes share counts once
 //
-// Any thread may call this function. It allocates.
+// Any thread may call these functions. They allocate.
+#include <sys/types.h>
 #include <cstdint>
+#include <vector>
 
 namespace sdma::emulator {
+
+/// The inodes of all arenas of which a process has a descriptor: its own, and those that it got from others.
+std::vector<ino_t> arenas_of(std::uint64_t pid);
 
 std::uint64_t bytes_in_use(std::uint32_t gpu, std::uint32_t flag);
 

@@ -1,0 +1,292 @@
+#include "sdma/doctor/attach.hpp"
+
+#include "debug_session.hpp"
+#include "process.hpp"
+#include "sdma/core/file.hpp"
+#include "sdma/device/sysfs.hpp"
+#include "sdma/doctor/processes.hpp"
+#include "sdma/dump/descriptors.hpp"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+
+namespace sdma::inline v0::doctor {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Step = Listing::Step;
+
+/// What only root may read: the descriptors of all queues.
+constexpr const char* kMqds = "/sys/kernel/debug/kfd/mqds";
+constexpr std::uint64_t kMostRingBytes = std::uint64_t{1} << 28;
+
+Diagnostic process_error(int pid, std::string message, std::string hint = {}) {
+  return {.where = fmt::format("process {}", pid), .message = std::move(message), .hint = std::move(hint)};
+}
+
+Diagnostic no_rights(int pid) {
+  const auto scope = read_file("/proc/sys/kernel/yama/ptrace_scope");
+  const bool restricted = scope && !scope->starts_with('0') && ::geteuid() != 0;
+  return process_error(pid, "this user may not examine it",
+                       restricted ? "run as root, or permit it: sysctl kernel.yama.ptrace_scope=0"
+                                  : "run as the user that the process belongs to, or as root");
+}
+
+Diagnostic session_error(int pid, const Listing& l) {
+  const auto why = std::string(std::strerror(l.error));
+  switch (l.step) {
+    case Step::open:
+      return process_error(pid, "/dev/kfd cannot be opened: " + why, "join the group render, or run as root");
+    case Step::version:
+      return process_error(pid, "the kernel driver has no debug sessions",
+                           "they need version 1.13 of its interface, of Linux 6.5");
+    case Step::trace:
+      if (l.error == EPERM && l.tracer != 0)
+        return process_error(pid, fmt::format("is debugged by process {} already", l.tracer),
+                             "end that debugger first");
+      if (l.error == EPERM) return no_rights(pid);
+      return process_error(pid, l.error == ESRCH ? "has ended" : "cannot be traced: " + why);
+    case Step::enable:
+    case Step::snapshot: break;
+  }
+  if (l.error == EALREADY) return process_error(pid, "is debugged already", "end that debugger first");
+  if (l.error == ESRCH)
+    return process_error(pid, tracer_of(pid) == 0 && ::access(fmt::format("/proc/{}", pid).c_str(), F_OK) == 0
+                                  ? "is not known to the driver: it has opened /dev/kfd, but does not use it"
+                                  : "has ended");
+  if (l.error == ETIMEDOUT)
+    return process_error(pid, "does not answer: all its threads are stopped", "let it continue: kill -CONT");
+  return process_error(pid, "the driver refuses a debug session: " + why);
+}
+
+/// What is known about a queue before its memory is read.
+struct FoundQueue {
+  QueueSnapshot queue{};
+  GpuVa ring{}, rptr{};
+  std::optional<GpuVa> wptr{};
+  std::uint64_t ring_bytes{};
+};
+
+class Examination {
+ public:
+  Examination(int pid, const AttachOptions& o)
+      : pid_(pid), options_(o), mappings_(mappings_of(pid)), memory_(std::make_shared<ProcessMemory>(pid, mappings_)) {
+    if (const auto files = read_sysfs())
+      if (auto node = from_sysfs(*files)) node_ = std::move(*node);
+    if (const auto text = read_file(kMqds)) {
+      const auto all = read_descriptors(*text, kMqds);
+      if (!all) note(fmt::format("The descriptors of queues are not used: {}.", to_string(all.error())));
+      else
+        for (const auto& d : all->queues)
+          if (d.process == static_cast<std::uint32_t>(pid) && d.engine() && d.device) descriptors_.push_back(d);
+      has_descriptors_ = static_cast<bool>(all);
+    }
+    s_.from = fmt::format("process {}", pid);
+  }
+
+  Result<Snapshot, Diagnostic> take() {
+    if (!memory_->open()) return no_rights(pid_);
+    if (options_.attach) {
+      const auto l = list_queues(pid_);
+      if (l.error != 0) return session_error(pid_, l);
+      add_listing(l);
+    } else {
+      add_descriptors();
+    }
+    look(true);
+    const auto begin = Clock::now();
+    if (!found_.empty()) std::this_thread::sleep_for(options_.watch);
+    look(false);
+    if (!found_.empty()) s_.watched_ns = static_cast<std::uint64_t>((Clock::now() - begin).count());
+    if (mappings_of(pid_).empty()) return process_error(pid_, "has ended");
+    finish();
+    return std::move(s_);
+  }
+
+ private:
+  void note(std::string sentence) { s_.notes.push_back(std::move(sentence)); }
+
+  std::optional<std::uint32_t> index_of(std::uint32_t gpu_id) const {
+    for (std::uint32_t g = 0; g < node_.gpus.size(); ++g)
+      if (node_.gpus[g].gpu_id == gpu_id) return g;
+    return std::nullopt;
+  }
+
+  /// What the topology says about the GPU of a queue.
+  void place(QueueSnapshot& q, std::uint32_t gpu_id) {
+    const auto g = index_of(gpu_id);
+    if (!g) {
+      q.name = fmt::format("gpu id {} queue {}", gpu_id, q.id);
+      return;
+    }
+    const auto& gpu = node_.topology.gpus[*g];
+    q.name = fmt::format("gpu {} queue {}", *g, q.id);
+    q.gpu = {GpuId{*g}, Source::driver};
+    q.engines = {gpu.engines(), Source::driver};
+    q.generation = generation_of_target(gpu.gfx).value_or(kDefaultGeneration);
+  }
+
+  static EngineId engine_of(const QueueDescriptor& d) { return EngineId{static_cast<std::uint32_t>(*d.engine())}; }
+  static GpuVa ring_of(const QueueDescriptor& d) { return GpuVa{d.value("ring_base").value_or(0)}; }
+
+  void add_descriptors() {
+    if (has_descriptors_) {
+      for (const auto& d : descriptors_) {
+        FoundQueue f{.ring = ring_of(d),
+                     .rptr = GpuVa{d.value("rptr_va").value_or(0)},
+                     .ring_bytes = d.value("ring_bytes").value_or(0)};
+        const auto slot = d.queue().value_or(0);
+        f.queue.id = engine_of(d).value * std::uint64_t{8} + slot;
+        place(f.queue, *d.device);
+        f.queue.name += fmt::format(" (engine {} slot {})", engine_of(d).value, slot);
+        f.queue.engine = {engine_of(d), Source::driver};
+        found_.push_back(std::move(f));
+      }
+      note(
+          fmt::format("Without a debug session, the queues are those of {}, which has no addresses of write pointers: "
+                      "what is pending "
+                      "is not known.",
+                      kMqds));
+      return;
+    }
+    note(
+        "Without a debug session, the driver does not list the queues of another process, and its debugfs is not "
+        "readable: no queue was "
+        "examined.");
+  }
+
+  void add_listing(const Listing& l) {
+    for (const auto& e : l.queues) {
+      if (e.type == kfd::kQueueCompute || e.type == kfd::kQueueComputeAql) {
+        compute_.push_back(e);
+        continue;
+      }
+      FoundQueue f{.ring = GpuVa{e.ring}, .rptr = GpuVa{e.rptr}, .wptr = GpuVa{e.wptr}, .ring_bytes = e.ring_bytes};
+      f.queue.id = e.queue_id;
+      f.queue.exceptions = {e.exceptions, Source::driver};
+      place(f.queue, e.gpu_id);
+      if (e.type > kfd::kQueueSdmaByEngine)
+        note(fmt::format("The driver does not name the type of {}; it is taken for an sDMA queue on a chosen engine.",
+                         f.queue.name));
+      const auto same = [&](const QueueDescriptor& d) { return *d.device == e.gpu_id && ring_of(d).value == e.ring; };
+      if (const auto d = std::find_if(descriptors_.begin(), descriptors_.end(), same); d != descriptors_.end())
+        f.queue.engine = {engine_of(*d), Source::driver};
+      found_.push_back(std::move(f));
+    }
+    s_.all_queues = true;
+    if (l.remapped)
+      note(
+          "A runtime is enabled in the process, so the debug session unmapped all its queues and mapped them again, "
+          "twice: if the "
+          "program continues now, a doorbell was lost before, or an engine was reset.");
+    if (l.answered_runtime)
+      note("A call of the runtime (hsa_init or hsa_shut_down) came during the debug session, and was answered.");
+  }
+
+  template <class T> std::optional<T> value_at(GpuVa va) const {
+    T v{};
+    if (memory_->read(va, std::as_writable_bytes(std::span(&v, 1))) != Errc::ok) return std::nullopt;
+    return v;
+  }
+
+  void look(bool first) {
+    for (auto& f : found_) {
+      auto& q = f.queue;
+      const auto rptr = value_at<std::uint64_t>(f.rptr);
+      if (first) {
+        if (rptr) q.rptr_first = {*rptr, Source::memory};
+        continue;
+      }
+      if (rptr) q.rptr = {*rptr, Source::memory};
+      if (const auto wptr = f.wptr ? value_at<std::uint64_t>(*f.wptr) : std::nullopt) q.wptr = {*wptr, Source::memory};
+      q.ring_va = {f.ring, Source::driver};
+      q.ring_bytes = {f.ring_bytes, Source::driver};
+      if (f.ring_bytes > kMostRingBytes || f.ring_bytes % 4 != 0) continue;
+      q.ring.resize(f.ring_bytes / 4);
+      if (memory_->read(f.ring, std::as_writable_bytes(std::span(q.ring))) != Errc::ok) q.ring.clear();
+    }
+  }
+
+  void finish() {
+    for (auto& f : found_) {
+      auto& q = f.queue;
+      const bool had_memory = q.rptr || q.wptr || !q.ring.empty();
+      if (!had_memory) {
+        note(fmt::format(
+            "The ring and the pointers of {} cannot be read: it was destroyed meanwhile, or its memory is not "
+            "accessible to the process.",
+            q.name));
+      } else {
+        if (!q.rptr) note(fmt::format("The read pointer of {} at 0x{:x} cannot be read.", q.name, f.rptr.value));
+        if (f.wptr && !q.wptr)
+          note(fmt::format("The write pointer of {} at 0x{:x} cannot be read.", q.name, f.wptr->value));
+        if (q.ring.empty())
+          note(fmt::format("The ring of {} at 0x{:x} cannot be read, so its packets are not known.", q.name,
+                           f.ring.value));
+      }
+      s_.ranges.push_back(
+          {.va = f.ring, .bytes = f.ring_bytes, .name = "ring of " + q.name, .kind = Range::Kind::ring});
+      s_.queues.push_back(std::move(q));
+    }
+    const bool engines = std::all_of(s_.queues.begin(), s_.queues.end(), [](auto& q) { return bool(q.engine); });
+    if (!engines) note(fmt::format("The engines of the queues are not known: only {} names them, for root.", kMqds));
+    compute();
+    auto ranges = ranges_of(mappings_of(pid_));
+    std::move(ranges.begin(), ranges.end(), std::back_inserter(s_.ranges));
+    s_.ranges_complete = true;
+    s_.peek = [memory = memory_](GpuVa va, std::span<std::byte> out) { return memory->read(va, out); };
+  }
+
+  /// Compute queues are not examined, but their packets could change a word that an sDMA queue polls.
+  void compute() {
+    std::size_t pending = 0;
+    for (const auto& e : compute_) {
+      const auto rptr = value_at<std::uint64_t>(GpuVa{e.rptr}), wptr = value_at<std::uint64_t>(GpuVa{e.wptr});
+      pending += !(rptr && wptr && *rptr == *wptr);
+    }
+    if (pending != 0) s_.all_queues = false;
+    if (!compute_.empty())
+      note(
+          fmt::format("The process has {} compute queue{}, of which {}; they were not examined.", compute_.size(),
+                      compute_.size() == 1 ? "" : "s",
+                      pending == 0 ? "none has pending packets" : fmt::format("{} may have pending packets", pending)));
+  }
+
+  const int pid_;
+  const AttachOptions options_;
+  SysfsNode node_{};
+  std::vector<QueueDescriptor> descriptors_{};
+  bool has_descriptors_ = false;
+  std::vector<Mapping> mappings_;
+  std::shared_ptr<ProcessMemory> memory_;
+  std::vector<FoundQueue> found_{};
+  std::vector<kfd::QueueEntry> compute_{};
+  Snapshot s_{};
+};
+
+}  // namespace
+
+Result<Snapshot, Diagnostic> examine(int pid, const AttachOptions& o) {
+  const auto kind = kind_of_process(pid);
+  if (!kind.exists) return process_error(pid, "there is no such process");
+  if (status_of(pid, "State").starts_with('Z')) return process_error(pid, "has ended, and its parent has not noticed");
+  if (!kind.readable) return no_rights(pid);
+  if (!kind.uses_gpu) return process_error(pid, "does not use a GPU: it has not opened /dev/kfd");
+  if (!kind.emulated && kind.this_emulated)
+    return process_error(pid, "does not run on the software node, and this program sees no other",
+                         "run this program without 'sdma emulate'");
+  if (kind.emulated && !kind.this_emulated)
+    return process_error(pid, "runs on the software node, which this program does not see",
+                         "run this program under 'sdma emulate'");
+  return Examination(pid, o).take();
+}
+
+}  // namespace sdma::inline v0::doctor

@@ -1,0 +1,107 @@
+#include "process.hpp"
+
+#include "sdma/core/file.hpp"
+#include "sdma/core/number.hpp"
+#include "words.hpp"
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+namespace sdma::inline v0::doctor {
+namespace {
+
+constexpr std::string_view kKfd = "/dev/kfd", kSoftwareKfd = "/memfd:sdma-kfd", kSoftwareObject = "/memfd:sdma-object-",
+                           kRender = "/dev/dri/";
+
+std::string proc_file(int pid, std::string_view name) {
+  auto text = read_file(fmt::format("/proc/{}/{}", pid, name));
+  return text ? std::move(*text) : std::string();
+}
+
+Range range_of(const Mapping& m) {
+  Range r{.va = GpuVa{m.begin}, .bytes = m.end - m.begin};
+  if (is_kfd(m.file)) {
+    r.kind = Range::Kind::doorbell;
+    r.name = "doorbells";
+  } else if (m.file.starts_with(kRender) || m.file.starts_with(kSoftwareObject)) {
+    r.name = "memory of the driver";
+  } else if (m.file.empty()) {
+    r.kind = Range::Kind::host;
+    r.name = m.readable ? "memory of the program" : "a reserved range";
+  } else {
+    r.kind = Range::Kind::host;
+    r.name = m.file.starts_with('[') ? m.file : std::filesystem::path(m.file).filename().string();
+  }
+  return r;
+}
+
+}  // namespace
+
+bool is_software_kfd(const std::string& file) noexcept { return file.starts_with(kSoftwareKfd); }
+bool is_kfd(const std::string& file) noexcept { return file.starts_with(kKfd) || is_software_kfd(file); }
+
+std::vector<Mapping> mappings_of(int pid) {
+  std::vector<Mapping> all;
+  const auto text = proc_file(pid, "maps");
+  for (std::string_view rest = text; !rest.empty();) {
+    auto line = take_line(rest);
+    const auto range = take_word(line), rights = take_word(line);
+    for (int skipped = 0; skipped < 3; ++skipped) (void)take_word(line);  // offset, device, inode
+    const auto dash = range.find('-');
+    const auto begin = bare_hex<std::uint64_t>(range.substr(0, dash));
+    const auto end = bare_hex<std::uint64_t>(range.substr(dash == range.npos ? range.size() : dash + 1));
+    if (!begin || !end) continue;
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    all.push_back({.begin = *begin, .end = *end, .readable = rights.starts_with('r'), .file = std::string(line)});
+  }
+  return all;
+}
+
+std::vector<Range> ranges_of(const std::vector<Mapping>& mappings) {
+  std::vector<Range> all;
+  for (const auto& m : mappings) all.push_back(range_of(m));
+  return all;
+}
+
+ProcessMemory::ProcessMemory(int pid, const std::vector<Mapping>& mappings)
+    : fd_(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC)) {
+  std::copy_if(mappings.begin(), mappings.end(), std::back_inserter(doorbells_),
+               [](const Mapping& m) { return is_kfd(m.file); });
+}
+
+ProcessMemory::~ProcessMemory() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Errc ProcessMemory::read(GpuVa va, std::span<std::byte> out) const noexcept {
+  constexpr std::uint64_t kEnd = std::uint64_t{1} << 47;
+  if (fd_ < 0 || va.value >= kEnd || out.size() > kEnd - va.value) return Errc::unmapped;
+  for (const auto& d : doorbells_)
+    if (va.value < d.end && va.value + out.size() > d.begin) return Errc::unmapped;
+  for (std::size_t have = 0; have < out.size();) {
+    const auto n = ::pread(fd_, out.data() + have, out.size() - have, static_cast<off_t>(va.value + have));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return Errc::unmapped;
+    have += static_cast<std::size_t>(n);
+  }
+  return Errc::ok;
+}
+
+std::string status_of(int pid, std::string_view name) {
+  const auto text = "\n" + proc_file(pid, "status");
+  const auto line = fmt::format("\n{}:", name);
+  const auto at = text.find(line);
+  if (at == text.npos) return {};
+  const auto begin = text.find_first_not_of(" \t", at + line.size());
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+int tracer_of(int pid) { return static_cast<int>(parse_count(status_of(pid, "TracerPid")).value_or(0)); }
+
+}  // namespace sdma::inline v0::doctor

@@ -1,0 +1,57 @@
+#pragma once
+// What /proc shows of another process: its mappings, its memory, its tracer. Internal.
+//
+//   ProcessMemory memory(4711);
+//   memory.read(GpuVa{0x7f0000001000}, bytes);     // Errc::unmapped: not mapped, a doorbell, or the process has ended
+//
+// Any thread may use an object. Nothing here stops the process.
+#include "sdma/core/descriptors.hpp"
+#include "sdma/core/units.hpp"
+#include "sdma/doctor/snapshot.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sdma::inline v0::doctor {
+
+struct Mapping {
+  std::uint64_t begin{}, end{};
+  bool readable{};
+  std::string file{};  ///< "" without one
+};
+/// Empty if the process has ended or may not be examined.
+std::vector<Mapping> mappings_of(int pid);
+
+/// Whether a name in /proc/PID/maps or /proc/PID/fd is that of /dev/kfd, of the driver or of the software node.
+bool is_kfd(const std::string& file) noexcept;
+bool is_software_kfd(const std::string& file) noexcept;
+
+/// The ranges of a snapshot, in the order of their addresses.
+std::vector<Range> ranges_of(const std::vector<Mapping>&);
+
+class ProcessMemory {
+ public:
+  /// `doorbells`: ranges that are never read.
+  ProcessMemory(int pid, const std::vector<Mapping>& doorbells);
+  ~ProcessMemory();
+  ProcessMemory(const ProcessMemory&) = delete;
+  ProcessMemory& operator=(const ProcessMemory&) = delete;
+  /// Whether the process may be read at all.
+  bool open() const noexcept { return fd_ >= 0; }
+  /// All bytes, or none.
+  Errc read(GpuVa, std::span<std::byte> out) const noexcept;
+
+ private:
+  int fd_ = -1;
+  std::vector<Mapping> doorbells_{};
+};
+
+/// The value of "Name:" in /proc/PID/status; "" if there is none.
+std::string status_of(int pid, std::string_view name);
+/// The thread that traces a process; 0: none.
+int tracer_of(int pid);
+
+}  // namespace sdma::inline v0::doctor

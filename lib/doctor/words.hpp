@@ -1,0 +1,33 @@
+#pragma once
+// Words of a line, and numbers in hexadecimal without a mark, as the kernel writes them. Internal.
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace sdma::inline v0::doctor {
+
+/// Removes the first word of a line; "" if there is none.
+inline std::string_view take_word(std::string_view& line) {
+  const auto begin = std::min(line.find_first_not_of(' '), line.size());
+  const auto end = std::min(line.find(' ', begin), line.size());
+  const auto word = line.substr(begin, end - begin);
+  line.remove_prefix(end);
+  return word;
+}
+
+/// Removes the first line of a text.
+inline std::string_view take_line(std::string_view& text) {
+  const auto line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(text.size(), line.size() + 1));
+  return line;
+}
+
+template <class T> std::optional<T> bare_hex(std::string_view text) {
+  T n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n, 16);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(n) : std::nullopt;
+}
+
+}  // namespace sdma::inline v0::doctor

@@ -1,0 +1,325 @@
+#include "debug_link.hpp"
+
+#include "../../engine/signals_blocked.hpp"
+#include "../no_memory.hpp"
+#include "../real.hpp"
+#include "../thread_sanitizer.hpp"
+#include "node.hpp"
+#include "tree/processes.hpp"
+#include "user.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace sdma::emulator {
+namespace {
+
+using kfd::DebugOp;
+
+struct Question {
+  kfd::DebugTrap args{};
+  std::int32_t thread{};  ///< the caller
+};
+struct Reply {
+  kfd::DebugTrap args{};
+  std::int32_t error{};
+};
+constexpr std::size_t kMostData = kfd::kMaxQueues * sizeof(kfd::QueueEntry);
+constexpr timeval kAnswered{.tv_sec = 10, .tv_usec = 0}, kAsked{.tv_sec = 1, .tv_usec = 0};
+
+class Socket {
+ public:
+  explicit Socket(int fd = -1) noexcept : fd_(fd) {}
+  ~Socket() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Socket(Socket&& from) noexcept : fd_(from.release()) {}
+  Socket& operator=(Socket&&) = delete;
+  int get() const noexcept { return fd_; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+  void patience(const timeval& t) const noexcept {
+    for (const int which : {SO_RCVTIMEO, SO_SNDTIMEO}) (void)::setsockopt(fd_, SOL_SOCKET, which, &t, sizeof t);
+  }
+  pid_t peer() const noexcept {
+    ucred who{};
+    socklen_t bytes = sizeof who;
+    return ::getsockopt(fd_, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 ? who.pid : -1;
+  }
+
+ private:
+  int fd_;
+};
+
+/// An abstract address: it exists only as long as its socket.
+struct Address {
+  sockaddr_un un{.sun_family = AF_UNIX, .sun_path = {}};
+  socklen_t bytes{};
+  explicit Address(ino_t arena) noexcept {
+    const int n =
+        std::snprintf(un.sun_path + 1, sizeof un.sun_path - 1, "sdma-kfd-debug-%" PRIxMAX, std::uintmax_t{arena});
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(n));
+  }
+  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&un); }
+};
+
+/// Sends `head`, then `data`, and a descriptor unless it is -1.
+template <class Head>
+bool send_message(int socket, const Head& head, std::span<const std::byte> data, int fd) noexcept {
+  iovec parts[]{{const_cast<Head*>(&head), sizeof head}, {const_cast<std::byte*>(data.data()), data.size()}};
+  alignas(cmsghdr) char room[CMSG_SPACE(sizeof fd)]{};
+  msghdr m{};
+  m.msg_iov = parts;
+  m.msg_iovlen = 2;
+  if (fd >= 0) {
+    m.msg_control = room;
+    m.msg_controllen = sizeof room;
+    auto* c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+  }
+  return ::sendmsg(socket, &m, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof head + data.size());
+}
+
+/// How many bytes of `data` were received after `head`; a negative errno, or -ESRCH if the other end is gone.
+template <class Head> ssize_t receive_message(int socket, Head& head, std::span<std::byte> data, int* fd) noexcept {
+  iovec parts[]{{&head, sizeof head}, {data.data(), data.size()}};
+  alignas(cmsghdr) char room[CMSG_SPACE(sizeof *fd)]{};
+  msghdr m{};
+  m.msg_iov = parts;
+  m.msg_iovlen = 2;
+  m.msg_control = room;
+  m.msg_controllen = sizeof room;
+  ssize_t n = -1;
+  for (int tries = 0; n < 0 && tries < 100; ++tries) {
+    n = ::recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
+    if (n < 0 && errno != EINTR) return errno == EAGAIN ? -ETIMEDOUT : -ESRCH;
+  }
+  for (auto* c = n > 0 ? CMSG_FIRSTHDR(&m) : nullptr; c; c = CMSG_NXTHDR(&m, c)) {
+    int got = -1;
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    std::memcpy(&got, CMSG_DATA(c), sizeof got);
+    if (fd && *fd < 0) *fd = got;
+    else ::close(got);
+  }
+  return n < static_cast<ssize_t>(sizeof head) ? -ESRCH : n - static_cast<ssize_t>(sizeof head);
+}
+
+/// Whether `thread` of process `pid` traces the leader of this process.
+bool traced_by(pid_t pid, pid_t thread) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/task/%d", pid, thread);
+  if (thread <= 0 || SDMA_REAL(access)(path, F_OK) != 0) return false;
+  std::snprintf(path, sizeof path, "/proc/%d/status", ::getpid());
+  auto* f = SDMA_REAL(fopen)(path, "re");
+  if (!f) return false;
+  char line[256];
+  int tracer = 0;
+  while (std::fgets(line, sizeof line, f) && std::sscanf(line, "TracerPid: %d", &tracer) != 1) {}
+  std::fclose(f);
+  return tracer == thread;
+}
+
+/// A connection to the node of a process, or a negative errno.
+int connect_to(std::uint32_t pid) {
+  char path[48];
+  std::snprintf(path, sizeof path, "/proc/%u/fd", pid);
+  if (pid == 0 || SDMA_REAL(access)(path, F_OK) != 0) return -ESRCH;
+  if (SDMA_REAL(access)(path, R_OK) != 0) return -EPERM;
+  for (const auto inode : arenas_of(pid)) {
+    Socket s(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (s.get() < 0) return -errno;
+    s.patience(kAnswered);
+    const Address there(inode);
+    if (::connect(s.get(), there.get(), there.bytes) == 0 && s.peer() == static_cast<pid_t>(pid)) return s.release();
+  }
+  return -ESRCH;
+}
+
+/// Asks another process.
+int ask(Node& own, kfd::DebugTrap& a, std::vector<std::byte>& data) {
+  const int at = connect_to(a.pid);
+  if (at < 0) return -at;
+  Socket there(at);
+  const bool enables = a.op == static_cast<std::uint32_t>(DebugOp::enable);
+  const int fd = enables && is_open(static_cast<int>(a.enable.fd)) ? static_cast<int>(a.enable.fd) : -1;
+  data.resize(kMostData);
+  if (!send_message(there.get(), Question{a, ::gettid()}, {}, fd)) return ESRCH;
+  Reply r;
+  const auto n = receive_message(there.get(), r, data, nullptr);
+  data.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  if (n < 0) return static_cast<int>(-n);
+  a = r.args;
+  if (r.error != 0) return r.error;
+  if (enables) own.debugged.keep(a.pid, there.release());
+  if (a.op == static_cast<std::uint32_t>(DebugOp::disable)) own.debugged.close(a.pid);
+  return 0;
+}
+
+/// This process asks about itself.
+int ask_self(Node& own, kfd::DebugTrap& a, std::vector<std::byte>& data) {
+  const std::lock_guard lock(own.mutex);
+  const bool enables = a.op == static_cast<std::uint32_t>(DebugOp::enable);
+  Socket file(enables ? away(SDMA_REAL(fcntl)(static_cast<int>(a.enable.fd), F_DUPFD_CLOEXEC, 0)) : -1);
+  const int error = own.debug.answer(a, file.get(), data);
+  if (error == 0) (void)file.release();
+  return error;
+}
+
+/// Copies entries to the caller's array, whose entries may be shorter or longer.
+template <class Entry>
+bool entries_to_user(const kfd::DebugSnapshot& a, std::uint32_t stride, std::span<const std::byte> data) {
+  const auto each = std::min<std::size_t>(stride, sizeof(Entry));
+  for (std::size_t i = 0; i * sizeof(Entry) < data.size(); ++i)
+    if (!to_user(a.entries + i * stride, data.data() + i * sizeof(Entry), each)) return false;
+  return true;
+}
+
+}  // namespace
+
+int debug_trap(Node& own, kfd::DebugTrap& a) {
+  const auto op = static_cast<DebugOp>(a.op);
+  const auto asked = a;
+  const auto call = [&](kfd::DebugTrap& args, std::vector<std::byte>& data) {
+    return args.pid == static_cast<std::uint32_t>(::getpid()) ? ask_self(own, args, data) : ask(own, args, data);
+  };
+  std::vector<std::byte> data;
+  if (const int error = call(a, data)) return error;
+  switch (op) {
+    case DebugOp::enable:
+      a.enable.info_bytes = sizeof(kfd::RuntimeInfo);
+      if (!to_user(a.enable.info, data.data(), std::min<std::size_t>(asked.enable.info_bytes, data.size()))) {
+        kfd::DebugTrap undo;
+        undo.pid = a.pid;
+        undo.op = static_cast<std::uint32_t>(DebugOp::disable);
+        (void)call(undo, data);
+        return EFAULT;
+      }
+      return 0;
+    case DebugOp::queue_snapshot:
+      return entries_to_user<kfd::QueueEntry>(a.snapshot, asked.snapshot.entry_bytes, data) ? 0 : EFAULT;
+    case DebugOp::device_snapshot:
+      return entries_to_user<kfd::DeviceEntry>(a.snapshot, asked.snapshot.entry_bytes, data) ? 0 : EFAULT;
+    default: return 0;
+  }
+}
+
+void DebugSessions::keep(std::uint32_t pid, int connection) {
+  const std::lock_guard lock(mutex_);
+  const auto [at, fresh] = connections_.try_emplace(pid, -1);
+  if (at->second >= 0) ::close(at->second);
+  at->second = away(connection);
+}
+
+void DebugSessions::close(std::uint32_t pid) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto at = connections_.find(pid);
+  if (at == connections_.end()) return;
+  ::close(at->second);
+  connections_.erase(at);
+}
+
+void DebugSessions::abandon() noexcept {
+  for (const auto& [pid, fd] : connections_) ::close(fd);
+}
+
+void DebugPort::open(Node& n) noexcept {
+  listener_ = away(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  bell_ = away(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const Address here(n.arena.inode());
+  struct stat s {};
+  pthread_t thread{};
+  const sdma::detail::SignalsBlocked blocked;
+  if (bell_ < 0 || ::bind(listener_, here.get(), here.bytes) != 0 || ::listen(listener_, 8) != 0 ||
+      SDMA_REAL(fstat)(listener_, &s) != 0 || ::pthread_create(&thread, nullptr, run, &n) != 0)
+    return abandon();
+  inode_ = s.st_ino;
+  (void)::pthread_setname_np(thread, "sdma debug");
+  (void)::pthread_detach(thread);
+  n.exceptions.ring(bell_);
+}
+
+void DebugPort::abandon() noexcept {
+  for (int* fd : {&listener_, &bell_, &session_})
+    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+}
+
+void* DebugPort::run(void* node) noexcept {
+  auto& n = *static_cast<Node*>(node);
+  exempt_this_thread();
+  n.debug_port.serve(n);
+  return nullptr;
+}
+
+void DebugPort::serve(Node& n) noexcept {
+  enum { kListener, kBell, kSession };
+  for (;;) {
+    pollfd p[]{{.fd = listener_, .events = POLLIN, .revents = 0},
+               {.fd = bell_, .events = POLLIN, .revents = 0},
+               {.fd = session_, .events = POLLRDHUP, .revents = 0}};
+    if (::poll(p, std::size(p), -1) < 0) return;
+    struct stat s {};
+    // A program may close all descriptors, and its own files may have their numbers then.
+    if (SDMA_REAL(fstat)(listener_, &s) != 0 || s.st_ino != inode_) return;
+    eventfd_t rung = 0;
+    if ((p[kBell].revents & POLLIN) != 0 && ::eventfd_read(bell_, &rung) == 0) {
+      const std::lock_guard lock(n.mutex);
+      n.debug.notify();
+    }
+    if (p[kSession].revents != 0) {
+      const std::lock_guard lock(n.mutex);
+      n.debug.end();
+    }
+    if ((p[kListener].revents & POLLIN) != 0) answer_one(n, ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
+    const std::lock_guard lock(n.mutex);
+    if (session_ >= 0 && !n.debug.session()) ::close(std::exchange(session_, -1));
+  }
+}
+
+void DebugPort::answer_one(Node& n, int connection) noexcept {
+  Socket there(connection);
+  if (connection < 0) return;
+  there.patience(kAsked);
+  Question q;
+  int received = -1;
+  if (receive_message(there.get(), q, {}, &received) < 0) return;
+  Socket file(away(received));
+  Reply r{.args = q.args};
+  const auto op = static_cast<DebugOp>(q.args.op);
+  std::vector<std::byte> data;
+  {
+    const std::lock_guard lock(n.mutex);
+    r.error = op != DebugOp::disable && !traced_by(there.peer(), q.thread)
+                  ? EPERM
+                  : errno_of([&] { return n.debug.answer(r.args, file.get(), data); });
+    if (r.error == 0 && op == DebugOp::enable) {
+      (void)file.release();
+      if (session_ >= 0) ::close(session_);
+      session_ = -1;
+    }
+  }
+  const bool sent = send_message(there.get(), r, data, -1);
+  if (r.error != 0 || op != DebugOp::enable) return;
+  session_ = away(there.release());
+  if (sent) return;
+  const std::lock_guard lock(n.mutex);
+  n.debug.end();
+}
+
+}  // namespace sdma::emulator

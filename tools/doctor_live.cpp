@@ -1,0 +1,185 @@
+#include "doctor_live.hpp"
+
+#include "program.hpp"
+#include "sdma/core/file.hpp"
+#include "sdma/core/number.hpp"
+#include "sdma/doctor/attach.hpp"
+#include "sdma/doctor/processes.hpp"
+#include "verb.hpp"
+
+#include <fmt/format.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <string_view>
+
+namespace sdma::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+/// The texts that end with a zero byte each, as in /proc/PID/environ and cmdline.
+std::vector<std::string> zero_ended(const std::string& path) {
+  std::vector<std::string> all;
+  const auto text = read_file(path);
+  for (std::string_view rest = text ? std::string_view(*text) : ""; !rest.empty();) {
+    const auto one = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    all.emplace_back(one);
+  }
+  return all;
+}
+
+/// Starts this program again on a software node like that of the process. Returns only if that fails.
+void join_node(int pid) {
+  const auto library = emulator_library();
+  const char* loaded = std::getenv("LD_PRELOAD");
+  if (loaded && std::string_view(loaded).find(library.string()) != std::string_view::npos) return;  // in vain
+  if (library.empty() || library.string().find_first_of(" :") != std::string::npos) return;
+  // What the process's node looks like. The rest of its settings, such as a trace, are its own.
+  for (const auto& setting : zero_ended(fmt::format("/proc/{}/environ", pid)))
+    for (const std::string_view name : {"SDMA_EMULATE_GPUS=", "SDMA_EMULATE_GPU="})
+      if (setting.starts_with(name))
+        ::setenv(std::string(name.substr(0, name.size() - 1)).c_str(), setting.c_str() + name.size(), 1);
+  preload(library);
+  std::error_code e;
+  (void)execute(fs::read_symlink("/proc/self/exe", e), zero_ended("/proc/self/cmdline"));
+}
+
+/// Whether a program's words are those of `sdma emulate`.
+bool is_emulate(const fs::path& program, const std::vector<std::string>& words) {
+  std::error_code e;
+  return words.size() > 1 && words[1] == "emulate" && fs::equivalent(program, "/proc/self/exe", e);
+}
+
+/// The GPU processes of a program: how long each has stood still, and whether that was examined.
+class Stalls {
+ public:
+  Stalls(const LiveOptions& o, const std::function<void(const doctor::Diagnosis&)>& show) : o_(o), show_(show) {}
+
+  /// `now`: examine every process, even if it has not stalled.
+  void look(int program, bool now) {
+    const auto pids = doctor::gpu_processes_below(program);
+    if (now && pids.empty()) complain("the program does not use a GPU yet");
+    std::erase_if(seen_, [&](const auto& s) { return std::find(pids.begin(), pids.end(), s.first) == pids.end(); });
+    for (const int pid : pids) {
+      auto& s = seen_.try_emplace(pid).first->second;
+      const auto activity = doctor::sdma_activity(pid);
+      if (!activity && !std::exchange(warned_, true))
+        complain("this driver does not count the activity of sDMA engines, so a stall is not noticed",
+                 fmt::format("to examine them, press Ctrl-\\, or: kill -QUIT {}", ::getpid()));
+      if (s.ending) {
+        constexpr auto kPatience = std::chrono::seconds(5);  // after it was asked to end
+        if (Clock::now() - *s.ending > kPatience) ::kill(pid, SIGKILL);
+        continue;
+      }
+      if (s.activity != activity) s = {.activity = activity};
+      const auto stood = activity ? Clock::now() - s.since : Clock::duration{};
+      const bool still = activity && !s.reported && stood >= o_.after * s.patience;
+      if (!still && !now) continue;
+      const auto verdict = examine(pid, now, stood);
+      // An engine may wait at its very first packet, which counts as no activity: so a process without work is examined again, ever
+      // more rarely.
+      s.reported = verdict != doctor::Verdict::healthy;
+      s.patience = std::min(s.patience * 2, 1 << 20);
+      if (verdict != doctor::Verdict::hung || !o_.end) continue;
+      s.ending = Clock::now();
+      ended_ = true;
+      ::kill(pid, SIGTERM);
+    }
+  }
+  /// Something has hung, and was ended.
+  bool ended() const noexcept { return ended_; }
+
+ private:
+  struct Seen {
+    std::optional<std::uint64_t> activity{};
+    Clock::time_point since = Clock::now();
+    bool reported = false;
+    int patience = 1;  ///< the next examination is after this many times --after
+    std::optional<Clock::time_point> ending{};
+  };
+
+  /// A process without work is not reported unless the user has asked. `stood`: for how long no engine of the process has made
+  /// progress.
+  std::optional<doctor::Verdict> examine(int pid, bool asked, std::chrono::nanoseconds stood) {
+    auto o = o_;
+    o.attach = true;
+    auto s = examine_process(pid, o);
+    if (!s) return report(s.error()), std::nullopt;
+    s->watched_ns = std::max(s->watched_ns, static_cast<std::uint64_t>(stood.count()));
+    const auto d = diagnose(*s);
+    if (asked || d.verdict() != doctor::Verdict::healthy) show_(d);
+    return d.verdict();
+  }
+
+  const LiveOptions& o_;
+  const std::function<void(const doctor::Diagnosis&)>& show_;
+  std::map<int, Seen> seen_{};
+  bool warned_ = false, ended_ = false;
+};
+
+std::optional<std::chrono::nanoseconds> some_time(const std::string& text) {
+  const auto t = parse_time(text);
+  return t && *t <= std::chrono::hours(24) ? t : std::nullopt;
+}
+
+}  // namespace
+
+void add_live(VerbOptions& verb, LiveOptions& o) {
+  verb.flag("--attach", o.attach,
+            "of a process: begin a debug session with the driver, which alone knows the queues. If a runtime is "
+            "enabled in the "
+            "process, that maps all its queues anew, which makes up for a lost doorbell and may reset an engine");
+  add_parsed(verb, "--watch", o.watch, some_time, "a time of at most 24 h, such as 1s or 500ms",
+             "of a process: how long its queues are watched (default: 1s)")
+      .type("TIME");
+  add_parsed(verb, "--after", o.after, some_time, "a time of at most 24 h, such as 5s or 500ms",
+             "of a program: examine it when its queues have stood still for so long (default: 5s)")
+      .type("TIME");
+  verb.flag("--end", o.end, "of a program: end each process that hangs, and return 1 (default: it continues)");
+  o.program = verb.after_dashes();
+}
+
+std::optional<int> pid_of(const std::vector<std::string>& inputs) {
+  std::error_code e;
+  if (inputs.size() != 1 || fs::exists(inputs[0], e)) return {};
+  const bool digits = !inputs[0].empty() && inputs[0].find_first_not_of("0123456789") == std::string::npos;
+  if (!digits) return {};
+  const auto pid = parse_count(inputs[0]);
+  if (!pid || *pid > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) return {};
+  return static_cast<int>(*pid);
+}
+
+Result<doctor::Snapshot, Diagnostic> examine_process(int pid, const LiveOptions& o) {
+  const auto kind = doctor::kind_of_process(pid);
+  if (kind.readable && kind.emulated && !kind.this_emulated) join_node(pid);
+  return doctor::examine(pid, {.attach = o.attach, .watch = std::chrono::duration_cast<milliseconds>(o.watch)});
+}
+
+int examine_program(const LiveOptions& o, const std::function<void(const doctor::Diagnosis&)>& show) {
+  const auto program = find_program(o.program[0]);
+  if (program.empty()) return complain("there is no program '" + o.program[0] + "'"), kInput;
+  if (is_emulate(program, o.program))
+    return complain("the doctor has to run on the same node as the program",
+                    "write it the other way round: sdma emulate -- sdma doctor -- PROGRAM"),
+           kUsage;
+  Stalls stalls(o, show);
+  const auto look = [&](pid_t pid, bool asked) { stalls.look(pid, asked); };
+  const auto interval =
+      std::clamp(std::chrono::duration_cast<milliseconds>(o.after) / 8, milliseconds(20), milliseconds(500));
+  int status = 0;
+  if (const int code = run_program(program, o.program, status, {.look = look, .interval = interval})) return code;
+  return stalls.ended() ? static_cast<int>(kFindings) : end_as(status);
+}
+
+}  // namespace sdma::tool
