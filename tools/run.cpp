@@ -5,6 +5,8 @@
 #include "schedule_file.hpp"
 #include "sdma/check/check.hpp"
 #include "sdma/device/open.hpp"
+#include "sdma/doctor/bound.hpp"
+#include "sdma/doctor/diagnose.hpp"
 #include "sdma/schedule/timestamps.hpp"
 #include "sdma/trace/form.hpp"
 #include "verb.hpp"
@@ -103,12 +105,19 @@ class Job {
       }
       say(f);
     }
+    if (!result) explain(*bound);
     for (const auto& [range, file] : wanted) {
       const auto bytes = bound->bytes(range);
       Output out{file};
       if (!out.write(bytes.data(), bytes.size()) || !out.close()) return out.exit_code();
     }
     return result ? kOk : kFindings;
+  }
+  /// Says why queues hang, if any does. A fault has been reported already.
+  void explain(const Bound& bound) const {
+    const auto d = doctor::diagnose(doctor::snapshot_of(bound));
+    if (d.verdict() == doctor::Verdict::hung && d.findings.front().what != doctor::HangClass::fault)
+      say({.severity = Severity::note, .message = summary(d)});
   }
   void say(Diagnostic d) const {
     const bool line = !d.where.empty() && d.where[0] >= '0' && d.where[0] <= '9';

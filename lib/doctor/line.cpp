@@ -18,7 +18,7 @@ class LineReader {
   LineReader(const QueueSnapshot& q, std::size_t index, const Snapshot& s) : q_(q), s_(s) {
     line_.queue = &q;
     line_.index = index;
-    line_.bytes = q.ring_bytes ? *q.ring_bytes : q.first == 0 ? q.ring.size() * 4 : 0;
+    line_.bytes = q.ring_bytes && *q.ring_bytes != 0 ? *q.ring_bytes : q.first == 0 ? q.ring.size() * 4 : 0;
   }
 
   Line take() {

@@ -161,6 +161,8 @@ detail::Json json_of(const Finding& f, const Diagnosis& d) {
 
 }  // namespace
 
+std::string summary(const Diagnosis& d) { return paragraph(d, d.findings.front()); }
+
 std::string to_text(const Diagnosis& d) {
   std::string out;
   for (const auto& f : d.findings) {

@@ -167,6 +167,8 @@ struct Diagnosis {
 
 Diagnosis diagnose(const Snapshot&);
 
+/// The first finding, as one line.
+std::string summary(const Diagnosis&);
 /// A paragraph, a table of all queues, and the packets around rptr of the queues that hang. Ends with a newline.
 std::string to_text(const Diagnosis&);
 /// One object, on one line, with a newline.

@@ -1,0 +1,42 @@
+#include "sdma/doctor/bound.hpp"
+
+#include "sdma/doctor/read.hpp"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+namespace sdma::inline v0::doctor {
+
+Snapshot snapshot_of(const Bound& b, std::chrono::nanoseconds watch) {
+  const auto& schedule = b.schedule();
+  std::vector<std::uint64_t> first;
+  for (std::size_t q = 0; q < schedule.queues.size(); ++q) first.push_back(b.ring(q).positions().read);
+  std::this_thread::sleep_for(watch);
+  Snapshot s;
+  s.from = "schedule";
+  s.all_queues = true;
+  s.watched_ns = static_cast<std::uint64_t>(watch.count());
+  s.peek = [&device = b.device()](GpuVa va, std::span<std::byte> out) { return device.peek(va, out); };
+  for (std::size_t q = 0; q < schedule.queues.size(); ++q) {
+    const auto& queue = b.queue(q);
+    const auto& place = schedule.queues[q];
+    add(s, dump(b.ring(q), queue.gpu(), queue.engine()), fmt::format("{}.{}", to_string(place.place), place.name));
+    auto& out = s.queues.back();
+    out.id = queue.id();
+    out.gpu = {queue.gpu(), Source::node};
+    out.engine = {queue.engine(), Source::node};
+    out.rptr_first = {first[q], Source::memory};
+    if (!b.ring(q).memory().doorbell) out.doorbell = {};
+    if (const auto fault = b.device().fault(queue)) out.fault = {*fault, Source::node};
+  }
+  for (std::size_t i = 0; i < schedule.signals.size(); ++i)
+    s.ranges.push_back({.va = b.address(link_signal(i)), .bytes = 8, .name = name_of(schedule, link_signal(i))});
+  for (std::size_t i = 0; i < schedule.buffers.size(); ++i)
+    s.ranges.push_back({.va = b.address(link_buffer(i)),
+                        .bytes = schedule.buffers[i].bytes,
+                        .name = name_of(schedule, link_buffer(i))});
+  return s;
+}
+
+}  // namespace sdma::inline v0::doctor
