@@ -276,6 +276,19 @@ const Injected kInjected[] = {
        q.put_dwords(dwords);
        q.traffic(s.below(4));
      }},
+    {HangClass::unknown_opcode, "an array of pointers instead of packets", kAny,
+     [](Scene& s) {
+       auto& q = s.queue();
+       q.drained();
+       std::vector<std::uint32_t> dwords{s.small(0x40, 0xff)};
+       for (auto n = s.between(3, 6); n > 0; --n) {
+         const auto pointer = s.host() + 8 * s.below(1 << 20);
+         dwords.push_back(static_cast<std::uint32_t>(pointer));
+         dwords.push_back(static_cast<std::uint32_t>(pointer >> 32));
+       }
+       q.put_dwords(dwords);
+       others(s);
+     }},
     {HangClass::unknown_opcode, "a packet of another generation", kAny,
      [](Scene& s) {
        auto& q = s.queue();
