@@ -81,6 +81,14 @@ const Injected kInjected[] = {
        q.put(PollMem{.addr = s.word(), .func = Compare::ge, .reference = s.small(1, 9)});
        q.traffic(1 + s.below(4));
      }},
+    {HangClass::never_written, "rptr is already past the poll", kAny,
+     [](Scene& s) {
+       auto& q = s.queue();
+       q.put(PollMem{.addr = s.word(), .func = kFuncs[s.below(2)], .reference = s.small(1, 9)});
+       q.stand(q.end());
+       q.traffic(1 + s.below(4));
+       others(s);
+     }},
     {HangClass::never_written, "a poll in an indirect buffer", kAny,
      [](Scene& s) {
        auto& q = s.queue();
