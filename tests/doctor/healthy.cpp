@@ -92,6 +92,16 @@ const Healthy kHealthy[] = {
     {"one moment of a chain of queues", kInstant, [](Scene& s) { chain(s, 3 + s.below(5), false); }},
     {"a chain of queues whose first one moves", kLive | kNode | kFile,
      [](Scene& s) { chain(s, 3 + s.below(5), true); }},
+    {"a queue that waits for one that moves from poll to poll", kLive | kNode | kFile,
+     [](Scene& s) {
+       const auto w = s.word();
+       auto& q = s.queue();
+       q.stand(q.put(PollMem{.addr = w, .reference = 5}));
+       auto& p = s.queue();
+       p.stand(p.put(PollMem{.addr = s.word(), .reference = s.small(1, 100)}));
+       p.put(Fence{.addr = w, .value = 5});
+       moves(p, s);
+     }},
     {"one moment of a prelaunched queue that waits for the host", kInstant,
      [](Scene& s) {
        auto& q = s.queue();

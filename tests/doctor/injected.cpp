@@ -81,6 +81,14 @@ const Injected kInjected[] = {
        q.put(PollMem{.addr = s.word(), .func = Compare::ge, .reference = s.small(1, 9)});
        q.traffic(1 + s.below(4));
      }},
+    {HangClass::never_written, "rptr is already past the poll", kAny,
+     [](Scene& s) {
+       auto& q = s.queue();
+       q.put(PollMem{.addr = s.word(), .func = kFuncs[s.below(2)], .reference = s.small(1, 9)});
+       q.stand(q.end());
+       q.traffic(1 + s.below(4));
+       others(s);
+     }},
     {HangClass::never_written, "a poll in an indirect buffer", kAny,
      [](Scene& s) {
        auto& q = s.queue();
@@ -275,6 +283,19 @@ const Injected kInjected[] = {
        for (auto& d : dwords) d = s.small(0x40, 0xff) | s.small(0, 0xffff) << 8;
        q.put_dwords(dwords);
        q.traffic(s.below(4));
+     }},
+    {HangClass::unknown_opcode, "an array of pointers instead of packets", kAny,
+     [](Scene& s) {
+       auto& q = s.queue();
+       q.drained();
+       std::vector<std::uint32_t> dwords{s.small(0x40, 0xff)};
+       for (auto n = s.between(3, 6); n > 0; --n) {
+         const auto pointer = s.host() + 8 * s.below(1 << 20);
+         dwords.push_back(static_cast<std::uint32_t>(pointer));
+         dwords.push_back(static_cast<std::uint32_t>(pointer >> 32));
+       }
+       q.put_dwords(dwords);
+       others(s);
      }},
     {HangClass::unknown_opcode, "a packet of another generation", kAny,
      [](Scene& s) {

@@ -111,8 +111,7 @@ TEST_CASE("words are read as they were added last") {
 
 TEST_CASE("a ring dump has positions, a doorbell and an engine") {
   std::uint64_t end = 0;
-  const RingDump d{.committed = end, .gpu = {1}, .engine = {4}, .label = "gather", .dwords = polling_ring(end)};
-  auto e = d;
+  RingDump e{.gpu = {1}, .engine = {4}, .label = "gather", .dwords = polling_ring(end)};
   e.committed = e.reserved = e.wptr = end;
   Snapshot s;
   add(s, e, "a.ring");
@@ -125,6 +124,8 @@ TEST_CASE("a ring dump has positions, a doorbell and an engine") {
   add(rung, e, "a.ring");
   rung.words.add(kWord, 0, 4);
   CHECK(first_class(rung) == HangClass::never_written);
+  rung.words.add(kWord, 1, 4);  // rung, and nothing waits: the engine executes it
+  CHECK(diagnose(rung).verdict() == Verdict::healthy);
 }
 
 TEST_CASE("a text has the positions that it is given") {

@@ -144,6 +144,21 @@ TEST_CASE("a value is unknown, and that is said") {
   CHECK(nlohmann::json::parse(to_json(d))["findings"][0]["word"]["value"].is_null());
 }
 
+TEST_CASE("a copy brings the value that its source holds") {
+  constexpr GpuVa kSource{0x7f0000005000};
+  Snapshot s;
+  std::vector<std::uint32_t> waits, copies;
+  put(waits, PollMem{.addr = kA, .func = Compare::ge, .reference = 5});
+  put(copies, CopyLinear{.src = kSource, .dst = kA, .bytes = 4});
+  s.queues = {queue("waits", waits, 0, 24), queue("copies", copies, 0, 28)};
+  for (auto& q : s.queues) q.doorbell = {*q.wptr, Source::node};
+  s.words.add(kA, 0, 4);
+  s.words.add(kSource, 5, 4);
+  CHECK(diagnose(s).verdict() == Verdict::healthy);
+  s.words.add(kSource, 4, 4);
+  CHECK(diagnose(s).findings.front().what == HangClass::wrong_value);
+}
+
 TEST_CASE("each class has a name and a title of its own") {
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < kHangClasses; ++i)
