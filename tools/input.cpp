@@ -157,10 +157,6 @@ Result<RingInput, Diagnostic> Input::read_ring_file() const {
 }
 
 Result<RingInput, Diagnostic> Input::read_text() const {
-  if (has_descriptors(buffer_))
-    return Diagnostic{.where = name_,
-                      .message = "these are descriptors of queues, not packets",
-                      .hint = "sdma dis shows their fields; the packets are in the memory at ring_base"};
   auto text = read_text_dump(buffer_, name_);
   if (!text) return std::move(text.error());
   std::vector<std::string_view> rings;

@@ -2,6 +2,7 @@
 
 #include "layout.hpp"
 #include "rows.hpp"
+#include "sdma/dump/descriptors.hpp"
 #include "sdma/packets/registry.hpp"
 
 #include <fmt/format.h>
@@ -177,6 +178,10 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view text, std::string_
   if (text.starts_with(kUtf8)) text.remove_prefix(kUtf8.size());
   std::string plain;
   if (text.find('\033') != std::string_view::npos) text = plain = without_colours(text);
+  if (has_descriptors(text))
+    return Diagnostic{.where = std::string(name),
+                      .message = "these are descriptors of queues, not packets",
+                      .hint = "sdma dis shows their fields; the packets are in the memory at ring_base"};
   TextDumps all;
   const auto note = [&](std::string message) {
     all.notes.push_back({.severity = Severity::note, .where = std::string(name), .message = std::move(message)});

@@ -1,5 +1,6 @@
 // Descriptors of queues as the driver prints them, built here dword by dword.
 #include "sdma/dump/descriptors.hpp"
+#include "sdma/dump/text.hpp"
 #include "support/catch.hpp"
 
 #include <fmt/format.h>
@@ -107,6 +108,7 @@ TEST_CASE("a descriptor with a gap, a bad dword or no dwords is an error with it
         std::string::npos);
   CHECK(error("SDMA queue on device 1\nProcess 2 PASID 3:\n").find("mqds:1: ") != std::string::npos);
   CHECK_FALSE(has_descriptors("00000000: 00000005 00001008\n"));
+  CHECK_FALSE(read_text_dump("SDMA queue on device 1\n" + all, "mqds"));
   // With the time stamps of a log, and cut off after the ring.
   const auto some = read("[   12.345] SDMA queue on device 1\n[   12.345]     00000000: 0000001d 00000010 00000000\n");
   CHECK(some.queues[0].value("ring_base") == 0x1000u);

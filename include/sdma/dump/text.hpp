@@ -23,6 +23,8 @@
 // Lines of other text between the lines of the dump are skipped and counted. A line that has numbers as the dump has
 // them, but does not fit, is an error, and so is a gap in the offsets: nothing that may be data is dropped silently.
 //
+// The kernel's descriptors of queues are not a dump, and an error: descriptors.hpp reads them.
+//
 // Everything here allocates, in proportion to its input. `*` repeats at most 1 GiB in all. There is no shared state; any
 // thread may call these functions. Errors: one Diagnostic with file:line:column.
 #include "sdma/core/diagnostic.hpp"
