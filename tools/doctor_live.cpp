@@ -168,7 +168,7 @@ Result<doctor::Snapshot, Diagnostic> examine_process(int pid, const LiveOptions&
 
 int examine_program(const LiveOptions& o, const std::function<void(const doctor::Diagnosis&)>& show) {
   const auto program = find_program(o.program[0]);
-  if (program.empty()) return complain("there is no program '" + o.program[0] + "'"), kInput;
+  if (program.empty()) return kInput;
   if (is_emulate(program, o.program))
     return complain("the doctor has to run on the same node as the program",
                     "write it the other way round: sdma emulate -- sdma doctor -- PROGRAM"),

@@ -93,7 +93,7 @@ int run(const Options& o) {
                     "build with -Demulator=enabled, without a sanitizer"),
            kInput;
   const auto program = find_program(o.program[0]);
-  if (program.empty()) return complain("there is no program '" + o.program[0] + "'"), kInput;
+  if (program.empty()) return kInput;
   if (const auto why = obstacle(program); !why.empty())
     return complain("'" + program.string() + "' " + why + ": no library can be preloaded into it",
                     "build it for 64 bits, linked dynamically, without special privileges"),

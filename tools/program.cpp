@@ -45,7 +45,7 @@ fs::path emulator_library() {
   return {};
 }
 
-fs::path find_program(const std::string& name) {
+static fs::path search(const std::string& name) {
   std::error_code e;
   if (name.find('/') != name.npos) return fs::exists(name, e) ? fs::path(name) : fs::path();
   const char* path = std::getenv("PATH");
@@ -57,6 +57,12 @@ fs::path find_program(const std::string& name) {
     if (::access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate, e)) return candidate;
   }
   return {};
+}
+
+fs::path find_program(const std::string& name) {
+  auto found = search(name);
+  if (found.empty()) complain("there is no program '" + name + "'");
+  return found;
 }
 
 void preload(const fs::path& library) {

@@ -1,7 +1,7 @@
 #pragma once
 // Programs that this tool runs: on the software node, or under the doctor.
 //
-//   const auto path = find_program("my_program");              // as a shell finds it; empty if there is none
+//   const auto path = find_program("my_program");              // as a shell finds it
 //   if (const int code = run_program(path, words, status)) return code;
 //   return end_as(status);                                      // the program's own code, or its signal
 //
@@ -16,6 +16,7 @@
 
 namespace sdma::tool {
 
+/// Empty if there is none, after it has reported that.
 std::filesystem::path find_program(const std::string& name);
 /// libsdma-emulator.so beside this program: in a build tree, or installed; empty if it is in neither.
 std::filesystem::path emulator_library();

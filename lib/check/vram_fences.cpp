@@ -2,6 +2,8 @@
 #include "../schedule/link.hpp"
 #include "report.hpp"
 
+#include <optional>
+
 namespace sdma::inline v0::check_detail {
 namespace {
 
@@ -15,15 +17,14 @@ class VramFences {
   }
 
  private:
-  bool in_host(std::uint64_t address, bool& known) const {
+  /// Where a byte lies; nothing if no symbol has it.
+  std::optional<Place> place_at(std::uint64_t address) const {
     const auto home = find_symbol(s_, GpuVa{address});
-    known = home.has_value();
-    return known && detail::place_of(s_, *home).is_host();
+    return home ? std::optional(detail::place_of(s_, *home)) : std::nullopt;
   }
   bool stores_to_host(const Program& p, const Item& item) const {
-    bool known = false;
     for (auto t = item.touch; t < item.touch + item.touches; ++t)
-      if (p.touches[t].mode == Mode::write && in_host(p.touches[t].begin, known)) return true;
+      if (p.touches[t].mode == Mode::write && place_at(p.touches[t].begin) == Place::host()) return true;
     return false;
   }
 
@@ -39,10 +40,9 @@ class VramFences {
       if (item.moves() && stores_to_host(p, item)) {
         if (data == 0) data = position;
       } else if (item.what == What::post && item.sync.word != kNone) {
-        bool known = false;
-        const bool host = in_host(item.sync.address, known);
-        if (host) data = 0;
-        else if (known && data != 0) return report({q, position}, {q, data}, item);
+        const auto place = place_at(item.sync.address);
+        if (place == Place::host()) data = 0;
+        else if (place && data != 0) return report({q, position}, {q, data}, item);
       }
     }
   }

@@ -58,7 +58,7 @@ std::vector<std::uint64_t> Memory::touches(const PacketView& v) const {
 
 std::optional<std::uint32_t> Memory::after(const PacketView& v, std::uint64_t at) const {
   std::optional<std::uint32_t> out;
-  /// The dword at `at` of a run that begins at `begin` and repeats a pattern of dwords.
+  /// Does a run contain the whole dword at `at`?
   const auto inside = [&](GpuVa begin, std::uint64_t bytes) {
     return at >= begin.value && at - begin.value + 4 <= bytes;
   };

@@ -1,5 +1,7 @@
 // What is wrong with a queue whatever its packets are: a fault, an exception, a destroyed queue, an engine, positions, a doorbell.
+#include "../kfd/abi.hpp"
 #include "case.hpp"
+#include "sdma/device/product.hpp"
 #include "sdma/packets/overlap.hpp"
 
 #include <fmt/format.h>
@@ -7,8 +9,8 @@
 namespace sdma::inline v0::doctor {
 namespace {
 
-/// MI300X: two engines face the host, and fourteen the links.
-constexpr std::uint32_t kEngines = 16;
+/// How many engines a GPU has if that is not known: those of MI300X.
+constexpr std::uint32_t kEngines = product_of(90402u)->host_engines + product_of(90402u)->xgmi_engines;
 constexpr std::uint64_t kPage = 4096;
 
 /// KFD's exception codes; bit n - 1 of the status is the exception with code n.
@@ -112,7 +114,7 @@ class StateExaminer {
     }
     if (!q_.exceptions || *q_.exceptions == 0) return false;
     for (const auto& e : kExceptions) {
-      if ((*q_.exceptions >> (e.code - 1) & 1) == 0) continue;
+      if ((*q_.exceptions & kfd::exception_bit(e.code)) == 0) continue;
       say(f_, Basis::seen, fmt::format("The driver reports the exception \"{}\" (code {}).", e.name, e.code),
           from(q_.exceptions.from));
       if (e.what == HangClass::unknown) continue;

@@ -102,10 +102,10 @@ template <class Metrics> std::string table(u8 content, u16 pcie_speed, u16 other
 
 void add_metrics(const TreeGpu& g) {
   // Speeds are in units of 0.1 GT/s.
-  if (!g.is_accelerator())
-    g.product.pcie == 3 ? g.live("gpu_metrics", [](u64) { return table<Metrics13>(3, 80, kTemperature); })
-                        : g.live("gpu_metrics", [](u64) { return table<Metrics13>(3, 160, kTemperature); });
-  else g.live("gpu_metrics", [](u64) { return old_reader() ? table<Metrics13>(3, 320) : table<Metrics15>(5, 320); });
+  if (g.is_accelerator())
+    g.live("gpu_metrics", [](u64) { return old_reader() ? table<Metrics13>(3, 320) : table<Metrics15>(5, 320); });
+  else if (g.product.pcie == 3) g.live("gpu_metrics", [](u64) { return table<Metrics13>(3, 80, kTemperature); });
+  else g.live("gpu_metrics", [](u64) { return table<Metrics13>(3, 160, kTemperature); });
 }
 
 }  // namespace sdma::emulator
