@@ -181,7 +181,8 @@ TEST_CASE("(process) an address without memory", "[.]") {
 TEST_CASE("(process) an address after the end of an object", "[.]") {
   const Runtime r;
   constexpr std::size_t kObject = 2 << 20;
-  faults(r, r.allocate(r.gpus.back(), kObject) + 2 * kObject, r.cpu);
+  // The thunk keeps a page without memory after every object. Further on, another object may lie.
+  faults(r, r.allocate(r.gpus.back(), kObject) + kObject, r.cpu);
 }
 TEST_CASE("(process) memory of another GPU without access", "[.]") {
   const Runtime r;
