@@ -50,7 +50,7 @@ template <class Fn> void each_row(const Region& r, std::uint64_t va, std::size_t
   const bool dense = dense_rows && (r.slices == 1 || r.slice_pitch == slice);
   if (dense) return fn(va, va + slice * r.slices);
   const auto pieces = std::uint64_t{r.slices} * (dense_rows ? 1 : r.rows);
-  if (pieces > most) return fn(va, va + r.slice_pitch * (r.slices - 1) + slice);
+  if (pieces > most) return fn(va, va + hull(r));
   for (std::uint64_t z = 0; z < r.slices; ++z)
     for (std::uint64_t y = 0; y < (dense_rows ? 1 : r.rows); ++y) {
       const auto at = z * r.slice_pitch + y * r.pitch;

@@ -54,7 +54,7 @@ class Refused {
   }
 
   void overlaps(Position here, const PacketView& v, const Overlap& o) {
-    const auto a = extent(o.a), b = extent(o.b);
+    const Schedule::Range a{o.a.va, hull(o.a)}, b{o.b.va, hull(o.b)};
     const bool self = o.first == o.second;
     add(here, v, "overlap",
         self ? fmt::format("{}: {} {} overlaps itself: a row begins before the previous one ends", v.info->name,
@@ -62,10 +62,6 @@ class Refused {
              : fmt::format("{}: {} {} and {} {} overlap", v.info->name, o.second, detail::range_text(s_, b), o.first,
                            detail::range_text(s_, a)),
         self ? "" : common(a, b));
-  }
-  /// From the first byte of a region to its last. The parser and the rule `outside` refuse a box that does not fit.
-  static Schedule::Range extent(const Region& r) noexcept {
-    return {r.va, r.bytes + (r.rows - std::uint64_t{1}) * r.pitch + (r.slices - std::uint64_t{1}) * r.slice_pitch};
   }
   std::string common(const Schedule::Range& a, const Schedule::Range& b) const {
     const auto begin = std::max(a.va.value, b.va.value);

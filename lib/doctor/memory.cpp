@@ -5,21 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 namespace sdma::inline v0::doctor {
-namespace {
-
-/// One past the last byte that a region may have; at most the last address.
-std::uint64_t end_of(const Region& r) noexcept {
-  __extension__ typedef unsigned __int128 Wide;
-  if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return r.va.value;
-  const auto extent = Wide{r.slices - 1} * r.slice_pitch + Wide{r.rows - 1} * r.pitch + r.bytes;
-  const auto room = std::numeric_limits<std::uint64_t>::max() - r.va.value;
-  return r.va.value + static_cast<std::uint64_t>(std::min<Wide>(extent, room));
-}
-
-}  // namespace
 
 Memory::Memory(const Snapshot& s, std::vector<std::uint64_t> dwords) : s_(s), sorted_(std::move(dwords)) {
   std::sort(sorted_.begin(), sorted_.end());
@@ -48,7 +35,7 @@ std::vector<std::uint64_t> Memory::touches(const PacketView& v) const {
   if (!v.whole() || v.info->foreign || v.info->fields_unknown) return out;
   footprint(*v.info, v.dwords, [&](const Region& r) {
     if (!allows(r.access, Access::write)) return;
-    const auto end = end_of(r);
+    const auto end = end_of(r).value;
     const auto first = r.va.value < 3 ? 0 : r.va.value - 3;
     for (auto at = std::lower_bound(sorted_.begin(), sorted_.end(), first); at != sorted_.end() && *at < end; ++at)
       if (detail::meet(Region{.va = GpuVa{*at}, .bytes = 4}, r)) out.push_back(*at);

@@ -46,13 +46,6 @@ Errc insert(std::vector<Mapping>& sorted, std::span<const Mapping> all) {
   return Errc::ok;
 }
 
-/// Bytes from the start of the first run to the end of the last of `n`, or 0 if that does not fit in 64 bits.
-std::uint64_t hull(std::uint64_t bytes, std::uint64_t n, std::uint64_t pitch) noexcept {
-  std::uint64_t between = 0, all = 0;
-  if (__builtin_mul_overflow(n - 1, pitch, &between) || __builtin_add_overflow(between, bytes, &all)) return 0;
-  return all;
-}
-
 }  // namespace
 
 AddressSpace::AddressSpace() : current_(nullptr), serial_(1) {
@@ -183,12 +176,14 @@ bool AddressSpace::Reader::covers(const Region& r, GpuVa* missing) noexcept {
   if (r.rows == 1 && r.slices == 1) [[likely]]
     return covers_run(r.va, r.bytes, r.access, missing);
   // Boxes usually lie in one mapping: try the hull of the box first, then those of its slices, then single rows.
-  const auto slice = hull(r.bytes, r.rows, r.pitch), all = slice ? hull(slice, r.slices, r.slice_pitch) : 0;
-  if (all && covers_run(r.va, all, r.access, nullptr)) return true;
+  if (covers_run(r.va, hull(r), r.access, nullptr)) return true;
+  auto one_slice = r;
+  one_slice.slices = 1;
+  const auto slice = hull(one_slice);
   const auto slices = r.slice_pitch ? r.slices : 1u, rows = r.pitch ? r.rows : 1u;
   for (std::uint32_t s = 0; s < slices; ++s) {
     const auto first = r.va + s * r.slice_pitch;
-    if (slice && covers_run(first, slice, r.access, nullptr)) continue;
+    if (covers_run(first, slice, r.access, nullptr)) continue;
     for (std::uint32_t y = 0; y < rows; ++y)
       if (!covers_run(first + y * r.pitch, r.bytes, r.access, missing)) return false;
   }

@@ -8,8 +8,6 @@
 #include "sdma/packets/footprint.hpp"
 #include "symbols.hpp"
 
-#include <algorithm>
-
 namespace sdma::inline v0::detail {
 
 struct Outside {
@@ -30,7 +28,8 @@ inline std::optional<SymbolOffset> stride_of(const Schedule& s, GpuVa va) noexce
 template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn) {
   if (!v.whole() || v.info->fields_unknown) return;
   footprint(*v.info, v.dwords, [&](const Region& r) {
-    if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return;
+    const auto bytes = hull(r);
+    if (bytes == 0) return;
     const auto symbol = stride_of(s, r.va);
     if (!symbol) return;
     bool named = false;
@@ -39,11 +38,9 @@ template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn
       named = named || (base && base->signal == symbol->signal && base->index == symbol->index);
     });
     if (!named) return;
-    __extension__ typedef unsigned __int128 Wide;
-    const auto hull = Wide{r.bytes} + Wide{r.rows - 1} * Wide{r.pitch} + Wide{r.slices - 1} * Wide{r.slice_pitch};
     const auto extent = bytes_of(s, *symbol);
-    if (hull <= extent && symbol->offset <= extent - static_cast<std::uint64_t>(hull)) return;
-    fn(Outside{*symbol, static_cast<std::uint64_t>(std::min<Wide>(hull, ~std::uint64_t{})), extent});
+    if (bytes <= extent && symbol->offset <= extent - bytes) return;
+    fn(Outside{*symbol, bytes, extent});
   });
 }
 

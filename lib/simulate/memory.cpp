@@ -77,7 +77,7 @@ void LinkMemory::watch(GpuVa va, std::uint64_t bytes) {
 
 bool LinkMemory::watched(const Region& r) const noexcept {
   if (r.va.value >= kLinkSignals) return true;
-  const auto end = r.va.value + r.bytes + (r.rows - 1) * r.pitch + (r.slices - 1) * r.slice_pitch;
+  const auto end = end_of(r).value;
   for (const auto& [b, e] : watched_)
     if (r.va.value < e && b < end) return true;
   return false;

@@ -1,4 +1,4 @@
-// Overlaps within one packet: compared with a list of all bytes.
+// Overlaps within one packet and the extent of a box: compared with a list of all bytes.
 #include "sdma/packets/overlap.hpp"
 #include "support/catch.hpp"
 
@@ -42,12 +42,26 @@ TEST_CASE("two boxes meet if they have a byte in common") {
     CAPTURE(a.va.value, a.bytes, a.rows, a.pitch, a.slices, a.slice_pitch);
     CAPTURE(b.va.value, b.bytes, b.rows, b.pitch, b.slices, b.slice_pitch);
     if (detail::meet(a, b) != common) FAIL("wrong");
+    const auto extent = in_a.empty() ? 0 : *in_a.rbegin() + 1 - *in_a.begin();
+    if (hull(a) != extent || end_of(a) != a.va + extent) FAIL("not the extent of the box");
     // Never the reverse: a box without a repeated byte may count as one with.
     if (!detail::meets_itself(a) && std::set<std::uint64_t>(in_a.begin(), in_a.end()).size() != in_a.size())
       FAIL("a byte is in the box twice");
   }
   CHECK(meeting > 2000);
   CHECK(meeting < 17000);
+}
+
+TEST_CASE("the extent of a box that 64 bits cannot hold is the largest number") {
+  constexpr auto kMost = ~std::uint64_t{};
+  STATIC_REQUIRE(hull({.va = kA, .bytes = kMost}) == kMost);
+  STATIC_REQUIRE(hull({.va = kA, .bytes = 8, .rows = 3, .pitch = (kMost - 8) / 2}) == kMost - 1);
+  STATIC_REQUIRE(hull({.va = kA, .bytes = 8, .rows = 3, .pitch = kMost / 2}) == kMost);
+  STATIC_REQUIRE(hull({.va = kA, .bytes = 8, .rows = 2, .pitch = kMost / 2, .slices = 2, .slice_pitch = kMost / 2}) ==
+                 kMost);
+  STATIC_REQUIRE(hull({.va = kA, .bytes = 8, .rows = ~0u, .pitch = 0, .slices = ~0u, .slice_pitch = 0}) == 8);
+  STATIC_REQUIRE(end_of({.va = kA, .bytes = kMost}) == GpuVa{kMost});
+  STATIC_REQUIRE(end_of({.va = GpuVa{kMost - 1}, .bytes = 1}) == GpuVa{kMost});
 }
 
 TEST_CASE("an overlap names the fields, and the written one comes first") {

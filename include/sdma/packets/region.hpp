@@ -3,11 +3,13 @@
 //
 //   Region{.va = src, .bytes = 4096, .access = Access::read}
 //   Region{.va = box, .bytes = 64, .access = Access::write, .rows = 4, .pitch = 256}     four runs of 64 bytes
+//   hull(box)                                                     832: from the first of these bytes to the last
 //
 // These are plain values; any thread may use them. No errors.
 #include "sdma/core/units.hpp"
 
 #include <cstdint>
+#include <utility>
 
 namespace sdma::inline v0 {
 
@@ -29,5 +31,21 @@ struct Region {
   std::uint32_t slices = 1;
   std::uint64_t slice_pitch{};
 };
+
+/// How many bytes lie from the first byte of a region to its last, gaps included: at most 2^64 - 1. 0 if it has no byte.
+constexpr std::uint64_t hull(const Region& r) noexcept {
+  if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return 0;
+  std::uint64_t room = ~std::uint64_t{} - r.bytes;
+  for (const auto& [steps, pitch] : {std::pair{r.rows - 1, r.pitch}, std::pair{r.slices - 1, r.slice_pitch}}) {
+    if (pitch != 0 && steps > room / pitch) return ~std::uint64_t{};
+    room -= steps * pitch;
+  }
+  return ~std::uint64_t{} - room;
+}
+/// One past the last byte of a region; at most 2^64 - 1.
+constexpr GpuVa end_of(const Region& r) noexcept {
+  const auto room = ~std::uint64_t{} - r.va.value, bytes = hull(r);
+  return r.va + (bytes < room ? bytes : room);
+}
 
 }  // namespace sdma::inline v0

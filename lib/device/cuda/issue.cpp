@@ -31,8 +31,7 @@ GpuVa row(const Region& r, std::uint64_t at) noexcept {
 template <class P> Issued CudaQueue::by_thread(const P& p) noexcept {
   bool host = true;
   footprint(p, [&](const Region& r) {
-    const auto extent = r.bytes + (r.rows - 1) * r.pitch + (r.slices - 1) * r.slice_pitch;
-    host = host && (r.bytes == 0 || (on_host(r.va, r.access) && one_allocation(r.va, extent, r.access)));
+    host = host && (r.bytes == 0 || (on_host(r.va, r.access) && one_allocation(r.va, hull(r), r.access)));
   });
   if (!host) return refuse("its words must be in host memory, in one allocation: streams cannot do this");
   if (!thread_is_next()) return Issued::thread;
