@@ -5,6 +5,7 @@
 //
 // Prints medians and best tenths; a batch is submitted with one doorbell. Queue creation is not included, and shown once.
 #include "sdma/device/kfd.hpp"
+#include "sdma/packets/sync.hpp"
 #include "sdma/queue/ring.hpp"
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/wait.hpp"

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sdma/packets/copy.hpp"
+#include "sdma/packets/sync.hpp"
 #include "sdma/sync/wait.hpp"
 #include "support/catch.hpp"
 

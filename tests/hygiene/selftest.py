@@ -85,6 +85,10 @@ class Includes(Tree):
     def test_header_only_with_standard_and_fences(self):
         self.good(self.check, header("queue/order", "#include <atomic>\n#include <immintrin.h>\n"))
 
+    def test_posix_has_one_place(self):
+        self.good(self.check, header("core/nap", "#include <time.h>\n"))
+        self.bad(self.check, header("core/deadline", "#include <time.h>\n"), "standard library")
+
     def test_ours_in_angle_brackets(self):
         self.bad(self.check, header("core/a") | header("core/b", "#include <sdma/core/a.hpp>\n"), "in quotes")
 

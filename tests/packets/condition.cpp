@@ -1,5 +1,5 @@
 // Conditions of polls: what some value satisfies, what every value satisfies, and what one condition says about another.
-#include "sdma/packets/poll.hpp"
+#include "sdma/packets/condition.hpp"
 #include "support/catch.hpp"
 
 using namespace sdma;

@@ -1,12 +1,16 @@
-// The tables of docs/packets.md, from the registry: what the code encodes is what the manual says.
+// What is generated from the registry: the tables of docs/packets.md and the rows of include/sdma/packets/length_table.hpp.
 //
-//   document FILE            exit code 1 and a message if the part of FILE after its marker line is out of date
-//   document --write FILE    replaces that part; the text before the marker is written by hand and kept
+//   document KIND FILE            exit code 1 and a message if the part of FILE after its marker line is out of date
+//   document KIND --write FILE    replaces that part; the text before the marker is written by hand and kept
+//
+// KIND is `page` or `lengths`.
 #include <bit>
 #include <fstream>
+#include <iomanip>
 #include <iostream>
 #include <iterator>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include "sdma/packets/catalogue.hpp"
@@ -15,8 +19,7 @@ namespace {
 
 using namespace sdma;
 
-constexpr std::string_view kMarker =
-    "<!-- Generated from include/sdma/packets from here on: ninja -C build bless -->\n";
+constexpr std::string_view kMarker = "Generated from include/sdma/packets from here on: ninja -C build bless";
 
 std::string hex(std::uint64_t v) {
   std::ostringstream out;
@@ -126,7 +129,7 @@ template <class P> std::string_view type_name() {
   return s.substr(s.rfind(':') + 1);
 }
 
-std::string document() {
+std::string page() {
   std::ostringstream out;
   out << "\n| packet | op | sub_op | dwords | |\n|---|---|---|---|---|\n";
   for (const auto& p : kPackets) {
@@ -144,23 +147,53 @@ std::string document() {
   return out.str();
 }
 
+/// Dwords [0, the last that is not 0] of a pattern, as an initialiser.
+std::string initialiser(const std::array<std::uint32_t, Pattern::kDwords>& dwords, std::size_t n) {
+  std::string out;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::ostringstream dword;
+    dword << "0x" << std::hex << std::setfill('0') << std::setw(8) << dwords[i];
+    out += (i ? ", " : "{") + dword.str();
+  }
+  return out + '}';
+}
+std::string lengths() {
+  std::ostringstream out;
+  out << "namespace sdma::inline v0::detail {\ninline constexpr std::array<PacketLength, " << kPackets.size()
+      << "> kLengths{{\n";
+  for (const auto& p : kPackets) {
+    if (p.parts) throw std::runtime_error(std::string(p.name) + ": PacketLength cannot describe optional parts");
+    const auto n = p.pattern.dwords();
+    out << "    {{" << initialiser(p.pattern.mask, n) << ", " << initialiser(p.pattern.value, n) << "}, " << int{p.head}
+        << ", " << int{p.fixed} << ", " << (p.counted ? int{p.stride} : 0);
+    if (const auto* f = p.counted)
+      out << ", {.dword = " << int{f->dword} << ", .lo = " << int{f->lo} << ", .hi = " << int{f->hi}
+          << ", .bias = " << int{f->bias} << "}";
+    out << "},  // " << p.name << '\n';
+  }
+  out << "}};\n}  // namespace sdma::inline v0::detail\n";
+  return out.str();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool write = argc == 3 && std::string_view(argv[1]) == "--write";
-  if (argc != 2 && !write) {
-    std::cerr << "usage: document [--write] FILE\n";
+  const std::string_view kind = argc > 1 ? argv[1] : "";
+  const bool write = argc == 4 && std::string_view(argv[2]) == "--write";
+  if ((argc != 3 && !write) || (kind != "page" && kind != "lengths")) {
+    std::cerr << "usage: document page|lengths [--write] FILE\n";
     return 2;
   }
   const std::string path = argv[argc - 1];
   std::ifstream in(path);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   const auto marker = text.find(kMarker);
-  if (marker == std::string::npos) {
-    std::cerr << path << ": no such file, or no line that says\n" << kMarker;
+  const auto end = text.find('\n', marker);
+  if (marker == std::string::npos || end == std::string::npos) {
+    std::cerr << path << ": no such file, or no line that says\n" << kMarker << '\n';
     return 1;
   }
-  const auto wanted = text.substr(0, marker + kMarker.size()) + document();
+  const auto wanted = text.substr(0, end + 1) + (kind == "page" ? page() : lengths());
   if (write) {
     std::ofstream(path) << wanted;
     return 0;

@@ -10,6 +10,7 @@
 | tests/collectives/golden     | the options in golden.txt beside it    | collective_plan                      |
 | tests/trace/golden           | tests/trace/sample.hpp                 | the test in tests/trace/perfetto.cpp |
 | docs/packets.md: tables      | include/sdma/packets                   | tests/packets/document.cpp           |
+| packets/length_table.hpp     | include/sdma/packets                   | tests/packets/document.cpp           |
 | docs/reproduction.md: tables | the simulator                          | bench/reproduce.cpp                  |
 | docs/figures                 | the simulator                          | bench/reproduce.cpp                  |
 | docs/museum.md               | tests/museum                           | tests/museum/museum.py               |
@@ -58,7 +59,8 @@ def trace(source, trace):
 
 
 def packets(source, document):
-    subprocess.run([document, "--write", source / "docs/packets.md"], check=True)
+    subprocess.run([document, "page", "--write", source / "docs/packets.md"], check=True)
+    subprocess.run([document, "lengths", "--write", source / "include/sdma/packets/length_table.hpp"], check=True)
 
 
 def reproduction(source, reproduce):
@@ -82,7 +84,7 @@ KINDS = [
     ("tests/schedule/golden", "sdma", schedule),
     ("tests/collectives/golden", "collective_plan", collectives),
     ("tests/trace/golden", "trace", trace),
-    ("docs/packets.md", "document", packets),
+    ("docs/packets.md, packets/length_table.hpp", "document", packets),
     ("docs/reproduction.md, docs/figures", "reproduce", reproduction),
     ("docs/museum.md", "sdma", museum),
 ]

@@ -7,9 +7,8 @@
 // A duration of zero or less gives a deadline that has already passed. A duration that is too long for the clock gives
 // the last moment that the clock can represent. A Deadline is a plain value on the steady clock; any thread may use a
 // copy. No errors.
-#include "sdma/core/standard.hpp"
+#include "sdma/core/durations.hpp"
 
-#include <chrono>
 #include <concepts>
 
 namespace sdma::inline v0 {

@@ -49,13 +49,7 @@ struct PacketInfo {
              detail::missing(*parts, detail::parts_of(*parts, fields, d));
     return counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed;
   }
-  constexpr bool matches(std::span<const std::uint32_t> d) const noexcept {
-    const auto n = pattern.dwords();
-    if (d.size() < n) return false;
-    for (std::size_t i = 0; i < n; ++i)
-      if ((d[i] & pattern.mask[i]) != pattern.value[i]) return false;
-    return true;
-  }
+  constexpr bool matches(std::span<const std::uint32_t> d) const noexcept { return pattern.matches(d); }
   /// How many dwords the description numbers: those before the payload, and those after it.
   constexpr std::size_t described() const noexcept { return parts ? fixed : head; }
   /// Reserved bits of described dword `i`; 0 where the payload (or what a NOP skips) lies.
@@ -96,19 +90,6 @@ class Unfolded {
 
 namespace detail {
 
-template <class P, std::size_t I> consteval std::uint64_t default_value(const P& p) {
-  if constexpr (grammar::layout<P>.fields[I].kind == Kind::payload) return 0;
-  else return number<P, I>(p);
-}
-/// The fields of all generations, with the defaults that their members have.
-template <class P> consteval auto flatten() {
-  auto out = grammar::layout<P>.fields;
-  [&]<std::size_t... I>(std::index_sequence<I...>) { ((out[I].default_value = default_value<P, I>(P{})), ...); }
-  (std::make_index_sequence<grammar::layout<P>.fields.size()>{});
-  return out;
-}
-template <class P> inline constexpr auto flat = flatten<P>();
-
 /// Decodes a packet of any generation.
 template <class P> constexpr P decode_as(std::span<const std::uint32_t> d, const PacketInfo& info) noexcept {
   P p{};
@@ -141,60 +122,51 @@ namespace detail {
 template <class P, std::size_t R>
 inline constexpr RuleInfo erased{grammar::layout<P>.rules[R].id, grammar::layout<P>.rules[R].text,
                                  [](std::span<const std::uint32_t> d, const PacketInfo& info) {
-                                   return grammar::layout<P>.rules[R].holds(decode<P>(d, info));
+                                   return grammar::layout<P>.rules[R].holds(decode_as<P>(d, info));
                                  }};
 template <class P> inline constexpr auto rules = []<std::size_t... R>(std::index_sequence<R...>) {
   return std::array<RuleInfo, sizeof...(R)>{erased<P, R>...};
 }
 (std::make_index_sequence<grammar::layout<P>.rules.size()>{});
 
-template <class P> consteval const Exception* exception() {
-  return grammar::layout<P>.exception.any() ? &grammar::layout<P>.exception : nullptr;
-}
-template <class P> consteval const FieldInfo* counted() {
-  if constexpr (kFixed<P>) return nullptr;
-  else return &flat<P>[counter<P>()];
-}
-/// The dwords that determine the length.
-template <class P> consteval std::size_t settled() {
-  if constexpr (kPlain<P>) return head<P>();
-  else return grammar::layout<P>.length.settled();
-}
-template <class P> consteval const grammar::Length* parts() {
-  if constexpr (kPlain<P>) return nullptr;
-  else return &grammar::layout<P>.length;
-}
+/// The bits of each described dword that the pattern or a field owns.
 constexpr auto owned(std::span<const FieldInfo> fields, const Pattern& pattern) {
   std::array<std::uint32_t, PacketInfo::kMaxDescribed> out{};
   for (std::size_t i = 0; i < Pattern::kDwords; ++i) out[i] = pattern.mask[i];
-  for (const auto& f : fields)
-    for (unsigned b = f.lo; b <= f.hi; ++b) out[f.dword + b / 32] |= 1u << (b % 32);
+  for (const auto& f : fields) store(f, f.mask(), out.data());
   return out;
 }
-template <class P> consteval auto owned() {
-  static_assert(well_formed<P>() && head<P>() <= PacketInfo::kMaxDescribed && settled<P>() <= PacketInfo::kMaxHead);
-  return owned(shape<P>.fields, grammar::layout<P>.pattern);
+/// One function for all packets: each of them costs a call in a constant expression, and no instance of a template. GCC 12
+/// rejects the call if this function returns the braces themselves.
+constexpr PacketInfo describe(const grammar::Description& l, std::span<const FieldInfo> all_fields,
+                              std::span<const RuleInfo> rules) {
+  const auto fields = all_fields.first(l.default_fields);
+  PacketInfo i{.name = l.name,
+               .doc = l.doc,
+               .pattern = l.pattern,
+               .fields = fields,
+               .rules = rules,
+               .head = static_cast<std::uint8_t>(l.length.fixed ? l.length.settled() : 1),
+               .fixed = l.length.fixed,
+               .stride = l.length.stride,
+               .parts = l.length.plain() ? nullptr : &l.length,
+               .counted = l.length.counted.empty() ? nullptr : &all_fields[index_of(all_fields, l.length.counted)],
+               .privilege = l.privilege,
+               .all_fields = static_cast<std::uint8_t>(all_fields.size()),
+               .generations = l.generations,
+               .exception = l.exception.any() ? &l.exception : nullptr,
+               .owned = owned(fields, l.pattern)};
+  return i;
 }
 
 }  // namespace detail
 
 /// `grammar::layout<P>` as plain data.
 template <Packet P>
-inline constexpr PacketInfo packet_info{.name = grammar::layout<P>.name,
-                                        .doc = grammar::layout<P>.doc,
-                                        .pattern = grammar::layout<P>.pattern,
-                                        .fields = std::span(detail::flat<P>).first(detail::kFields<P>),
-                                        .rules = detail::rules<P>,
-                                        .head = static_cast<std::uint8_t>(detail::settled<P>()),
-                                        .fixed = grammar::layout<P>.length.fixed,
-                                        .stride = grammar::layout<P>.length.stride,
-                                        .parts = detail::parts<P>(),
-                                        .counted = detail::counted<P>(),
-                                        .privilege = grammar::layout<P>.privilege,
-                                        .all_fields = static_cast<std::uint8_t>(grammar::layout<P>.fields.size()),
-                                        .generations = grammar::layout<P>.generations,
-                                        .exception = detail::exception<P>(),
-                                        .owned = detail::owned<P>()};
+inline constexpr PacketInfo packet_info = detail::describe(grammar::layout<P>,
+                                                           {grammar::layout<P>.fields.data(),
+                                                            grammar::layout<P>.fields.size()},
+                                                           {detail::rules<P>.data(), detail::rules<P>.size()});
 
 /// The entry of a packet that is only identified and skipped. `head`: how many dwords must be present to identify it;
 /// 0: all of them. `generations`: those that have it.

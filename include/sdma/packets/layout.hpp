@@ -120,6 +120,14 @@ struct Pattern {
     while (n > 0 && mask[n - 1] == 0) --n;
     return n;
   }
+  /// Do these dwords begin a packet of this pattern? False if too few are there.
+  constexpr bool matches(std::span<const std::uint32_t> d) const noexcept {
+    const auto n = dwords();
+    if (d.size() < n) return false;
+    for (std::size_t i = 0; i < n; ++i)
+      if ((d[i] & mask[i]) != value[i]) return false;
+    return true;
+  }
 };
 
 /// What some generations have in place of a packet's pattern or fixed length.
@@ -137,7 +145,19 @@ enum class Privilege : std::uint8_t { user, kernel };
 namespace detail {
 template <class C, class T> T type_of(T C::*);
 template <class C, class T> C owner_of(T C::*);
+/// Each field gets its place among the members. Returns how many of them 4.4.2 has.
+constexpr std::uint8_t number_members(FieldInfo* fields, std::size_t n) noexcept {
+  std::uint8_t count = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    fields[i].member = static_cast<std::uint8_t>(i);
+    if (fields[i].generations.contains(kDefaultGeneration)) ++count;
+  }
+  return count;
+}
 template <class T> consteval Kind kind_of() { return std::is_same_v<T, bool> ? Kind::flag : Kind::count; }
+/// A member as a number.
+constexpr std::uint64_t plain(GpuVa v) noexcept { return v.value; }
+template <class T> constexpr std::uint64_t plain(T v) noexcept { return static_cast<std::uint64_t>(v); }
 }  // namespace detail
 
 namespace grammar {
@@ -230,7 +250,8 @@ constexpr Field<M> bits(std::string_view name, int dword, int lo, int hi, std::s
            .hi = static_cast<std::uint8_t>(hi),
            .bias = static_cast<std::uint8_t>(b),
            .kind = detail::kind_of<T>(),
-           .enumerants = names<T>}};
+           .default_value = detail::plain(typename Field<M>::Owner{}.*M),
+           .enumerants = {names<T>.data(), names<T>.size()}}};
 }
 /// A 64-bit address in dwords `dword` (low) and `dword + 1` (high).
 template <auto M> constexpr Field<M> addr64(std::string_view name, int dword, std::string_view doc) noexcept {
@@ -264,37 +285,35 @@ constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)
 /// Only the kernel may submit the packet.
 inline constexpr auto kernel_only = Privilege::kernel;
 
-/// The fields are in one array, so that code for all of them is a loop and not one template instance per field.
-/// `Member...` are the members that hold them, in the same order.
-template <class P, std::size_t Rules, auto... Member> struct Layout {
+/// What is said about a packet as a whole.
+struct Description {
   std::string_view name, doc;
   Pattern pattern;
   Length length;
-  std::array<FieldInfo, sizeof...(Member)> fields;
-  std::array<Rule<P>, Rules> rules{};
   Privilege privilege = Privilege::user;
   Generations generations = kAllGenerations;
   Exception exception{};
   std::uint8_t default_fields{};  ///< how many fields 4.4.2 has: the first ones
 };
+/// The fields are in one array, so that code for all of them is a loop and not one template instance per field.
+/// `Member...` are the members that hold them, in the same order.
+template <class P, std::size_t Rules, auto... Member> struct Layout : Description {
+  std::array<FieldInfo, sizeof...(Member)> fields{};
+  std::array<Rule<P>, Rules> rules{};
+};
 template <auto M0, auto... M>
 constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc, Field<M0> f0,
                       Field<M>... f) noexcept {
-  Layout<typename Field<M0>::Owner, 0, M0, M...> l{name, doc, p, n, {f0, f...}};
-  for (std::size_t i = 0; i < l.fields.size(); ++i) {
-    l.fields[i].member = static_cast<std::uint8_t>(i);
-    l.default_fields =
-        static_cast<std::uint8_t>(l.default_fields + l.fields[i].generations.contains(kDefaultGeneration));
-  }
+  Layout<typename Field<M0>::Owner, 0, M0, M...> l{{name, doc, p, n}, {f0, f...}, {}};
+  l.default_fields = detail::number_members(l.fields.data(), l.fields.size());
   return l;
 }
 /// A packet without fields: all its bits are fixed.
 template <class P> constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc) noexcept {
-  return Layout<P, 0>{name, doc, p, n, {}};
+  return Layout<P, 0>{{name, doc, p, n}, {}, {}};
 }
 template <class P, std::size_t N, auto... M> constexpr auto operator|(const Layout<P, N, M...>& l, Rule<P> r) noexcept {
-  Layout<P, N + 1, M...> more{l.name, l.doc,       l.pattern,     l.length,    l.fields,
-                              {},     l.privilege, l.generations, l.exception, l.default_fields};
+  Layout<P, N + 1, M...> more{l, l.fields, {}};
   for (std::size_t i = 0; i < N; ++i) more.rules[i] = l.rules[i];
   more.rules[N] = r;
   return more;

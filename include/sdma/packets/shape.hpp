@@ -39,10 +39,10 @@ inline constexpr auto kOtherFields = [] {
 }();
 template <class P, Generation G> consteval Shape shape_in() {
   constexpr const auto& l = grammar::layout<P>;
-  if constexpr (G == kDefaultGeneration)
-    return {std::span(l.fields).first(l.default_fields), &l.pattern, l.length.fixed};
+  if constexpr (G == kDefaultGeneration) return {{l.fields.data(), l.default_fields}, &l.pattern, l.length.fixed};
   else
-    return {kOtherFields<P, G>, l.exception.pattern_generations.contains(G) ? &l.exception.pattern : &l.pattern,
+    return {{kOtherFields<P, G>.data(), kOtherFields<P, G>.size()},
+            l.exception.pattern_generations.contains(G) ? &l.exception.pattern : &l.pattern,
             l.exception.length_generations.contains(G) ? l.exception.fixed : l.length.fixed};
 }
 template <class P, Generation G = kDefaultGeneration> inline constexpr Shape shape = shape_in<P, G>();

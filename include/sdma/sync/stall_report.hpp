@@ -20,8 +20,8 @@
 // allocates nor waits. It costs one walk over the ring.
 #include "sdma/core/compiler.hpp"
 #include "sdma/core/units.hpp"
+#include "sdma/packets/condition.hpp"
 #include "sdma/packets/lengths.hpp"
-#include "sdma/packets/poll.hpp"
 #include "sdma/queue/ring.hpp"
 
 #include <array>
@@ -82,7 +82,7 @@ inline std::size_t last_packet(std::span<const std::uint32_t> ring, std::size_t 
   while (at < end) {
     // Works on a copy of each head: a packet that is overwritten meanwhile must not change its length between two
     // loads.
-    std::array<std::uint32_t, PacketInfo::kMaxHead> packet{};
+    std::array<std::uint32_t, kMaxHead> packet{};
     const auto kept = end - at < packet.size() ? end - at : packet.size();
     for (std::size_t i = 0; i < kept; ++i) packet[i] = shared_dword(ring[at + i]);
     n = packet_length({packet.data(), kept});

@@ -35,16 +35,16 @@
 // Errors: a StallReport, by value. Without signals, wait_any fails at once and wait_all succeeds.
 #include "sdma/core/compiler.hpp"
 #include "sdma/core/deadline.hpp"
+#include "sdma/core/durations.hpp"
+#include "sdma/core/nap.hpp"
 #include "sdma/core/result.hpp"
-#include "sdma/packets/poll.hpp"
+#include "sdma/packets/condition.hpp"
 #include "sdma/sync/signal.hpp"
 #include "sdma/sync/stall_report.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <thread>
 
 namespace sdma::inline v0 {
 
@@ -71,10 +71,10 @@ class Backoff {
     if (spinning()) {
       for (unsigned i = 0; i < kPauses; ++i) SDMA_PAUSE();
     } else if (rounds_ < kSpins + kYields) {
-      std::this_thread::yield();
+      detail::yield();
     } else {
       const auto left = d.left();
-      std::this_thread::sleep_for(nap_ < left ? nap_ : left);
+      detail::nap(nap_ < left ? nap_ : left);
       nap_ = nap_ * 2 < kLongestNap ? nap_ * 2 : kLongestNap;
       return true;
     }
