@@ -15,7 +15,8 @@
 // A packet that the generation lacks, or a field that it lacks and that does not hold its default, does not fit.
 //
 // `fits` returns true or false and is for hot paths; `check` names the field and the rule and is for error messages.
-// encode_to does not check: it truncates an out-of-range value to the width of its field. Call `fits` first, as Writer
+// encode_to does not check: it truncates an out-of-range value to the width of its field, and may write a field that the
+// generation lacks. Call `fits` first, as Writer
 // and Ring do. encode_to never reads from its target, so the target may be write-combining memory.
 //
 // Everything here is constexpr and noexcept, and allocates nothing. There is no shared state: any thread may call any
@@ -26,41 +27,62 @@
 namespace sdma::inline v0 {
 
 namespace detail {
-/// For each generation, the first one in which the packet has the same layout.
-template <class P>
-inline constexpr auto kEras = [] {
-  std::array<std::uint8_t, kGenerationCount> first{};
-  const auto& l = grammar::layout<P>;
-  for (std::size_t g = 0; g < kGenerationCount; ++g) {
-    for (std::size_t same = 0; same <= g; ++same) {
-      const auto a = static_cast<Generation>(g), b = static_cast<Generation>(same);
-      const auto alike = [&](Generations s) { return s.contains(a) == s.contains(b); };
-      bool equal =
-          alike(l.generations) && alike(l.exception.pattern_generations) && alike(l.exception.length_generations);
-      for (const auto& f : l.fields) equal = equal && alike(f.generations) && alike(f.moved_generations);
-      if (!equal) continue;
-      first[g] = static_cast<std::uint8_t>(same);
-      break;
-    }
+/// For each generation, one whose layout serves for it. A generation that lacks the packet needs none.
+using Eras = std::array<std::uint8_t, kGenerationCount>;
+/// The layout of `a` serves for `b` if serves(layout, a, b). Of several that do, the one that serves for most generations.
+template <class Layout, class Fn> consteval Eras choose_eras(const Layout& l, Fn serves) {
+  Eras count{}, chosen{};
+  const auto has = [&](std::size_t g) { return l.generations.contains(static_cast<Generation>(g)); };
+  const auto serve = [&](std::size_t a, std::size_t b) {
+    return has(a) && has(b) && serves(l, static_cast<Generation>(a), static_cast<Generation>(b));
+  };
+  for (std::size_t a = 0; a < kGenerationCount; ++a)
+    for (std::size_t b = 0; b < kGenerationCount; ++b) count[a] = static_cast<std::uint8_t>(count[a] + serve(a, b));
+  std::size_t any = 0;
+  while (any + 1 < kGenerationCount && !has(any)) ++any;
+  for (std::size_t b = 0; b < kGenerationCount; ++b) {
+    std::size_t best = has(b) ? b : any;
+    for (std::size_t a = 0; a < kGenerationCount; ++a)
+      if (serve(a, has(b) ? b : any) && (count[a] > count[best] || (count[a] == count[best] && a < best))) best = a;
+    chosen[b] = static_cast<std::uint8_t>(best);
   }
-  return first;
-}();
+  return chosen;
+}
+/// The same fields in the same places.
 template <class P>
-inline constexpr bool kOneEra = [] {
-  for (const auto era : kEras<P>)
-    if (era != 0) return false;
-  return true;
-}();
-/// Returns fn<G>() for a generation in which the packet has the same layout as in `g`.
-template <class P, class Fn> SDMA_ALWAYS_INLINE constexpr auto in_era(Generation g, Fn fn) noexcept {
-  if constexpr (kOneEra<P>) {
-    return fn.template operator()<kDefaultGeneration>();
+inline constexpr auto kEras = choose_eras(grammar::layout<P>, [](const auto& l, Generation a, Generation b) {
+  const auto alike = [&](Generations s) { return s.contains(a) == s.contains(b); };
+  for (const auto& f : l.fields)
+    if (!alike(f.generations) || !alike(f.moved_generations)) return false;
+  return alike(l.exception.pattern_generations) && alike(l.exception.length_generations);
+});
+/// `a` writes the dwords of `b` for each packet that fits `b`: a field that only `a` has then holds its default, which is 0 on the wire.
+template <class P>
+inline constexpr auto kWriters = choose_eras(grammar::layout<P>, [](const auto& l, Generation a, Generation b) {
+  const auto alike = [&](Generations s) { return s.contains(a) == s.contains(b); };
+  for (const auto& f : l.fields) {
+    const bool in_a = f.generations.contains(a);
+    if (f.generations.contains(b) ? !in_a || !alike(f.moved_generations)
+                                  : in_a && ((f.default_value - f.bias) & f.mask()) != 0)
+      return false;
+  }
+  return alike(l.exception.pattern_generations) && alike(l.exception.length_generations);
+});
+/// Returns fn<G>() for the generation that serves for `g`.
+template <const Eras& Serving, class Fn> SDMA_ALWAYS_INLINE constexpr auto in_era(Generation g, Fn fn) noexcept {
+  constexpr bool one = [] {
+    for (const auto era : Serving)
+      if (era != Serving[0]) return false;
+    return true;
+  }();
+  if constexpr (one) {
+    return fn.template operator()<static_cast<Generation>(Serving[0])>();
   } else {
-    decltype(fn.template operator()<kDefaultGeneration>()) result{};
-    const auto era = kEras<P>[static_cast<std::size_t>(g)];
+    decltype(fn.template operator()<static_cast<Generation>(Serving[0])>()) result{};
+    const auto era = Serving[static_cast<std::size_t>(g)];
     [&]<std::size_t... E>(std::index_sequence<E...>) SDMA_ALWAYS_INLINE_LAMBDA {
       const auto chosen = [&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
-        if constexpr (kEras<P>[I] != I) return false;
+        if constexpr (Serving[I] != I) return false;
         else return era == I && (result = fn.template operator()<static_cast<Generation>(I)>(), true);
       };
       static_cast<void>((chosen.template operator()<E>() || ...));
@@ -114,7 +136,7 @@ template <Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p) 
   return length<kDefaultGeneration>(p);
 }
 template <Packet P> constexpr std::size_t length(const P& p, Generation g) noexcept {
-  return detail::in_era<P>(g, [&]<Generation G>() { return length<G>(p); });
+  return detail::in_era<detail::kWriters<P>>(g, [&]<Generation G>() { return length<G>(p); });
 }
 
 namespace detail {
@@ -163,7 +185,8 @@ template <Packet P> SDMA_ALWAYS_INLINE constexpr std::uint32_t* encode_to(const 
   return encode_to<kDefaultGeneration>(p, out);
 }
 template <Packet P> constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out, Generation g) noexcept {
-  return detail::in_era<P>(g, [&]<Generation G>() SDMA_ALWAYS_INLINE_LAMBDA { return encode_to<G>(p, out); });
+  return detail::in_era<detail::kWriters<P>>(
+      g, [&]<Generation G>() SDMA_ALWAYS_INLINE_LAMBDA { return encode_to<G>(p, out); });
 }
 /// The dwords of a packet of fixed length.
 template <Generation G, Packet P> constexpr auto encode(const P& p) noexcept {
@@ -254,7 +277,7 @@ SDMA_ALWAYS_INLINE constexpr P decode(std::span<const std::uint32_t> d) noexcept
   return p;
 }
 template <Packet P> constexpr P decode(std::span<const std::uint32_t> d, Generation g) noexcept {
-  return detail::in_era<P>(g, [&]<Generation G>() { return decode<P, G>(d); });
+  return detail::in_era<detail::kEras<P>>(g, [&]<Generation G>() { return decode<P, G>(d); });
 }
 
 namespace detail {
@@ -320,7 +343,7 @@ template <Packet P> [[nodiscard]] SDMA_ALWAYS_INLINE constexpr bool fits(const P
   return fits<kDefaultGeneration>(p);
 }
 template <Packet P> [[nodiscard]] constexpr bool fits(const P& p, Generation g) noexcept {
-  return detail::in_era<P>(g, [&]<Generation G>() { return fits<G>(p); });
+  return exists<P>(g) && detail::in_era<detail::kEras<P>>(g, [&]<Generation G>() { return fits<G>(p); });
 }
 
 /// The first thing that is wrong with a value: the field (empty for a rule over several fields), and "range", "alignment",
@@ -351,7 +374,8 @@ template <Generation G, Packet P> constexpr Violation check(const P& p) noexcept
 }
 template <Packet P> constexpr Violation check(const P& p) noexcept { return check<kDefaultGeneration>(p); }
 template <Packet P> constexpr Violation check(const P& p, Generation g) noexcept {
-  return detail::in_era<P>(g, [&]<Generation G>() { return check<G>(p); });
+  if (!exists<P>(g)) return {{}, "generation"};
+  return detail::in_era<detail::kEras<P>>(g, [&]<Generation G>() { return check<G>(p); });
 }
 
 /// The largest value of the field that a member holds: max_of<&CopySubwindow::x>(g). 0 if the generation lacks it.

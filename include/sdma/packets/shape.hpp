@@ -102,20 +102,35 @@ template <class P, std::size_t I> SDMA_ALWAYS_INLINE constexpr std::uint64_t num
   else return static_cast<std::uint64_t>(v);
 }
 
-/// Dword `D` of `p` on the wire.
+/// The fields that have bits in dword `d`.
+struct FieldsOfDword {
+  std::array<std::uint8_t, 32> at{};
+  std::size_t count = 0;
+};
+consteval FieldsOfDword fields_of_dword(std::span<const FieldInfo> fields, std::size_t d) {
+  FieldsOfDword out;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (const auto& f = fields[i]; d * 32 <= f.dword * 32u + f.hi && f.dword * 32u + f.lo < d * 32 + 32)
+      out.at[out.count++] = static_cast<std::uint8_t>(i);
+  return out;
+}
+/// What field I gives to dword D.
+template <class P, std::size_t D, Generation G, std::size_t I>
+SDMA_ALWAYS_INLINE constexpr std::uint32_t part(const P& p) noexcept {
+  constexpr auto& f = field<P, I, G>;
+  const std::uint64_t stored = (number<P, f.member>(p) - f.bias) & f.mask();
+  if constexpr (f.dword == D) return static_cast<std::uint32_t>(stored << f.lo);
+  else return static_cast<std::uint32_t>(stored >> ((D - f.dword) * 32 - f.lo));
+}
+/// Dword `D` of `p` on the wire. Expands the fields of this dword alone: packets have up to 30 fields, and programs choose among
+/// generations.
 template <class P, std::size_t D, Generation G = kDefaultGeneration>
 SDMA_ALWAYS_INLINE constexpr std::uint32_t dword(const P& p) noexcept {
-  std::uint32_t w = 0;
-  if constexpr (D < Pattern::kDwords) w = shape<P, G>.pattern->value[D];
-  each<P, G>([&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
-    constexpr auto& f = field<P, I, G>;
-    if constexpr (D * 32 <= f.dword * 32u + f.hi && f.dword * 32u + f.lo < D * 32 + 32) {
-      const std::uint64_t stored = (number<P, f.member>(p) - f.bias) & f.mask();
-      if constexpr (f.dword == D) w |= static_cast<std::uint32_t>(stored << f.lo);
-      else w |= static_cast<std::uint32_t>(stored >> ((D - f.dword) * 32 - f.lo));
-    }
-  });
-  return w;
+  constexpr auto fields = fields_of_dword(shape<P, G>.fields, D);
+  return [&]<std::size_t... K>(std::index_sequence<K...>) SDMA_ALWAYS_INLINE_LAMBDA {
+    return ((D < Pattern::kDwords ? shape<P, G>.pattern->value[D] : 0) | ... | part<P, D, G, fields.at[K]>(p));
+  }
+  (std::make_index_sequence<fields.count>{});
 }
 /// Does a 64-bit field begin at dword `d`? If so, its two dwords are written with one store.
 consteval bool wide(std::span<const FieldInfo> fields, std::size_t d) {
