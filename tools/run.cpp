@@ -76,7 +76,8 @@ class Job {
       for (const auto& e : bound.error()) say(e);
       return kFindings;
     }
-    RunOptions go{.timeout = options_.timeout, .seed = options_.seed, .map = timed ? nullptr : &map_};
+    RunOptions go{
+        .timeout = options_.timeout, .seed = options_.seed, .map = timed ? nullptr : &map_, .recorder = recorder};
     for (const auto& [name, file] : options_.inputs) {
       if (!buffer("--input", name)) return kUsage;
       const auto text = read_file(file);
