@@ -199,7 +199,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 for (const t of model.traces) {
   const packets = t.lanes.reduce((n, l) => n + l.count - l.actions, 0);
   const before = t.before ? ` from its first packet, ${time(t.before)} before it` : '';
-  element('span', `${t.name}: ${time(t.last)}${before}, ${many(packets)} packets, clock ${t.clock} `, byId('names'));
+  element('span', `${t.name}: ${time(t.last)}${before}, ${many(packets)} packet${packets === 1 ? '' : 's'}, clock ${t.clock} `, byId('names'));
   if (t.lost) element('span', `${many(t.lost)} events were lost `, byId('names'), 'warning');
 }
 byId('packet').textContent = 'Click a packet. Wheel zooms, dragging moves, f shows the packets, 0 shows all, n and p go to the next and the previous packet.';
