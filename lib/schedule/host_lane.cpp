@@ -13,6 +13,14 @@ HostLane::HostLane(trace::Recorder* recorder, const Bound& bound, std::string_vi
 
 SubmitObserver* HostLane::watch_submit(std::size_t queue) {
   if (!recorder_) return nullptr;
+  const auto [at, fresh] = queues_.try_emplace(queue);
+  if (fresh) {
+    const auto& q = bound_.schedule().queues[queue];
+    const auto& real = bound_.queue(queue);
+    at->second.lane = recorder_->lane(trace::queue_lane(real.gpu(), real.engine(), q.name));
+    at->second.rings = recorder_->text(rings_text(queue_name(q)));
+    at->second.room = recorder_->text(room_text(queue_name(q)));
+  }
   queue_ = queue;
   since_ = trace::now();
   return &watch_;
@@ -24,18 +32,17 @@ void HostLane::action(std::uint64_t from, std::uint64_t to, trace::TextId what, 
 }
 
 void HostLane::submitted(const SubmittedPiece& p) noexcept {
-  const auto& queue = bound_.schedule().queues[queue_];
-  const auto& real = bound_.queue(queue_);
+  auto& q = queues_.find(queue_)->second;
   try {
-    const auto name = queue_name(queue);
-    if (p.waited) action(since_, p.began_ns, recorder_->text(room_text(name)));
-    action(p.began_ns, p.built_ns, recorder_->text(builds_text(name, p.packets)), p.epoch);
-    action(p.built_ns, p.rung_ns, recorder_->text(rings_text(name)));
-    // The engine begins these packets later, so their epoch is known by then.
-    recorder_->epoch(recorder_->lane(trace::queue_lane(real.gpu(), real.engine(), queue.name)), p.began_ns, p.position,
-                     p.epoch);
+    const auto [builds, fresh] = q.builds.try_emplace(p.packets);
+    if (fresh) builds->second = recorder_->text(builds_text(queue_name(bound_.schedule().queues[queue_]), p.packets));
+    if (p.waited) action(since_, p.began_ns, q.room);
+    action(p.began_ns, p.built_ns, builds->second, p.epoch);
+    action(p.built_ns, p.rung_ns, q.rings);
   } catch (const std::bad_alloc&) {  // the recording lacks this piece; the run continues
   }
+  // The engine begins these packets later, so their epoch is known by then.
+  recorder_->epoch(q.lane, p.began_ns, p.position, p.epoch);
   since_ = p.rung_ns;
 }
 

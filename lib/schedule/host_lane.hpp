@@ -6,7 +6,8 @@
 //   lane.begin_wait(action, reference);                   // waits for host.done >= 8
 //   lane.end_wait();
 //
-// Without a recorder, nothing is recorded. One thread at a time per object. The first record of an action allocates.
+// Without a recorder, nothing is recorded. One thread at a time per object. Only the first record of an action, or of a queue,
+// allocates.
 #include "sdma/schedule/bind.hpp"
 #include "sdma/trace/trace.hpp"
 
@@ -42,6 +43,13 @@ class HostLane {
     HostLane& lane_;
   };
 
+  /// What records of a queue need.
+  struct QueueTexts {
+    trace::LaneId lane{};
+    trace::TextId rings{}, room{};
+    std::map<std::size_t, trace::TextId> builds{};  ///< by the number of packets
+  };
+
   void stored(const Schedule::Action&, std::uint64_t value, std::uint64_t from);
   void submitted(const SubmittedPiece&) noexcept;
   void action(std::uint64_t from, std::uint64_t to, trace::TextId what, std::uint64_t value = 0) noexcept;
@@ -51,6 +59,7 @@ class HostLane {
   const Bound& bound_;
   trace::LaneId lane_{};
   std::map<const Schedule::Action*, trace::TextId> texts_{};
+  std::map<std::size_t, QueueTexts> queues_{};
   Watch watch_{*this};
   std::size_t queue_ = 0;    ///< whose submit is watched
   std::uint64_t since_ = 0;  ///< when that submit, or its latest piece, began to need room

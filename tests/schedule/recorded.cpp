@@ -77,7 +77,7 @@ TEST_CASE("the lane of a host thread says what it does") {
                                  "sets host.go = 2", "ends", "signal host.go = 0x2", "waits for host.done >= 2",
                                  "ends"});
   // A text for each action of the schedule, not for each round.
-  CHECK(t.texts.size() == 4);
+  CHECK(t.texts.size() == 5);
 }
 
 TEST_CASE("each host thread has a lane, and a wait that is given up has no end") {

@@ -26,7 +26,7 @@ TRACE = """{"sdma_trace":1,"clock":"virtual","events":11,"lost":0}
 """
 
 # A queue whose set-up takes 77 ms and whose removal takes 50 ms, with 10 us of packets between them.
-SETUP = """{"sdma_trace":2,"clock":"steady","events":9,"lost":0}
+SETUP = """{"sdma_trace":2,"clock":"steady","events":10,"lost":0}
 {"lane":0,"group":"host","name":"main"}
 {"lane":1,"group":"gpu0","name":"engine 0 push"}
 {"text":0,"is":"waits for host.done >= {}"}
@@ -38,6 +38,7 @@ SETUP = """{"sdma_trace":2,"clock":"steady","events":9,"lost":0}
 {"ns":77009000,"lane":1,"event":"packet_end","position":0}
 {"ns":77009000,"lane":1,"event":"packet_begin","position":28,"length":4,"dwords":["0x00000005","0x00001000","0x00007f00","0x00000001"]}
 {"ns":77010000,"lane":1,"event":"packet_end","position":28}
+{"ns":77011000,"lane":0,"event":"signal","address":"0x7f0000002000","value":"0x1"}
 {"ns":77011000,"lane":0,"event":"action_end"}
 {"ns":127000000,"lane":1,"event":"queue_destroyed","position":44}
 """
@@ -98,6 +99,8 @@ def first_view(browser, work, keep):
     expect("one click shows everything", browser.run(view) == [-77000000, 49999000])
     browser.click_on("#packets")
     expect("and one the packets", browser.run(view) == [0, 10000])
+    browser.click_on("#critical")
+    expect("a store of a host thread is not a completion", browser.text("#packet h2") == "fence")
 
 
 def scales(browser, work, keep):
