@@ -132,8 +132,8 @@ TEST_CASE("a queue of a lane begins its epochs anew") {
   const auto fence = encode(Fence{.addr = GpuVa{0x1000}});
   for (std::uint64_t i = 0; i < 2; ++i) {
     r.queue_created(lane, 100 * i, 4096);
-    r.packet_begin(lane, 100 * i + 10, 0, fence);  // published without an epoch
-    r.packet_end(lane, 100 * i + 20, 0);
+    r.packet_begin(lane, 100 * i + 10, 48, fence);  // published without an epoch, where the queue before had one
+    r.packet_end(lane, 100 * i + 20, 48);
     r.epoch(lane, 100 * i + 20, 16, 3 + i);
     r.epoch(lane, 100 * i + 20, 32, 4 + i);
     r.packet_begin(lane, 100 * i + 30, 16, fence);
