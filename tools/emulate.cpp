@@ -1,5 +1,6 @@
 // sdma emulate: runs a program on a software KFD node.
 #include "input.hpp"
+#include "names_file.hpp"
 #include "output.hpp"
 #include "program.hpp"
 #include "recording.hpp"
@@ -29,7 +30,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::uint32_t gpus = 1;
-  std::string gpu = "gfx942", doorbells = "protect", kernels = "refuse", vram, trace;
+  std::string gpu = "gfx942", doorbells = "protect", kernels = "refuse", vram, trace, names;
   Ordering order = Ordering::strict;
   std::uint64_t seed = 0;
   bool watch = false, no_system_mem_limit = false;
@@ -120,6 +121,15 @@ int run(const Options& o) {
   set("SDMA_EMULATE_KERNELS", o.kernels);
   if (!o.vram.empty()) set("SDMA_EMULATE_VRAM", o.vram);
   if (overwrites({{"--trace", o.trace}}, {program.string(), node.string()}, "a part of the program")) return kUsage;
+  if (!o.names.empty()) {
+    if (o.trace.empty() && !o.watch)
+      return complain("--names needs a recording: --trace or --watch", "add one, or omit --names"), kUsage;
+    if (o.names == "-") return complain("--names needs a file, not -", "the program reads standard input"), kUsage;
+    if (overwrites({{"--trace", o.trace}}, {o.names})) return kUsage;
+    if (const auto names = load_names(o.names); !names) return report(names.error()), kInput;
+    std::error_code none;
+    set("SDMA_EMULATE_NAMES", fs::absolute(o.names, none).string());
+  }
   std::optional<Recording> recording;
   if (!o.trace.empty()) {
     std::error_code none;
@@ -176,6 +186,9 @@ void add_emulate(VerbOptions& verb, Action& action) {
           "--trace", o->trace,
           fmt::format("{}; a .jsonl file grows while the program runs; any other is written when it ends", kTraceDoc))
       .type("PATH");
+  verb.value("--names", o->names,
+             "names for addresses in --trace and --watch: a file with a line FIRST..+SIZE NAME per range")
+      .type("FILE");
   verb.flag("--watch", o->watch, "print queue, doorbell and packet events on stderr as they happen");
   add_choice<std::string>(
       verb, "--kernels", o->kernels, {{"refuse", "refuse"}, {"skip", "skip"}},
@@ -186,6 +199,8 @@ void add_emulate(VerbOptions& verb, Action& action) {
                           "way to notice doorbells of an idle engine: write-protect their page (default), poll with "
                           "sleeps, or poll without sleeps");
   verb.footer(
+      "Recordings print the names of --names=FILE, and of the program's own variables, instead of addresses: "
+      "src=weights[64K]. sdma trace --names=FILE names the addresses of an existing recording.\n"
       "Examples:\n"
       "  sdma emulate rocminfo\n"
       "  sdma emulate --gpus=8 --trace=run.jsonl -- ./my_program --its-option\n"

@@ -76,7 +76,8 @@ class Job {
       for (const auto& e : bound.error()) say(e);
       return kFindings;
     }
-    RunOptions go{.timeout = options_.timeout, .seed = options_.seed, .map = timed ? nullptr : &map_};
+    RunOptions go{
+        .timeout = options_.timeout, .seed = options_.seed, .map = timed ? nullptr : &map_, .recorder = recorder};
     for (const auto& [name, file] : options_.inputs) {
       if (!buffer("--input", name)) return kUsage;
       const auto text = read_file(file);
@@ -277,7 +278,7 @@ void add_run(VerbOptions& verb, Action& action) {
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; may be repeated");
   verb.value("--trace", o->trace,
              std::string(kTraceDoc) +
-                 "; with --device=kfd or cuda, it covers only the last round, timed by TIMESTAMP packets")
+                 "; with --device=kfd or cuda, its packets are those of the last round, timed by TIMESTAMP packets")
       .type("PATH");
   verb.flag("--test", o->test, "run each file in all orderings, and print one line per file");
   verb.footer(

@@ -1,4 +1,5 @@
 // sdma trace: shows a recording as a picture, as JSON Lines or as text, or follows one as it is made.
+#include "names_file.hpp"
 #include "output.hpp"
 #include "sdma/trace/form.hpp"
 #include "sdma/trace/lines.hpp"
@@ -8,6 +9,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -23,6 +25,7 @@ struct Options {
   std::string output = "-";
   std::optional<Form> format{};
   bool follow = false;
+  std::string names{};
 
   std::string input() const { return inputs.empty() ? "-" : inputs.front(); }
   /// The requested form, or the one that the output's name selects.
@@ -72,6 +75,17 @@ int follow(const Options& o) {
   }
 }
 
+/// Reads a recording, and adds the names of --names to its own.
+Result<trace::Trace, Diagnostic> load(const Options& o, const std::string& input) {
+  auto t = trace::load_json_lines(input);
+  if (!t || o.names.empty()) return t;
+  auto names = load_names(o.names);
+  if (!names) return names.error();
+  names->add(t->names);
+  t->names = std::move(*names);
+  return t;
+}
+
 int tell_lost(const std::string& input, std::uint64_t lost) {
   report({.severity = Severity::warning,
           .where = shown(input),
@@ -84,7 +98,7 @@ int tell_lost(const std::string& input, std::uint64_t lost) {
 int page(const Options& o) {
   std::vector<trace::PageTrace> traces;
   for (const auto& input : o.inputs.empty() ? std::vector{o.input()} : o.inputs) {
-    auto t = trace::load_json_lines(input);
+    auto t = load(o, input);
     if (!t) return report(t.error()), kInput;
     traces.push_back({shown(input), *std::move(t)});
   }
@@ -108,12 +122,18 @@ int run(const Options& o) {
             .hint = o.follow ? "give one FILE" : "add --format=html, or give one FILE"});
     return kUsage;
   }
+  if (!o.names.empty() && o.follow)
+    return complain("--follow does not take --names", "sdma emulate --names=FILE names addresses from the beginning"),
+           kUsage;
   if (o.follow && o.format.value_or(Form::text) != Form::text)
     return complain("--follow shows text only", "omit --format"), kUsage;
-  if (overwrites({{"-o", o.output}}, o.inputs.empty() ? std::vector{o.input()} : o.inputs)) return kUsage;
+  auto read = o.inputs.empty() ? std::vector{o.input()} : o.inputs;
+  if (!o.names.empty()) read.push_back(o.names);
+  if (std::count(read.begin(), read.end(), "-") > 1) return complain("- can be read only once"), kUsage;
+  if (overwrites({{"-o", o.output}}, read)) return kUsage;
   if (o.follow) return follow(o);
   if (o.chosen() == Form::html) return page(o);
-  const auto t = trace::load_json_lines(o.input());
+  const auto t = load(o, o.input());
   if (!t) return report(t.error()), kInput;
   if (const int code = write_text(o.output, trace::to_string(*t, o.chosen())); code != kOk) return code;
   return t->lost == 0 ? kOk : tell_lost(o.input(), t->lost);
@@ -131,6 +151,7 @@ void add_trace(VerbOptions& verb, Action& action) {
       "been "
       "checked (default for -o NAME.jsonl), or text");
   verb.flag("--follow", o->follow, "print events as text while they are recorded, until the writer ends");
+  verb.value("--names", o->names, "names for addresses: a file with a line FIRST..+SIZE NAME per range").type("FILE");
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.footer(
       "Examples:\n"

@@ -147,7 +147,7 @@ Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
   q->trace = options_.trace;
   if (q->trace)
     q->lane =
-        q->trace->lane(fmt::format("gpu{}", r.gpu.value), fmt::format("engine {} queue {}", chosen.value, q->slot));
+        q->trace->lane(trace::queue_lane(r.gpu, chosen, r.name.empty() ? fmt::format("queue {}", q->slot) : r.name));
   q->pipeline = std::make_unique<Pipeline>(PipelineConfig{.ring = ring->dwords,
                                                           .rptr = ring->rptr,
                                                           .reader = &e.reader(),

@@ -3,7 +3,7 @@
 //
 //   SDMA_EMULATE_GPUS=8  SDMA_EMULATE_GPU=gfx942  SDMA_EMULATE_VRAM=192G  SDMA_EMULATE_ORDER=strict
 //   SDMA_EMULATE_SEED=0  SDMA_EMULATE_TRACE=FILE  SDMA_EMULATE_WATCH=1  SDMA_EMULATE_DOORBELLS=protect
-//   SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT=1
+//   SDMA_EMULATE_NAMES=FILE  SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT=1
 //   SDMA_EMULATE_KERNELS=refuse
 //
 // `sdma emulate` refuses values that it cannot parse. If a variable was set by hand to a wrong value, the default is used, and
@@ -28,7 +28,8 @@ struct Options {
   Ordering ordering = Ordering::strict;
   std::uint64_t seed = 0;
   std::string trace{};
-  bool live = false;  ///< print events on stderr as they happen
+  std::string names{};  ///< a file of names for addresses (core/names.hpp), or ""
+  bool live = false;    ///< print events on stderr as they happen
   Watch watch = Watch::protect;
   bool no_system_mem_limit = false;  ///< the module parameter
   Kernels kernels = Kernels::refuse;

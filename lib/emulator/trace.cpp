@@ -2,8 +2,10 @@
 
 #include "options.hpp"
 #include "real.hpp"
+#include "symbols.hpp"
 
 #include "sdma/core/file.hpp"
+#include "sdma/stream/reader.hpp"
 #include "sdma/trace/lines.hpp"
 #include "sdma/trace/write.hpp"
 
@@ -23,9 +25,17 @@
 namespace sdma::emulator {
 namespace {
 
+std::atomic<bool> own_addresses{false};
+
 class File {
  public:
   File() : pid_(::getpid()) {
+    if (const auto& names = options().names; !names.empty()) {
+      const auto text = read_file(names);
+      auto table = text ? parse_names(*text, names) : Result<NameTable, Diagnostic>(text.error());
+      if (table) names_.names = std::move(*table);
+      else fmt::print(stderr, "sdma emulator: {}\n", to_string(table.error()));
+    }
     const auto& path = options().trace;
     if (path.empty()) return;
     // `sdma emulate` has emptied the file, and the first process locks it. A process that finds it locked or written creates
@@ -49,11 +59,25 @@ class File {
     v.ns = trace::now();
     v.lane = {place(names_.lanes, lane(g, e, queue))};
     if (!text.empty()) v.text = {place(names_.texts, text)};
+    if (own_addresses.load(std::memory_order_relaxed)) name_addresses(v);
     if (options().live) show(v);
     if (writer_) writer_->write(names_, v);
   }
 
  private:
+  void name_addresses(const trace::Event& v) {
+    if (v.kind == trace::Kind::fault) name_address(v.address);
+    if (v.kind != trace::Kind::packet_begin || v.dword_count == 0) return;
+    const auto packet = Reader{v.packet()}.next();
+    if (!packet.whole() || packet.info->fields_unknown) return;
+    for (const auto& f : packet.info->fields)
+      if (f.kind == Kind::address) name_address(GpuVa{value_of(f, packet.dwords.data())});
+  }
+  void name_address(GpuVa va) {
+    if (va.value == 0 || names_.names.find(va)) return;
+    if (const auto range = symbols_.at(va)) names_.names.add(range->va, range->bytes, range->name);
+  }
+
   /// Writes the line with one call, so that lines of several processes do not mix.
   void show(const trace::Event& v) {
     if (first_ns_ == 0) first_ns_ = v.ns;
@@ -62,9 +86,8 @@ class File {
   }
 
   static trace::Lane lane(GpuId g, EngineId e, std::uint64_t queue) {
-    return {.group = fmt::format("gpu{}", g.value),
-            .name = e == kComputeEngine ? fmt::format("compute queue {}", queue)
-                                        : fmt::format("engine {} queue {}", e.value, queue)};
+    if (e == kComputeEngine) return {fmt::format("gpu{}", g.value), fmt::format("compute queue {}", queue)};
+    return trace::queue_lane(g, e, fmt::format("queue {}", queue));
   }
   /// The index of `wanted`, which is appended if it is new.
   template <class T> static std::uint32_t place(std::vector<T>& all, T wanted) {
@@ -75,7 +98,8 @@ class File {
 
   const pid_t pid_;
   std::uint64_t first_ns_ = 0;
-  trace::Trace names_{};  ///< lanes and texts
+  trace::Trace names_{};  ///< lanes, texts and names
+  Symbols symbols_{};
   std::optional<trace::LinesWriter> writer_{};
 };
 
@@ -122,6 +146,8 @@ void put(GpuId g, EngineId e, std::uint64_t queue, const trace::Event& v) noexce
 }
 
 }  // namespace
+
+void trace_own_addresses() noexcept { own_addresses.store(true, std::memory_order_relaxed); }
 
 bool trace_on() noexcept { return options().live || !options().trace.empty(); }
 

@@ -2,6 +2,7 @@
 
 #include "../stream/print.hpp"
 #include "bound.hpp"
+#include "recorded.hpp"
 #include "sdma/core/number.hpp"
 #include "symbols.hpp"
 
@@ -63,6 +64,7 @@ class Linker {
       for (const auto& l : all) alias(l);
     if (errors_.empty()) waits();
     if (!errors_.empty()) return;
+    out_->names = names_of(s_, [this](const SymbolOffset& l) { return out_->home(l).va; });
     for (const auto& l : all) {
       const auto va = out_->home(l).va.value;
       if (!l.signal && va % s_.buffers[l.index].alignment != 0)
@@ -142,7 +144,8 @@ class Linker {
     const auto where = "queue " + queue_name(q);
     const auto engine = engine_of(q, device_.topology(), gpus_);
     if (!engine) return add(where, "the node recommends no engine for " + to_string(*q.peer), "choose one: engine=0");
-    auto opened = device_.create_queue({.gpu = gpu(q.place), .engine = *engine, .ring_bytes = ring_bytes(q)});
+    auto opened =
+        device_.create_queue({.gpu = gpu(q.place), .engine = *engine, .ring_bytes = ring_bytes(q), .name = q.name});
     if (!made(where, opened)) return;
     auto p = std::make_unique<Bound::Impl::Program>();
     p->queue = std::move(*opened);

@@ -1,6 +1,7 @@
 #include "bound.hpp"
 
 #include "sdma/sync/wait.hpp"
+#include "sdma/trace/trace.hpp"
 #include "symbols.hpp"
 
 #include <algorithm>
@@ -21,15 +22,8 @@ GpuVa Bound::address(GpuVa link) const noexcept {
   return l ? impl_->home(*l).va + l->offset : link;
 }
 
-std::string Bound::name(GpuVa va) const {
-  const auto& s = impl_->schedule;
-  // A signal may be a word in a buffer, and its own name says more.
-  for (const bool signal : {true, false})
-    for (const auto& l : detail::symbols(s))
-      if (const auto home = impl_->home(l).va; l.signal == signal && va >= home && va - home < bytes_of(s, l))
-        return name_of(s, detail::link_address(l) + (va - home));
-  return {};
-}
+std::string Bound::name(GpuVa va) const { return impl_->names.text(va); }
+const NameTable& Bound::names() const noexcept { return impl_->names; }
 
 std::span<std::byte> Bound::bytes(const Schedule::Range& r) const noexcept {
   const auto l = find_symbol(impl_->schedule, r.va);
@@ -60,7 +54,7 @@ std::span<const std::uint32_t> Bound::packets(std::size_t q) const noexcept {
   return impl_->programs[q]->linked.dwords;
 }
 
-Result<std::uint64_t> Bound::submit(std::size_t q, Deadline d) const noexcept {
+Result<std::uint64_t> Bound::submit(std::size_t q, Deadline d, SubmitObserver* observer) const noexcept {
   auto& p = *impl_->programs[q];
   const std::lock_guard lock(p.mutex);
   auto& dwords = p.linked.dwords;
@@ -69,15 +63,23 @@ Result<std::uint64_t> Bound::submit(std::size_t q, Deadline d) const noexcept {
   if (!source.epochs.empty() && store_epoch(source, next, dwords)) return Errc::epoch_overflow;
   for (const auto& [begin, end, packets] : p.linked.pieces) {
     Backoff backoff;
+    SubmittedPiece piece{.epoch = next, .packets = packets};
     auto slot = p.ring->reserve(end - begin);
     while (!slot && slot.error() == Errc::no_space) {
+      piece.waited = true;
       if (!backoff.step(d)) return Errc::timed_out;
       slot = p.ring->reserve(end - begin);
     }
     if (!slot) return slot.error();
+    if (observer) piece.began_ns = trace::now();
     std::copy(dwords.begin() + static_cast<std::ptrdiff_t>(begin), dwords.begin() + static_cast<std::ptrdiff_t>(end),
               slot->dwords.begin());
+    if (observer) piece.built_ns = trace::now();
     p.ring->publish(*slot);
+    if (!observer) continue;
+    piece.rung_ns = trace::now();
+    piece.position = slot->begin;
+    observer->submitted(piece);
   }
   return p.epoch = next;
 }

@@ -29,6 +29,7 @@ struct Bound::Impl {
   std::vector<Memory> memory;
   std::vector<SignalMemory> words;
   std::vector<Home> buffers, signals;
+  NameTable names;
   std::vector<Signal> waits;                       // for sync/wait.hpp, one per signal
   std::vector<std::unique_ptr<Program>> programs;  // destroyed before the memory that their packets refer to
 

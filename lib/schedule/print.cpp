@@ -151,13 +151,9 @@ class Printer {
     };
     for (const auto& f : v.info->fields)
       if (of(f)) store(f, (f.default_value + 1) & f.mask(), dwords.data());
-    auto line = to_text(PacketView{v.info, dwords, false});
-    for (const auto& f : v.info->fields) {
+    auto line = to_text(PacketView{v.info, dwords, false}, [this](GpuVa va) { return name_of(s_, va); });
+    for (const auto& f : v.info->fields)
       if (const auto* e = of(f)) replace(line, f.name, epoch_text(e->value));
-      else if (f.kind == Kind::address)
-        if (const auto name = name_of(s_, GpuVa{value_of(f, v.dwords.data())}); !name.empty())
-          replace(line, f.name, name);
-    }
     out_.append("  ").append(line).append("\n");
   }
   static void replace(std::string& line, std::string_view field, std::string_view by) {

@@ -2,6 +2,7 @@
 
 #include "compare.hpp"
 #include "contents.hpp"
+#include "host_lane.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
@@ -51,6 +52,7 @@ class Runner {
     first_contents();
     if (!report_.findings.empty()) return;
     remember();
+    if (options_.recorder) options_.recorder->name(bound_.names());
     flush_host_path();
     const auto begin = Deadline::Clock::now();
     deadline_ = Deadline::in(options_.timeout);
@@ -120,21 +122,28 @@ class Runner {
     }
   }
 
+  /// A host thread, and the lane that records it.
+  struct Thread {
+    const Schedule::Host& host;
+    HostLane lane;
+  };
   void host(const Schedule::Host& h) {
-    if (!actions(h, h.actions, 0)) stop_ = true;
+    Thread t{h, {options_.recorder, bound_, h.name}};
+    if (!actions(t, h.actions, 0)) stop_ = true;
   }
 
-  bool actions(const Schedule::Host& h, const std::vector<Schedule::Action>& all, std::uint64_t round) {
+  bool actions(Thread& t, const std::vector<Schedule::Action>& all, std::uint64_t round) {
+    const auto& h = t.host;
     using What = Schedule::Action::Kind;
     for (const auto& a : all) {
       if (stop_ || late(h, a, round)) return false;
       bool ok = true;
       switch (a.kind) {
-        case What::submit: ok = submit(h, a); break;
-        case What::set: ok = set(h, a, round); break;
-        case What::wait: ok = wait_for(h, a, round); break;
+        case What::submit: ok = submit(t, a); break;
+        case What::set: ok = set(t, a, round); break;
+        case What::wait: ok = wait_for(t, a, round); break;
         case What::repeat:
-          for (std::uint64_t i = 1; i <= a.rounds && ok; ++i) ok = !stop_ && !late(h, a, i) && actions(h, a.body, i);
+          for (std::uint64_t i = 1; i <= a.rounds && ok; ++i) ok = !stop_ && !late(h, a, i) && actions(t, a.body, i);
           break;
       }
       if (!ok) return false;
@@ -155,14 +164,15 @@ class Runner {
     return std::chrono::duration_cast<std::chrono::milliseconds>(options_.timeout);
   }
 
-  bool submit(const Schedule::Host& h, const Schedule::Action& a) {
+  bool submit(Thread& t, const Schedule::Action& a) {
     for (const auto q : a.queues) {
+      auto* const observer = t.lane.watch_submit(q);
       // If there are several pieces, some may be in the ring at the deadline: only a single piece can be retried.
       const bool one = bound_.packets(q).size_bytes() <= bound_.ring(q).memory().dwords.size_bytes() / 2;
       for (;;) {
-        const auto done = bound_.submit(q, one ? slice() : deadline_);
+        const auto done = bound_.submit(q, one ? slice() : deadline_, observer);
         if (done) break;
-        const auto where = fmt::format("host {}: submit {}", h.name, queue_name(s_.queues[q]));
+        const auto where = fmt::format("host {}: submit {}", t.host.name, queue_name(s_.queues[q]));
         if (done.error() == Errc::epoch_overflow) {
           const auto epoch = bound_.epoch(q) + 1;
           add(where, fmt::format("a value of epoch {} does not fit in its field", epoch),
@@ -197,18 +207,20 @@ class Runner {
     return {};
   }
 
-  bool set(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
-    const auto v = value(h, a, round);
-    if (v) bound_.set(find_symbol(s_, a.signal)->index, *v);
+  bool set(Thread& t, const Schedule::Action& a, std::uint64_t round) {
+    const auto v = value(t.host, a, round);
+    if (v) t.lane.set(a, *v, [&] { bound_.set(find_symbol(s_, a.signal)->index, *v); });
     return v.has_value();
   }
 
-  bool wait_for(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
+  bool wait_for(Thread& t, const Schedule::Action& a, std::uint64_t round) {
+    const auto& h = t.host;
     const auto v = value(h, a, round);
     if (!v) return false;
     const auto i = find_symbol(s_, a.signal)->index;
+    t.lane.begin_wait(a, *v);
     for (;;) {
-      if (reached(i, a.func, *v, slice())) return true;
+      if (reached(i, a.func, *v, slice())) return t.lane.end_wait(), true;
       if (stop_ || fault()) return false;
       if (!deadline_.passed()) continue;
       add(where(h, a),

@@ -5,7 +5,6 @@
 #include "sdma/sync/wait.hpp"
 
 #include <atomic>
-#include <map>
 
 namespace sdma::inline v0 {
 namespace {
@@ -73,11 +72,10 @@ TimedSchedule with_timestamps(const Schedule& s) {
 
 Errc record_timestamps(const TimedSchedule& t, const Bound& bound, trace::Recorder& recorder, Deadline deadline) {
   auto result = Errc::ok;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> seen;  // queues per engine
+  recorder.name(bound.names());
   for (std::size_t i = 0; i < t.queues.size(); ++i) {
     const auto& q = t.queues[i];
     const auto& queue = bound.queue(i);
-    const auto slot = seen[{queue.gpu().value, queue.engine().value}]++;
     const auto epoch = bound.epoch(i);
     if (epoch == 0) continue;
     if (!wait(bound.signal(q.done), Compare::eq, static_cast<std::uint32_t>(epoch), deadline, bound.ring(i)))
@@ -87,9 +85,7 @@ Errc record_timestamps(const TimedSchedule& t, const Bound& bound, trace::Record
       result = Errc::bad_argument;
       continue;
     }
-    const auto lane =
-        recorder.lane("gpu" + std::to_string(queue.gpu().value),
-                      "engine " + std::to_string(queue.engine().value) + " queue " + std::to_string(slot));
+    const auto lane = recorder.lane(trace::queue_lane(queue.gpu(), queue.engine(), t.schedule.queues[i].name));
     const auto words = bound.bytes({link_buffer(q.stamps), (q.bars.size() + 1) * TimedSchedule::kStampStride});
     const auto moved = bound.packets(i);
     for (std::size_t n = 0; n < q.bars.size(); ++n) {
@@ -99,6 +95,7 @@ Errc record_timestamps(const TimedSchedule& t, const Bound& bound, trace::Record
       const auto& bar = q.bars[n];
       const auto position = std::uint64_t{bar.begin} * 4;
       const auto packet = moved.subspan(bar.timed_begin, bar.dwords);
+      if (n == 0) recorder.epoch(lane, nanoseconds(clock->at(begin)), position, epoch);
       recorder.packet_begin(lane, nanoseconds(clock->at(begin)), position, Reader{packet}.next().dwords);
       if (end >= begin) recorder.packet_end(lane, nanoseconds(clock->at(end)), position);
     }

@@ -1,6 +1,8 @@
 // Host threads, compute kernels, and the rounds that they begin and end.
 #include "world.hpp"
 
+#include "../schedule/recorded.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,12 +44,24 @@ bool World::host_action(Thread& t, std::uint32_t id) {
     return false;
   }
   if (a.kind == Kind::wait) {
+    begin_action(
+        t, [&] { return waits_text(s_, a.signal, a.func); }, value, memory_->resolve(a.signal));
     wait(t, id, signal, a.func, value);
     return false;
   }
   round_begins(true);
+  begin_action(
+      t, [&] { return sets_text(s_, a.signal); }, value);
   store(t, id, cost(Cost::host_store), What::sets, Phase::schedule, {.signal = signal, .value = value});
   return false;
+}
+
+/// Records that a thread begins an action now, which `text` describes. `end_action` ends it.
+template <class Text> void World::begin_action(Thread& t, Text&& text, std::uint64_t value, GpuVa waits_for) {
+  if (o_.recorder) o_.recorder->action_begin(t.lane, ns(), o_.recorder->text(text()), value, waits_for);
+}
+void World::end_action(const Thread& t, double end) {
+  if (o_.recorder) o_.recorder->action_end(t.lane, static_cast<std::uint64_t>(end + 0.5));
 }
 
 /// A trigger finds its queues at their polls, because work is published long before it: a `set` that begins a round is held until
@@ -121,10 +135,13 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   q.ring->publish(*slot, slot->dwords.size());
   ++totals_.doorbells;
   if (o_.recorder) {
-    const auto from = ns(), to = static_cast<std::uint64_t>(built + 0.5);
-    o_.recorder->packet_begin(t.lane, from, slot->begin, slot->dwords);
-    o_.recorder->packet_end(t.lane, to, slot->begin);
-    o_.recorder->doorbell(t.lane, static_cast<std::uint64_t>(rung + 0.5), slot->end);
+    begin_action(
+        t, [&] { return builds_text(q.name, p.packets); }, q.epoch);
+    end_action(t, built);
+    o_.recorder->action_begin(t.lane, static_cast<std::uint64_t>(built + 0.5), o_.recorder->text(rings_text(q.name)));
+    end_action(t, issued);
+    o_.recorder->epoch(q.lane, ns(), slot->begin, q.epoch);
+    o_.recorder->doorbell(q.lane, static_cast<std::uint64_t>(rung + 0.5), slot->end);
   }
   // The engine sees the doorbell one flight later. Reading the ring's first lines takes a round trip.
   at(rung + 3 * cost(Cost::pcie_flight) + cost(Cost::engine_fetch), Event::doorbell, number, t.node, slot->end);
@@ -143,23 +160,31 @@ bool World::agent_step(Thread& t, std::uint32_t id) {
   round_begins(false);
   if (a.kind == AgentStep::Kind::compute) {
     t.busy_ns += a.ns;
+    begin_action(t, [] { return "computes"; });
+    end_action(t, now_ + a.ns);
     t.node = node(now_ + a.ns, t.node, t.where, What::computes, Phase::compute);
     at(now_ + a.ns, Event::thread, id);
     return false;
   }
   const auto signal = find_symbol(s_, a.signal)->index;
   if (a.kind == AgentStep::Kind::wait) {
+    begin_action(
+        t, [&] { return waits_text(s_, a.signal, a.func); }, a.value, memory_->resolve(a.signal));
     wait(t, id, signal, a.func, a.value);
     return false;
   }
+  const bool adds = a.kind == AgentStep::Kind::add;
+  begin_action(
+      t, [&] { return adds ? adds_text(s_, a.signal) : sets_text(s_, a.signal); }, a.value);
   store(t, id, cost(Cost::kernel_release), What::releases_kernel, Phase::sync,
-        {.signal = signal, .value = a.value, .add = a.kind == AgentStep::Kind::add});
+        {.signal = signal, .value = a.value, .add = adds});
   return false;
 }
 
 /// The thread continues after the time that the store takes, and the store lands one flight later.
 void World::store(Thread& t, std::uint32_t id, double takes, What what, Phase phase, const Store& st) {
   const auto end = now_ + takes;
+  end_action(t, end);
   t.busy_ns += takes;
   t.node = node(end, t.node, t.where, what, phase);
   stores_.push_back(st);
@@ -183,6 +208,7 @@ void World::saw(Thread& t, std::uint32_t id, std::uint32_t cause) {
   t.waits = false;
   const auto took = cost(t.agent ? Cost::kernel_poll : Cost::host_poll) + flight(t, t.signal);
   t.busy_ns += took;
+  end_action(t, now_ + took);
   t.node = node(now_ + took, cause, t.where, What::looks, Phase::sync);
   at(now_ + took, Event::thread, id, 1);
 }
@@ -191,7 +217,7 @@ void World::store_lands(std::uint32_t index, std::uint32_t cause) {
   const auto& st = stores_[index];
   const auto value = st.add ? memory_->value(st.signal) + st.value : st.value;
   memory_->set(st.signal, value);
-  if (o_.recorder) o_.recorder->signal(lane(nodes_[cause]), ns(), link_signal(st.signal), value);
+  if (o_.recorder) o_.recorder->signal(lane(nodes_[cause]), ns(), memory_->resolve(link_signal(st.signal)), value);
   notify({.va = memory_->resolve(link_signal(st.signal)), .bytes = 8}, cause);
 }
 

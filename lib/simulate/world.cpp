@@ -2,6 +2,7 @@
 
 #include "../schedule/compare.hpp"
 #include "../schedule/contents.hpp"
+#include "../schedule/recorded.hpp"
 #include "../schedule/symbols.hpp"
 
 #include <fmt/format.h>
@@ -137,8 +138,7 @@ void World::queue(std::size_t i) {
   q.front.emplace(PipelineConfig{
       .ring = ring, .reader = &memory_->reader(q.gpu), .gpu = GpuId{q.gpu}, .engine = EngineId{engines_[q.engine].id}});
   if (o_.recorder)
-    q.lane =
-        o_.recorder->lane(to_string(source.place), fmt::format("engine {} {}", engines_[q.engine].id, source.name));
+    q.lane = o_.recorder->lane(trace::queue_lane(GpuId{q.gpu}, EngineId{engines_[q.engine].id}, source.name));
 }
 
 void World::prepare() {
@@ -150,6 +150,8 @@ void World::prepare() {
   memory_.emplace(s_);
   findings_ = std::move(memory_->findings());
   if (!findings_.empty()) return;
+  if (o_.recorder)
+    o_.recorder->name(names_of(s_, [this](const SymbolOffset& l) { return memory_->resolve(link_address(l)); }));
   named("");
   nodes_.push_back({});
   links();

@@ -176,6 +176,8 @@ class World {
   void saw(Thread&, std::uint32_t id, std::uint32_t cause);
   bool holds(const Thread&);
   void store(Thread&, std::uint32_t id, double takes, What, Phase, const Store&);
+  template <class Text> void begin_action(Thread&, Text&&, std::uint64_t value = 0, GpuVa waits_for = {});
+  void end_action(const Thread&, double end);
   void store_lands(std::uint32_t index, std::uint32_t node);
   void round_begins(bool by_set);
   void round_ends(const Thread&);

@@ -84,7 +84,8 @@ char* put_reserved(char* p, const PacketInfo& info, const Unfolded& whole) noexc
   return p;
 }
 
-void append_packet(std::string& out, const PacketView& v) {
+/// `names`: null if addresses are written as numbers.
+void append_packet(std::string& out, const PacketView& v, const AddressName* names = nullptr) {
   const PacketInfo& info = *v.info;
   const Unfolded whole{info, v.dwords};
   const std::uint32_t* d = whole.data();
@@ -117,6 +118,12 @@ void append_packet(std::string& out, const PacketView& v) {
     p = put(p, f.name);
     if (f.kind == Kind::flag) continue;
     *p++ = '=';
+    if (names && f.kind == Kind::address)
+      if (const auto name = (*names)(GpuVa{value}); !name.empty()) {
+        spill();
+        out += name;
+        continue;
+      }
     p = put_field_value(p, f, value);
   }
   if (has_payload) {
@@ -142,6 +149,13 @@ void append_text(std::string& out, const PacketView& v) {
 std::string to_text(const PacketView& v) {
   std::string s;
   append_text(s, v);
+  return s;
+}
+
+std::string to_text(const PacketView& v, const AddressName& names) {
+  if (!v.whole() || v.info->fields_unknown) return to_text(v);
+  std::string s;
+  append_packet(s, v, &names);
   return s;
 }
 

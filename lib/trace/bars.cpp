@@ -52,13 +52,21 @@ Bars::Bars(const Trace& t) : lanes(t.lanes.size()) {
     last = t.events.back().ns;
   }
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::size_t>> open;
+  constexpr auto kAction = ~std::uint64_t{0};  // no packet begins there, because positions are multiples of 4
+  std::vector<std::map<std::uint64_t, std::uint64_t>> epochs(lanes.size());  // by their first position
   for (const auto& e : t.events) {
     auto& bars = lanes[e.lane.value].bars;
-    if (e.kind == Kind::packet_begin) {
-      open[{e.lane.value, e.position}].push_back(bars.size());
+    if (e.kind == Kind::packet_begin || e.kind == Kind::action_begin) {
+      open[{e.lane.value, e.kind == Kind::action_begin ? kAction : e.position}].push_back(bars.size());
       bars.push_back({&e, e.ns, last, false});
-    } else if (e.kind == Kind::packet_end) {
-      const auto found = open.find({e.lane.value, e.position});
+      const auto after = epochs[e.lane.value].upper_bound(e.position);
+      if (after != epochs[e.lane.value].begin()) bars.back().epoch = std::prev(after)->second;
+    } else if (e.kind == Kind::queue_created) {
+      epochs[e.lane.value].clear();  // a later queue of this lane, whose positions begin again
+    } else if (e.kind == Kind::epoch) {
+      epochs[e.lane.value][e.position] = e.value;
+    } else if (e.kind == Kind::packet_end || e.kind == Kind::action_end) {
+      const auto found = open.find({e.lane.value, e.kind == Kind::action_end ? kAction : e.position});
       if (found == open.end()) {
         ends.push_back(&e);
         continue;
@@ -70,7 +78,19 @@ Bars::Bars(const Trace& t) : lanes(t.lanes.size()) {
       if (found->second.empty()) open.erase(found);
     }
   }
-  for (auto& l : lanes) assign_rows(l);
+  start = last;
+  end = first;
+  bool any = false;
+  for (auto& l : lanes) {
+    assign_rows(l);
+    for (const auto& b : l.bars) {
+      end = std::max(end, b.to);
+      if (b.action()) continue;
+      any = true;
+      start = std::min(start, b.from);
+    }
+  }
+  if (!any) start = first, end = last;
 }
 
 }  // namespace sdma::inline v0::trace::detail

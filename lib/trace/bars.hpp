@@ -1,5 +1,5 @@
 #pragma once
-// Packets as bars in rows, the first step of every picture of a trace. Internal.
+// Packets and actions as bars in rows, the first step of every picture of a trace. Internal.
 //
 //   const Bars b(trace);
 //   for (const auto& bar : b.lanes[lane].bars) draw(bar.row, bar.from, bar.to);
@@ -16,12 +16,15 @@
 
 namespace sdma::inline v0::trace::detail {
 
-/// A packet from its beginning to its end, in the first free row of its lane.
+/// A packet, or an action of a host thread, from its beginning to its end, in the first free row of its lane.
 struct Bar {
   const Event* begin{};
   std::uint64_t from{}, to{};
   bool finished{};
   std::size_t row{};
+  std::uint64_t epoch{};  ///< of the packet's queue; 0: not recorded
+
+  bool action() const noexcept { return begin->kind == Kind::action_begin; }
 };
 
 struct LaneBars {
@@ -38,6 +41,8 @@ struct Bars {
   std::vector<LaneBars> lanes{};     ///< by LaneId
   std::vector<const Event*> ends{};  ///< packet_end events without a beginning
   std::uint64_t first{}, last{};     ///< times of the first and last event, in ns; both 0 without events
+  std::uint64_t start{},
+      end{};  ///< the beginning of the first packet and the last end of a bar; without packets, as above
 };
 
 }  // namespace sdma::inline v0::trace::detail

@@ -15,14 +15,16 @@ namespace {
 
 using sdma::detail::Json;
 
-constexpr std::uint64_t kVersion = 1;
+// Version 1 has neither ranges nor the kinds of events from action_begin on; its files can be read.
+constexpr std::uint64_t kVersion = 2, kOldest = 1;
 
 // The members of an event that its kind uses, in the order in which they are written.
 enum class Member : std::uint8_t { position, value, number, address, text, dwords };
 std::span<const Member> members(Kind k) {
   using enum Member;
   static constexpr Member at[] = {position}, packet[] = {position, dwords}, word[] = {address, value},
-                          fault[] = {position, text, address}, count[] = {number}, counter[] = {text, number};
+                          fault[] = {position, text, address}, count[] = {number}, counter[] = {text, number},
+                          action[] = {text, value, address}, epoch[] = {position, number};
   switch (k) {
     case Kind::doorbell:
     case Kind::packet_end:
@@ -34,11 +36,14 @@ std::span<const Member> members(Kind k) {
     case Kind::flow_begin:
     case Kind::flow_end: return count;
     case Kind::counter: return counter;
+    case Kind::action_begin: return action;
+    case Kind::action_end: return {};
+    case Kind::epoch: return epoch;
   }
   return {};
 }
 
-void append_member(std::string& out, const Event& e, Member m) {
+void append_member(std::string& out, const Event& e, Member m, const NameTable& names) {
   switch (m) {
     case Member::position: sdma::detail::append(out, ",\"position\":{}", e.position); break;
     case Member::value: sdma::detail::append(out, ",\"value\":\"{:#x}\"", e.value); break;
@@ -52,7 +57,7 @@ void append_member(std::string& out, const Event& e, Member m) {
       out += ']';
       if (e.dword_count != 0) {
         out += ",\"packet\":";
-        out += sdma::detail::json_string(detail::packet_line(e));
+        out += sdma::detail::json_string(detail::packet_line(e, names));
       }
   }
 }
@@ -88,6 +93,7 @@ class LinesReader::State {
     Trace t{.clock = trace_.clock,
             .lanes = trace_.lanes,
             .texts = trace_.texts,
+            .names = trace_.names,
             .events = std::move(trace_.events),
             .lost = trace_.lost};
     trace_.events.clear();
@@ -106,7 +112,8 @@ class LinesReader::State {
     else if (json_.contains("event")) event();
     else if (json_.contains("lane")) lane();
     else if (json_.contains("text")) this->text();
-    else fail("this line is neither an event, a lane nor a text");
+    else if (json_.contains("range")) range();
+    else fail("this line is neither an event, a lane, a text nor a range");
   }
 
   static constexpr const char* kForm = "sdma trace reads JSON Lines, as --trace=NAME.jsonl writes them";
@@ -158,12 +165,12 @@ class LinesReader::State {
   void header() {
     if (!json_.contains("sdma_trace")) {
       fail("this line does not begin a trace");
-      hint_ = "the first line of a trace is {\"sdma_trace\":1,...}";
+      hint_ = "the first line of a trace is {\"sdma_trace\":2,...}";
       return;
     }
-    if (const auto v = number("sdma_trace"); v != kVersion) {
+    if (const auto v = number("sdma_trace"); v < kOldest || v > kVersion) {
       fail(fmt::format("this trace has version {}", v));
-      hint_ = fmt::format("this program reads version {}", kVersion);
+      hint_ = fmt::format("this program reads versions {} to {}", kOldest, kVersion);
       return;
     }
     only({"sdma_trace", "clock", "events", "lost"});
@@ -181,6 +188,14 @@ class LinesReader::State {
     only({"text", "is"});
     if (number("text") != trace_.texts.size()) fail("texts are numbered from 0, in order");
     trace_.texts.push_back(string("is"));
+  }
+  void range() {
+    only({"range", "address", "bytes", "is"});
+    if (number("range") != trace_.names.ranges().size()) fail("ranges are numbered from 0, in order");
+    const GpuVa va{hex("address")};
+    const auto bytes = number("bytes");
+    if (!trace_.names.add(va, bytes, string("is")))
+      fail("this range is empty, has no name, ends beyond 2^64, or has a name already");
   }
   void event() {
     Event e;
@@ -286,9 +301,15 @@ void append_text(std::string& out, std::size_t number, std::string_view text) {
   out += "}\n";
 }
 
-void append_event(std::string& out, const Event& e) {
+void append_range(std::string& out, std::size_t number, const NameTable::Range& r) {
+  sdma::detail::append(out, "{{\"range\":{},\"address\":\"{:#x}\",\"bytes\":{},\"is\":", number, r.va.value, r.bytes);
+  out += sdma::detail::json_string(r.name);
+  out += "}\n";
+}
+
+void append_event(std::string& out, const Event& e, const NameTable& names) {
   sdma::detail::append(out, "{{\"ns\":{},\"lane\":{},\"event\":\"{}\"", e.ns, e.lane.value, name(e.kind));
-  for (const auto m : members(e.kind)) append_member(out, e, m);
+  for (const auto m : members(e.kind)) append_member(out, e, m, names);
   out += "}\n";
 }
 
@@ -299,7 +320,9 @@ std::string to_json_lines(const Trace& t) {
   detail::append_header(out, t.clock, t.events.size(), t.lost);
   for (std::size_t i = 0; i < t.lanes.size(); ++i) detail::append_lane(out, i, t.lanes[i]);
   for (std::size_t i = 0; i < t.texts.size(); ++i) detail::append_text(out, i, t.texts[i]);
-  for (const auto& e : t.events) detail::append_event(out, e);
+  const auto& ranges = t.names.ranges();
+  for (std::size_t i = 0; i < ranges.size(); ++i) detail::append_range(out, i, ranges[i]);
+  for (const auto& e : t.events) detail::append_event(out, e, t.names);
   return out;
 }
 

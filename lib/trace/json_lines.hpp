@@ -11,6 +11,8 @@ namespace sdma::inline v0::trace::detail {
 void append_header(std::string& out, std::string_view clock, std::uint64_t events, std::uint64_t lost, int width = 0);
 void append_lane(std::string& out, std::size_t number, const Lane&);
 void append_text(std::string& out, std::size_t number, std::string_view);
-void append_event(std::string& out, const Event&);
+void append_range(std::string& out, std::size_t number, const NameTable::Range&);
+/// `names`: for the packet's text, which is for people.
+void append_event(std::string& out, const Event&, const NameTable& names);
 
 }  // namespace sdma::inline v0::trace::detail

@@ -1,3 +1,4 @@
+#include "sdma/core/number.hpp"
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
 
@@ -9,15 +10,22 @@ std::string what(const Trace& t, const Event& e) {
   switch (e.kind) {
     case Kind::doorbell: return fmt::format("doorbell {}", e.position);
     case Kind::packet_begin:
-      return fmt::format("@{} {}", e.position, e.dword_count == 0 ? std::string("packet") : detail::packet_line(e));
+      return fmt::format("@{} {}", e.position,
+                         e.dword_count == 0 ? std::string("packet") : detail::packet_line(e, t.names));
     case Kind::packet_end: return fmt::format("@{} ends", e.position);
-    case Kind::signal: return fmt::format("signal {:#x} = {:#x}", e.address.value, e.value);
-    case Kind::fault: return fmt::format("@{} fault: {}", e.position, text());
-    case Kind::queue_created: return fmt::format("queue created, a ring of {} bytes", e.value);
+    case Kind::signal: return fmt::format("signal {} = {:#x}", detail::address_text(e.address, t.names), e.value);
+    case Kind::fault: {
+      const auto where = t.names.text(e.address);
+      return fmt::format("@{} fault: {}{}{}", e.position, text(), where.empty() ? "" : ", at ", where);
+    }
+    case Kind::queue_created: return fmt::format("queue created, a ring of {} bytes", size_text(e.value));
     case Kind::queue_destroyed: return fmt::format("queue destroyed, read up to {}", e.position);
     case Kind::counter: return fmt::format("{} = {}", text(), e.value);
     case Kind::flow_begin: return fmt::format("arrow {} begins", e.value);
     case Kind::flow_end: return fmt::format("arrow {} ends", e.value);
+    case Kind::action_begin: return detail::action_text(e, t);
+    case Kind::action_end: return "ends";
+    case Kind::epoch: return fmt::format("@{} epoch {}", e.position, e.value);
   }
   return {};
 }

@@ -42,13 +42,16 @@ bool LinesWriter::put(const Trace& names, const Event& e) noexcept {
     text_.clear();
     for (auto i = lanes_; i < names.lanes.size(); ++i) detail::append_lane(text_, i, names.lanes[i]);
     for (auto i = texts_; i < names.texts.size(); ++i) detail::append_text(text_, i, names.texts[i]);
-    detail::append_event(text_, e);
+    const auto& ranges = names.names.ranges();
+    for (auto i = ranges_; i < ranges.size(); ++i) detail::append_range(text_, i, ranges[i]);
+    detail::append_event(text_, e, names.names);
   } catch (const std::bad_alloc&) {
     return false;
   }
   if (!append(text_)) return false;
   lanes_ = names.lanes.size();
   texts_ = names.texts.size();
+  ranges_ = names.names.ranges().size();
   return true;
 }
 

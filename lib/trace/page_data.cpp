@@ -48,7 +48,9 @@ struct EventTables {
   explicit EventTables(const Trace& t) : trace(t), bars(t), marks(t.lanes.size()), counters(t.lanes.size()) {
     std::unordered_map<std::uint64_t, Flow> open;
     for (const auto& e : t.events) {
-      if (e.kind == Kind::packet_begin || e.kind == Kind::packet_end) continue;
+      if (e.kind == Kind::packet_begin || e.kind == Kind::packet_end || e.kind == Kind::action_begin ||
+          e.kind == Kind::action_end || e.kind == Kind::epoch)
+        continue;
       if (e.kind == Kind::counter) counters[e.lane.value][e.text.value].push_back(&e);
       else if (e.kind == Kind::flow_begin) open[e.value].begin = &e;
       else if (e.kind == Kind::flow_end) open[e.value].end = &e;
@@ -104,19 +106,15 @@ class DataWriter {
 
   static void header(std::string& out, std::string_view name, const EventTables& t) {
     const auto& bars = t.bars;
-    auto start = bars.last;
-    for (const auto& l : bars.lanes)
-      if (!l.bars.empty()) start = std::min(start, l.bars.front().from);
     out += "{\"name\":";
     out += sdma::detail::json_string(name);
     out += ",\"clock\":";
     out += sdma::detail::json_string(t.trace.clock);
-    const bool any = std::any_of(bars.lanes.begin(), bars.lanes.end(), [](const auto& l) { return !l.bars.empty(); });
-    sdma::detail::append(
-        out,
-        ",\"lost\":{},\"first\":\"{}\",\"last\":{},\"start\":{},\"words\":{},\"signals\":{},\"flows\":{},\"lanes\":[",
-        t.trace.lost, bars.first, bars.last - bars.first, any ? start - bars.first : 0, t.words.size(),
-        t.signals.size(), t.flows.size());
+    sdma::detail::append(out,
+                         ",\"lost\":{},\"first\":\"{}\",\"last\":{},\"start\":{},\"end\":{},\"words\":{},\"signals\":{}"
+                         ",\"flows\":{},\"lanes\":[",
+                         t.trace.lost, bars.first, bars.last - bars.first, bars.start - bars.first,
+                         bars.end - bars.first, t.words.size(), t.signals.size(), t.flows.size());
     for (std::size_t i = 0; i < bars.lanes.size(); ++i) {
       const auto& marks = t.marks[i];
       const auto bells =
@@ -125,8 +123,10 @@ class DataWriter {
       out += sdma::detail::json_string(t.trace.lanes[i].group);
       out += ",\"name\":";
       out += sdma::detail::json_string(t.trace.lanes[i].name);
-      sdma::detail::append(out, ",\"rows\":{},\"packets\":{},\"marks\":{},\"bells\":{},\"counters\":[",
-                           bars.lanes[i].rows.size(), bars.lanes[i].bars.size(), marks.size(), bells);
+      const auto& all = bars.lanes[i].bars;
+      const auto actions = std::count_if(all.begin(), all.end(), [](const Bar& b) { return b.action(); });
+      sdma::detail::append(out, ",\"rows\":{},\"packets\":{},\"actions\":{},\"marks\":{},\"bells\":{},\"counters\":[",
+                           bars.lanes[i].rows.size(), all.size(), actions, marks.size(), bells);
       bool first = true;
       for (const auto& [text, events] : t.counters[i]) {
         out += std::exchange(first, false) ? "{\"name\":" : ",{\"name\":";
@@ -139,6 +139,7 @@ class DataWriter {
   }
 
   void tables(const EventTables& t) {
+    source_ = &t.trace;
     first_ = t.bars.first;
     for (std::size_t i = 0; i < t.bars.lanes.size(); ++i) {
       chunks(Table::packets, i, 0, std::span(t.bars.lanes[i].bars), [&](auto part) { packets(part); });
@@ -177,7 +178,7 @@ class DataWriter {
     std::uint64_t before = first_, position = 0;
     for (std::size_t i = 0; i < part.size(); ++i) {
       const auto& b = part[i];
-      const auto p = shapes_.add(*b.begin);
+      const auto p = shapes_.add(b, *source_);
       append_varint(times, moved(before, b.from));
       append_varint(times, b.to - b.from);
       append_varint(times, std::min(b.row, kPageRows - 1) << 1 | (b.finished ? 1 : 0));
@@ -256,6 +257,7 @@ class DataWriter {
   Shapes shapes_{};
   std::vector<Words> last_words_{};  // by shape
   std::uint32_t segment_ = 0;
+  const Trace* source_{};  // the trace whose tables are written
   std::size_t trace_ = 0;
   std::uint64_t first_ = 0;
   std::string bytes_{}, element_{};

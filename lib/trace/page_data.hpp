@@ -4,10 +4,11 @@
 //   const PageSource one{"run.jsonl", trace};
 //   write_page({&one, 1}, [&](std::string_view piece) { return bool(file.write(piece)); });
 //
-//   <script id="data">      JSON: {"traces":[{name, clock, lost, first, last, start, words, signals, flows, lanes}]}, where a lane is
-//                           {group, name, rows, packets, marks, bells, counters:[{name, count}]}. The numbers are counts of records,
-//                           except for `first`, `last` and `start`: the time of the first event, and of the last event
-//                           and of the first packet, counted from it
+//   <script id="data">      JSON: {"traces":[{name, clock, lost, first, last, start, end, words, signals, flows, lanes}]}, where a lane is
+//                           {group, name, rows, packets, actions, marks, bells, counters:[{name, count}]}. The numbers are counts of
+//                           records, except for `first`, `last`, `start` and `end`: the time of the first event; and, counted from
+//                           it, of the last event, of the beginning of the first packet, and of the last end of a packet or an
+//                           action. `packets` counts both, `actions` those that host threads perform
 //   <script class="chunk">  base64 of a chunk: at most kChunk records of one table. page/chunks.js decodes it and removes the element
 //   <script id="shapes">    JSON: see shapes.hpp
 //

@@ -23,7 +23,9 @@ class Picture {
     for (std::size_t lane = 0; lane < bars_.lanes.size(); ++lane)
       for (const auto& b : bars_.lanes[lane].bars) bar(lane, b);
     for (const auto& e : trace_.events) event(e);
-    for (const auto* e : bars_.ends) instant(*e, "packet_end", fmt::format("\"position\":\"{:#x}\"", e->position));
+    for (const auto* e : bars_.ends)
+      instant(*e, trace::name(e->kind),
+              e->kind == Kind::action_end ? std::string() : fmt::format("\"position\":\"{:#x}\"", e->position));
     if (trace_.lost != 0) {
       next();
       add("{{\"ph\":\"i\",\"s\":\"g\",\"pid\":1,\"tid\":1,\"ts\":{},\"name\":\"{} events were lost\"}}",
@@ -81,15 +83,26 @@ class Picture {
   void bar(std::size_t lane, const detail::Bar& b) {
     const auto& e = *b.begin;
     begin("X", lane, b.row, b.from);
-    add(",\"dur\":{},\"cat\":\"packet\",\"name\":", micro(b.to - b.from));
+    add(",\"dur\":{},\"cat\":\"{}\",\"name\":", micro(b.to - b.from), b.action() ? "action" : "packet");
+    if (b.action()) {
+      out_ += sdma::detail::json_string(detail::action_text(e, trace_));
+      out_ += b.finished ? ",\"args\":{}}" : ",\"args\":{\"unfinished\":true}}";
+      return;
+    }
     out_ += sdma::detail::json_string(detail::packet_name(e));
     add(",\"args\":{{\"position\":\"{:#x}\",\"dwords\":{}", e.position, e.length);
     if (e.dword_count != 0) {
       out_ += ",\"packet\":";
-      out_ += sdma::detail::json_string(detail::packet_line(e));
+      out_ += sdma::detail::json_string(detail::packet_line(e, trace_.names));
     }
+    if (b.epoch != 0) add(",\"epoch\":\"{}\"", b.epoch);
     if (!b.finished) out_ += ",\"unfinished\":true";
     out_ += "}}";
+  }
+  /// ,"is":"gpu7.buf[64K]" if the address has a name.
+  std::string called(GpuVa va) const {
+    const auto name = trace_.names.text(va);
+    return name.empty() ? "" : ",\"is\":" + sdma::detail::json_string(name);
   }
   void instant(const Event& e, std::string_view name, const std::string& args) {
     begin("i", e.lane.value, 0, e.ns);
@@ -100,14 +113,20 @@ class Picture {
   void event(const Event& e) {
     switch (e.kind) {
       case Kind::packet_begin:
-      case Kind::packet_end: break;  // bars
+      case Kind::packet_end:
+      case Kind::action_begin:
+      case Kind::action_end: break;  // bars
+      case Kind::epoch: break;       // of bars
       case Kind::doorbell: instant(e, "doorbell", fmt::format("\"position\":\"{:#x}\"", e.position)); break;
       case Kind::signal:
-        instant(e, "signal", fmt::format("\"address\":\"{:#x}\",\"value\":\"{:#x}\"", e.address.value, e.value));
+        instant(
+            e, "signal",
+            fmt::format("\"address\":\"{:#x}\"{},\"value\":\"{:#x}\"", e.address.value, called(e.address), e.value));
         break;
       case Kind::fault:
         instant(e, "fault: " + trace_.texts[e.text.value],
-                fmt::format("\"position\":\"{:#x}\",\"address\":\"{:#x}\"", e.position, e.address.value));
+                fmt::format("\"position\":\"{:#x}\",\"address\":\"{:#x}\"{}", e.position, e.address.value,
+                            called(e.address)));
         break;
       case Kind::queue_created: instant(e, "queue created", fmt::format("\"ring_bytes\":{}", e.value)); break;
       case Kind::queue_destroyed:

@@ -1,5 +1,7 @@
 #include "sdma/trace/trace.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -13,15 +15,19 @@ namespace {
 
 constexpr std::size_t kMostEvents = std::size_t{1} << 32;
 
-constexpr std::string_view kNames[kKinds] = {"doorbell",   "packet_begin",  "packet_end",      "signal",
-                                             "fault",      "queue_created", "queue_destroyed", "counter",
-                                             "flow_begin", "flow_end"};
+constexpr std::string_view kNames[kKinds] = {"doorbell",      "packet_begin",    "packet_end", "signal",     "fault",
+                                             "queue_created", "queue_destroyed", "counter",    "flow_begin", "flow_end",
+                                             "action_begin",  "action_end",      "epoch"};
 
 }  // namespace
 
 std::string_view name(Kind k) noexcept {
   const auto i = static_cast<std::size_t>(k);
   return i < kKinds ? kNames[i] : std::string_view();
+}
+
+Lane queue_lane(GpuId gpu, EngineId engine, std::string_view queue) {
+  return {fmt::format("gpu{}", gpu.value), fmt::format("engine {} {}", engine.value, queue)};
 }
 
 struct Recorder::Slots {
@@ -61,6 +67,7 @@ struct Recorder::Names {
   std::string clock{};
   std::vector<Lane> lanes{};
   std::vector<std::string> texts{};
+  NameTable ranges{};
   std::map<std::pair<std::string, std::string>, std::uint32_t> lane_ids{};
   std::map<std::string, std::uint32_t, std::less<>> text_ids{};
 };
@@ -89,6 +96,15 @@ TextId Recorder::text(std::string_view t) {
   n.texts.emplace_back(t);
   n.text_ids.emplace(t, id);
   return {id};
+}
+
+void Recorder::name(GpuVa va, std::uint64_t bytes, std::string_view name) {
+  const std::lock_guard lock(names_->mutex);
+  names_->ranges.add(va, bytes, name);
+}
+void Recorder::name(const NameTable& names) {
+  const std::lock_guard lock(names_->mutex);
+  names_->ranges.add(names);
 }
 
 std::size_t Recorder::capacity() const noexcept { return slots_->each * kStripes; }
@@ -154,10 +170,11 @@ Trace Recorder::snapshot() const {
     t.clock = names_->clock;
     t.lanes = names_->lanes;
     t.texts = names_->texts;
+    t.names = names_->ranges;
   }
   for (const auto& f : found) {
     const auto& e = f.event;
-    const bool has_text = e.kind == Kind::fault || e.kind == Kind::counter;
+    const bool has_text = e.kind == Kind::fault || e.kind == Kind::counter || e.kind == Kind::action_begin;
     const bool known = e.lane.value < t.lanes.size() && static_cast<std::size_t>(e.kind) < kKinds &&
                        (!has_text || e.text.value < t.texts.size()) && e.dword_count <= Event::kDwords;
     if (known) t.events.push_back(e);

@@ -61,18 +61,22 @@ void Shapes::append_template(std::string& out, std::string_view text) {
   }
 }
 
-Shapes::Packet Shapes::add(const Event& e) {
+Shapes::Packet Shapes::add(const Bar& b, const Trace& t) {
+  const auto& e = *b.begin;
   words_.assign(e.packet().begin(), e.packet().end());
   text_.clear();
   waits_.clear();
-  append_template(text_, packet_line(e));
-  if (const auto v = view(e); v.is<PollMem>())
+  append_template(text_, b.action() ? action_text(e, t) : packet_line(e, t.names));
+  if (b.epoch != 0) append_template(text_, fmt::format("  # epoch {}", b.epoch));
+  if (b.action() && e.address.value != 0) append_template(waits_, fmt::format("{:#x}", e.address.value));
+  else if (const auto v = view(e); v.is<PollMem>())
     append_template(waits_, fmt::format("{:#x}", decode<PollMem>(v.dwords).addr.value));
-  const auto name = packet_name(e);
+  const auto name = b.action() ? action_name(e, t) : packet_name(e);
   key_.clear();
-  sdma::detail::append(key_, "{}\x02{}\x02{}\x02{}\x02{}", name, e.length, e.dword_count, text_, waits_);
+  sdma::detail::append(key_, "{}\x02{}\x02{}\x02{}\x02{}\x02{}", name, b.action(), e.length, e.dword_count, text_,
+                       waits_);
   const auto [found, fresh] = numbers_.try_emplace(key_, static_cast<std::uint32_t>(all_.size()));
-  if (fresh) all_.push_back({std::string(name), text_, waits_, e.length, e.dword_count});
+  if (fresh) all_.push_back({std::string(name), text_, waits_, e.length, e.dword_count, b.action()});
   return {found->second, words_};
 }
 
@@ -86,6 +90,7 @@ std::string Shapes::json() const {
     out += sdma::detail::json_string(s.text);
     out += ",\"waits\":";
     out += sdma::detail::json_string(s.waits);
+    if (s.action) out += ",\"action\":true";
     out += '}';
   }
   return out + "]";

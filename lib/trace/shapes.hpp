@@ -2,7 +2,7 @@
 // What packets of a page have in common, so that the page holds it once. Internal.
 //
 //   Shapes shapes;
-//   const auto p = shapes.add(event);      // p.shape: 3; p.words: the packet's dwords, and the numbers of its text that are not in them
+//   const auto p = shapes.add(bar, trace);     // p.shape: 3; p.words: the packet's dwords, and the numbers of its text that are not in them
 //   shapes.json();                         // [..., {"name":"copy_linear","length":7,"dwords":7,"text":"copy_linear bytes=..", ..}]
 //
 // A shape is a packet's name, its length, and its text with a slot for each number. A slot is U+0001, the form of the number,
@@ -14,7 +14,9 @@
 //
 // So a million copies between a million addresses have one shape. A number that has no room in the words, or that is not
 // written in one of these forms, stays in the text: the text is exact in any case. `waits` is the address that a poll
-// reads, in the same way, and "" for other packets.
+// or a waiting host thread reads, in the same way, and "" for others. An action has no dwords; its name is its text up to
+// the value.
+#include "bars.hpp"
 #include "sdma/trace/trace.hpp"
 
 #include <cstddef>
@@ -36,8 +38,8 @@ class Shapes {
     std::span<const std::uint32_t> words{};  ///< valid until the next call
   };
 
-  /// The shape of a packet_begin event, and its words.
-  Packet add(const Event&);
+  /// The shape of a packet or an action of a trace, and its words.
+  Packet add(const Bar&, const Trace&);
   /// All shapes, as a JSON array.
   std::string json() const;
 
@@ -45,6 +47,7 @@ class Shapes {
   struct Shape {
     std::string name{}, text{}, waits{};
     std::uint32_t length{}, dwords{};
+    bool action{};
   };
   void append_template(std::string& out, std::string_view text);
   bool append_slot(std::string& out, std::uint64_t value, bool hex, bool padded);

@@ -1,5 +1,6 @@
 #pragma once
-// What all writers of traces share: the name and the line of a packet. Internal.
+// What all writers of traces share: the name and the line of a packet, an address, an action. Internal.
+#include "../stream/print.hpp"
 #include "sdma/stream/text.hpp"
 #include "sdma/trace/trace.hpp"
 
@@ -18,11 +19,28 @@ inline std::string_view packet_name(const Event& e) {
   const auto v = view(e);
   return v.info ? v.info->name : std::string_view(".dword");
 }
-inline std::string packet_line(const Event& e) {
+inline std::string packet_line(const Event& e, const NameTable& names) {
   if (e.dword_count == 0) return {};
   if (e.length > e.dword_count)
     return fmt::format("{} of {} dwords, {} available", packet_name(e), e.length, e.dword_count);
-  return to_text(view(e));
+  if (names.empty()) return to_text(view(e));
+  return to_text(view(e), [&](GpuVa va) { return names.text(va); });
+}
+/// "gpu7.buf[64K]", or "0x7f00" if the address has no name.
+inline std::string address_text(GpuVa va, const NameTable& names) {
+  auto name = names.text(va);
+  return name.empty() ? sdma::detail::hex_text(va.value) : name;
+}
+/// The part of its text before the value: "waits for host.done >= ".
+inline std::string_view action_name(const Event& e, const Trace& t) {
+  const auto text = e.text.value < t.texts.size() ? std::string_view(t.texts[e.text.value]) : "?";
+  return text.substr(0, text.find("{}"));
+}
+/// What an action_begin says: "waits for host.done >= 8".
+inline std::string action_text(const Event& e, const Trace& t) {
+  std::string text = e.text.value < t.texts.size() ? t.texts[e.text.value] : "?";
+  if (const auto at = text.find("{}"); at != text.npos) text.replace(at, 2, sdma::detail::value_text(e.value));
+  return text;
 }
 
 }  // namespace sdma::inline v0::trace::detail

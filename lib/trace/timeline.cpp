@@ -3,6 +3,7 @@
 #include "sdma/draw/lanes.hpp"
 #include "sdma/packets/registry.hpp"
 #include "sdma/trace/write.hpp"
+#include "text.hpp"
 
 #include <fmt/format.h>
 
@@ -19,7 +20,7 @@ namespace {
 constexpr std::size_t kMostBars = 20000, kMostArrows = 2000;
 constexpr double kPixels = 1190;
 /// The legend: the meaning of each colour, and a packet that has this colour.
-constexpr std::pair<const char*, const char*> kKeys[] = {{"host builds", "host"},
+constexpr std::pair<const char*, const char*> kKeys[] = {{"host", "host"},
                                                          {"poll", "poll_mem"},
                                                          {"copy", "copy_linear"},
                                                          {"broadcast", "copy_broadcast"},
@@ -37,7 +38,12 @@ std::string colour(std::string_view packet) {
   return "#999999";
 }
 
+/// What a bar shows, for its colour and its title.
 std::string_view name_of(const Trace& t, const Event& begin) {
+  if (begin.kind == Kind::action_begin) {
+    const auto name = detail::action_name(begin, t);
+    return name.starts_with("waits ") ? "poll" : "host";
+  }
   if (t.lanes[begin.lane.value].group == "host") return "host";
   const auto* info = identify(begin.packet());
   return info ? info->name : "packet";
@@ -134,7 +140,9 @@ class TimelineBars {
     const auto name = name_of(trace_, *b.begin);
     const auto from = us(b.from), to = us(b.to);
     draw(lane, {from, to, b.row, colour(name),
-                fmt::format("{} {} {:.3f} to {:.3f} us", name, trace_.lanes[lane].name, from, to)});
+                fmt::format("{} {} {:.3f} to {:.3f} us",
+                            b.action() ? detail::action_text(*b.begin, trace_) : std::string(name),
+                            trace_.lanes[lane].name, from, to)});
   }
   void close(PixelBlock& block) {
     const auto b = std::exchange(block, {});

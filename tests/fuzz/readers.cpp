@@ -2,6 +2,8 @@
 // own text. The first character chooses the reader:
 //
 //   t  a topology     m  a machine     l  a trace     j  packets as JSON     s  a schedule, which is also simulated
+//   n  names of addresses
+#include "sdma/core/names.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/report.hpp"
@@ -44,6 +46,14 @@ void trace(std::string_view text) {
   static_cast<void>(sdma::trace::to_text(*t));
   static_cast<void>(sdma::trace::to_perfetto(*t));
   static_cast<void>(sdma::trace::timeline_svg(*t));
+}
+
+void names(std::string_view text) {
+  const auto t = sdma::parse_names(text, "fuzz");
+  if (!t) return require(t.error());
+  const auto again = sdma::parse_names(sdma::print_names(*t), "again");
+  require(again && *again == *t);
+  for (const auto& r : t->ranges()) require(t->text(r.va) == r.name && t->find(r.va + (r.bytes - 1)) == t->find(r.va));
 }
 
 void packets(std::string_view text) {
@@ -99,6 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 'l': trace(text); break;
     case 'j': packets(text); break;
     case 's': simulation(text); break;
+    case 'n': names(text); break;
     default: break;
   }
   return 0;

@@ -47,7 +47,7 @@ TEST_CASE("every address field is moved, and what is no symbol stays") {
   CHECK(packet<Fence>(b, 0, 2).addr == b.signal(1).va);
   CHECK(packet<Fence>(b, 0, 3).addr == out + 12);
   CHECK(packet<Fence>(b, 0, 4).addr == GpuVa{0x1000});
-  CHECK(b.name(out + (60 << 10) + 8) == "gpu1.out[61448]");
+  CHECK(b.name(out + (60 << 10) + 8) == "gpu1.tail[8]");
   CHECK(b.name(b.signal(0).va + 4) == "host.go[4]");
   CHECK(b.name(GpuVa{0x1000}) == "");
   CHECK(b.value(1) == 3);

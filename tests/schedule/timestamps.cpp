@@ -3,6 +3,7 @@
 #include "sdma/schedule/run.hpp"
 #include "sdma/stream/text.hpp"
 #include "sdma/sync/recipes.hpp"
+#include "sdma/trace/write.hpp"
 #include "support.hpp"
 
 #include <array>
@@ -55,7 +56,7 @@ TEST_CASE("a bar for each packet, in its lane, one after another, and the schedu
     const auto after = Deadline::Clock::now().time_since_epoch();
     const auto all = bars(r.snapshot());
     REQUIRE(all.size() == 1);
-    REQUIRE(all.begin()->first == "gpu0 engine 3 queue 0");
+    REQUIRE(all.begin()->first == "gpu0 engine 3 q");
     const auto& q = all.begin()->second;
     REQUIRE(q.size() == 3);
     CHECK(q[0].packet.starts_with("poll_mem"));
@@ -81,9 +82,15 @@ TEST_CASE("of several rounds the last is recorded, and values with an epoch move
   CHECK(lines(run(b).findings) == "");
   trace::Recorder r;
   REQUIRE(record_timestamps(timed, b, r, Deadline::in(10s)) == Errc::ok);
-  const auto q = bars(r.snapshot()).at("gpu0 engine 3 queue 0");
+  const auto q = bars(r.snapshot()).at("gpu0 engine 3 q");
   REQUIRE(q.size() == 3);
   CHECK(q[0].packet.find("reference=3") != std::string::npos);
+  const auto t = r.snapshot();
+  CHECK(std::count_if(t.events.begin(), t.events.end(), [](const auto& e) {
+          return e.kind == trace::Kind::epoch && e.value == 3 && e.position == 0;
+        }) == 1);
+  CHECK(trace::to_text(t).find(" addr=host.go ") != std::string::npos);
+  CHECK(trace::to_text(t).find(" src=gpu0.in dst=gpu1.out\n") != std::string::npos);
 }
 
 TEST_CASE("a queue that stands: its poll has begun, and has no end") {
@@ -94,8 +101,8 @@ TEST_CASE("a queue that stands: its poll has begun, and has no end") {
   trace::Recorder r;
   CHECK(record_timestamps(timed, b, r, Deadline::in(10ms)) == Errc::timed_out);
   const auto t = r.snapshot();
-  REQUIRE(t.events.size() == 1);
-  CHECK(bars(t).at("gpu0 engine 3 queue 0")[0].packet.starts_with("poll_mem"));
+  REQUIRE(t.events.size() == 2);  // the epoch and the beginning of the poll
+  CHECK(bars(t).at("gpu0 engine 3 q")[0].packet.starts_with("poll_mem"));
   b.set(0, 1);
   CHECK(record_timestamps(timed, b, r, Deadline::in(10s)) == Errc::ok);
 }

@@ -49,7 +49,11 @@ TEST_CASE(
   CHECK(events(queue, trace::Kind::packet_end) == 3);
   CHECK(events(link, trace::Kind::packet_begin) == 1);
   CHECK(events(link, trace::Kind::packet_end) == 1);
-  CHECK(events(host, trace::Kind::doorbell) == 1);
+  CHECK(events(queue, trace::Kind::doorbell) == 1);
+  CHECK(events(queue, trace::Kind::epoch) == 1);
+  CHECK(events(host, trace::Kind::packet_begin) == 0);
+  CHECK(events(host, trace::Kind::action_begin) == 4);
+  CHECK(events(host, trace::Kind::action_end) == 4);
   CHECK(events(host, trace::Kind::signal) == 1);
   CHECK(events(host, trace::Kind::flow_begin) == 1);
   CHECK(events(queue, trace::Kind::flow_end) == 1);

@@ -28,6 +28,7 @@ TEST_CASE("a trace comes back from its lines as it was") {
   CHECK(back->clock == t.clock);
   CHECK(back->lanes == t.lanes);
   CHECK(back->texts == t.texts);
+  CHECK(back->names == t.names);
   CHECK(back->lost == t.lost);
   CHECK(back->events == t.events);
 }
@@ -55,10 +56,56 @@ TEST_CASE("each line is one JSON object, and each packet has its text") {
     if (j.contains("event")) ++events;
     if (j.contains("packet") && j["packet"].get<std::string>().starts_with("copy_linear bytes=4K src=0x7f0000010000 "))
       ++packets;
+    if (j.contains("packet") && j["packet"].get<std::string>().starts_with("copy_linear")) {
+      CHECK(j["packet"].get<std::string>().ends_with(" dst=gpu1.buf[32K]"));
+    }
   }
   CHECK(events == test::sample().events.size());
-  CHECK(n == events + 1 + 4 + 2);
+  CHECK(n == events + 1 + 4 + 4 + 2);
   CHECK(packets == 2);
+}
+
+TEST_CASE("names, actions and epochs, to the letter") {
+  trace::Recorder r(16, "c");
+  r.name(GpuVa{0x1000}, 4096, "host.go");
+  const auto lane = r.lane("g", "q");
+  r.action_begin(lane, 1200, r.text("waits for host.go >= {}"), 8, GpuVa{0x1010});
+  r.action_end(lane, 1300);
+  r.epoch(lane, 1300, 64, 2);
+  r.packet_begin(lane, 1300, 64, encode(Fence{.addr = GpuVa{0x1010}, .value = 2}));
+  const auto text = trace::to_json_lines(r.snapshot());
+  CHECK(text ==
+        "{\"sdma_trace\":2,\"clock\":\"c\",\"events\":4,\"lost\":0}\n" + kLane +
+            "{\"text\":0,\"is\":\"waits for host.go >= {}\"}\n"
+            "{\"range\":0,\"address\":\"0x1000\",\"bytes\":4096,\"is\":\"host.go\"}\n"
+            "{\"ns\":1200,\"lane\":0,\"event\":\"action_begin\",\"text\":0,\"value\":\"0x8\",\"address\":\"0x1010\"}\n"
+            "{\"ns\":1300,\"lane\":0,\"event\":\"action_end\"}\n"
+            "{\"ns\":1300,\"lane\":0,\"event\":\"epoch\",\"position\":64,\"value\":2}\n"
+            "{\"ns\":1300,\"lane\":0,\"event\":\"packet_begin\",\"position\":64,\"length\":4,"
+            "\"dwords\":[\"0x00000005\",\"0x00001010\",\"0x00000000\",\"0x00000002\"],"
+            "\"packet\":\"fence addr=host.go[16] value=2\"}\n");
+  const auto lines = trace::to_text(r.snapshot());
+  CHECK(lines.find("waits for host.go >= 8\n") != std::string::npos);
+  CHECK(lines.find("@64 epoch 2\n") != std::string::npos);
+  CHECK(lines.find("@64 fence addr=host.go[16] value=2\n") != std::string::npos);
+}
+
+TEST_CASE("a recording of version 1, without names, is read") { CHECK(error(kHeader + kLane + kDoorbell) == ""); }
+
+TEST_CASE("a range that names nothing is refused") {
+  const auto range = [](const std::string& members) {
+    return "{\"sdma_trace\":2,\"clock\":\"c\",\"events\":0,\"lost\":0}\n{\"range\":0," + members + "}\n";
+  };
+  CHECK(error(range("\"address\":\"0x1000\",\"bytes\":4096,\"is\":\"a\"")) == "");
+  const auto nothing = "f:2: this range is empty, has no name, ends beyond 2^64, or has a name already";
+  CHECK(error(range("\"address\":\"0x1000\",\"bytes\":0,\"is\":\"a\"")) == nothing);
+  CHECK(error(range("\"address\":\"0x1000\",\"bytes\":1,\"is\":\"\"")) == nothing);
+  CHECK(error(range("\"address\":\"0xffffffffffffffff\",\"bytes\":2,\"is\":\"a\"")) == nothing);
+  CHECK(error(range("\"bytes\":4096,\"is\":\"a\"")) == "f:2: \"address\" is missing or not \"0x...\"");
+  CHECK(error(range("\"address\":\"0x1000\",\"bytes\":1,\"is\":\"a\",\"x\":1")) ==
+        "f:2: this kind of line does not have a member \"x\"");
+  CHECK(error("{\"sdma_trace\":2,\"clock\":\"c\",\"events\":0,\"lost\":0}\n{\"range\":1,\"address\":\"0x0\",\"bytes\":"
+              "1,\"is\":\"a\"}") == "f:2: ranges are numbered from 0, in order");
 }
 
 TEST_CASE("the lines of one trace, to the letter") {
@@ -67,7 +114,7 @@ TEST_CASE("the lines of one trace, to the letter") {
   r.packet_begin(lane, 1200, 64, encode(Fence{.addr = GpuVa{0x1000}, .value = 2}));
   r.packet_end(lane, 1300, 64);
   CHECK(trace::to_json_lines(r.snapshot()) ==
-        "{\"sdma_trace\":1,\"clock\":\"c\",\"events\":2,\"lost\":0}\n" + kLane +
+        "{\"sdma_trace\":2,\"clock\":\"c\",\"events\":2,\"lost\":0}\n" + kLane +
             "{\"ns\":1200,\"lane\":0,\"event\":\"packet_begin\",\"position\":64,\"length\":4,"
             "\"dwords\":[\"0x00000005\",\"0x00001000\",\"0x00000000\",\"0x00000002\"],"
             "\"packet\":\"fence addr=0x1000 value=2\"}\n"
@@ -96,7 +143,7 @@ TEST_CASE("what is wrong with a file is said with its line") {
   CHECK(error("") == "f:0: this file does not contain a trace");
   CHECK(error("[]") == "f:1: this line is not a JSON object");
   CHECK(error("{}") == "f:1: this line does not begin a trace");
-  CHECK(error("{\"sdma_trace\":2}") == "f:1: this trace has version 2");
+  CHECK(error("{\"sdma_trace\":3}") == "f:1: this trace has version 3");
   CHECK(error("{\"sdma_trace\":1,\"events\":0,\"lost\":0}") == "f:1: \"clock\" is missing or not a string");
   CHECK(error("{\"sdma_trace\":1,\"clock\":\"c\",\"events\":-1,\"lost\":0}") ==
         "f:1: \"events\" is missing or not a number");
@@ -109,7 +156,7 @@ TEST_CASE("what is wrong with a file is said with its line") {
   CHECK(error(kHeader + std::string(400000, '[')) == "f:2: arrays and objects are nested more than 64 levels deep");
   CHECK(error(kHeader + "{\"lane\":1,\"group\":\"g\",\"name\":\"q\"}") == "f:2: lanes are numbered from 0, in order");
   CHECK(error(kHeader + "{\"text\":1,\"is\":\"g\"}") == "f:2: texts are numbered from 0, in order");
-  CHECK(error(kHeader + "{\"x\":1}") == "f:2: this line is neither an event, a lane nor a text");
+  CHECK(error(kHeader + "{\"x\":1}") == "f:2: this line is neither an event, a lane, a text nor a range");
   CHECK(error(kHeader + kDoorbell) == "f:2: \"lane\" 0 was not declared");
   const auto event = [](const std::string& rest) {
     return error(kHeader + kLane + "{\"ns\":1,\"lane\":0," + rest + "}");

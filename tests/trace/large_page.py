@@ -74,7 +74,7 @@ return 'equal';
 # Everything that large_page.cpp records against what the page has decoded; returns the first difference.
 DECODED = """
 const [trace] = model.traces, [host, lane, link] = trace.lanes, {packets, marks, bells} = lane, {signals, words, flows} = trace;
-const first = Number(trace.first), different = (what, i) => `${what} of packet ${i} differs`;
+const first = Number(trace.first) + trace.before, different = (what, i) => `${what} of packet ${i} differs`;
 let position = 0, signal = 0;
 for (let i = 0; i < lane.count; ++i) {
   const begin = 100 * i + 1000 - first, end = begin + (i % 16384 === 0 ? 150000 : 60 + i % 37);
@@ -197,7 +197,7 @@ def main(large_page, chromium, chromedriver, packets="300000", screenshots=None)
             for i, text, is_at in ((packets // 3 // 32 * 32 + 1, "copy_linear bytes=4K src=0x{src:x} dst=0x{dst:x}", 0),
                                    (packets // 32 * 16 + 15, "fence addr=0x7f0000002000 value=0x{i:x}", 0),
                                    (packets // 2000 * 1000 - 1, "poll_mem", 0)):
-                begin = 100 * i + 1000 - browser.run("return Number(model.traces[0].first)")
+                begin = 100 * i + 1000 - browser.run("return Number(model.traces[0].first) + model.traces[0].before")
                 browser.run(f"show({begin} - 1500, {begin} + 1500); view.draw()")
                 x, y = where(f"0.1.{i}")
                 browser.act({"type": "pointerMove", "x": round(x), "y": round(y)})

@@ -64,6 +64,9 @@ class Player {
     };
     know(names_.lanes, all_.lanes, e.lane.value + 1);
     know(names_.texts, all_.texts, e.text.value + 1);
+    // A name becomes known with every other event.
+    if (const auto& ranges = all_.names.ranges(); i % 2 == 0 && i / 2 < ranges.size())
+      names_.names.add(ranges[i / 2].va, ranges[i / 2].bytes, ranges[i / 2].name);
     return w.write(names_, e);
   }
 
@@ -91,6 +94,7 @@ TEST_CASE("a trace that grows can be read after each event") {
   }
   CHECK(f.trace()->lanes == t.lanes);
   CHECK(f.trace()->texts == t.texts);
+  CHECK(f.trace()->names == t.names);
   CHECK(w.events() == t.events.size());
 }
 

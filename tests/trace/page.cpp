@@ -75,19 +75,22 @@ TEST_CASE("a page holds every packet and every event of its trace, times from th
   CHECK(one["lost"] == 2);
   CHECK(one["first"] == "1000");
   CHECK(one["last"] == 5000);
-  CHECK(one["start"] == 1500);
+  CHECK(one["start"] == 1500);  // of the first packet, although a host thread began earlier
+  CHECK(one["end"] == 5000);
   const auto events = [&](auto... kinds) {
     return std::count_if(t.events.begin(), t.events.end(), [&](const auto& e) { return ((e.kind == kinds) || ...); });
   };
   using Happens = trace::Kind;
-  std::int64_t packets = 0, marks = 0, bells = 0, counters = 0;
+  std::int64_t packets = 0, actions = 0, marks = 0, bells = 0, counters = 0;
   for (const auto& lane : one["lanes"]) {
     packets += lane["packets"].get<std::int64_t>();
+    actions += lane["actions"].get<std::int64_t>();
     marks += lane["marks"].get<std::int64_t>();
     bells += lane["bells"].get<std::int64_t>();
     for (const auto& c : lane["counters"]) counters += c["count"].get<std::int64_t>();
   }
-  CHECK(packets == events(Happens::packet_begin));
+  CHECK(packets == events(Happens::packet_begin, Happens::action_begin));
+  CHECK(actions == events(Happens::action_begin));
   CHECK(marks ==
         events(Happens::doorbell, Happens::signal, Happens::fault, Happens::queue_created, Happens::queue_destroyed));
   CHECK(bells == events(Happens::doorbell));
@@ -131,6 +134,26 @@ TEST_CASE("a page holds every packet and every event of its trace, times from th
   REQUIRE(poll != shapes.end());
   CHECK(poll->at("waits") == "\x01X1");  // the address is in dwords 1 and 2
   CHECK(poll->at("text").get<std::string>().find("addr=\x01X1 func=ge reference=\x01") != std::string::npos);
+}
+
+TEST_CASE("a page has names, epochs and actions in its texts") {
+  const auto shapes = data(page_of(test::sample()), "shapes");
+  const auto with = [&](const std::string& name) {
+    for (const auto& s : shapes)
+      if (s["name"].get<std::string>().starts_with(name)) return s;
+    FAIL(name);
+    return nlohmann::json();
+  };
+  CHECK(with("copy_linear")["text"].get<std::string>().find(" dst=gpu1.buf[\x01") != std::string::npos);
+  CHECK(with("copy_linear")["text"].get<std::string>().find("  # epoch \x01") != std::string::npos);
+  CHECK_FALSE(with("copy_linear").contains("action"));
+  const auto waits = with("waits for host.done >= ");
+  CHECK(waits["action"] == true);
+  CHECK(waits["dwords"] == 0);
+  CHECK(waits["text"] ==
+        "waits for host.done >= \x01"
+        "d0");
+  CHECK(waits["waits"].get<std::string>().starts_with("\x01X"));
 }
 
 TEST_CASE("packets that differ in numbers alone have one shape, whether a dword holds the number or not") {

@@ -76,7 +76,8 @@ TEST_CASE("every event is in the picture, once") {
   auto by = structure(t);
   std::map<trace::Kind, std::size_t> count;
   for (const auto& e : t.events) ++count[e.kind];
-  CHECK(by["X"].size() == count[trace::Kind::packet_begin] + 1);  // and what the arrow of the host hangs on
+  // The arrow of the host hangs on an action.
+  CHECK(by["X"].size() == count[trace::Kind::packet_begin] + count[trace::Kind::action_begin]);
   CHECK(by["C"].size() == count[trace::Kind::counter]);
   CHECK(by["s"].size() == count[trace::Kind::flow_begin]);
   CHECK(by["f"].size() == count[trace::Kind::flow_end]);
@@ -105,11 +106,45 @@ TEST_CASE("a packet is a bar with its time, its position and its text") {
   CHECK(ns(copy["ts"]) == 1500);  // from the first event on
   CHECK(ns(copy["dur"]) == 501);
   CHECK(copy["args"]["position"] == "0x0");
-  CHECK(copy["args"]["packet"] == "copy_linear bytes=4K src=0x7f0000010000 dst=0x7f0000020000");
+  CHECK(copy["args"]["packet"] == "copy_linear bytes=4K src=0x7f0000010000 dst=gpu1.buf[32K]");
+  CHECK(copy["args"]["epoch"] == "7");
   CHECK_FALSE(copy["args"].contains("unfinished"));
   const auto& overlapping = by["X"][1];
   CHECK(overlapping["tid"] != copy["tid"]);
   CHECK(ns(overlapping["dur"]) == 1600);
+}
+
+TEST_CASE("an action is a bar that says what a host thread does, and a signal has its name") {
+  auto by = structure(test::sample());
+  std::map<std::string, json> actions;
+  for (const auto& e : by["X"])
+    if (e["cat"] == "action") actions[e["name"].get<std::string>()] = e;
+  REQUIRE(actions.size() == 2);
+  CHECK(ns(actions["builds 3 packets for gpu0.push, epoch 7"]["dur"]) == 100);
+  CHECK(actions["waits for host.done >= 8"]["args"]["unfinished"] == true);
+  for (const auto& e : by["i"])
+    if (e["name"] == "signal") CHECK(e["args"]["is"] == "host.done");
+}
+
+TEST_CASE("a queue of a lane begins its epochs anew") {
+  trace::Recorder r(64);
+  const auto lane = r.lane("gpu0", "engine 0 q");
+  const auto fence = encode(Fence{.addr = GpuVa{0x1000}});
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    r.queue_created(lane, 100 * i, 4096);
+    r.packet_begin(lane, 100 * i + 10, 48, fence);  // published without an epoch, where the queue before had one
+    r.packet_end(lane, 100 * i + 20, 48);
+    r.epoch(lane, 100 * i + 20, 16, 3 + i);
+    r.epoch(lane, 100 * i + 20, 32, 4 + i);
+    r.packet_begin(lane, 100 * i + 30, 16, fence);
+    r.packet_end(lane, 100 * i + 40, 16);
+  }
+  auto by = structure(r.snapshot());
+  REQUIRE(by["X"].size() == 4);
+  CHECK_FALSE(by["X"][0]["args"].contains("epoch"));
+  CHECK(by["X"][1]["args"]["epoch"] == "3");
+  CHECK_FALSE(by["X"][2]["args"].contains("epoch"));
+  CHECK(by["X"][3]["args"]["epoch"] == "4");
 }
 
 TEST_CASE("long, unknown and unfinished packets are said to be so") {

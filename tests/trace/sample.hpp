@@ -25,7 +25,14 @@ inline sdma::trace::Trace sample() {
   const auto fence = encode(Fence{.addr = GpuVa{0x7f0000002000}, .value = 1});
   const std::vector<std::uint32_t> nop(100, 0x00630000);
 
+  const auto builds = r.text("builds 3 packets for gpu0.push, epoch {}"), waits = r.text("waits for host.done >= {}");
+  r.name(GpuVa{0x7f0000002000}, 8, "host.done");
+  r.name(GpuVa{0x7f0000018000}, 65536, "gpu1.buf");
+
   r.queue_created(q0, 1000, 65536);
+  r.epoch(q0, 1900, 0, 7);
+  r.action_begin(host, 1900, builds, 7);
+  r.action_end(host, 2000);
   r.doorbell(q0, 2000, 68);
   r.flow_begin(host, 2000, flow);
   r.packet_begin(q0, 2500, 0, copy);
@@ -45,6 +52,7 @@ inline sdma::trace::Trace sample() {
   r.packet_end(q1, 3200, 24);
   r.fault(q0, 5000, 472, why, GpuVa{0xdead000});
   r.queue_destroyed(q0, 6000, 472);
+  r.action_begin(host, 2100, waits, 8, GpuVa{0x7f0000002000});  // never ends
   auto t = r.snapshot();
   t.lost = 2;
   return t;

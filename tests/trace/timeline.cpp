@@ -35,6 +35,13 @@ TEST_CASE("a picture's times count from the first event, whatever the clock") {
   CHECK(timeline_svg({}).ends_with("</svg>\n"));
 }
 
+TEST_CASE("the bar of an action says what a host thread does") {
+  Trace t{.lanes = {{"host", "main"}}, .texts = {"waits for host.done >= {}"}};
+  t.events = {{.ns = kStart, .kind = Happens::action_begin, .value = 8},
+              {.ns = kStart + 1000, .kind = Happens::action_end}};
+  CHECK(count(timeline_svg(t), "<title>waits for host.done &gt;= 8 main 0.000 to 1.000 us</title>") == 1);
+}
+
 TEST_CASE("an arrow needs both its ends, in either order of one time") {
   Trace t{.lanes = {{"gpu0", "a"}, {"gpu0", "b"}}};
   packet(t, 0, 0, 10);

@@ -25,6 +25,7 @@
 // Errors: bind returns Diagnostics, the schedule's own problems first; submit returns an Errc. Destruction destroys the
 // queues first, then signals and memory; it does not drain (queue/queue.hpp). The device must outlive the Bound.
 #include "sdma/core/deadline.hpp"
+#include "sdma/core/names.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/device/device.hpp"
 #include "sdma/schedule/schedule.hpp"
@@ -49,6 +50,23 @@ struct BindOptions {
   std::vector<ExternalMemory> external{};
 };
 
+/// What a submit has published with one doorbell, for a recording. Times are those of trace::now().
+struct SubmittedPiece {
+  std::uint64_t epoch{};
+  std::uint64_t position{};  ///< of its first packet, in the ring
+  std::size_t packets{};
+  bool waited{};             ///< the ring had no room at first
+  std::uint64_t began_ns{};  ///< the ring had room
+  std::uint64_t built_ns{};  ///< the packets were in the ring
+  std::uint64_t rung_ns{};   ///< the doorbell was stored
+};
+class SubmitObserver {
+ public:
+  virtual ~SubmitObserver() = default;
+  /// On the thread that submits, after each doorbell.
+  virtual void submitted(const SubmittedPiece&) noexcept = 0;
+};
+
 class Bound {
  public:
   struct Impl;
@@ -64,6 +82,8 @@ class Bound {
   GpuVa address(GpuVa link) const noexcept;
   /// "gpu1.buf[64K]" for an address on the device, "" if the schedule has nothing there.
   std::string name(GpuVa) const;
+  /// The buffers and signals of the schedule at their addresses on the device.
+  const NameTable& names() const noexcept;
   /// The bytes of a range as the host sees them. Requires a range within one buffer or signal of the schedule.
   std::span<std::byte> bytes(const Schedule::Range&) const noexcept;
 
@@ -82,7 +102,7 @@ class Bound {
   /// Publishes the queue's packets with one doorbell (with several if they fill more than half the ring) and returns
   /// the queue's new epoch. timed_out: the ring had no room before the deadline; nothing, or only a part, was
   /// published. epoch_overflow: a value of this epoch does not fit.
-  Result<std::uint64_t> submit(std::size_t queue, Deadline) const noexcept;
+  Result<std::uint64_t> submit(std::size_t queue, Deadline, SubmitObserver* = nullptr) const noexcept;
   /// How many times the queue was submitted since bind or restart.
   std::uint64_t epoch(std::size_t queue) const noexcept;
   /// Sets the epoch: the next submit is epoch `n` + 1. No thread may submit meanwhile.

@@ -19,6 +19,7 @@
 // have only one run at a time.
 #include "sdma/schedule/bind.hpp"
 #include "sdma/schedule/text.hpp"
+#include "sdma/trace/trace.hpp"
 
 #include <chrono>
 
@@ -33,6 +34,9 @@ struct RunOptions {
   std::uint64_t seed = 0;
   std::vector<Input> inputs{};
   const SourceMap* map{};  ///< the lines of the actions, from parse_schedule
+  /// Records the names of the schedule, the epochs of its queues, and what each host thread does, in a lane of its own. Give
+  /// the same recorder to the device, and its packets are in the same recording. Not owned.
+  trace::Recorder* recorder{};
 };
 
 struct [[nodiscard]] RunReport {

@@ -27,6 +27,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,12 @@ namespace sdma::inline v0 {
 /// Appends the line of one packet, without a newline. A packet that is cut off takes one line for each dword.
 void append_text(std::string& out, const PacketView&);
 std::string to_text(const PacketView&);
+
+/// What an address is called, or "" if it has no name.
+using AddressName = std::function<std::string(GpuVa)>;
+/// The line of one packet, with names for those addresses that have one: "copy_linear bytes=4K src=gpu0.in dst=gpu1.buf[64K]".
+/// The assembler does not read such a line; a schedule does, if the names are its own.
+std::string to_text(const PacketView&, const AddressName&);
 
 struct TextOptions {
   bool offsets = false;    ///< adds to each line, as a comment, where the packet begins, in bytes

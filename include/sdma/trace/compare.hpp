@@ -12,13 +12,13 @@
 //                            [copy.........][atomic]
 //   phase        sc wait     copy           sync
 //
-// Queues: lanes whose name begins with "engine N" are queues. Two queues are compared if their group and name are equal. A
-// simulation labels queues by name and a run labels them by number: of the other queues, the n-th of an engine in one trace
-// is compared with the n-th in the other.
+// Queues: lanes whose name begins with "engine N" are queues. Two queues are compared if their group and name are equal. One
+// trace may label a queue by name and the other by number: of the other queues, the n-th of an engine in one trace is
+// compared with the n-th in the other.
 //
 // Rounds: the last round of each queue is compared: what its last doorbell published or, if the trace has no doorbells, all
-// packets. (On hardware, a trace covers only the last round.) A simulation records doorbells in the lane of the host thread;
-// they belong to the queue in which the submitted packets run. A submit that does not fit its ring rings several times, and an
+// packets. (On hardware, a trace covers only the last round.) Simulations of version 1 have doorbells in the lane of the host
+// thread; they belong to the queue in which the submitted packets run. A submit that does not fit its ring rings several times, and an
 // engine may notice two doorbells at once: if one trace has fewer packets, its earlier doorbells are added until the numbers
 // are equal. If they never are, only what the last doorbells published is compared.
 //

@@ -3,7 +3,7 @@
 // far.
 //
 //   LinesWriter w(fd);                       // an empty file
-//   w.write(names, event);                   // appends the event, and before it the lanes and texts that are new in `names`
+//   w.write(names, event);                   // appends the event, and before it the lanes, texts and names that are new
 //
 //   LinesReader r("run.jsonl");
 //   while (read_more(piece)) {
@@ -14,9 +14,9 @@
 // The format is that of trace/write.hpp, and load_json_lines reads the file at any time. The header has room for its numbers to
 // grow, and is written again in place after each event:
 //
-//   {"sdma_trace":1,"clock":"steady","events":                   2,"lost":                   0}
+//   {"sdma_trace":2,"clock":"steady","events":                   2,"lost":                   0}
 //   {"lane":0,"group":"gpu0","name":"engine 14 queue 0"}
-//   {"ns":1200,"lane":0,"event":"doorbell","position":64}         <- appended whole, with the lanes and texts that it needs
+//   {"ns":1200,"lane":0,"event":"doorbell","position":64}         <- appended whole, with the lines that it needs
 //   {"ns":1300,"lane":0,"event":"doorbell","position":128}
 //
 // If the process is killed, the file may hold one event more than its header counts; readers accept that. If the disk
@@ -44,7 +44,7 @@ class LinesWriter {
   /// Replaces the contents of the file. `fd` must be writable at any offset. The caller keeps it open, and closes it.
   explicit LinesWriter(int fd, std::string_view clock = "steady");
 
-  /// Uses only the lanes and texts of `names`, which may only grow from call to call. Returns false if the event is
+  /// Uses only the lanes, texts and names of `names`, which may only grow from call to call. Returns false if the event is
   /// lost, because the disk or the memory is full; `lost` then counts it.
   bool write(const Trace& names, const Event&) noexcept;
   /// Counts an event that the caller could not bring here.
@@ -59,8 +59,8 @@ class LinesWriter {
 
   int fd_;
   std::string clock_, text_{};
-  std::uint64_t end_ = 0;              ///< end of the last whole line, in bytes; 0: not even the header
-  std::size_t lanes_ = 0, texts_ = 0;  ///< how many the file holds
+  std::uint64_t end_ = 0;                           ///< end of the last whole line, in bytes; 0: not even the header
+  std::size_t lanes_ = 0, texts_ = 0, ranges_ = 0;  ///< how many the file holds
   std::uint64_t events_ = 0, lost_ = 0;
 };
 
@@ -72,7 +72,7 @@ class LinesReader {
   LinesReader(const LinesReader&) = delete;
   LinesReader& operator=(const LinesReader&) = delete;
 
-  /// Returns all lanes and texts so far, and the new events. A last line without a newline is kept until the rest
+  /// Returns all lanes, texts and names so far, and the new events. A last line without a newline is kept until the rest
   /// arrives. The header's count of events is not checked.
   Result<Trace, Diagnostic> feed(std::string_view);
 

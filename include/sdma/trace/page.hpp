@@ -7,15 +7,18 @@
 //   gpu0   engine 14 queue 0   simulated  ==copy_linear====|atomic|
 //                              real       =====copy_linear=======|atomic|
 //          engine 14 queue 1   simulated  ..poll_mem....|copy_linear|
-//                              real       .....poll_mem.......|copy_linear|        time, us from each one's beginning -->
+//                              real       .....poll_mem.......|copy_linear|        time, us from each one's first packet -->
 //
-// The page shows all lanes at one scale, one below the other. With two traces it pairs lanes of the same group and
-// name. A simulated queue has a name, but a recorded one has a number. If the names differ for this reason, the n-th
-// queue of an engine in one trace is paired with the n-th in the other. In each trace, time 0 is the beginning of the
-// first packet; earlier events have negative times.
+// The page shows all lanes, one below the other: queues with their packets, and host threads with their actions. Packets, signals
+// and actions have the trace's names. In each trace, time 0 is the beginning of the first packet; earlier events have
+// negative times. The first view goes from there to the last end of a packet or an action.
 //
-// Zoom with the wheel or with + and -, move by dragging or with the arrow keys, and press 0 to show everything. Click a
-// packet, or find it by its text, to see its fields, times, position and dwords, and the path to it. The path leads
+// With two traces the page pairs lanes of the same group and name. One trace may have a queue's name where the other has its
+// number. If the names differ for this reason, the n-th queue of an engine in one trace is paired with the n-th in the
+// other. Each trace has a scale of its own, on which its packets fill the view, or, by a switch, both have one scale.
+//
+// Zoom with the wheel or with + and -, move by dragging or with the arrow keys, press 0 to show everything and f to return to the
+// first view. Click a packet, or find it by its text, to see its fields, times, position and dwords, and the path to it. The path leads
 // from the packet back to the trigger, through everything that it waited for: the packet before it in its lane, the
 // signal that satisfied its poll, its doorbell. The page shows how long each step took. `critical path` shows the path
 // of the last completion. The part of the address after # records the view, so a link opens the same view again.

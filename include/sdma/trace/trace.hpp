@@ -10,8 +10,13 @@
 //   save_perfetto(rec.snapshot(), "run.json");                         // trace/write.hpp
 //
 //   lane   gpu0 | engine 14 queue 0     --D--[copy_linear......][atomic]----
-//          gpu0 | engine 14 queue 1     --D--------[poll_mem.........][copy_linear]---
-//          host | host thread 1         -----S-----------------------------S----------      time, ns -->
+//          gpu0 | engine 14 push        --D--------[poll_mem.........][copy_linear]---
+//          host | main                  [builds 3 packets for gpu0.push][rings gpu0.push][waits for host.done >= 8.....]
+//                                                                                            time, ns -->
+//
+// Engines run packets; host threads and kernels perform actions. A lane of a queue is named by the queue's name, if it has one,
+// or by its number. `name` gives names to ranges of addresses. Whatever shows a trace then prints gpu7.buf[64K] instead of an
+// address. A name holds for the whole trace.
 //
 // Times are in nanoseconds. A trace has one clock, which the constructor names: that of `now`, or another (virtual
 // time, or an engine's TIMESTAMPs converted to the host's clock). A position is a ring position in bytes. The
@@ -26,6 +31,7 @@
 // Threads: any thread may call anything at any time. A snapshot that is taken while other threads record contains each
 // event whole or not at all, and counts events that were being written as lost.
 // Errors: a recorder that could not allocate its buffer loses every event, and its capacity() is 0.
+#include "sdma/core/names.hpp"
 #include "sdma/core/units.hpp"
 
 #include <array>
@@ -58,6 +64,9 @@ struct Lane {
   friend bool operator==(const Lane&, const Lane&) = default;
 };
 
+/// The lane of a queue: group "gpu0", name "engine 14 push" or "engine 14 queue 0". `queue`: "push", "queue 0".
+Lane queue_lane(GpuId, EngineId, std::string_view queue);
+
 /// What happened. Files use the names that `name(Kind)` returns.
 enum class Kind : std::uint8_t {
   doorbell,         ///< `position`: the doorbell's value
@@ -70,8 +79,11 @@ enum class Kind : std::uint8_t {
   counter,          ///< `text`: its name; `value`
   flow_begin,       ///< an arrow begins here; `value`: its number
   flow_end,         ///< the arrow with the number `value` ends here
+  action_begin,  ///< a host thread or a kernel begins what `text` says; "{}" in it means `value`; `address`: a word it waits for
+  action_end,  ///< it ends what it began last
+  epoch,       ///< from `position` on, the packets of this queue belong to epoch `value` of its schedule
 };
-inline constexpr std::size_t kKinds = 10;
+inline constexpr std::size_t kKinds = 13;
 /// "doorbell", "packet_begin", ...; "" for a number that is not a Kind.
 std::string_view name(Kind) noexcept;
 
@@ -99,6 +111,7 @@ struct Trace {
   std::string clock = "steady";      ///< the name of the clock of `ns`, for people
   std::vector<Lane> lanes{};         ///< indexed by LaneId
   std::vector<std::string> texts{};  ///< indexed by TextId
+  NameTable names{};                 ///< of addresses
   std::vector<Event> events{};       ///< by time; at the same time by lane, then in the order of recording
   std::uint64_t lost{};              ///< how many events happened but are not here
   friend bool operator==(const Trace&, const Trace&) = default;
@@ -124,8 +137,12 @@ class Recorder {
   // Control path: may allocate and lock.
   /// The lane of this name; creates it if it is new.
   LaneId lane(std::string_view group, std::string_view name);
+  LaneId lane(const Lane& l) { return lane(l.group, l.name); }
   /// The id of this text; creates it if it is new.
   TextId text(std::string_view);
+  /// Names a range of addresses (core/names.hpp), from the beginning of the trace on.
+  void name(GpuVa, std::uint64_t bytes, std::string_view);
+  void name(const NameTable&);
   /// A copy of everything recorded so far. Recording continues.
   Trace snapshot() const;
   std::size_t capacity() const noexcept;
@@ -163,6 +180,13 @@ class Recorder {
   }
   void flow_end(LaneId l, std::uint64_t ns, std::uint64_t flow) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::flow_end, .value = flow});
+  }
+  void action_begin(LaneId l, std::uint64_t ns, TextId what, std::uint64_t value = 0, GpuVa waits_for = {}) noexcept {
+    record({.ns = ns, .lane = l, .kind = Kind::action_begin, .text = what, .value = value, .address = waits_for});
+  }
+  void action_end(LaneId l, std::uint64_t ns) noexcept { record({.ns = ns, .lane = l, .kind = Kind::action_end}); }
+  void epoch(LaneId l, std::uint64_t ns, std::uint64_t position, std::uint64_t epoch) noexcept {
+    record({.ns = ns, .lane = l, .kind = Kind::epoch, .position = position, .value = epoch});
   }
 
  private:

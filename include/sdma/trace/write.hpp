@@ -7,9 +7,10 @@
 //
 // JSON Lines: one object per line; docs/trace.md has the schema. trace/lines.hpp writes them event by event.
 //
-//   {"sdma_trace":1,"clock":"steady","events":3,"lost":0}
+//   {"sdma_trace":2,"clock":"steady","events":3,"lost":0}
 //   {"lane":0,"group":"gpu0","name":"engine 14 queue 0"}
 //   {"text":0,"is":"bytes in flight"}
+//   {"range":0,"address":"0x800000000000","bytes":65536,"is":"gpu7.buf"}
 //   {"ns":1200,"lane":0,"event":"packet_begin","position":64,"length":4,"dwords":["0x00000005",...],"packet":"fence ..."}
 //
 // Addresses, signal values and dwords are "0x..." strings (JSON numbers lose precision above 2^53); times, positions
@@ -20,6 +21,7 @@
 // begins or ends where no packet runs is attached to a bar of one nanosecond. A packet without an end lasts until the
 // end of the trace and is marked `unfinished`; an end without a beginning becomes an instant called packet_end. Packets
 // of a lane that overlap (an engine runs several at once) go to further threads "NAME (2)", "(3)": nothing is dropped.
+// Actions of host threads are complete events, too, called by what they do. Packets and signals show names for addresses.
 //
 // Picture (SVG): one bar per packet, one or more rows per lane, and arrows from trigger to completion. Times begin at the
 // first event. If there are more than 20000 packets, those of a row that are narrower than a pixel and begin in the same
@@ -46,7 +48,7 @@ namespace sdma::inline v0::trace {
 std::string to_json_lines(const Trace&);
 std::string to_perfetto(const Trace&);
 std::string to_text(const Trace&);
-/// The line of one event. The event need not be one of the trace: only the trace's lanes and texts are used. Ends with
+/// The line of one event. The event need not be one of the trace: only the trace's lanes, texts and names are used. Ends with
 /// a newline.
 std::string to_line(const Trace&, const Event&, std::uint64_t first_ns);
 

@@ -1,5 +1,7 @@
 #include "node.hpp"
 
+#include "../trace.hpp"
+
 #include <pthread.h>
 #include <atomic>
 
@@ -40,7 +42,9 @@ void after_fork() noexcept {
 Node::Node(Drive drive)
     : memory(arena, tree().node()),
       queues(memory, events, exceptions, tree().node(), drive),
-      debug(exceptions, queues, tree().node(), drive) {}
+      debug(exceptions, queues, tree().node(), drive) {
+  trace_own_addresses();
+}
 
 int Node::open_drm(std::uint32_t minor, int flags) {
   const std::lock_guard lock(mutex);

@@ -36,13 +36,13 @@ const fromBase64 = text => {
   return bytes;
 };
 
-/// Times count from `before`: with two traces from each one's first packet, so that a slow creation of queues does not shift a run
-/// against its model.
+/// Times count from each trace's first packet, `before` after its first event: a slow set-up shifts nothing.
 const begin = () => {
   loaded.traces = JSON.parse(document.getElementById('data').textContent).traces;
   for (const trace of loaded.traces) {
-    trace.before = loaded.traces.length > 1 ? trace.start : 0;
+    trace.before = trace.start;
     trace.last -= trace.before;
+    trace.end = Math.max(1, trace.end - trace.before);
     loaded.total += trace.words + trace.signals + trace.flows;
     for (const l of trace.lanes)
       loaded.total += l.packets + l.marks + l.counters.reduce((n, c) => n + c.count, 0);

@@ -39,13 +39,16 @@ const find = text => {
   if (wanted === '') return redraw();
   const lanes = model.traces.flatMap(t => t.lanes).filter(l => l.count), total = lanes.reduce((n, l) => n + l.count, 0);
   const matches = new Map();
-  let found = 0, before = 0, lane = 0, list = new Growing(Uint32Array), first = null;
+  let found = 0, actions = 0, before = 0, lane = 0, list = new Growing(Uint32Array), first = null;
   const hit = i => {
-    first ??= new Bar(lanes[lane], i);
+    const l = lanes[lane];
+    first ??= new Bar(l, i);
     list.push(i);
-    ++found;
+    if (l.actions && model.shapes[l.packets.shape[i]].action) ++actions;
+    else ++found;
   };
-  const words = () => found === 1 ? '1 packet' : `${many(found)} packets`;
+  const some = (n, what) => `${many(n)} ${what}${n === 1 ? '' : 's'}`;
+  const words = () => actions ? `${some(found, 'packet')}, ${some(actions, 'action')}` : some(found, 'packet');
   let turn = lanes.length ? matching(lanes[0], wanted, hit) : null;
   const work = () => {
     if (number !== search) return;  // another search has begun

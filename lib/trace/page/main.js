@@ -24,15 +24,14 @@ const showPacket = bar => {
   box.className = '';
   box.replaceChildren();
   element('h2', bar.name, box);
-  element('pre', bar.text || 'its dwords were not recorded', box);
+  if (!bar.shape.action) element('pre', bar.text || 'its dwords were not recorded', box);
   facts(box, [
     ...(model.traces.length > 1 ? [['trace', bar.trace.name]] : []),
     ['lane', laneName(bar.lane)],
     ['began', exactly(bar.from)],
     ['ended', bar.finished ? exactly(bar.to) : 'not in the trace'],
     ['took', exactly(bar.to - bar.from)],
-    ['position', `0x${bar.position.toString(16)}`],
-    ['dwords', `${bar.dwords}: ${bar.hex}`],
+    ...(bar.shape.action ? [] : [['position', `0x${bar.position.toString(16)}`], ['dwords', `${bar.dwords}: ${bar.hex}`]]),
   ]);
   const other = twin(bar);
   if (other) element('p', `${other.trace.name}: took ${time(other.to - other.from)}, began ${time(other.from)}, `
@@ -44,20 +43,20 @@ const twin = bar => {
   const lane = bar.lane.place.lanes.find(l => l.lane !== bar.lane)?.lane;
   if (!lane || bar.index >= lane.count) return null;
   const b = new Bar(lane, bar.index);
-  return b.name === bar.name ? b : null;
+  return b.shape.name === bar.shape.name ? b : null;
 };
 /// What a block stands for, in words.
-const summary = ({from, to, count, busy}) =>
-  `${many(count)} packets from ${exactly(from)} to ${exactly(to)}, busy ${Math.round(100 * Math.min(1, busy / Math.max(1, to - from)))} % of this time`;
+const summary = ({lane, from, to, count, busy}) =>
+  `${many(count)} ${lane.what} from ${exactly(from)} to ${exactly(to)}, busy ${Math.round(100 * Math.min(1, busy / Math.max(1, to - from)))} % of this time`;
 const showBlock = block => {
   const box = byId('packet');
   box.className = '';
   box.replaceChildren();
   byId('path').replaceChildren();
-  element('h2', 'Packets that are narrower than a pixel', box);
+  element('h2', `${block.lane.what[0].toUpperCase()}${block.lane.what.slice(1)} that are narrower than a pixel`, box);
   element('p', `${laneName(block.lane)}: ${summary(block)}`, box);
-  const closer = element('button', 'zoom to them', box), margin = Math.max(5, (block.to - block.from) / 10);
-  closer.addEventListener('click', () => show(block.from - margin, block.to + margin));
+  const closer = element('button', 'zoom to them', box), margin = Math.max(5, (block.to - block.from) / 10), scale = view.scale(block.lane.trace);
+  closer.addEventListener('click', () => show((block.from - margin) * scale, (block.to + margin) * scale));
 };
 const showPath = path => {
   const box = byId('path');
@@ -100,15 +99,32 @@ const remember = () => {
 const rememberNow = () => {
   changed = false;
   const parts = [`from=${Math.round(state.from)}`, `to=${Math.round(state.to)}`];
+  if (state.oneScale) parts.push('scale=one');
   if (state.selected) parts.push(`packet=${state.selected.key}`);
   history.replaceState(null, '', '#' + parts.join('&'));
 };
 const show = (from, to) => {
-  const whole = model.last - model.first, span = Math.min(Math.max(to - from, 10), whole * 1.04);
-  state.from = Math.min(Math.max(from, model.first - whole * 0.02), model.last + whole * 0.02 - span);
+  const all = view.allEnds(), whole = all.to - all.from, span = Math.min(Math.max(to - from, 10), whole * 1.04);
+  state.from = Math.min(Math.max(from, all.from - whole * 0.02), all.to + whole * 0.02 - span);
   state.to = state.from + span;
   remember();
   redraw();
+};
+const showAll = () => {
+  const {from, to} = view.allEnds();
+  show(from, to);
+};
+/// The first view: from the first packet to the last end.
+const showPackets = () => {
+  const {from, to} = view.packetsEnd();
+  show(from, to);
+};
+/// The scale of the first trace for both, or one for each.
+const switchScale = () => {
+  if (model.traces.length < 2) return;
+  state.oneScale = !state.oneScale;
+  byId('scale').checked = state.oneScale;
+  showPackets();
 };
 const zoom = (factor, at = (state.from + state.to) / 2) => show(at - (at - state.from) * factor, at + (state.to - at) * factor);
 const select = (bar, bring = true) => {
@@ -116,8 +132,8 @@ const select = (bar, bring = true) => {
   state.path = pathTo(bar);
   showPacket(bar);
   showPath(state.path);
-  const span = state.to - state.from;
-  if (bring && (bar.to < state.from || bar.from > state.to)) return show(bar.from - span / 3, bar.from + span * 2 / 3);
+  const span = state.to - state.from, scale = view.scale(bar.trace), from = bar.from * scale, to = bar.to * scale;
+  if (bring && (to < state.from || from > state.to)) return show(from - span / 3, from + span * 2 / 3);
   remember();
   redraw();
 };
@@ -131,12 +147,12 @@ const step = by => {
   if (index + by >= 0 && index + by < lane.count) select(new Bar(lane, index + by));
 };
 
-const keys = {'+': () => zoom(0.7), '=': () => zoom(0.7), '-': () => zoom(1 / 0.7), '0': () => show(model.first, model.last), c: critical,
+const keys = {'+': () => zoom(0.7), '=': () => zoom(0.7), '-': () => zoom(1 / 0.7), '0': showAll, c: critical, f: showPackets, s: switchScale,
               n: () => step(1), p: () => step(-1),
               ArrowLeft: () => show(state.from - (state.to - state.from) / 8, state.to - (state.to - state.from) / 8),
               ArrowRight: () => show(state.from + (state.to - state.from) / 8, state.to + (state.to - state.from) / 8)};
 document.addEventListener('keydown', e => {
-  if (e.target.tagName === 'INPUT' || e.ctrlKey || e.metaKey || e.altKey || !keys[e.key]) return;
+  if (e.target.type === 'search' || e.ctrlKey || e.metaKey || e.altKey || !keys[e.key]) return;
   keys[e.key]();
   e.preventDefault();
 });
@@ -170,7 +186,10 @@ canvas.addEventListener('pointerup', e => {
 });
 byId('in').addEventListener('click', () => zoom(0.5));
 byId('out').addEventListener('click', () => zoom(2));
-byId('all').addEventListener('click', () => show(model.first, model.last));
+byId('all').addEventListener('click', showAll);
+byId('packets').addEventListener('click', showPackets);
+byId('scale').addEventListener('click', switchScale);
+byId('scale').parentElement.hidden = model.traces.length < 2;
 byId('critical').addEventListener('click', critical);
 byId('find').addEventListener('input', e => find(e.target.value));
 view.chart.addEventListener('scroll', redraw);
@@ -178,14 +197,15 @@ addEventListener('resize', redraw);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 
 for (const t of model.traces) {
-  const packets = t.lanes.reduce((n, l) => n + l.count, 0);
+  const packets = t.lanes.reduce((n, l) => n + l.count - l.actions, 0);
   const before = t.before ? ` from its first packet, ${time(t.before)} before it` : '';
-  element('span', `${t.name}: ${time(t.last)}${before}, ${many(packets)} packets, clock ${t.clock} `, byId('names'));
+  element('span', `${t.name}: ${time(t.last)}${before}, ${many(packets)} packet${packets === 1 ? '' : 's'}, clock ${t.clock} `, byId('names'));
   if (t.lost) element('span', `${many(t.lost)} events were lost `, byId('names'), 'warning');
 }
-byId('packet').textContent = 'Click a packet. Wheel zooms, dragging moves, 0 shows all, n and p go to the next and the previous packet.';
+byId('packet').textContent = 'Click a packet. Wheel zooms, dragging moves, f shows the packets, 0 shows all, n and p go to the next and the previous packet.';
 if (view.hidden) element('span', `${many(view.hidden)} lanes do not fit the page `, byId('names'), 'warning');
 const wanted = new URLSearchParams(location.hash.slice(1)), number = name => wanted.has(name) ? Number(wanted.get(name)) : NaN;
+state.oneScale = byId('scale').checked = wanted.get('scale') === 'one' && model.traces.length > 1;
 if (number('to') > number('from')) show(number('from'), number('to'));
-else show(0, model.last);
+else showPackets();
 if (wanted.has('packet') && barOf(wanted.get('packet'))) select(barOf(wanted.get('packet')), !wanted.has('from'));

@@ -1,6 +1,7 @@
 // The data as the page uses it: traces have lanes, which have packets and marks. Times are ns from the beginning of the trace. A
-// packet is an index of its lane's arrays; it becomes an object, a Bar, only where one is selected or pointed at.
-const KIND = {copy: /^(copy|write|fill|pte|indirect)/, wait: /^(poll|semaphore|cond)/, sync: /^(fence|atomic|trap|timestamp)/};
+// packet is an index of its lane's arrays; it becomes an object, a Bar, only where one is selected or pointed at. An action of a host
+// thread is a packet without dwords, whose shape says that it is an action.
+const KIND = {copy: /^(copy|write|fill|pte|indirect)/, wait: /^(poll|semaphore|cond|waits )/, sync: /^(fence|atomic|trap|timestamp|sets |adds )/};
 const CHUNK = 65536, MOST_WORDS = 30;  // packets of a chunk, words of a packet
 const COLOURS = ['copy', 'wait', 'sync', 'other'];
 // A kind of Levels: row * 8 + UNFINISHED + the number of the colour.
@@ -12,9 +13,9 @@ const hexOf = (high, low) => high === 0 ? low.toString(16) : high.toString(16) +
 
 /// The texts of packets, by shape (lib/trace/shapes.hpp).
 class Shape {
-  constructor({name, length, dwords, text, waits}) {
+  constructor({name, length, dwords, text, waits, action = false}) {
     const kind = Object.keys(KIND).findIndex(k => KIND[k].test(name));
-    Object.assign(this, {name, length, dwords, colour: kind < 0 ? COLOURS.length - 1 : kind});
+    Object.assign(this, {name, length, dwords, action, colour: kind < 0 ? COLOURS.length - 1 : kind});
     // Text, form, word, text, form, word, ..., text
     this.text = text.split(/\u0001(.)(.)/);
     this.waits = waits === '' ? null : waits.split(/\u0001(.)(.)/);
@@ -73,7 +74,7 @@ class Bar {
                          shape: model.shapes[shape[index]], key: `${lane.key}.${index}`});
   }
   get segment() { return segmentOf(this.lane, Math.floor(this.index / SEGMENT)); }
-  get name() { return this.shape.name; }
+  get name() { return this.shape.action ? this.text : this.shape.name; }
   get dwords() { return this.shape.length; }
   get text() { return textOf(this.lane, this.index); }
   get position() { return this.segment.positions[this.index % SEGMENT]; }
@@ -93,7 +94,7 @@ const model = (() => {
   const kinds = ROWS * PER_ROW;
   traces.forEach((trace, t) => {
     trace.lanes.forEach((lane, l) => {
-      Object.assign(lane, {trace, key: `${t}.${l}`, allRows: lane.rows, rows: Math.min(ROWS, lane.rows)});
+      Object.assign(lane, {trace, key: `${t}.${l}`, what: lane.actions ? lane.actions < lane.count ? 'packets and actions' : 'actions' : 'packets', allRows: lane.rows, rows: Math.min(ROWS, lane.rows)});
       const {from, to, row, shape} = lane.packets, {ns, kind} = lane.marks;
       if (lane.packets.filled !== lane.count) throw new Error(`${many(lane.count - lane.packets.filled)} of its packets are missing`);
       lane.levels = new Levels(from, to, i => (row[i] >> 1) * PER_ROW + (row[i] & 1 ? 0 : UNFINISHED) + shapes[shape[i]].colour, kinds);

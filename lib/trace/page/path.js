@@ -2,7 +2,8 @@
 //
 // A packet waits for the packet of its lane that ended last before it began; for its doorbell, the first one after its position;
 // and, if it is a poll, for the last write to its word before it was satisfied (also if it polls the upper half of the word).
-// An arrow of the trace leads from a trigger to a completion and skips the steps between, so it can only begin a path.
+// A host thread that waits, waits for the last write to its word in the same way; and it wrote a word in the last of its actions that set
+// or added to one. An arrow of the trace leads from a trigger to a completion and skips the steps between, so it can only begin a path.
 // A lane of a million packets has a path of a million steps, so a path ends after STEPS steps, and says so.
 const STEPS = 1000;
 
@@ -26,11 +27,18 @@ const signalsOf = (trace, address) => {
   }
   return signals.order.subarray(signals.start[word], signals.start[word + 1]);
 };
+/// The packet or the action that wrote to a word at this time. A store of a host thread lands when the thread may do something else.
+const writerOf = (lane, ns) => {
+  if (!lane.actions) return barAt(lane, ns);
+  for (let last = lane.levels.ended(ns), i = last; i >= 0 && i > last - STEPS; --i)
+    if (/^(sets|adds) /.test(model.shapes[lane.packets.shape[i]].name)) return new Bar(lane, i);
+  return null;
+};
 const causes = bar => {
   const {trace, lane} = bar, found = [], {signals} = trace;
   const before = lane.levels.ended(bar.from, bar.index);
   if (before >= 0) found.push({ns: lane.packets.to[before], bar: new Bar(lane, before), how: 'the packet before'});
-  const bell = firstOf(lane.bells.most, position => position > bar.position);
+  const bell = bar.shape.action ? Infinity : firstOf(lane.bells.most, position => position > bar.position);
   if (bell < lane.bells.ns.length) found.push({ns: lane.bells.ns[bell], mark: {lane}, how: 'doorbell'});
   if (bar.waits !== null && bar.finished) {
     const last = [bar.waits, bar.waits - 4n].map(address => {
@@ -38,7 +46,7 @@ const causes = bar => {
       return all[firstOf(all, i => signals.ns[i] > bar.to) - 1] ?? -1;
     }).reduce((a, b) => Math.max(a, b));
     if (last >= 0) {
-      const at = trace.lanes[signals.lane[last]], writer = barAt(at, signals.ns[last]);
+      const at = trace.lanes[signals.lane[last]], writer = writerOf(at, signals.ns[last]);
       found.push({ns: signals.ns[last], bar: writer?.key === bar.key ? null : writer, mark: {lane: at},
                   how: `its word became 0x${hexOf(signals.high[last], signals.low[last])}`});
     }
@@ -69,12 +77,12 @@ const pathTo = bar => {
   return steps;
 };
 
-/// The packet that completed last: the one with the last write to a signal, or, without such writes, the one that ended last.
+/// The packet that completed last, not an action: the one with the last write to a signal, or, without such writes, the one that ended last.
 const lastCompletion = trace => {
   for (let i = trace.signals.ns.length - 1; i >= 0; --i) {
     const bar = barAt(trace.lanes[trace.signals.lane[i]], trace.signals.ns[i]);
-    if (bar) return bar;
+    if (bar && !bar.shape.action) return bar;
   }
-  return trace.lanes.map(l => [l, l.levels.ended(Infinity)]).filter(([, i]) => i >= 0).map(([l, i]) => new Bar(l, i))
+  return trace.lanes.filter(l => !l.actions).map(l => [l, l.levels.ended(Infinity)]).filter(([, i]) => i >= 0).map(([l, i]) => new Bar(l, i))
     .reduce((a, b) => (!a || b.to > a.to ? b : a), null);
 };

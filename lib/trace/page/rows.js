@@ -1,9 +1,11 @@
 // The contents of one lane of the chart. What is at least one pixel wide is drawn as it is. What is narrower is summed up, pixel
 // by pixel: a pixel with one packet shows this packet; a pixel with several is a block, whose filled height is the part of
 // its time during which a packet ran. Neighbouring blocks say together how many packets they stand for.
-const LABEL = 230, ROW = 18, AXIS = 22, JOIN = 8;
+const LABEL = 230, ROW = 18, TICKS = 22, AXIS = TICKS * model.traces.length, JOIN = 8;
 
-const lanePainter = (pen, css, state) => {
+/// `partOf(trace)`: {from, to}, the part of its time that is in view.
+const lanePainter = (pen, css, partOf) => {
+  let state = null;  // that of the lane that is drawn
   // Per row and pixel: the packets, whether one of them did not end, the time that each colour ran, and the first and last time.
   let width = 0, size = 0, count, open, time, first, last;
   const prepare = (rows, pixels) => {
@@ -46,7 +48,7 @@ const lanePainter = (pen, css, state) => {
     }
     if (right - left > 26) {
       pen.fillStyle = COLOURS[s.colour] === 'wait' ? css.text : '#fff';
-      pen.fillText(fitting(s.name, right - left - 8), left + 4, top + 13);
+      pen.fillText(fitting(textOf(lane, i) || s.name, right - left - 8), left + 4, top + 13);
     }
   };
   /// Draws the blocks of a row, and returns them as runs: [{left, right, count, busy, from, to}] in pixels and ns.
@@ -115,6 +117,7 @@ const lanePainter = (pen, css, state) => {
   /// The packets of `levels` of a lane, at y; `alpha` dims what a search did not find. Returns how many were wide enough to be drawn
   /// as they are, and the runs of the others: [{run, y, what}].
   const packets = (lane, levels, y, w, x, alpha, what) => {
+    state = partOf(lane.trace);
     const pixels = Math.max(1, w - LABEL), pixel = (state.to - state.from) / pixels;
     prepare(lane.rows, pixels);
     pen.globalAlpha = alpha;
@@ -136,6 +139,7 @@ const lanePainter = (pen, css, state) => {
   };
   /// Doorbells, signals, faults. Where they are in neighbouring pixels, they become a band.
   const marks = (lane, y, height, w) => {
+    state = partOf(lane.trace);
     const pixels = Math.max(1, w - LABEL), pixel = (state.to - state.from) / pixels, seen = MARKS.map(() => new Uint8Array(pixels + 1));
     const put = (kind, ns) => { seen[kind][Math.min(pixels, Math.max(0, Math.floor((ns - state.from) / pixel)))] = 1; };
     lane.markLevels.visit(state.from, state.to, (cells, c) => {
@@ -162,7 +166,8 @@ const lanePainter = (pen, css, state) => {
     });
   };
   /// A counter as a line. In a pixel with several values it goes from the smallest to the largest.
-  const counter = ({ns, value, extremes}, y, height, w, x, last) => {
+  const counter = ({ns, value, extremes}, y, height, w, x, trace) => {
+    state = partOf(trace);
     const [, top] = extremes.of(0, value.length), level = v => y + height - 2 - (height - 4) * v / Math.max(1, top);
     const pixel = (state.to - state.from) / Math.max(1, w - LABEL);
     let i = firstOf(ns, t => t >= state.from), at = i > 0 ? level(value[i - 1]) : y + height - 2;
@@ -181,7 +186,7 @@ const lanePainter = (pen, css, state) => {
       pen.lineTo(px, at);
       i = end;
     }
-    pen.lineTo(Math.max(LABEL, Math.min(w, x(last))), at);
+    pen.lineTo(Math.max(LABEL, Math.min(w, x(trace.last))), at);
     pen.stroke();
   };
   return {packets, marks, counter, say, fitting};

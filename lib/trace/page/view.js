@@ -1,4 +1,5 @@
-// The chart: lanes of the two traces alternate. Every change redraws the lanes that are visible. The canvas is as large as the window
+// The chart: lanes of the two traces alternate. Each trace has a scale of its own, on which its packets fill the view as those of the first
+// trace do, or both have that of the first trace. The view is a part of the first trace's time. Every change redraws the lanes that are visible. The canvas is as large as the window
 // and stays in it while the lanes scroll, because browsers limit the size of a canvas.
 const MOST_HEIGHT = 3e7, MOST_ARROWS = 200;
 
@@ -22,40 +23,54 @@ const view = (() => {
     height += several ? 5 : 1;
   }
   document.getElementById('tall').style.height = `${height + 8}px`;
-  const state = {from: 0, to: model.last, selected: null, path: [], matches: null};
+  const state = {from: 0, to: model.last, oneScale: false, selected: null, path: [], matches: null};
 
-  const x = ns => LABEL + (ns - state.from) / (state.to - state.from) * (canvas.clientWidth - LABEL);
+  /// How long a ns of this trace is, in ns of the first trace.
+  const scale = trace => state.oneScale ? 1 : model.traces[0].end / trace.end;
+  /// The part of its time that is in view.
+  const partOf = trace => ({from: state.from / scale(trace), to: state.to / scale(trace)});
+  /// The part of the view that the packets take, and the one that everything takes.
+  const ends = (from, to) => ({from: Math.min(...model.traces.map(t => from(t) * scale(t))), to: Math.max(...model.traces.map(t => to(t) * scale(t)))});
+  const packetsEnd = () => ends(() => 0, t => t.end), allEnds = () => ends(t => -t.before, t => Math.max(1, t.last));
+  const x = (ns, trace) => LABEL + (ns * scale(trace) - state.from) / (state.to - state.from) * (canvas.clientWidth - LABEL);
   const nsAt = px => state.from + (px - LABEL) / (canvas.clientWidth - LABEL) * (state.to - state.from);
   const yOf = row => row.y - chart.scrollTop;
-  const css = {}, paint = lanePainter(pen, css, state), {fitting} = paint;
+  const css = {}, paint = lanePainter(pen, css, partOf), {fitting} = paint;
   const colours = () => {
     const style = getComputedStyle(document.documentElement);
     for (const name of ['back', 'text', 'dim', 'line', 'band', 'copy', 'wait', 'sync', 'other', 'fault', 'path'])
       css[name] = style.getPropertyValue('--' + name).trim();
   };
-  const steps = w => {
-    const span = state.to - state.from, rough = span / Math.max(2, (w - LABEL) / 110), power = 10 ** Math.floor(Math.log10(rough));
+  const steps = (w, trace) => {
+    const {from, to} = partOf(trace), span = to - from, rough = span / Math.max(2, (w - LABEL) / 110), power = 10 ** Math.floor(Math.log10(rough));
     const step = Math.max(1, [1, 2, 5, 10].find(k => k * power >= rough) * power), times = [];
-    for (let t = Math.ceil(state.from / step) * step; t <= state.to; t += step) times.push(t);
-    return {step, times};
+    for (let t = Math.ceil(from / step) * step; t <= to; t += step) times.push(t);
+    return {trace, step, times};
   };
-  const grid = (times, h) => {
+  const grid = ({trace, times}, y, h) => {
     pen.fillStyle = css.line;
-    for (const t of times) pen.fillRect(Math.round(x(t)), AXIS - 5, 1, h);
+    for (const t of times) pen.fillRect(Math.round(x(t, trace)), y, 1, h);
   };
-  const axis = ({step, times}, w) => {
+  /// The times of each scale, one line below the other, and whose they are.
+  const axis = (scales, w) => {
     pen.fillStyle = css.back;
     pen.fillRect(0, 0, w, AXIS - 5);
     pen.fillStyle = css.dim;
-    for (const t of times) {
-      const text = time(Math.round(t), step);
-      if (x(t) + 3 + pen.measureText(text).width <= w) pen.fillText(text, x(t) + 3, AXIS - 8);
-    }
+    scales.forEach(({trace, step, times}, i) => {
+      const y = AXIS - 8 - (scales.length - 1 - i) * TICKS;
+      if (several) pen.fillText(fitting(state.oneScale ? 'one scale for both' : `scale of ${trace.shortName}`, LABEL - 12), 8, y);
+      for (const t of times) {
+        const text = time(Math.round(t), step), at = x(t, trace) + 3;
+        if (at + pen.measureText(text).width <= w) pen.fillText(text, at, y);
+      }
+    });
   };
   const selected = () => {
     const b = state.selected, row = b?.lane.shown;
-    if (!row || b.to < state.from || b.from > state.to) return;
-    const left = Math.max(LABEL, x(b.from)), right = Math.max(left + 1, Math.min(canvas.clientWidth, x(b.to))), y = yOf(row) + b.row * ROW;
+    if (!row) return;
+    const {from, to} = partOf(b.trace);
+    if (b.to < from || b.from > to) return;
+    const left = Math.max(LABEL, x(b.from, b.trace)), right = Math.max(left + 1, Math.min(canvas.clientWidth, x(b.to, b.trace))), y = yOf(row) + b.row * ROW;
     pen.fillStyle = css[COLOURS[b.shape.colour]];
     if (right - left < 3) pen.fillRect(left, y + 2, right - left, ROW - 4);
     pen.strokeStyle = css.path;
@@ -66,12 +81,13 @@ const view = (() => {
     const a = fromLane.shown, b = toLane.shown;
     if (!a || !b) return;
     const y0 = yOf(a) + (fromBar ? fromBar.row * ROW : 0) + ROW / 2, y1 = yOf(b) + (toBar ? toBar.row * ROW : 0) + ROW / 2;
+    const x0 = x(fromNs, fromLane.trace), x1 = x(toNs, toLane.trace);
     pen.beginPath();
-    pen.moveTo(x(fromNs), y0);
-    pen.bezierCurveTo(x(fromNs) + 20, y0, x(toNs) - 20, y1, x(toNs), y1);
+    pen.moveTo(x0, y0);
+    pen.bezierCurveTo(x0 + 20, y0, x1 - 20, y1, x1, y1);
     pen.stroke();
     pen.beginPath();
-    pen.arc(x(toNs), y1, 3, 0, 7);
+    pen.arc(x1, y1, 3, 0, 7);
     pen.fill();
   };
   /// Draws them, and returns how many are too many to draw.
@@ -84,18 +100,19 @@ const view = (() => {
     pen.lineWidth = 1;
     pen.globalAlpha = 0.5;
     let missing = 0;
-    for (const {flows, lanes} of model.traces) {
-      const n = flows.levels.count(state.from, state.to);
+    for (const trace of model.traces) {
+      const {flows, lanes} = trace, {from, to} = partOf(trace), n = flows.levels.count(from, to);
       if (n > MOST_ARROWS) missing += n;
-      else flows.levels.visit(state.from, state.to, () => false,
+      else flows.levels.visit(from, to, () => false,
                               i => arrow(lanes[flows.fromLane[i]], flows.from[i], null, lanes[flows.toLane[i]], flows.to[i], null));
     }
     pen.globalAlpha = 1;
     pen.strokeStyle = pen.fillStyle = css.path;
     pen.lineWidth = 2;
+    const shown = state.selected && partOf(state.selected.trace);
     for (let i = 0; i + 1 < state.path.length; ++i) {
       const to = state.path[i], from = state.path[i + 1];
-      if (to.ns < state.from || from.ns > state.to) continue;
+      if (to.ns < shown.from || from.ns > shown.to) continue;
       arrow((from.mark ?? from.bar).lane, from.ns, from.bar, (to.bar ?? to.mark).lane, to.bar ? Math.max(from.ns, to.bar.from) : to.ns,
             to.bar);
     }
@@ -135,8 +152,8 @@ const view = (() => {
     pen.clearRect(0, 0, w, h);
     pen.font = '12px system-ui, sans-serif';
     pen.textAlign = 'left';
-    const ticks = steps(w);
-    grid(ticks.times, Math.min(h, height - chart.scrollTop));
+    const scales = (state.oneScale ? model.traces.slice(0, 1) : model.traces).map(trace => steps(w, trace));
+    if (scales.length === 1) grid(scales[0], AXIS - 5, Math.min(h, height - chart.scrollTop));
     const visible = rows.filter(r => yOf(r) < h && yOf(r) + r.height > 0), drawn = {whole: 0, runs: []}, said = [];
     for (const row of visible) {
       const {lane, trace} = row, y = yOf(row);
@@ -144,33 +161,40 @@ const view = (() => {
       if (trace === model.traces[0]) pen.globalAlpha = 1; else pen.globalAlpha = 0.5;
       pen.fillRect(LABEL, y, w - LABEL, row.height);
       pen.globalAlpha = 1;
-      const all = paint.packets(lane, lane.levels, y, w, x, state.matches ? 0.25 : 1, 'packets');
+      if (scales.length > 1) grid(scales.find(s => s.trace === trace), y, row.height);
+      const xOf = ns => x(ns, trace);
+      const all = paint.packets(lane, lane.levels, y, w, xOf, state.matches ? 0.25 : 1, lane.what);
       const found = state.matches?.get(lane);
-      const shown = found ? paint.packets(lane, found, y, w, x, 1, 'found') : all;
+      const shown = found ? paint.packets(lane, found, y, w, xOf, 1, 'found') : all;
       drawn.whole += all.whole;
       for (const r of all.runs) drawn.runs.push(r.run);
       if (found || !state.matches) for (const r of shown.runs) if (r.run.several) said.push(r);
       paint.marks(lane, y, row.height, w);
-      for (const counter of lane.counters) paint.counter(counter, y, row.height, w, x, trace.last);
+      for (const counter of lane.counters) paint.counter(counter, y, row.height, w, xOf, trace);
     }
     selected();
     const missing = arrows();
     said.forEach(paint.say);
     labels(visible);
-    axis(ticks, w);
-    if (missing) pen.fillText(fitting(`zoom in to see ${many(missing)} arrows`, LABEL - 12), 8, AXIS - 8);
+    axis(scales, w);
+    if (missing) {
+      pen.fillStyle = css.back;
+      pen.fillRect(0, AXIS - TICKS, LABEL, TICKS - 5);
+      pen.fillStyle = css.dim;
+      pen.fillText(fitting(`zoom in to see ${many(missing)} arrows`, LABEL - 12), 8, AXIS - 8);
+    }
     return drawn;
   };
   /// What is drawn at a pixel: {bar}, or {block: {lane, row, from, to, count, busy, first}} for several packets in this pixel, or null.
   const hit = (px, py) => {
     const y = py + chart.scrollTop, row = py < AXIS ? null : rows.find(r => y >= r.y && y < r.y + r.height);
     if (!row || px < LABEL) return null;
-    const {lane} = row, track = Math.floor((y - row.y) / ROW), pixel = (state.to - state.from) / (canvas.clientWidth - LABEL);
-    const {from, to, row: rowAndEnd} = lane.packets, ns = nsAt(px);
+    const {lane} = row, track = Math.floor((y - row.y) / ROW), part = partOf(lane.trace), pixel = (part.to - part.from) / (canvas.clientWidth - LABEL);
+    const {from, to, row: rowAndEnd} = lane.packets, ns = nsAt(px) / scale(lane.trace);
     const block = {lane, row: track, from: Infinity, to: -Infinity, count: 0, busy: 0, first: -1};
     let wide = -1;
     // The packets whose middle is in this pixel, as they are drawn.
-    const begin = state.from + Math.floor((ns - state.from) / pixel) * pixel;
+    const begin = part.from + Math.floor((ns - part.from) / pixel) * pixel;
     const sum = (n, time, first, last) => {
       const middle = (first + last) / 2;
       if (middle < begin || middle >= begin + pixel) return false;
@@ -202,6 +226,6 @@ const view = (() => {
     return best < 0 ? null : {bar: new Bar(lane, best)};
   };
   /// Where a packet is drawn, in pixels of the canvas: [x, y] of its middle.
-  const place = b => [Math.min(canvas.clientWidth - 1, Math.max(LABEL, x((b.from + b.to) / 2))), yOf(b.lane.shown) + b.row * ROW + ROW / 2];
-  return {canvas, chart, state, hidden, draw, hit, nsAt, place};
+  const place = b => [Math.min(canvas.clientWidth - 1, Math.max(LABEL, x((b.from + b.to) / 2, b.trace))), yOf(b.lane.shown) + b.row * ROW + ROW / 2];
+  return {canvas, chart, state, hidden, scale, packetsEnd, allEnds, draw, hit, nsAt, place};
 })();

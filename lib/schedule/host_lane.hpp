@@ -1,0 +1,68 @@
+#pragma once
+// The lane of a host thread of a run: records what the thread does while it does it. Internal.
+//
+//   HostLane lane(recorder, bound, "main");
+//   bound.submit(q, deadline, lane.watch_submit(q));      // builds 3 packets for gpu0.push, epoch 1 | rings gpu0.push
+//   lane.begin_wait(action, reference);                   // waits for host.done >= 8
+//   lane.end_wait();
+//
+// Without a recorder, nothing is recorded. One thread at a time per object. Only the first record of an action, or of a queue,
+// allocates.
+#include "sdma/schedule/bind.hpp"
+#include "sdma/trace/trace.hpp"
+
+#include <map>
+#include <string_view>
+
+namespace sdma::inline v0::detail {
+
+class HostLane {
+ public:
+  HostLane(trace::Recorder*, const Bound&, std::string_view thread);
+
+  /// The observer of the next call of submit for this queue; null without a recorder.
+  SubmitObserver* watch_submit(std::size_t queue);
+  void begin_wait(const Schedule::Action&, std::uint64_t reference);
+  /// The wait that began last has ended. One without an end is a wait that was given up.
+  void end_wait();
+  /// Calls `store`, and records what it stored.
+  template <class Fn> void set(const Schedule::Action& a, std::uint64_t value, Fn&& store) {
+    if (!recorder_) return store();
+    const auto from = trace::now();
+    store();
+    stored(a, value, from);
+  }
+
+ private:
+  class Watch : public SubmitObserver {
+   public:
+    explicit Watch(HostLane& lane) noexcept : lane_(lane) {}
+    void submitted(const SubmittedPiece& piece) noexcept override { lane_.submitted(piece); }
+
+   private:
+    HostLane& lane_;
+  };
+
+  /// What records of a queue need.
+  struct QueueTexts {
+    trace::LaneId lane{};
+    trace::TextId rings{}, room{};
+    std::map<std::size_t, trace::TextId> builds{};  ///< by the number of packets
+  };
+
+  void stored(const Schedule::Action&, std::uint64_t value, std::uint64_t from);
+  void submitted(const SubmittedPiece&) noexcept;
+  void action(std::uint64_t from, std::uint64_t to, trace::TextId what, std::uint64_t value = 0) noexcept;
+  trace::TextId text_of(const Schedule::Action&);
+
+  trace::Recorder* recorder_;
+  const Bound& bound_;
+  trace::LaneId lane_{};
+  std::map<const Schedule::Action*, trace::TextId> texts_{};
+  std::map<std::size_t, QueueTexts> queues_{};
+  Watch watch_{*this};
+  std::size_t queue_ = 0;    ///< whose submit is watched
+  std::uint64_t since_ = 0;  ///< when that submit, or its latest piece, began to need room
+};
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,43 @@
+#pragma once
+// How recordings call what a schedule does: its addresses and the actions of its host threads. Runs and simulations share these
+// names. Internal.
+//
+//   recorder.name(names_of(schedule, [&](const SymbolOffset& l) { return bound.address(link_address(l)); }));
+//   recorder.text(builds_text("gpu0.push", 3))                       "builds 3 packets for gpu0.push, epoch {}"
+//   recorder.text(waits_text(schedule, done, Compare::ge))           "waits for host.done >= {}"
+//
+// In a trace, "{}" means the event's value (sdma/trace/trace.hpp), so a schedule has few texts, however many rounds it runs.
+// Pure functions without errors; they allocate.
+#include "sdma/core/names.hpp"
+#include "symbols.hpp"
+
+#include <fmt/format.h>
+
+namespace sdma::inline v0::detail {
+
+/// Signals and buffers at their addresses. A signal that is a whole buffer comes first, because its name says more.
+template <class Fn> NameTable names_of(const Schedule& s, Fn&& address) {
+  NameTable names;
+  const auto all = symbols(s);
+  for (const bool signal : {true, false})
+    for (const auto& l : all)
+      if (l.signal == signal) names.add(address(l), bytes_of(s, l), name_of(s, l));
+  return names;
+}
+
+inline std::string builds_text(std::string_view queue, std::size_t packets) {
+  return fmt::format("builds {} packet{} for {}, epoch {{}}", packets, packets == 1 ? "" : "s", queue);
+}
+inline std::string rings_text(std::string_view queue) { return fmt::format("rings {}", queue); }
+inline std::string room_text(std::string_view queue) { return fmt::format("waits for room in the ring of {}", queue); }
+inline std::string waits_text(const Schedule& s, GpuVa signal, Compare func) {
+  return fmt::format("waits for {} {} {{}}", address_text(s, signal), sign_of(func));
+}
+inline std::string sets_text(const Schedule& s, GpuVa signal) {
+  return fmt::format("sets {} = {{}}", address_text(s, signal));
+}
+inline std::string adds_text(const Schedule& s, GpuVa signal) {
+  return fmt::format("adds {{}} to {}", address_text(s, signal));
+}
+
+}  // namespace sdma::inline v0::detail
