@@ -73,8 +73,9 @@ Result<std::string, Diagnostic> Input::whole_text() {
 Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
   if (finished_) return false;
   if (is_placed()) {
-    const auto base = pending(out);
-    if (!base) return base.error();
+    auto part = pending();
+    if (!part) return std::move(part.error());
+    out.insert(out.end(), part->dwords.begin(), part->dwords.end());
     return !out.empty();
   }
   const auto before = out.size();
@@ -87,19 +88,16 @@ Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
   return true;
 }
 
-Result<std::uint64_t, Diagnostic> Input::pending(std::vector<std::uint32_t>& out, Generation generation) {
+Result<RingPart, Diagnostic> Input::pending(Generation generation) {
   auto r = ring();
   if (!r) return std::move(r.error());
   r->positions.generation = generation;
-  const auto placed = place_ring(r->dwords, r->positions, name_);
-  if (!placed) return placed.error();
+  auto placed = place_ring(r->dwords, r->positions, name_);
+  if (!placed) return std::move(placed.error());
   for (const auto& n : placed->notes) report(n);
-  for (const auto& part : placed->parts) {
-    if (part.is_old()) continue;
-    out = part.dwords;
-    return part.at;
-  }
-  return std::uint64_t{0};
+  for (auto& part : placed->parts)
+    if (!part.is_old()) return std::move(part);
+  return RingPart{.kind = RingPartKind::pending};
 }
 
 Result<std::optional<std::string>, Diagnostic> Input::descriptors() {

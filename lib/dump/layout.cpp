@@ -1,6 +1,7 @@
 #include "layout.hpp"
 
 #include "plausible.hpp"
+#include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
 
@@ -344,8 +345,6 @@ class Survey {
   std::uint32_t size_ = 4;
   bool confirmed_ = false;
 };
-
-std::string plural(std::size_t n, std::string_view one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); }
 
 }  // namespace
 
