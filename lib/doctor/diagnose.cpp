@@ -250,6 +250,11 @@ class Diagnostician {
           "the snapshot: packets are missing");
       if (f.what != HangClass::beyond_mask) f.basis = Basis::guessed;
     }
+    if (helpers.empty() && s_.others_run && f.what != HangClass::beyond_mask) {
+      say(f, Basis::guessed, "A queue that was not examined may be executing a kernel, and may satisfy the wait.",
+          "the first pending packet of each such queue; once it waits or is complete, the reason is certain");
+      f.basis = Basis::guessed;
+    }
     if (helpers.empty() || f.what == HangClass::beyond_mask) {
       late(q, f);
       states_[q] = std::move(f);
