@@ -53,10 +53,7 @@ class Diagnostician {
     return out;
   }
   const PacketView& packet(std::size_t q) const { return lines_[q].packets[followed_.stops[q].packet].view; }
-  bool moved(std::size_t q) const {
-    const auto& queue = s_.queues[q];
-    return queue.rptr_first && queue.rptr && *queue.rptr_first != *queue.rptr;
-  }
+  bool moved(std::size_t q) const noexcept { return case_.moved(q); }
 
   /// rptr may already be past a poll that waits.
   std::optional<std::size_t> poll_before(std::size_t q) const {
@@ -263,16 +260,7 @@ class Diagnostician {
     // A queue that makes progress will satisfy it.
     if (std::any_of(helpers.begin(), helpers.end(), [&](const Post& p) { return moved(p.queue); })) return;
     auto f = explain_wait(case_, q, helpers);
-    if (helpers.empty() && std::any_of(lines_.begin(), lines_.end(), [](const Line& l) { return l.incomplete; })) {
-      say(f, Basis::guessed, "A packet that the snapshot does not have may satisfy the wait.",
-          "the snapshot: packets are missing");
-      if (f.what != HangClass::beyond_mask) f.basis = Basis::guessed;
-    }
-    if (helpers.empty() && s_.others_run && f.what != HangClass::beyond_mask) {
-      say(f, Basis::guessed, "A queue that was not examined may be executing a kernel, and may satisfy the wait.",
-          "the first pending packet of each such queue; once it waits or is complete, the reason is certain");
-      f.basis = Basis::guessed;
-    }
+    if (helpers.empty()) doubt(case_, f);
     if (helpers.empty() || f.what == HangClass::beyond_mask) {
       late(q, f);
       states_[q] = std::move(f);
@@ -383,7 +371,25 @@ class Diagnostician {
     return (f.what == HangClass::follows ? 4 : 0) + (f.basis == Basis::guessed ? 2 : 0) + (f.queue ? 0 : 1);
   }
 
+  /// What follows from a guess is a guess.
+  void weaken() {
+    const auto guessed = [&](std::size_t q) {
+      return std::any_of(d_.findings.begin(), d_.findings.end(),
+                         [&](const Finding& f) { return f.queue == q && f.basis == Basis::guessed; });
+    };
+    for (bool any = true; any;) {
+      any = false;
+      for (auto& f : d_.findings) {
+        if (f.what != HangClass::follows || f.basis == Basis::guessed || !f.release.place) continue;
+        if (!guessed(f.release.place->queue)) continue;
+        f.basis = Basis::guessed;
+        any = true;
+      }
+    }
+  }
+
   void finish() {
+    weaken();
     for (std::size_t q = 0; q < lines_.size(); ++q) d_.queues.push_back(state_of(q));
     // The same hang is not reported twice: a thread that waits for a queue that hangs follows from it.
     std::stable_sort(d_.findings.begin(), d_.findings.end(),

@@ -161,7 +161,8 @@ struct Diagnosis {
   std::uint64_t watched_ns{};
   std::vector<std::string> notes{};  ///< what was not examined
 
-  /// hung: a finding is a hang, and not a guess. undecided: a finding is `unknown` or a guess, and none is a hang.
+  /// hung: a finding is a hang, and neither a guess nor `follows`, which is as certain as what it follows from. undecided: none is, and
+  /// one is unsure.
   Verdict verdict() const noexcept;
 };
 
