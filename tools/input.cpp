@@ -22,10 +22,9 @@ constexpr std::size_t kMostText = std::size_t{1} << 32;
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
-/// A log may have letters of any language, colours, or two bytes per letter (if it begins with a byte order mark). A ring has
-/// zeros in every header.
+/// A log may have letters of any language, colours, or two bytes per letter. A ring has zeros in every header.
 bool is_text(std::string_view bytes) noexcept {
-  if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) return true;
+  if (is_wide_text(bytes)) return true;
   std::size_t others = 0;
   for (const char c : bytes) {
     const bool high = static_cast<unsigned char>(c) >= 0x80;
