@@ -1,5 +1,6 @@
 // What a diagnosis says: the paragraph, the table, the packets around rptr, and JSON.
 #include "scene.hpp"
+#include "sdma/core/file.hpp"
 #include "support/catch.hpp"
 
 #include <nlohmann/json.hpp>
@@ -189,6 +190,16 @@ TEST_CASE("each class has a name and a title of its own") {
       names.push_back(text);
     }
   CHECK(name(static_cast<HangClass>(200)) == "unknown");
+}
+
+TEST_CASE("each class has a row in docs/doctor.md") {
+  const auto page = read_file(SDMA_SOURCE_ROOT "/docs/doctor.md");
+  REQUIRE(page);
+  for (std::size_t i = 1; i < kHangClasses; ++i) {
+    const auto row = "\n| " + std::string(name(static_cast<HangClass>(i))) + " | ";
+    CAPTURE(row);
+    CHECK(page->find(row) != std::string::npos);
+  }
 }
 
 TEST_CASE("64 queues of full rings are diagnosed in less than a second") {
