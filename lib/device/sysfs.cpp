@@ -1,7 +1,7 @@
 #include "sdma/device/sysfs.hpp"
-#include "properties.hpp"
 
 #include "../core/append.hpp"
+#include "properties.hpp"
 #include "sdma/device/product.hpp"
 
 #include <fmt/format.h>
