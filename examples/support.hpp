@@ -1,9 +1,11 @@
 #pragma once
 // Shared by all examples: opens the device that the command line names, and ends the program with a reason.
 #include "sdma/device/open.hpp"
-#include "sdma/sync/describe.hpp"
+#include "sdma/doctor/diagnose.hpp"
+#include "sdma/doctor/stall.hpp"
 #include "sdma/sync/wait.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -13,6 +15,12 @@ namespace example {
 [[noreturn]] inline void fail(const std::string& why) {
   std::fprintf(stderr, "%s\n", why.c_str());
   std::exit(1);
+}
+
+/// Ends the program with the reason why a wait gave up after this time.
+[[noreturn]] inline void fail(const sdma::StallReport& r, const sdma::Device& d, std::chrono::nanoseconds waited) {
+  const auto peek = [&](sdma::GpuVa va, std::span<std::byte> out) { return d.peek(va, out); };
+  fail(to_text(sdma::doctor::diagnose(sdma::doctor::snapshot_of(r, peek, waited))));
 }
 
 /// Returns the value, or ends the program with a message.
@@ -44,9 +52,9 @@ inline void flush_host_path(const sdma::Device& d) {
 /// value does not arrive.
 inline void must_reach(const sdma::Signal& signal, std::uint64_t value, const sdma::Ring<>& ring,
                        const sdma::Device& d) {
-  const auto r = wait(signal, sdma::Compare::ge, value, sdma::Deadline::in(std::chrono::seconds(10)), ring);
-  const auto peek = [&](sdma::GpuVa va, std::span<std::byte> out) { return d.peek(va, out); };
-  if (!r) fail(describe(r.error(), peek));
+  constexpr std::chrono::seconds kPatience(10);
+  const auto r = wait(signal, sdma::Compare::ge, value, sdma::Deadline::in(kPatience), ring);
+  if (!r) fail(r.error(), d, kPatience);
   flush_host_path(d);
 }
 

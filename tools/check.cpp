@@ -191,30 +191,49 @@ int run(const Options& o) {
   auto options = o.check;
   options.file = in->name();
   options.user_queue = !o.kernel;
-  std::vector<std::uint32_t> pending;
+  RingPart pending;
   // A dump with positions says where its pending dwords lie: rules about alignment count from the ring's start.
   if (in->is_placed()) {
-    const auto base = in->pending(pending, options.generation);
-    if (!base) return report(base.error()), kInput;
-    if (options.base == 0) options.base = *base;
+    auto part = in->pending(options.generation);
+    if (!part) return report(part.error()), kInput;
+    pending = *std::move(part);
+    if (options.base == 0) options.base = pending.at;
+    // What is left of a packet whose beginning is missing was not written so by the program.
+    if (pending.lost() > 0 && pending.gaps.front().inside_packet) options.base += pending.lost() * 4;
   }
   StreamChecker checker{options};
   Output out{"-"};
   std::size_t errors = 0, warnings = 0;
-  const auto examine = [&](std::span<const std::uint32_t> dwords, bool last) {
-    std::vector<Diagnostic> found;
-    const auto used = checker.append(found, dwords, last);
+  const auto show = [&](const std::vector<Diagnostic>& found) {
     for (const auto& d : found) {
       errors += d.severity == Severity::error;
       warnings += d.severity == Severity::warning;
       if (o.format == Format::json) out.text() += to_json_line(d);
       else report(d);
     }
-    return out.drain() ? used : dwords.size();
+    return out.drain();
+  };
+  const auto examine = [&](std::span<const std::uint32_t> dwords, bool last) {
+    std::vector<Diagnostic> found;
+    const auto used = checker.append(found, dwords, last);
+    return show(found) ? used : dwords.size();
   };
   Result<void, Diagnostic> done;
-  if (in->is_placed()) examine(pending, true);
-  else done = for_each_piece(*in, examine);
+  if (in->is_placed()) {
+    const std::span<const std::uint32_t> all{pending.dwords};
+    std::size_t at = 0;
+    for (const auto& g : pending.gaps) {
+      examine(all.subspan(at, g.at - at), false);
+      at = g.at + g.dwords;
+      if (g.inside_packet) continue;  // it is in `base`
+      std::vector<Diagnostic> found;
+      checker.skip(found, all.subspan(g.at, g.dwords));
+      show(found);
+    }
+    examine(all.subspan(at), true);
+  } else {
+    done = for_each_piece(*in, examine);
+  }
   if (!out.close()) return out.exit_code();
   if (!done) return report(done.error()), kInput;
   return errors + warnings > 0 ? kFindings : kOk;

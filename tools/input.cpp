@@ -22,10 +22,9 @@ constexpr std::size_t kMostText = std::size_t{1} << 32;
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
-/// A log may have letters of any language, colours, or two bytes per letter (if it begins with a byte order mark). A ring has
-/// zeros in every header.
+/// A log may have letters of any language, colours, or two bytes per letter. A ring has zeros in every header.
 bool is_text(std::string_view bytes) noexcept {
-  if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) return true;
+  if (is_wide_text(bytes)) return true;
   std::size_t others = 0;
   for (const char c : bytes) {
     const bool high = static_cast<unsigned char>(c) >= 0x80;
@@ -73,8 +72,9 @@ Result<std::string, Diagnostic> Input::whole_text() {
 Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
   if (finished_) return false;
   if (is_placed()) {
-    const auto base = pending(out);
-    if (!base) return base.error();
+    auto part = pending();
+    if (!part) return std::move(part.error());
+    out.insert(out.end(), part->dwords.begin(), part->dwords.end());
     return !out.empty();
   }
   const auto before = out.size();
@@ -87,19 +87,16 @@ Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
   return true;
 }
 
-Result<std::uint64_t, Diagnostic> Input::pending(std::vector<std::uint32_t>& out, Generation generation) {
+Result<RingPart, Diagnostic> Input::pending(Generation generation) {
   auto r = ring();
   if (!r) return std::move(r.error());
   r->positions.generation = generation;
-  const auto placed = place_ring(r->dwords, r->positions, name_);
-  if (!placed) return placed.error();
+  auto placed = place_ring(r->dwords, r->positions, name_);
+  if (!placed) return std::move(placed.error());
   for (const auto& n : placed->notes) report(n);
-  for (const auto& part : placed->parts) {
-    if (part.is_old()) continue;
-    out = part.dwords;
-    return part.at;
-  }
-  return std::uint64_t{0};
+  for (auto& part : placed->parts)
+    if (!part.is_old()) return std::move(part);
+  return RingPart{.kind = RingPartKind::pending};
 }
 
 Result<std::optional<std::string>, Diagnostic> Input::descriptors() {

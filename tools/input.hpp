@@ -61,8 +61,8 @@ class Input {
   Result<std::optional<std::string>, Diagnostic> descriptors();
   /// The whole input with its positions. Call it before any dwords were taken.
   Result<RingInput, Diagnostic> ring();
-  /// The pending dwords of a dump, and the position of the first one. Call it before any dwords were taken.
-  Result<std::uint64_t, Diagnostic> pending(std::vector<std::uint32_t>&, Generation = kDefaultGeneration);
+  /// The pending part of a dump, which may be empty; without positions, the whole dump. Call it before any dwords were taken.
+  Result<RingPart, Diagnostic> pending(Generation = kDefaultGeneration);
   /// Appends at least one dword; false at the end. If a dump has positions, it gives the pending dwords.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 

@@ -1,5 +1,6 @@
 #include "ring_text.hpp"
 
+#include "sdma/core/plural.hpp"
 #include "sdma/stream/json.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +27,6 @@ Counts count(std::span<const PacketView> views) noexcept {
   }
   return c;
 }
-std::string plural(std::size_t n, std::string_view one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); }
 std::string in_words(const Counts& c) {
   auto text = plural(c.packets, "packet");
   if (c.nops > 0) text += fmt::format(" and {}", plural(c.nops, "nop"));
@@ -38,11 +38,16 @@ class Printer {
  public:
   explicit Printer(const RingTextOptions& o) : o_(o) {}
 
-  void packets(std::span<const PacketView> views, std::uint64_t at) {
+  void packets(const RingPart& part, std::span<const PacketView> views) {
     auto options = o_.text;
-    options.base += at;
+    options.base += part.at;
     Disassembler d{options};
+    auto gap = part.gaps.begin();
     for (const auto& v : views) {
+      if (gap != part.gaps.end() && v.dwords.data() == part.dwords.data() + gap->at) {
+        d.end(out_);
+        mark(describe(part, *gap++, o_.text.base));
+      }
       d.append(out_, v);
       if (!v.is<Indirect>()) continue;
       d.end(out_);
@@ -80,6 +85,33 @@ class Printer {
   std::string out_;
 };
 
+/// "" of a part without positions.
+std::string_view name_of(RingPartKind k) noexcept {
+  switch (k) {
+    case RingPartKind::consumed: return "consumed";
+    case RingPartKind::pending: return "pending";
+    case RingPartKind::after: return "after";
+    case RingPartKind::stale: return "stale";
+    case RingPartKind::whole: break;
+  }
+  return {};
+}
+
+/// The members of a packet's object that the part adds to it.
+std::string members_of(const RingPart& part, const PacketView& v, std::uint64_t base) {
+  std::string out;
+  const auto at = static_cast<std::size_t>(v.dwords.data() - part.dwords.data());
+  for (const auto& g : part.gaps)
+    if (g.at == at)
+      out += fmt::format(R"(,"gap":{{"dwords":{},"why":"{}","next":{},"guess":"{}"}})", g.dwords, g.why,
+                         base + part.at + (g.at + g.dwords) * 4, g.rests_on);
+  const auto name = name_of(part.kind);
+  if (name.empty()) return out;
+  out += fmt::format(R"(,"part":"{}")", name);
+  if (at == 0 && (part.kind == RingPartKind::pending || part.kind == RingPartKind::after)) out += R"(,"at_rptr":true)";
+  return out;
+}
+
 }  // namespace
 
 bool is_shown(const RingPart& p, const RingTextOptions& o) noexcept { return o.consumed || !p.is_old(); }
@@ -91,11 +123,11 @@ std::string ring_text(const PlacedRing& ring, const RingPositions& at, const Rin
   for (const auto& part : ring.parts) {
     const auto views = packets_of(part, o.text.generation);
     switch (part.kind) {
-      case RingPartKind::whole: print.packets(views, part.at); break;
+      case RingPartKind::whole: print.packets(part, views); break;
       case RingPartKind::consumed: {
         if (o.consumed) {
           print.mark(fmt::format("consumed, the oldest first: {}", in_words(count(views))));
-          print.packets(views, part.at);
+          print.packets(part, views);
           break;
         }
         std::vector<PacketView> last;
@@ -111,18 +143,18 @@ std::string ring_text(const PlacedRing& ring, const RingPositions& at, const Rin
       case RingPartKind::pending:
         pending = true;
         print.mark(fmt::format("rptr {}: the engine stands here; this packet hangs, or is next", position(*at.rptr)));
-        print.packets(views, part.at);
+        print.packets(part, views);
         print.mark(fmt::format("wptr {}: {} pending", position(*at.wptr), in_words(count(views))));
         break;
       case RingPartKind::after:
         print.mark(fmt::format("rptr {}: the engine stands here; wptr is not known, so what follows may be old",
                                position(*at.rptr)));
-        print.packets(views, part.at);
+        print.packets(part, views);
         break;
       case RingPartKind::stale:
         if (!o.consumed) break;
         print.mark(fmt::format("after wptr, old or never written: {}", in_words(count(views))));
-        print.packets(views, part.at);
+        print.packets(part, views);
         break;
     }
   }
@@ -135,25 +167,11 @@ std::string ring_json(const PlacedRing& ring, const RingTextOptions& o) {
   std::string out;
   for (const auto& part : ring.parts) {
     if (!is_shown(part, o)) continue;
-    const auto name = part.kind == RingPartKind::consumed  ? "consumed"
-                      : part.kind == RingPartKind::pending ? "pending"
-                      : part.kind == RingPartKind::after   ? "after"
-                      : part.kind == RingPartKind::stale   ? "stale"
-                                                           : nullptr;
     auto offset = part.at + o.text.base;
-    bool first = true;
     for (const auto& v : packets_of(part, o.text.generation)) {
-      append_json(out, v, offset);
-      if (name) {
-        out.pop_back();
-        out += fmt::format(",\"part\":\"{}\"", name);
-        if (first && (part.kind == RingPartKind::pending || part.kind == RingPartKind::after))
-          out += ",\"at_rptr\":true";
-        out += '}';
-      }
+      append_json(out, v, offset, members_of(part, v, o.text.base));
       out += '\n';
       offset += v.dwords.size() * 4;
-      first = false;
     }
   }
   return out;

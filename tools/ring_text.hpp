@@ -9,6 +9,7 @@
 //   indirect base=0x9000 dwords=8
 //   # ib 0x9000, 8 dwords of ib.bin:
 //   #   copy_linear bytes=64 src=0x1000 dst=0x2000
+//   # reading was lost at 0x60: 0xdeadbeef begins no packet; 2 dwords are skipped. That packets begin again at ...
 //   # wptr 0x70: 2 packets pending
 //
 // Marks are comments, so `sdma as` reads the pending packets back.
@@ -36,7 +37,8 @@ struct RingTextOptions {
 /// Is this part printed as packets?
 bool is_shown(const RingPart&, const RingTextOptions&) noexcept;
 std::string ring_text(const PlacedRing&, const RingPositions&, const RingTextOptions&);
-/// One object a line, with "part" (pending, consumed, after, stale) and "at_rptr" beside the members of a packet.
+/// One object a line, with "part" (pending, consumed, after, stale), "at_rptr" and, at the first dword of a gap, "gap" beside the
+/// members of a packet.
 std::string ring_json(const PlacedRing&, const RingTextOptions&);
 
 }  // namespace sdma::tool

@@ -30,6 +30,7 @@ using example::must;
 
 namespace {
 
+constexpr auto kPatience = 60s;
 constexpr char kUsage[] =
     "usage: copy_latency [OPTION VALUE]...\n"
     "Prints the phases of one copy from a GPU to another, by size: medians, and their shares of the total.\n"
@@ -93,9 +94,9 @@ class Bench {
     must(complete_with_fence(w, settled_->va, n));
     ring_.publish(slot, w.written().size());
     const auto rung = Deadline::Clock::now();
-    const auto r = wait(*done_, Compare::ge, atomics() ? ++completed_ : completed_, Deadline::in(60s), ring_);
+    const auto r = wait(*done_, Compare::ge, atomics() ? ++completed_ : completed_, Deadline::in(kPatience), ring_);
     const auto seen = Deadline::Clock::now();
-    if (!r) fail(describe(r.error()));
+    if (!r) fail(r.error(), device_, kPatience);
     settle();
     const auto clock = device_.clock(src_);
     if (!clock) fail("the GPU's clock cannot be read");
@@ -117,8 +118,8 @@ class Bench {
   GpuVa stamp(std::size_t i) const { return stamps_.va() + i * 8; }
   std::uint64_t ticks(std::size_t i) const { return stamps_.as<std::uint64_t>()[i]; }
   void settle() {
-    const auto r = wait(*settled_, Compare::eq, round_, Deadline::in(60s), ring_);
-    if (!r) fail(describe(r.error()));
+    const auto r = wait(*settled_, Compare::eq, round_, Deadline::in(kPatience), ring_);
+    if (!r) fail(r.error(), device_, kPatience);
   }
 
   Device& device_;

@@ -1,6 +1,8 @@
 #include "run.hpp"
 
 #include "pattern.hpp"
+#include "sdma/doctor/bound.hpp"
+#include "sdma/doctor/diagnose.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
 
@@ -246,6 +248,8 @@ Diagnostic Run::standing(std::size_t completion, std::uint64_t wanted) const {
     const auto names = [&](GpuVa va) { return bound_.name(va); };
     d.excerpt += (d.excerpt.empty() ? "  " : "\n  ") + queue_name(q) + ": " + describe(report, peek, names);
   }
+  if (const auto why = doctor::diagnose(doctor::snapshot_of(bound_)); why.verdict() != doctor::Verdict::healthy)
+    d.hint = summary(why);
   return d;
 }
 

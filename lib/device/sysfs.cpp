@@ -1,6 +1,7 @@
 #include "sdma/device/sysfs.hpp"
 
 #include "../core/append.hpp"
+#include "properties.hpp"
 #include "sdma/device/product.hpp"
 
 #include <fmt/format.h>
@@ -17,6 +18,8 @@
 namespace sdma::inline v0 {
 namespace {
 
+using detail::Properties;
+
 constexpr std::uint32_t kNoAtomics64 = 1u << 3, kLinkEnabled = 1u << 0;
 constexpr std::uint32_t kPublicVram = 1, kPrivateVram = 2, kSystemRam = 0;  // heap_type of a memory bank
 
@@ -24,31 +27,6 @@ std::string name_of(std::uint32_t device_id, std::string_view kernel_name, std::
   if (const auto known = product_name(device_id, kernel_name); !known.empty()) return std::string(known);
   return kernel_name.empty() ? gfx_name(gfx) : std::string(kernel_name);
 }
-
-/// The "name value" lines of a properties file.
-class Properties {
- public:
-  explicit Properties(std::string_view text) {
-    while (!text.empty()) {
-      const auto line = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(text.size(), line.size() + 1));
-      const auto space = line.find(' ');
-      if (space == line.npos) continue;
-      std::uint64_t v = 0;
-      const auto* end = line.data() + line.size();
-      if (std::from_chars(line.data() + space + 1, end, v).ptr != end) continue;
-      values_.emplace(line.substr(0, space), v);
-    }
-  }
-  std::uint64_t operator[](std::string_view key) const {
-    const auto it = values_.find(key);
-    return it == values_.end() ? 0 : it->second;
-  }
-  std::uint32_t u32(std::string_view key) const { return static_cast<std::uint32_t>((*this)[key]); }
-
- private:
-  std::map<std::string, std::uint64_t, std::less<>> values_;
-};
 
 std::string_view trimmed(std::string_view s) {
   while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);

@@ -1,5 +1,6 @@
 #include "sdma/doctor/attach.hpp"
 
+#include "compute.hpp"
 #include "debug_session.hpp"
 #include "process.hpp"
 #include "sdma/core/file.hpp"
@@ -247,17 +248,11 @@ class Examination {
 
   /// Compute queues are not examined, but their packets could change a word that an sDMA queue polls.
   void compute() {
-    std::size_t pending = 0;
-    for (const auto& e : compute_) {
-      const auto rptr = value_at<std::uint64_t>(GpuVa{e.rptr}), wptr = value_at<std::uint64_t>(GpuVa{e.wptr});
-      pending += !(rptr && wptr && *rptr == *wptr);
-    }
-    if (pending != 0) s_.all_queues = false;
-    if (!compute_.empty())
-      note(
-          fmt::format("The process has {} compute queue{}, of which {}; they were not examined.", compute_.size(),
-                      compute_.size() == 1 ? "" : "s",
-                      pending == 0 ? "none has pending packets" : fmt::format("{} may have pending packets", pending)));
+    ComputeQueues all;
+    for (const auto& e : compute_) all.add(e, *memory_);
+    if (all.pending() != 0) s_.all_queues = false;
+    s_.others_run = all.may_run();
+    if (auto sentence = all.sentence(); !sentence.empty()) note(std::move(sentence));
   }
 
   const int pid_;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sdma::inline v0::doctor {
 
 Place Case::place(const Post& p) const {
@@ -35,6 +37,18 @@ bool Case::same_engine(std::size_t a, std::size_t b) const {
 
 void say(Finding& f, Basis basis, std::string text, std::string rests_on) {
   f.statements.push_back({std::move(text), basis, std::move(rests_on)});
+}
+
+void doubt(const Case& c, Finding& f) {
+  if (f.what == HangClass::beyond_mask) return;
+  const bool incomplete = std::any_of(c.lines.begin(), c.lines.end(), [](const Line& l) { return l.incomplete; });
+  if (incomplete)
+    say(f, Basis::guessed, "A packet that the snapshot does not have may satisfy the wait.",
+        "the snapshot: packets are missing");
+  if (c.snapshot.others_run)
+    say(f, Basis::guessed, "A queue that was not examined may be executing a kernel, and may satisfy the wait.",
+        "the first pending packet of each such queue; once it waits or is complete, the reason is certain");
+  if (incomplete || c.snapshot.others_run) f.basis = Basis::guessed;
 }
 
 std::string packet_text(const PacketView& v) {

@@ -23,10 +23,17 @@ struct Case {
   std::string range_name(GpuVa) const;
   const Range* range(GpuVa) const;
   bool watched() const noexcept { return snapshot.watched_ns > 0; }
+  /// rptr changed while the queue was watched.
+  bool moved(std::size_t queue) const noexcept {
+    const auto& q = snapshot.queues[queue];
+    return q.rptr_first && q.rptr && *q.rptr_first != *q.rptr;
+  }
   bool same_engine(std::size_t a, std::size_t b) const;
 };
 
 void say(Finding&, Basis, std::string text, std::string rests_on = {});
+/// Makes a wait that nothing satisfies a guess, if something that was not examined may satisfy it.
+void doubt(const Case&, Finding&);
 /// One line, cut at 160 characters.
 std::string packet_text(const PacketView&);
 /// "0x7f0000001000 (gpu 0 memory)"

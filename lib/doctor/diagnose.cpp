@@ -53,15 +53,12 @@ class Diagnostician {
     return out;
   }
   const PacketView& packet(std::size_t q) const { return lines_[q].packets[followed_.stops[q].packet].view; }
-  bool moved(std::size_t q) const {
-    const auto& queue = s_.queues[q];
-    return queue.rptr_first && queue.rptr && *queue.rptr_first != *queue.rptr;
-  }
+  bool moved(std::size_t q) const noexcept { return case_.moved(q); }
 
   /// rptr may already be past a poll that waits.
   std::optional<std::size_t> poll_before(std::size_t q) const {
     const auto& line = lines_[q];
-    if (!line.pending() || moved(q)) return {};
+    if (!line.placed || moved(q)) return {};
     auto i = line.head;
     while (i > 0 && line.packets[i - 1].view.is<Nop>()) --i;
     if (i == 0) return {};
@@ -69,12 +66,26 @@ class Diagnostician {
     if (!w || line.packets[i - 1].inside) return {};
     const auto met = w->met(followed_.now);
     if (!met || *met) return {};
+    if (!line.pending() && !keeps_release(q, *w)) return {};
     // It was satisfied before, if a packet that was executed had stored the value: then the word has changed since.
     if (const auto found = followed_.posts.find(w->va.value); found != followed_.posts.end())
       for (const auto& p : found->second)
         if (case_.packet(p).consumed)
           if (const auto v = followed_.now.after(case_.packet(p).view, w->va.value); v && w->met(*v)) return {};
     return i - 1;
+  }
+
+  /// Nothing is pending in `q`. A poll that it has read last may still keep the engine, if another queue of the engine stands still at a
+  /// packet that does not wait, and would satisfy the poll.
+  bool keeps_release(std::size_t q, const Wait& w) const {
+    if (!case_.watched()) return false;
+    for (const auto& p : helpers_of(case_, w)) {
+      const auto& other = lines_[p.queue];
+      if (p.queue == q || !case_.same_engine(q, p.queue) || !other.pending() || moved(p.queue)) continue;
+      const auto first = wait_of(other.packets[other.head].view);
+      if (!first || first->met(followed_.now).value_or(false)) return true;
+    }
+    return false;
   }
 
   Finding& report(std::size_t q, HangClass what, Basis basis, std::string to_do = {}) {
@@ -138,8 +149,8 @@ class Diagnostician {
     const auto& line = lines_[q];
     const auto other = holder_of(q);
     if (other) {
-      auto& f =
-          report(q, HangClass::follows, Basis::inferred, fmt::format("find out why {} hangs", case_.name(*other)));
+      auto& f = report(q, HangClass::follows, case_.watched() ? Basis::inferred : Basis::guessed,
+                       fmt::format("find out why {} hangs", case_.name(*other)));
       say(f, Basis::inferred, fmt::format("{} hangs on the same engine.", case_.name(*other)),
           "the engines of the queues; whether a waiting poll yields its engine is not known (rule X2)");
       return;
@@ -183,10 +194,14 @@ class Diagnostician {
       footprint(*v.info, v.dwords, [&](const Region& r) { n = std::max(n, r.bytes * r.rows * r.slices); });
     return n;
   }
-  /// Another queue of the same engine that waits.
+  /// Another queue of the same engine that waits, perhaps for a packet of this one.
   std::optional<std::size_t> holder_of(std::size_t q) const {
-    for (std::size_t other = 0; other < lines_.size(); ++other)
-      if (case_.same_engine(q, other) && is_waiting(followed_.stops[other].why)) return other;
+    for (std::size_t other = 0; other < lines_.size(); ++other) {
+      if (!case_.same_engine(q, other)) continue;
+      const auto& by = followed_.woken_by[other];
+      if (is_waiting(followed_.stops[other].why)) return other;
+      if (followed_.waited[other] && !moved(other) && by && by->queue == q) return other;
+    }
     return {};
   }
 
@@ -245,11 +260,7 @@ class Diagnostician {
     // A queue that makes progress will satisfy it.
     if (std::any_of(helpers.begin(), helpers.end(), [&](const Post& p) { return moved(p.queue); })) return;
     auto f = explain_wait(case_, q, helpers);
-    if (helpers.empty() && std::any_of(lines_.begin(), lines_.end(), [](const Line& l) { return l.incomplete; })) {
-      say(f, Basis::guessed, "A packet that the snapshot does not have may satisfy the wait.",
-          "the snapshot: packets are missing");
-      if (f.what != HangClass::beyond_mask) f.basis = Basis::guessed;
-    }
+    if (helpers.empty()) doubt(case_, f);
     if (helpers.empty() || f.what == HangClass::beyond_mask) {
       late(q, f);
       states_[q] = std::move(f);
@@ -360,7 +371,25 @@ class Diagnostician {
     return (f.what == HangClass::follows ? 4 : 0) + (f.basis == Basis::guessed ? 2 : 0) + (f.queue ? 0 : 1);
   }
 
+  /// What follows from a guess is a guess.
+  void weaken() {
+    const auto guessed = [&](std::size_t q) {
+      return std::any_of(d_.findings.begin(), d_.findings.end(),
+                         [&](const Finding& f) { return f.queue == q && f.basis == Basis::guessed; });
+    };
+    for (bool any = true; any;) {
+      any = false;
+      for (auto& f : d_.findings) {
+        if (f.what != HangClass::follows || f.basis == Basis::guessed || !f.release.place) continue;
+        if (!guessed(f.release.place->queue)) continue;
+        f.basis = Basis::guessed;
+        any = true;
+      }
+    }
+  }
+
   void finish() {
+    weaken();
     for (std::size_t q = 0; q < lines_.size(); ++q) d_.queues.push_back(state_of(q));
     // The same hang is not reported twice: a thread that waits for a queue that hangs follows from it.
     std::stable_sort(d_.findings.begin(), d_.findings.end(),

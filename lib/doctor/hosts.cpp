@@ -38,6 +38,7 @@ class HostExplainer {
     say(f, Basis::seen, fmt::format("{} waits for {}.", h.name, condition(h, now)),
         fmt::format("the {}", h.asleep ? name(h.asleep.from) : "snapshot"));
     if (const auto helpers = helpers_of(c_, w); !helpers.empty()) {
+      if (std::any_of(helpers.begin(), helpers.end(), [&](const Post& p) { return c_.moved(p.queue); })) return;
       f.what = HangClass::follows;
       f.release = {Release::By::packet, c_.place(helpers.front())};
       say(f, Basis::inferred, fmt::format("{} would satisfy it, and is not executed.", c_.at(helpers.front())),
@@ -45,6 +46,7 @@ class HostExplainer {
       f.to_do = fmt::format("find out why {} hangs", c_.name(helpers.front().queue));
     } else {
       explain_unmet(c_, w, std::nullopt, f);
+      doubt(c_, f);
       if (f.what == HangClass::never_written) unpublished(f);
     }
     out_.push_back(std::move(f));

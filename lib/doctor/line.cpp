@@ -93,7 +93,7 @@ class LineReader {
     if (consumed.empty()) return 0;
     const auto end = consumed.size() * 4;
     const auto parts = place_ring(consumed, {.rptr = end, .wptr = end, .first = 0, .generation = q_.generation}, "");
-    return parts && !parts->parts.empty() ? parts->parts.front().lost : 0;
+    return parts && !parts->parts.empty() ? parts->parts.front().lost() : 0;
   }
 
   void read(std::vector<std::uint32_t> dwords, std::uint64_t rptr, std::size_t lost, bool consumed) {

@@ -68,7 +68,8 @@ std::string_view name(Verdict v) noexcept {
 Verdict Diagnosis::verdict() const noexcept {
   const auto is = [](const Finding& f, Verdict v) {
     if (f.what == HangClass::healthy) return v == Verdict::healthy;
-    const bool unsure = f.what == HangClass::unknown || f.basis == Basis::guessed;
+    // What follows from a hang is as certain as that hang, which has a finding of its own.
+    const bool unsure = f.what == HangClass::unknown || f.what == HangClass::follows || f.basis == Basis::guessed;
     return v == (unsure ? Verdict::undecided : Verdict::hung);
   };
   for (const auto v : {Verdict::hung, Verdict::undecided})

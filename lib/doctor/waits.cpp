@@ -275,7 +275,8 @@ class WaitExplainer {
         const auto* theirs = c_.range(va);
         if (!theirs && c_.snapshot.ranges_complete) {
           found.push_back({p, va, "which is not mapped in this process", "the address ranges of the process"});
-        } else if (mine && theirs && mine != theirs && va - theirs->va == w_.va - mine->va) {
+        } else if (mine && theirs && mine != theirs && mine->bytes > 8 && va - theirs->va == w_.va - mine->va) {
+          // In a range of one word, every offset is the same.
           found.push_back(
               {p, va, fmt::format("which is in {}, at the same offset as the word in {}", theirs->name, mine->name),
                "the address ranges of the process"});

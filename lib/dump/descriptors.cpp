@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <utility>
 
 namespace sdma::inline v0 {
 namespace {
@@ -62,6 +64,21 @@ std::optional<std::uint64_t> value_in(const QueueDescriptor& d, const Descriptor
   }
   const auto v = value_of(bits, from);
   return (f.power ? std::uint64_t{1} << v : v) * f.unit;
+}
+
+constexpr std::size_t kDescriptorDwords = 128;
+
+bool put_value(std::vector<std::uint32_t>& dwords, const DescriptorField& f, std::uint64_t value) {
+  if (value % f.unit != 0) return false;
+  auto v = value / f.unit;
+  if (f.power) {
+    if (!std::has_single_bit(v)) return false;
+    v = static_cast<std::uint64_t>(std::countr_zero(v));
+  }
+  if (v > f.bits.mask()) return false;
+  store(f.bits, v, dwords.data());
+  if (f.halves_swapped) std::swap(dwords[f.bits.dword], dwords[f.bits.dword + 1u]);
+  return true;
 }
 
 std::optional<std::uint32_t> number_after(std::string_view line, std::string_view key, unsigned radix) noexcept {
@@ -171,6 +188,13 @@ std::optional<std::uint64_t> QueueDescriptor::value(std::string_view name) const
   return {};
 }
 
+bool QueueDescriptor::set(std::string_view name, std::uint64_t v) {
+  if (dwords.size() < kDescriptorDwords) dwords.resize(kDescriptorDwords);
+  for (const auto& f : kDescriptorFields)
+    if (f.bits.name == name) return put_value(dwords, f, v);
+  return false;
+}
+
 std::optional<std::uint64_t> QueueDescriptor::engine() const {
   if (named_engine) return *named_engine;
   return value("engine");
@@ -192,6 +216,24 @@ Result<QueueDescriptors, Diagnostic> read_descriptors(std::string_view text, std
   detail::each_line(text, 1, [&](std::string_view line, std::size_t n) { return !(wrong = reader.line(line, n)); });
   if (wrong) return std::move(*wrong);
   return reader.take();
+}
+
+std::string to_debugfs(const QueueDescriptors& all) {
+  constexpr std::size_t kLine = 8;
+  constexpr std::uint32_t kFirstPasid = 0x8000;
+  std::string out;
+  std::optional<std::uint32_t> process;
+  for (const auto& d : all.queues) {
+    if (d.process && d.process != process)
+      out += fmt::format("{}{} PASID {}:\n", kProcess, *d.process, kFirstPasid + *d.process % kFirstPasid);
+    process = d.process;
+    out += fmt::format("  {}{:x}\n", kQueue, d.device.value_or(0));
+    for (std::size_t i = 0; i < d.dwords.size(); ++i)
+      out += i % kLine == 0 ? fmt::format("{}    {:08x}: {:08x}", i == 0 ? "" : "\n", 4 * i, d.dwords[i])
+                            : fmt::format(" {:08x}", d.dwords[i]);
+    out += '\n';
+  }
+  return out;
 }
 
 std::string to_text(const QueueDescriptors& all) {

@@ -1,6 +1,7 @@
 #include "layout.hpp"
 
 #include "plausible.hpp"
+#include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
 
@@ -109,6 +110,7 @@ class Survey {
     if (!l_.any) return l_;
     positions();
     order();
+    radix();
     l_.per_line = usual_count(rows_, l_.positions);
     return l_;
   }
@@ -188,6 +190,11 @@ class Survey {
     size_ = sizes().front();
     for (const auto size : sizes())
       if (find_positions(lead, size)) return;
+    if (lines_ && lead == 0 && rows_.size() > 2) {
+      l_.positions = 1;
+      l_.position[0] = *lines_;
+      return;
+    }
     l_.positions = std::min(lead, DumpLayout::kMostPositions);
     if (l_.positions > 0) l_.position[l_.positions - 1] = assumed(l_.positions - 1);
     if (lead > DumpLayout::kMostPositions)
@@ -218,7 +225,12 @@ class Survey {
         if (p) found[c] = *p, bytes = bytes || p->bytes != 0;
         else all = false;
       }
-      if (!all || !bytes) continue;
+      if (!all) continue;
+      if (!bytes) {
+        // Numbers of lines, as cat -n writes them, are no position, but no dwords either.
+        if (lead == 1 && marked == 0) lines_ = found[0];
+        continue;
+      }
       l_.positions = lead;
       l_.position = found;
       size_ = size;
@@ -331,6 +343,37 @@ class Survey {
       doubt("groups of 4 digits may be in either order",
             "dump dwords or bytes: xxd -e, xxd -g1, hexdump -C, od -A n -v -t x4");
   }
+  /// Numbers without 0x are hexadecimal, unless they look like another radix: od prints octal words, and -td4 and debuggers decimal.
+  void radix() {
+    if (l_.prefixed || l_.digits != 0 || l_.unit != DumpUnit::dword) return;
+    std::size_t all = 0, bytes = 0, words = 0, long_ones = 0;
+    bool letters = false, padded = false, octal = true, commas = false;
+    for (const auto& r : rows_)
+      for (auto i = l_.positions; i < r.cells().size(); ++i) {
+        const auto& c = r.cells()[i];
+        const auto text = c.without_prefix();
+        ++all;
+        bytes += c.digits == 3;
+        words += c.digits == 6;
+        long_ones += c.digits >= 4;
+        letters = letters || c.prefixed || text.find_first_not_of("0123456789") != text.npos;
+        padded = padded || c.padded();
+        octal = octal && text.find_first_not_of("01234567") == text.npos;
+        if (i > l_.positions) {
+          const auto& before = r.cells()[i - 1].text;
+          const std::string_view between{before.data() + before.size(),
+                                         static_cast<std::size_t>(c.text.data() - before.data()) - before.size()};
+          commas = commas || between.find(',') != between.npos;
+        }
+      }
+    constexpr std::size_t kSeveral = 4;
+    if (octal && padded && all >= kSeveral && (bytes == all || words == all))
+      return doubt(fmt::format("numbers of {} digits may be octal, as od prints them without -t", bytes == all ? 3 : 6),
+                   "dump dwords: od -A x -v -t x4");
+    const bool from_od = l_.positions > 0 && l_.position[0].radix != 16;
+    if (!letters && !padded && long_ones > 0 && (commas || from_od || long_ones >= kSeveral))
+      doubt("these numbers may be decimal or hexadecimal", "write hexadecimal numbers with 0x or with 8 digits");
+  }
   void doubt(std::string what, std::string hint) {
     l_.doubt = std::move(what);
     l_.doubt_hint = std::move(hint);
@@ -343,9 +386,8 @@ class Survey {
   DumpLayout l_;
   std::uint32_t size_ = 4;
   bool confirmed_ = false;
+  std::optional<DumpPosition> lines_{};  ///< the first column numbers the lines
 };
-
-std::string plural(std::size_t n, std::string_view one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); }
 
 }  // namespace
 

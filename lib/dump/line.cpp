@@ -149,6 +149,11 @@ DumpLine parse_line(std::string_view line) {
   const auto at_or_blank = [&](std::size_t i) {
     return i >= line.size() || kBlank.find(line[i]) != std::string_view::npos;
   };
+  // "$1 = {0x5, ...": what is before the list is a label.
+  const auto opens_list = [&](std::size_t i) {
+    const auto next = line.find_first_not_of(kBlank, i);
+    return next != std::string_view::npos && (line[next] == '{' || line[next] == '[');
+  };
   for (std::size_t i = 0; i < line.size();) {
     const char c = line[i];
     const bool starts = i == 0 || kBlank.find(line[i - 1]) != std::string_view::npos;
@@ -162,7 +167,7 @@ DumpLine parse_line(std::string_view line) {
     if (c == '<') {
       // A debugger shows the symbol after the address: 0x7ffff7fb1000 <ring+16>:
       const auto close = line.find('>', i);
-      if (close != std::string_view::npos && items.any()) {
+      if (close != std::string_view::npos && items.any() && !line.substr(i).starts_with("<repeats")) {
         i = close + 1;
         if (i < line.size() && line[i] == ':') items.mark_last(), ++i;
         continue;
@@ -172,7 +177,7 @@ DumpLine parse_line(std::string_view line) {
       const auto run = std::min(line.find_first_not_of("=>", i), line.size()) - i;
       // "=>" is a debugger's mark at the beginning; "rptr == 5" names a value.
       if (items.any()) items.mark_last(), items.equals();
-      else if (line.substr(i, run) != "=>") items.word(i, i + run, false);
+      else if (line.substr(i, run) != "=>") items.word(i, i + run, opens_list(i + run));
       i += run;
       continue;
     }
@@ -202,7 +207,8 @@ DumpLine parse_line(std::string_view line) {
     const bool colon = word.size() > 1 && word.ends_with(':') && at_or_blank(end);
     if (colon) word.remove_suffix(1);
     DumpCell cell;
-    if (word == ":") items.mark_last();
+    if (word == ":" && !items.any() && opens_list(end)) items.word(i, end, true);
+    else if (word == ":") items.mark_last();
     else if (as_cell(word, i, cell)) {
       items.number(cell);
       if (colon) items.mark_last();

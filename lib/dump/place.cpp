@@ -1,6 +1,8 @@
 #include "sdma/dump/place.hpp"
 
 #include "plausible.hpp"
+#include "resync.hpp"
+#include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
 
@@ -50,6 +52,43 @@ Diagnostic wrong(std::string_view name, std::string message, std::string hint) {
   return {.rule = "dump", .where = std::string(name), .message = std::move(message), .hint = std::move(hint)};
 }
 
+/// Does the engine stop where the part ends, so that no packet reaches past its end?
+bool is_bounded(RingPartKind k) noexcept { return k == RingPartKind::consumed || k == RingPartKind::pending; }
+
+std::string_view end_of(RingPartKind k) noexcept {
+  return k == RingPartKind::consumed ? "rptr" : k == RingPartKind::pending ? "wptr" : "the end of the dump";
+}
+
+std::string why_lost(const RingPart& part, std::size_t at, const Catalogue& packets) {
+  const auto v = Reader{std::span(part.dwords).subspan(at), packets}.next();
+  if (!v.info) return fmt::format("{:#x} begins no packet", part.dwords[at]);
+  const auto n = v.info->head <= v.dwords.size() ? v.info->length(v.dwords.data()) : v.info->head;
+  return fmt::format("{} would have {}, but {} to {}", v.info->name, plural(n, "dword"),
+                     v.dwords.size() == 1 ? "1 is left up" : fmt::format("{} are left up", v.dwords.size()),
+                     end_of(part.kind));
+}
+
+/// What is read in the dwords [at, end), as the reason to read on there.
+std::string evidence(const RingPart& part, std::size_t at, std::size_t end, const Catalogue& packets) {
+  if (at == part.dwords.size()) return fmt::format("nothing up to {} reads as packets", end_of(part.kind));
+  std::size_t all = 0, valid = 0;
+  const PacketInfo* cut = nullptr;
+  for (Reader r{std::span(part.dwords).subspan(at, end - at), packets}; r;) {
+    const auto v = r.next();
+    if (v.cut_off) cut = v.info;
+    if (v.cut_off || v.is<Nop>()) continue;
+    ++all;
+    valid += detail::is_plausible(v);
+  }
+  const auto up_to = end == part.dwords.size() ? fmt::format(", up to {}", end_of(part.kind)) : "";
+  if (all == 0 && cut) return fmt::format("the beginning of {} follows, and nothing else", cut->name);
+  if (all == 0) return fmt::format("only NOPs follow{}", up_to);
+  if (all == valid && all == 1) return fmt::format("the next packet has valid fields{}", up_to);
+  return all == valid ? fmt::format("the next {} packets have valid fields{}", all, up_to)
+                      : fmt::format("{} of the next {} packets {} valid fields{}", valid, all,
+                                    valid == 1 ? "has" : "have", up_to);
+}
+
 class Cutter {
  public:
   Cutter(std::span<const std::uint32_t> dump, const RingPositions& p, std::string_view name)
@@ -61,21 +100,38 @@ class Cutter {
     RingPart p{.kind = kind, .at = first_ + begin * 4};
     p.dwords.reserve(n);
     for (std::size_t i = 0; i < n; ++i) p.dwords.push_back(dump_[(begin + i) % dump_.size()]);
-    if (!aligned) {
-      p.lost = find_start(p.dwords, kind == RingPartKind::consumed, packets_);
-      if (p.lost > 0)
-        view_.notes.push_back(
-            {.severity = Severity::note,
-             .where = std::string(name_),
-             .message = fmt::format(
-                 "the first {} dword{} at {:#x} seem{} to be the end of a packet: reading begins after {}", p.lost,
-                 p.lost == 1 ? "" : "s", p.at, p.lost == 1 ? "s" : "", p.lost == 1 ? "it" : "them")});
-    }
+    find_gaps(p, aligned);
     view_.parts.push_back(std::move(p));
   }
   PlacedRing take() { return std::move(view_); }
 
  private:
+  void find_gaps(RingPart& p, bool aligned) {
+    // If the first dword cannot be a packet, the gap that begins with it ends where packets begin.
+    const bool readable = !detail::is_no_packet(Reader{p.dwords, packets_}.next(), is_bounded(p.kind));
+    const auto start = aligned || !readable ? 0 : find_start(p.dwords, p.kind == RingPartKind::consumed, packets_);
+    if (start > 0)
+      p.gaps.push_back({.dwords = start, .inside_packet = true, .why = "it seems to be the end of a packet"});
+    for (const auto& g : detail::find_gaps(p.dwords, start, is_bounded(p.kind), packets_))
+      p.gaps.push_back({.at = g.at,
+                        .dwords = g.end - g.at,
+                        .inside_packet = !aligned && g.at == 0 && g.end <= kLongest && g.end < p.dwords.size(),
+                        .why = why_lost(p, g.at, packets_)});
+    for (std::size_t i = 0; i < p.gaps.size(); ++i) {
+      auto& g = p.gaps[i];
+      g.rests_on = evidence(p, g.at + g.dwords, i + 1 < p.gaps.size() ? p.gaps[i + 1].at : p.dwords.size(), packets_);
+      if (i < kNotes) note(describe(p, g));
+    }
+    if (p.gaps.size() > kNotes)
+      note(fmt::format("reading was lost in {} from there on", plural(p.gaps.size() - kNotes, "more place")));
+  }
+  void note(std::string message) {
+    view_.notes.push_back({.severity = Severity::note, .where = std::string(name_), .message = std::move(message)});
+  }
+
+  static constexpr std::size_t kNotes = 4;     // for a part
+  static constexpr std::size_t kLongest = 16;  // a fixed packet
+
   std::span<const std::uint32_t> dump_;
   std::uint64_t first_;
   const Catalogue& packets_;
@@ -130,17 +186,31 @@ Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, c
   return cut.take();
 }
 
+std::string describe(const RingPart& part, const RingGap& g, std::uint64_t base) {
+  const auto at = [&](std::size_t dword) { return fmt::format("{:#x}", base + part.at + dword * 4); };
+  const auto end = g.at + g.dwords;
+  if (g.inside_packet)
+    return fmt::format("the first {} at {} {} the end of a packet. That packets begin at {} is a guess: {}",
+                       g.dwords == 1 ? "dword" : plural(g.dwords, "dword"), at(0),
+                       g.dwords == 1 ? "seems to be" : "seem to be", at(end), g.rests_on);
+  const auto lost = fmt::format("reading was lost at {}: {}; {} {} skipped", at(g.at), g.why, plural(g.dwords, "dword"),
+                                g.dwords == 1 ? "is" : "are");
+  if (end == part.dwords.size()) return fmt::format("{}: {}", lost, g.rests_on);
+  return fmt::format("{}. That packets begin again at {} is a guess: {}", lost, at(end), g.rests_on);
+}
+
 std::vector<PacketView> packets_of(const RingPart& part, Generation generation) {
   std::vector<PacketView> out;
   const std::span<const std::uint32_t> all{part.dwords};
-  for (std::size_t i = 0; i < part.lost; ++i) out.push_back({nullptr, all.subspan(i, 1), false});
-  for (std::size_t at = part.lost; at < all.size();) {
-    auto v = Reader{all.subspan(at), catalogue(generation)}.next();
-    // The engine stops at rptr and wptr between packets, so a packet that reaches past them is not one.
-    const bool bounded = part.kind == RingPartKind::consumed || part.kind == RingPartKind::pending;
-    if (v.cut_off && bounded) v = {nullptr, all.subspan(at, 1), false};
-    out.push_back(v);
-    at += v.dwords.size();
+  auto gap = part.gaps.begin();
+  for (std::size_t at = 0; at < all.size();) {
+    if (gap != part.gaps.end() && at == gap->at) {
+      for (const auto end = at + gap->dwords; at < end; ++at) out.push_back({nullptr, all.subspan(at, 1), false});
+      ++gap;
+      continue;
+    }
+    out.push_back(Reader{all.subspan(at), catalogue(generation)}.next());
+    at += out.back().dwords.size();
   }
   return out;
 }

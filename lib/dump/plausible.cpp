@@ -1,7 +1,5 @@
 #include "plausible.hpp"
 
-#include "sdma/stream/reader.hpp"
-
 #include <algorithm>
 
 namespace sdma::inline v0::detail {
@@ -10,33 +8,35 @@ namespace {
 /// GPU VAs have 48 bits, and the first page is never mapped.
 bool is_address(std::uint64_t va) noexcept { return va >= 4096 && va < std::uint64_t{1} << 48; }
 
+}  // namespace
+
 bool is_plausible(const PacketView& v) noexcept {
-  if (!v.whole() || v.info->fields_unknown) return false;
+  if (!v.info || v.info->fields_unknown) return false;
   const auto* d = v.dwords.data();
   for (std::size_t i = 0; i < v.dwords.size() && i < v.info->head; ++i)
     if ((d[i] & v.info->reserved(i)) != 0) return false;
   for (const auto& f : v.info->fields) {
+    if (f.dword + f.hi / 32u >= v.dwords.size()) continue;
     const auto value = value_of(f, d);
     if (value > f.max() || value % f.alignment != 0) return false;
     if (f.kind == Kind::address && !f.optional && !is_address(value)) return false;
   }
-  return std::all_of(v.info->rules.begin(), v.info->rules.end(),
-                     [&](const RuleInfo& r) { return r.holds(v.dwords, *v.info); });
+  return v.cut_off || std::all_of(v.info->rules.begin(), v.info->rules.end(),
+                                  [&](const RuleInfo& r) { return r.holds(v.dwords, *v.info); });
 }
 
-}  // namespace
+std::int64_t plausibility(const PacketView& v) noexcept {
+  const bool zeros = std::all_of(v.dwords.begin() + (v.is<Nop>() && v.dwords.size() > 1 ? 1 : 0), v.dwords.end(),
+                                 [](std::uint32_t w) { return w == 0; });
+  if (zeros) return 0;
+  const auto n = static_cast<std::int64_t>(v.dwords.size());
+  if (v.is<Nop>() || !v.whole() || !is_plausible(v)) return v.info && !v.cut_off ? -std::min<std::int64_t>(n, 4) : -1;
+  return n;
+}
 
 std::int64_t plausibility(std::span<const std::uint32_t> dwords, const Catalogue& packets) noexcept {
   std::int64_t good = 0;
-  for (Reader r{dwords, packets}; r;) {
-    const auto v = r.next();
-    const bool zeros = std::all_of(v.dwords.begin() + (v.is<Nop>() && v.dwords.size() > 1 ? 1 : 0), v.dwords.end(),
-                                   [](std::uint32_t w) { return w == 0; });
-    if (zeros) continue;
-    const auto n = static_cast<std::int64_t>(v.dwords.size());
-    if (v.is<Nop>() || !is_plausible(v)) good -= v.info && !v.cut_off ? std::min<std::int64_t>(n, 4) : 1;
-    else good += n;
-  }
+  for (Reader r{dwords, packets}; r;) good += plausibility(r.next());
   return good;
 }
 

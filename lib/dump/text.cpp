@@ -1,6 +1,7 @@
 #include "sdma/dump/text.hpp"
 
 #include "layout.hpp"
+#include "plain.hpp"
 #include "rows.hpp"
 #include "sdma/dump/descriptors.hpp"
 #include "sdma/packets/registry.hpp"
@@ -15,22 +16,6 @@ namespace {
 
 using detail::each_line;
 using detail::trimmed;
-
-/// The text without the colours of a terminal.
-std::string without_colours(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text.substr(i, 2) == "\033[") {
-      const auto end = text.find_first_not_of("0123456789;", i + 2);
-      if (end != std::string_view::npos) {
-        i = end;
-        continue;
-      }
-    }
-    out += text[i];
-  }
-  return out;
-}
 
 /// A part of the text that holds one dump.
 struct Part {
@@ -173,11 +158,11 @@ Result<TextDump, Diagnostic> read_part(const Part& part, std::string_view name, 
 
 }  // namespace
 
-Result<TextDumps, Diagnostic> read_text_dump(std::string_view text, std::string_view name) {
-  constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
-  if (text.starts_with(kUtf8)) text.remove_prefix(kUtf8.size());
-  std::string plain;
-  if (text.find('\033') != std::string_view::npos) text = plain = without_colours(text);
+bool is_wide_text(std::string_view bytes) noexcept { return detail::is_utf16(bytes); }
+
+Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string_view name) {
+  const auto plain = detail::plain_text(bytes);
+  const std::string_view text = plain;
   if (has_descriptors(text))
     return Diagnostic{.where = std::string(name),
                       .message = "these are descriptors of queues, not packets",

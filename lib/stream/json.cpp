@@ -80,7 +80,7 @@ JsonError read_line(std::string_view line, std::vector<std::uint32_t>& out) {
 
 }  // namespace
 
-void append_json(std::string& out, const PacketView& v, std::uint64_t offset) {
+void append_json(std::string& out, const PacketView& v, std::uint64_t offset, std::string_view members) {
   out += "{\"offset\":";
   append_number(out, offset);
   if (v.whole() && !v.info->foreign) {
@@ -102,7 +102,7 @@ void append_json(std::string& out, const PacketView& v, std::uint64_t offset) {
   }
   out += ",\"dwords\":";
   append_dwords(out, v.dwords);
-  out += '}';
+  out.append(members).append("}");
 }
 
 std::size_t JsonLines::append(std::string& out, std::span<const std::uint32_t> in, bool last) {

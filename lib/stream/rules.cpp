@@ -65,6 +65,20 @@ class StreamChecker::State {
     return in.size();
   }
 
+  void skip(std::vector<Diagnostic>& out, std::span<const std::uint32_t> in) {
+    if (in.empty()) return;
+    out_ = &out;
+    view_ = Reader{in, catalogue(options_.generation)}.next();
+    if (view_.info) {
+      flush_unknown();
+      say("truncated", name() + " is cut off; dwords present: " + std::to_string(in.size()));
+    } else {
+      unknown();
+      unknown_count_ += in.size() - 1;
+    }
+    at_ += 4 * in.size();
+  }
+
  private:
   /// Reports that this packet violates a rule in the table.
   void say(std::string_view id, std::string message) { say(rule_of(id), at_, std::move(message), excerpt()); }
@@ -328,6 +342,8 @@ StreamChecker& StreamChecker::operator=(StreamChecker&&) noexcept = default;
 std::size_t StreamChecker::append(std::vector<Diagnostic>& out, std::span<const std::uint32_t> in, bool last) {
   return state_->append(out, in, last);
 }
+
+void StreamChecker::skip(std::vector<Diagnostic>& out, std::span<const std::uint32_t> in) { state_->skip(out, in); }
 
 std::vector<Diagnostic> check_stream(std::span<const std::uint32_t> dwords, const StreamCheckOptions& options) {
   std::vector<Diagnostic> out;

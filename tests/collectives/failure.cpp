@@ -123,6 +123,7 @@ TEST_CASE("a wait that does not end names what stands, and why") {
   CHECK(e.error().excerpt.find("gpu1.b2b0: ") != std::string::npos);
   CHECK(e.error().excerpt.find("host.never") != std::string::npos);
   CHECK(e.error().excerpt.find("gpu0") == std::string::npos);
+  CHECK(e.error().hint.find("a poll of a word that nothing writes. gpu1.b2b0 ") != std::string::npos);
 }
 
 TEST_CASE("a start without a published round is an error, not a wait") {

@@ -255,6 +255,25 @@ def variant(t, sdma, conformance):
                   *t.compile("bare", options, builder, includes=includes, only_syntax=True))  # fmt: skip
 
 
+def hang_class(t, sdma, conformance):
+    library, page = "lib/doctor/names.cpp", "docs/doctor.md"
+    doctor = [f"lib/doctor/{n}.cpp" for n in ("case", "diagnose", "follow", "hosts", "line", "memory", "packets", "state", "text")]
+    recognises = "lib/doctor/waits.cpp"
+    with t.without(library):
+        t.noticed(library, "static assertion failed", *t.compile("bare", library, only_syntax=True))
+    t.run(*t.compile("tests", "tests/doctor/injected.cpp"))
+    t.run(*t.compile("more", "tests/doctor/report.cpp"))
+    t.run(*t.compile("healthy", "tests/doctor/healthy.cpp"))
+    with t.without(recognises):
+        t.run(*t.compile("doctor", library, recognises, *doctor))
+        t.noticed(recognises, "instead of null-word", t.program(conformance, "tests", "doctor"))
+    t.run(*t.compile("doctor", library, recognises, *doctor))
+    program = t.program(conformance, "tests", "more", "healthy", "doctor")
+    t.run(program)
+    with t.without(page):
+        t.noticed(page, "null-word", program, "each class has a row in docs/doctor.md")
+
+
 def main(recipe, source, build, sdma, conformance, *compiler):
     path = pathlib.Path(recipe)
     recipe = {"name": path.stem, **tomllib.loads(path.read_text(encoding="utf-8"))}
@@ -262,7 +281,7 @@ def main(recipe, source, build, sdma, conformance, *compiler):
     try:
         tree = Tree(recipe, source, build, compiler)
         tree.apply()
-        {f.__name__: f for f in (packet, rule, verb, device, variant)}[path.stem](tree, sdma, conformance)
+        {f.__name__: f for f in (packet, rule, verb, device, variant, hang_class)}[path.stem](tree, sdma, conformance)
         wanted, edits = listed(source, recipe["title"], recipe["names"]), [e["file"] for e in recipe["edit"]]
         if wanted != edits:
             raise Broken(f"CONTRIBUTING.md, '{recipe['title']}', lists\n  {wanted}\nbut the recipe that works edits\n  {edits}")

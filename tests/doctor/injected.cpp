@@ -195,6 +195,18 @@ const Injected kInjected[] = {
        b.stand(b.put(CopyLinear{.src = s.data(1), .dst = s.data(2), .bytes = 4096}));
        b.put(Fence{.addr = w, .value = value});
      }},
+    {HangClass::one_engine, "the same, and rptr is past the poll, which is the last packet", kNode | kFile,
+     [](Scene& s) {
+       others(s);
+       const auto w = s.word();
+       const auto value = s.small(1, 1000);
+       auto& a = s.queue();
+       a.put(PollMem{.addr = w, .func = Compare::ge, .reference = value});
+       a.drained();
+       auto& b = s.queue();
+       b.gpu = a.gpu, b.engine = a.engine;
+       b.stand(b.put(Fence{.addr = w, .value = value}));
+     }},
     {HangClass::one_engine, "the release comes later in the same queue", kAny,
      [](Scene& s) {
        const auto w = s.word();

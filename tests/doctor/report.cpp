@@ -1,5 +1,6 @@
 // What a diagnosis says: the paragraph, the table, the packets around rptr, and JSON.
 #include "scene.hpp"
+#include "sdma/core/file.hpp"
 #include "support/catch.hpp"
 
 #include <nlohmann/json.hpp>
@@ -144,6 +145,27 @@ TEST_CASE("a value is unknown, and that is said") {
   CHECK(nlohmann::json::parse(to_json(d))["findings"][0]["word"]["value"].is_null());
 }
 
+TEST_CASE("a kernel that may run may satisfy a wait, so the reason is a guess") {
+  for (const bool run : {false, true}) {
+    Scene s{11};
+    auto& q = s.queue();
+    q.stand(q.put(PollMem{.addr = s.word(), .func = Compare::eq, .reference = 1}));
+    auto snapshot = s.snapshot(Form::live);
+    snapshot.others_run = run;
+    const auto d = diagnose(snapshot);
+    CHECK(d.findings.front().what == HangClass::never_written);
+    CHECK(d.verdict() == (run ? doctor::Verdict::undecided : doctor::Verdict::hung));
+    CHECK((summary(d).find("may be executing a kernel") != std::string::npos) == run);
+  }
+  // No value satisfies this condition, whatever runs.
+  Scene s{11};
+  auto& q = s.queue();
+  q.stand(q.put(PollMem{.addr = s.word(), .func = Compare::eq, .reference = 511, .mask = 0xff}));
+  auto snapshot = s.snapshot(Form::live);
+  snapshot.others_run = true;
+  CHECK(diagnose(snapshot).verdict() == doctor::Verdict::hung);
+}
+
 TEST_CASE("a copy brings the value that its source holds") {
   constexpr GpuVa kSource{0x7f0000005000};
   Snapshot s;
@@ -168,6 +190,16 @@ TEST_CASE("each class has a name and a title of its own") {
       names.push_back(text);
     }
   CHECK(name(static_cast<HangClass>(200)) == "unknown");
+}
+
+TEST_CASE("each class has a row in docs/doctor.md") {
+  const auto page = read_file(SDMA_SOURCE_ROOT "/docs/doctor.md");
+  REQUIRE(page);
+  for (std::size_t i = 1; i < kHangClasses; ++i) {
+    const auto row = "\n| " + std::string(name(static_cast<HangClass>(i))) + " | ";
+    CAPTURE(row);
+    CHECK(page->find(row) != std::string::npos);
+  }
 }
 
 TEST_CASE("64 queues of full rings are diagnosed in less than a second") {

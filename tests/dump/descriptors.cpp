@@ -75,6 +75,39 @@ TEST_CASE("the fields of descriptors, by name") {
             R"({"descriptor":"memory","process":4711,"gpu_id":19713,"fields":{"ring_base":"0x7f1000000000")") == 0);
 }
 
+TEST_CASE("descriptors are written as they are read") {
+  QueueDescriptors all;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    QueueDescriptor d{.process = 4711 + i / 2, .device = 0x4d01 + i};
+    CHECK(d.set("ring_base", 0x7f1000000000 + (std::uint64_t{i} << 20)));
+    CHECK(d.set("ring_bytes", 65536u << i));
+    CHECK(d.set("rptr", 0x1000001c0));
+    CHECK(d.set("wptr", 0x100000240));
+    CHECK(d.set("rptr_va", 0x7f2233445540));
+    CHECK(d.set("engine", 3 + i));
+    CHECK(d.set("queue", i));
+    all.queues.push_back(d);
+  }
+  const auto text = to_debugfs(all);
+  CHECK(text.starts_with("Process 4711 PASID 37479:\n  SDMA queue on device 4d01\n    00000000: "));
+  const auto back = read(text);
+  REQUIRE(back.queues.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(back.queues[i].process == all.queues[i].process);
+    CHECK(back.queues[i].device == all.queues[i].device);
+    CHECK(back.queues[i].dwords == all.queues[i].dwords);
+  }
+  CHECK(back.queues[2].value("ring_bytes") == 262144u);
+  CHECK(back.queues[2].value("rptr_va") == 0x7f2233445540u);
+  CHECK(back.queues[2].engine() == 5u);
+  QueueDescriptor d;
+  CHECK_FALSE(d.set("doorbell", 1));
+  CHECK_FALSE(d.set("ring_base", 0x7f1000000001));  // a multiple of 256
+  CHECK_FALSE(d.set("ring_bytes", 65537));
+  CHECK_FALSE(d.set("engine", std::uint64_t{1} << 32));
+  CHECK(to_debugfs({}).empty());
+}
+
 TEST_CASE("registers of mapped queues have the descriptor's order up to the first gap") {
   auto d = descriptor(0, 0);
   d.resize(19);

@@ -42,6 +42,16 @@ TEST_CASE("a form that two readings share is an error that says which") {
   CHECK(error_of("0x10, 0x20, 0x30, 0x40\n").message == "0x with two digits may be a byte or a dword");
   CHECK(error_of("00007f1122334000\n").message == "16 digits may be one number of 64 bits or 8 bytes in order");
   CHECK(error_of("00000000: 0d000000  ....\n").message.empty() == false);
+  // The same digits in another radix.
+  const auto decimal = "these numbers may be decimal or hexadecimal";
+  CHECK(error_of("[5, 8192, 32512, 6, 1, 4095, 0]\n").message == decimal);
+  CHECK(error_of("0000000           5        8192       32512           6\n"
+                 "0000020           1        4095           0           0\n")
+            .message == decimal);
+  CHECK(error_of("0000000 000005 000000 020000 000000 077400 000000 000006 000000\n").message ==
+        "numbers of 6 digits may be octal, as od prints them without -t");
+  CHECK(error_of("0000000 005 000 000 000 000 040 000 000\n").message ==
+        "numbers of 3 digits may be octal, as od prints them without -t");
 }
 
 TEST_CASE("text without dwords is not a dump") {

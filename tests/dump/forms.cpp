@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -277,4 +278,69 @@ TEST_CASE("a devcoredump gives its SDMA rings, and names those of other engines"
   const auto none = read_text_dump(ring("gfx_0.0.0"), "t");
   REQUIRE_FALSE(none);
   CHECK(none.error().message == "this devcoredump has no SDMA ring; it has gfx_0.0.0");
+}
+
+TEST_CASE("what editors, mail and debuggers add to a text is removed") {
+  const Dwords d{5, 0x3000, 0x7f00, 7, 1, 0xfff, 0, 0x22334000};
+  const auto hex = lines(
+      d, 4, [](std::size_t i) { return fmt::format("{:08x}: ", 4 * i); }, "{:08x}");
+  const auto same = [&](std::string_view name, const std::string& text) {
+    CAPTURE(name);
+    const auto r = read_text_dump(text, "t");
+    if (!r) FAIL(to_string(r.error()));
+    CHECK(r->dumps[0].dwords == d);
+    for (const auto& n : r->notes) CHECK((name == "CSV" || n.message.find("skipped") == n.message.npos));
+  };
+  const auto wide = [&](bool big, bool mark) {
+    std::string out;
+    const auto put = [&](unsigned high, unsigned low) {
+      out += static_cast<char>(big ? high : low);
+      out += static_cast<char>(big ? low : high);
+    };
+    if (mark) put(0xfe, 0xff);
+    for (const char c : hex) put(0, static_cast<unsigned char>(c));
+    return out;
+  };
+  for (const bool big : {false, true})
+    for (const bool mark : {false, true}) same("UTF-16", wide(big, mark));
+  const auto each = [&](std::string_view before, std::string_view after) {
+    std::string out;
+    for (std::size_t at = 0; at < hex.size();) {
+      const auto end = hex.find('\n', at);
+      out.append(before).append(hex, at, end - at).append(after).append("\n");
+      at = end + 1;
+    }
+    return out;
+  };
+  same("quoted", each("> ", ""));
+  same("quoted twice", each(">> > ", "\r"));
+  same("code", each("`", "`"));
+  same("table", each("| ", " |"));
+  auto text = hex;
+  for (std::size_t at = 0; (at = text.find(' ', at)) != text.npos; at += 2) text.replace(at, 1, "\xc2\xa0");
+  same("no-break blanks", text);
+  same("invisible", "\xe2\x80\x8b" + hex);
+  text = hex;
+  std::replace(text.begin(), text.end(), '\n', '\r');
+  same("CR", text);
+  same("gdb's print", "$1 = {0x5, 0x3000, 0x7f00, 0x7, 0x1, 0xfff, 0x0, 0x22334000}\n");
+  same("JSON", "{\"ring\": [\"0x5\", \"0x3000\", \"0x7f00\", \"0x7\", \"0x1\", \"0xfff\", \"0x0\", \"0x22334000\"]}\n");
+  same("CSV", "\"at\",\"value\"\n" +
+                  lines(
+                      d, 1, [](std::size_t i) { return fmt::format("\"0x{:x}\",", 4 * i); }, "\"0x{:08x}\""));
+  same("WinDbg",
+       "00007ff8`a1b20000  00003000`00000005\n00007ff8`a1b20008  00000007`00007f00\n"
+       "00007ff8`a1b20010  00000fff`00000001\n00007ff8`a1b20018  22334000`00000000\n");
+  same("cat -n", "     1\t00000005 00003000 00007f00\n     2\t00000007 00000001 00000fff\n     3\t00000000 22334000\n");
+}
+
+TEST_CASE("gdb's repeats are written out, and never skipped") {
+  const auto r = read_text_dump("$1 = {0x5, 0x1 <repeats 200 times>, 0x7}\n", "t");
+  REQUIRE(r);
+  Dwords expected(202, 1);
+  expected.front() = 5, expected.back() = 7;
+  CHECK(r->dumps[0].dwords == expected);
+  CHECK_FALSE(read_text_dump("$1 = {0x5, 0x1 <repeats 999999999 times>, 0x7}\n", "t"));
+  CHECK_FALSE(read_text_dump("$1 = {0x5, 0x1 <repeats 0x20 times>, 0x7}\n", "t"));
+  CHECK_FALSE(read_text_dump("$1 = {0x5, 0x1 <repeats 200 times>...}\n", "t"));
 }

@@ -72,7 +72,7 @@ TEST_CASE("a full ring is cut at rptr and wptr, wherever its end falls") {
       REQUIRE(consumed);
       CHECK(consumed->dwords.size() == kRing - (w - at));
       const auto old = packets_of(*consumed);
-      CHECK(std::all_of(old.begin() + static_cast<std::ptrdiff_t>(consumed->lost), old.end(),
+      CHECK(std::all_of(old.begin() + static_cast<std::ptrdiff_t>(consumed->lost()), old.end(),
                         [](const PacketView& v) { return v.whole(); }));
       auto expected = first, k = old.size(), left = consumed->dwords.size();
       for (; expected > 0 && n[expected - 1] <= left; left -= n[expected]) {
@@ -104,12 +104,12 @@ TEST_CASE("a dump that begins in the middle of a packet begins with the next one
            std::all_of(whole.begin() + static_cast<std::ptrdiff_t>(cut),
                        whole.begin() + static_cast<std::ptrdiff_t>(cut + lost), [](std::uint32_t w) { return w == 0; }))
       lost = 0;
-    CHECK(r->parts[0].lost <= boundary - cut);
-    CHECK(r->parts[0].lost >= std::min<std::size_t>(lost, 1));
+    CHECK(r->parts[0].lost() <= boundary - cut);
+    CHECK(r->parts[0].lost() >= std::min<std::size_t>(lost, 1));
     const auto views = packets_of(r->parts[0]);
     CHECK(std::count_if(views.begin(), views.end(), [](const PacketView& v) { return v.is<Trap>(); }) ==
           (cut > 25 ? 5 : 6));
-    CHECK(std::all_of(views.begin() + static_cast<std::ptrdiff_t>(r->parts[0].lost), views.end(),
+    CHECK(std::all_of(views.begin() + static_cast<std::ptrdiff_t>(r->parts[0].lost()), views.end(),
                       [](const PacketView& v) { return v.whole(); }));
   }
 }
@@ -125,6 +125,153 @@ TEST_CASE("garbage before rptr does not swallow what follows it") {
   CHECK_FALSE(part(*r, RingPartKind::pending));
   const auto views = packets_of(*part(*r, RingPartKind::consumed));
   CHECK(std::count_if(views.begin(), views.end(), [](const PacketView& v) { return v.is<Trap>(); }) == 2);
+}
+
+namespace {
+
+/// The packets of stream(6), with these dwords before packet `before`, as a dump whose end is `wptr` or just the dump's end.
+RingPart with_garbage(const Dwords& garbage, std::size_t before, bool pending, std::size_t* boundary = nullptr) {
+  auto d = stream(6);
+  const auto n = lengths(d);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < before; ++i) at += n[i];
+  if (boundary) *boundary = at;
+  d.insert(d.begin() + static_cast<std::ptrdiff_t>(at), garbage.begin(), garbage.end());
+  RingPositions p;
+  if (pending) {
+    p = {.rptr = 0, .wptr = d.size() * 4};
+    d.resize(1024);
+  }
+  const auto r = place_ring(d, p, "t");
+  REQUIRE(r);
+  const auto* found = part(*r, pending ? RingPartKind::pending : RingPartKind::whole);
+  REQUIRE(found);
+  return *found;
+}
+std::size_t whole_packets(const RingPart& p) {
+  const auto views = packets_of(p);
+  return static_cast<std::size_t>(
+      std::count_if(views.begin(), views.end(), [](const PacketView& v) { return v.whole() && !v.is<Nop>(); }));
+}
+
+}  // namespace
+
+TEST_CASE("after garbage, reading resumes at the next packet") {
+  const Dwords text{0x6f206e6f, 0x20202020, 0x0000000a}, pointers{0xdeadbeef, 0x00007f12, 0xffff8881, 0x12345678};
+  for (const bool pending : {false, true})
+    for (std::size_t before = 0; before < 30; ++before)
+      for (std::size_t length : {1u, 2u, 3u, 9u, 70u, 300u}) {
+        Dwords garbage;
+        while (garbage.size() < length) garbage.push_back(0xdeadbeef + static_cast<std::uint32_t>(garbage.size() << 8));
+        CAPTURE(pending, before, length);
+        std::size_t at = 0;
+        const auto p = with_garbage(garbage, before, pending, &at);
+        REQUIRE(p.gaps.size() == 1);
+        CHECK(p.gaps[0].at == at);
+        CHECK(p.gaps[0].dwords == length);
+        CHECK(p.gaps[0].inside_packet == (!pending && before == 0 && length <= 16));
+        CHECK(p.gaps[0].why == "0xdeadbeef begins no packet");
+        CHECK(p.gaps[0].rests_on.ends_with(pending ? ", up to wptr" : ", up to the end of the dump"));
+        CHECK(whole_packets(p) == 30);
+      }
+  for (const auto& garbage : {text, pointers}) CHECK(whole_packets(with_garbage(garbage, 7, true)) == 30);
+}
+
+TEST_CASE("garbage with packets inside is one gap, unless they are worth more than the gap") {
+  Dwords trap;
+  put(trap, Trap{7});
+  Dwords garbage(5, 0xdeadbeef);
+  garbage.insert(garbage.end(), trap.begin(), trap.end());
+  garbage.insert(garbage.end(), 5, 0xdeadbeef);
+  CHECK(with_garbage(garbage, 3, true).gaps.size() == 1);
+  put(garbage, CopyLinear{.src = GpuVa{0x7f1122334000}, .dst = GpuVa{0x7f5566778000}, .bytes = 64});
+  put(garbage, CopyLinear{.src = GpuVa{0x7f1122334000}, .dst = GpuVa{0x7f5566778000}, .bytes = 64});
+  garbage.push_back(0xdeadbeef);
+  const auto p = with_garbage(garbage, 3, true);
+  REQUIRE(p.gaps.size() == 2);
+  CHECK(p.gaps[0].rests_on == "the next 2 packets have valid fields");
+  CHECK(p.gaps[1].dwords == 1);
+  CHECK(whole_packets(p) == 32);
+}
+
+TEST_CASE("random garbage costs at most the packets next to it") {
+  std::mt19937 random{7};
+  for (int i = 0; i < 300; ++i) {
+    Dwords garbage{0xdeadbeef};
+    const auto n = random() % 60;
+    while (garbage.size() <= n)
+      garbage.push_back(static_cast<std::uint32_t>(random() % 3 ? random() : random() & 0xff));
+    CAPTURE(i);
+    const auto p = with_garbage(garbage, 1 + random() % 10, true);
+    REQUIRE_FALSE(p.gaps.empty());
+    const auto views = packets_of(p);
+    CHECK(std::count_if(views.begin(), views.end(), [](const PacketView& v) { return v.is<CopyLinear>(); }) >= 5);
+    CHECK(std::count_if(views.begin(), views.end(), [](const PacketView& v) { return v.is<Trap>(); }) >= 5);
+  }
+}
+
+TEST_CASE("a header that reaches past wptr is a gap, and what follows it is found") {
+  const auto p = with_garbage({0x3fff0002}, 5, true);
+  REQUIRE(p.gaps.size() == 1);
+  CHECK(p.gaps[0].dwords == 1);
+  CHECK(whole_packets(p) == 30);
+  // The last packet is cut by wptr, and nothing follows it.
+  auto d = stream(1);
+  const auto n = d.size() - 3;
+  d.resize(64);
+  const auto cut = place_ring(d, {.rptr = 0, .wptr = n * 4}, "t");
+  REQUIRE(cut);
+  const auto& gaps = part(*cut, RingPartKind::pending)->gaps;
+  REQUIRE(gaps.size() == 1);
+  CHECK(gaps[0].why == "fence would have 4 dwords, but 3 are left up to wptr");
+  CHECK(gaps[0].rests_on == "nothing up to wptr reads as packets");
+  CHECK(describe(*part(*cut, RingPartKind::pending), gaps[0]) ==
+        "reading was lost at 0x54: fence would have 4 dwords, but 3 are left up to wptr; 3 dwords are skipped: nothing "
+        "up to wptr "
+        "reads as packets");
+}
+
+TEST_CASE("payloads, NOPs and a last packet that the dump cuts are not garbage") {
+  auto d = stream(2);
+  const auto at = lengths(d)[0];
+  for (const std::uint32_t payload : {0u, 1u, 9u, 500u}) {
+    Dwords nop(payload + 1, 0xdeadbeef);
+    nop[0] = payload << 16;
+    auto with = d;
+    with.insert(with.begin() + static_cast<std::ptrdiff_t>(at), nop.begin(), nop.end());
+    for (const auto& p : {RingPositions{}, RingPositions{.rptr = 0, .wptr = with.size() * 4}}) {
+      auto ring = with;
+      if (p.rptr) ring.resize(2048);
+      const auto r = place_ring(ring, p, "t");
+      REQUIRE(r);
+      for (const auto& x : r->parts) CHECK(x.gaps.empty());
+      CHECK(r->notes.empty());
+    }
+  }
+  for (auto n = d.size(); n > 40; --n) {
+    const auto r = place_ring(std::span(d).first(n), {}, "t");
+    REQUIRE(r);
+    CAPTURE(n);
+    CHECK(r->parts[0].gaps.empty());
+  }
+}
+
+TEST_CASE("notes name the first gaps and count the others") {
+  Dwords d;
+  for (int i = 0; i < 9; ++i) {
+    const auto s = stream(1);
+    d.insert(d.end(), s.begin(), s.end());
+    d.push_back(0xdeadbeef);
+  }
+  const auto r = place_ring(d, {}, "t");
+  REQUIRE(r);
+  CHECK(r->parts[0].gaps.size() == 9);
+  REQUIRE(r->notes.size() == 5);
+  CHECK(r->notes[0].message ==
+        "reading was lost at 0x6c: 0xdeadbeef begins no packet; 1 dword is skipped. That packets begin again at 0x70 "
+        "is a guess: the "
+        "next 5 packets have valid fields");
+  CHECK(r->notes[4].message == "reading was lost in 5 more places from there on");
 }
 
 TEST_CASE("rptr alone: the packets from there on, around the ring's end") {

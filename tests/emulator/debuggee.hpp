@@ -21,6 +21,7 @@ struct Order {
     runtime_ended,  ///< what became of begin_runtime: -1 if it blocks still
     interrupt,      ///< a signal for that thread
     poll,           ///< the last queue polls the process's word for `number`
+    release,        ///< a fence of `number` to the word is published in the last queue, and the doorbell is rung
     post,           ///< the host stores `number` to the word
     alarms,         ///< signals for the leader, until the next order; answers how many arrived, or -1 if one was lost
     churn,          ///< queues are created and destroyed until the next order

@@ -73,6 +73,10 @@ struct Target {
     Ring<> ring(queues.back()->memory());
     REQUIRE(ring.submit(PollMem{.addr = word.gpu(), .reference = reference}) == Errc::ok);
   }
+  void release(std::uint32_t value) {
+    Ring<> ring(queues.back()->memory());
+    REQUIRE(ring.submit(Fence{.addr = word.gpu(), .value = value}) == Errc::ok);
+  }
   /// Blocks signals nowhere: each has to arrive before the next one is sent.
   int alarms() {
     pollfd p{.fd = Child::kLink, .events = POLLIN, .revents = 0};
@@ -127,6 +131,7 @@ TEST_CASE("(process) is debugged", "[.]") {
       case Order::runtime_ended: result = t.ended; break;
       case Order::interrupt: ::pthread_kill(t.runtime.native_handle(), SIGUSR1); break;
       case Order::poll: t.poll(order.number); break;
+      case Order::release: t.release(order.number); break;
       case Order::post: __atomic_store_n(t.word.as<std::uint32_t>(), order.number, __ATOMIC_RELEASE); break;
       case Order::alarms:
         send(Child::kLink, t.state());

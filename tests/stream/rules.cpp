@@ -161,6 +161,25 @@ std::set<std::string_view> all_rules() {
 
 }  // namespace
 
+TEST_CASE("skipped dwords are one finding, and the packets around them are checked") {
+  const auto before = words("fence addr=0x9002 value=1\n"), after = words("fence addr=0x9006 value=1\n");
+  StreamChecker c{{.file = "t"}};
+  std::vector<Diagnostic> out;
+  CHECK(c.append(out, before, false) == before.size());
+  c.skip(out, Words{0xdeadbeef, 5, 1});
+  CHECK(c.append(out, after, false) == after.size());
+  c.skip(out, Words{1, 0xfff});  // a copy that something cuts off
+  c.skip(out, {});
+  c.append(out, {}, true);
+  REQUIRE(out.size() == 4);
+  CHECK(out[0].rule == "alignment");
+  CHECK(out[1].where == "t:0x0010");
+  CHECK(out[1].message == "0xdeadbeef does not begin a packet, nor do the next 2 dwords");
+  CHECK(out[2].where == "t:0x001c");
+  CHECK(out[3].rule == "truncated");
+  CHECK(out[3].message == "copy_linear is cut off; dwords present: 2");
+}
+
 TEST_CASE("each rule has a stream that breaks it alone, and one beside it that does not") {
   for (const auto& e : kExamples) {
     CAPTURE(e.rule, e.bad, e.good);

@@ -20,6 +20,7 @@ using example::must;
 
 namespace {
 
+constexpr std::chrono::seconds kPatience(60);
 constexpr HostDirection kDirections[] = {HostDirection::from_host, HostDirection::to_host};
 
 /// Room for each copy with a poll and a completion of its own.
@@ -48,9 +49,9 @@ void Mover::Lane::publish(std::span<const Block> blocks, std::uint64_t bytes, co
   blocks_ += blocks.size();
 }
 
-void Mover::Lane::reach() {
-  const auto r = wait(*done_, Compare::ge, groups_, Deadline::in(60s), ring_);
-  if (!r) fail(describe(r.error()));
+void Mover::Lane::reach(const Device& device) {
+  const auto r = wait(*done_, Compare::ge, groups_, Deadline::in(kPatience), ring_);
+  if (!r) fail(r.error(), device, kPatience);
 }
 
 Mover::Mover(Device& d, const Options& o)
@@ -93,7 +94,7 @@ double Mover::move(const Request& r, HostDirection direction, std::span<const Bl
     used[groups[i].lane]->publish(of_group[i], r.bytes, ahead ? &*go_ : nullptr, released_);
     if (!groups[i].wait) continue;
     if (ahead) begin = Deadline::Clock::now(), go_->set(released_);
-    for (auto* lane : used) lane->reach();
+    for (auto* lane : used) lane->reach(device_);
   }
   return std::chrono::duration<double>(Deadline::Clock::now() - begin).count();
 }

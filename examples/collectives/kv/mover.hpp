@@ -38,7 +38,7 @@ class Mover {
     Lane(sdma::Device&, sdma::GpuId, sdma::EngineId, std::uint64_t ring_bytes);
     /// One group; with `go`, after a poll for `value` there.
     void publish(std::span<const Block>, std::uint64_t bytes, const sdma::Signal* go, std::uint32_t value);
-    void reach();
+    void reach(const sdma::Device&);
     std::uint64_t blocks() const noexcept { return blocks_; }
 
    private:

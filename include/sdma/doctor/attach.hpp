@@ -24,7 +24,8 @@
 //   engine                      debugfs, else unknown: the driver's snapshot does not have it
 //   exceptions                  the driver's snapshot. It has no doorbells and no times
 //   ranges                      /proc/PID/maps. GPU memory that the process cannot access is in a reserved range there
-//   compute queues              are counted in a note. If all are empty, no packet of them can change a word
+//   compute queues              are counted in a note. If all are empty, no packet of them can change a word. If one may be executing a
+//                               kernel, a wait that nothing else satisfies is a guess; one that waits at a barrier cannot satisfy it
 //
 // What cannot be read is left out, and a note names it. Doorbells are never read.
 //

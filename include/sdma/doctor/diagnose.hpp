@@ -68,7 +68,7 @@ enum class HangClass : std::uint8_t {
   follows,             ///< waits for a queue that hangs for a reason of its own
   unpublished,         ///< a reserved slot was not published, and holds back all later ones
 };
-inline constexpr std::size_t kHangClasses = 27;
+inline constexpr auto kHangClasses = static_cast<std::size_t>(HangClass::unpublished) + 1;
 /// "never-written", ...: the words of JSON.
 std::string_view name(HangClass) noexcept;
 /// "poll of a word that nothing writes": the words of text.
@@ -161,7 +161,8 @@ struct Diagnosis {
   std::uint64_t watched_ns{};
   std::vector<std::string> notes{};  ///< what was not examined
 
-  /// hung: a finding is a hang, and not a guess. undecided: a finding is `unknown` or a guess, and none is a hang.
+  /// hung: a finding is a hang, and neither a guess nor `follows`, which is as certain as what it follows from. undecided: none is, and
+  /// one is unsure.
   Verdict verdict() const noexcept;
 };
 

@@ -136,8 +136,9 @@ struct Snapshot {
   bool ranges_complete = false;  ///< an address outside all ranges is not mapped
   std::vector<HostWait> waits{};
   std::vector<HostPost> posts{};
-  bool all_queues = false;           ///< no other queue of the process exists
-  std::uint64_t watched_ns = 0;      ///< how long the queues were watched; 0: a single moment
+  bool all_queues = false;       ///< no other queue of the process exists
+  bool others_run = false;       ///< a queue that is not in `queues`, such as one of kernels, may be executing packets
+  std::uint64_t watched_ns = 0;  ///< how long the queues were watched; 0: a single moment
   std::vector<std::string> notes{};  ///< what could not be read, one sentence each, for the reader of the report
 };
 

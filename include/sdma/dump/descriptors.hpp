@@ -19,6 +19,12 @@
 //
 // Sources: the descriptor's structure in the driver, 4.x; dword 0 from its register. rptr_va has its high half first.
 //
+// The same form is written, for a program that shows queues as the driver does:
+//
+//   QueueDescriptor d{.process = 4711, .device = 0x4d01};
+//   d.set("ring_base", 0x7f1000000000);  d.set("engine", 3);        // 128 dwords, in which every other field is 0
+//   fputs(to_debugfs({{d}}).c_str(), file);                         // what read_descriptors reads back as `d`
+//
 // Queues of other engines are left out, and counted. Everything here allocates. No shared state; any thread may call these
 // functions. Errors: a Diagnostic with file:line for a descriptor that is cut off or has a gap.
 #include "sdma/core/diagnostic.hpp"
@@ -43,6 +49,8 @@ struct QueueDescriptor {
   /// A field by name: "ring_base", "ring_bytes", "rptr", "wptr", "rptr_va", "ib_base", "ib_dwords", "ib_rptr",
   /// "ib_offset", "engine", "queue"; nothing if the dwords do not reach it.
   std::optional<std::uint64_t> value(std::string_view field) const;
+  /// Stores a field of a descriptor in memory. False: there is no such field, or the value does not fit it.
+  bool set(std::string_view field, std::uint64_t value);
   std::optional<std::uint64_t> engine() const;
   std::optional<std::uint64_t> queue() const;
 };
@@ -56,6 +64,9 @@ struct QueueDescriptors {
 bool has_descriptors(std::string_view text) noexcept;
 Result<QueueDescriptors, Diagnostic> read_descriptors(std::string_view text, std::string_view name);
 
+/// The descriptors in memory as `mqds` shows them: a heading per process, a heading per queue, 8 dwords a line. Those of a process have
+/// to follow each other. The PASID is invented, because a QueueDescriptor does not have it.
+std::string to_debugfs(const QueueDescriptors&);
 /// Each queue with its fields, one a line.
 std::string to_text(const QueueDescriptors&);
 /// One object a line.

@@ -16,8 +16,17 @@
 //
 // A part may begin in the middle of a packet. Then several starts are tried: first those whose packets end exactly where the part
 // ends, then those with more dwords in packets without reserved bits. `lost` says how many dwords come before that start; a note
-// says that it is a choice. A packet that would reach past the part's end cannot be one: its header is shown as a dword, and reading
-// goes on after it.
+// says that it is a choice.
+//
+// A part may also hold dwords that no packet begins with, and headers of packets that would reach past rptr or wptr. Neither can be a
+// packet, and how long such garbage is, no header says. The next start is the one from which most dwords read as packets that someone
+// may have written, up to the part's end; a dword that is skipped counts against it, and so does each further gap. If no start is worth
+// that, the rest of the part is skipped. Each such `RingGap` is a guess: it says why reading was lost, and what the choice rests on.
+// The payload of a NOP belongs to the NOP, so it is never garbage.
+//
+//   00000040: 00000005 00002000 00007f00 00000006    fence
+//   00000050: deadbeef 00000007 20202020             a gap of 3 dwords: 0xdeadbeef begins no packet
+//   0000005c: 00000005 00003000 00007f00 00000007    fence: the next start, because its packets end at wptr
 //
 // Allocates. No shared state; any thread may call these functions. Errors: Diagnostics for positions that contradict the dump.
 #include "sdma/core/diagnostic.hpp"
@@ -27,6 +36,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -46,12 +56,23 @@ enum class RingPartKind : std::uint8_t {
   stale,     ///< after wptr, in a window
 };
 
+/// Dwords that are not read as packets, between two packets of a part. What comes after them is a guess.
+struct RingGap {
+  std::size_t at = 0;          ///< index of its first dword in the part
+  std::size_t dwords = 0;      ///< how many are skipped
+  bool inside_packet = false;  ///< the part begins with it, and it may be the end of a packet
+  std::string why{};           ///< "0xdeadbeef begins no packet"
+  std::string rests_on{};      ///< why reading resumes after it: "the next 3 packets have valid fields and end at wptr"
+};
+
 struct RingPart {
   RingPartKind kind = RingPartKind::whole;
   std::uint64_t at = 0;  ///< position of the first dword in bytes, counted as `first` is
   std::vector<std::uint32_t> dwords{};
-  std::size_t lost = 0;  ///< leading dwords that belong to a packet whose beginning is not in the part
+  std::vector<RingGap> gaps{};  ///< in their order, apart from each other
 
+  /// Leading dwords that belong to a packet whose beginning is not in the part, or to no packet.
+  std::size_t lost() const noexcept { return gaps.empty() || gaps.front().at != 0 ? 0 : gaps.front().dwords; }
   /// Has the engine read it already, or is it left from an earlier lap?
   bool is_old() const noexcept { return kind == RingPartKind::consumed || kind == RingPartKind::stale; }
 };
@@ -64,7 +85,11 @@ struct PlacedRing {
 Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, const RingPositions&,
                                           std::string_view name);
 
-/// The packets of a part. Each of the `lost` dwords, and each header that cannot be one, is a view without `info`.
+/// Where reading was lost, how many dwords are skipped, and what the choice rests on: a sentence without a full stop. `base` is added to
+/// positions.
+std::string describe(const RingPart&, const RingGap&, std::uint64_t base = 0);
+
+/// The packets of a part. Each dword of a gap is a view without `info`.
 std::vector<PacketView> packets_of(const RingPart&, Generation = kDefaultGeneration);
 
 }  // namespace sdma::inline v0

@@ -14,7 +14,9 @@
 //   0x0004 0x00001008   [0001] 0x1008   3 0x0c 0x1008     an index, an offset, an address, or two of them, however marked
 //   sdma0.ring[  12] == 0x00001008    r.D                 umr: `r` and `w` mark the read and the write pointer
 //   ring name: sdma0 / Rptr: 0x1c0 Wptr: 0x1c8 / 0x4 0x5  the kernel's devcoredump: one dump a ring
-//   {0x00000005, 0x1008u, 0x7f00}                         C
+//   {0x00000005, 0x1008u, 0x7f00}                         C; gdb's `$1 = {0x5, 0x0 <repeats 7 times>}`, which is written out
+//
+// What terminals, editors, mail and Markdown add is removed first: colours, byte order marks, UTF-16, no-break blanks, `> `, tables.
 //
 // The layout is found from the whole text, not from one line: which columns grow as offsets do, how wide the others are,
 // and which order of bytes a column of characters shows. A column is an offset only if the numbers say so, or if it is
@@ -52,6 +54,9 @@ struct TextDumps {
   std::vector<TextDump> dumps{};    ///< at least one
   std::vector<Diagnostic> notes{};  ///< what was skipped, and what was left out
 };
+
+/// Is this UTF-16, of which read_text_dump reads the letters of ASCII? Bytes of a ring are not, because its packets have larger numbers.
+bool is_wide_text(std::string_view bytes) noexcept;
 
 /// The dumps of a text. `name`: the name of the text in errors. A text without any dwords is one empty dump.
 Result<TextDumps, Diagnostic> read_text_dump(std::string_view text, std::string_view name);

@@ -28,8 +28,8 @@
 
 namespace sdma::inline v0 {
 
-/// Appends the object of one packet, without a newline.
-void append_json(std::string& out, const PacketView&, std::uint64_t offset);
+/// Appends the object of one packet, without a newline. `members`: further members at its end, each with a comma before it.
+void append_json(std::string& out, const PacketView&, std::uint64_t offset, std::string_view members = {});
 
 /// Writes JSON Lines for a stream that arrives in pieces. Call it as you would a Disassembler (stream/text.hpp).
 class JsonLines {

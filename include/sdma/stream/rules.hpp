@@ -63,6 +63,8 @@ class StreamChecker {
 
   /// Appends what is wrong with the packets of `in` and returns how many dwords they took. With `last`, it takes all.
   std::size_t append(std::vector<Diagnostic>& out, std::span<const std::uint32_t> in, bool last);
+  /// Appends one finding about dwords that belong to no packet, and continues after them. Call it between two packets.
+  void skip(std::vector<Diagnostic>& out, std::span<const std::uint32_t> in);
 
  private:
   class State;

@@ -1,9 +1,8 @@
 #include "debug.hpp"
 
+#include "../../device/properties.hpp"
 #include "object_file.hpp"
 #include "tree.hpp"
-
-#include "sdma/core/number.hpp"
 
 #include <fmt/format.h>
 
@@ -49,15 +48,6 @@ bool take(std::atomic<std::uint64_t>& status, std::uint64_t subscribed, kfd::Deb
   status.fetch_and(~e.exceptions);
   e.exceptions = raised;
   return true;
-}
-
-/// A number from a text of "name value" lines; 0 if it is not there.
-std::uint32_t property(std::string_view text, std::string_view name) {
-  const auto line = fmt::format("\n{} ", name);
-  const auto at = text.find(line);
-  if (at == text.npos) return 0;
-  text.remove_prefix(at + line.size());
-  return static_cast<std::uint32_t>(parse_count(text.substr(0, text.find('\n'))).value_or(0));
 }
 
 }  // namespace
@@ -167,8 +157,8 @@ std::vector<kfd::DeviceEntry> Debug::devices() const {
   for (std::size_t g = 0; g < node_.gpus.size() && g < of_gpus_.size(); ++g) {
     const auto& gpu = node_.gpus[g];
     const auto* file = tree().find(fmt::format("{}/nodes/{}/properties", kSysfsTopology, gpu.kfd_node));
-    const auto text = "\n" + (file ? contents(*file) : std::string());
-    const auto of = [&](std::string_view name) { return property(text, name); };
+    const sdma::detail::Properties all_of(file ? contents(*file) : std::string());
+    const auto of = [&](std::string_view name) { return all_of.u32(name); };
     const auto& w = where[g];
     all.push_back({.exceptions = of_gpus_[g].load(std::memory_order_acquire),
                    .lds_base = w.lds_base,

@@ -51,12 +51,14 @@ Memory::Memory(Arena& a, const SysfsNode& n) : arena_(a), node_(n) {
   }
   shown_ = reinterpret_cast<Shown*>(a.view(kShownOffset, kPage));
   if (shown_) shown_->pid = static_cast<std::uint64_t>(::getpid());
+  shown_queues_ = reinterpret_cast<ShownQueues*>(a.view(kShownQueuesOffset, page_up(sizeof(ShownQueues))));
 }
 
 Memory::~Memory() {
   for (auto* d : doorbells_) Arena::drop(d, kfd::kDoorbellBytes);
   for (auto* r : registers_) Arena::drop(r, kPage);
   if (shown_) Arena::drop(reinterpret_cast<std::byte*>(shown_), kPage);
+  if (shown_queues_) Arena::drop(reinterpret_cast<std::byte*>(shown_queues_), page_up(sizeof(ShownQueues)));
 }
 
 std::uint32_t Memory::index(std::uint32_t gpu_id) const noexcept {

@@ -125,6 +125,8 @@ class Memory {
   std::byte* doorbells(std::uint32_t g) const noexcept { return doorbells_[g]; }
   /// Counts the steps of GPU g's sDMA queues that made progress; null if there is no memory for it.
   std::uint64_t* activity(std::uint32_t g) const noexcept { return shown_ ? &shown_->sdma_activity[g] : nullptr; }
+  /// The queues that other processes see; null if there is no memory for them.
+  ShownQueues* shown_queues() const noexcept { return shown_queues_; }
   DoorbellPage doorbell_page(std::uint32_t g) const noexcept {
     return {.fd = arena_.fd(), .offset = doorbell_offset(g), .view = doorbells_[g]};
   }
@@ -142,6 +144,7 @@ class Memory {
   std::vector<std::unique_ptr<GpuMemory>> gpus_;
   std::vector<std::byte*> doorbells_, registers_;
   Shown* shown_{};
+  ShownQueues* shown_queues_{};
   PagesByFile pages_{};
   std::map<std::uint64_t, Object> objects_;
   SystemLimits limits_{};

@@ -52,6 +52,32 @@ void Queues::nudge_all_but(std::uint32_t g) noexcept {
     if (other != g) servers_[other]->nudge();
 }
 
+void Queues::show(std::uint32_t unmapped) noexcept {
+  auto* to = memory_.shown_queues();
+  if (!to) return;
+  __atomic_store_n(&to->version, to->version + 1, __ATOMIC_RELAXED);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  std::size_t n = 0;
+  for (auto& [id, e] : queues_) {
+    if (e.compute() || n == to->queues.size()) continue;
+    if (unmapped == kAll || unmapped == e.gpu) {
+      e.rptr_unmapped = __atomic_load_n(e.config.rptr, __ATOMIC_RELAXED);
+      e.wptr_unmapped = __atomic_load_n(e.wptr, __ATOMIC_RELAXED);
+    }
+    to->queues[n++] = {.gpu = e.gpu,
+                       .engine = e.engine,
+                       .slot = e.slot,
+                       .id = id,
+                       .ring = e.ring,
+                       .ring_bytes = e.ring_bytes,
+                       .rptr_va = e.rptr_va,
+                       .rptr = e.rptr_unmapped,
+                       .wptr = e.wptr_unmapped};
+  }
+  to->count = n;
+  __atomic_store_n(&to->version, to->version + 1, __ATOMIC_RELEASE);
+}
+
 /// A free slot, and its engine.
 int Queues::place(const kfd::CreateQueue& a, Entry& e) const {
   const auto& gpu = node_.topology.gpus[e.gpu];
@@ -232,6 +258,7 @@ int Queues::create(kfd::CreateQueue& a) {
     server.add(std::move(q));
   }
   made.keep();
+  show(e.gpu);
   a.queue_id = id;
   a.doorbell_offset = doorbell_offset(e.gpu) | e.doorbell * sizeof(std::uint64_t);
   exceptions_.raise(exceptions(id), kfd::exception_bit(kfd::kExceptionQueueNew));
@@ -250,8 +277,10 @@ int Queues::destroy(std::uint32_t id) {
     gone = server.remove(id);
   }
   trace_queue(GpuId{e.gpu}, EngineId{e.engine}, id, __atomic_load_n(e.config.rptr, __ATOMIC_RELAXED), false);
+  const auto gpu = e.gpu;
   unpin(e);
   queues_.erase(it);
+  show(gpu);
   return 0;
 }
 
@@ -277,6 +306,7 @@ std::atomic<std::uint64_t>& Queues::exceptions(std::uint32_t id) noexcept {
 
 void Queues::remap() noexcept {
   for (const auto& s : servers_) const Server::Unmapped none(*s);
+  show(kAll);
 }
 
 int Queues::set_runtime(bool enabled) {
@@ -324,6 +354,7 @@ int Queues::update(const kfd::UpdateQueue& a) {
     server.add(std::move(fresh));
   }
   server.find(a.queue_id)->active = wish.active;
+  show(e.gpu);
   return 0;
 }
 

@@ -52,13 +52,17 @@ class Queues {
     std::uint64_t* wptr{};
     std::uint64_t ring{}, ring_bytes{}, rptr_va{}, wptr_va{}, save_area{};
     std::uint32_t save_area_bytes{};
-    std::vector<std::uint32_t*> pinned{};  ///< the counters of the objects and pieces that it uses
+    std::uint64_t rptr_unmapped{}, wptr_unmapped{};  ///< when the queue was unmapped last
+    std::vector<std::uint32_t*> pinned{};            ///< the counters of the objects and pieces that it uses
   };
 
+  static constexpr std::uint32_t kAll = ~0u;
   class Unpins;
   class Pending;
 
   void nudge_all_but(std::uint32_t g) noexcept;
+  /// Shows other processes the queues. `unmapped`: the GPU whose queues were unmapped for this change, or kAll.
+  void show(std::uint32_t unmapped) noexcept;
   int place(const kfd::CreateQueue&, Entry&) const;
   int stand(const kfd::CreateQueue&, std::uint64_t ring_bytes, Entry&);
   int ring_of(Entry&, std::uint64_t va, std::uint64_t bytes);

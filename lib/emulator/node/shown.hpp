@@ -1,6 +1,12 @@
 #pragma once
-// What a node shows the nodes of other processes, which read it from the arena's first page: whose arena it is, and how much its
-// engines have done. `sdma_GPUID` of a process in the tree comes from here.
+// What a node shows the nodes of other processes, which read it from the beginning of the arena: whose arena it is, how much its
+// engines have done, and its sDMA queues. `sdma_GPUID` of a process in the tree, and `mqds` in debugfs, come from here.
+//
+//   offset  0                    Shown
+//           kShownQueuesOffset   ShownQueues, which one thread at a time changes. While it does, the version is odd: a reader reads
+//                                the version, the queues, and the version again, until both are equal and even
+#include "../../kfd/abi.hpp"
+
 #include <array>
 #include <cstdint>
 
@@ -11,5 +17,16 @@ struct Shown {
   std::array<std::uint64_t, 8> sdma_activity{};  ///< of each GPU: how many steps of sDMA queues made progress
 };
 inline constexpr std::uint64_t kShownOffset = 0;
+
+/// An sDMA queue. As in the kernel, rptr and wptr are those of the last moment when the queue was not mapped.
+struct ShownQueue {
+  std::uint32_t gpu{}, engine{}, slot{}, id{};
+  std::uint64_t ring{}, ring_bytes{}, rptr_va{}, rptr{}, wptr{};
+};
+struct ShownQueues {
+  std::uint64_t version{}, count{};
+  std::array<ShownQueue, kfd::kMaxQueues> queues{};
+};
+inline constexpr std::uint64_t kShownQueuesOffset = 4096;
 
 }  // namespace sdma::emulator

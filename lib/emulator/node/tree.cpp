@@ -59,6 +59,8 @@ bool common(std::string_view path) {
                                           "/sys/dev/char",
                                           "/sys/devices",
                                           "/sys/devices/virtual",
+                                          "/sys/kernel",
+                                          "/sys/kernel/debug",
                                           "/sys/module"};
   if (std::find(std::begin(kCommon), std::end(kCommon), path) != std::end(kCommon)) return true;
   constexpr std::string_view kBus = "/sys/devices/pci";  // of the machine's bus with that number
@@ -124,6 +126,7 @@ void Tree::add_link(std::string path, std::string_view target) {
 Tree::Tree() : node_(numbered(shown(), static_cast<std::uint32_t>(::sysconf(_SC_NPROCESSORS_CONF)))) {
   add_kfd(*this);
   add_processes(*this);
+  add_debugfs(*this);
   for (std::size_t g = 0; g < node_.gpus.size(); ++g) {
     const TreeGpu gpu{*this, g};
     add_pci(gpu);

@@ -6,6 +6,7 @@
 //
 //   /sys/devices/virtual/kfd/kfd/topology/...   also below /sys/class/kfd/kfd         tree/kfd.cpp
 //   /sys/devices/virtual/kfd/kfd/proc/PID       processes that use a node             tree/processes.cpp
+//   /sys/kernel/debug/kfd/mqds                  their queues, for root               tree/debugfs.cpp
 //   /dev/kfd, /dev/dri/{renderD128,card0} ...   and their links below /sys/class      tree/kfd.cpp, tree/drm.cpp
 //   /sys/devices/pci0000:10/0000:10:00.0/...    each GPU, linked from /sys/bus/pci    tree/pci.cpp
 //     mem_info_*, pp_dpm_*, gpu_metrics,        what the driver adds to the device    tree/memory.cpp, power.cpp, metrics.cpp,
@@ -31,6 +32,7 @@ enum class Kind : std::uint8_t { directory, text, link, kfd, drm };
 
 struct Entry {
   Kind kind{};
+  bool root_only{};                  ///< a file that only root may open
   bool shared{};                     ///< a directory that the machine has, too
   std::uint32_t minor{};             ///< for a DRM node
   std::string text{};                ///< contents of a file, or the target of a link, relative to the link's directory

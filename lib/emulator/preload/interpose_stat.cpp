@@ -30,7 +30,7 @@ template <class Stat> void fill(Stat& s, const Entry& e) {
   switch (e.kind) {
     case Kind::directory: s.st_mode = S_IFDIR | 0755; break;
     case Kind::text:
-      s.st_mode = S_IFREG | 0444;
+      s.st_mode = S_IFREG | (e.root_only ? 0400u : 0444u);
       // sysfs reports one page for any text. But these are memfds, and a copier finds their real length with SEEK_HOLE.
       s.st_size = e.live ? 4096 : static_cast<off_t>(e.text.size());
       s.st_blocks = (s.st_size + 511) / 512;
@@ -99,7 +99,8 @@ ssize_t read_link(const Entry& e, char* buffer, std::size_t bytes) {
 
 int check_access(const Entry& e, int mode) {
   const bool writable = e.kind == Kind::kfd || e.kind == Kind::drm;
-  if (((mode & W_OK) != 0 && !writable) || ((mode & X_OK) != 0 && e.kind != Kind::directory)) {
+  if (((mode & R_OK) != 0 && !may_read(e)) || ((mode & W_OK) != 0 && !writable) ||
+      ((mode & X_OK) != 0 && e.kind != Kind::directory)) {
     errno = EACCES;
     return -1;
   }

@@ -93,6 +93,8 @@ Found find_entry(int dirfd, const char* path, bool follow) {
   return f;
 }
 
+bool may_read(const Entry& e) noexcept { return !e.root_only || ::geteuid() == 0; }
+
 int open_entry(std::string_view path, const Entry& e, int flags) {
   const bool writes = (flags & O_ACCMODE) != O_RDONLY;
   if ((flags & O_CREAT) != 0 && (flags & O_EXCL) != 0) return fail(EEXIST);
@@ -100,8 +102,9 @@ int open_entry(std::string_view path, const Entry& e, int flags) {
     case Kind::directory: return writes ? fail(EISDIR) : filled_memfd(kDirectoryName, path, flags);
     case Kind::text:
       if ((flags & O_DIRECTORY) != 0) return fail(ENOTDIR);
-      return writes ? fail(EACCES)
-                    : filled_memfd(fmt::format("{}{}-{}", kFileName, e.inode, e.device).c_str(), contents(e), flags);
+      return writes || !may_read(e)
+                 ? fail(EACCES)
+                 : filled_memfd(fmt::format("{}{}-{}", kFileName, e.inode, e.device).c_str(), contents(e), flags);
     case Kind::link: return fail(ELOOP);  // O_NOFOLLOW: any other link has been followed already
     case Kind::kfd:
     case Kind::drm: break;

@@ -34,6 +34,8 @@ Found find_entry(int dirfd, const char* path, bool follow = true);
 Found find_shared(int dirfd, const char* path, bool follow = true);
 /// Opens an entry; -1 and errno as for open.
 int open_entry(std::string_view path, const Entry&, int flags);
+/// Whether this user may open a file for reading.
+bool may_read(const Entry&) noexcept;
 /// The kind, inode and device of a text of the tree that is open as `fd`; nullopt for any other descriptor.
 std::optional<Entry> open_text(int fd);
 /// A directory of the tree, or one of the machine in which files of ours may be; any other has an empty path.

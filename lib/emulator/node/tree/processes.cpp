@@ -2,7 +2,7 @@
 //
 //   /sys/devices/virtual/kfd/kfd/proc/PID/{pasid,vram_GPUID,sdma_GPUID,queues/,stats_GPUID/...}
 //
-// sdma_GPUID counts steps that made progress, not microseconds. The queues of a process are not shown here. The pasid is made up.
+// sdma_GPUID counts steps that made progress, not microseconds. The queues of a process are not shown here, but in debugfs (debugfs.cpp). The pasid is made up.
 #include "processes.hpp"
 
 #include "../../../kfd/abi.hpp"
@@ -78,9 +78,7 @@ std::uint64_t bytes_of(std::uint64_t pid, std::uint32_t gpu, std::uint32_t flag,
 
 std::set<std::string> pids() {
   std::set<std::string> out;
-  each_process([&](std::uint64_t pid) {
-    if (uses_node(pid)) out.insert(std::to_string(pid));
-  });
+  for (const auto pid : node_processes()) out.insert(std::to_string(pid));
   return out;
 }
 
@@ -93,18 +91,11 @@ std::string vram_of(std::uint64_t argument) {
 }
 
 std::string activity_of(std::uint64_t argument) {
-  std::uint64_t activity = 0;
-  any_arena(argument / kMostGpus, [&](const std::string& link) {
-    const int fd = SDMA_REAL(open)(link.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    Shown shown;
-    const bool own = SDMA_REAL(pread)(fd, &shown, sizeof shown, kShownOffset) == sizeof shown &&
-                     shown.pid == argument / kMostGpus;  // not that of another process
-    ::close(fd);
-    if (own) activity = shown.sdma_activity[argument % kMostGpus];
-    return own;
-  });
-  return fmt::format("{}\n", activity);
+  Shown shown;
+  const int fd = open_arena(argument / kMostGpus);
+  if (fd < 0 || SDMA_REAL(pread)(fd, &shown, sizeof shown, kShownOffset) != sizeof shown) shown = {};
+  if (fd >= 0) ::close(fd);
+  return fmt::format("{}\n", shown.sdma_activity[argument % kMostGpus]);
 }
 
 using Entries = std::map<std::string, Entry, std::less<>>;
@@ -142,6 +133,27 @@ void add_process(Entries& all, std::uint64_t pid) {
 }
 
 }  // namespace
+
+std::vector<std::uint64_t> node_processes() {
+  std::vector<std::uint64_t> all;
+  each_process([&](std::uint64_t pid) {
+    if (uses_node(pid)) all.push_back(pid);
+  });
+  return all;
+}
+
+int open_arena(std::uint64_t pid) {
+  int own = -1;
+  any_arena(pid, [&](const std::string& link) {
+    const int fd = SDMA_REAL(open)(link.c_str(), O_RDONLY | O_CLOEXEC);
+    Shown shown;
+    if (fd >= 0 && SDMA_REAL(pread)(fd, &shown, sizeof shown, kShownOffset) == sizeof shown && shown.pid == pid)
+      own = fd;
+    else if (fd >= 0) ::close(fd);
+    return own >= 0;
+  });
+  return own;
+}
 
 std::vector<ino_t> arenas_of(std::uint64_t pid) {
   std::vector<ino_t> all;

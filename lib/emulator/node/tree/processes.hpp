@@ -15,6 +15,11 @@ namespace sdma::emulator {
 /// The inodes of all arenas of which a process has a descriptor: its own, and those that it got from others.
 std::vector<ino_t> arenas_of(std::uint64_t pid);
 
+/// All processes that use a node and may be examined.
+std::vector<std::uint64_t> node_processes();
+/// A descriptor of a process's own arena, not of one that it got from another; -1: there is none, or it may not be examined. Close it.
+int open_arena(std::uint64_t pid);
+
 std::uint64_t bytes_in_use(std::uint32_t gpu, std::uint32_t flag);
 
 }  // namespace sdma::emulator

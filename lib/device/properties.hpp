@@ -1,0 +1,41 @@
+#pragma once
+// The properties files of the driver's topology: lines of a name and a number.
+//
+//   const Properties p{"cpu_cores_count 0\nsimd_count 304\n"};
+//   p["simd_count"] == 304;  p["absent"] == 0
+//
+// Allocates. A value; any thread may read it. A line that is not of this form is left out.
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace sdma::inline v0::detail {
+
+class Properties {
+ public:
+  explicit Properties(std::string_view text) {
+    while (!text.empty()) {
+      const auto line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      const auto space = line.find(' ');
+      if (space == line.npos) continue;
+      std::uint64_t v = 0;
+      const auto* end = line.data() + line.size();
+      if (std::from_chars(line.data() + space + 1, end, v).ptr != end) continue;
+      values_.emplace(line.substr(0, space), v);
+    }
+  }
+  std::uint64_t operator[](std::string_view key) const {
+    const auto it = values_.find(key);
+    return it == values_.end() ? 0 : it->second;
+  }
+  std::uint32_t u32(std::string_view key) const { return static_cast<std::uint32_t>((*this)[key]); }
+
+ private:
+  std::map<std::string, std::uint64_t, std::less<>> values_;
+};
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,155 @@
+#include "plain.hpp"
+
+#include "line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace sdma::inline v0::detail {
+namespace {
+
+constexpr std::string_view kLittleMark = "\xff\xfe", kBigMark = "\xfe\xff";
+
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+bool is_hex(char c) noexcept { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+std::string from_utf16(std::string_view bytes) {
+  const bool big = bytes.starts_with(kBigMark) || (!bytes.starts_with(kLittleMark) && bytes.front() == 0);
+  std::string out;
+  for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {
+    const auto high = static_cast<unsigned char>(bytes[big ? i : i + 1]);
+    const auto low = static_cast<unsigned char>(bytes[big ? i + 1 : i]);
+    if (i == 0 && high == 0xfe && low == 0xff) continue;
+    out += high == 0 && low == 0xa0 ? ' ' : high == 0 && low < 0x80 ? static_cast<char>(low) : '?';
+  }
+  return out;
+}
+
+void remove_colours(std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.compare(i, 2, "\033[") == 0) {
+      const auto end = text.find_first_not_of("0123456789;", i + 2);
+      if (end != text.npos) {
+        i = end;
+        continue;
+      }
+    }
+    out += text[i];
+  }
+  text = std::move(out);
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  if (text.find(what) == text.npos) return;
+  std::string out;
+  for (std::size_t at = 0;;) {
+    const auto found = text.find(what, at);
+    out.append(text, at, found - at);
+    if (found == text.npos) break;
+    out += by;
+    at = found + what.size();
+  }
+  text = std::move(out);
+}
+
+/// A quotation, a table, code in a line: what Markdown and mail put around a line. `begin`, `end`: of the line.
+void unmark(std::string& text, std::size_t begin, std::size_t end) {
+  auto first = begin;
+  while (first < end && (text[first] == ' ' || text[first] == '\t' || text[first] == '>')) {
+    if (text[first] == '>') text[first] = ' ';
+    ++first;
+  }
+  const auto line = trimmed(std::string_view(text).substr(begin, end - begin));
+  const bool table = line.size() > 2 && line.front() == '|' && line.back() == '|';
+  const bool quoted = line.find("\"0x") != line.npos || line.find("'0x") != line.npos;
+  for (auto i = begin; i < end; ++i) {
+    const char c = text[i];
+    if ((table && c == '|') || (quoted && (c == '"' || c == '\''))) text[i] = ' ';
+    const bool edge = i == first || i + 1 == end;
+    if (c == '`' && edge && text.compare(i, 3, "```") != 0) text[i] = ' ';
+  }
+}
+
+/// 00007ff8`a1b20000 in WinDbg's output.
+void join_halves(std::string& text) {
+  constexpr std::size_t kHalf = 8;
+  const auto run = [&](std::size_t at, int step) {
+    std::size_t n = 0;
+    while (n <= kHalf && at < text.size() && is_hex(text[at])) ++n, at += static_cast<std::size_t>(step);
+    return n;
+  };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] != '`' || i == 0 || run(i - 1, -1) != kHalf || run(i + 1, 1) != kHalf) out += text[i];
+  text = std::move(out);
+}
+
+/// gdb prints equal elements of an array once.
+void expand_repeats(std::string& text) {
+  constexpr std::string_view kBegin = " <repeats ", kEnd = " times>";
+  constexpr std::size_t kMost = std::size_t{1} << 24;
+  std::size_t left = kMost;
+  std::string out;
+  for (std::size_t at = 0;;) {
+    const auto found = text.find(kBegin, at);
+    out.append(text, at, found - at);
+    if (found == text.npos) break;
+    at = found + kBegin.size();
+    const auto digits = std::min(text.find_first_not_of("0123456789", at), text.size()) - at;
+    std::uint64_t times = 0;
+    const auto word = out.find_last_of(" ,{\t\n") + 1;
+    const std::string value = out.substr(word);
+    const bool known = digits > 0 && digits < 10 && text.compare(at + digits, kEnd.size(), kEnd) == 0 &&
+                       number_in(std::string_view(text).substr(at, digits), 10, times) && !value.empty();
+    if (!known || times > left) {
+      out += kBegin;
+      continue;
+    }
+    left -= times;
+    for (std::uint64_t i = 1; i < times; ++i) out.append(", ").append(value);
+    at += digits + kEnd.size();
+  }
+  text = std::move(out);
+}
+
+}  // namespace
+
+bool is_utf16(std::string_view bytes) noexcept {
+  if (bytes.starts_with(kLittleMark) || bytes.starts_with(kBigMark)) return true;
+  constexpr std::size_t kEnough = 16;
+  if (bytes.size() < kEnough) return false;
+  for (const std::size_t zero : {1u, 0u}) {
+    bool all = true;
+    for (std::size_t i = 0; i + 1 < bytes.size() && all; i += 2) {
+      const char c = bytes[i + 1 - zero];
+      all = bytes[i + zero] == 0 && ((c >= ' ' && c <= '~') || c == '\t' || c == '\r' || c == '\n');
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
+std::string plain_text(std::string_view bytes) {
+  std::string text = is_utf16(bytes) ? from_utf16(bytes) : std::string(bytes);
+  constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
+  if (text.starts_with(kUtf8)) text.erase(0, kUtf8.size());
+  if (text.find('\033') != text.npos) remove_colours(text);
+  // No-break blanks, then blanks without width.
+  for (const std::string_view blank :
+       {"\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x87", "\xe2\x80\x8b", "\xe2\x80\x8e", "\xe2\x81\xa0", "\xef\xbb\xbf"})
+    replace_all(text, blank, " ");
+  for (std::size_t i = 0; i + 1 < text.size(); ++i)
+    if (text[i] == '\r' && text[i + 1] != '\n' && text[i + 1] != '\r') text[i] = '\n';
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    unmark(text, begin, end > begin && text[end - 1] == '\r' ? end - 1 : end);
+    begin = end + 1;
+  }
+  if (text.find('`') != text.npos) join_halves(text);
+  if (text.find("<repeats") != text.npos) expand_repeats(text);
+  return text;
+}
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,25 @@
+#pragma once
+// The text of a dump without what terminals, editors, mail and Markdown have put around it. Lines stay lines, so their numbers hold.
+//
+//   auto plain = plain_text(bytes);
+//
+//   UTF-16, with a mark or not      decoded; a letter that is not in ASCII becomes '?'
+//   byte order mark, colours        removed
+//   \r without \n                   ends a line
+//   no-break and invisible blanks   blanks
+//   > quoted, | a | table |, `code` blanks
+//   "0x5" '0x5'                     the quotes are blanks
+//   00007ff8`a1b20000               one number: a debugger's mark in the middle
+//   0x0 <repeats 41 times>          written 41 times, at most 16 Mi in all; more is left as it is, and not a dump
+//
+// Pure; allocates. Any thread may call these functions. No errors.
+#include <string>
+#include <string_view>
+
+namespace sdma::inline v0::detail {
+
+std::string plain_text(std::string_view bytes);
+/// Is this UTF-16, with a mark or letters of ASCII alone?
+bool is_utf16(std::string_view bytes) noexcept;
+
+}  // namespace sdma::inline v0::detail
