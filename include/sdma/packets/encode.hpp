@@ -29,7 +29,7 @@ namespace sdma::inline v0 {
 namespace detail {
 /// For each generation, one whose layout serves for it. A generation that lacks the packet needs none.
 using Eras = std::array<std::uint8_t, kGenerationCount>;
-/// The layout of `a` serves for `b` if serves(layout, a, b). Of several that do, the one that serves for most generations.
+/// The layout of `a` serves for `b` if serves(layout, a, b). If several do, takes the one that serves for most generations.
 template <class Layout, class Fn> consteval Eras choose_eras(const Layout& l, Fn serves) {
   Eras count{}, chosen{};
   const auto has = [&](std::size_t g) { return l.generations.contains(static_cast<Generation>(g)); };
