@@ -30,12 +30,7 @@ Snapshot snapshot_of(const Bound& b, std::chrono::nanoseconds watch) {
     if (!b.ring(q).memory().doorbell) out.doorbell = {};
     if (const auto fault = b.device().fault(queue)) out.fault = {*fault, Source::node};
   }
-  for (std::size_t i = 0; i < schedule.signals.size(); ++i)
-    s.ranges.push_back({.va = b.address(link_signal(i)), .bytes = 8, .name = name_of(schedule, link_signal(i))});
-  for (std::size_t i = 0; i < schedule.buffers.size(); ++i)
-    s.ranges.push_back({.va = b.address(link_buffer(i)),
-                        .bytes = schedule.buffers[i].bytes,
-                        .name = name_of(schedule, link_buffer(i))});
+  for (const auto& r : b.names().ranges()) s.ranges.push_back({.va = r.va, .bytes = r.bytes, .name = r.name});
   return s;
 }
 

@@ -7,7 +7,6 @@ namespace {
 
 constexpr std::string_view kBlank = " \t";
 
-bool is_hex(char c) noexcept { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_word(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' ||
          c == ':' || c == '-' || c == '+' || c == '/' || c == '%' || c == '@' || c == '\'' || c == '"' || c == '!' ||

@@ -15,6 +15,10 @@
 
 namespace sdma::inline v0::detail {
 
+constexpr bool is_hex(char c) noexcept {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
 struct DumpCell {
   std::string_view text;    ///< the number as it stands, with 0x, without a suffix
   std::size_t at = 0;       ///< its first column, from 0

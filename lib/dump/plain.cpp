@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::string_view kLittleMark = "\xff\xfe", kBigMark = "\xfe\xff";
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-bool is_hex(char c) noexcept { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 std::string from_utf16(std::string_view bytes) {
   const bool big = bytes.starts_with(kBigMark) || (!bytes.starts_with(kLittleMark) && bytes.front() == 0);
