@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::string_view kLittleMark = "\xff\xfe", kBigMark = "\xfe\xff";
 
-
 std::string from_utf16(std::string_view bytes) {
   const bool big = bytes.starts_with(kBigMark) || (!bytes.starts_with(kLittleMark) && bytes.front() == 0);
   std::string out;
