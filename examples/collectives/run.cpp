@@ -248,8 +248,8 @@ Diagnostic Run::standing(std::size_t completion, std::uint64_t wanted) const {
     const auto names = [&](GpuVa va) { return bound_.name(va); };
     d.excerpt += (d.excerpt.empty() ? "  " : "\n  ") + queue_name(q) + ": " + describe(report, peek, names);
   }
-  if (const auto why = doctor::diagnose(doctor::snapshot_of(bound_)); why.verdict() != doctor::Verdict::healthy)
-    d.hint = summary(why);
+  if (const auto why = doctor::diagnose(doctor::snapshot_of(bound_)); why.verdict() == doctor::Verdict::hung)
+    d.hint = summary(why);  // the hint of others is the caller's: it knows how to wait for longer
   return d;
 }
 

@@ -176,10 +176,11 @@ class Tree:
 
 def packet(t, sdma, conformance):
     footprint, declared = "include/sdma/packets/footprint.hpp", "include/sdma/engine/execute.hpp"
-    execute, page = "lib/engine/execute.cpp", "docs/packets.md"
+    execute, page, lengths = "lib/engine/execute.cpp", "docs/packets.md", "include/sdma/packets/length_table.hpp"
     t.run(*t.compile("document", "tests/packets/document.cpp", "lib/packets/catalogue.cpp"))
     t.run(*t.compiler, t.made / "document.o", "-o", t.made / "document")
-    t.noticed(page, "not what include/sdma/packets says", t.made / "document", t.root / page)
+    for kind, generated in [("page", page), ("lengths", lengths)]:
+        t.noticed(generated, "not what include/sdma/packets says", t.made / "document", kind, t.root / generated)
     t.bless(document=t.made / "document")
 
     t.run(*t.compile("tests", "tests/packets/names.cpp", "tests/packets/golden.cpp"))

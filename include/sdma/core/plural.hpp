@@ -5,6 +5,8 @@
 //   plural(3, "dword") == "3 dwords"
 //
 // Any thread may call it. It allocates. No errors.
+#include "sdma/core/standard.hpp"
+
 #include <cstddef>
 #include <string>
 #include <string_view>
