@@ -113,10 +113,13 @@ class Cutter {
     if (start > 0)
       p.gaps.push_back({.dwords = start, .inside_packet = true, .why = "it seems to be the end of a packet"});
     for (const auto& g : detail::find_gaps(p.dwords, start, is_bounded(p.kind), packets_))
-      p.gaps.push_back({.at = g.at,
-                        .dwords = g.end - g.at,
-                        .inside_packet = !aligned && g.at == 0 && g.end <= kLongest && g.end < p.dwords.size(),
-                        .why = why_lost(p, g.at, packets_)});
+      if (start > 0 && g.at == start)
+        p.gaps.back().dwords += g.end - g.at;  // the end of a packet, and garbage after it
+      else
+        p.gaps.push_back({.at = g.at,
+                          .dwords = g.end - g.at,
+                          .inside_packet = !aligned && g.at == 0 && g.end <= kLongest && g.end < p.dwords.size(),
+                          .why = why_lost(p, g.at, packets_)});
     for (std::size_t i = 0; i < p.gaps.size(); ++i) {
       auto& g = p.gaps[i];
       g.rests_on = evidence(p, g.at + g.dwords, i + 1 < p.gaps.size() ? p.gaps[i + 1].at : p.dwords.size(), packets_);
