@@ -35,7 +35,7 @@ enum Column : std::size_t {
   kId,
   kColumns
 };
-constexpr std::array<std::string_view, kColumns> kNames{
+constexpr std::array<std::string_view, kColumns> kColumnNames{
     "schedule", "settings", "what", "baseline", "baseline_settings", "value", "spread", "weight", "source", "id"};
 constexpr std::string_view kShare = "share.", kFree = "free", kPower = "power";
 
@@ -133,15 +133,17 @@ class Table {
 
   void header(const Words& w) {
     for (std::size_t i = 0; i < w.size(); ++i) {
-      const auto at = static_cast<std::size_t>(std::find(kNames.begin(), kNames.end(), w[i]) - kNames.begin());
+      const auto at =
+          static_cast<std::size_t>(std::find(kColumnNames.begin(), kColumnNames.end(), w[i]) - kColumnNames.begin());
       if (at == kColumns)
         return complain(fmt::format("'{}' is not a column", w[i]),
-                        mean_to_say(w[i], kNames, "sdma/simulate/measurements.hpp lists the columns"));
+                        mean_to_say(w[i], kColumnNames, "sdma/simulate/measurements.hpp lists the columns"));
       if (at_[at]) return complain(fmt::format("the column '{}' appears twice", w[i]), "name each column once");
       at_[at] = i;
     }
     for (const auto c : {kSchedule, kWhat, kValue, kSource})
-      if (!at_[c]) complain(fmt::format("the column '{}' is missing", kNames[c]), "the first line names the columns");
+      if (!at_[c])
+        complain(fmt::format("the column '{}' is missing", kColumnNames[c]), "the first line names the columns");
     columns_ = w.size();
   }
 
@@ -166,7 +168,8 @@ class Table {
       if (text.empty() && c != kValue) return otherwise;
       const auto v = number(text);
       if (!v)
-        complain(fmt::format("the {} '{}' is not a number", kNames[c], text), "write it without a unit, such as 2.58");
+        complain(fmt::format("the {} '{}' is not a number", kColumnNames[c], text),
+                 "write it without a unit, such as 2.58");
       return v.value_or(otherwise);
     };
     o.value = factor * n(kValue, 0);
