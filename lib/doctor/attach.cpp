@@ -192,22 +192,17 @@ class Examination {
       note("A call of the runtime (hsa_init or hsa_shut_down) came during the debug session, and was answered.");
   }
 
-  template <class T> std::optional<T> value_at(GpuVa va) const {
-    T v{};
-    if (memory_->read(va, std::as_writable_bytes(std::span(&v, 1))) != Errc::ok) return std::nullopt;
-    return v;
-  }
-
   void look(bool first) {
     for (auto& f : found_) {
       auto& q = f.queue;
-      const auto rptr = value_at<std::uint64_t>(f.rptr);
+      const auto rptr = memory_->value<std::uint64_t>(f.rptr);
       if (first) {
         if (rptr) q.rptr_first = {*rptr, Source::memory};
         continue;
       }
       if (rptr) q.rptr = {*rptr, Source::memory};
-      if (const auto wptr = f.wptr ? value_at<std::uint64_t>(*f.wptr) : std::nullopt) q.wptr = {*wptr, Source::memory};
+      if (const auto wptr = f.wptr ? memory_->value<std::uint64_t>(*f.wptr) : std::nullopt)
+        q.wptr = {*wptr, Source::memory};
       q.ring_va = {f.ring, Source::driver};
       q.ring_bytes = {f.ring_bytes, Source::driver};
       if (f.ring_bytes > kMostRingBytes || f.ring_bytes % 4 != 0) continue;

@@ -16,12 +16,6 @@ constexpr std::uint8_t kNotWritten = 1, kBarrierAnd = 3, kBarrierOr = 5;
 constexpr std::size_t kDependencies = 8, kMostDependencies = 5, kSignalValue = 8;  // bytes in a packet; in a signal
 using AqlPacket = std::array<std::byte, 64>;
 
-template <class T> std::optional<T> read_value(const ProcessMemory& memory, std::uint64_t va) {
-  T v{};
-  if (memory.read(GpuVa{va}, std::as_writable_bytes(std::span(&v, 1))) != Errc::ok) return {};
-  return v;
-}
-
 /// Why this packet cannot begin; nothing if it can, or if that is not known.
 std::optional<std::string> what_it_waits_for(const AqlPacket& p, const ProcessMemory& memory) {
   const auto type = std::to_integer<std::uint8_t>(p[0]);
@@ -32,7 +26,7 @@ std::optional<std::string> what_it_waits_for(const AqlPacket& p, const ProcessMe
     std::uint64_t signal = 0;
     std::memcpy(&signal, p.data() + kDependencies + 8 * i, sizeof signal);
     if (signal == 0) continue;
-    const auto value = read_value<std::int64_t>(memory, signal + kSignalValue);
+    const auto value = memory.value<std::int64_t>(GpuVa{signal + kSignalValue});
     if (!value) return {};
     if (*value == 0 && type == kBarrierOr) return {};
     if (*value != 0 && !first)
@@ -44,14 +38,14 @@ std::optional<std::string> what_it_waits_for(const AqlPacket& p, const ProcessMe
 }  // namespace
 
 void ComputeQueues::add(const kfd::QueueEntry& e, const ProcessMemory& memory) {
-  const auto rptr = read_value<std::uint64_t>(memory, e.rptr), wptr = read_value<std::uint64_t>(memory, e.wptr);
+  const auto rptr = memory.value<std::uint64_t>(GpuVa{e.rptr}), wptr = memory.value<std::uint64_t>(GpuVa{e.wptr});
   if (rptr && wptr && *rptr == *wptr) {
     ++empty_;
     return;
   }
   std::optional<std::string> why;
   if (e.type == kfd::kQueueComputeAql && rptr && wptr && e.ring_bytes >= sizeof(AqlPacket))
-    if (const auto p = read_value<AqlPacket>(memory, e.ring + *rptr * sizeof(AqlPacket) % e.ring_bytes))
+    if (const auto p = memory.value<AqlPacket>(GpuVa{e.ring + *rptr * sizeof(AqlPacket) % e.ring_bytes}))
       why = what_it_waits_for(*p, memory);
   if (why) waits_.push_back(std::move(*why));
   else ++running_;

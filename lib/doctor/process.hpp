@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +44,12 @@ class ProcessMemory {
   bool open() const noexcept { return fd_ >= 0; }
   /// All bytes, or none.
   Errc read(GpuVa, std::span<std::byte> out) const noexcept;
+  /// The value at an address; nothing if it cannot be read.
+  template <class T> std::optional<T> value(GpuVa va) const noexcept {
+    T v{};
+    if (read(va, std::as_writable_bytes(std::span(&v, 1))) != Errc::ok) return std::nullopt;
+    return v;
+  }
 
  private:
   int fd_ = -1;

@@ -10,6 +10,9 @@ namespace {
 
 using namespace grammar;
 
+// Each packet of the registry has a consistent description: a packet_info is proved.
+static_assert([]<class... P>(PacketList<P...>) { return ((packet_info<P>.head != 0) && ...); }(Packets{}));
+
 // What later generations have under headers that 4.4.2 has for something else. The lengths come from newer headers and a
 // debugger.
 constexpr std::array kOtherLayouts{

@@ -9,6 +9,7 @@
 // In a trace, "{}" means the event's value (sdma/trace/trace.hpp), so a schedule has few texts, however many rounds it runs.
 // Pure functions without errors; they allocate.
 #include "sdma/core/names.hpp"
+#include "sdma/core/plural.hpp"
 #include "symbols.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +27,7 @@ template <class Fn> NameTable names_of(const Schedule& s, Fn&& address) {
 }
 
 inline std::string builds_text(std::string_view queue, std::size_t packets) {
-  return fmt::format("builds {} packet{} for {}, epoch {{}}", packets, packets == 1 ? "" : "s", queue);
+  return fmt::format("builds {} for {}, epoch {{}}", plural(packets, "packet"), queue);
 }
 inline std::string rings_text(std::string_view queue) { return fmt::format("rings {}", queue); }
 inline std::string room_text(std::string_view queue) { return fmt::format("waits for room in the ring of {}", queue); }

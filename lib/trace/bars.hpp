@@ -41,8 +41,7 @@ struct Bars {
   std::vector<LaneBars> lanes{};     ///< by LaneId
   std::vector<const Event*> ends{};  ///< packet_end events without a beginning
   std::uint64_t first{}, last{};     ///< times of the first and last event, in ns; both 0 without events
-  std::uint64_t start{},
-      end{};  ///< the beginning of the first packet and the last end of a bar; without packets, as above
+  std::uint64_t start{}, end{};  ///< the first packet's beginning and the last end of a bar; without packets, as above
 };
 
 }  // namespace sdma::inline v0::trace::detail

@@ -49,7 +49,7 @@ struct QueueDescriptor {
   /// A field by name: "ring_base", "ring_bytes", "rptr", "wptr", "rptr_va", "ib_base", "ib_dwords", "ib_rptr",
   /// "ib_offset", "engine", "queue"; nothing if the dwords do not reach it.
   std::optional<std::uint64_t> value(std::string_view field) const;
-  /// Stores a field of a descriptor in memory. False: there is no such field, or the value does not fit it.
+  /// Stores a field of a descriptor in memory. Returns false if there is no such field, or if the value does not fit it.
   bool set(std::string_view field, std::uint64_t value);
   std::optional<std::uint64_t> engine() const;
   std::optional<std::uint64_t> queue() const;

@@ -16,8 +16,8 @@
 //
 // `fits` returns true or false and is for hot paths; `check` names the field and the rule and is for error messages.
 // encode_to does not check: it truncates an out-of-range value to the width of its field, and may write a field that the
-// generation lacks. Call `fits` first, as Writer
-// and Ring do. encode_to never reads from its target, so the target may be write-combining memory.
+// generation lacks. Call `fits` first, as Writer and Ring do. encode_to never reads from its target, so the target may be
+// write-combining memory.
 //
 // Everything here is constexpr and noexcept, and allocates nothing. There is no shared state: any thread may call any
 // function.

@@ -159,14 +159,24 @@ constexpr PacketInfo describe(const grammar::Description& l, std::span<const Fie
   return i;
 }
 
+/// Without a proof that the description is consistent: the registry has all packets, and catalogue.cpp has the proof.
+template <class P>
+inline constexpr PacketInfo unproved_info = describe(grammar::layout<P>,
+                                                     {grammar::layout<P>.fields.data(),
+                                                      grammar::layout<P>.fields.size()},
+                                                     {rules<P>.data(), rules<P>.size()});
+template <class P> consteval const PacketInfo& proved_info() {
+  static_assert(well_formed<P>());
+  static_assert(
+      unproved_info<P>.described() <= PacketInfo::kMaxDescribed && unproved_info<P>.head <= PacketInfo::kMaxHead,
+      "this packet has more dwords before its payload than a PacketInfo describes");
+  return unproved_info<P>;
+}
+
 }  // namespace detail
 
 /// `grammar::layout<P>` as plain data.
-template <Packet P>
-inline constexpr PacketInfo packet_info = detail::describe(grammar::layout<P>,
-                                                           {grammar::layout<P>.fields.data(),
-                                                            grammar::layout<P>.fields.size()},
-                                                           {detail::rules<P>.data(), detail::rules<P>.size()});
+template <Packet P> inline constexpr PacketInfo packet_info = detail::proved_info<P>();
 
 /// The entry of a packet that is only identified and skipped. `head`: how many dwords must be present to identify it;
 /// 0: all of them. `generations`: those that have it.

@@ -18,7 +18,7 @@ namespace sdma::inline v0 {
 namespace detail {
 
 template <class... P> consteval auto collect(PacketList<P...>) {
-  std::array<PacketInfo, sizeof...(P) + kRecognised.size()> all{packet_info<P>...};
+  std::array<PacketInfo, sizeof...(P) + kRecognised.size()> all{unproved_info<P>...};
   for (std::size_t i = 0; i < kRecognised.size(); ++i) all[sizeof...(P) + i] = kRecognised[i];
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].index = static_cast<std::uint8_t>(i);
