@@ -6,6 +6,7 @@
 #include "input.hpp"
 #include "output.hpp"
 #include "ring_options.hpp"
+#include "sdma/doctor/kernel_log.hpp"
 #include "sdma/doctor/read.hpp"
 #include "sdma/trace/write.hpp"
 #include "verb.hpp"
@@ -77,7 +78,14 @@ class Files {
   explicit Files(const Options& o) : o_(o) {}
 
   Result<doctor::Snapshot, Diagnostic> read() {
-    for (const auto& path : o_.files)
+    // Memory first: the rings of a gpucore file's queues may be in the kernel's core file.
+    const auto host_core = [](const std::string& path) {
+      const auto file = path == "-" ? nullptr : MappedFile::open(path);
+      return file && doctor::is_core(file->bytes()) && !doctor::is_gpu_core(file->bytes());
+    };
+    auto paths = o_.files;
+    std::stable_partition(paths.begin(), paths.end(), host_core);
+    for (const auto& path : paths)
       if (auto done = add(path); !done) return std::move(done.error());
     if (s_.queues.empty())
       return Diagnostic{.where = shown(o_.files.front()),
@@ -143,7 +151,12 @@ class Files {
   Result<void, Diagnostic> text(Input& in) {
     auto all = in.whole_text();
     if (!all) return std::move(all.error());
+    const bool faults = !doctor::page_faults(*all).empty();
+    if (faults)
+      if (auto done = doctor::add_kernel_log(s_, *all, in.name()); !done) return done;
     auto dumps = read_text_dump(*all, in.name());
+    const bool other = !dumps || (dumps->dumps.size() == 1 && dumps->dumps.front().dwords.empty());
+    if (faults && other) return {};  // a log, and nothing else
     if (!dumps) return std::move(dumps.error());
     for (auto& d : dumps->dumps) {
       if (d.dwords.empty()) return empty(in.name());
@@ -260,8 +273,8 @@ std::optional<doctor::HostWait> parse_wait(const std::string& text) {
 void add_doctor(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.values("FILE", o->files,
-              "rings (.ring, bytes or text), recordings (trace.jsonl) and core files, read as one snapshot; - is "
-              "standard input. Or the number of one process. After --, a program that the doctor runs")
+              "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, read as one "
+              "snapshot; - is standard input. Or the number of one process. After --, a program that the doctor runs")
       .type("");
   add_choice<Form>(verb, "--input", o->form,
                    {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}, {"dump", Form::dump}},
@@ -305,7 +318,8 @@ void add_doctor(VerbOptions& verb, Action& action) {
       "  sdma doctor stuck.ring other.ring --stalled-for=5s --word=0x7f0000001000=3\n"
       "  sdma doctor --rptr=0x40 --wptr=0x80 ring.bin     a ring's bytes, with its positions\n"
       "  sdma doctor run.jsonl                            a recording of sdma run or sdma emulate\n"
-      "  sdma doctor core.4711 gpucore.4711               core files: words and queues\n"
+      "  sdma doctor core.4711 gpucore.4711 dmesg.txt     core files: words and queues; page faults from the kernel's "
+      "log\n"
       "  sdma doctor --attach 4711                        the queues of a process\n"
       "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have stood still, or at Ctrl-\\\n"
       "  sdma doctor --json stuck.ring | jq .findings[0].class");

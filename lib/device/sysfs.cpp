@@ -293,6 +293,11 @@ class TreeReader {
 
 }  // namespace
 
+std::string pci_address(const SysfsGpu& g) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.{}", g.domain, g.location_id >> 8, g.location_id >> 3 & 31,
+                     g.location_id & 7);
+}
+
 SysfsFiles to_sysfs(const SysfsNode& n) { return TreeWriter(n).take(); }
 
 Result<SysfsNode, Diagnostic> from_sysfs(const SysfsFiles& files) { return TreeReader(files).take(); }

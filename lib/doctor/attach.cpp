@@ -5,6 +5,7 @@
 #include "process.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/sysfs.hpp"
+#include "sdma/doctor/kernel_log.hpp"
 #include "sdma/doctor/processes.hpp"
 #include "sdma/dump/descriptors.hpp"
 
@@ -235,10 +236,28 @@ class Examination {
     const bool engines = std::all_of(s_.queues.begin(), s_.queues.end(), [](auto& q) { return bool(q.engine); });
     if (!engines) note(fmt::format("The engines of the queues are not known: only {} names them, for root.", kMqds));
     compute();
+    page_faults();
     auto ranges = ranges_of(mappings_of(pid_));
     std::move(ranges.begin(), ranges.end(), std::back_inserter(s_.ranges));
     s_.ranges_complete = true;
     s_.peek = [memory = memory_](GpuVa va, std::span<std::byte> out) { return memory->read(va, out); };
+  }
+
+  /// Page faults of this process. A fault that was logged before the process began is of an earlier one with its number.
+  void page_faults() {
+    const auto log = kernel_log();
+    if (!log)
+      return note(fmt::format("Page faults that the driver reported are not known: the kernel's log {} ({}).",
+                              log.error().message, log.error().hint));
+    const auto began = start_of(pid_);
+    for (const auto& f : doctor::page_faults(*log)) {
+      if (f.process != static_cast<std::uint32_t>(pid_) || !f.page) continue;
+      if (f.seconds && began && *f.seconds < *began) continue;
+      s_.page_faults.push_back(to_page_fault(f, "the kernel's log"));
+      auto& added = s_.page_faults.back();
+      for (std::uint32_t g = 0; g < node_.gpus.size(); ++g)
+        if (pci_address(node_.gpus[g]) == added.device) added.gpu = {GpuId{g}, Source::driver};
+    }
   }
 
   /// Compute queues are not examined, but their packets could change a word that an sDMA queue polls.

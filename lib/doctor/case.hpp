@@ -40,7 +40,7 @@ std::string packet_text(const PacketView&);
 std::string word_text(const Case&, GpuVa);
 
 /// What is wrong with a queue before anything is executed: a fault, a destroyed queue, positions, a doorbell.
-std::optional<Finding> examine_state(const Line&);
+std::optional<Finding> examine_state(const Line&, const Snapshot&);
 /// Why the engine does not proceed at a packet that it cannot execute.
 Finding explain_packet(const Case&, std::size_t queue);
 /// Why the poll of a queue is not satisfied. `helpers`: packets that would satisfy it, and that are not executed.

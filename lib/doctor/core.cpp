@@ -1,10 +1,14 @@
 // Core files: what an ELF core and the notes of a `gpucore.*` say about queues.
 #include "sdma/doctor/read.hpp"
 
+#include "../kfd/abi.hpp"
+#include "process.hpp"
+
 #include <elf.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 
@@ -15,16 +19,12 @@ namespace {
 constexpr std::uint32_t kCoreState = 33;
 constexpr std::string_view kOwner{"AMDGPU\0", 7};
 constexpr std::uint64_t kVersion = 1;
-/// struct kfd_queue_snapshot_entry.
-struct QueueEntry {
-  std::uint64_t exception_status, ring_base, write_pointer, read_pointer, context_save_area;
-  std::uint32_t queue_id, gpu_id, ring_bytes, queue_type, context_save_bytes, reserved;
-};
-static_assert(sizeof(QueueEntry) == 64);
-/// struct kfd_dbg_device_info_entry: where it has the GPU's id, and how much of it has to be there.
-constexpr std::size_t kGpuIdAt = 56, kDeviceBytes = 60;
-/// KFD_IOC_QUEUE_TYPE_*: those of sDMA, by engine kind and by engine number.
-constexpr bool is_sdma(std::uint32_t type) noexcept { return type == 1 || type == 3 || type == 4; }
+/// The entries of the note are the driver's.
+using kfd::DeviceEntry;
+using kfd::QueueEntry;
+constexpr bool is_sdma(std::uint32_t type) noexcept {
+  return type == kfd::kQueueSdma || type == kfd::kQueueSdmaXgmi || type == kfd::kQueueSdmaByEngine;
+}
 constexpr std::uint32_t kMostRing = 0x40000000;
 
 class CoreReader {
@@ -57,12 +57,14 @@ class CoreReader {
       if (p.p_type == PT_NOTE) notes.push_back(p);
     }
     std::sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) { return a.va < b.va; });
+    std::sort(mappings_.begin(), mappings_.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
     add_memory();
     for (const auto& n : notes)
       if (auto done = each_note(n); !done) return done;
     if (cut_ > 0)
       s_.notes.push_back(fmt::format("{}: {} segments are cut off, so their memory is not known", name_, cut_));
     if (queues_ == 0 && s_.queues.size() == before_) no_queues();
+    if (!has_state_) add_ranges();
     return {};
   }
 
@@ -83,7 +85,11 @@ class CoreReader {
   }
 
   void load(const Elf64_Phdr& p) {
-    if (p.p_filesz == 0) return;  // the kernel left it out
+    mappings_.push_back({.begin = p.p_vaddr, .end = p.p_vaddr + p.p_memsz, .readable = (p.p_flags & PF_R) != 0});
+    if (p.p_filesz == 0) {
+      lists_all_ = lists_all_ || p.p_memsz != 0;  // the kernel left the contents out
+      return;
+    }
     if (!has(p.p_offset, p.p_filesz)) {
       ++cut_;
       return;
@@ -124,11 +130,36 @@ class CoreReader {
     return {};
   }
 
-  /// The files that the process had mapped: those of GPUs have rings, and are not in a core of the kernel.
+  /// The files that the process had mapped: uint64 count and page size, then uint64 begin, end and position of each, then their
+  /// names. Those of GPUs have no contents in a core of the kernel.
   void files(std::span<const std::byte> d) {
-    const std::string_view all{reinterpret_cast<const char*>(d.data()), d.size()};
-    for (std::size_t at = 0; (at = all.find("/dev/dri/renderD", at)) != all.npos; ++at) ++device_mappings_;
-    for (std::size_t at = 0; (at = all.find("/dev/kfd", at)) != all.npos; ++at) ++device_mappings_;
+    const auto number = [&](std::size_t i) {
+      std::uint64_t n = 0;
+      if (d.size() / sizeof n > i) std::memcpy(&n, d.data() + i * sizeof n, sizeof n);
+      return n;
+    };
+    constexpr std::size_t kHead = 2, kEach = 3;
+    const auto count = number(0);
+    if (count > d.size() / (kEach * 8)) return;
+    std::string_view names{reinterpret_cast<const char*>(d.data()), d.size()};
+    names.remove_prefix(std::min((kHead + count * kEach) * 8, names.size()));
+    for (std::uint64_t i = 0; i < count && !names.empty(); ++i) {
+      const auto name = names.substr(0, names.find('\0'));
+      names.remove_prefix(std::min(name.size() + 1, names.size()));
+      device_mappings_ += name.starts_with("/dev/dri/renderD") || name.starts_with("/dev/kfd");
+      const auto begin = number(kHead + i * kEach), end = number(kHead + i * kEach + 1);
+      const auto first = std::lower_bound(mappings_.begin(), mappings_.end(), begin,
+                                          [](const Mapping& m, std::uint64_t at) { return m.begin < at; });
+      for (auto m = first; m != mappings_.end() && m->end <= end && m->file.empty(); ++m) m->file = std::string(name);
+    }
+  }
+
+  /// The kernel lists every mapping, with contents or without. A debugger's core lists only those that it has read, so an address that
+  /// is not listed there may be mapped.
+  void add_ranges() {
+    auto ranges = ranges_of(mappings_);
+    std::move(ranges.begin(), ranges.end(), std::back_inserter(s_.ranges));
+    s_.ranges_complete = s_.ranges_complete || lists_all_;
   }
 
   /// uint64 version; uint32 driver's version, major and minor; uint64 bytes of the runtime's information; uint32 number and size of
@@ -141,6 +172,7 @@ class CoreReader {
       std::uint32_t devices, device_bytes, queues, queue_bytes;
     } h{};
     static_assert(sizeof h == 40);
+    has_state_ = true;
     if (d.size() < sizeof h) return wrong("the note of the GPU's state is cut off");
     std::memcpy(&h, d.data(), sizeof h);
     if (h.version != kVersion)
@@ -153,9 +185,11 @@ class CoreReader {
         padded(h.runtime_bytes) + padded(devices) + queues > left)
       return wrong("the note of the GPU's state is cut off");
     const auto devices_at = sizeof h + padded(h.runtime_bytes), queues_at = devices_at + padded(devices);
-    for (std::uint32_t i = 0; i < h.devices && h.device_bytes >= kDeviceBytes; ++i) {
+    for (std::uint32_t i = 0;
+         i < h.devices && h.device_bytes >= offsetof(DeviceEntry, gpu_id) + sizeof(DeviceEntry::gpu_id); ++i) {
       std::uint32_t id = 0;
-      std::memcpy(&id, d.data() + devices_at + std::uint64_t{i} * h.device_bytes + kGpuIdAt, sizeof id);
+      std::memcpy(&id, d.data() + devices_at + std::uint64_t{i} * h.device_bytes + offsetof(DeviceEntry, gpu_id),
+                  sizeof id);
       gpus_.push_back(id);
     }
     if (h.queues > 0 && h.queue_bytes < sizeof(QueueEntry))
@@ -165,7 +199,7 @@ class CoreReader {
       QueueEntry q{};
       std::memcpy(&q, d.data() + queues_at + std::uint64_t{i} * h.queue_bytes, sizeof q);
       ++queues_;
-      if (is_sdma(q.queue_type)) queue(q);
+      if (is_sdma(q.type)) queue(q);
     }
     s_.all_queues = true;
     if (queues_ > 0 && s_.queues.size() == before_)
@@ -184,26 +218,25 @@ class CoreReader {
                                                : fmt::format("gpu {} queue {}", gpu - gpus_.begin(), e.queue_id),
                     .id = e.queue_id};
     if (gpu != gpus_.end()) q.gpu = {GpuId{static_cast<std::uint32_t>(gpu - gpus_.begin())}, Source::dump};
-    q.ring_va = {GpuVa{e.ring_base}, Source::dump};
+    q.ring_va = {GpuVa{e.ring}, Source::dump};
     q.ring_bytes = {e.ring_bytes, Source::dump};
-    q.rptr = read<std::uint64_t>(e.read_pointer);
-    q.wptr = read<std::uint64_t>(e.write_pointer);
-    q.exceptions = {e.exception_status, Source::dump};
+    q.rptr = read<std::uint64_t>(e.rptr);
+    q.wptr = read<std::uint64_t>(e.wptr);
+    q.exceptions = {e.exceptions, Source::dump};
     std::vector<std::uint32_t> ring(e.ring_bytes <= kMostRing ? e.ring_bytes / 4 : 0);
-    if (s_.peek(GpuVa{e.ring_base}, std::as_writable_bytes(std::span(ring))) == Errc::ok) q.ring = std::move(ring);
-    else s_.notes.push_back(fmt::format("{}: the ring of {} at {:#x} is not in the file", name_, q.name, e.ring_base));
+    if (s_.peek(GpuVa{e.ring}, std::as_writable_bytes(std::span(ring))) == Errc::ok) q.ring = std::move(ring);
+    else s_.notes.push_back(fmt::format("{}: the ring of {} at {:#x} is not in the file", name_, q.name, e.ring));
     if (!q.rptr || !q.wptr)
-      s_.notes.push_back(fmt::format("{}: rptr at {:#x} and wptr at {:#x} of {} are not in the file", name_,
-                                     e.read_pointer, e.write_pointer, q.name));
+      s_.notes.push_back(
+          fmt::format("{}: rptr at {:#x} and wptr at {:#x} of {} are not in the file", name_, e.rptr, e.wptr, q.name));
     s_.queues.push_back(std::move(q));
   }
 
   void no_queues() {
-    s_.notes.push_back(
-        fmt::format("{}: a core file of the kernel has neither queues nor rings, because mappings of a device are not "
-                    "dumped{}; its other "
-                    "memory is used for words",
-                    name_, device_mappings_ > 0 ? fmt::format(" (it had {} of GPUs)", device_mappings_) : ""));
+    s_.notes.push_back(fmt::format(
+        "{}: a core file of the kernel has no queues; its memory is used for words, and for rings that are ordinary "
+        "memory of the program{}",
+        name_, device_mappings_ > 0 ? fmt::format(". {} mappings of GPUs are not dumped", device_mappings_) : ""));
   }
 
   Snapshot& s_;
@@ -211,6 +244,8 @@ class CoreReader {
   std::string_view name_;
   std::vector<Piece> pieces_;
   std::vector<std::uint32_t> gpus_;
+  std::vector<Mapping> mappings_;
+  bool lists_all_ = false, has_state_ = false;
   std::size_t cut_ = 0, queues_ = 0, device_mappings_ = 0, before_ = s_.queues.size();
 };
 
@@ -218,6 +253,13 @@ class CoreReader {
 
 bool is_core(std::span<const std::byte> bytes) noexcept {
   return bytes.size() >= SELFMAG && std::memcmp(bytes.data(), ELFMAG, SELFMAG) == 0;
+}
+
+bool is_gpu_core(std::span<const std::byte> bytes) noexcept {
+  Elf64_Ehdr header{};
+  if (!is_core(bytes) || bytes.size() < sizeof header) return false;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return header.e_machine == EM_AMDGPU;
 }
 
 Result<void, Diagnostic> add_core(Snapshot& s, std::span<const std::byte> bytes, std::string_view name) {

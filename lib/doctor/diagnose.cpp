@@ -27,7 +27,7 @@ class Diagnostician {
 
   Diagnosis take() {
     for (std::size_t q = 0; q < lines_.size(); ++q) {
-      if (auto f = examine_state(lines_[q])) {
+      if (auto f = examine_state(lines_[q], case_.snapshot)) {
         states_[q] = std::move(f);
         followed_.freeze(q);
       } else if (const auto before = poll_before(q)) {

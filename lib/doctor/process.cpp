@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <filesystem>
 
 namespace sdma::inline v0::doctor {
@@ -100,6 +101,22 @@ std::string status_of(int pid, std::string_view name) {
   if (at == text.npos) return {};
   const auto begin = text.find_first_not_of(" \t", at + line.size());
   return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+std::optional<double> start_of(int pid) {
+  const auto text = proc_file(pid, "stat");
+  // The name, in parentheses, may have blanks. After it, the start is the 20th word, in ticks since the machine started.
+  std::string_view rest = std::string_view(text).substr(std::min(text.rfind(')') + 1, text.size()));
+  std::string_view word;
+  for (int i = 0; i < 20; ++i) word = take_word(rest);
+  const auto ticks = bare_number<std::uint64_t>(word, 10);
+  if (!ticks) return std::nullopt;
+  // The log's clock stands while the machine sleeps.
+  timespec all{}, awake{};
+  ::clock_gettime(CLOCK_BOOTTIME, &all);
+  ::clock_gettime(CLOCK_MONOTONIC, &awake);
+  const auto slept = static_cast<double>(all.tv_sec - awake.tv_sec) + 1;
+  return static_cast<double>(*ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK)) - slept;
 }
 
 int tracer_of(int pid) { return static_cast<int>(parse_count(status_of(pid, "TracerPid")).value_or(0)); }

@@ -58,6 +58,8 @@ class ProcessMemory {
 
 /// The value of "Name:" in /proc/PID/status; "" if there is none.
 std::string status_of(int pid, std::string_view name);
+/// When a process began, in seconds of the clock of the kernel's log; nothing if it has ended. Never later than it was.
+std::optional<double> start_of(int pid);
 /// The thread that traces a process; 0: none.
 int tracer_of(int pid);
 

@@ -6,12 +6,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sdma::inline v0::doctor {
 namespace {
 
 /// How many engines a GPU has if that is not known: those of MI300X.
 constexpr std::uint32_t kEngines = product_of(90402u)->host_engines + product_of(90402u)->xgmi_engines;
 constexpr std::uint64_t kPage = 4096;
+constexpr auto kMapIt =
+    "map the memory for this GPU before the packet is submitted, and keep it mapped until the completion was seen";
 
 /// KFD's exception codes; bit n - 1 of the status is the exception with code n.
 struct ExceptionCode {
@@ -35,13 +39,13 @@ constexpr ExceptionCode kExceptions[] = {
 
 class StateExaminer {
  public:
-  explicit StateExaminer(const Line& line) : line_(line), q_(*line.queue) {}
+  StateExaminer(const Line& line, const Snapshot& s) : line_(line), q_(*line.queue), snapshot_(s) {}
 
   std::optional<Finding> run() {
     if (q_.rptr_first && q_.rptr && *q_.rptr_first != *q_.rptr) return {};
     f_.queue = line_.index;
     if (line_.head < line_.packets.size()) at(line_.head);
-    if (faulted() || destroyed() || no_engine() || positions()) return std::move(f_);
+    if (faulted() || page_fault() || destroyed() || no_engine() || positions()) return std::move(f_);
     return {};
   }
 
@@ -105,11 +109,7 @@ class StateExaminer {
         case FaultKind::bad_doorbell:
           return is(fault.rule == "alignment" ? HangClass::wptr_inside_packet : HangClass::overrun, Basis::seen,
                     "ring the byte position that was stored to wptr");
-        default:
-          return is(
-              HangClass::fault, Basis::seen,
-              "map the memory for this GPU before the packet is submitted, and keep it mapped until the completion "
-              "was seen");
+        default: return is(HangClass::fault, Basis::seen, kMapIt);
       }
     }
     if (!q_.exceptions || *q_.exceptions == 0) return false;
@@ -123,6 +123,27 @@ class StateExaminer {
           "read the kernel's log for the address of the fault; create the queue again, because its state is lost");
     }
     return false;
+  }
+
+  /// A page fault of the process. After one, the driver runs no queue of the process on that GPU any more.
+  bool page_fault() {
+    if (!has_work()) return false;
+    const auto here = [&](const PageFault& p) { return !p.gpu || !q_.gpu || p.gpu.value == q_.gpu.value; };
+    const auto& all = snapshot_.page_faults;
+    const auto own =
+        std::find_if(all.begin(), all.end(), [&](auto& p) { return here(p) && packet_that_touches(p.page); });
+    const auto p = own != all.end() ? own : std::find_if(all.begin(), all.end(), here);
+    if (p == all.end()) return false;
+    say(f_, Basis::seen,
+        fmt::format("The driver reports a page fault at {:#x}, GPU {}{}{}.", p->page.value, p->device,
+                    p->by.empty() ? "" : ", ", p->by),
+        p->from);
+    blame(p->page);
+    if (own != all.end()) return is(HangClass::fault, Basis::seen, kMapIt);
+    say(f_, Basis::inferred, "After a page fault, no queue of the process runs on that GPU any more.",
+        "the driver evicts all of them");
+    return is(HangClass::fault, p->gpu && q_.gpu ? Basis::inferred : Basis::guessed,
+              "find the queue whose packet touches that page; this one only stands with it");
   }
 
   bool has_work() const {
@@ -212,11 +233,12 @@ class StateExaminer {
 
   const Line& line_;
   const QueueSnapshot& q_;
+  const Snapshot& snapshot_;
   Finding f_;
 };
 
 }  // namespace
 
-std::optional<Finding> examine_state(const Line& line) { return StateExaminer{line}.run(); }
+std::optional<Finding> examine_state(const Line& line, const Snapshot& s) { return StateExaminer{line, s}.run(); }
 
 }  // namespace sdma::inline v0::doctor

@@ -1,5 +1,5 @@
 #pragma once
-// Words of a line, and numbers in hexadecimal without a mark, as the kernel writes them. Internal.
+// Words of a line, and numbers without a mark, as the kernel writes them. Internal.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -24,10 +24,12 @@ inline std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-template <class T> std::optional<T> bare_hex(std::string_view text) {
+template <class T> std::optional<T> bare_number(std::string_view text, int radix) {
   T n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n, 16);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n, radix);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(n) : std::nullopt;
 }
+
+template <class T> std::optional<T> bare_hex(std::string_view text) { return bare_number<T>(text, 16); }
 
 }  // namespace sdma::inline v0::doctor

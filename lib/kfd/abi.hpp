@@ -305,6 +305,16 @@ struct DebugSnapshot {  // of queues and of devices
   std::uint64_t clear, entries;
   std::uint32_t count, entry_bytes;
 };
+struct DebugSuspend {
+  std::uint64_t exceptions, ids;  ///< ids: an array of queue numbers; the call returns how many it has suspended
+  std::uint32_t count, grace;
+};
+struct DebugResume {
+  std::uint64_t ids;
+  std::uint32_t count, pad;
+};
+/// In the array: the queue does not exist, or a debugger has not yet heard of it.
+inline constexpr std::uint32_t kDebugQueueInvalid = 1u << 31;
 struct DebugTrap {
   std::uint32_t pid{}, op{};
   union {
@@ -312,6 +322,8 @@ struct DebugTrap {
     DebugEvent event;
     std::uint64_t exceptions;
     DebugSnapshot snapshot;
+    DebugSuspend suspend;
+    DebugResume resume;
   };
 };
 static_assert(sizeof(DebugTrap) == 32);

@@ -1,13 +1,12 @@
 // Snapshots from files: ring dumps, text, recordings, core files.
 #include "sdma/doctor/read.hpp"
 
+#include "core_file.hpp"
 #include "sdma/doctor/diagnose.hpp"
 #include "sdma/packets/registry.hpp"
 #include "support/catch.hpp"
 
-#include <elf.h>
-
-#include <cstring>
+#include <utility>
 
 using namespace sdma;
 using namespace sdma::doctor;
@@ -32,70 +31,7 @@ std::vector<std::uint32_t> polling_ring(std::uint64_t& end) {
 }
 HangClass first_class(const Snapshot& s) { return diagnose(s).findings.front().what; }
 
-/// A `gpucore.*` as ROCr writes it: one note, then the memory of the GPU.
-class GpuCore {
- public:
-  struct Entry {
-    std::uint64_t exceptions = 0, ring = 0x7e0000000000, wptr_at = 0x7e0000001000, rptr_at = 0x7e0000001008, save = 0;
-    std::uint32_t id = 3, gpu = 0xabcd, bytes = 1024, type = 1, save_bytes = 0, reserved = 0;
-  };
-  Entry entry{};
-  std::uint64_t version = 1;
-  std::uint64_t rptr = 0, wptr = 0;
-  std::vector<std::uint32_t> ring;
-
-  std::vector<std::byte> bytes() const {
-    std::vector<std::byte> note;
-    const auto add = [](std::vector<std::byte>& to, const auto& value) {
-      const auto b = std::as_bytes(std::span(&value, 1));
-      to.insert(to.end(), b.begin(), b.end());
-    };
-    for (const std::uint32_t n : {7u, 0u, 33u}) add(note, n);
-    const char owner[8] = "AMDGPU";
-    add(note, owner);
-    const auto begin = note.size();
-    add(note, version);
-    for (const std::uint32_t n : {1u, 17u}) add(note, n);
-    add(note, std::uint64_t{5});                                     // bytes of the runtime's information
-    for (const std::uint32_t n : {2u, 120u, 1u, 64u}) add(note, n);  // devices, queues
-    for (int i = 0; i < 8; ++i) add(note, std::byte{0x55});          // 5, padded
-    for (const std::uint32_t gpu : {0x1111u, 0xabcdu}) {
-      std::array<std::byte, 120> device{};
-      std::memcpy(device.data() + 56, &gpu, sizeof gpu);
-      add(note, device);
-    }
-    add(note, entry);
-    const auto descsz = static_cast<std::uint32_t>(note.size() - begin);
-    std::memcpy(note.data() + 4, &descsz, sizeof descsz);
-    std::vector<std::byte> memory(0x2000);
-    std::memcpy(memory.data(), ring.data(), ring.size() * 4);
-    std::memcpy(memory.data() + 0x1000, &wptr, 8);
-    std::memcpy(memory.data() + 0x1008, &rptr, 8);
-    Elf64_Ehdr header{};
-    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-    header.e_ident[EI_CLASS] = ELFCLASS64;
-    header.e_ident[EI_DATA] = ELFDATA2LSB;
-    header.e_type = ET_CORE;
-    header.e_phoff = sizeof header;
-    header.e_phentsize = sizeof(Elf64_Phdr);
-    header.e_phnum = 2;
-    Elf64_Phdr notes{}, load{};
-    notes.p_type = PT_NOTE;
-    notes.p_offset = sizeof header + 2 * sizeof notes;
-    notes.p_filesz = note.size();
-    load.p_type = PT_LOAD;
-    load.p_offset = notes.p_offset + note.size();
-    load.p_vaddr = 0x7e0000000000;
-    load.p_filesz = memory.size();
-    std::vector<std::byte> out;
-    add(out, header);
-    add(out, notes);
-    add(out, load);
-    out.insert(out.end(), note.begin(), note.end());
-    out.insert(out.end(), memory.begin(), memory.end());
-    return out;
-  }
-};
+using core_file::GpuCore;
 
 }  // namespace
 
@@ -226,6 +162,55 @@ TEST_CASE("a gpucore file has queues, positions and rings") {
   REQUIRE(add_core(none, compute, "gpucore.1"));
   CHECK(none.queues.empty());
   CHECK(none.notes.size() == 1);
+}
+
+TEST_CASE("a ring in the program's own memory is in the kernel's core file") {
+  GpuCore core;
+  const auto ring = polling_ring(core.wptr);
+  core.entry.ring = 0x7d0000000000;
+  const auto gpu = core.bytes();
+  core_file::Bytes contents(0x1000);
+  std::memcpy(contents.data(), ring.data(), ring.size() * 4);
+  const auto host = core_file::core(EM_X86_64, {}, {{0x7d0000000000, 0x1000, contents}});
+  CHECK(is_gpu_core(gpu));
+  CHECK_FALSE(is_gpu_core(host));
+  CHECK_FALSE(is_gpu_core(std::span(gpu).first(10)));
+  Snapshot s;
+  REQUIRE(add_core(s, host, "core.1"));
+  REQUIRE(add_core(s, gpu, "gpucore.1"));
+  REQUIRE(s.queues.size() == 1);
+  CHECK(s.queues[0].ring == ring);
+  s.words.add(kWord, 0, 4);
+  CHECK(first_class(s) == HangClass::never_written);
+}
+
+TEST_CASE("the kernel's core file lists every mapping, so an address outside is a fault") {
+  GpuCore core;
+  std::vector<std::uint32_t> ring;
+  put(ring, CopyLinear{.src = GpuVa{0x123456789000}, .dst = GpuVa{0x7c0000000000}, .bytes = 64});
+  core.wptr = ring.size() * 4;
+  ring.resize(256);
+  core.ring = ring;
+  const auto gpu = core.bytes();
+  const core_file::Segment memory{0x7d0000000000, 0x1000, core_file::Bytes(0x1000)};
+  const core_file::Segment device{0x7c0000000000, 0x2000, {}};
+  const auto files = core_file::files(
+      {{0x7c0000000000, 0x7c0000002000, "/dev/dri/renderD128"}, {0x7d0000000000, 0x7d0000001000, "/lib/x.so"}});
+  const auto with = [&](const std::vector<core_file::Segment>& segments) {
+    const auto host = core_file::core(EM_X86_64, files, segments);
+    Snapshot s;
+    REQUIRE(add_core(s, host, "core.1"));
+    REQUIRE(add_core(s, gpu, "gpucore.1"));
+    return std::pair(first_class(s), s.ranges);
+  };
+  // The destination is in the driver's memory, and the source nowhere.
+  const auto [fault, ranges] = with({device, memory});
+  CHECK(fault == HangClass::fault);
+  REQUIRE(ranges.size() == 2);
+  CHECK(ranges[0].name == "memory of the driver");
+  CHECK(ranges[1].name == "x.so");
+  // A debugger's core file lacks the mappings that it did not read, and says nothing about the address.
+  CHECK(with({memory}).first != HangClass::fault);
 }
 
 TEST_CASE("a gpucore file whose ring is elsewhere says so") {

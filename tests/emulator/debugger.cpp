@@ -174,6 +174,18 @@ struct Debugger {
     a.op = static_cast<std::uint32_t>(op);
     return call(kfd_of_this_process(), Nr::dbg_trap, a);
   }
+  /// SUSPEND_QUEUES or RESUME_QUEUES: how many, or -errno.
+  int change(std::vector<std::uint32_t>& ids, bool suspends) const {
+    kfd::DebugTrap a;
+    const auto at = reinterpret_cast<std::uint64_t>(ids.data());
+    const auto count = static_cast<std::uint32_t>(ids.size());
+    if (suspends) a.suspend = {.exceptions = 0, .ids = at, .count = count, .grace = 0};
+    else a.resume = {.ids = at, .count = count, .pad = 0};
+    a.pid = pid;
+    a.op = static_cast<std::uint32_t>(suspends ? DebugOp::suspend_queues : DebugOp::resume_queues);
+    const int n = ::ioctl(kfd_of_this_process(), kfd::request<kfd::DebugTrap>(Nr::dbg_trap, kfd::kBoth), &a);
+    return n < 0 ? -errno : n;
+  }
   int enable(std::uint64_t exceptions = 0, kfd::RuntimeInfo* info = nullptr) const {
     kfd::DebugTrap a;
     a.enable = {.exceptions = exceptions,
@@ -372,13 +384,49 @@ TEST_CASE("ENABLE and DISABLE map all queues anew where a runtime is enabled, an
     CHECK(info.r_debug == (mode == 0 ? 0 : 0x1234'5678));
     CHECK(t.tell(Order::landed, mode == 0 ? 50 : 10'000) == static_cast<int>(mode));
     if (mode == 1) {
-      CHECK(d.ask(DebugOp::suspend_queues) == ENODEV);
+      CHECK(d.ask(DebugOp::set_address_watch) == ENODEV);
       t.tell(Order::store_wptr);
       CHECK(t.tell(Order::landed, 50) == 0);
     }
     REQUIRE(d.disable() == 0);
     CHECK(t.tell(Order::landed, mode == 0 ? 50 : 10'000) == static_cast<int>(mode));
   }
+}
+
+TEST_CASE("a debugger suspends queues until it resumes them or ends its session") {
+  Debuggee t;
+  t.tell(Order::destroy);
+  REQUIRE(t.tell(Order::set_runtime, 1) == 0);
+  t.tell(Order::queue);
+  const auto id = t.state.id;
+  const Debugger d(t.pid());
+  REQUIRE(d.trace() == 0);
+  REQUIRE(d.enable() == 0);
+  constexpr auto kInvalid = kfd::kDebugQueueInvalid;
+  // New to the debugger, and a number that no queue has.
+  std::vector<std::uint32_t> ids{id, 99};
+  CHECK(d.change(ids, true) == 0);
+  CHECK(ids == std::vector{id | kInvalid, 99 | kInvalid});
+  CHECK(d.queues(kNew).size() == 1);
+  for (const bool ended : {false, true}) {
+    INFO(ended);
+    ids = {99, id};
+    CHECK(d.change(ids, true) == 1);
+    CHECK(ids == std::vector{99 | kInvalid, id});
+    t.tell(Order::store_wptr);
+    t.tell(Order::release, 1);  // rings the doorbell
+    CHECK(t.tell(Order::landed, 50) == 0);
+    ids = {id};
+    if (ended) CHECK(d.disable() == 0);
+    else CHECK(d.change(ids, false) == 1);
+    CHECK(t.tell(Order::landed, 10'000) == 1);
+  }
+  REQUIRE(d.enable() == 0);
+  kfd::DebugTrap bad;
+  bad.suspend = {.exceptions = 0, .ids = 16, .count = 1, .grace = 0};
+  CHECK(d.ask(bad, DebugOp::suspend_queues) == EFAULT);
+  bad.suspend = {.exceptions = 0, .ids = 16, .count = 1'000'000, .grace = 0};
+  CHECK(d.ask(bad, DebugOp::suspend_queues) == ENOMEM);
 }
 
 TEST_CASE("while there is a debugger, a runtime waits for it to answer, also at its end") {

@@ -198,3 +198,15 @@ TEST_CASE("a copy from memory that the GPU may not read is a fault with an addre
     CHECK(Child(kind).status() == 0);
   }
 }
+
+// For gpucore.sh, which reads the files that the runtime leaves behind.
+TEST_CASE("a copy from nowhere", "[.]") {
+  const Runtime r;
+  const auto& g = r.gpus.front();
+  auto* vram = r.allocate(g, kBytes);
+  const Signal done;
+  GOOD(hsa_amd_memory_async_copy(vram, g.agent, reinterpret_cast<void*>(0x123456789000), g.agent, 65536, 0, nullptr,
+                                 done.s));
+  // The runtime ends the process.
+  hsa_signal_wait_scacquire(done.s, HSA_SIGNAL_CONDITION_LT, 1, 10'000'000'000, HSA_WAIT_STATE_BLOCKED);
+}

@@ -5,7 +5,11 @@
 
 #include <dirent.h>
 #include <linux/pci_regs.h>
+#include <sys/klog.h>
+#include <unistd.h>
 #include <array>
+#include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -185,4 +189,48 @@ TEST_CASE("the table of metrics has the driver's version, and no value that look
     CHECK(bytes_of(of_gpu(0) + "hwmon/hwmon0/" + sensor) == "25000\n");
   CHECK(bytes_of(of_gpu(0) + "hwmon/hwmon0/in0_input") == "0\n");
   CHECK(bytes_of(of_gpu(0) + "hwmon/hwmon0/" + (mi200 ? "power1_average" : "power1_input")) == "0\n");
+}
+
+TEST_CASE("a process finds its GPU memory by the names of the driver's files in /proc/self/maps") {
+  Client c;
+  const auto memory = c.allocate(4096);
+  const Queue q(c, 1, kfd::kQueueSdma);
+  const auto file_at = [](const void* at) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      std::uint64_t begin = 0, end = 0;
+      const auto va = reinterpret_cast<std::uint64_t>(at);
+      if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64, &begin, &end) != 2 || va < begin || va >= end) continue;
+      const auto name = line.find('/');
+      return name == line.npos ? std::string() : line.substr(name);
+    }
+    return std::string("not mapped");
+  };
+  CHECK(file_at(memory.as<std::byte>()) == "/dev/dri/renderD128");
+  CHECK(file_at(q.doorbell) == "/dev/kfd");
+  CHECK(file_at(&c) != "/dev/kfd");
+  // Other programs see the files that there are.
+  std::ifstream real("/proc/" + std::to_string(::getpid()) + "/maps");
+  const std::string all{std::istreambuf_iterator<char>(real), {}};
+  CHECK(all.find("/memfd:sdma-object-") != all.npos);
+  CHECK(all.find("/dev/dri/") == all.npos);
+}
+
+TEST_CASE("the kernel's log is the node's, and only root reads it") {
+  char text[256];
+  constexpr int kRead = 2, kReadAll = 3, kClear = 5, kUnread = 9, kSize = 10;
+  for (const int changes : {kRead, kClear}) {
+    CHECK(::klogctl(changes, text, sizeof text) == -1);
+    CHECK(errno == EPERM);
+  }
+  if (::geteuid() != 0) {
+    CHECK(::klogctl(kSize, nullptr, 0) == -1);
+    CHECK(errno == EPERM);
+    return;
+  }
+  CHECK(::klogctl(kSize, nullptr, 0) > 0);
+  CHECK(::klogctl(kUnread, nullptr, 0) > 0);
+  CHECK(::klogctl(kReadAll, text, sizeof text) >= 0);
+  CHECK(::klogctl(kReadAll, nullptr, 10) == -1);
+  CHECK(errno == EINVAL);
 }

@@ -59,6 +59,9 @@ struct SysfsNode {
   friend bool operator==(const SysfsNode&, const SysfsNode&) = default;
 };
 
+/// The PCI address of a GPU as the kernel writes it: "0000:c1:00.0".
+std::string pci_address(const SysfsGpu&);
+
 /// The tree of a node. Numbers that a SysfsNode does not hold (caches, clocks, wave limits) are those of the product with
 /// the GPU's target (product.hpp), or of an MI300X if there is none.
 SysfsFiles to_sysfs(const SysfsNode&);

@@ -14,8 +14,9 @@
 //
 // The kernel's devcoredump has the rings of the kernel's own SDMA queues, and none of a process: `add` says so in a note.
 //
-// A core file of the kernel has neither queues nor rings, because mappings of a device are not dumped, but it has other memory,
-// where words may be. A `gpucore.*` of ROCr has queues and the memory of GPUs. Give both: each has what the other lacks.
+// A core file of the kernel has no queues. It has the memory of the program, where words are, and the rings of queues that a
+// runtime allocates there, as ROCr does; mappings of a device are not dumped. A `gpucore.*` of ROCr has queues and what is mapped
+// from devices. Give both: each has what the other lacks.
 //
 // Everything here allocates, in proportion to its input. No shared state; any thread may call these functions. Errors: one
 // Diagnostic with the name of the file.
@@ -40,6 +41,8 @@ void add(Snapshot&, const TextDump&, std::string_view name, const RingPositions&
 void add(Snapshot&, const trace::Trace&, std::string_view name);
 /// Do these bytes begin like a core file, or another ELF file?
 bool is_core(std::span<const std::byte>) noexcept;
+/// Are these the bytes of a `gpucore.*`?
+bool is_gpu_core(std::span<const std::byte>) noexcept;
 /// The bytes of a core file: they have to stay until the snapshot is diagnosed, because its `peek` reads them. Add the core file of
 /// the kernel first: the memory of a file that is added later is read first.
 Result<void, Diagnostic> add_core(Snapshot&, std::span<const std::byte>, std::string_view name);

@@ -103,6 +103,15 @@ struct HostWait {
   Known<bool> asleep{};     ///< it sleeps until an interrupt wakes it, and does not read the word meanwhile
 };
 
+/// A page fault that the driver reported for the process, not for one of its queues: kernel_log.hpp.
+struct PageFault {
+  GpuVa page{};          ///< address of its first byte
+  Known<GpuId> gpu{};    ///< whose engine made the access
+  std::string device{};  ///< the PCI address of that GPU: "0000:c1:00.0"
+  std::string by{};      ///< what else the report says: "unit SDMA0, 812.400 s after the start of the machine"
+  std::string from{};    ///< "the kernel's log", "dmesg.txt"
+};
+
 /// A store by the host to a word, or its intention to make one.
 struct HostPost {
   GpuVa signal{};
@@ -134,6 +143,7 @@ struct Snapshot {
   Peek peek{};    ///< the memory of a live process; empty: only `words` are known
   std::vector<Range> ranges{};
   bool ranges_complete = false;  ///< an address outside all ranges is not mapped
+  std::vector<PageFault> page_faults{};
   std::vector<HostWait> waits{};
   std::vector<HostPost> posts{};
   bool all_queues = false;       ///< no other queue of the process exists

@@ -81,10 +81,10 @@ int Debug::answer(kfd::DebugTrap& a, int fd, std::vector<std::byte>& data) {
     case DebugOp::device_snapshot:
       return snapshot(
           a.snapshot, devices(), data, [&](std::size_t i) -> auto& { return of_gpus_[i]; });
+    case DebugOp::suspend_queues:
+    case DebugOp::resume_queues: return suspend(op == DebugOp::suspend_queues, data);
     case DebugOp::set_wave_launch_override:
     case DebugOp::set_wave_launch_mode:
-    case DebugOp::suspend_queues:
-    case DebugOp::resume_queues:
     case DebugOp::set_address_watch:
     case DebugOp::clear_address_watch: return queues_.runtime() ? ENODEV : EACCES;
     case DebugOp::set_flags: return EACCES;
@@ -112,9 +112,17 @@ int Debug::enable(const kfd::DebugTrap& a, int fd, std::vector<std::byte>& data)
   return 0;
 }
 
+int Debug::suspend(bool suspended, std::vector<std::byte>& data) noexcept {
+  if (!queues_.runtime()) return EACCES;
+  // As a view: an array of bytes from a vector is aligned for every number.
+  return -queues_.suspend({reinterpret_cast<std::uint32_t*>(data.data()), data.size() / sizeof(std::uint32_t)},
+                          suspended);
+}
+
 void Debug::end() noexcept {
   if (!std::exchange(session_, false)) return;
   exceptions_.end();
+  queues_.resume();
   if (queues_.runtime()) queues_.remap();
   ::close(std::exchange(file_, -1));
 }

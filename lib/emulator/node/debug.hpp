@@ -10,7 +10,7 @@
 //   runtime:            RUNTIME_ENABLE (blocked) .................... returns
 //
 // Who may ask is checked elsewhere: debug_link.hpp. Operations on waves return the errno of a GPU without debugging.
-// Call everything under the node's lock, except `vm_fault`. Results are 0 or an errno.
+// Call everything under the node's lock, except `vm_fault`. Results are 0 or an errno, except those of `answer`.
 #include "../queues/server.hpp"
 #include "queues.hpp"
 
@@ -28,7 +28,8 @@ class Debug {
   Debug(const Debug&) = delete;
   Debug& operator=(const Debug&) = delete;
 
-  /// Answers an operation. `data`: what goes to the caller's memory: a RuntimeInfo, or entries.
+  /// Answers an operation. `data`: what goes to the caller's memory: a RuntimeInfo, or entries. For SUSPEND_QUEUES and
+  /// RESUME_QUEUES, it has the caller's array before; the result is the number of queues, negated.
   /// `fd`: a descriptor of the debugger's file, which ENABLE keeps; -1: it has none.
   int answer(kfd::DebugTrap&, int fd, std::vector<std::byte>& data);
   bool session() const noexcept { return session_; }
@@ -47,6 +48,7 @@ class Debug {
 
  private:
   int enable(const kfd::DebugTrap&, int fd, std::vector<std::byte>& data);
+  int suspend(bool suspended, std::vector<std::byte>& data) noexcept;
   int send(const kfd::DebugEvent&) noexcept;
   int query(kfd::DebugEvent&) noexcept;
   std::vector<kfd::DeviceEntry> devices() const;

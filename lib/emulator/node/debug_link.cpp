@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -39,6 +40,8 @@ struct Reply {
   kfd::DebugTrap args{};
   std::int32_t error{};
 };
+/// Of SUSPEND_QUEUES and RESUME_QUEUES: each queue once.
+constexpr std::size_t kMostIds = kfd::kMaxQueues;
 constexpr std::size_t kMostData = kfd::kMaxQueues * sizeof(kfd::QueueEntry);
 constexpr timeval kAnswered{.tv_sec = 10, .tv_usec = 0}, kAsked{.tv_sec = 1, .tv_usec = 0};
 
@@ -159,14 +162,14 @@ int ask(Node& own, kfd::DebugTrap& a, std::vector<std::byte>& data) {
   Socket there(at);
   const bool enables = a.op == static_cast<std::uint32_t>(DebugOp::enable);
   const int fd = enables && is_open(static_cast<int>(a.enable.fd)) ? static_cast<int>(a.enable.fd) : -1;
+  if (!send_message(there.get(), Question{a, ::gettid()}, data, fd)) return ESRCH;
   data.resize(kMostData);
-  if (!send_message(there.get(), Question{a, ::gettid()}, {}, fd)) return ESRCH;
   Reply r;
   const auto n = receive_message(there.get(), r, data, nullptr);
   data.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
   if (n < 0) return static_cast<int>(-n);
   a = r.args;
-  if (r.error != 0) return r.error;
+  if (r.error != 0) return r.error;  // also a number of queues
   if (enables) own.debugged.keep(a.pid, there.release());
   if (a.op == static_cast<std::uint32_t>(DebugOp::disable)) own.debugged.close(a.pid);
   return 0;
@@ -200,6 +203,16 @@ int debug_trap(Node& own, kfd::DebugTrap& a) {
     return args.pid == static_cast<std::uint32_t>(::getpid()) ? ask_self(own, args, data) : ask(own, args, data);
   };
   std::vector<std::byte> data;
+  const bool suspends = op == DebugOp::suspend_queues, resumes = op == DebugOp::resume_queues;
+  if (suspends || resumes) {
+    const auto ids = suspends ? a.suspend.ids : a.resume.ids;
+    const auto count = suspends ? a.suspend.count : a.resume.count;
+    if (count > kMostIds) return ENOMEM;
+    data.resize(count * sizeof(std::uint32_t));
+    if (!from_user(data.data(), ids, data.size())) return EFAULT;
+    const int result = call(a, data);
+    return result <= 0 && !to_user(ids, data.data(), data.size()) ? EFAULT : result;
+  }
   if (const int error = call(a, data)) return error;
   switch (op) {
     case DebugOp::enable:
@@ -298,16 +311,19 @@ void DebugPort::answer_one(Node& n, int connection) noexcept {
   there.patience(kAsked);
   Question q;
   int received = -1;
-  if (receive_message(there.get(), q, {}, &received) < 0) return;
+  std::array<std::byte, kMostIds * sizeof(std::uint32_t)> ids;
+  const auto bytes = receive_message(there.get(), q, ids, &received);
+  if (bytes < 0) return;
   Socket file(away(received));
   Reply r{.args = q.args};
   const auto op = static_cast<DebugOp>(q.args.op);
   std::vector<std::byte> data;
   {
     const std::lock_guard lock(n.mutex);
-    r.error = op != DebugOp::disable && !traced_by(there.peer(), q.thread)
-                  ? EPERM
-                  : errno_of([&] { return n.debug.answer(r.args, file.get(), data); });
+    r.error = op != DebugOp::disable && !traced_by(there.peer(), q.thread) ? EPERM : errno_of([&] {
+      data.assign(ids.begin(), ids.begin() + bytes);
+      return n.debug.answer(r.args, file.get(), data);
+    });
     if (r.error == 0 && op == DebugOp::enable) {
       (void)file.release();
       if (session_ >= 0) ::close(session_);

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 
 namespace sdma::emulator {
 namespace {
@@ -59,6 +60,15 @@ Memory::~Memory() {
   for (auto* r : registers_) Arena::drop(r, kPage);
   if (shown_) Arena::drop(reinterpret_cast<std::byte*>(shown_), kPage);
   if (shown_queues_) Arena::drop(reinterpret_cast<std::byte*>(shown_queues_), page_up(sizeof(ShownQueues)));
+}
+
+void Memory::show_fault(std::uint32_t g, GpuVa page) noexcept {
+  if (!shown_ || g >= shown_->faults.size() || shown_->faults[g].us != 0) return;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  shown_->faults[g].page = page.value;
+  const auto us = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+  __atomic_store_n(&shown_->faults[g].us, us, __ATOMIC_RELEASE);
 }
 
 std::uint32_t Memory::index(std::uint32_t gpu_id) const noexcept {

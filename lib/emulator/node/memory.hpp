@@ -125,6 +125,8 @@ class Memory {
   std::byte* doorbells(std::uint32_t g) const noexcept { return doorbells_[g]; }
   /// Counts the steps of GPU g's sDMA queues that made progress; null if there is no memory for it.
   std::uint64_t* activity(std::uint32_t g) const noexcept { return shown_ ? &shown_->sdma_activity[g] : nullptr; }
+  /// Shows other processes the first VM fault of GPU g. Any thread, engine threads included.
+  void show_fault(std::uint32_t g, GpuVa page) noexcept;
   /// The queues that other processes see; null if there is no memory for them.
   ShownQueues* shown_queues() const noexcept { return shown_queues_; }
   DoorbellPage doorbell_page(std::uint32_t g) const noexcept {

@@ -44,6 +44,7 @@ class Node {
   Events events{[this](const kfd::MemoryException& f) {
     smi.vm_fault(f.gpu_id);
     debug.vm_fault(f.gpu_id);
+    memory.show_fault(memory.index(f.gpu_id), GpuVa{f.va});
   }};
   Memory memory;
   DrmFiles drm_files{memory};
@@ -62,7 +63,7 @@ struct Device : Descriptor {
 };
 std::optional<Device> device_of(int fd) noexcept;
 
-/// Answers an ioctl as the kernel does: 0 or an errno. If there is no memory for it, the answer is ENOMEM, and nothing has changed.
+/// Answers an ioctl as the kernel does: 0 or an errno; a negative value is a result that is not an error, negated. If there is no memory for it, the answer is ENOMEM, and nothing has changed.
 int kfd_ioctl(Node&, unsigned long request, void* argument);
 /// `process`: null in a forked child that has not opened a device yet, and therefore uses no GPU memory. A file of another process
 /// answers questions, but has neither buffers nor contexts here (EBADF).

@@ -99,6 +99,11 @@ std::optional<ObjectInfo> object_of(const char* link) noexcept {
   return named(name, s);
 }
 
+std::optional<std::uint32_t> gpu_of_object(std::string_view name) noexcept {
+  const auto o = named(name, {});
+  return o ? std::optional(o->gpu) : std::nullopt;
+}
+
 bool is_open(int fd) noexcept { return SDMA_REAL(fcntl)(fd, F_GETFD) >= 0; }
 
 int open_object(int fd, int flags) noexcept { return SDMA_REAL(open)(FdLink(fd).path, flags); }

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace sdma::emulator {
 
@@ -29,6 +30,8 @@ int create_object(const ObjectInfo&) noexcept;
 /// What a descriptor, or an entry of some /proc/PID/fd, refers to; nullopt if it is not an object.
 std::optional<ObjectInfo> object_of(int fd) noexcept;
 std::optional<ObjectInfo> object_of(const char* link) noexcept;
+/// The GPU of an object with this name, without "/memfd:"; nullopt if it is not one of an object.
+std::optional<std::uint32_t> gpu_of_object(std::string_view name) noexcept;
 int open_object(int fd, int flags) noexcept;
 /// True if `fd` is a descriptor of any kind.
 bool is_open(int fd) noexcept;

@@ -309,6 +309,38 @@ void Queues::remap() noexcept {
   show(kAll);
 }
 
+int Queues::suspend(std::span<std::uint32_t> ids, bool suspended) noexcept {
+  int done = 0;
+  for (auto& id : ids) {
+    const auto it = queues_.find(id);
+    const bool fresh =
+        it != queues_.end() && suspended &&
+        (exceptions(id).load(std::memory_order_acquire) & kfd::exception_bit(kfd::kExceptionQueueNew)) != 0;
+    if (it == queues_.end() || fresh) {
+      id |= kfd::kDebugQueueInvalid;
+      continue;
+    }
+    auto& server = *servers_[it->second.gpu];
+    {
+      const Server::Unmapped none(server);
+      server.find(id)->suspended = suspended;
+    }
+    show(it->second.gpu);
+    ++done;
+  }
+  return done;
+}
+
+void Queues::resume() noexcept {
+  // Only queues that are suspended: mapping a queue again makes up for a lost doorbell.
+  for (const auto& [id, e] : queues_) {
+    auto& q = *servers_[e.gpu]->find(id);
+    if (!q.suspended) continue;
+    const Server::Unmapped none(*servers_[e.gpu]);
+    q.suspended = false;
+  }
+}
+
 int Queues::set_runtime(bool enabled) {
   if (enabled && runtime_) return EBUSY;
   if (enabled && !queues_.empty()) return EEXIST;

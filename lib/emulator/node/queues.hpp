@@ -16,6 +16,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace sdma::emulator {
@@ -40,6 +41,11 @@ class Queues {
   std::atomic<std::uint64_t>& exceptions(std::uint32_t id) noexcept;
   /// Unmaps all queues of all GPUs, and maps them again.
   void remap() noexcept;
+  /// Suspends queues, or lets them run again. Returns how many of them are in that state now; the numbers of the others get
+  /// kDebugQueueInvalid. A queue that is suspended before its debugger has cleared "queue new" is one of the others.
+  int suspend(std::span<std::uint32_t> ids, bool suspended) noexcept;
+  /// Lets all queues run again.
+  void resume() noexcept;
   Server& server(std::uint32_t g) noexcept { return *servers_[g]; }
 
  private:

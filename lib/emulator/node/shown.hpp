@@ -1,6 +1,7 @@
 #pragma once
 // What a node shows the nodes of other processes, which read it from the beginning of the arena: whose arena it is, how much its
-// engines have done, and its sDMA queues. `sdma_GPUID` of a process in the tree, and `mqds` in debugfs, come from here.
+// engines have done, its VM faults, and its sDMA queues. `sdma_GPUID` of a process in the tree, the kernel's log, and `mqds` in debugfs
+// come from here.
 //
 //   offset  0                    Shown
 //           kShownQueuesOffset   ShownQueues, which one thread at a time changes. While it does, the version is odd: a reader reads
@@ -12,9 +13,15 @@
 
 namespace sdma::emulator {
 
+/// The VM fault of a GPU, after which none of its queues runs.
+struct ShownFault {
+  std::uint64_t us{};  ///< since the machine started, of the kernel's log; 0: none. Stored last
+  std::uint64_t page{};
+};
 struct Shown {
   std::uint64_t pid{};
   std::array<std::uint64_t, 8> sdma_activity{};  ///< of each GPU: how many steps of sDMA queues made progress
+  std::array<ShownFault, 8> faults{};            ///< of each GPU
 };
 inline constexpr std::uint64_t kShownOffset = 0;
 

@@ -46,6 +46,7 @@ bool common(std::string_view path) {
                                           "/dev/dri",
                                           "/dev/dri/by-path",
                                           "/proc",
+                                          "/proc/self",
                                           "/sys",
                                           "/sys/bus",
                                           "/sys/bus/pci",
@@ -89,7 +90,7 @@ bool below(const char* path, std::string_view directory) noexcept {
 
 bool Tree::concerns(const char* path) noexcept {
   if (!path || path[0] != '/') return false;
-  for (const auto directory : {"/sys", "/dev/kfd", "/dev/dri", "/proc/modules"})
+  for (const auto directory : {"/sys", "/dev/kfd", "/dev/dri", "/proc/modules", "/proc/self/maps"})
     if (below(path, directory)) return true;
   for (const auto listed : {"/dev", "/dev/", "/proc", "/proc/", "/"})
     if (std::strcmp(path, listed) == 0) return true;
@@ -127,6 +128,7 @@ Tree::Tree() : node_(numbered(shown(), static_cast<std::uint32_t>(::sysconf(_SC_
   add_kfd(*this);
   add_processes(*this);
   add_debugfs(*this);
+  add_maps(*this);
   for (std::size_t g = 0; g < node_.gpus.size(); ++g) {
     const TreeGpu gpu{*this, g};
     add_pci(gpu);

@@ -12,6 +12,7 @@
 //     mem_info_*, pp_dpm_*, gpu_metrics,        what the driver adds to the device    tree/memory.cpp, power.cpp, metrics.cpp,
 //     ip_discovery, xgmi_*, fw_version, ...                                           ip_discovery.cpp, xgmi.cpp, board.cpp
 //   /proc/modules, /sys/module/amdgpu/...       the driver's module                   tree/kfd.cpp
+//   /proc/self/maps                             mappings of the node by their names   tree/maps.cpp
 //
 // Some directories are the machine's and contain files of ours, such as /sys/class. They are `shared`: `find` does not return
 // them, and only a listing shows both.

@@ -116,16 +116,12 @@ SDMA_FRONT int ioctl(int fd, unsigned long request, ...) noexcept {
     const int before = errno;
     if (const auto device = device_of(fd)) {
       // As in the kernel, the device node selects the interface, not the number of the ioctl.
-      const int error = is_dmabuf(*device)        ? ENOTTY
-                        : is_drm(*device)         ? drm_ioctl(Node::made(), *device, request, argument)
-                        : device->node == nullptr ? EBADF
-                                                  : kfd_ioctl(*device->node, request, argument);
-      if (error == 0) {
-        errno = before;
-        return 0;
-      }
-      errno = error;
-      return -1;
+      const int result = is_dmabuf(*device)        ? ENOTTY
+                         : is_drm(*device)         ? drm_ioctl(Node::made(), *device, request, argument)
+                         : device->node == nullptr ? EBADF
+                                                   : kfd_ioctl(*device->node, request, argument);
+      errno = result > 0 ? result : before;
+      return result > 0 ? -1 : -result;
     }
     errno = before;
   }

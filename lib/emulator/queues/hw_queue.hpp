@@ -29,13 +29,14 @@ class HwQueue {
 
   const std::uint32_t id;
   const EngineId engine;
-  bool active = true;    ///< has a ring and a share of the GPU
-  bool evicted = false;  ///< after a VM fault: never runs again
-  bool at_rest = true;   ///< nothing to do before the doorbell changes
+  bool active = true;      ///< has a ring and a share of the GPU
+  bool evicted = false;    ///< after a VM fault: never runs again
+  bool suspended = false;  ///< by a debugger
+  bool at_rest = true;     ///< nothing to do before the doorbell changes
   /// Its exceptions, for debuggers; any thread may change it.
   std::atomic<std::uint64_t> exceptions{kfd::exception_bit(kfd::kExceptionQueueNew)};
 
-  bool runs() const noexcept { return active && !evicted; }
+  bool runs() const noexcept { return active && !evicted && !suspended; }
   /// To hardware, a doorbell is an event; here it is a value in memory. The value is cleared once it has been seen,
   /// because the same value may be rung again. The doorbell is read first: if a producer stores wptr and rings between
   /// the two accesses, its doorbell is still seen.

@@ -138,8 +138,7 @@ TreeGpu::TreeGpu(Tree& t, std::size_t i)
       gpu(t.node().gpus[i]),
       properties(t.node().topology.gpus[i]),
       product(product_like(properties.gfx)),
-      slot(fmt::format("{:04x}:{:02x}:{:02x}.{}", gpu.domain, gpu.location_id >> 8, gpu.location_id >> 3 & 31,
-                       gpu.location_id & 7)),
+      slot(pci_address(gpu)),
       bus(slot.substr(0, 7)),
       device(fmt::format("/sys/devices/pci{}/{}", bus, slot)) {}
 

@@ -92,11 +92,7 @@ std::string vram_of(std::uint64_t argument) {
 }
 
 std::string activity_of(std::uint64_t argument) {
-  Shown shown;
-  const int fd = open_arena(argument / kMostGpus);
-  if (fd < 0 || SDMA_REAL(pread)(fd, &shown, sizeof shown, kShownOffset) != sizeof shown) shown = {};
-  if (fd >= 0) ::close(fd);
-  return fmt::format("{}\n", shown.sdma_activity[argument % kMostGpus]);
+  return fmt::format("{}\n", shown_by(argument / kMostGpus).sdma_activity[argument % kMostGpus]);
 }
 
 using Entries = std::map<std::string, Entry, std::less<>>;
@@ -119,8 +115,7 @@ void add_process(Entries& all, std::uint64_t pid) {
     add(name, {.kind = Kind::text, .text = std::move(s)});
   };
   all[at] = {.kind = Kind::directory, .inode = inode++, .device = device};
-  constexpr std::uint64_t kFirstPasid = 0x8000;
-  text("pasid", fmt::format("{}\n", kFirstPasid + pid % kFirstPasid));
+  text("pasid", fmt::format("{}\n", pasid_of(pid)));
   directory("queues");
   const auto& gpus = tree().node().gpus;
   for (std::size_t g = 0; g < gpus.size(); ++g) {
@@ -141,6 +136,19 @@ std::vector<std::uint64_t> node_processes() {
     if (uses_node(pid)) all.push_back(pid);
   });
   return all;
+}
+
+std::uint64_t pasid_of(std::uint64_t pid) noexcept {
+  constexpr std::uint64_t kFirst = 0x8000;
+  return kFirst + pid % kFirst;
+}
+
+Shown shown_by(std::uint64_t pid) {
+  Shown shown;
+  const int fd = open_arena(pid);
+  if (fd < 0 || SDMA_REAL(pread)(fd, &shown, sizeof shown, kShownOffset) != sizeof shown) shown = {};
+  if (fd >= 0) ::close(fd);
+  return shown;
 }
 
 int open_arena(std::uint64_t pid) {

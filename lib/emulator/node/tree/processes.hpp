@@ -6,6 +6,8 @@
 //   bytes_in_use(0, kfd::kVram)      memory of GPU 0 in all processes; an object that several processes share counts once
 //
 // Any thread may call these functions. They allocate.
+#include "../shown.hpp"
+
 #include <sys/types.h>
 #include <cstdint>
 #include <vector>
@@ -19,6 +21,11 @@ std::vector<ino_t> arenas_of(std::uint64_t pid);
 std::vector<std::uint64_t> node_processes();
 /// A descriptor of a process's own arena, not of one that it got from another; -1: there is none, or it may not be examined. Close it.
 int open_arena(std::uint64_t pid);
+
+/// What a process shows; zeros if it has no arena, or may not be examined.
+Shown shown_by(std::uint64_t pid);
+/// The number of a process's address space, which is made up.
+std::uint64_t pasid_of(std::uint64_t pid) noexcept;
 
 std::uint64_t bytes_in_use(std::uint32_t gpu, std::uint32_t flag);
 

@@ -1,0 +1,52 @@
+// The mappings of the process itself, as its own runtime sees them:
+//
+//   /proc/self/maps     memory of the node is "/dev/dri/renderD128", as the driver's is; doorbells are "/dev/kfd"
+//
+// Runtimes find GPU memory for their core dumps by these names. /proc/PID/maps, which other programs read, has the memfds that
+// the mappings really are.
+#include "../arena.hpp"
+#include "../object_file.hpp"
+#include "parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sdma::emulator {
+namespace {
+
+constexpr std::string_view kMemfd = "/memfd:";
+
+/// How the driver would call the file of a mapping; "" if it is not a file of the node.
+std::string driver_name(std::string_view file) {
+  if (!file.starts_with(kMemfd)) return {};
+  file.remove_prefix(kMemfd.size());
+  file = file.substr(0, file.find(' '));  // " (deleted)"
+  if (file == kArenaName) return "/dev/kfd";
+  const auto gpu = gpu_of_object(file);
+  if (!gpu) return {};
+  const auto& gpus = tree().node().gpus;
+  return fmt::format("/dev/dri/renderD{}", gpus[*gpu < gpus.size() ? *gpu : 0].render_minor);
+}
+
+std::string maps(std::uint64_t) {
+  const auto real = machine_file("/proc/self/maps");
+  std::string out;
+  out.reserve(real.size());
+  for (std::string_view rest = real; !rest.empty();) {
+    const auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const auto at = line.find(kMemfd);
+    const auto name = at == line.npos ? std::string() : driver_name(line.substr(at));
+    out += name.empty() ? line : line.substr(0, at);
+    out += name;
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_maps(Tree& t) { t.add_live("/proc/self/maps", maps, 0); }
+
+}  // namespace sdma::emulator
