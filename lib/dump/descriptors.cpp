@@ -91,8 +91,13 @@ std::optional<std::uint32_t> number_after(std::string_view line, std::string_vie
   return static_cast<std::uint32_t>(v);
 }
 
-bool is_heading(std::string_view line) noexcept {
-  return line.find(kQueue) != line.npos || (line.find(kEngine) != line.npos && line.find(kSlot) != line.npos);
+enum class Heading { none, sdma, other };
+
+/// What a line, without its time stamp, is the heading of.
+Heading heading(std::string_view line) noexcept {
+  const auto has = [&](std::string_view s) { return line.find(s) != line.npos; };
+  if (std::any_of(std::begin(kOthers), std::end(kOthers), has)) return Heading::other;
+  return has(kQueue) || (has(kEngine) && has(kSlot)) ? Heading::sdma : Heading::none;
 }
 
 std::string heading_of(const QueueDescriptor& d) {
@@ -116,10 +121,11 @@ class DescriptorReader {
     const auto text = detail::without_stamp(raw);
     if (const auto p = number_after(text, kProcess, 10)) process_ = p;
     if (const auto g = text.find(kNode) != text.npos ? number_after(text, kGpu, 16) : std::nullopt) device_ = g;
-    if (std::any_of(std::begin(kOthers), std::end(kOthers), [&](auto o) { return text.find(o) != text.npos; })) {
+    const auto begins = heading(text);
+    if (begins == Heading::other) {
       ++found_.others;
       open_ = false;
-    } else if (is_heading(text)) {
+    } else if (begins == Heading::sdma) {
       const bool registers = text.find(kQueue) == text.npos;
       found_.queues.push_back({.registers = registers,
                                .process = registers ? std::nullopt : process_,
@@ -206,7 +212,9 @@ std::optional<std::uint64_t> QueueDescriptor::queue() const {
 
 bool has_descriptors(std::string_view text) noexcept {
   bool any = false;
-  detail::each_line(text, 1, [&](std::string_view line, std::size_t) { return !(any = is_heading(line)); });
+  detail::each_line(text, 1, [&](std::string_view line, std::size_t) {
+    return !(any = heading(detail::without_stamp(line)) == Heading::sdma);
+  });
   return any;
 }
 

@@ -301,18 +301,19 @@ class Survey {
       doubt("groups of 8 digits may be in either order",
             "dump dwords or bytes: xxd -e, xxd -g1, hexdump -C, od -A n -v -t x4");
   }
+  /// Whether some number has leading zeros, which shows its width.
+  bool padded() const {
+    return std::any_of(rows_.begin(), rows_.end(), [&](const Row& r) {
+      return std::any_of(r.cells().begin() + static_cast<std::ptrdiff_t>(l_.positions), r.cells().end(),
+                         [](const DumpCell& c) { return c.padded(); });
+    });
+  }
   void two_digits() {
     l_.unit = DumpUnit::byte;
     if (confirmed_) {
       if (size_ == 4) l_.unit = DumpUnit::dword, l_.digits = 0;
       return;
     }
-    const auto padded = [&] {
-      return std::any_of(rows_.begin(), rows_.end(), [&](const Row& r) {
-        return std::any_of(r.cells().begin() + static_cast<std::ptrdiff_t>(l_.positions), r.cells().end(),
-                           [](const DumpCell& c) { return c.padded(); });
-      });
-    };
     const bool alone = usual_count(rows_, l_.positions) == 1 && rows_.size() > 1;
     if (l_.prefixed && !padded())
       doubt("0x with two digits may be a byte or a dword", "write bytes without 0x, and dwords with 8 digits");
@@ -326,9 +327,10 @@ class Survey {
   }
   void four_digits(std::size_t values, std::size_t memory) {
     if (l_.prefixed) {
-      const bool padded =
-          std::any_of(rows_.begin(), rows_.end(), [](const Row& r) { return r.cells().back().padded(); });
-      if ((confirmed_ && size_ == 2) || (!confirmed_ && padded)) l_.unit = DumpUnit::half;
+      const bool halves = confirmed_ ? size_ == 2 : padded();
+      if (!confirmed_ && !halves && usual_count(rows_, l_.positions) > 1)
+        doubt("0x with four digits may be 16 bits or a dword", "write dwords with 8 digits");
+      if (halves) l_.unit = DumpUnit::half;
       else l_.unit = DumpUnit::dword, l_.digits = 0;
       return;
     }

@@ -40,6 +40,7 @@ TEST_CASE("a form that two readings share is an error that says which") {
   CHECK(error_of("0500 0000 0810 0000\n").message == "groups of 4 digits may be in either order");
   CHECK(error_of("05\n00\n00\n00\n").message == "'05' may be a byte or a dword");
   CHECK(error_of("0x10, 0x20, 0x30, 0x40\n").message == "0x with two digits may be a byte or a dword");
+  CHECK(error_of("0x1010 0x2020\n0x3030 0x4040\n").message == "0x with four digits may be 16 bits or a dword");
   CHECK(error_of("00007f1122334000\n").message == "16 digits may be one number of 64 bits or 8 bytes in order");
   CHECK(error_of("00000000: 0d000000  ....\n").message.empty() == false);
   // The same digits in another radix.
