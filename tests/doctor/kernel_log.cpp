@@ -85,6 +85,7 @@ TEST_CASE("the lines of two GPUs may be mixed, and a second fault begins anew") 
   const auto all =
       page_faults(line(1, begins) + line(2, begins) + line(2, "in page starting at address 0x2000 from") +
                   line(1, "in page starting at address 0x1000 from") + line(1, " Process x pid 7 thread x pid 7") +
+                  line(1, " Process y pid 8 thread y pid 8") + line(1, "in page starting at address 0x9000 from") +
                   line(1, begins) + line(1, "in page starting at address 0x3000 from"));
   REQUIRE(all.size() == 3);
   CHECK((all[0].page == GpuVa{0x1000} && all[0].process == 7));
