@@ -135,6 +135,7 @@ std::optional<int> check_schedule(const Options& o, const CheckOptions& options,
   auto parse = o.parse;
   SourceMap map;
   parse.map = &map;
+  parse.read = files_beside(o.input.path);
   const auto s = parse_schedule(*text, shown(o.input.path), parse);
   if (s) {
     auto with_map = options;

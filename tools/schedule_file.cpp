@@ -39,6 +39,7 @@ void add_pairs(VerbOptions& verb, const std::string& option, const std::string& 
 std::optional<Schedule> load_schedule(const std::string& path, const std::string& text, ParseOptions options,
                                       SourceMap* map) {
   options.map = map;
+  options.read = files_beside(path);
   auto s = parse_schedule(text, shown(path), options);
   if (s) return std::move(*s);
   for (const auto& e : s.error()) report(e);

@@ -97,7 +97,7 @@ bool ScheduleParser::action(int depth) {
   if (at("submit")) return submit();
   if (at("set") || at("wait")) return set_or_wait(t.text == "wait");
   if (at("repeat")) return repeat(depth);
-  const std::string_view words[] = {"submit", "set", "wait", "repeat", "let", "for", "end"};
+  const std::string_view words[] = {"submit", "set", "wait", "repeat", "let", "for", "if", "end"};
   const auto close = nearest(t.text, words);
   expected("an action or 'end'", !close.best().empty() ? suggestion(close)
                                  : find_packet(t.text) ? "packets belong in a queue"

@@ -36,12 +36,15 @@ bool ScheduleParser::item(int depth) {
   if (at("expect")) return pass_ == Pass::declare ? skip() : expect();
   if (pass_ == Pass::define) return lex_.skip_line(), false;  // already reported
   incomplete_ = true;
-  if (at("end")) return skip(), fail(t.at, "'end' without 'for', 'queue' or 'host'");
+  if (at("end")) return skip(), fail(t.at, "'end' without 'for', 'if', 'queue' or 'host'");
   if (at("sdma")) return skip(), fail(t.at, "the version appears only once, on the first line");
-  const std::string_view words[] = {"param", "let", "gpus", "buffer", "signal", "queue", "host", "expect", "for"};
-  expected("a declaration or 'end'", find_packet(t.text)
-                                         ? "packets belong in a queue: queue gpu0.name peer=gpu1 ... end"
-                                         : suggestion(nearest(t.text, words)));
+  const std::string_view words[] = {"param", "let", "gpus", "buffer", "signal", "queue", "host", "expect", "for", "if"};
+  lex_.take();
+  const bool assigned = t.kind == Token::word && lex_.peek().is("=");
+  fail(t.at, "expected a declaration or 'end', got " + quote(t),
+       find_packet(t.text) ? "packets belong in a queue: queue gpu0.name peer=gpu1 ... end"
+       : assigned          ? "a name needs let or param: let " + std::string(t.text) + " = ..."
+                           : suggestion(nearest(t.text, words)));
   lex_.skip_line();
   return false;
 }

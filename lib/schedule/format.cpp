@@ -12,7 +12,7 @@ using namespace detail;
 constexpr std::string_view kBlanks = " \t\r";
 
 bool opens(std::string_view word) noexcept {
-  return word == "for" || word == "queue" || word == "host" || word == "repeat";
+  return word == "for" || word == "if" || word == "else" || word == "queue" || word == "host" || word == "repeat";
 }
 bool assigns(std::string_view word) noexcept { return word == "let" || word == "param" || word == "set"; }
 bool compares(const Token& t) noexcept {
@@ -43,7 +43,7 @@ class Formatter {
     Lexer lex{whole.substr(0, hash)};
     const bool continued = brackets_ > 0;
     const auto keyword = continued ? std::string_view() : lex.peek().text;
-    if (keyword == "end" && depth_ > 0) --depth_;
+    if ((keyword == "end" || keyword == "else") && depth_ > 0) --depth_;
     const auto code = words(lex, keyword);
     if (code.empty() && comment.empty()) {
       if (!out_.empty() && !out_.ends_with("\n\n")) out_ += '\n';
@@ -72,8 +72,9 @@ class Formatter {
     bool first_assignment = true;
     while (lex.peek().kind != Token::end && lex.peek().kind != Token::line) {
       const Token t = lex.take();
-      const bool wide = (t.is("=") && assigns(keyword) && first_assignment) ||
-                        (compares(t) && (keyword == "wait" || keyword == "expect"));
+      const bool wide =
+          (t.is("=") && assigns(keyword) && first_assignment) ||
+          (compares(t) && (keyword == "wait" || keyword == "expect" || keyword == "if" || keyword == "else"));
       if (!out.empty() && (wide || after_wide_ || blank(before, t, keyword))) out += ' ';
       if (t.is("=")) first_assignment = false;
       after_wide_ = wide;
@@ -97,13 +98,15 @@ class Formatter {
     if (list_ && brackets_ > 0)
       return !before.is("[") && !t.is("]") && !before.is("*") && !t.is("*") && !before.is("-");
     if (keyword == "submit" && t.is("*")) return true;
+    if (before.is(",") && brackets_ > 0) return true;  // the list of a loop
     const auto symbol = [](const Token& x) { return x.kind == Token::symbol; };
     // `old (x)`, `in -1`: a blank follows a word of the language. `)` and `]` end a value, and a word begins the next one.
     if (symbol(before)) return (before.is(")") || before.is("]")) && !symbol(t);
     if (!symbol(t)) return true;
-    const bool word_of_language = before.kind == Token::word && (before.text == "in" || before.text == "old" ||
-                                                                 before.text == "repeat" || before.text == "gpus");
-    return word_of_language && (t.is("-") || t.is("("));
+    const bool word_of_language =
+        before.kind == Token::word && (before.text == "in" || before.text == "old" || before.text == "repeat" ||
+                                       before.text == "gpus" || before.text == "if");
+    return word_of_language && (t.is("-") || t.is("(") || (t.is("[") && before.text == "in"));
   }
 
   static constexpr std::size_t kColumn = 24;  // a comment alone on its line, from this column on, belongs to a table

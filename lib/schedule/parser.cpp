@@ -7,7 +7,7 @@ namespace detail {
 namespace {
 
 constexpr std::string_view kItems[] = {"sdma", "param", "gpus", "buffer", "signal", "queue", "host", "expect"};
-constexpr std::string_view kBlocks[] = {"for", "queue", "host", "repeat"};
+constexpr std::string_view kBlocks[] = {"for", "if", "queue", "host", "repeat"};
 
 template <std::size_t N> bool one_of(const Token& t, const std::string_view (&words)[N]) noexcept {
   return t.kind == Token::word && std::find(std::begin(words), std::end(words), t.text) != std::end(words);
@@ -76,6 +76,7 @@ bool ScheduleParser::statement(int depth) {
   const Token t = lex_.peek();
   if (at("let")) return let() || failed(true);
   if (at("for")) return loop(depth) || failed(pass_ == Pass::declare);
+  if (at("if")) return branches(depth) || failed(pass_ == Pass::declare);
   if (!inner_) return item(depth);
   if (misplaced(t)) {
     broken_ = true;
@@ -105,6 +106,10 @@ void ScheduleParser::skip_inner() {
   inner_ = false;
   if (at("end")) lex_.take();
   else broken_ = true;
+}
+
+Result<std::string, Diagnostic> ScheduleParser::other_file(const std::string& name) {
+  return options_.read ? options_.read(name) : Blocks::other_file(name);
 }
 
 /// The value from ParseOptions::set for this `param`.

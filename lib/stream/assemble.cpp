@@ -25,20 +25,26 @@ class Assembler final : private Blocks {
   }
 
  private:
-  bool opens(const Token& t) const noexcept override { return t.kind == Token::word && t.text == "for"; }
+  bool opens(const Token& t) const noexcept override {
+    return t.kind == Token::word && (t.text == "for" || t.text == "if");
+  }
 
   bool statement(int depth) override {
     const Token t = lex_.peek();
     if (at("let")) return let();
     if (at("for")) return loop(depth);
+    if (at("if")) return branches(depth);
     if (at("end")) {
       lex_.skip_line();
-      return fail(t.at, "'end' without 'for'");
+      return fail(t.at, "'end' without 'for' or 'if'");
     }
     const std::string_view packet = depth > 0 ? "a packet or 'end'" : "a packet";
     if (t.kind == Token::word && std::ranges::find(kScheduleWords, t.text) != std::end(kScheduleWords)) {
-      expected(packet, t.text == "param" ? "a stream has no parameters: use let"
-                                         : "this belongs to a schedule; a stream has packets, let and for");
+      expected(packet,
+               t.text == "param" ? "a stream has no parameters: use let"
+               : t.text == "sdma"
+                   ? "this is a schedule: read it with sdma run, check, simulate or fmt"
+                   : "this belongs to a schedule, whose first line is 'sdma 1'; a stream has packets, let, for and if");
       lex_.skip_line();
       return false;
     }

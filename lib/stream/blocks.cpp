@@ -2,12 +2,24 @@
 
 #include "sdma/core/number.hpp"
 
+#include <algorithm>
+
 namespace sdma::inline v0::detail {
 
-void Blocks::block(int depth) {
+Result<std::string, Diagnostic> Blocks::other_file(const std::string& name) {
+  return Diagnostic{
+      .where = name, .message = "this text may not read other files", .hint = "write the numbers as a list: [41, 7]"};
+}
+
+void Blocks::block(int depth, bool branch) {
   for (;;) {
     lex_.skip_lines();
-    if (lex_.peek().kind == Token::end || (depth > 0 && at("end"))) return;
+    if (lex_.peek().kind == Token::end || (depth > 0 && at("end")) || (branch && at("else"))) return;
+    if (at("else")) {
+      fail(lex_.peek().at, "'else' without 'if'");
+      lex_.skip_line();
+      continue;
+    }
     if (source_.full(lex_.position())) return lex_.go(source_.text().size());
     const bool good = statement(depth);
     if (broken_) {
@@ -47,44 +59,163 @@ bool Blocks::let() {
   return d.has_value();
 }
 
+std::optional<Blocks::Values> Blocks::list() {
+  Values v{.listed = true};
+  lex_.take();
+  for (;;) {
+    lex_.skip_lines();
+    if (lex_.peek().is("]") && v.list.empty()) break;
+    const auto n = expression();
+    if (!n) return {};
+    v.list.push_back(*n);
+    lex_.skip_lines();
+    if (lex_.peek().is("]")) break;
+    if (!lex_.peek().is(",")) return expected("',' or ']'", "a list is written [41, 7, 63]"), std::nullopt;
+    lex_.take();
+  }
+  lex_.take();
+  return v;
+}
+
+std::optional<Blocks::Values> Blocks::numbers_of_file() {
+  lex_.take();
+  if (!take("(")) return {};
+  const Token name = lex_.peek();
+  if (name.kind != Token::string) return expected("the name of a file", "write file(\"blocks.txt\")"), std::nullopt;
+  lex_.take();
+  if (!take(")")) return {};
+  const std::string file(name.text.substr(1, name.text.size() - 2));
+  const auto text = other_file(file);
+  if (!text) return none(name.at, "file " + quote(file) + ": " + text.error().message, text.error().hint);
+  Values v{.listed = true};
+  for (Lexer numbers{*text}; numbers.peek().kind != Token::end;) {
+    const Token t = numbers.take();
+    if (t.kind == Token::line || t.is(",")) continue;
+    const bool negative = t.is("-");
+    const Token n = negative ? numbers.take() : t;
+    if (n.kind != Token::number)
+      return none(name.at,
+                  "file " + quote(file) + " has " + quote(n) + " on line " +
+                      std::to_string(Source{*text, file}.line(n.at)) + ", which is not a number",
+                  "it has numbers, with blanks, commas or line ends between them, and comments");
+    v.list.push_back(negative ? -Number{n.value} : Number{n.value});
+  }
+  return v;
+}
+
+/// What follows `in`.
+std::optional<Blocks::Values> Blocks::values() {
+  if (lex_.peek().is("[")) return list();
+  if (at("file") && names_.find("file") == nullptr) return numbers_of_file();
+  Values v;
+  const auto first = expression();
+  if (!first || !take("..")) return {};
+  if (lex_.peek().is("="))
+    return none(lex_.peek().at, "a range does not include its end, and '..=' is not written",
+                "0..N is 0 to N-1; for 1 to N, write 1..N+1");
+  const auto last = expression();
+  if (!last) return {};
+  v.first = *first;
+  v.last = *last;
+  return v;
+}
+
 bool Blocks::loop(int depth) {
   const Token begin = lex_.take();
   const auto errors = source_.count();
   const auto variable = new_name();
-  std::optional<Number> first, last;
-  if (variable && take("in")) first = expression();
-  if (first && take("..")) last = expression();
-  if (last) line_ends();
+  const auto all = variable && take("in") ? values() : std::nullopt;
+  if (all) line_ends();
   if (depth >= kDeepest) fail(begin.at, "loops are nested too deeply", "32 levels are allowed");
   lex_.skip_line();
-  if (errors == source_.count() && *last > *first) rounds(*variable, *first, *last, depth, begin);
+  if (errors == source_.count() && all->count() > 0) rounds(*variable, *all, depth, begin);
   else skip_body();
   close(begin);
   return errors == source_.count();
 }
 
-void Blocks::rounds(const std::string& variable, Number first, Number last, int depth, const Token& begin) {
+/// A < B, and so on.
+std::optional<bool> Blocks::condition() {
+  const auto a = expression();
+  if (!a) return {};
+  const Token op = lex_.peek();
+  const auto among = [&](std::initializer_list<std::string_view> signs) {
+    return std::any_of(signs.begin(), signs.end(), [&](auto s) { return op.is(s); });
+  };
+  if (!among({"==", "!=", "<", "<=", ">", ">="}))
+    return expected("one of == != < <= > >=", op.is("=") ? "'==' compares" : "write if k % 2 == 0"), std::nullopt;
+  lex_.take();
+  const auto b = expression();
+  if (!b) return {};
+  return (*a == *b && among({"==", "<=", ">="})) || (*a != *b && op.is("!=")) || (*a < *b && among({"<", "<="})) ||
+         (*a > *b && among({">", ">="}));
+}
+
+/// The lines of a branch, up to its `else` or `end`.
+void Blocks::branch(bool taken, int depth) {
+  lex_.skip_line();
+  if (!taken) return skip_body(true);
+  const auto known = names_.size();
+  block(depth + 1, true);
+  names_.forget(known);
+}
+
+bool Blocks::branches(int depth) {
+  const Token begin = lex_.take();
+  const auto errors = source_.count();
+  if (depth >= kDeepest) fail(begin.at, "blocks are nested too deeply", "32 levels are allowed");
+  auto holds = condition();
+  if (holds) line_ends();
+  // After an error in a condition, no branch is read: each may be the wrong one.
+  bool readable = errors == source_.count(), taken = readable && *holds;
+  branch(taken, depth);
+  for (bool last = false; !broken_ && at("else");) {
+    const Token otherwise = lex_.take();
+    if (last) fail(otherwise.at, "a second 'else'", "the branches of an 'if' end with one 'else'");
+    bool chosen = readable && !taken;
+    if (at("if")) {
+      lex_.take();
+      // The conditions after the branch that is taken are not evaluated.
+      if (chosen) {
+        holds = condition();
+        if (holds) line_ends();
+        readable = errors == source_.count();
+        chosen = readable && *holds;
+      }
+    } else {
+      last = true;
+      line_ends();
+    }
+    branch(chosen, depth);
+    taken = taken || chosen;
+  }
+  close(begin);
+  return errors == source_.count();
+}
+
+void Blocks::rounds(const std::string& variable, const Values& all, int depth, const Token& begin) {
   const auto body = lex_.position();
   const auto known = names_.size(), outer = context_.size();
   const auto errors = source_.count();
-  names_.define(variable, first);
-  if (last - first > Number{rounds_.left()} || !rounds_.take(static_cast<std::uint64_t>(last - first)))
+  const auto count = all.count();
+  names_.define(variable, all.at(0));
+  if (count > Number{rounds_.left()} || !rounds_.take(static_cast<std::uint64_t>(count)))
     fail(begin.at,
-         "this loop has " + to_string(last - first) + " rounds; the loops of a text can have " +
+         "this loop has " + to_string(count) + " rounds; the loops of a text can have " +
              std::to_string(rounds_.limit()) + " together" +
              (rounds_.left() == rounds_.limit() ? "" : ", of which " + std::to_string(rounds_.left()) + " are left"),
          "let a program print the lines, and divide them among several texts");
-  for (auto i = first; i < last && source_.count() == errors; ++i) {
+  for (Number i = 0; i < count && source_.count() == errors; ++i) {
     context_.resize(outer);
     source_.set_context(context());
     names_.forget(known + 1);
-    names_.set_last(i);
+    names_.set_last(all.at(i));
     lex_.go(body);
-    context_ += (context_.empty() ? " [" : " ") + variable + "=" + to_string(i);
+    context_ += (context_.empty() ? " [" : " ") + variable + "=" + to_string(all.at(i));
     source_.set_context(context());
     block(depth + 1);
     // An inner loop has paid for its own rounds.
-    if (i + 1 < last && lex_.position() > body && !text_.take(lex_.position() - body))
+    if (i + 1 < count && lex_.position() > body && !text_.take(lex_.position() - body))
       fail(begin.at, "the loops of this text expand to more than " + size_text(text_.limit()) + " bytes of text",
            "let a program print the lines, and divide them among several texts");
   }
@@ -97,7 +228,7 @@ void Blocks::rounds(const std::string& variable, Number first, Number last, int 
   }
 }
 
-void Blocks::skip_body() {
+void Blocks::skip_body(bool branch) {
   int blocks = 0, brackets = 0;
   bool first = true;
   // A list may span lines, and a line inside a list does not begin a statement.
@@ -108,6 +239,7 @@ void Blocks::skip_body() {
     else if (first && misplaced(t)) return;
     else if (first && brackets == 0 && opens(t)) ++blocks;
     else if (first && brackets == 0 && at("end") && blocks-- == 0) return;
+    else if (first && brackets == 0 && branch && blocks == 0 && at("else")) return;
     first = t.kind == Token::line;
   }
 }

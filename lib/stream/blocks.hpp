@@ -1,13 +1,21 @@
 #pragma once
 // Statements, `let` and loops. Internal: the part of the language that streams and schedules share.
 //
-//   class Streams : Blocks { bool statement(int depth) override { return at("let") ? let() : at("for") ? loop(depth) : ...; } };
+//   class Streams : Blocks {
+//     bool statement(int depth) override { return at("let") ? let() : at("for") ? loop(depth) : at("if") ? branches(depth) : ...; }
+//   };
+//
+//   for i in 0..4                     i = 0, 1, 2, 3
+//   for b in [41, 7, N-1]             each value of the list, which may span lines
+//   for b in file("blocks.txt")       each number of a file: blanks, commas and line ends separate them, # begins a comment
+//   if a < b ... else if ... else ... end
 //
 // A block is a sequence of statements up to `end`, or up to the end of the text. A loop evaluates its body once per round, by
-// going back in the text. All errors are reported to the Source; after an error, the next line is the next statement. After many
+// going back in the text. Of an `if`, only the branch that is taken is read. All errors are reported to the Source; after an error, the next line is the next statement. After many
 // errors, the rest of the text is skipped.
 #include "../core/budget.hpp"
 #include "expression.hpp"
+#include "sdma/core/result.hpp"
 
 namespace sdma::inline v0::detail {
 
@@ -37,14 +45,19 @@ class Blocks : protected Parser {
   /// Is this word, at the start of a line, out of place in this block?
   virtual bool misplaced(const Token&) const noexcept { return false; }
 
-  /// Parses statements up to the `end` of the block, which it leaves, or up to the end of the text.
-  void block(int depth);
+  /// The text of another file, by the name that the language gives; a Diagnostic if there is none.
+  virtual Result<std::string, Diagnostic> other_file(const std::string& name);
+
+  /// Parses statements up to the `end` of the block, which it leaves, or up to the end of the text. In a branch of an `if`, an `else`
+  /// ends the block, too.
+  void block(int depth, bool branch = false);
   bool let();
   /// Parses what follows `let`: NAME = VALUE.
   std::optional<Definition> definition();
   bool loop(int depth);
-  /// Skips to the `end` of this block, or to a misplaced word.
-  void skip_body();
+  bool branches(int depth);
+  /// Skips to the `end` of this block, or to a misplaced word; in a branch, also to its `else`.
+  void skip_body(bool branch = false);
   /// Consumes the `end` of the block that `begin` opened.
   void close(const Token& begin);
   /// For another pass over the text.
@@ -60,8 +73,22 @@ class Blocks : protected Parser {
   bool broken_ = false;  // such a block has ended without its `end`, which has been reported
 
  private:
+  /// What a loop's variable is in each round: a range, or a list.
+  struct Values {
+    Number first{}, last{};
+    std::vector<Number> list{};
+    bool listed{};
+    Number count() const { return listed ? Number(list.size()) : last > first ? last - first : 0; }
+    Number at(Number round) const { return listed ? list[static_cast<std::size_t>(round)] : first + round; }
+  };
+
   std::optional<std::string> new_name();
-  void rounds(const std::string& variable, Number first, Number last, int depth, const Token& begin);
+  std::optional<Values> values();
+  std::optional<Values> list();
+  std::optional<Values> numbers_of_file();
+  std::optional<bool> condition();
+  void branch(bool taken, int depth);
+  void rounds(const std::string& variable, const Values&, int depth, const Token& begin);
 
   Budget rounds_, text_;
   std::string context_;

@@ -31,7 +31,12 @@ Token Lexer::scan() noexcept {
   if (c == '\n') ++at_, t.kind = Token::line;
   else if (is_digit(c)) t = scan_number(begin);
   else if (is_letter(c)) t = scan_word(begin);
-  else {
+  else if (const auto close = text_.find_first_of("\"\n", begin + 1);
+           c == '"' && close != std::string_view::npos && text_[close] == '"') {
+    at_ = close + 1;
+    t.kind = Token::string;
+    t.text = text_.substr(begin, at_ - begin);
+  } else {
     t.kind = Token::bad;
     std::size_t length = 1;
     for (const auto s : kLongSymbols)

@@ -16,11 +16,11 @@
 namespace sdma::inline v0::detail {
 
 struct Token {
-  enum Kind : std::uint8_t { word, number, symbol, line, end, bad_number, bad };
+  enum Kind : std::uint8_t { word, number, symbol, string, line, end, bad_number, bad };
   Kind kind = end;
   bool glued{};             ///< nothing separates it from the token before
   std::size_t at{};         ///< offset of its first character
-  std::string_view text{};  ///< "" for line and end
+  std::string_view text{};  ///< "" for line and end; a string has its quotes
   std::uint64_t value{};    ///< the value of a number
 
   bool is(std::string_view s) const noexcept { return kind == symbol && text == s; }

@@ -54,6 +54,7 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
   const auto* info = packets_->generation() == kDefaultGeneration ? find_packet(*name) : packets_->find(*name);
   if (info && !info->fields_unknown) return packet(*info, out, room);
 
+  const bool assigned = begin.kind == Token::word && lex_.peek().is("=");
   lex_.skip_line();
   if (info && info->foreign)
     return fail(begin.at, "this is " + label(*info), "choose the generation, or write its dwords: .dword 0x...");
@@ -65,7 +66,8 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
     if (!p.fields_unknown) close.offer(p.name);
   close.offer(".dword");
   const auto shown = begin.kind == Token::word ? quote(*name) : quote(begin);
-  return fail(begin.at, "expected " + std::string(expected) + ", got " + shown, suggestion(close));
+  return fail(begin.at, "expected " + std::string(expected) + ", got " + shown,
+              assigned ? "a name needs let: let " + *name + " = ..." : suggestion(close));
 }
 
 bool PacketLines::dwords(std::vector<std::uint32_t>& out, std::size_t room) {
@@ -207,8 +209,12 @@ std::optional<Linear> PacketLines::value(const FieldInfo& f) {
   for (std::size_t i = 0; i < f.enumerants.size() && i < 8; ++i) hint.append(i ? " " : "").append(f.enumerants[i].text);
   if (f.enumerants.size() > 8) hint += " ...";
   hint = f.enumerants.size() > 1 ? "use one of " + hint + ", or a number" : "use a number, or " + hint;
-  return none(t.at, quote(t) + " is not a value of " + quote(f.name),
-              suggestion(nearest(t.text, f.enumerants, &Name::text), hint));
+  // Of several values that are as close, the default is meant: op=add is add_rtn_64.
+  Nearest close{t.text};
+  for (const bool usual : {true, false})
+    for (const auto& e : f.enumerants)
+      if ((e.value == f.default_value) == usual) close.offer(e.text);
+  return none(t.at, quote(t) + " is not a value of " + quote(f.name), suggestion(close, hint));
 }
 
 /// A name in place of an address: gpu1.buf[64K].

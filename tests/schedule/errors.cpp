@@ -93,7 +93,7 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nfence addr=0 value=0\n") ==
         "2:1: expected a declaration or 'end', got 'fence' | packets belong in a "
         "queue: queue gpu0.name peer=gpu1 ... end");
-  CHECK(all("sdma 1\nend\n") == "2:1: 'end' without 'for', 'queue' or 'host'");
+  CHECK(all("sdma 1\nend\n") == "2:1: 'end' without 'for', 'if', 'queue' or 'host'");
   CHECK(all("sdma 1\nbuffer gpu0.x bytes=1\n") ==
         "2:8: gpu0 is not in this schedule, which has no GPUs yet | declare them first: gpus 2");
   CHECK(all("sdma 1\ngpus 2\ngpus 2\n") == "3:1: duplicate 'gpus' | the first is on line 2");
@@ -259,4 +259,60 @@ TEST_CASE("a small text cannot ask for much") {
   for (int i = 0; i < 40; ++i) deep += fmt::format("for v{} in 0..1\n", i);
   for (int i = 0; i < 40; ++i) deep += "end\n";
   CHECK(all(deep).find("nested too deeply") != std::string::npos);
+}
+
+TEST_CASE("lists, files and conditions say what they miss") {
+  const auto loop = [](const std::string& in) { return all("sdma 1\nfor b in " + in + "\nend\n"); };
+  CHECK(loop("[1 2]") == "2:13: expected ',' or ']', got '2' | a list is written [41, 7, 63]");
+  CHECK(loop("[1, ]").starts_with("2:14: expected a number"));
+  CHECK(loop("[x]").starts_with("2:11: 'x' is not defined"));
+  CHECK(
+      loop("1..=3") ==
+      "2:13: a range does not include its end, and '..=' is not written | 0..N is 0 to N-1; for 1 to N, write 1..N+1");
+  CHECK(loop("file").find("expected '('") != std::string::npos);
+  CHECK(loop("file(a)") == "2:15: expected the name of a file, got 'a' | write file(\"blocks.txt\")");
+  CHECK(loop("file(\"a.txt\")") ==
+        "2:15: file 'a.txt': this text may not read other files | write the numbers as a list: [41, 7]");
+  ParseOptions o;
+  o.read = [](const std::string& name) -> Result<std::string, Diagnostic> {
+    if (name == "bad") return std::string("1\n2 x\n");
+    if (name == "many") return std::string(40000, '1') + std::string("\n");
+    std::string numbers;
+    for (int i = 0; i < 3000; ++i) numbers += "1 ";
+    return numbers;
+  };
+  o.max_rounds = 1000;
+  CHECK(all("sdma 1\nfor b in file(\"bad\")\nend\n", o) ==
+        "2:15: file 'bad' has 'x' on line 2, which is not a number | it has numbers, with blanks, commas or line ends "
+        "between them, and comments");
+  CHECK(all("sdma 1\nfor b in file(\"many\")\nend\n", o).find("which is not a number") != std::string::npos);
+  CHECK(all("sdma 1\nfor b in file(\"long\")\nend\n", o).starts_with("2:1: this loop has 3000 rounds"));
+  CHECK(all("sdma 1\nfor b in [1, 2]\nsignal host.x value=b\nend\n") ==
+        "3:8: 'host.x' is already declared [b=2] | it is declared on line 3");
+
+  CHECK(all("sdma 1\nif 1\nend\n") ==
+        "2:5: expected one of == != < <= > >=, got the end of the line | write if k % 2 == 0");
+  CHECK(all("sdma 1\nif 1 = 1\nend\n") == "2:6: expected one of == != < <= > >=, got '=' | '==' compares");
+  CHECK(all("sdma 1\nif 1 < 2 3\nend\n") == "2:10: expected the end of the line, got '3'");
+  CHECK(all("sdma 1\nif 1 < 2\n") == "2:1: 'if' on line 2 has no 'end'");
+  CHECK(all("sdma 1\nelse\n") == "2:1: 'else' without 'if'");
+  CHECK(all("sdma 1\nif 1 > 2\nelse\nelse\nend\n") ==
+        "4:1: a second 'else' | the branches of an 'if' end with one 'else'");
+  // An error in a condition is reported alone: none of the branches is read.
+  CHECK(all("sdma 1\nif x > 2\nbuffer\nelse\nbuffer\nend\n") == "2:4: 'x' is not defined | let x = ... defines it");
+  std::string deep = "sdma 1\n";
+  for (int i = 0; i < 40; ++i) deep += "if 1 == 1\n";
+  for (int i = 0; i < 40; ++i) deep += "end\n";
+  CHECK(all(deep).find("nested too deeply") != std::string::npos);
+}
+
+TEST_CASE("what people type at first has a hint") {
+  CHECK(all("sdma 1\nx = 1\n") ==
+        "2:1: expected a declaration or 'end', got 'x' | a name needs let or param: let x = ...");
+  CHECK(all(in_queue("  copy bytes=4K src=gpu0.buf dst=gpu1.buf")) ==
+        "6:3: expected a packet or 'end', got 'copy' | did you mean 'copy_linear'?");
+  CHECK(all(in_queue("  x = 1")) == "6:3: expected a packet or 'end', got 'x' | a name needs let: let x = ...");
+  CHECK(all(in_queue("  atomic op=add addr=host.done value=1")).find("did you mean 'add_rtn_64'?") !=
+        std::string::npos);
+  CHECK(all("gpus 2\n").starts_with("1:1: expected 'sdma 1', got 'gpus'"));
 }

@@ -137,3 +137,64 @@ TEST_CASE("the schedule that the page shows is one") {
   CHECK(format_source(text) == text);
   CHECK(parse(text).queues.size() == 4);
 }
+
+namespace {
+
+/// The values of the signals that lines declare, in their order: "1 2 3".
+std::string values(const std::string& lines, const ParseOptions& o = {}) {
+  std::string out;
+  for (const auto& g : parse("sdma 1\n" + lines, o).signals) out += (out.empty() ? "" : " ") + std::to_string(g.value);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a loop goes through a list, or through the numbers of a file") {
+  CHECK(values("for b in [41, 7, 63]\nsignal host.s{b} value=b\nend\n") == "41 7 63");
+  CHECK(values("param n = 3\nfor b in [n, n+1,\n  # the last\n  2*(n)]\nsignal host.s{b} value=b\nend\n") == "3 4 6");
+  CHECK(values("for b in []\nsignal host.s{b} value=b\nend\nsignal host.x value=9\n") == "9");
+  CHECK(values("for a in [1, 2]\nfor b in [a, 10*a]\nsignal host.s{a}_{b} value=b\nend\nend\n") == "1 10 2 20");
+  ParseOptions o;
+  o.read = [](const std::string& name) -> Result<std::string, Diagnostic> {
+    if (name == "blocks.txt") return std::string("41, 7 # two\n\n63\r\n1K\n");
+    return Diagnostic{.where = name, .message = "cannot be opened", .hint = "a hint"};
+  };
+  CHECK(values("for b in file(\"blocks.txt\")\nsignal host.s{b} value=b\nend\n", o) == "41 7 63 1024");
+  // A name of the text's own wins.
+  CHECK(values("let file = 1\nfor b in file..3\nsignal host.s{b} value=b\nend\n", o) == "1 2");
+}
+
+TEST_CASE("of an if, the branch that holds is read") {
+  const auto chosen = [](const std::string& n) {
+    return values(
+        "param n = 0\nif n < 2\nsignal host.a value=1\nelse if n == 2\nsignal host.b value=2\nelse\nsignal "
+        "host.c value=3\nend\n",
+        {.set = {{"n", n}}});
+  };
+  CHECK(chosen("1") == "1");
+  CHECK(chosen("2") == "2");
+  CHECK(chosen("3") == "3");
+  struct Condition {
+    const char* text;
+    bool holds;
+  };
+  for (const auto& [text, holds] :
+       {Condition{"1 == 1", true}, Condition{"1 == 2", false}, Condition{"1 != 2", true}, Condition{"2 != 2", false},
+        Condition{"1 < 2", true}, Condition{"2 < 2", false}, Condition{"2 <= 2", true}, Condition{"3 <= 2", false},
+        Condition{"3 > 2", true}, Condition{"2 > 2", false}, Condition{"2 >= 2", true}, Condition{"1 >= 2", false}}) {
+    INFO(text);
+    CHECK(values("if " + std::string(text) + "\nsignal host.a value=1\nend\n") == (holds ? "1" : ""));
+    CHECK(values("if " + std::string(text) + "\nelse\nsignal host.a value=1\nend\n") == (holds ? "" : "1"));
+  }
+  // Nested, in loops, in queues and in hosts; names of a branch end with it.
+  CHECK(values("for k in 0..4\nif k % 2 == 1\nlet x = 10*k\nif k == 3\nsignal host.s{k} value=x\nend\nelse\nlet x = "
+               "k\nsignal host.s{k} value=x\nend\nend\n") == "0 2 30");
+  const auto s = parse(
+      "sdma 1\ngpus 2\nsignal host.a value=0\nqueue gpu0.q peer=gpu1\nfor k in 0..3\nif k > 0\nfence addr=host.a "
+      "value=k\nelse\nnop\nend\nend\nend\nhost main\nif 1 > 0\nsubmit *\nelse\nset host.a = 1\nend\nend\n");
+  CHECK(s.queues[0].dwords.size() == 1 + 2 * 4);
+  REQUIRE(s.hosts[0].actions.size() == 1);
+  CHECK(s.hosts[0].actions[0].kind == Schedule::Action::Kind::submit);
+  // What is not chosen is not evaluated.
+  CHECK(values("param n = 0\nif n == 0\nsignal host.a value=1\nelse if 4/n > 1\nend\n") == "1");
+}

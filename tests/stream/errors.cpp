@@ -118,9 +118,9 @@ TEST_CASE("fields, flags and lists") {
 
 TEST_CASE("statements") {
   CHECK(one("sdma 1") == "1:1: expected a packet, got 'sdma'");
-  CHECK(hint("sdma 1") == "this belongs to a schedule; a stream has packets, let and for");
+  CHECK(hint("sdma 1") == "this is a schedule: read it with sdma run, check, simulate or fmt");
   CHECK(hint("param n = 1") == "a stream has no parameters: use let");
-  CHECK(one("end") == "1:1: 'end' without 'for'");
+  CHECK(one("end") == "1:1: 'end' without 'for' or 'if'");
   CHECK(one("nop\nfor i in 0..2\nnop") == "2:1: 'for' on line 2 has no 'end'");
   CHECK(one("for i in 0..0\nnop") == "1:1: 'for' on line 1 has no 'end'");
   CHECK(one("let i = 1\nfor i in 0..2\nend") == "2:5: 'i' is already defined");

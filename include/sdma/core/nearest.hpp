@@ -5,6 +5,8 @@
 //   for (const auto& p : kPackets) n.offer(p.name);
 //   n.best()   ==   "copy_linear"       // "" if more than a third of the letters, or more than 3, differ
 //
+// A word that is the first part of a candidate, as `copy` is of `copy_linear`, differs from it by one letter.
+//
 //   did_you_mean("adv", {"strict", "adversarial"})   ==   "; did you mean 'adversarial'?"
 //
 // Words may have up to 64 letters; a longer word has no closest candidate. A Nearest belongs to one thread, allocates
@@ -26,7 +28,8 @@ class Nearest {
       : word_(word), distance_(std::min<std::size_t>(3, (word.size() + 2) / 3) + 1) {}
 
   void offer(std::string_view candidate) noexcept {
-    const auto d = edits(word_, candidate);
+    const bool part = !word_.empty() && candidate.starts_with(word_) && candidate.substr(word_.size()).starts_with('_');
+    const auto d = part ? 1 : edits(word_, candidate);
     if (d < distance_) {
       distance_ = d;
       best_ = candidate;

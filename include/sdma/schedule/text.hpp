@@ -5,7 +5,7 @@
 //   if (!s) for (const auto& e : s.error()) puts(to_string(e).c_str());
 //   std::string flat = to_text(*s);               // parse_schedule(flat) == s, to_text of that == flat
 //
-//   SOURCE    comments, param, let, for, gpu*      ---parse_schedule--->   Schedule   ---to_text--->   FLAT
+//   SOURCE    comments, param, let, for, if, gpu*  ---parse_schedule--->   Schedule   ---to_text--->   FLAT
 //   FLAT      none of these; one spelling for everything: gpus, buffers, signals, queues, hosts, expectations
 //
 // Diff FLAT to compare what two sources mean. `format_source` formats a SOURCE (or a stream of packets) without
@@ -18,6 +18,7 @@
 #include "sdma/core/result.hpp"
 #include "sdma/schedule/schedule.hpp"
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,8 +56,13 @@ struct ParseOptions {
   std::size_t max_text = std::size_t{1} << 27;    ///< bytes of text that the rounds of loops repeat
   std::size_t max_dwords = std::size_t{1} << 26;  ///< of all queues
   std::size_t max_items = std::size_t{1} << 20;   ///< declarations, actions, queues of each submit, and expectations
-  SourceMap* map = nullptr;                       ///< filled if the text has no error
+  /// The text of a file that the schedule names: `for b in file("blocks.txt")`. Empty: a schedule may not read other files.
+  std::function<Result<std::string, Diagnostic>(const std::string& name)> read{};
+  SourceMap* map = nullptr;  ///< filled if the text has no error
 };
+
+/// For ParseOptions::read: names are relative to the folder of the file `path`; of standard input ("-"), to the working directory.
+std::function<Result<std::string, Diagnostic>(const std::string& name)> files_beside(const std::string& path);
 
 /// The schedule of a text, or all of its errors. `file`: the name of the text in errors.
 Result<Schedule, std::vector<Diagnostic>> parse_schedule(std::string_view text, std::string_view file = "text",
