@@ -94,11 +94,11 @@ class Formatter {
   }
 
   bool blank(const Token& before, const Token& t, std::string_view keyword) const {
+    if (before.is(",") && brackets_ > 0) return true;  // the list of a loop
     if (t.glued) return false;
     if (list_ && brackets_ > 0)
       return !before.is("[") && !t.is("]") && !before.is("*") && !t.is("*") && !before.is("-");
     if (keyword == "submit" && t.is("*")) return true;
-    if (before.is(",") && brackets_ > 0) return true;  // the list of a loop
     const auto symbol = [](const Token& x) { return x.kind == Token::symbol; };
     // `old (x)`, `in -1`: a blank follows a word of the language. `)` and `]` end a value, and a word begins the next one.
     if (symbol(before)) return (before.is(")") || before.is("]")) && !symbol(t);
