@@ -33,10 +33,13 @@ enum Column : std::size_t {
   kWeight,
   kSource,
   kId,
+  kMachine,
+  kIncludes,
   kColumns
 };
 constexpr std::array<std::string_view, kColumns> kColumnNames{
-    "schedule", "settings", "what", "baseline", "baseline_settings", "value", "spread", "weight", "source", "id"};
+    "schedule", "settings", "what",   "baseline", "baseline_settings", "value",
+    "spread",   "weight",   "source", "id",       "machine",           "includes"};
 constexpr std::string_view kShare = "share.", kFree = "free", kPower = "power";
 
 /// The whole text as a finite number.
@@ -185,7 +188,8 @@ class Table {
     if (ratio) o.group = field(kBaseline) + " " + (base.empty() ? field(kSettings) : base);
     if (!o.schedule || (ratio && !o.baseline)) return;
     out_.observations.push_back(std::move(o));
-    out_.rows.push_back({field(kSchedule), field(kSettings), field(kWhat), field(kBaseline), field(kSource), line_});
+    out_.rows.push_back({field(kSchedule), field(kSettings), field(kWhat), field(kBaseline), field(kSource),
+                         field(kMachine), field(kIncludes), line_});
   }
 
   /// Sets the kind. Returns the factor of value and spread.

@@ -87,7 +87,7 @@ TEST_CASE("shares of the four phases of one copy within 4 points") {
     INFO(o.id);
     CHECK(std::abs(100 * t->phase_ns[static_cast<std::size_t>(o.phase)] / t->ns - o.value) <= 4);
   }
-  CHECK(shares == 13 * 4);
+  CHECK(shares == 15 * 4);
 }
 
 TEST_CASE("the schedules of the published table take as long as the plans of the collectives") {

@@ -25,6 +25,8 @@
 //   baseline           for speed_up: a .sdma file
 //   baseline_settings  its params. Empty: the schedule's settings
 //   weight             of the error in a fit. Empty: 1; 0: only predicted
+//   machine            what was measured, such as MI300X, for people: a table is predicted on one machine
+//   includes           what lies inside the value: the host, an engine alone, ...
 //   id                 for messages. Empty: schedule, settings and what
 //
 // The columns schedule, what, value and source are required. A field with a comma or a quote is written in double quotes,
@@ -52,7 +54,7 @@ namespace sdma::inline v0 {
 struct Measurements {
   /// The line of an observation, as the table has it.
   struct Row {
-    std::string schedule{}, settings{}, what{}, baseline{}, source{};
+    std::string schedule{}, settings{}, what{}, baseline{}, source{}, machine{}, includes{};
     std::size_t line{};
   };
   std::vector<Observation> observations{};
