@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mi300x.hpp>
+#include <utility>
 
 namespace sdma::inline v0 {
 namespace {
@@ -44,17 +45,34 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"engine.swap_ns", "ns"},
     {"engine.release_ns", "ns"},
     {"engine.poll_ns", "ns"},
+    {"engine.host_bytes_per_ns", "bytes/ns"},
+    {"engine.first_to_host_efficiency", "fraction"},
+    {"engine.broadcast_ns", "ns"},
+    {"engine.copies_to_a_peer", "copies"},
+    {"engine.occupied_ns", "ns"},
     {"kernel.release_ns", "ns"},
     {"kernel.poll_ns", "ns"},
 }};
 static_assert(static_cast<std::size_t>(Cost::kernel_poll) + 1 == kCosts);
 static_assert(kEntries.back().name == "kernel.poll_ns");
 
+/// Parameters that a file may leave out, and the values at which their mechanisms are off.
+struct Optional {
+  Cost cost{};
+  double off{};
+};
+constexpr Optional kOptional[] = {{Cost::engine_first_down, 1},
+                                  {Cost::engine_broadcast_time, 0},
+                                  {Cost::engine_peer_copies, 0},
+                                  {Cost::engine_occupied, 0}};
+constexpr std::string_view kNotInFile = "not in the file: off";
+
 /// "" if the parameter may have this value. Rates, fractions and the window are divisors, so they cannot be zero.
 std::string refuse(std::size_t i, double v) {
   const auto unit = kEntries[i].unit;
   if (!std::isfinite(v) || v < 0) return "is negative";
-  if (unit != "ns" && v <= 0) return "is not above zero";
+  if (unit == "copies" && v != std::floor(v)) return "is not a whole number";
+  if (unit != "ns" && unit != "copies" && v <= 0) return "is not above zero";
   if (unit == "fraction" && v > 1) return "is more than 1";
   return v > 1e12 ? "is more than 1e12" : "";
 }
@@ -119,6 +137,11 @@ class Loader {
       seen[i] = true;
       one("parameters: " + key, i, value, m.parameters[i]);
     }
+    const auto absent = [&](Cost c, double value, std::string_view source) {
+      if (!std::exchange(seen[static_cast<std::size_t>(c)], true)) m.parameter(c) = {value, 0, std::string(source)};
+    };
+    for (const auto& o : kOptional) absent(o.cost, o.off, kNotInFile);
+    absent(Cost::engine_host_rate, m[Cost::engine_rate], "not in the file: as engine.bytes_per_ns");
     for (std::size_t i = 0; i < kCosts; ++i)
       if (!seen[i]) in_.complain("parameters", "\"" + std::string(kEntries[i].name) + "\" is missing");
   }

@@ -35,6 +35,7 @@
 // Settings of a fit to this table begin with "#:", so programs that skip comments can read the table as it is:
 //
 //   #: power P                            FitOptions::power
+//   #: common C                           FitOptions::common: ratios to one baseline, with the same settings of it, are a group
 //   #: free PARAMETER START [LOW HIGH] [NOTE...]   a free parameter, the value from which the fit starts, its bounds, its note
 //
 // Each distinct pair of schedule and settings is parsed once and shared by its observations.
