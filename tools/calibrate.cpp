@@ -1,4 +1,5 @@
 // sdma calibrate: fits a machine's parameters to measurements.
+#include "judge.hpp"
 #include "machine_file.hpp"
 #include "measure_device.hpp"
 #include "output.hpp"
@@ -24,7 +25,7 @@ struct Options {
   std::optional<DeviceKind> device;
   DeviceMeasurement measure;
   std::vector<std::string> free;
-  bool predict = false;
+  bool predict = false, held_out = false;
   Format format = Format::table;
   std::chrono::nanoseconds limit = 600s;
 };
@@ -103,15 +104,24 @@ std::string summary(const Errors& e) {
 }
 
 /// Each measurement beside the prediction of a machine to which nothing was fitted here.
-std::string predicted_table(const Measurements& all, const std::vector<Fit::Prediction>& predictions) {
-  auto out = fmt::format("{:>12} {:>12} {:>9}  measurement\n", "measured", "model", "error");
+std::string predicted_table(const Measurements& all, const std::vector<Fit::Prediction>& predictions,
+                            const MachineDescription& m) {
+  auto out = fmt::format("{:>12} {:>12} {:>10} {:>9}  measurement\n", "measured", "model", "+-", "error");
+  std::size_t judged = 0, one = 0, two = 0;
   for (std::size_t i = 0; i < all.observations.size(); ++i) {
     const auto& o = all.observations[i];
-    out += fmt::format("{:>12} {:>12} {:>+7.1f} {} {}{}\n", value_text(o, o.value), value_text(o, predictions[i].value),
-                       100 * predictions[i].error, o.kind == Observation::Kind::share ? "p" : "%", o.id,
-                       all.rows[i].machine.empty() ? "" : " (" + all.rows[i].machine + ")");
+    const auto share = o.kind == Observation::Kind::share;
+    const auto spread = half_interval(o, m), off = std::abs(predictions[i].value - o.value);
+    judged += !share, one += !share && off <= spread, two += !share && off <= 2 * spread;
+    out +=
+        fmt::format("{:>12} {:>12} {:>10} {:>+7.1f} {} {}{}\n", value_text(o, o.value),
+                    value_text(o, predictions[i].value), share ? "" : value_text(o, spread), 100 * predictions[i].error,
+                    share ? "p" : "%", o.id, all.rows[i].machine.empty() ? "" : " (" + all.rows[i].machine + ")");
   }
-  return out + "\n" + summary(errors_of(all, predictions, true));
+  out += "\n" + summary(errors_of(all, predictions, true));
+  if (judged > 0)
+    out += fmt::format("of {} times and speed-ups, {} lie inside one interval, and {} inside two\n", judged, one, two);
+  return out;
 }
 
 std::string table(const Fit& f, const FitOptions& options, const MachineDescription& m, const Measurements& all,
@@ -193,7 +203,7 @@ int predict_only(const Options& o, const Measured& measured) {
     for (const auto& d : predictions.error()) report(d);
     return kFindings;
   }
-  if (o.format == Format::table) return write_text("-", predicted_table(measured.table, *predictions));
+  if (o.format == Format::table) return write_text("-", predicted_table(measured.table, *predictions, measured.start));
   using Json = nlohmann::ordered_json;
   const Json j{{"machine", measured.start.name}, {"measurements", json_of(measured.table, *predictions)}};
   return write_text("-", j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -217,17 +227,20 @@ int run(const Options& o) {
   options.free = free_of(o, *m, *start);
   if (options.free.empty()) return kUsage;
   options.deadline = Deadline::in(o.limit);
-  const auto f = [&] {
-    Progress progress;
-    options.progress = [&](const FitProgress& p) {
-      progress.show([&] {
-        return fmt::format("{}: {} simulations, the mean error is {:.2f} %", p.stage, p.simulations,
-                           100 * p.mean_error);
-      });
-      return true;
-    };
-    return fit(m->observations, m->from(*start), options);
-  }();
+  Progress progress;
+  options.progress = [&](const FitProgress& p) {
+    progress.show([&] {
+      return fmt::format("{}: {} simulations, the mean error is {:.2f} %", p.stage, p.simulations, 100 * p.mean_error);
+    });
+    return true;
+  };
+  if (o.held_out) {
+    const auto parts = held_out(*m, *start, options);
+    if (parts) return write_text("-", held_out_report(*m, *parts));
+    for (const auto& d : parts.error()) report(d);
+    return kFindings;
+  }
+  const auto f = fit(m->observations, m->from(*start), options);
   if (!f) {
     for (const auto& d : f.error()) report(d);
     return kFindings;
@@ -269,7 +282,12 @@ void add_calibrate(VerbOptions& verb, Action& action) {
                     .type("soft|kfd|cuda");
   auto only = verb.flag("--predict", o->predict,
                         "fit nothing: print what the machine of --start predicts for each line of the table");
-  device.excludes(from).excludes(start).excludes(only);
+  auto unseen =
+      verb.flag("--held-out", o->held_out,
+                "judge the fit: leave out each column, half, quarter and source of the table in turn, fit to the "
+                "rest, and print the errors at what was left out");
+  device.excludes(from).excludes(start).excludes(only).excludes(unseen);
+  unseen.excludes(only);
   verb.value("--save", o->measure.save,
              "with --device: also write the table, its schedules and the start of the fit here")
       .type("FOLDER");
@@ -308,6 +326,7 @@ void add_calibrate(VerbOptions& verb, Action& action) {
       "  sdma calibrate --from share/published/dma-latte.csv -o mi300x.json\n"
       "  sdma calibrate --device=cuda --save two-h200 -o machine.json\n"
       "  sdma calibrate --from mine.csv --start mi300x.json --free engine.poll_ns --free engine.latency_ns\n"
+      "  sdma calibrate --from share/published/dma-latte.csv --held-out\n"
       "  sdma calibrate --from share/published/mi355x.csv --start share/machines/mi355x.json --predict\n"
       "  sdma simulate --machine mi300x.json --show-machine");
   action = [o] { return run(*o); };

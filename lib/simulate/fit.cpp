@@ -93,6 +93,18 @@ void describe(Fit& out, const Certainty& c, const MachineDescription& initial, c
   out.alike = c.alike;
 }
 
+/// What 68 % of the errors of times and ratios do not exceed, if there are more of them than parameters. That parameters bend towards
+/// what they are fitted to is not in it: predictions have the parameters' uncertainty beside it.
+double left_over(std::span<const Observation> all, const std::vector<double>& errors, std::size_t parameters) {
+  constexpr double kOneDeviation = 0.6827;
+  std::vector<double> sizes;
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (all[k].weight > 0 && all[k].kind != Observation::Kind::share) sizes.push_back(std::abs(errors[k]));
+  if (sizes.size() <= parameters) return 0;
+  std::sort(sizes.begin(), sizes.end());
+  return sizes[static_cast<std::size_t>(kOneDeviation * static_cast<double>(sizes.size()))];
+}
+
 /// Both searches in turn, until they gain no more or a limit is reached.
 bool minimise(Objective& f, Objective::Point& best) {
   for (int i = 0; i < kRounds; ++i) {
@@ -133,6 +145,7 @@ Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation> all, const
   }
   for (std::size_t k = 0; k < all.size(); ++k)
     out.predictions.push_back({best.predictions[k], best.errors[k], best.shared[k]});
+  if (certainty) out.machine.model_error = left_over(all, best.errors, o.free.size());
   out.mean_error = best.mean;
   out.worst_error = best.worst;
   out.worst = best.worst_at;
@@ -154,6 +167,7 @@ Result<std::vector<Fit::Prediction>, std::vector<Diagnostic>> predict(std::span<
 
 MachineDescription rounded(const Fit& f, const FitOptions& o) {
   auto m = f.machine;
+  m.model_error = digits(m.model_error, 2, 2);
   for (std::size_t i = 0; i < o.free.size(); ++i) {
     auto& p = m.parameter(o.free[i].cost);
     if (f.states[i] == Fit::State::undetermined) continue;

@@ -102,9 +102,12 @@ class Loader {
   void load(const Json& j, MachineDescription& m) {
     if (j.value("sdma_machine", Json()) != 1)
       return in_.complain("", "this is not a machine description of version 1", "it must contain \"sdma_machine\": 1");
-    if (!in_.object(j, "", {"sdma_machine", "name", "notes", "topology", "parameters"})) return;
+    if (!in_.object(j, "", {"sdma_machine", "name", "notes", "topology", "model_error", "parameters"})) return;
     in_.string(j, "name", "", m.name);
     in_.string(j, "notes", "", m.notes);
+    if (j.contains("model_error")) in_.number(j, "model_error", "", m.model_error);
+    if (!(m.model_error >= 0 && m.model_error <= 10))
+      in_.complain("", "\"model_error\" is not from 0 to 10", "0.1: a tenth of a time; 0: not known");
     if (!j.contains("topology"))
       in_.complain("", "\"topology\" is missing", "write {\"mi300x\": 8}, or the output of sdma topology --json");
     else topology(j["topology"], m.topology);
@@ -198,6 +201,10 @@ std::string to_json(const MachineDescription& m) {
   auto out = fmt::format(
       "{{\n  \"sdma_machine\": 1,\n  \"name\": {},\n  \"notes\": {},\n  \"topology\": {},\n  \"parameters\": {{",
       detail::json_string(m.name), detail::json_string(m.notes), topology_json(m.topology));
+  if (m.model_error > 0) {
+    const auto at = out.rfind("  \"parameters\"");
+    out.insert(at, fmt::format("  \"model_error\": {},\n", m.model_error));
+  }
   constexpr std::size_t kWidth = 32;
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];
@@ -211,6 +218,9 @@ std::string to_json(const MachineDescription& m) {
 std::string to_table(const MachineDescription& m) {
   auto out = fmt::format("{}: {} GPUs\n", m.name, m.topology.gpus.size());
   if (!m.notes.empty()) out += m.notes + "\n";
+  if (m.model_error > 0)
+    out += fmt::format("68 % of the times and ratios that it was fitted to are off by less than {:.2g} %.\n",
+                       100 * m.model_error);
   out += fmt::format("\n{:<29} {:>8} {:>8} {:<9} {}\n", "parameter", "value", "+-", "unit", "source");
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];

@@ -88,6 +88,8 @@ struct MachineDescription {
   std::string notes{};
   Topology topology{};
   std::array<Parameter, kCosts> parameters{};
+  /// What is left of a fit's errors, relative: 68 % of the times and ratios that it was fitted to are off by less. 0: not known.
+  double model_error{};
 
   double operator[](Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)].value; }
   Parameter& parameter(Cost c) noexcept { return parameters[static_cast<std::size_t>(c)]; }
