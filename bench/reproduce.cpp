@@ -53,10 +53,6 @@ Schedule schedule(col::Collective c, const Column& k, std::uint64_t bytes) {
                       .in_place = k.variant == col::Variant::swap});
   return p ? std::move(p->schedule) : Schedule{};
 }
-double ns(const Schedule& s, const MachineDescription& m) {
-  const auto t = simulate(s, m);
-  return t ? t->ns : 0;
-}
 
 /// Figures of the model, with those of `all`, if given, in parentheses.
 Curves table(col::Collective c, const std::vector<Column>& columns, const Measurements* all,
@@ -71,16 +67,17 @@ Curves table(col::Collective c, const std::vector<Column>& columns, const Measur
   for (std::size_t i = 0; i < columns.size(); ++i) std::printf("---|");
   std::printf("---|\n");
   double sum = 0, worst = 0;
-  int cells = 0;
+  int cells = 0, inside = 0;
   for (std::size_t r = 0; r < std::size(kSizes); ++r) {
     const auto pcpy = schedule(c, {"pcpy", col::Variant::pcpy, false}, kSizes[r]);
-    const auto base = ns(pcpy, m);
     const auto h = sensitivity(pcpy, m);
-    std::printf("| %s | %.1f +- %.1f |", size(kSizes[r]).c_str(), base / 1e3, h ? h->uncertainty_ns / 1e3 : 0.0);
+    std::printf("| %s | %.1f +- %.1f |", size(kSizes[r]).c_str(), h ? h->ns / 1e3 : 0.0,
+                h ? h->uncertainty_ns / 1e3 : 0.0);
     std::size_t best = 0;
     double most = 0;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      const auto x = base / ns(schedule(c, columns[i], kSizes[r]), m);
+      const auto faster = speed_up(pcpy, schedule(c, columns[i], kSizes[r]), m);
+      const auto x = faster ? faster->value : 0, spread = faster ? faster->uncertainty : 0;
       if (x > most) most = x, best = i;
       curves.series[i].points.emplace_back(static_cast<double>(kSizes[r]), x);
       if (const auto* o = all ? published(*all, columns[i], kSizes[r]) : nullptr) {
@@ -88,15 +85,19 @@ Curves table(col::Collective c, const std::vector<Column>& columns, const Measur
         sum += std::abs(e);
         ++cells;
         worst = std::max(worst, std::abs(e));
-        std::printf(" %.2f (%.2f, %+.0f %%) |", x, o->value, 100 * e);
+        inside += std::abs(x - o->value) <= spread;
+        std::printf(" %.2f +- %.2f (%.2f, %+.0f %%) |", x, spread, o->value, 100 * e);
       } else {
-        std::printf(" %.2f |", x);
+        std::printf(" %.2f +- %.2f |", x, spread);
       }
     }
     std::printf(" %s |\n", columns[best].name);
   }
   if (cells > 0)
-    std::printf("\nThe mean of the cells' errors is %.1f %%; the worst is %.1f %%.\n", 100 * sum / cells, 100 * worst);
+    std::printf(
+        "\nThe mean of the cells' errors is %.1f %%; the worst is %.1f %%. Of %d cells, %d lie inside their "
+        "interval.\n",
+        100 * sum / cells, 100 * worst, cells, inside);
   return curves;
 }
 

@@ -1,4 +1,5 @@
 // sdma calibrate: fits a machine's parameters to measurements.
+#include "judge.hpp"
 #include "machine_file.hpp"
 #include "measure_device.hpp"
 #include "output.hpp"
@@ -24,6 +25,7 @@ struct Options {
   std::optional<DeviceKind> device;
   DeviceMeasurement measure;
   std::vector<std::string> free;
+  bool predict = false, held_out = false;
   Format format = Format::table;
   std::chrono::nanoseconds limit = 600s;
 };
@@ -58,11 +60,12 @@ struct Errors {
   Kind relative{}, share{};  ///< of times and speed-ups; of shares
 };
 
-Errors errors_of(const Measurements& m, const std::vector<Fit::Prediction>& predictions) {
+/// `all`: also of the measurements that a fit does not use.
+Errors errors_of(const Measurements& m, const std::vector<Fit::Prediction>& predictions, bool all = false) {
   Errors out;
   for (std::size_t i = 0; i < m.observations.size(); ++i) {
     const auto& o = m.observations[i];
-    if (o.weight == 0) continue;
+    if (o.weight == 0 && !all) continue;
     auto& kind = o.kind == Observation::Kind::share ? out.share : out.relative;
     const auto e = std::abs(predictions[i].error);
     ++kind.count;
@@ -86,15 +89,8 @@ std::string value_text(const Observation& o, double value) {
   return fmt::format("{:.1f} %", value);
 }
 
-std::string table(const Fit& f, const FitOptions& options, const MachineDescription& m, const Measurements& all,
-                  const std::vector<Fit::Prediction>& predictions, const Errors& e) {
-  auto out = fmt::format("{:<29} {:>8} {:>8} {:<9} {}\n", "parameter", "value", "+-", "unit", "source");
-  for (const auto& each : options.free) {
-    const auto& p = m.parameter(each.cost);
-    out += fmt::format("{:<29} {:>8} {:>8} {:<9} {}\n", name(each.cost), p.value, p.uncertainty, unit(each.cost),
-                       p.source);
-  }
-  out += "\n";
+std::string summary(const Errors& e) {
+  std::string out;
   const auto errors = [&](const char* what, const Errors::Kind& k, const char* unit) {
     if (k.count == 0) return;
     out +=
@@ -104,6 +100,40 @@ std::string table(const Fit& f, const FitOptions& options, const MachineDescript
   };
   errors("times and speed-ups", e.relative, "%");
   errors("shares", e.share, "points");
+  return out;
+}
+
+/// Each measurement beside the prediction of a machine to which nothing was fitted here.
+std::string predicted_table(const Measurements& all, const std::vector<Fit::Prediction>& predictions,
+                            const MachineDescription& m) {
+  auto out = fmt::format("{:>12} {:>12} {:>10} {:>9}  measurement\n", "measured", "model", "+-", "error");
+  std::size_t judged = 0, one = 0, two = 0;
+  for (std::size_t i = 0; i < all.observations.size(); ++i) {
+    const auto& o = all.observations[i];
+    const auto share = o.kind == Observation::Kind::share;
+    const auto spread = half_interval(o, m), off = std::abs(predictions[i].value - o.value);
+    judged += !share, one += !share && off <= spread, two += !share && off <= 2 * spread;
+    out +=
+        fmt::format("{:>12} {:>12} {:>10} {:>+7.1f} {} {}{}\n", value_text(o, o.value),
+                    value_text(o, predictions[i].value), share ? "" : value_text(o, spread), 100 * predictions[i].error,
+                    share ? "p" : "%", o.id, all.rows[i].machine.empty() ? "" : " (" + all.rows[i].machine + ")");
+  }
+  out += "\n" + summary(errors_of(all, predictions, true));
+  if (judged > 0)
+    out += fmt::format("of {} times and speed-ups, {} lie inside one interval, and {} inside two\n", judged, one, two);
+  return out;
+}
+
+std::string table(const Fit& f, const FitOptions& options, const MachineDescription& m, const Measurements& all,
+                  const std::vector<Fit::Prediction>& predictions, const Errors& e) {
+  auto out = fmt::format("{:<29} {:>8} {:>8} {:<9} {}\n", "parameter", "value", "+-", "unit", "source");
+  for (const auto& each : options.free) {
+    const auto& p = m.parameter(each.cost);
+    out += fmt::format("{:<29} {:>8} {:>8} {:<9} {}\n", name(each.cost), p.value, p.uncertainty, unit(each.cost),
+                       p.source);
+  }
+  out += "\n";
+  out += summary(e);
   for (std::size_t i = 0; i < all.observations.size(); ++i) {
     const auto& o = all.observations[i];
     if (o.weight == 0)
@@ -113,6 +143,16 @@ std::string table(const Fit& f, const FitOptions& options, const MachineDescript
   for (const auto& a : f.alike)
     out += fmt::format("{} and {} cannot be distinguished: correlation {:.3f}\n", name(a.a), name(a.b), a.correlation);
   return out + fmt::format("{} simulations; {}\n", f.simulations, name(f.end));
+}
+
+nlohmann::ordered_json json_of(const Measurements& all, const std::vector<Fit::Prediction>& predictions) {
+  auto j = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < all.observations.size(); ++i)
+    j.push_back({{"id", all.observations[i].id},
+                 {"measured", all.observations[i].value},
+                 {"model", predictions[i].value},
+                 {"error", predictions[i].error}});
+  return j;
 }
 
 std::string json(const Fit& f, const FitOptions& options, const MachineDescription& m, const Measurements& all,
@@ -135,11 +175,7 @@ std::string json(const Fit& f, const FitOptions& options, const MachineDescripti
   j["alike"] = Json::array();
   for (const auto& a : f.alike)
     j["alike"].push_back({{"a", name(a.a)}, {"b", name(a.b)}, {"correlation", a.correlation}});
-  for (std::size_t i = 0; i < all.observations.size(); ++i)
-    j["measurements"].push_back({{"id", all.observations[i].id},
-                                 {"measured", all.observations[i].value},
-                                 {"model", predictions[i].value},
-                                 {"error", predictions[i].error}});
+  j["measurements"] = json_of(all, predictions);
   return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -160,6 +196,19 @@ Measured read(const Options& o) {
   return out;
 }
 
+/// What the machine predicts as it is.
+int predict_only(const Options& o, const Measured& measured) {
+  const auto predictions = predict(measured.table.observations, measured.start);
+  if (!predictions) {
+    for (const auto& d : predictions.error()) report(d);
+    return kFindings;
+  }
+  if (o.format == Format::table) return write_text("-", predicted_table(measured.table, *predictions, measured.start));
+  using Json = nlohmann::ordered_json;
+  const Json j{{"machine", measured.start.name}, {"measurements", json_of(measured.table, *predictions)}};
+  return write_text("-", j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
 int run(const Options& o) {
   if (o.from.empty() && !o.device)
     return complain("no measurements given",
@@ -171,23 +220,27 @@ int run(const Options& o) {
   if (!o.out.empty() && overwrites({{"-o", o.out}}, inputs)) return kUsage;
   auto measured = o.device ? measure_device(o.measure) : read(o);
   if (measured.code != kOk) return measured.code;
+  if (o.predict) return predict_only(o, measured);
   const auto* const m = &measured.table;
   const auto* const start = &measured.start;
   auto options = m->options;
   options.free = free_of(o, *m, *start);
   if (options.free.empty()) return kUsage;
   options.deadline = Deadline::in(o.limit);
-  const auto f = [&] {
-    Progress progress;
-    options.progress = [&](const FitProgress& p) {
-      progress.show([&] {
-        return fmt::format("{}: {} simulations, the mean error is {:.2f} %", p.stage, p.simulations,
-                           100 * p.mean_error);
-      });
-      return true;
-    };
-    return fit(m->observations, m->from(*start), options);
-  }();
+  Progress progress;
+  options.progress = [&](const FitProgress& p) {
+    progress.show([&] {
+      return fmt::format("{}: {} simulations, the mean error is {:.2f} %", p.stage, p.simulations, 100 * p.mean_error);
+    });
+    return true;
+  };
+  if (o.held_out) {
+    const auto parts = held_out(*m, *start, options);
+    if (parts) return write_text("-", held_out_report(*m, *parts));
+    for (const auto& d : parts.error()) report(d);
+    return kFindings;
+  }
+  const auto f = fit(m->observations, m->from(*start), options);
   if (!f) {
     for (const auto& d : f.error()) report(d);
     return kFindings;
@@ -227,7 +280,14 @@ void add_calibrate(VerbOptions& verb, Action& action) {
   };
   auto device = verb.parsed("--device", choose, "measure single mechanisms on a device, and fit to their times")
                     .type("soft|kfd|cuda");
-  device.excludes(from).excludes(start);
+  auto only = verb.flag("--predict", o->predict,
+                        "fit nothing: print what the machine of --start predicts for each line of the table");
+  auto unseen =
+      verb.flag("--held-out", o->held_out,
+                "judge the fit: leave out each column, half, quarter and source of the table in turn, fit to the "
+                "rest, and print the errors at what was left out");
+  device.excludes(from).excludes(start).excludes(only).excludes(unseen);
+  unseen.excludes(only);
   verb.value("--save", o->measure.save,
              "with --device: also write the table, its schedules and the start of the fit here")
       .type("FOLDER");
@@ -266,6 +326,8 @@ void add_calibrate(VerbOptions& verb, Action& action) {
       "  sdma calibrate --from share/published/dma-latte.csv -o mi300x.json\n"
       "  sdma calibrate --device=cuda --save two-h200 -o machine.json\n"
       "  sdma calibrate --from mine.csv --start mi300x.json --free engine.poll_ns --free engine.latency_ns\n"
+      "  sdma calibrate --from share/published/dma-latte.csv --held-out\n"
+      "  sdma calibrate --from share/published/mi355x.csv --start share/machines/mi355x.json --predict\n"
       "  sdma simulate --machine mi300x.json --show-machine");
   action = [o] { return run(*o); };
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace sdma::inline v0::detail {
 
@@ -30,15 +31,58 @@ void World::want_front(std::uint32_t queue) {
   if (!e.front_busy) next_front(e);
 }
 
+/// The place with which the current packet exchanges bytes; kNoPeer if there is none, or more than one.
+std::uint32_t World::peer_of(const Program& q) {
+  auto out = kNoPeer;
+  bool several = false;
+  typed(q.front->current(), memory_->reader(q.gpu), [&](const auto& p) {
+    if constexpr (Divisible<std::remove_cvref_t<decltype(p)>>)
+      footprint(p, [&](const Region& region) {
+        const auto home = memory_->home(region.va);
+        if (home == Place::gpu(q.gpu)) return;
+        const auto at = static_cast<std::uint32_t>(place_index(home));
+        several = several || (out != kNoPeer && out != at);
+        out = at;
+      });
+    return Outcome::done;
+  });
+  return several ? kNoPeer : out;
+}
+
+/// The engine has as many copies in flight to the peer of the queue's next packet as it can: the packet waits for a landing.
+bool World::held(Engine& e, std::uint32_t queue) {
+  const auto most = std::floor(cost(Cost::engine_peer_copies));
+  const auto& q = programs_[queue];
+  if (most == 0 || q.front->current().role != Role::data) return false;
+  const auto peer = peer_of(q);
+  if (peer == kNoPeer || peer >= e.toward.size() || e.toward[peer] < most) return false;
+  e.held.push_back(queue);
+  return true;
+}
+
+/// A queue's fence or atomic has been sent, and needs the front end for longer.
+void World::occupy(std::uint32_t queue) {
+  auto& q = programs_[queue];
+  auto& e = engines_[q.engine];
+  q.occupies = true;
+  q.state = State::front;
+  e.wants.push_front(queue);
+  if (!e.front_busy) next_front(e);
+}
+
 void World::next_front(Engine& e) {
+  const auto blocked = [&](std::uint32_t queue) { return !programs_[queue].occupies && held(e, queue); };
+  while (!e.wants.empty() && blocked(e.wants.front())) e.wants.pop_front();
   if (e.wants.empty()) return;
   const auto queue = e.wants.front();
   e.wants.pop_front();
   e.front_busy = true;
   auto& q = programs_[queue];
+  if (q.occupies) return at(now_ + cost(Cost::engine_occupied), Event::front, queue);
   const auto& next = q.front->current();
   const bool data = next.role == Role::data;
-  const auto end = now_ + cost(data ? Cost::engine_packet : Cost::engine_control);
+  const auto end = now_ + cost(data ? Cost::engine_packet : Cost::engine_control) +
+                   (next.info == &info_of<CopyBroadcast>() ? cost(Cost::engine_broadcast_time) : 0);
   const auto phase = data                                                       ? Phase::copy
                      : next.role == Role::acquire || next.role == Role::control ? Phase::schedule
                                                                                 : Phase::sync;
@@ -50,7 +94,13 @@ void World::next_front(Engine& e) {
 void World::front_done(std::uint32_t queue) {
   auto& e = engines_[programs_[queue].engine];
   e.front_busy = false;
-  act(queue);
+  if (std::exchange(programs_[queue].occupies, false)) {
+    auto& q = programs_[queue];
+    q.node = node(now_, q.node, e.where, What::front_end, Phase::sync, queue);
+    consume(queue);
+  } else {
+    act(queue);
+  }
   if (!e.front_busy) next_front(e);
 }
 
@@ -71,6 +121,10 @@ void World::launch(std::uint32_t queue) {
   auto& e = engines_[q.engine];
   opened(e);
   ++q.in_flight;
+  if (cost(Cost::engine_peer_copies) > 0 && (f.peer = peer_of(q)) != kNoPeer) {
+    e.toward.resize(places_);
+    ++e.toward[f.peer];
+  }
   const bool in_ring = q.front->current().payload == Fetched::Payload::pointer;
   if (f.executes && in_ring) {
     execute_now(q, q.front->current());  // its bytes leave the ring with the packet
@@ -98,14 +152,14 @@ void World::describe_flight(const Program& q, Flight& f) {
         f.uses.push_back({r, weight});
       };
       double written = 0, read = 0;
-      bool other_link = false;
+      bool other_link = false, host = false, to_host = false;
       const auto& e = engines_[q.engine];
       const auto cross = [&](Place from, Place to, double weight) {
         const auto r = link(from, to);
         if (r == ~0u) return find(q.name, fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
         use(r, weight);
         const auto peer = from == place ? to : from;
-        if (peer.is_host()) return;
+        if (peer.is_host()) return void((host = true, to_host = to_host || to.is_host()));
         const auto* l = m_.topology.link(LinkEnd::gpu(q.gpu), LinkEnd::gpu(peer.index));
         other_link = other_link || (l && l->engine_mask != 0 && (l->engine_mask >> e.id & 1) == 0);
       };
@@ -132,7 +186,12 @@ void World::describe_flight(const Program& q, Flight& f) {
                           : std::is_same_v<P, CopySwap>    ? cost(Cost::engine_swap)
                                                            : 1.0;
       if constexpr (std::is_same_v<P, CopySwap>) f.extra_ns += cost(Cost::engine_swap_time);
-      use(e.resource, written / unit / part / (other_link ? cost(Cost::engine_other_link) : 1.0));
+      const auto& gpu = m_.topology.gpus[q.gpu];
+      const bool first = (gpu.live_host_engines() & ((std::uint64_t{2} << e.id) - 1)) == std::uint64_t{1} << e.id;
+      const auto rate = !host ? 1.0
+                              : cost(Cost::engine_host_rate) / cost(Cost::engine_rate) *
+                                    (to_host && first ? cost(Cost::engine_first_down) : 1.0);
+      use(e.resource, written / unit / part / rate / (other_link ? cost(Cost::engine_other_link) : 1.0));
       f.need = std::min(read > 0 ? read : written, cost(Cost::engine_window));
     }
     return Outcome::done;
@@ -222,6 +281,14 @@ void World::landed(std::uint32_t id, std::uint32_t node) {
   closed(e);
   --q.in_flight;
   q.landed_node = node;
+  if (const auto peer = std::exchange(flights_[id].peer, kNoPeer); peer != kNoPeer) {
+    --e.toward[peer];
+    for (const auto waiting : std::exchange(e.held, {})) {
+      programs_[waiting].node = node;
+      e.wants.push_back(waiting);
+    }
+    if (!e.front_busy) next_front(e);
+  }
   while (!e.room.empty() && e.used + flights_[e.room.front()].need <= cost(Cost::engine_window) * (1 + 1e-9)) {
     const auto next = e.room.front();
     e.room.pop_front();

@@ -17,7 +17,7 @@ using detail::Objective;
 
 constexpr int kRounds = 4;        // of both searches
 constexpr double kEnough = 1e-4;  // of the cost: a round that gains less is the last
-constexpr double kMostPower = 16;
+constexpr double kMostPower = 16, kMostCommon = 1000;
 
 /// What is wrong with the options for this machine.
 std::vector<Diagnostic> problems(const FitOptions& o, const MachineDescription& initial) {
@@ -25,6 +25,10 @@ std::vector<Diagnostic> problems(const FitOptions& o, const MachineDescription& 
   if (o.free.empty()) out.push_back({.where = "fit", .message = "no parameter is free", .hint = "name at least one"});
   if (!(o.power >= 1 && o.power <= kMostPower))
     out.push_back({.where = "fit", .message = "the power is not from 1 to 16", .hint = "2 gives least squares"});
+  if (!(o.common >= 0 && o.common <= kMostCommon))
+    out.push_back({.where = "fit",
+                   .message = "the spread of shared errors is not from 0 to 1000",
+                   .hint = "1: as large as that of an observation's own error"});
   for (std::size_t i = 0; i < o.free.size(); ++i) {
     const auto& p = o.free[i];
     const auto complain = [&](std::string message, std::string hint) {
@@ -89,6 +93,18 @@ void describe(Fit& out, const Certainty& c, const MachineDescription& initial, c
   out.alike = c.alike;
 }
 
+/// What 68 % of the errors of times and ratios do not exceed, if there are more of them than parameters. That parameters bend towards
+/// what they are fitted to is not in it: predictions have the parameters' uncertainty beside it.
+double left_over(std::span<const Observation> all, const std::vector<double>& errors, std::size_t parameters) {
+  constexpr double kOneDeviation = 0.6827;
+  std::vector<double> sizes;
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (all[k].weight > 0 && all[k].kind != Observation::Kind::share) sizes.push_back(std::abs(errors[k]));
+  if (sizes.size() <= parameters) return 0;
+  std::sort(sizes.begin(), sizes.end());
+  return sizes[static_cast<std::size_t>(kOneDeviation * static_cast<double>(sizes.size()))];
+}
+
 /// Both searches in turn, until they gain no more or a limit is reached.
 bool minimise(Objective& f, Objective::Point& best) {
   for (int i = 0; i < kRounds; ++i) {
@@ -127,7 +143,9 @@ Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation> all, const
     for (const auto& p : o.free)
       out.machine.parameter(p.cost).source = fmt::format("fitted: not to the end, because {}", name(f.end()));
   }
-  for (std::size_t k = 0; k < all.size(); ++k) out.predictions.push_back({best.predictions[k], best.errors[k]});
+  for (std::size_t k = 0; k < all.size(); ++k)
+    out.predictions.push_back({best.predictions[k], best.errors[k], best.shared[k]});
+  if (certainty) out.machine.model_error = left_over(all, best.errors, o.free.size());
   out.mean_error = best.mean;
   out.worst_error = best.worst;
   out.worst = best.worst_at;
@@ -137,18 +155,19 @@ Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation> all, const
 }
 
 Result<std::vector<Fit::Prediction>, std::vector<Diagnostic>> predict(std::span<const Observation> all,
-                                                                      const MachineDescription& m) {
+                                                                      const MachineDescription& m, double common) {
   if (auto bad = detail::problems(all); !bad.empty()) return bad;
-  const FitOptions nothing;
+  const FitOptions nothing{.common = common};
   auto p = Objective{all, m, nothing}.initial();
   if (!p) return std::move(p.error());
   std::vector<Fit::Prediction> out;
-  for (std::size_t k = 0; k < all.size(); ++k) out.push_back({p->predictions[k], p->errors[k]});
+  for (std::size_t k = 0; k < all.size(); ++k) out.push_back({p->predictions[k], p->errors[k], p->shared[k]});
   return out;
 }
 
 MachineDescription rounded(const Fit& f, const FitOptions& o) {
   auto m = f.machine;
+  m.model_error = digits(m.model_error, 2, 2);
   for (std::size_t i = 0; i < o.free.size(); ++i) {
     auto& p = m.parameter(o.free[i].cost);
     if (f.states[i] == Fit::State::undetermined) continue;

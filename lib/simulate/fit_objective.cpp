@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace sdma::inline v0::detail {
 
@@ -48,6 +49,12 @@ Objective::Objective(std::span<const Observation> o, const MachineDescription& i
     uses_.back().baseline = each.kind == Observation::Kind::ratio ? intern(each.baseline.get()) : uses_.back().schedule;
     ids_.resize(schedules_.size(), each.id);
   }
+  std::map<std::string_view, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < o.size() && options.common > 0; ++i)
+    if (!o[i].group.empty() && o[i].weight > 0) groups[o[i].group].push_back(i);
+  // The error of one observation alone is its own.
+  for (auto& [name, members] : groups)
+    if (members.size() > 1) groups_.push_back(std::move(members));
   for (const auto& p : options.free) {
     const auto b = bounded(p, initial[p.cost]);
     bounds_.push_back({std::log(b.low), std::log(b.high)});
@@ -86,6 +93,37 @@ double Objective::predicted(std::size_t i, std::span<const Timed> times) const {
   return own.ns > 0 ? 100 * own.phase_ns[static_cast<std::size_t>(observations_[i].phase)] / own.ns : 0;
 }
 
+/// The error that costs least if these observations share it. The cost is convex in it, so its slope has one zero.
+double Objective::shared(const std::vector<std::size_t>& group, const std::vector<double>& errors) const {
+  constexpr int kHalvings = 60;
+  const auto p = options_.power;
+  if (p == 2) {
+    double sum = 0, weights = 1 / (options_.common * options_.common);
+    for (const auto i : group) {
+      const auto w = observations_[i].weight * observations_[i].weight;
+      sum += w * errors[i];
+      weights += w;
+    }
+    return sum / weights;
+  }
+  const auto slope = [&](double r) {
+    const auto term = [&](double x, double scale) { return std::copysign(std::pow(std::abs(x), p - 1), x) * scale; };
+    auto sum = term(r / options_.common, 1 / options_.common);
+    for (const auto i : group) {
+      const auto w = observations_[i].weight;
+      sum -= term(w * (errors[i] - r), w);
+    }
+    return sum;
+  };
+  double low = 0, high = 0;
+  for (const auto i : group) low = std::min(low, errors[i]), high = std::max(high, errors[i]);
+  for (int k = 0; k < kHalvings; ++k) {
+    const auto middle = (low + high) / 2;
+    (slope(middle) < 0 ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
 void Objective::judge(Point& p, std::span<const Timed> times) const {
   double counted = 0;
   for (std::size_t i = 0; i < observations_.size(); ++i) {
@@ -96,13 +134,21 @@ void Objective::judge(Point& p, std::span<const Timed> times) const {
     p.errors.push_back(e);
     if (o.weight == 0) continue;
     ++counted;
-    p.cost += std::pow(o.weight * std::abs(e), options_.power);
     p.mean += std::abs(e);
     if (std::abs(e) <= p.worst) continue;
     p.worst = std::abs(e);
     p.worst_at = i;
   }
   if (counted > 0) p.mean /= counted;
+  p.shared.resize(p.errors.size());
+  p.parts.resize(p.errors.size());
+  for (const auto& g : groups_) {
+    const auto r = shared(g, p.errors);
+    for (const auto i : g) p.shared[i] = r;
+    p.parts.push_back(r / options_.common);
+  }
+  for (std::size_t i = 0; i < p.errors.size(); ++i) p.parts[i] = observations_[i].weight * (p.errors[i] - p.shared[i]);
+  for (const auto part : p.parts) p.cost += std::pow(std::abs(part), options_.power);
 }
 
 std::optional<Objective::Point> Objective::at(std::vector<double> x) {

@@ -18,6 +18,10 @@ class Objective {
     std::vector<double> x{};            ///< logarithms
     std::vector<double> predictions{};  ///< in the observations' units
     std::vector<double> errors{};       ///< unweighted
+    std::vector<double> shared{};       ///< the part of each error that its group shares
+    /// What the cost is the sum of, each to the power: the weighted error of each observation less what its group shares, and then
+    /// what each group shares, relative to FitOptions::common.
+    std::vector<double> parts{};
     double cost{}, mean{}, worst{};
     std::size_t worst_at{};
   };
@@ -53,6 +57,7 @@ class Objective {
   bool may_continue();
   double predicted(std::size_t observation, std::span<const Timed>) const;
   void judge(Point&, std::span<const Timed>) const;
+  double shared(const std::vector<std::size_t>& group, const std::vector<double>& errors) const;
 
   std::span<const Observation> observations_;
   const MachineDescription& initial_;
@@ -60,6 +65,7 @@ class Objective {
   std::vector<const Schedule*> schedules_{};
   std::vector<std::string> ids_{};  // of the first observation of each schedule
   std::vector<Use> uses_{};
+  std::vector<std::vector<std::size_t>> groups_{};  // observations that share an error
   std::vector<Bounds> bounds_{};
   std::uint64_t simulations_ = 0;
   Fit::End end_ = Fit::End::converged;

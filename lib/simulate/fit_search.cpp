@@ -12,14 +12,14 @@ constexpr int kDescents = 40, kSweeps = 400;
 constexpr double kFirstStep = 0.1, kLastStep = 0.001;
 constexpr double kLeastGain = 1e-6;  // of a step, relative to the cost
 
-/// Residuals whose squares add up to the cost, and their derivatives with respect to the errors.
+/// Residuals whose squares add up to the cost, and their derivatives with respect to its parts.
 struct Residual {
   double value, slope;
 };
-Residual residual(double error, double weight, double power) {
-  const auto half = power / 2, size = std::abs(weight * error);
-  const auto value = std::copysign(std::pow(size, half), error);
-  return {value, half * weight * std::pow(std::max(size, 1e-12), half - 1)};
+Residual residual(double part, double power) {
+  const auto half = power / 2, size = std::abs(part);
+  const auto value = std::copysign(std::pow(size, half), part);
+  return {value, half * std::pow(std::max(size, 1e-12), half - 1)};
 }
 
 /// The derivatives at `p` by differences to one side; nothing if a limit was reached.
@@ -31,9 +31,9 @@ std::optional<Columns> derivatives(Objective& f, const Objective::Point& p) {
     x[i] += step;
     const auto moved = f.at(std::move(x));
     if (!moved) return {};
-    auto& column = out.emplace_back(p.errors.size());
+    auto& column = out.emplace_back(p.parts.size());
     if (std::isfinite(moved->cost))
-      for (std::size_t k = 0; k < column.size(); ++k) column[k] = (moved->errors[k] - p.errors[k]) / step;
+      for (std::size_t k = 0; k < column.size(); ++k) column[k] = (moved->parts[k] - p.parts[k]) / step;
   }
   return out;
 }
@@ -43,8 +43,8 @@ bool step_down(Objective& f, Objective::Point& best, const Columns& columns, dou
   const auto n = f.parameters();
   Square normal(n);
   std::vector<double> gradient(n);
-  for (std::size_t k = 0; k < best.errors.size(); ++k) {
-    const auto r = residual(best.errors[k], f.observations()[k].weight, f.options().power);
+  for (std::size_t k = 0; k < best.parts.size(); ++k) {
+    const auto r = residual(best.parts[k], f.options().power);
     for (std::size_t i = 0; i < n; ++i) {
       gradient[i] += r.slope * columns[i][k] * r.value;
       for (std::size_t j = 0; j < n; ++j) normal(i, j) += r.slope * columns[i][k] * r.slope * columns[j][k];

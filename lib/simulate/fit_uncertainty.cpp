@@ -10,12 +10,12 @@ namespace sdma::inline v0::detail {
 namespace {
 
 constexpr int kBisections = 22;  // of an end of a range: to six digits
-constexpr double kSame = 1e-9;   // errors that differ by less are equal
+constexpr double kSame = 1e-9;   // parts that differ by less are equal
 
 bool differ(const Objective::Point& a, const Objective::Point& b) {
   if (!std::isfinite(a.cost) || !std::isfinite(b.cost)) return true;
-  for (std::size_t k = 0; k < a.errors.size(); ++k)
-    if (std::abs(a.errors[k] - b.errors[k]) > kSame) return true;
+  for (std::size_t k = 0; k < a.parts.size(); ++k)
+    if (std::abs(a.parts[k] - b.parts[k]) > kSame) return true;
   return false;
 }
 
@@ -56,7 +56,7 @@ class Prober {
 /// The state of each parameter, and the derivatives of those that the measurements determine.
 std::optional<Columns> probe(Objective& f, const Objective::Point& best, std::vector<Certainty::Parameter>& out) {
   Prober prober{f, best};
-  Columns columns(f.parameters(), std::vector<double>(best.errors.size()));
+  Columns columns(f.parameters(), std::vector<double>(best.parts.size()));
   for (std::size_t i = 0; i < f.parameters(); ++i) {
     const auto room_up = f.bounds(i).high - best.x[i], room_down = best.x[i] - f.bounds(i).low;
     const auto up = prober.moved(i, std::min(kDifference, room_up));
@@ -77,13 +77,13 @@ std::optional<Columns> probe(Objective& f, const Objective::Point& best, std::ve
     if (p.state == Fit::State::at_bound && !(room_up < kSame ? changes_down : changes_up)) p.state = Fit::State::range;
     const auto width = up.x[i] - down.x[i];
     if ((p.state == Fit::State::fitted || p.state == Fit::State::at_bound) && std::isfinite(up.cost + down.cost))
-      for (std::size_t k = 0; k < best.errors.size(); ++k) columns[i][k] = (up.errors[k] - down.errors[k]) / width;
+      for (std::size_t k = 0; k < best.errors.size(); ++k) columns[i][k] = (up.parts[k] - down.parts[k]) / width;
     if (prober.stopped()) return {};
   }
   return columns;
 }
 
-/// The variance of the error of each observation.
+/// The variance of each part of the cost.
 struct Variances {
   std::vector<double> each{};
   bool known{};
@@ -91,20 +91,22 @@ struct Variances {
 Variances variances(const Objective& f, const Objective::Point& best, std::size_t determined) {
   double squares = 0, counted = 0;
   const auto all = f.observations();
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    if (all[k].weight == 0) continue;
-    const auto r = all[k].weight * best.errors[k];
-    squares += r * r;
-    ++counted;
-  }
+  for (const auto part : best.parts) squares += part * part;
+  for (const auto& o : all) counted += o.weight > 0;
   const auto left = counted - static_cast<double>(determined);
   Variances out{.known = left > 0};
-  for (const auto& o : all) {
-    const auto own = o.spread / (o.kind == Observation::Kind::share ? 100 : o.value);
-    const auto scatter = left > 0 && o.weight > 0 ? squares / left / (o.weight * o.weight) : 0;
-    out.each.push_back(std::max(own * own, scatter));
-    out.known = out.known || own > 0;
+  const auto scatter = left > 0 ? squares / left : 0;
+  out.each.assign(best.parts.size(), scatter);
+  double mean = 0;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const auto& o = all[k];
+    const auto own = o.weight * o.spread / (o.kind == Observation::Kind::share ? 100 : o.value);
+    out.each[k] = std::max(own * own, scatter);
+    out.known = out.known || o.spread > 0;
+    if (o.weight > 0) mean += out.each[k] / counted;
   }
+  // What a group shares is counted in units of an observation's error.
+  std::fill(out.each.begin() + static_cast<std::ptrdiff_t>(all.size()), out.each.end(), mean);
   return out;
 }
 
@@ -115,7 +117,6 @@ std::optional<Certainty> uncertainty(Objective& f, const Objective::Point& best)
   Certainty out{.parameters = std::vector<Certainty::Parameter>(f.parameters())};
   const auto columns = probe(f, best, out.parameters);
   if (!columns) return {};
-  const auto all = f.observations();
   const auto& free = f.options().free;
   std::vector<std::size_t> used;
   std::vector<double> scale;
@@ -123,7 +124,7 @@ std::optional<Certainty> uncertainty(Objective& f, const Objective::Point& best)
     const auto s = out.parameters[i].state;
     if (s != Fit::State::fitted && s != Fit::State::at_bound) continue;
     double squares = 0;
-    for (std::size_t k = 0; k < all.size(); ++k) squares += std::pow(all[k].weight * (*columns)[i][k], 2);
+    for (const auto slope : (*columns)[i]) squares += slope * slope;
     if (squares == 0) continue;
     used.push_back(i);
     scale.push_back(std::sqrt(squares));
@@ -137,8 +138,7 @@ std::optional<Certainty> uncertainty(Objective& f, const Objective::Point& best)
   Square normal(n);
   for (std::size_t a = 0; a < n; ++a)
     for (std::size_t b = 0; b < n; ++b)
-      for (std::size_t k = 0; k < all.size(); ++k)
-        normal(a, b) += all[k].weight * all[k].weight * slope(a, k) * slope(b, k);
+      for (std::size_t k = 0; k < best.parts.size(); ++k) normal(a, b) += slope(a, k) * slope(b, k);
   const auto e = eigen(normal);
   constexpr double kLeast = 1e-9;
   Square inverse(n);
@@ -147,12 +147,12 @@ std::optional<Certainty> uncertainty(Objective& f, const Objective::Point& best)
       for (std::size_t d = 0; d < n; ++d)
         inverse(a, b) += e.vectors(a, d) * e.vectors(b, d) / std::max(e.values[d], kLeast);
 
-  // covariance = sum over observations of variance * influence^2; influence = inverse * weight^2 * slope
+  // covariance = sum over parts of variance * influence^2; influence = inverse * slope
   Square covariance(n);
-  for (std::size_t k = 0; k < all.size(); ++k) {
+  for (std::size_t k = 0; k < best.parts.size(); ++k) {
     std::vector<double> influence(n);
     for (std::size_t a = 0; a < n; ++a)
-      for (std::size_t b = 0; b < n; ++b) influence[a] += inverse(a, b) * all[k].weight * all[k].weight * slope(b, k);
+      for (std::size_t b = 0; b < n; ++b) influence[a] += inverse(a, b) * slope(b, k);
     for (std::size_t a = 0; a < n; ++a)
       for (std::size_t b = 0; b < n; ++b) covariance(a, b) += variance.each[k] * influence[a] * influence[b];
   }

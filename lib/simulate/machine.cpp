@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mi300x.hpp>
+#include <utility>
 
 namespace sdma::inline v0 {
 namespace {
@@ -44,17 +45,34 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"engine.swap_ns", "ns"},
     {"engine.release_ns", "ns"},
     {"engine.poll_ns", "ns"},
+    {"engine.host_bytes_per_ns", "bytes/ns"},
+    {"engine.first_to_host_efficiency", "fraction"},
+    {"engine.broadcast_ns", "ns"},
+    {"engine.copies_to_a_peer", "copies"},
+    {"engine.occupied_ns", "ns"},
     {"kernel.release_ns", "ns"},
     {"kernel.poll_ns", "ns"},
 }};
 static_assert(static_cast<std::size_t>(Cost::kernel_poll) + 1 == kCosts);
 static_assert(kEntries.back().name == "kernel.poll_ns");
 
+/// Parameters that a file may leave out, and the values at which their mechanisms are off.
+struct Optional {
+  Cost cost{};
+  double off{};
+};
+constexpr Optional kOptional[] = {{Cost::engine_first_down, 1},
+                                  {Cost::engine_broadcast_time, 0},
+                                  {Cost::engine_peer_copies, 0},
+                                  {Cost::engine_occupied, 0}};
+constexpr std::string_view kNotInFile = "not in the file: off";
+
 /// "" if the parameter may have this value. Rates, fractions and the window are divisors, so they cannot be zero.
 std::string refuse(std::size_t i, double v) {
   const auto unit = kEntries[i].unit;
   if (!std::isfinite(v) || v < 0) return "is negative";
-  if (unit != "ns" && v <= 0) return "is not above zero";
+  if (unit == "copies" && v != std::floor(v)) return "is not a whole number";
+  if (unit != "ns" && unit != "copies" && v <= 0) return "is not above zero";
   if (unit == "fraction" && v > 1) return "is more than 1";
   return v > 1e12 ? "is more than 1e12" : "";
 }
@@ -84,9 +102,12 @@ class Loader {
   void load(const Json& j, MachineDescription& m) {
     if (j.value("sdma_machine", Json()) != 1)
       return in_.complain("", "this is not a machine description of version 1", "it must contain \"sdma_machine\": 1");
-    if (!in_.object(j, "", {"sdma_machine", "name", "notes", "topology", "parameters"})) return;
+    if (!in_.object(j, "", {"sdma_machine", "name", "notes", "topology", "model_error", "parameters"})) return;
     in_.string(j, "name", "", m.name);
     in_.string(j, "notes", "", m.notes);
+    if (j.contains("model_error")) in_.number(j, "model_error", "", m.model_error);
+    if (!(m.model_error >= 0 && m.model_error <= 10))
+      in_.complain("", "\"model_error\" is not from 0 to 10", "0.1: a tenth of a time; 0: not known");
     if (!j.contains("topology"))
       in_.complain("", "\"topology\" is missing", "write {\"mi300x\": 8}, or the output of sdma topology --json");
     else topology(j["topology"], m.topology);
@@ -119,6 +140,11 @@ class Loader {
       seen[i] = true;
       one("parameters: " + key, i, value, m.parameters[i]);
     }
+    const auto absent = [&](Cost c, double value, std::string_view source) {
+      if (!std::exchange(seen[static_cast<std::size_t>(c)], true)) m.parameter(c) = {value, 0, std::string(source)};
+    };
+    for (const auto& o : kOptional) absent(o.cost, o.off, kNotInFile);
+    absent(Cost::engine_host_rate, m[Cost::engine_rate], "not in the file: as engine.bytes_per_ns");
     for (std::size_t i = 0; i < kCosts; ++i)
       if (!seen[i]) in_.complain("parameters", "\"" + std::string(kEntries[i].name) + "\" is missing");
   }
@@ -175,6 +201,10 @@ std::string to_json(const MachineDescription& m) {
   auto out = fmt::format(
       "{{\n  \"sdma_machine\": 1,\n  \"name\": {},\n  \"notes\": {},\n  \"topology\": {},\n  \"parameters\": {{",
       detail::json_string(m.name), detail::json_string(m.notes), topology_json(m.topology));
+  if (m.model_error > 0) {
+    const auto at = out.rfind("  \"parameters\"");
+    out.insert(at, fmt::format("  \"model_error\": {},\n", m.model_error));
+  }
   constexpr std::size_t kWidth = 32;
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];
@@ -188,6 +218,9 @@ std::string to_json(const MachineDescription& m) {
 std::string to_table(const MachineDescription& m) {
   auto out = fmt::format("{}: {} GPUs\n", m.name, m.topology.gpus.size());
   if (!m.notes.empty()) out += m.notes + "\n";
+  if (m.model_error > 0)
+    out += fmt::format("68 % of the times and ratios that it was fitted to are off by less than {:.2g} %.\n",
+                       100 * m.model_error);
   out += fmt::format("\n{:<29} {:>8} {:>8} {:<9} {}\n", "parameter", "value", "+-", "unit", "source");
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];

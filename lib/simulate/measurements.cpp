@@ -33,11 +33,14 @@ enum Column : std::size_t {
   kWeight,
   kSource,
   kId,
+  kMachine,
+  kIncludes,
   kColumns
 };
 constexpr std::array<std::string_view, kColumns> kColumnNames{
-    "schedule", "settings", "what", "baseline", "baseline_settings", "value", "spread", "weight", "source", "id"};
-constexpr std::string_view kShare = "share.", kFree = "free", kPower = "power";
+    "schedule", "settings", "what",   "baseline", "baseline_settings", "value",
+    "spread",   "weight",   "source", "id",       "machine",           "includes"};
+constexpr std::string_view kShare = "share.", kFree = "free", kPower = "power", kCommon = "common";
 
 /// The whole text as a finite number.
 std::optional<double> number(std::string_view s) {
@@ -97,13 +100,16 @@ class Table {
   }
 
   void directive(const Words& w) {
-    if (w.empty() || (w[0] != kFree && w[0] != kPower))
+    if (w.empty() || (w[0] != kFree && w[0] != kPower && w[0] != kCommon))
       return complain(fmt::format("'{}' is not a setting of a fit", w.empty() ? "" : w[0]),
-                      "write '#: free PARAMETER START' or '#: power P'; a comment begins with '# '");
+                      "write '#: free PARAMETER START', '#: power P' or '#: common C'; a comment begins with '# '");
     if (w[0] == kFree) return free(w);
     const auto p = w.size() == 2 ? number(w[1]) : std::nullopt;
-    if (!p) return complain("this is not '#: power P'", "2 gives least squares; 4 weakens the worst errors");
-    out_.options.power = *p;
+    if (!p && w[0] == kPower)
+      return complain("this is not '#: power P'", "2 gives least squares; 4 weakens the worst errors");
+    if (!p)
+      return complain("this is not '#: common C'", "1: ratios to one baseline share an error as large as their own");
+    (w[0] == kPower ? out_.options.power : out_.options.common) = *p;
   }
 
   void free(const Words& w) {
@@ -185,7 +191,8 @@ class Table {
     if (ratio) o.group = field(kBaseline) + " " + (base.empty() ? field(kSettings) : base);
     if (!o.schedule || (ratio && !o.baseline)) return;
     out_.observations.push_back(std::move(o));
-    out_.rows.push_back({field(kSchedule), field(kSettings), field(kWhat), field(kBaseline), field(kSource), line_});
+    out_.rows.push_back({field(kSchedule), field(kSettings), field(kWhat), field(kBaseline), field(kSource),
+                         field(kMachine), field(kIncludes), line_});
   }
 
   /// Sets the kind. Returns the factor of value and spread.
@@ -271,6 +278,7 @@ std::string to_csv(const Measurements& m, std::string_view comment) {
     return out + "\"";
   };
   auto out = fmt::format("# {}\n#: {} {}\n", comment, kPower, m.options.power);
+  if (m.options.common > 0) out += fmt::format("#: {} {}\n", kCommon, m.options.common);
   for (const auto& p : m.options.free) {
     const auto at = std::find_if(m.start.begin(), m.start.end(), [&](const auto& s) { return s.first == p.cost; });
     out += fmt::format("#: {} {} {} {} {} {}\n", kFree, name(p.cost), at == m.start.end() ? p.low : at->second, p.low,

@@ -150,6 +150,7 @@ void World::drained(std::uint32_t queue) {
   q.last_release = end;
   q.releases.push_back(next);
   at(end, Event::release, queue, last);
+  if (cost(Cost::engine_occupied) > 0) return occupy(queue);
   consume(queue);
 }
 

@@ -54,7 +54,8 @@ constexpr Assumed kAssumptions[] = {
     {Cost::kernel_poll, 800},      {Cost::host_issue, 0},        {Cost::host_atomic, 0},
     {Cost::engine_broadcast, 0.7}, {Cost::engine_swap, 0.5},     {Cost::engine_swap_time, 0},
     {Cost::engine_read_peer, 500}, {Cost::host_submit, 300},     {Cost::host_poll, 150},
-    {Cost::pcie_efficiency, 1},    {Cost::xgmi_efficiency, 1},
+    {Cost::pcie_efficiency, 1},    {Cost::xgmi_efficiency, 1},   {Cost::engine_first_down, 1},
+    {Cost::engine_host_rate, 1e6},
 };
 
 bool has(const Measurements& m, std::string_view prefix) {

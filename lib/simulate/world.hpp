@@ -105,6 +105,7 @@ class World {
     GpuVa head{};                     ///< the word that its first packet polls, if it is a poll
     std::uint64_t head_position = 0;  ///< of the last submit, in the ring
     State state = State::idle;
+    bool occupies = false;  ///< its fence or atomic has been sent, and occupies the front end
     std::uint32_t in_flight = 0, node = 0, landed_node = 0;
     std::uint32_t blocked = ~0u;     ///< the thread that waits for room in the ring
     std::deque<Current> releases{};  ///< in flight: they land in this order
@@ -118,11 +119,13 @@ class World {
     std::uint64_t value{};
     bool add{};
   };
+  static constexpr std::uint32_t kNoPeer = ~0u;
   struct Flight {
     std::uint32_t queue{}, node{}, flow{};
     std::uint64_t bytes{}, number{}, position{};
     double need{}, extra_ns{};
-    std::uint64_t version{};  ///< of the event at which its bytes have moved; no two events have the same
+    std::uint32_t peer = kNoPeer;  ///< the place with which it exchanges bytes, if it is one
+    std::uint64_t version{};       ///< of the event at which its bytes have moved; no two events have the same
     std::vector<Network::Use> uses{};
     Fetched packet{};
     bool executes{};
@@ -131,10 +134,12 @@ class World {
   struct Engine {
     std::uint32_t gpu{}, id{}, resource{}, where{};
     bool front_busy = false;
-    std::deque<std::uint32_t> wants{};  ///< queues that wait for the front end
-    std::deque<std::uint32_t> room{};   ///< flights that wait for room in the window
-    std::deque<std::uint32_t> turn{};   ///< flights that have room; the first one requests its bytes
-    double used = 0;                    ///< bytes of the window
+    std::deque<std::uint32_t> wants{};    ///< queues that wait for the front end
+    std::vector<std::uint32_t> held{};    ///< queues whose next copy waits for one to the same peer to land
+    std::vector<std::uint32_t> toward{};  ///< flights to each place
+    std::deque<std::uint32_t> room{};     ///< flights that wait for room in the window
+    std::deque<std::uint32_t> turn{};     ///< flights that have room; the first one requests its bytes
+    double used = 0;                      ///< bytes of the window
     EngineState state{};
     std::uint32_t open = 0;
     double since = 0, busy_ns = 0;
@@ -202,6 +207,9 @@ class World {
 
   // engines.cpp
   void want_front(std::uint32_t queue);
+  bool held(Engine&, std::uint32_t queue);
+  std::uint32_t peer_of(const Program&);
+  void occupy(std::uint32_t queue);
   void next_front(Engine&);
   void front_done(std::uint32_t queue);
   void launch(std::uint32_t queue);

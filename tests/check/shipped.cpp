@@ -41,6 +41,9 @@ TEST_CASE("examples are proved, or have the finding that they expect") {
   check_folder("examples/schedules", 8);
   check_folder("share/published/dma-latte", 4);
   check_folder("share/published/dma-latte", 4, {{"prelaunch", "1"}});
+  check_folder("share/published/copies", 3);
+  check_folder("share/published/copies", 3, {{"to_host", "0"}, {"broadcast", "1"}});
+  check_folder("share/published/mori", 3, {{"count", "3"}, {"signal", "1"}});
   for (const auto n : {"2", "3", "5", "8"}) check_folder("examples/schedules", 8, {{"N", n}});
 }
 

@@ -210,7 +210,9 @@ TEST_CASE("a size that acts in steps: the range of what fits equally well") {
   auto m = truth();
   set(m, "engine.window_bytes", 131072);
   auto o = measured(m);
-  const auto f = fitted(o, {.free = {{Cost::engine_window, 4096, 1 << 20}}}, truth());
+  auto start = truth();
+  set(start, "engine.window_bytes", 65536);
+  const auto f = fitted(o, {.free = {{Cost::engine_window, 4096, 1 << 20}}}, start);
   CHECK(f.states[0] == Fit::State::range);
   CHECK(f.worst_error < 1e-9);
   // Two copies of 64 KB overlap from 128 KB on, and two of 256 KB from 512 KB on.
@@ -332,4 +334,57 @@ TEST_CASE("errors name the observation or the parameter, and what to do") {
   const auto why = refused(eight, {.free = {{Cost::engine_packet}}});
   INFO(why);
   CHECK(has(why, "eight: gpus: error: the schedule has 8 GPUs, but the machine has 4"));
+}
+
+TEST_CASE("an error that a group shares does not move the parameters, as far as it is allowed to be shared") {
+  // Speed-ups over two baselines, of which one was measured 20 % too slow.
+  const auto m = truth();
+  std::vector<Observation> o;
+  for (const auto& [name, base, error] : {std::tuple{"slow", schedules()[2], 1.2}, {"right", schedules()[7], 1.0}})
+    for (const auto i : {0u, 1u, 3u, 4u, 5u, 6u}) {
+      const auto ratio = simulate(*base, m)->ns / simulate(*schedules()[i], m)->ns;
+      o.push_back(Observation::ratio(std::string(name) + std::to_string(i), schedules()[i], base, ratio * error));
+      o.back().group = name;
+    }
+  const std::vector<FreeParameter> three{kFour.begin(), kFour.begin() + 3};
+  auto start = m;
+  for (const auto* p : {"engine.packet_ns", "engine.latency_ns"}) set(start, p, 1000);
+  set(start, "engine.poll_ns", 3000);
+  const auto off = [&](const Fit& f) {
+    double worst = 0;
+    for (const auto& p : three) worst = std::max(worst, std::abs(f.machine[p.cost] / m[p.cost] - 1));
+    return worst;
+  };
+  const auto independent = fitted(o, {.free = three}, start), shared = fitted(o, {.free = three, .common = 100}, start);
+  CHECK(off(independent) > 0.1);
+  CHECK(off(shared) < 0.01);
+  for (std::size_t i = 0; i < o.size(); ++i) {
+    CHECK(shared.predictions[i].shared == Approx(i < 6 ? 1 / 1.2 - 1 : 0).margin(0.01));
+    CHECK(independent.predictions[i].shared == 0);
+  }
+  // What is penalised is smaller; and any power finds the shared error.
+  const auto tight = fitted(o, {.free = three, .common = 0.1}, start);
+  CHECK(std::abs(tight.predictions[0].shared) < 0.05);
+  CHECK(off(fitted(o, {.free = three, .common = 100, .power = 1.5}, start)) < 0.01);
+  // An observation without companions has no error but its own.
+  o.back().group = "alone";
+  CHECK(fitted(o, {.free = three, .common = 100}, start).predictions.back().shared == 0);
+  CHECK(has(refused(o, {.free = three, .common = -1}), "the spread of shared errors is not from 0 to 1000"));
+}
+
+TEST_CASE("uncertainty: what an error that is shared could also explain is less certain") {
+  const auto m = truth();
+  std::vector<Observation> o;
+  for (const auto i : {0u, 1u, 3u, 4u, 5u, 6u}) {
+    const auto ratio = simulate(*schedules()[7], m)->ns / simulate(*schedules()[i], m)->ns;
+    o.push_back(Observation::ratio("r" + std::to_string(i), schedules()[i], schedules()[7], ratio, 0.03 * ratio));
+    o.back().group = "one baseline";
+  }
+  const auto uncertainty = [&](double common) {
+    return fitted(o, {.free = {{Cost::engine_latency}}, .common = common}, m)
+        .machine.parameter(Cost::engine_latency)
+        .uncertainty;
+  };
+  CHECK(uncertainty(0.5) > 1.05 * uncertainty(0));
+  CHECK(uncertainty(10) > 1.1 * uncertainty(0));
 }

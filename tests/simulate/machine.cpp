@@ -18,6 +18,10 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
   out += text.substr(at + what.size());
   return out;
 }
+std::string text_of(const std::string& path) {
+  std::ifstream in(SDMA_SOURCE_ROOT + path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 std::string_view file() { return mi300x_machine_json(); }
 std::string error(const std::string& text) {
   const auto m = machine_from_json(text, "m.json");
@@ -26,10 +30,7 @@ std::string error(const std::string& text) {
 }
 }  // namespace
 
-TEST_CASE("the library carries the file that is shipped") {
-  std::ifstream in(std::string(SDMA_SOURCE_ROOT) + "/share/machines/mi300x.json");
-  CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == file());
-}
+TEST_CASE("the library carries the file that is shipped") { CHECK(text_of("/share/machines/mi300x.json") == file()); }
 
 TEST_CASE("the file that is shipped has the form that calibrate writes") {
   const auto m = machine_from_json(file());
@@ -81,12 +82,31 @@ TEST_CASE("errors name the file, the key, and what to do") {
   CHECK(error(replaced(file(), "\"engine.poll_ns\"", "\"engine.pol_ns\"")).find("did you mean 'engine.poll_ns'?") !=
         std::string::npos);
   CHECK(error(replaced(file(), "\"notes\"", "\"nots\"")).find("unknown key \"nots\"") != std::string::npos);
-  CHECK(error(replaced(file(), "{\"value\": 0.81", "{\"value\": 1.81"))
+  CHECK(error(replaced(file(), "{\"value\": 0.89", "{\"value\": 1.89"))
             .find("pcie.efficiency: error: \"value\" is more than 1") != std::string::npos);
-  CHECK(error(replaced(file(), "{\"value\": 0.81", "{\"valu\": 0.81")).find("unknown key \"valu\"") !=
+  CHECK(error(replaced(file(), "{\"value\": 0.89", "{\"valu\": 0.89")).find("unknown key \"valu\"") !=
         std::string::npos);
   CHECK(error(replaced(file(), "\"source\": \"5.3 TB/s peak\"", "\"source\": \"\""))
             .find("\"source\" is missing or empty") != std::string::npos);
   CHECK(error(replaced(file(), "{\"mi300x\": 8}", "{\"mi300x\": 9}")).find("m.json") == std::string::npos);
   CHECK(error(replaced(file(), "{\"mi300x\": 8}", "{\"gpu\": 8}")).find("topology") != std::string::npos);
+}
+
+TEST_CASE("the machine of MI355X is that of MI300X with its own rates, and nothing is fitted to it") {
+  const auto m = machine_from_json(text_of("/share/machines/mi355x.json"), "mi355x.json");
+  REQUIRE(m);
+  CHECK(to_json(*m) == text_of("/share/machines/mi355x.json"));
+  const auto known = *mi300x_machine();
+  std::vector<std::string> own;
+  for (std::size_t i = 0; i < kCosts; ++i) {
+    const auto &here = m->parameters[i], &there = known.parameters[i];
+    CHECK_FALSE(here.fitted());
+    if (there.fitted()) CHECK(here.source == "of MI300X, " + there.source);
+    if (here.value != there.value || here.uncertainty != there.uncertainty)
+      own.emplace_back(name(static_cast<Cost>(i)));
+  }
+  CHECK(own == std::vector<std::string>{"xgmi.efficiency", "hbm.bytes_per_ns", "engine.bytes_per_ns",
+                                        "engine.host_bytes_per_ns", "engine.copies_to_a_peer", "engine.occupied_ns"});
+  for (const auto& l : m->topology.links)
+    if (l.type == LinkType::xgmi) CHECK(l.mb_per_s == 76800);
 }

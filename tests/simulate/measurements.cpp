@@ -2,6 +2,8 @@
 #include "sdma/simulate/measurements.hpp"
 #include "support/catch.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
 
 using namespace sdma;
@@ -161,4 +163,25 @@ TEST_CASE("a file that cannot be read is an error with its name") {
   const auto m = read_measurements("/nowhere/t.csv");
   REQUIRE_FALSE(m);
   CHECK(to_string(m.error()[0]).find("/nowhere/t.csv") != std::string::npos);
+}
+
+TEST_CASE("each line of the published tables says what was measured, where, and what is in it") {
+  std::size_t tables = 0, fitted = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(SDMA_SOURCE_ROOT "/share/published")) {
+    if (entry.path().extension() != ".csv") continue;
+    ++tables;
+    INFO(entry.path());
+    const auto m = read_measurements(entry.path().string());
+    for (const auto& d : m ? std::vector<Diagnostic>{} : m.error()) UNSCOPED_INFO(to_string(d));
+    REQUIRE(m);
+    for (const auto& r : m->rows) {
+      INFO("line " << r.line);
+      CHECK_FALSE(r.machine.empty());
+      CHECK_FALSE(r.includes.empty());
+    }
+    // Only one table is fitted to; the others judge.
+    fitted += std::any_of(m->observations.begin(), m->observations.end(), [](auto& o) { return o.weight > 0; });
+  }
+  CHECK(tables == 4);
+  CHECK(fitted == 1);
 }

@@ -13,6 +13,11 @@
 // The fit minimises the sum of |weight * error| ^ power over all observations. The error of a time or a ratio is
 // predicted / measured - 1; the error of a share is (predicted - measured) / 100.
 //
+// Errors with a common cause. All ratios to one measured baseline share the baseline's error: where it was measured 10 % too slow, each
+// of them is 10 % too large. With FitOptions::common, an observation's error is the sum of its own and one that its group shares,
+// and the sum above has the term |shared / common| ^ power for each group instead. Parameters then explain what differs within
+// groups, and what all of a group have in common only as far as that costs less than a shared error.
+//
 // Method. A parameter is varied in its logarithm, within its bounds. Levenberg-Marquardt with finite differences comes first.
 // Times have kinks where another resource becomes the bottleneck, and a parameter such as engine.window_bytes acts in steps;
 // a search then varies each parameter alone, with steps that shrink to 0.1 %. Finally, the derivatives of
@@ -71,7 +76,7 @@ struct Observation {
   double spread{};                             ///< standard deviation of `value`, in its unit; 0: not known
   double weight = 1;                           ///< 0: predicted, but not fitted to
   std::string
-      group{};  ///< observations with a common cause of error, such as a baseline. Kept for the caller; the fit ignores it
+      group{};  ///< observations with a common cause of error, such as a baseline: FitOptions::common. Empty: none
 
   static Observation time(std::string id, std::shared_ptr<const Schedule> s, double ns, double spread_ns = 0) {
     return {.id = std::move(id), .kind = Kind::time, .schedule = std::move(s), .value = ns, .spread = spread_ns};
@@ -112,6 +117,8 @@ struct FitProgress {
 
 struct FitOptions {
   std::vector<FreeParameter> free{};
+  /// The standard deviation of an error that a group shares, relative to that of an observation's own error. 0: none is shared.
+  double common = 0;
   double power = 2;  ///< 2: least squares. A larger power gives more weight to the worst errors. From 1 to 16
   std::uint64_t max_simulations = 1000000;
   Deadline deadline = Deadline::in(std::chrono::minutes(10));
@@ -123,8 +130,9 @@ struct Fit {
   enum class State : std::uint8_t { fitted, range, at_bound, undetermined };
   enum class End : std::uint8_t { converged, simulations, deadline, stopped };
   struct Prediction {
-    double value{};  ///< in the observation's unit
-    double error{};  ///< as in the sum, without weight
+    double value{};   ///< in the observation's unit
+    double error{};   ///< as in the sum, without weight; the group's part is in it
+    double shared{};  ///< the part of `error` that its group shares
   };
   struct Alike {
     Cost a{}, b{};
@@ -149,9 +157,9 @@ struct Fit {
 Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation>, const MachineDescription& initial,
                                          const FitOptions&);
 
-/// The predictions of a machine as it is, in the order of the observations.
+/// The predictions of a machine as it is, in the order of the observations. `common`: as in FitOptions.
 Result<std::vector<Fit::Prediction>, std::vector<Diagnostic>> predict(std::span<const Observation>,
-                                                                      const MachineDescription&);
+                                                                      const MachineDescription&, double common = 0);
 
 /// The machine of a fit, for a file: values of free parameters with three or four digits, uncertainties with two, sizes in
 /// whole bytes. A value that is not `fitted` or `at_bound` stays as it is.

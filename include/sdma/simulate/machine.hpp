@@ -42,30 +42,35 @@ enum class Cost : std::uint8_t {
   host_atomic,  ///< time that one atomic occupies its word in host memory: atomics on one word are serialised
   host_memory,  ///< rate of the host's memory
   pcie_flight,  ///< latency, one way, between host memory and an engine
-  pcie_efficiency,    ///< fraction of the link's rate
-  xgmi_flight,        ///< latency, one way, between two GPUs
-  xgmi_efficiency,    ///< fraction of the link's rate
-  hbm_rate,           ///< rate of one GPU's memory, reads and writes together
-  engine_fetch,       ///< time from the doorbell to the front end's start, without flight and ring round trip
-  engine_packet,      ///< time of the front end for a packet that moves data
-  engine_control,     ///< time of the front end for any other packet
-  engine_window,      ///< bytes that an engine can have in flight
-  engine_rate,        ///< rate that an engine sustains, however many links it feeds
-  engine_broadcast,   ///< fraction of that rate that a broadcast's two destinations get together
-  engine_swap,        ///< fraction of that rate that a swap's two directions get together
-  engine_other_link,  ///< fraction of that rate to a peer for which the node recommends another engine
-  engine_latency,     ///< time from the request for the last byte until it has landed and is acknowledged
-  engine_read_peer,   ///< additional time if bytes are read from another GPU
-  engine_swap_time,   ///< additional time of a swap
-  engine_release,     ///< fence, atomic: time from the landing of the last earlier packet until the word leaves
-  engine_poll,        ///< time from a change of a polled word until the engine reads it again, without the flight
-  kernel_release,     ///< time for a compute kernel to make its stores visible at system scope
-  kernel_poll,        ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
+  pcie_efficiency,        ///< fraction of the link's rate
+  xgmi_flight,            ///< latency, one way, between two GPUs
+  xgmi_efficiency,        ///< fraction of the link's rate
+  hbm_rate,               ///< rate of one GPU's memory, reads and writes together
+  engine_fetch,           ///< time from the doorbell to the front end's start, without flight and ring round trip
+  engine_packet,          ///< time of the front end for a packet that moves data
+  engine_control,         ///< time of the front end for any other packet
+  engine_window,          ///< bytes that an engine can have in flight
+  engine_rate,            ///< rate that an engine sustains, however many links it feeds
+  engine_broadcast,       ///< fraction of that rate that a broadcast's two destinations get together
+  engine_swap,            ///< fraction of that rate that a swap's two directions get together
+  engine_other_link,      ///< fraction of that rate to a peer for which the node recommends another engine
+  engine_latency,         ///< time from the request for the last byte until it has landed and is acknowledged
+  engine_read_peer,       ///< additional time if bytes are read from another GPU
+  engine_swap_time,       ///< additional time of a swap
+  engine_release,         ///< fence, atomic: time from the landing of the last earlier packet until the word leaves
+  engine_poll,            ///< time from a change of a polled word until the engine reads it again, without the flight
+  engine_host_rate,       ///< rate that an engine sustains between a GPU and its host
+  engine_first_down,      ///< fraction of that rate that a GPU's first host engine gets towards the host
+  engine_broadcast_time,  ///< additional time of the front end for a broadcast
+  engine_peer_copies,     ///< copies that an engine can have in flight to one peer; 0: no limit but the window
+  engine_occupied,        ///< time that a fence or atomic occupies the front end, from when it is sent
+  kernel_release,         ///< time for a compute kernel to make its stores visible at system scope
+  kernel_poll,            ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
 };
-inline constexpr std::size_t kCosts = 28;
+inline constexpr std::size_t kCosts = 33;
 /// "engine.poll_ns"; `cost_named` is the inverse.
 std::string_view name(Cost) noexcept;
-/// "ns", "bytes", "bytes/ns", "fraction".
+/// "ns", "bytes", "bytes/ns", "fraction", "copies".
 std::string_view unit(Cost) noexcept;
 /// The index of the parameter with this name; kCosts if there is none.
 std::size_t cost_named(std::string_view) noexcept;
@@ -83,6 +88,8 @@ struct MachineDescription {
   std::string notes{};
   Topology topology{};
   std::array<Parameter, kCosts> parameters{};
+  /// What is left of a fit's errors, relative: 68 % of the times and ratios that it was fitted to are off by less. 0: not known.
+  double model_error{};
 
   double operator[](Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)].value; }
   Parameter& parameter(Cost c) noexcept { return parameters[static_cast<std::size_t>(c)]; }
@@ -97,7 +104,8 @@ Result<MachineDescription, Diagnostic> mi300x_machine(std::uint32_t gpus = 8);
 /// The text of that file.
 std::string_view mi300x_machine_json() noexcept;
 
-/// The machine that `text` describes. `file`: the name of the text in errors. The topology in it is {"mi300x": 8}, or
+/// The machine that `text` describes. `file`: the name of the text in errors. Five parameters may be missing, because files of
+/// earlier versions do not have them: then their mechanisms are off, and engines reach the host at engine.bytes_per_ns. The topology in it is {"mi300x": 8}, or
 /// an object as to_json(Topology) writes it.
 Result<MachineDescription, Diagnostic> machine_from_json(std::string_view text, std::string_view file = "machine");
 std::string to_json(const MachineDescription&);

@@ -25,6 +25,8 @@
 //   baseline           for speed_up: a .sdma file
 //   baseline_settings  its params. Empty: the schedule's settings
 //   weight             of the error in a fit. Empty: 1; 0: only predicted
+//   machine            what was measured, such as MI300X, for people: a table is predicted on one machine
+//   includes           what lies inside the value: the host, an engine alone, ...
 //   id                 for messages. Empty: schedule, settings and what
 //
 // The columns schedule, what, value and source are required. A field with a comma or a quote is written in double quotes,
@@ -33,6 +35,7 @@
 // Settings of a fit to this table begin with "#:", so programs that skip comments can read the table as it is:
 //
 //   #: power P                            FitOptions::power
+//   #: common C                           FitOptions::common: ratios to one baseline, with the same settings of it, are a group
 //   #: free PARAMETER START [LOW HIGH] [NOTE...]   a free parameter, the value from which the fit starts, its bounds, its note
 //
 // Each distinct pair of schedule and settings is parsed once and shared by its observations.
@@ -52,7 +55,7 @@ namespace sdma::inline v0 {
 struct Measurements {
   /// The line of an observation, as the table has it.
   struct Row {
-    std::string schedule{}, settings{}, what{}, baseline{}, source{};
+    std::string schedule{}, settings{}, what{}, baseline{}, source{}, machine{}, includes{};
     std::size_t line{};
   };
   std::vector<Observation> observations{};

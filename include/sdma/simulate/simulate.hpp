@@ -128,11 +128,23 @@ struct Sensitivity {
     double per_percent{};        ///< by how many percent the time grows if the parameter grows by one percent
     double low_ns{}, high_ns{};  ///< the time with the parameter at either end of its uncertainty, the lower first
   };
-  double ns{}, uncertainty_ns{};  ///< the time; its uncertainty, which treats the rows' deviations as independent
-  std::vector<Row> rows{};        ///< the parameters that matter, the most important first
+  /// The time, and half of its 68 % interval: the rows' deviations and the machine's model_error, as independent errors.
+  double ns{}, uncertainty_ns{};
+  std::vector<Row> rows{};  ///< the parameters that matter, the most important first
 };
 /// Runs one simulation for each end of each parameter's uncertainty.
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const MachineDescription&,
                                                          const SimulateOptions& = {});
+
+/// How many times as fast a schedule is as another, and half of its 68 % interval.
+struct SpeedUp {
+  double value{}, uncertainty{};
+  /// Whether the interval contains 1: the model does not know which of the two is faster.
+  bool tie() const noexcept { return value - uncertainty <= 1 && value + uncertainty >= 1; }
+};
+/// Most parameters change both times alike, so a ratio is more certain than a time: each parameter moves in both simulations. What
+/// is left is mostly the machine's model_error. As `sensitivity`, of two schedules.
+Result<SpeedUp, std::vector<Diagnostic>> speed_up(const Schedule& baseline, const Schedule&, const MachineDescription&,
+                                                  const SimulateOptions& = {});
 
 }  // namespace sdma::inline v0
