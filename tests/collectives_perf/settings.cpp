@@ -103,6 +103,10 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.where = "cuda", .beside_seconds = "1"}, "--beside-seconds: means nothing without --beside=gemm"},
       {{.csv = "-"}, "--csv: '-' is not a file"},
       {{.csv = "x", .json = "./x"}, "--csv: 'x' is also the file of --json"},
+      {{.variants = "pcpy,ring.sdma:4"}, "--variant: '4' of ring.sdma is not PARAM=VALUE | write ring.sdma:chunks=4"},
+      {{.variants = "pcpy,ring"}, "--variant: 'ring' is not a variant of all_gather | choose one of"},
+      {{.map = {{"chunk", "bytes/N"}}}, "--map: there is no schedule file whose params it could name"},
+      {{.variants = "ring.sdma", .set = {{"completion", "fence"}}}, "--set: schedule files do not have these options"},
   };
   for (const auto& [given, expected] : all) {
     const auto said = wrong(given);

@@ -14,6 +14,7 @@
 #include "plot.hpp"
 #include "progress.hpp"
 #include "records.hpp"
+#include "schedule_file.hpp"
 #include "sdma/core/descriptors.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/version.hpp"
@@ -72,7 +73,7 @@ class Program {
 
   int run() {
     if (settings_.tune) return tune();
-    if (!open_table() || !open_files() || !open_device() || !open_companions()) return result();
+    if (!open_table() || !open_schedules() || !open_files() || !open_device() || !open_companions()) return result();
     if (say(header(settings_, device_text_, companions_ ? companions_->remarks() : "")) &&
         (!csv_ || tell(csv_->write(csv_header()))))
       sweep();
@@ -142,6 +143,23 @@ class Program {
     auto table = parse_table(*text, settings_.table);
     if (!table) return report(table.error()), end_with(kInput), false;
     table_ = *std::move(table);
+    return true;
+  }
+
+  /// Reads the schedule files, and refuses what the first or the last size shows to be wrong.
+  bool open_schedules() {
+    const auto refuse = [&](const std::vector<Diagnostic>& all) {
+      for (const auto& d : all) report(d);
+      return end_with(kInput), false;
+    };
+    for (const auto& file : settings_.files) {
+      auto text = read("--variant", file->path);
+      if (!text) return false;
+      if (auto r = load(*file, *std::move(text)); !r) return refuse(r.error());
+      for (const auto bytes : {settings_.least, settings_.most})
+        if (auto s = schedule_of(*file, options_of(settings_, {.file = file.get()}, bytes)); !s)
+          return refuse(s.error());
+    }
     return true;
   }
 
@@ -258,7 +276,7 @@ class Program {
     for (const auto& p : *measured) {
       points_.push_back(p);
       if (p.wrong.value_or(0) != 0) end_with(kWrong);
-      told = say(row(p) + notes(p, said_)) && told;
+      told = say(row(p, variant_width(settings_)) + notes(p, said_)) && told;
       told = (!csv_ || tell(csv_->write(csv_line(settings_, p)))) && told;
     }
     return told;

@@ -1,6 +1,7 @@
 #include "model.hpp"
 
 #include "collectives/plan.hpp"
+#include "schedule_file.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "summary.hpp"
 
@@ -45,22 +46,28 @@ Result<Point, std::vector<Diagnostic>> modelled(const Settings& s, const Table& 
   const auto where = [&](const std::string& inner) {
     return name(way) + ", " + size_text(bytes) + (inner.empty() ? "" : ": ") + inner;
   };
-  auto p = plan(o);
-  if (!p) {
-    p.error().where = where(p.error().where);
-    return std::vector{std::move(p.error())};
-  }
-  auto t = simulate(p->schedule, m);
-  if (!t) {
-    for (auto& d : t.error()) d.where = where(d.where);
-    return std::move(t.error());
-  }
+  std::vector<std::string> notes;
+  const auto schedule = [&]() -> Result<Schedule, std::vector<Diagnostic>> {
+    if (way.file) return schedule_of(*way.file, o);
+    auto p = plan(o);
+    if (!p) return std::vector{std::move(p.error())};
+    notes = std::move(p->notes);
+    return std::move(p->schedule);
+  };
+  const auto failed = [&](std::vector<Diagnostic> all) {
+    for (auto& d : all) d.where = where(d.where);
+    return all;
+  };
+  auto built = schedule();
+  if (!built) return failed(std::move(built.error()));
+  auto t = simulate(*built, m);
+  if (!t) return failed(std::move(t.error()));
   Point point{.bytes = bytes,
               .count = count_of(o),
               .way = way,
               .ran = o.variant,
               .us = times_of({t->ns / 1e3}),
-              .notes = std::move(p->notes)};
+              .notes = std::move(notes)};
   set_bandwidths(point, bus_factor(o.collective, o.gpus));
   return point;
 }

@@ -30,6 +30,7 @@ constexpr char kFooter[] =
     "  collective_perf --device=cuda -g 2 --variant=pcpy+pl,b2b+pl --against=nccl --settle=30 --energy --beside=gemm\n"
     "  collective_perf --device=simulate --collective=all_to_all -e 1G\n"
     "  collective_perf --tune --machine=mine.json -e 1G > mine.txt && collective_perf --variant=auto --table=mine.txt\n"
+    "  collective_perf --device=simulate --variant=all,ring.sdma,2_allgather_b2b.sdma:chunk=bytes/N\n"
     "  collective_perf --csv=ag.csv --json=ag.json --plot=ag.svg";
 
 /// Errors that the parser explains less well or misunderstands.
@@ -73,9 +74,32 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   const auto text = [&](const char* names, std::string& to, const char* type, const char* doc) {
     app.add_option(names, to, doc)->type_name(type);
   };
+  const auto pairs = [&](const std::string& option, std::vector<std::pair<std::string, std::string>>& to,
+                         const std::string& form, const std::string& example, const char* doc) {
+    app.add_option_function<std::vector<std::string>>(
+           option,
+           [&to, option, form, example](const std::vector<std::string>& all) {
+             for (const auto& word : all) {
+               const auto equals = word.find('=');
+               if (equals == word.npos || equals == 0)
+                 throw CLI::ValidationError(option, "'" + word + "' is not " + form + ": " + option + " " + example);
+               to.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+             }
+           },
+           doc)
+        ->type_name(form)
+        ->type_size(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
   text("--collective", g.collective, "NAME",
        "collective to time: all_gather (default), all_to_all, broadcast, scatter or gather");
-  text("--variant", g.variants, "LIST", "variants to time: all (default), auto, or a list: pcpy,b2b,b2b+pl");
+  text("--variant", g.variants, "LIST",
+       "variants to time: all (default), auto, or a list: pcpy,b2b+pl,my_ring.sdma,my_ring.sdma:chunks=4; a schedule "
+       "file "
+       "takes the number of GPUs in its param N and the size in its param bytes");
+  pairs("--map", g.map, "PARAM=EXPR", "chunk=bytes/N",
+        "set a param of each schedule file, by N and bytes: chunk=bytes/N; may be repeated");
   text("-b,--minbytes", g.least, "SIZE", "smallest size (default: 1K)");
   text("-e,--maxbytes", g.most, "SIZE", "largest size (default: 64M)");
   text("-f,--stepfactor", g.factor, "N", "factor from one size to the next (default: 2)");
@@ -86,21 +110,8 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("-w,--warmup_iters", g.warmups, "N", "rounds before the timed ones (default: 5)");
   text("-c,--check", g.checks, "N", "rounds after the timed ones, with every byte verified (default: 1)");
   text("-r,--root", g.root, "N", "root of broadcast, scatter and gather (default: 0)");
-  app.add_option_function<std::vector<std::string>>(
-         "--set",
-         [&g](const std::vector<std::string>& all) {
-           for (const auto& word : all) {
-             const auto equals = word.find('=');
-             if (equals == word.npos || equals == 0)
-               throw CLI::ValidationError("--set", "'" + word + "' is not NAME=VALUE: --set completion=fence");
-             g.set.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-           }
-         },
-         "set an option of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  pairs("--set", g.set, "NAME=VALUE", "completion=fence",
+        "set an option of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; may be repeated");
   text("--device", g.where, "KIND",
        "device to use: soft (default), a software node; kfd, the kernel driver's node; cuda, NVIDIA GPUs; or simulate");
   text("--order", g.order, "strict|rocr|adversarial",

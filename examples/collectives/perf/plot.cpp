@@ -1,12 +1,21 @@
 #include "plot.hpp"
 
+#include "schedule_file.hpp"
 #include "sdma/draw/curves.hpp"
+
+#include <iterator>
 
 namespace collectives::perf {
 namespace {
 
 /// Colours that colour-blind readers can also distinguish.
-std::string_view colour(const Way& w) noexcept {
+std::string_view colour(const Way& w, const Settings& s) noexcept {
+  if (w.file) {
+    constexpr std::string_view kFiles[] = {"#7b3294", "#a6611a", "#008080", "#999933", "#882255"};
+    std::size_t i = 0;
+    while (i < s.files.size() && s.files[i].get() != w.file) ++i;
+    return kFiles[i % std::size(kFiles)];
+  }
   if (w.rival != Rival::none) return w.rival == Rival::nccl ? "#e69f00" : "#56b4e9";
   switch (w.variant) {
     case Variant::pcpy: return "#555555";
@@ -25,7 +34,7 @@ std::string plot_svg(const Settings& s, std::string_view device, std::span<const
   sdma::Curves faster{.x_label = "size, bytes", .y_label = "speed-up over pcpy", .log_y = true};
   sdma::Curves busbw{.x_label = "size, bytes", .y_label = "bus bandwidth, GB/s", .log_y = true};
   for (const auto& way : ways_of(points)) {
-    sdma::Curves::Series f{.name = name(way), .dashed = way.prelaunch, .colour = std::string(colour(way))};
+    sdma::Curves::Series f{.name = name(way), .dashed = prelaunched(way), .colour = std::string(colour(way, s))};
     auto b = f;
     for (const auto& p : points) {
       if (p.way != way) continue;

@@ -66,8 +66,8 @@ std::string point_json(const Settings& s, std::span<const Point> points, const P
       "\"median_us\": {}, \"max_us\": {}, \"algbw_gbps\": {}, \"busbw_gbps\": {}, \"speed_up\": {}, {}, \"wrong\": {}, "
       "\"first_wrong\": {}, \"notes\": [{}]}}",
       p.bytes, p.count, json_text(name(p.way)), json_text(ran_text(p)),
-      json_text(name(p.way.rival != Rival::none ? Prelaunch::shared : o.prelaunch)), number(p.us.mean),
-      number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw), number(p.busbw),
+      p.way.file ? "null" : json_text(name(p.way.rival != Rival::none ? Prelaunch::shared : o.prelaunch)),
+      number(p.us.mean), number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw), number(p.busbw),
       faster ? number(*faster) : "null", extras_json(p), p.wrong ? std::to_string(*p.wrong) : "null",
       json_text(p.first_wrong), notes);
 }
@@ -102,9 +102,10 @@ std::string csv_line(const Settings& s, const Point& p) {
   std::string notes;
   for (const auto& n : p.notes) notes += (notes.empty() ? "" : "; ") + n;
   return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective),
-                     s.options.gpus, name(s.where), order_of(s), p.bytes, p.count, kType, name(p.way), ran_text(p),
-                     number(p.us.mean), number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw),
-                     number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "", csv_text(notes), extras_csv(p));
+                     s.options.gpus, name(s.where), order_of(s), p.bytes, p.count, kType, csv_text(name(p.way)),
+                     csv_text(ran_text(p)), number(p.us.mean), number(p.us.least), number(p.us.median),
+                     number(p.us.most), number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "",
+                     csv_text(notes), extras_csv(p));
 }
 
 std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,

@@ -1,5 +1,6 @@
 #include "settings.hpp"
 
+#include "schedule_file.hpp"
 #include "sdma/core/nearest.hpp"
 
 #include <fmt/format.h>
@@ -109,8 +110,22 @@ std::vector<Way> all_ways(Collective c) {
   return all;
 }
 
+/// A way for this file; each file with the same settings once.
+void read_file(Reader& r, const std::string& word, const std::vector<ParamSetting>& map, Settings& s) {
+  auto f = schedule_file(word, map, s.files);
+  if (!f) return r.refuse(f.error().where, f.error().message, f.error().hint);
+  if (std::any_of(s.files.begin(), s.files.end(), [&](const auto& known) { return known->label == f->label; })) return;
+  s.files.push_back(std::make_shared<ScheduleFile>(*std::move(f)));
+  s.ways.push_back({.file = s.files.back().get()});
+}
+
 /// "all", or names with commas; each once, in their order.
-void read_ways(Reader& r, const std::string& text, Collective c, std::vector<Way>& ways) {
+void read_ways(Reader& r, const Given& g, Settings& s) {
+  const auto& text = g.variants;
+  const auto c = s.options.collective;
+  auto& ways = s.ways;
+  std::vector<ParamSetting> map;
+  for (const auto& [param, value] : g.map) map.push_back({param, value});
   if (text.empty() || text == "all") return void(ways = all_ways(c));
   auto known = all_ways(c);
   for (const bool prelaunch : {false, true}) known.push_back({Variant::automatic, prelaunch});
@@ -122,8 +137,11 @@ void read_ways(Reader& r, const std::string& text, Collective c, std::vector<Way
     if (word == "all") {
       for (const auto& w : all_ways(c))
         if (std::find(ways.begin(), ways.end(), w) == ways.end()) ways.push_back(w);
+    } else if (names_file(word)) {
+      read_file(r, word, map, s);
     } else if (at >= known.size()) {
-      r.refuse("--variant", in_quotes(word) + " is not a variant of " + std::string(name(c)), hint_of(word, names));
+      r.refuse("--variant", in_quotes(word) + " is not a variant of " + std::string(name(c)),
+               hint_of(word, names) + ", or a schedule file: ring.sdma");
     } else if (std::find(ways.begin(), ways.end(), known[at]) == ways.end()) {
       ways.push_back(known[at]);
     }
@@ -288,8 +306,11 @@ std::string_view name(Rival r) noexcept {
 
 std::string_view family_of(Rival r) noexcept { return r == Rival::rccl ? "RCCL" : "NCCL"; }
 
+bool is_ours(const Way& w) noexcept { return w.rival == Rival::none && !w.file; }
+
 std::string name(const Way& w) {
   if (w.rival != Rival::none) return std::string(name(w.rival));
+  if (w.file) return w.file->label;
   return std::string(name(w.variant)) + std::string(w.prelaunch ? kPl : "");
 }
 
@@ -299,7 +320,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   s.options.prelaunch = Prelaunch::shared;
   s.timeout = kTimeout;
   r.word("--collective", g.collective, s.options.collective, kCollectives);
-  read_ways(r, g.variants, s.options.collective, s.ways);
+  read_ways(r, g, s);
   read_sizes(r, g, s);
   read_gpus(r, g, s);
   r.number("--root", g.root, s.options.root, 0, kMostGpus - 1);
@@ -320,6 +341,10 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   r.time("--timeout", g.timeout, s.timeout);
   read_set(r, g, s);
   read_files(r, g, s);
+  if (!g.map.empty() && s.files.empty())
+    r.refuse("--map", "there is no schedule file whose params it could name", "name one: --variant=pcpy,ring.sdma");
+  if (!g.set.empty() && std::none_of(s.ways.begin(), s.ways.end(), is_ours))
+    r.refuse("--set", "schedule files do not have these options", "set a param: --variant=ring.sdma:chunks=4");
   if (!r.good()) return std::move(r).error();
   // A contradiction holds for any size, so report it before measuring.
   for (const auto& way : s.ways)

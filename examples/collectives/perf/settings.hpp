@@ -4,8 +4,9 @@
 //   auto s = settings_of(given);                     // words of a command line: options.hpp
 //   for (auto bytes : sizes(*s)) for (auto way : s->ways) ...
 //
-// A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl"; or another library's collective:
-// "nccl", "nccl-ce". These are plain values; any thread may use them. Errors: Diagnostics that name the option, the value, and valid values.
+// A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl"; a schedule file (schedule_file.hpp):
+// "my_ring.sdma:chunks=4"; or another library's collective: "nccl", "nccl-ce". These are plain values; any thread may use them.
+// The files that ways refer to belong to the Settings, and are empty until `load` has given them their text. Errors: Diagnostics that name the option, the value, and valid values.
 #include "collectives/options.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/result.hpp"
@@ -14,6 +15,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,16 +32,21 @@ enum class Rival : std::uint8_t {
   rccl      ///< RCCL's kernels
 };
 
+struct ScheduleFile;
+
 struct Way {
   Variant variant{};
   bool prelaunch{};
-  Rival rival{};  ///< unless `none`, the other members mean nothing
+  Rival rival{};               ///< unless `none`, the other members mean nothing
+  const ScheduleFile* file{};  ///< of Settings::files; unless null, `variant` and `prelaunch` mean nothing
   friend bool operator==(const Way&, const Way&) = default;
 };
 /// "nccl-ce"; "" for none.
 std::string_view name(Rival) noexcept;
 /// The library whose rival it is: "NCCL" or "RCCL".
 std::string_view family_of(Rival) noexcept;
+/// True if the way is one of the variants of options.hpp.
+bool is_ours(const Way&) noexcept;
 /// "b2b+pl"
 std::string name(const Way&);
 
@@ -71,6 +78,7 @@ struct Settings {
   /// uses, never off.
   Options options{};
   std::vector<Way> ways{};
+  std::vector<std::shared_ptr<ScheduleFile>> files{};
   std::uint64_t least = 1 << 10, most = 64 << 20;  ///< bytes, both inclusive
   std::uint64_t factor = 2;                        ///< from one size to the next; 0: by `step`
   std::uint64_t step = 0;                          ///< bytes
@@ -97,6 +105,7 @@ struct Given {
       checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{}, energy_seconds{}, beside{},
       beside_seconds{};
   std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
+  std::vector<std::pair<std::string, std::string>> map{};  ///< params of schedule files, by name
   std::string csv{}, json{}, plot{}, table{}, machine{};
   bool tune = false, energy = false;
 };
