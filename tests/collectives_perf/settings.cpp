@@ -82,6 +82,8 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.set = {{"gpus", "3"}}}, "--set: 'gpus' cannot be set here | use -g"},
       {{.set = {{"prelaunch", "off"}}}, "--set: variants without +pl already have prelaunch=off"},
       {{.set = {{"packet_bytes", "65"}}}, "packet_bytes must be a multiple of 64"},
+      {{.bytes = "4K", .most = "8K"}, "--bytes: one size and a range of sizes"},
+      {{.bytes = "x"}, "--bytes: 'x' is not a size"},
       {{.settle = "1.5"}, "--settle: '1.5' is not a number from 0"},
       {{.where = "simulate", .settle = "30"}, "--settle: a simulation has no time between rounds"},
       {{.where = "cuda", .against = "nvshmem"}, "--against: 'nvshmem' is not known | choose nccl"},
@@ -144,6 +146,7 @@ TEST_CASE("sizes go from the least to the greatest, and not beyond") {
   CHECK(of({.least = "3", .most = "100", .factor = "5"}) == std::vector<std::uint64_t>{3, 15, 75});
   CHECK(of({.least = "1k", .most = "2K", .step = "500"}) == std::vector<std::uint64_t>{1024, 1524, 2024});
   CHECK(of({.least = "7", .most = "7"}) == std::vector<std::uint64_t>{7});
+  CHECK(of({.bytes = "7K"}) == std::vector<std::uint64_t>{7 << 10});
   // One bound alone pulls the other along.
   CHECK(of({.least = "128M"}) == std::vector<std::uint64_t>{128 << 20});
   CHECK(of({.most = "512"}) == std::vector<std::uint64_t>{512});

@@ -92,7 +92,7 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   };
-  text("--collective", g.collective, "NAME",
+  text("--collective,COLLECTIVE", g.collective, "NAME",
        "collective to time: all_gather (default), all_to_all, broadcast, scatter or gather");
   text("--variant", g.variants, "LIST",
        "variants to time: all (default), auto, or a list: pcpy,b2b+pl,my_ring.sdma,my_ring.sdma:chunks=4; a schedule "
@@ -100,6 +100,7 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
        "takes the number of GPUs in its param N and the size in its param bytes");
   pairs("--map", g.map, "PARAM=EXPR", "chunk=bytes/N",
         "set a param of each schedule file, by N and bytes: chunk=bytes/N; may be repeated");
+  text("--bytes", g.bytes, "SIZE", "one size, instead of -b and -e");
   text("-b,--minbytes", g.least, "SIZE", "smallest size (default: 1K)");
   text("-e,--maxbytes", g.most, "SIZE", "largest size (default: 64M)");
   text("-f,--stepfactor", g.factor, "N", "factor from one size to the next (default: 2)");
@@ -111,7 +112,12 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("-c,--check", g.checks, "N", "rounds after the timed ones, with every byte verified (default: 1)");
   text("-r,--root", g.root, "N", "root of broadcast, scatter and gather (default: 0)");
   pairs("--set", g.set, "NAME=VALUE", "completion=fence",
-        "set an option of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; may be repeated");
+        "set an option of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; may be repeated; "
+        "--completion=fence is the same");
+  for (const auto name : kScheduleOptions)
+    app.add_option_function<std::string>("--" + std::string(name),
+                                         [&g, name](const std::string& v) { g.set.emplace_back(name, v); })
+        ->group("");
   text("--device", g.where, "KIND",
        "device to use: soft (default), a software node; kfd, the kernel driver's node; cuda, NVIDIA GPUs; or simulate");
   text("--order", g.order, "strict|rocr|adversarial",

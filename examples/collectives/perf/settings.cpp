@@ -17,7 +17,6 @@ using sdma::Diagnostic;
 
 namespace {
 
-constexpr std::string_view kPl = "+pl";
 constexpr std::size_t kMostSizes = 100'000;
 constexpr std::chrono::seconds kTimeout{30};
 
@@ -157,11 +156,11 @@ void read_set(Reader& r, const Given& g, Settings& s) {
     };
     for (const auto& [own, option] : kElsewhere)
       if (key == own) r.refuse("--set", in_quotes(key) + " cannot be set here", std::string("use ") + option);
-    if (auto wrong = set(o, key, value); !wrong.empty())
-      r.refuse("--set", wrong,
-               "prelaunch, completion, in_place, own_part, peers_per_engine, engines, granule, alignment, offsets, "
-               "packet_bytes, ring_bytes: examples/collectives/options.hpp explains each");
-    else if (key == "completion") s.completion_given = true;
+    if (auto wrong = set(o, key, value); !wrong.empty()) {
+      std::string known;
+      for (const auto name : kScheduleOptions) known += (known.empty() ? "" : ", ") + std::string(name);
+      r.refuse("--set", wrong, known + ": examples/collectives/options.hpp explains each");
+    } else if (key == "completion") s.completion_given = true;
     else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
       r.refuse("--set", "variants without +pl already have prelaunch=off",
                "name only variants without +pl: --variant=pcpy,b2b");
@@ -169,8 +168,10 @@ void read_set(Reader& r, const Given& g, Settings& s) {
 }
 
 void read_sizes(Reader& r, const Given& g, Settings& s) {
-  r.size("--minbytes", g.least, s.least);
-  r.size("--maxbytes", g.most, s.most);
+  if (!g.bytes.empty() && (!g.least.empty() || !g.most.empty()))
+    r.refuse("--bytes", "one size and a range of sizes cannot both be given", "omit --bytes, or -b and -e");
+  r.size(g.bytes.empty() ? "--minbytes" : "--bytes", g.bytes.empty() ? g.least : g.bytes, s.least);
+  r.size("--maxbytes", g.bytes.empty() ? g.most : g.bytes, s.most);
   if (g.most.empty()) s.most = std::max(s.most, s.least);
   if (g.least.empty()) s.least = std::min(s.least, s.most);
   if (s.most < s.least)
@@ -311,7 +312,7 @@ bool is_ours(const Way& w) noexcept { return w.rival == Rival::none && !w.file; 
 std::string name(const Way& w) {
   if (w.rival != Rival::none) return std::string(name(w.rival));
   if (w.file) return w.file->label;
-  return std::string(name(w.variant)) + std::string(w.prelaunch ? kPl : "");
+  return std::string(name(w.variant)) + std::string(w.prelaunch ? kPrelaunched : "");
 }
 
 sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {

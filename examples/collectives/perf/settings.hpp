@@ -101,7 +101,7 @@ struct Settings {
 
 /// The options as given, as text; "" if not given.
 struct Given {
-  std::string collective{}, variants{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{}, warmups{},
+  std::string collective{}, variants{}, bytes{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{}, warmups{},
       checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{}, energy_seconds{}, beside{},
       beside_seconds{};
   std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
