@@ -74,6 +74,20 @@ TEST_CASE("a summary has speed-ups over pcpy, where that was measured") {
   CHECK(without.find("1 to        1   b2b+pl") != without.npos);
 }
 
+TEST_CASE("times of CPUs call nothing best") {
+  const std::vector points{test::point(1024, kBase, 4), test::point(1024, {Variant::b2b, true}, 2)};
+  const auto soft = test::settings({.where = "soft"}), simulated = test::settings({.where = "simulate"});
+  CHECK(summary(points, comparable(simulated)).find("# Best by size") != std::string::npos);
+  CHECK(summary(points, comparable(soft)).find("Best") == std::string::npos);
+  CHECK(summary(points, comparable(soft)).find("times of CPUs") != std::string::npos);
+  CHECK(to_json(simulated, "", points, true).find("\"best\": [\n") != std::string::npos);
+  CHECK(to_json(soft, "", points, true).find("\"best\": []") != std::string::npos);
+  CHECK(header(soft, "").find(" (CPU us) ") != std::string::npos);
+  CHECK(header(simulated, "").find("CPU") == std::string::npos);
+  CHECK(header(simulated, "").find("No GPU was found") == std::string::npos);
+  CHECK(header(test::settings({}), "").find("# No GPU was found") != std::string::npos);
+}
+
 TEST_CASE("auto is measured, and never the best of itself") {
   CHECK(best(std::vector{point(1, {Variant::automatic, false}, 1), point(1, kPcpy, 2)}, true)[0].way == kPcpy);
 }

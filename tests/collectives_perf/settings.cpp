@@ -38,6 +38,20 @@ TEST_CASE("what is not given is as the benchmarks of RCCL are usually called") {
   CHECK(names(s) == "pcpy pcpy+pl bcst bcst+pl b2b b2b+pl");
 }
 
+TEST_CASE("without --device, the times are those of hardware, or simulated; some options say which device they mean") {
+  const auto where = [](const Given& g) { return name(settings(g).where); };
+  CHECK(where({}) == "simulate");
+  CHECK_FALSE(settings({}).where_given);
+  CHECK(where({.found = "kfd"}) == "kfd");
+  CHECK(where({.found = "cuda"}) == "cuda");
+  CHECK(where({.where = "soft", .found = "kfd"}) == "soft");
+  CHECK(settings({.where = "simulate"}).where_given);
+  CHECK(where({.order = "rocr", .found = "kfd"}) == "soft");
+  CHECK(where({.seed = "1"}) == "soft");
+  CHECK(where({.machine = "m.json", .found = "kfd"}) == "simulate");
+  CHECK(where({.found = "kfd", .tune = true}) == "simulate");
+}
+
 TEST_CASE("each option says what is wrong with its value") {
   const std::pair<Given, std::string> all[] = {
       {{.collective = "al_gather"}, "--collective: 'al_gather' is not a valid value | did you mean 'all_gather'?"},
@@ -66,11 +80,13 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.checks = "yes"}, "--check: 'yes'"},
       {{.where = "sof"}, "--device: 'sof' is not a valid value | did you mean 'soft'?"},
       {{.order = "strickt"}, "--order: 'strickt' is not a valid value | did you mean 'strict'?"},
+      {{.gpus = "1,2"},
+       "--gpus: a simulated machine always uses its first GPUs | give their number, -g 2, or a device: --device=soft"},
       {{.where = "kfd", .order = "rocr"}, "--order: the ordering of hardware cannot be chosen"},
       {{.where = "simulate", .seed = "1"}, "--seed: simulation is in strict order"},
       {{.gpus = "1,2", .where = "simulate"}, "--gpus: a simulated machine always uses its first GPUs"},
       {{.gpus = "1,2", .tune = true}, "--gpus: a simulated machine always uses its first GPUs"},
-      {{.machine = "m.json"}, "--machine: a device has no machine description"},
+      {{.where = "soft", .machine = "m.json"}, "--machine: a device has no machine description"},
       {{.csv = "x", .tune = true}, "--csv: not allowed with --tune, which simulates all variants and prints a table"},
       {{.variants = "b2b", .tune = true}, "--variant: not allowed with --tune"},
       {{.seed = "1K"}, "--seed: '1K'"},
@@ -89,15 +105,15 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.where = "cuda", .against = "nvshmem"}, "--against: 'nvshmem' is not known | choose nccl"},
       {{.where = "cuda", .against = "rccl"},
        "--against: RCCL runs on AMD GPUs only, not with --device=cuda | use it with --device=kfd"},
-      {{.against = "nccl"}, "--against: NCCL runs on NVIDIA GPUs only, not with --device=soft"},
+      {{.where = "soft", .against = "nccl"}, "--against: NCCL runs on NVIDIA GPUs only, not with --device=soft"},
       {{.where = "simulate", .against = "nccl"},
        "--against: NCCL runs on NVIDIA GPUs only, not with --device=simulate"},
       {{.against = "nccl", .tune = true}, "--against: not allowed with --tune"},
-      {{.energy = true}, "--energy: --device=soft has no GPU"},
+      {{.where = "soft", .energy = true}, "--energy: --device=soft has no GPU"},
       {{.energy_seconds = "2"}, "--energy-seconds: means nothing without --energy | add --energy"},
       {{.where = "cuda", .energy_seconds = "0", .energy = true}, "--energy-seconds: '0' is not a time in seconds"},
       {{.where = "cuda", .energy_seconds = "2s", .energy = true}, "--energy-seconds: '2s' is not a time in seconds"},
-      {{.beside = "gemm"},
+      {{.where = "soft", .beside = "gemm"},
        "--beside: --device=soft has no GPU that could multiply matrices | use it with --device=cuda or"},
       {{.where = "cuda", .beside = "gemv"}, "--beside: 'gemv' is not known | choose gemm"},
       {{.where = "cuda", .beside = "gemm:8"}, "--beside: '8' is not a number from 16"},
@@ -155,7 +171,7 @@ TEST_CASE("sizes go from the least to the greatest, and not beyond") {
 }
 
 TEST_CASE("GPUs are a count or a list, and one number is a count") {
-  const auto count = settings({.gpus = "3"}), list = settings({.gpus = "5,2"});
+  const auto count = settings({.gpus = "3"}), list = settings({.gpus = "5,2", .where = "soft"});
   CHECK(count.options.gpus == 3);
   CHECK(count.gpus.empty());
   CHECK(list.options.gpus == 2);

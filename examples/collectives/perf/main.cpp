@@ -286,7 +286,7 @@ class Program {
     const bool complete = points_.size() == rows_;
     if (code_ != kPipe && !points_.empty()) {
       if (!complete) say("# The sweep was not finished.\n");
-      say(footer(points_) + summary(points_) + against(points_));
+      say(footer(points_) + summary(points_, comparable(settings_)) + against(points_));
     }
     if (csv_) tell(csv_->close());
     if (json_)

@@ -2,6 +2,7 @@
 
 #include "sdma/core/nearest.hpp"
 #include "sdma/core/version.hpp"
+#include "sdma/device/open.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -26,7 +27,8 @@ constexpr char kFooter[] =
     "error, or no device, library or energy counter.\n"
     "Examples:\n"
     "  collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1\n"
-    "  collective_perf --collective=all_to_all --variant=swap,b2b+pl -g 7 -b 1000000 -e 1000000 --order=adversarial\n"
+    "  collective_perf --device=soft --collective=all_to_all --variant=swap,b2b+pl -g 7 -b 1000000 -e 1000000 "
+    "--order=adversarial\n"
     "  collective_perf --device=cuda -g 2 --variant=pcpy+pl,b2b+pl --against=nccl --settle=30 --energy --beside=gemm\n"
     "  collective_perf --device=simulate --collective=all_to_all -e 1G\n"
     "  collective_perf --tune --machine=mine.json -e 1G > mine.txt && collective_perf --variant=auto --table=mine.txt\n"
@@ -118,8 +120,11 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
     app.add_option_function<std::string>("--" + std::string(name),
                                          [&g, name](const std::string& v) { g.set.emplace_back(name, v); })
         ->group("");
-  text("--device", g.where, "KIND",
-       "device to use: soft (default), a software node; kfd, the kernel driver's node; cuda, NVIDIA GPUs; or simulate");
+  text(
+      "--device", g.where, "KIND",
+      "device to use: kfd, the kernel driver's node; cuda, NVIDIA GPUs; simulate, times from a machine description; "
+      "soft, a "
+      "software node, whose times are those of CPUs (default: kfd or cuda if there are such GPUs, otherwise simulate)");
   text("--order", g.order, "strict|rocr|adversarial",
        "ordering of packets in the software node, from strongest to weakest (default: strict)");
   text("--seed", g.seed, "N", "seed for choices that the ordering leaves open (default: 0)");
@@ -158,6 +163,8 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
     return sdma::Diagnostic{.where = "collective_perf", .message = said, .hint = "collective_perf --help"};
   }
   if (auto wrong = misunderstood(app, argc, argv)) return *std::move(wrong);
+  if (g.where.empty())
+    if (const auto found = sdma::hardware()) g.found = sdma::name(*found);
   auto settings = settings_of(g);
   if (!settings) return std::move(settings.error());
   return *std::move(settings);

@@ -124,9 +124,10 @@ std::string to_json(const Settings& s, std::string_view device, std::span<const 
       "  \"idle_watts\": {},\n  \"points\": [{}]\n}}\n",
       json_text(sdma::runtime_version()), json_text(name(s.options.collective)), gpus, json_text(name(s.where)),
       json_text(device), json_text(order_of(s)), s.seed, json_text(kType), s.iterations, s.warmups, s.checks, complete,
-      wrong_elements(points), number(average_busbw(points)), best_json(best(points, true)),
-      best_json(best(points, false)), against_json(compared(points)), s.settle.count(),
-      idle_watts ? number(*idle_watts) : "null", all);
+      wrong_elements(points), number(average_busbw(points)),
+      best_json(comparable(s) ? best(points, true) : std::vector<Range>{}),
+      best_json(comparable(s) ? best(points, false) : std::vector<Range>{}), against_json(compared(points)),
+      s.settle.count(), idle_watts ? number(*idle_watts) : "null", all);
 }
 
 }  // namespace collectives::perf

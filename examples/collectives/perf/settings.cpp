@@ -270,7 +270,7 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
   s.machine = g.machine;
   if ((g.tune || s.where == Where::simulate) && !s.gpus.empty())
     r.refuse("--gpus", "a simulated machine always uses its first GPUs",
-             "give their number: -g " + std::to_string(s.gpus.size()));
+             "give their number, -g " + std::to_string(s.gpus.size()) + ", or a device: --device=soft");
   if (!g.tune && s.where != Where::simulate && !s.machine.empty())
     r.refuse("--machine", "a device has no machine description", "use it with --device=simulate or --tune");
   if (!g.tune) return;
@@ -330,6 +330,10 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   r.number("--warmup_iters", g.warmups, s.warmups, 0, kMany);
   r.number("--check", g.checks, s.checks, 0, kMany);
   r.word("--device", g.where, s.where, kWheres);
+  // An option that only one of them has says which is meant.
+  const bool simulated = g.tune || !g.machine.empty(), soft = !g.order.empty() || !g.seed.empty();
+  s.where_given = !g.where.empty() || simulated || soft;
+  if (g.where.empty() && !simulated) r.word("--device", soft ? "soft" : g.found, s.where, kWheres);
   r.word("--order", g.order, s.order, kOrders);
   r.number("--seed", g.seed, s.seed, 0, std::numeric_limits<std::uint64_t>::max());
   if (s.where != Where::soft && (!g.order.empty() || !g.seed.empty()))

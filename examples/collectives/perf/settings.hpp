@@ -84,7 +84,8 @@ struct Settings {
   std::uint64_t step = 0;                          ///< bytes
   std::uint32_t iterations = 20, warmups = 5;
   std::uint32_t checks = 1;  ///< verified rounds, after the timed ones
-  Where where = Where::soft;
+  Where where = Where::simulate;
+  bool where_given = true;        ///< otherwise it is what there is: hardware, or the simulator
   bool completion_given = false;  ///< otherwise a device without atomics to the host gets fences
   sdma::Ordering order{};
   std::uint64_t seed = 0;
@@ -101,12 +102,13 @@ struct Settings {
 
 /// The options as given, as text; "" if not given.
 struct Given {
-  std::string collective{}, variants{}, bytes{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{}, warmups{},
-      checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{}, energy_seconds{}, beside{},
+  std::string collective{}, variants{}, bytes{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{},
+      warmups{}, checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{}, energy_seconds{}, beside{},
       beside_seconds{};
   std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
   std::vector<std::pair<std::string, std::string>> map{};  ///< params of schedule files, by name
   std::string csv{}, json{}, plot{}, table{}, machine{};
+  std::string found{};  ///< the hardware of this machine, if `where` is not given: "kfd", "cuda" or ""
   bool tune = false, energy = false;
 };
 

@@ -43,6 +43,8 @@ std::string header(const Settings& s, std::string_view device, std::string_view 
   text += fmt::format("# minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {}\n", s.least, s.most,
                       s.factor != 0 ? fmt::format("{}(factor)", s.factor) : fmt::format("{}(bytes)", s.step), s.warmups,
                       s.iterations, s.checks);
+  if (!s.where_given && s.where == Where::simulate)
+    text += "# No GPU was found, so this is a simulation; --device=soft moves data in software, and verifies it.\n";
   if (s.where == Where::soft) text += "# Software engines: times are those of this machine's CPUs, not of a GPU.\n";
   if (s.where == Where::simulate)
     text += "# Simulated: one round each, without data; times are only as accurate as the machine's parameters.\n";
@@ -50,7 +52,10 @@ std::string header(const Settings& s, std::string_view device, std::string_view 
   text += remarks;
   text +=
       "#\n#" + line("size", "count", "type", "variant", "time", "algbw", "busbw", "#wrong", variant_width(s)).substr(1);
-  return text + "#" + line("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "", variant_width(s)).substr(1);
+  return text + "#" +
+         line("(B)", "(elements)", "", "", s.where == Where::soft ? "(CPU us)" : "(us)", "(GB/s)", "(GB/s)", "",
+              variant_width(s))
+             .substr(1);
 }
 
 std::string row(const Point& p, std::size_t width) {
