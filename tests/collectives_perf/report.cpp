@@ -1,4 +1,5 @@
 #include "perf/against.hpp"
+#include "perf/nccl_format.hpp"
 #include "perf/plot.hpp"
 #include "perf/progress.hpp"
 #include "perf/records.hpp"
@@ -107,6 +108,39 @@ TEST_CASE("a row has its columns, and says what is wrong") {
   // Every column has one space at least before it, whatever the numbers.
   auto huge = point(~std::uint64_t{0} / 2, {Variant::automatic, true}, 1e9);
   CHECK(count(row(huge), "  uint8") == 1);
+}
+
+TEST_CASE("the table of nccl-tests has its 13 columns in their places") {
+  const auto s =
+      test::settings({.collective = "gather", .checks = "1", .root = "2", .type = "half", .format = "nccl-tests"});
+  const auto text = nccl_format::header(s, "a GPU", "# remark\n");
+  CHECK(text.find("# remark\n#\n"
+                  "#                                                              out-of-place                       "
+                  "in-place          \n"
+                  "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   "
+                  "algbw   busbw #wrong\n"
+                  "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  "
+                  "(GB/s)  (GB/s)       \n") != std::string::npos);
+  auto p = test::point(65536, {Variant::b2b, true}, 41.2);
+  p.type = "half";
+  CHECK(nccl_format::row(s, p) ==
+        "       65536          8192      half    none       2      N/A     N/A     N/A    N/A    41.20    1.59    0.80 "
+        "     0\n");
+  p.in_place = false;
+  p.wrong = 3;
+  p.first_wrong = "there";
+  p.us.mean = 12345;
+  CHECK(nccl_format::row(test::settings({}), p) ==
+        "       65536          8192      half    none      -1    12345    1.59    0.80      3      N/A     N/A     N/A "
+        "   N/A\n"
+        "# wrong: there\n");
+  const auto footer = [](std::vector<Point> all) { return nccl_format::footer(all); };
+  auto good = test::point(1000, kBase, 1), unknown = good;
+  unknown.wrong.reset();
+  CHECK(footer({good, good}) == "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.5 \n#\n");
+  CHECK(footer({good, p}).starts_with("# Out of bounds values : 3 FAILED\n"));
+  // What was not verified is not OK.
+  CHECK(footer({good, unknown}).starts_with("# Out of bounds values : N/A\n"));
 }
 
 TEST_CASE("a note is said once") {

@@ -100,6 +100,19 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.set = {{"packet_bytes", "65"}}}, "packet_bytes must be a multiple of 64"},
       {{.bytes = "4K", .most = "8K"}, "--bytes: one size and a range of sizes"},
       {{.bytes = "x"}, "--bytes: 'x' is not a size"},
+      {{.type = "flaot"}, "--datatype: 'flaot' is not a type | did you mean 'float'?"},
+      {{.bytes = "1002", .gpu_count = "2", .type = "float"},
+       "--datatype: 1002 bytes among 2 GPUs are not a whole number of float each"},
+      {{.bytes = "12", .gpu_count = "2", .type = "float"}, "--datatype: 12 bytes among 2 GPUs"},
+      {{.operation = "xor"}, "--op: 'xor' is not an operation"},
+      {{.blocking = "2"}, "--blocking: '2' is not a number from 0 to 1"},
+      {{.average = "4"}, "--average: '4'"},
+      {{.gpus = "0,1", .where = "soft", .threads = "2"}, "--nthreads: --gpus names all GPUs already"},
+      {{.gpu_count = "8", .threads = "9"}, "--nthreads: 72 GPUs in all: a collective needs 2 to 64"},
+      {{.gpu_count = "1", .threads = "1"}, "--nthreads: 1 GPUs in all"},
+      {{.variants = "pcpy,b2b", .format = "nccl-tests"},
+       "--format: the columns of nccl-tests have no place for a variant"},
+      {{.where = "cuda", .against = "nccl", .format = "nccl-tests"}, "--format: the columns"},
       {{.settle = "1.5"}, "--settle: '1.5' is not a number from 0"},
       {{.where = "simulate", .settle = "30"}, "--settle: a simulation has no time between rounds"},
       {{.where = "cuda", .against = "nvshmem"}, "--against: 'nvshmem' is not known | choose nccl"},
@@ -132,6 +145,36 @@ TEST_CASE("each option says what is wrong with its value") {
     INFO(expected);
     CHECK(has(said, expected));
   }
+}
+
+TEST_CASE("options of nccl-tests that have no effect are accepted, and a note says so") {
+  const auto s = settings({.gpu_count = "4",
+                           .type = "float",
+                           .operation = "sum",
+                           .blocking = "0",
+                           .threads = "2",
+                           .aggregated = "3",
+                           .average = "2",
+                           .graph = "1",
+                           .cpu_time = "1",
+                           .parallel_init = "1"});
+  CHECK(s.options.gpus == 8);
+  CHECK((s.type.name == "float" && s.type.bytes == 4));
+  std::string notes;
+  for (const auto& n : s.remarks) notes += n.substr(0, 2);
+  CHECK(notes == "-t-o-z-m-G-C-p");
+  // What is as it always is here needs no note.
+  CHECK(settings({.operation = "none",
+                  .blocking = "1",
+                  .threads = "1",
+                  .aggregated = "1",
+                  .graph = "0",
+                  .cpu_time = "0",
+                  .parallel_init = "0"})
+            .remarks.empty());
+  CHECK(settings({.threads = "4"}).options.gpus == 4);
+  CHECK(settings({.gpu_count = "1", .threads = "4"}).options.gpus == 4);
+  CHECK(names(settings({.format = "nccl-tests"})) == "auto");
 }
 
 TEST_CASE("companions are off unless they are asked for") {

@@ -10,6 +10,7 @@
 #include "against.hpp"
 #include "companions.hpp"
 #include "model.hpp"
+#include "nccl_format.hpp"
 #include "options.hpp"
 #include "plot.hpp"
 #include "progress.hpp"
@@ -74,7 +75,9 @@ class Program {
   int run() {
     if (settings_.tune) return tune();
     if (!open_table() || !open_schedules() || !open_files() || !open_device() || !open_companions()) return result();
-    if (say(header(settings_, device_text_, companions_ ? companions_->remarks() : "")) &&
+    const bool nccl = settings_.format == Format::nccl_tests;
+    const auto remarks = companions_ ? companions_->remarks() : "";
+    if (say(nccl ? nccl_format::header(settings_, device_text_, remarks) : header(settings_, device_text_, remarks)) &&
         (!csv_ || tell(csv_->write(csv_header()))))
       sweep();
     finish();
@@ -273,10 +276,11 @@ class Program {
       return false;
     }
     bool told = !measured->empty();
+    const bool nccl = settings_.format == Format::nccl_tests;
     for (const auto& p : *measured) {
       points_.push_back(p);
       if (p.wrong.value_or(0) != 0) end_with(kWrong);
-      told = say(row(p, variant_width(settings_)) + notes(p, said_)) && told;
+      told = say((nccl ? nccl_format::row(settings_, p) : row(p, variant_width(settings_))) + notes(p, said_)) && told;
       told = (!csv_ || tell(csv_->write(csv_line(settings_, p)))) && told;
     }
     return told;
@@ -286,7 +290,8 @@ class Program {
     const bool complete = points_.size() == rows_;
     if (code_ != kPipe && !points_.empty()) {
       if (!complete) say("# The sweep was not finished.\n");
-      say(footer(points_) + summary(points_, comparable(settings_)) + against(points_));
+      if (settings_.format == Format::nccl_tests) say(nccl_format::footer(points_));
+      else say(footer(points_) + summary(points_, comparable(settings_)) + against(points_));
     }
     if (csv_) tell(csv_->close());
     if (json_)

@@ -63,10 +63,12 @@ Result<Point, std::vector<Diagnostic>> modelled(const Settings& s, const Table& 
   auto t = simulate(*built, m);
   if (!t) return failed(std::move(t.error()));
   Point point{.bytes = bytes,
-              .count = count_of(o),
+              .count = count_of(o) / s.type.bytes,
+              .type = s.type.name,
               .way = way,
               .ran = o.variant,
               .us = times_of({t->ns / 1e3}),
+              .in_place = is_in_place(o),
               .notes = std::move(notes)};
   set_bandwidths(point, bus_factor(o.collective, o.gpus));
   return point;

@@ -128,6 +128,20 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("--order", g.order, "strict|rocr|adversarial",
        "ordering of packets in the software node, from strongest to weakest (default: strict)");
   text("--seed", g.seed, "N", "seed for choices that the ordering leaves open (default: 0)");
+  text("-d,--datatype", g.type, "TYPE",
+       "type in which counts are given, as in nccl-tests: float, half, .. (default: uint8)");
+  text("-t,--nthreads", g.threads, "N", "N times -g GPUs take part; one thread drives them (default: 1)");
+  constexpr char kNoEffect[] = "accepted as in nccl-tests; a note says that it has no effect here";
+  text("-o,--op", g.operation, "OP", kNoEffect);
+  text("-z,--blocking", g.blocking, "0|1", kNoEffect);
+  text("-m,--agg_iters", g.aggregated, "N", kNoEffect);
+  text("-a,--average", g.average, "0..3",
+       "accepted as in nccl-tests: one process has one time, which is its own average");
+  text("-G,--cudagraph", g.graph, "N", kNoEffect);
+  text("-C,--report_cputime", g.cpu_time, "0|1", kNoEffect);
+  text("-p,--parallel_init", g.parallel_init, "0|1", kNoEffect);
+  text("--format", g.format, "table|nccl-tests",
+       "form of the table; nccl-tests: its 13 columns and footer, for one variant (default: auto)");
   text("--timeout", g.timeout, "TIME", "time limit per round: 10s, 250ms, 50us (default: 30s)");
   text("--settle", g.settle, "US", "microseconds to spin before each start, outside the timed part (default: 0)");
   text("--against", g.against, "nccl|rccl",

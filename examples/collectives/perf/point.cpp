@@ -30,6 +30,10 @@ Times times_of(std::vector<double> us) {
           .upper = us[n - 1 - (n - 1) / 4]};
 }
 
+bool is_in_place(const Options& o) noexcept {
+  return o.collective != Collective::all_to_all || o.variant == Variant::swap;
+}
+
 std::uint64_t moved_bytes(const Options& o) noexcept {
   switch (o.collective) {
     case Collective::all_gather:

@@ -102,7 +102,7 @@ std::string csv_line(const Settings& s, const Point& p) {
   std::string notes;
   for (const auto& n : p.notes) notes += (notes.empty() ? "" : "; ") + n;
   return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective),
-                     s.options.gpus, name(s.where), order_of(s), p.bytes, p.count, kType, csv_text(name(p.way)),
+                     s.options.gpus, name(s.where), order_of(s), p.bytes, p.count, s.type.name, csv_text(name(p.way)),
                      csv_text(ran_text(p)), number(p.us.mean), number(p.us.least), number(p.us.median),
                      number(p.us.most), number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "",
                      csv_text(notes), extras_csv(p));
@@ -123,8 +123,8 @@ std::string to_json(const Settings& s, std::string_view device, std::span<const 
       "  \"best\": {},\n  \"best_without_prelaunch\": {},\n  \"against\": {},\n  \"settle_us\": {},\n"
       "  \"idle_watts\": {},\n  \"points\": [{}]\n}}\n",
       json_text(sdma::runtime_version()), json_text(name(s.options.collective)), gpus, json_text(name(s.where)),
-      json_text(device), json_text(order_of(s)), s.seed, json_text(kType), s.iterations, s.warmups, s.checks, complete,
-      wrong_elements(points), number(average_busbw(points)),
+      json_text(device), json_text(order_of(s)), s.seed, json_text(s.type.name), s.iterations, s.warmups, s.checks,
+      complete, wrong_elements(points), number(average_busbw(points)),
       best_json(comparable(s) ? best(points, true) : std::vector<Range>{}),
       best_json(comparable(s) ? best(points, false) : std::vector<Range>{}), against_json(compared(points)),
       s.settle.count(), idle_watts ? number(*idle_watts) : "null", all);

@@ -1,12 +1,12 @@
 #include "settings.hpp"
 
+#include "habits.hpp"
+#include "reader.hpp"
 #include "schedule_file.hpp"
-#include "sdma/core/nearest.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <span>
@@ -20,74 +20,6 @@ namespace {
 constexpr std::size_t kMostSizes = 100'000;
 constexpr std::chrono::seconds kTimeout{30};
 
-std::string in_quotes(std::string_view s) { return "'" + std::string(s) + "'"; }
-
-std::string hint_of(std::string_view word, std::span<const std::string> known) {
-  sdma::Nearest nearest{word};
-  std::string list;
-  for (const auto& k : known) {
-    nearest.offer(k);
-    list += (list.empty() ? "" : ", ") + k;
-  }
-  return (nearest.best().empty() ? "" : "did you mean " + in_quotes(nearest.best()) + "? ") + "choose one of " + list;
-}
-
-/// Reads texts into values, and keeps the first error.
-class Reader {
- public:
-  bool good() const noexcept { return !wrong_; }
-  Diagnostic error() && { return *std::move(wrong_); }
-  void refuse(std::string where, std::string message, std::string hint) {
-    if (!wrong_) wrong_ = {.where = std::move(where), .message = std::move(message), .hint = std::move(hint)};
-  }
-
-  /// Leaves `to` unchanged if the option was not given.
-  template <class N>
-  void number(const char* option, const std::string& text, N& to, std::uint64_t least, std::uint64_t most) {
-    if (text.empty()) return;
-    const auto v = sdma::parse_count(text);
-    if (v && *v >= least && *v <= most) return void(to = static_cast<N>(*v));
-    refuse(option, in_quotes(text) + " is not a number from " + std::to_string(least) + " to " + std::to_string(most),
-           "");
-  }
-  void size(const char* option, std::string text, std::uint64_t& to) {
-    if (text.empty()) return;
-    const auto given = text;
-    if (text.ends_with('k') || text.ends_with('m') || text.ends_with('g'))
-      text.back() = static_cast<char>(text.back() - 'a' + 'A');
-    const auto v = sdma::parse_size(text);
-    if (v && *v > 0) to = *v;
-    else refuse(option, in_quotes(given) + " is not a size", "write at least 1 byte, or 4K, 16M, 1G: powers of 1024");
-  }
-  template <class E, std::size_t N> void word(const char* option, const std::string& text, E& to, const E (&all)[N]) {
-    if (text.empty()) return;
-    std::vector<std::string> known;
-    for (const auto e : all) {
-      if (name(e) == text) return void(to = e);
-      known.emplace_back(name(e));
-    }
-    refuse(option, in_quotes(text) + " is not a valid value", hint_of(text, known));
-  }
-  void time(const char* option, const std::string& text, std::chrono::nanoseconds& to) {
-    if (text.empty()) return;
-    if (const auto t = sdma::parse_time(text)) to = *t;
-    else refuse(option, in_quotes(text) + " is not a time", "write 10s, 250ms or 50us");
-  }
-  void seconds(const char* option, const std::string& text, std::chrono::duration<double>& to) {
-    if (text.empty()) return;
-    constexpr double kMost = 3600;
-    double v = 0;
-    const auto end = text.data() + text.size();
-    if (const auto [at, error] = std::from_chars(text.data(), end, v);
-        error == std::errc{} && at == end && v > 0 && v <= kMost)
-      to = std::chrono::duration<double>(v);
-    else refuse(option, in_quotes(text) + " is not a time in seconds", "write 2 or 0.5; at most 3600");
-  }
-
- private:
-  std::optional<Diagnostic> wrong_;
-};
-
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> all;
   for (std::size_t at = 0; at <= text.size();) {
@@ -99,6 +31,7 @@ std::vector<std::string> split(std::string_view text) {
 }
 
 constexpr Where kWheres[] = {Where::soft, Where::kfd, Where::cuda, Where::simulate};
+constexpr Format kFormats[] = {Format::table, Format::nccl_tests};
 constexpr sdma::Ordering kOrders[] = {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial};
 
 std::vector<Way> all_ways(Collective c) {
@@ -189,7 +122,7 @@ void read_sizes(Reader& r, const Given& g, Settings& s) {
 }
 
 void read_gpus(Reader& r, const Given& g, Settings& s) {
-  r.number("--ngpus", g.gpu_count, s.options.gpus, 2, kMostGpus);
+  r.number("--ngpus", g.gpu_count, s.options.gpus, g.threads.empty() ? 2 : 1, kMostGpus);
   if (g.gpus.empty()) return;
   const auto all = sdma::parse_gpus(g.gpus);
   if (!all)
@@ -300,6 +233,8 @@ std::string_view name(Where w) noexcept {
   return kNames[static_cast<std::size_t>(w)];
 }
 
+std::string_view name(Format f) noexcept { return f == Format::table ? "table" : "nccl-tests"; }
+
 std::string_view name(Rival r) noexcept {
   constexpr std::string_view kNames[] = {"", "nccl", "nccl-ce", "rccl"};
   return kNames[static_cast<std::size_t>(r)];
@@ -324,6 +259,8 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   read_ways(r, g, s);
   read_sizes(r, g, s);
   read_gpus(r, g, s);
+  read_habits(r, g, s);
+  r.word("--format", g.format, s.format, kFormats);
   r.number("--root", g.root, s.options.root, 0, kMostGpus - 1);
   constexpr std::uint64_t kMany = 1'000'000;
   r.number("--iters", g.iterations, s.iterations, 1, kMany);
@@ -346,6 +283,12 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   r.time("--timeout", g.timeout, s.timeout);
   read_set(r, g, s);
   read_files(r, g, s);
+  if (s.format == Format::nccl_tests) {
+    if (g.variants.empty()) s.ways = {{Variant::automatic, false}};
+    if (s.ways.size() != 1 || !s.rivals.empty())
+      r.refuse("--format", "the columns of nccl-tests have no place for a variant",
+               "name one: --variant=b2b+pl, or auto");
+  }
   if (!g.map.empty() && s.files.empty())
     r.refuse("--map", "there is no schedule file whose params it could name", "name one: --variant=pcpy,ring.sdma");
   if (!g.set.empty() && std::none_of(s.ways.begin(), s.ways.end(), is_ours))

@@ -58,8 +58,20 @@ enum class Where : std::uint8_t {
 };
 std::string_view name(Where) noexcept;
 
-/// The element type of all data, because DMA engines move bytes.
-inline constexpr std::string_view kType = "uint8";
+/// A type of nccl-tests. DMA engines move bytes, so only counts depend on it.
+struct ElementType {
+  std::string_view name{};
+  std::uint32_t bytes{};
+};
+inline constexpr ElementType kTypes[] = {{"uint8", 1},  {"int8", 1},     {"int32", 4},    {"uint32", 4},
+                                         {"int64", 8},  {"uint64", 8},   {"half", 2},     {"float", 4},
+                                         {"double", 8}, {"bfloat16", 2}, {"fp8_e4m3", 1}, {"fp8_e5m2", 1}};
+
+enum class Format : std::uint8_t {
+  table,
+  nccl_tests  ///< the 13 columns of nccl-tests, for one way
+};
+std::string_view name(Format) noexcept;
 
 /// A matrix product that runs meanwhile on every GPU.
 struct Gemm {
@@ -79,6 +91,9 @@ struct Settings {
   Options options{};
   std::vector<Way> ways{};
   std::vector<std::shared_ptr<ScheduleFile>> files{};
+  ElementType type = kTypes[0];
+  Format format = Format::table;
+  std::vector<std::string> remarks{};              ///< sentences for the head of the table
   std::uint64_t least = 1 << 10, most = 64 << 20;  ///< bytes, both inclusive
   std::uint64_t factor = 2;                        ///< from one size to the next; 0: by `step`
   std::uint64_t step = 0;                          ///< bytes
@@ -108,6 +123,8 @@ struct Given {
   std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
   std::vector<std::pair<std::string, std::string>> map{};  ///< params of schedule files, by name
   std::string csv{}, json{}, plot{}, table{}, machine{};
+  std::string type{}, operation{}, blocking{}, threads{}, aggregated{}, average{}, graph{}, cpu_time{}, parallel_init{},
+      format{};         ///< of nccl-tests: habits.hpp
   std::string found{};  ///< the hardware of this machine, if `where` is not given: "kfd", "cuda" or ""
   bool tune = false, energy = false;
 };
@@ -119,7 +136,7 @@ sdma::Result<Settings, sdma::Diagnostic> settings_of(const Given&);
 std::vector<std::uint64_t> sizes(const Settings&);
 /// The options to plan for one size and way.
 Options options_of(const Settings&, const Way&, std::uint64_t bytes);
-/// The count column, as in the benchmarks of RCCL: elements of the largest part of a GPU; for a broadcast, all elements.
+/// The count column in bytes, as in the benchmarks of RCCL: elements of the largest part of a GPU; for a broadcast, all elements.
 std::uint64_t count_of(const Options&) noexcept;
 
 /// "1K", "64M", "1000".

@@ -106,7 +106,9 @@ class Size {
 
   void enter(Entrant& e, std::unique_ptr<Contender> c, const Options& o) {
     e.contender = std::move(c);
-    e.point.count = count_of(o);
+    e.point.count = count_of(o) / settings_.type.bytes;
+    e.point.type = settings_.type.name;
+    e.point.in_place = is_in_place(o);
     e.point.ran = o.variant;
     e.point.notes = e.contender->notes();
   }

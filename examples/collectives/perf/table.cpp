@@ -34,6 +34,18 @@ std::size_t variant_width(const Settings& s) {
 
 std::string ran_text(const Point& p) { return is_ours(p.way) ? std::string(name(p.ran)) : name(p.way); }
 
+std::string cautions(const Settings& s) {
+  std::string text;
+  if (!s.where_given && s.where == Where::simulate)
+    text += "# No GPU was found, so this is a simulation; --device=soft moves data in software, and verifies it.\n";
+  if (s.where == Where::soft) text += "# Software engines: times are those of this machine's CPUs, not of a GPU.\n";
+  if (s.where == Where::simulate)
+    text += "# Simulated: one round each, without data; times are only as accurate as the machine's parameters.\n";
+  if (s.settle.count() != 0) text += fmt::format("# settle: {} us before each start\n", s.settle.count());
+  for (const auto& remark : s.remarks) text += "# note: " + remark + "\n";
+  return text;
+}
+
 std::string header(const Settings& s, std::string_view device, std::string_view remarks) {
   std::string which;
   for (const auto g : s.gpus) which += fmt::format("{}{}", which.empty() ? " (" : ",", g.value);
@@ -43,12 +55,7 @@ std::string header(const Settings& s, std::string_view device, std::string_view 
   text += fmt::format("# minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {}\n", s.least, s.most,
                       s.factor != 0 ? fmt::format("{}(factor)", s.factor) : fmt::format("{}(bytes)", s.step), s.warmups,
                       s.iterations, s.checks);
-  if (!s.where_given && s.where == Where::simulate)
-    text += "# No GPU was found, so this is a simulation; --device=soft moves data in software, and verifies it.\n";
-  if (s.where == Where::soft) text += "# Software engines: times are those of this machine's CPUs, not of a GPU.\n";
-  if (s.where == Where::simulate)
-    text += "# Simulated: one round each, without data; times are only as accurate as the machine's parameters.\n";
-  if (s.settle.count() != 0) text += fmt::format("# settle: {} us before each start\n", s.settle.count());
+  text += cautions(s);
   text += remarks;
   text +=
       "#\n#" + line("size", "count", "type", "variant", "time", "algbw", "busbw", "#wrong", variant_width(s)).substr(1);
@@ -58,9 +65,8 @@ std::string header(const Settings& s, std::string_view device, std::string_view 
              .substr(1);
 }
 
-std::string row(const Point& p, std::size_t width) {
-  auto text = line(std::to_string(p.bytes), std::to_string(p.count), kType, way_text(p), number(p.us.mean),
-                   number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A", width);
+std::string details(const Point& p) {
+  std::string text;
   if (p.wrong.value_or(0) != 0) text += "# wrong: " + p.first_wrong + "\n";
   if (p.energy)
     text += fmt::format("#   energy: {:.4g} J per round, {:.4g} nJ per byte moved, {:.1f} W above idle\n",
@@ -71,6 +77,12 @@ std::string row(const Point& p, std::size_t width) {
         number(p.beside->us), number(p.us.median), p.beside->us / p.us.median, p.beside->product,
         p.beside->product_alone, (p.beside->product / p.beside->product_alone - 1) * 100);
   return text;
+}
+
+std::string row(const Point& p, std::size_t width) {
+  const auto text = line(std::to_string(p.bytes), std::to_string(p.count), p.type, way_text(p), number(p.us.mean),
+                         number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A", width);
+  return text + details(p);
 }
 
 std::string notes(const Point& p, std::vector<std::string>& said) {

@@ -14,8 +14,12 @@ namespace collectives::perf {
 
 /// `device`: a description for people; `remarks`: further '#' lines. Ends with the names of the columns.
 std::string header(const Settings&, std::string_view device, std::string_view remarks = {});
-/// The row, and '#' lines below it: wrong data, energy, times beside a matrix product.
+/// '#' lines about what the times mean: software, a simulation, settings without effect.
+std::string cautions(const Settings&);
+/// The row, and its details.
 std::string row(const Point&, std::size_t variant_width = 12);
+/// '#' lines below a row: wrong data, energy, times beside a matrix product.
+std::string details(const Point&);
 /// "# note: ..." lines for fallbacks that are not in `said` yet, which is updated.
 std::string notes(const Point&, std::vector<std::string>& said);
 /// The number of wrong elements, and the average bus bandwidth.
