@@ -157,6 +157,14 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("--table", g.table, "FILE", "table from which auto chooses (default: variants.txt)");
   text("--machine", g.machine, "FILE", "machine description to simulate (default: MI300X)");
   app.add_flag("--tune", g.tune, "simulate all variants, and print a table for --table");
+  app.add_option("--sweep", g.sweeps,
+                 "the table again for each value of a parameter of the machine, an option of --set, or a param of "
+                 "schedule files: "
+                 "engine.window_bytes=16K..256K*2, xgmi.rate=48,61,100; may be given twice, for all pairs")
+      ->type_name("NAME=A..B")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   text("--csv", g.csv, "FILE", "write each row as CSV, as soon as it is measured");
   text("--json", g.json, "FILE", "write all results as JSON, at the end");
   text("--plot", g.plot, "FILE.svg", "draw curves: speed-up over pcpy, and busbw");

@@ -42,6 +42,7 @@ struct Point {
   Times us{};
   double algbw{}, busbw{};  ///< GB/s
   bool in_place = true;
+  std::string at{};                      ///< the values of --sweep: "engine.window_bytes=16K"
   std::optional<std::uint64_t> wrong{};  ///< bytes that differ; nothing: not verified
   std::string first_wrong{};             ///< position and value of the first
   std::vector<std::string> notes{};      ///< fallbacks of the variant

@@ -169,6 +169,7 @@ Result<void, Failure> load(ScheduleFile& f, std::string text) {
   const auto s = parse_schedule(f.text, f.path, {.map = &map});
   if (!s) return s.error();
   f.triggered = std::any_of(s->hosts.begin(), s->hosts.end(), [](const auto& h) { return sets(h.actions); });
+  f.params = map.params;
   const auto has = [&](std::string_view name) {
     return std::find(map.params.begin(), map.params.end(), name) != map.params.end();
   };
@@ -202,6 +203,12 @@ Result<void, Failure> load(ScheduleFile& f, std::string text) {
     f.set.push_back({std::string(kBytes), std::string(kBytes)});
   }
   return {};
+}
+
+bool set_param(ScheduleFile& f, const std::string& name, const std::string& value) {
+  if (std::find(f.params.begin(), f.params.end(), name) == f.params.end()) return false;
+  replace(f.set, {name, value});
+  return true;
 }
 
 bool prelaunched(const Way& w) noexcept { return w.file ? w.file->triggered : w.prelaunch; }

@@ -40,7 +40,8 @@ struct ScheduleFile {
   std::string label{};  ///< its name in tables: without the folder, with its settings
   std::vector<ParamSetting> set{};
   std::string text{};
-  bool triggered{};  ///< its hosts set signals: its work is published before a trigger, as with +pl
+  std::vector<std::string> params{};  ///< of the text
+  bool triggered{};                   ///< its hosts set signals: its work is published before a trigger, as with +pl
 };
 
 /// True if this word of --variant names a file: PATH.sdma or PATH.sdma:PARAM=EXPRESSION:...
@@ -51,6 +52,9 @@ sdma::Result<ScheduleFile, sdma::Diagnostic> schedule_file(std::string_view word
                                                            const std::vector<std::shared_ptr<ScheduleFile>>& others);
 /// Takes the text of the file, and completes the settings. Errors: those of the text, and params that it does not have.
 sdma::Result<void, std::vector<sdma::Diagnostic>> load(ScheduleFile&, std::string text);
+
+/// Sets a param of a loaded file; false if the file does not have it.
+bool set_param(ScheduleFile&, const std::string& name, const std::string& value);
 
 /// True for '+pl', and for a file that is triggered.
 bool prelaunched(const Way&) noexcept;

@@ -1,5 +1,6 @@
 #include "settings.hpp"
 
+#include "axes.hpp"
 #include "habits.hpp"
 #include "reader.hpp"
 #include "schedule_file.hpp"
@@ -289,6 +290,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
       r.refuse("--format", "the columns of nccl-tests have no place for a variant",
                "name one: --variant=b2b+pl, or auto");
   }
+  read_axes(r, g, s);
   if (!g.map.empty() && s.files.empty())
     r.refuse("--map", "there is no schedule file whose params it could name", "name one: --variant=pcpy,ring.sdma");
   if (!g.set.empty() && std::none_of(s.ways.begin(), s.ways.end(), is_ours))

@@ -12,6 +12,7 @@
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/engine/pipeline.hpp"
+#include "sdma/simulate/sweep.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -113,6 +114,7 @@ struct Settings {
   std::string csv{}, json{}, plot{}, table{};  ///< files; "": none
   std::string machine{};                       ///< machine description to simulate: a file; "": MI300X
   std::optional<Tune> tune{};
+  std::vector<sdma::SweepAxis> axes{};  ///< axes.hpp
 };
 
 /// The options as given, as text; "" if not given.
@@ -122,6 +124,7 @@ struct Given {
       beside_seconds{};
   std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
   std::vector<std::pair<std::string, std::string>> map{};  ///< params of schedule files, by name
+  std::vector<std::string> sweeps{};
   std::string csv{}, json{}, plot{}, table{}, machine{};
   std::string type{}, operation{}, blocking{}, threads{}, aggregated{}, average{}, graph{}, cpu_time{}, parallel_init{},
       format{};         ///< of nccl-tests: habits.hpp
