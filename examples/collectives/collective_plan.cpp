@@ -1,56 +1,97 @@
-// Prints a collective's schedule as text, to read, run, check or compare:
+// Prints a collective's schedule as text, to read, run, check, sweep or compare:
 //
-//   collective_plan all_gather --variant=b2b --gpus=4 --bytes=64K > ag.sdma && sdma run ag.sdma
-//   diff <(collective_plan all_gather --bytes=1M --variant=pcpy) <(collective_plan all_gather --bytes=1M --variant=bcst)
+//   collective_plan all_gather --variant=b2b+pl -g 4 -b 64K > ag.sdma && sdma run ag.sdma
+//   sdma simulate --sweep bytes=1K..1G*4 ag.sdma && collective_perf --variant=all,ag.sdma
+//   diff <(collective_plan all_gather -b 1M --variant=pcpy) <(collective_plan all_gather -b 1M --variant=bcst)
 //
 // Notes about fallbacks of the variant go to standard error.
 #include "collectives.hpp"
 #include "sdma/schedule/text.hpp"
+#include "source.hpp"
 
 #include <cstdio>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace {
 
 constexpr char kUsage[] =
     "usage: collective_plan COLLECTIVE [--OPTION=VALUE...]\n"
-    "Prints the schedule of all_gather, all_to_all, broadcast, scatter or gather.\n"
-    "  --bytes=N             size of the collective (default: 1M); K, M and G are powers of 1024\n"
-    "  --gpus=N              number of GPUs, 2 to 64 (default: 8)\n"
-    "  --variant=V           pcpy, bcst, swap, b2b or auto (default)\n"
+    "Prints the schedule of all_gather, all_to_all, broadcast, scatter or gather, with the params N (GPUs), bytes and "
+    "root.\n"
+    "The options have the names of collective_perf. Write --variant=b2b or --variant b2b.\n"
+    "  -b, --bytes=N         size of the collective (default: 1M); K, M and G are powers of 1024\n"
+    "  -g, --ngpus, --gpus=N number of GPUs, 2 to 64 (default: 8)\n"
+    "  -r, --root=N          root of broadcast, scatter and gather (default: 0)\n"
+    "  --collective=NAME     the same as COLLECTIVE\n"
+    "  --variant=V           pcpy, bcst, swap, b2b or auto (default); with +pl, prelaunched: b2b+pl\n"
     "  --prelaunch=P         off (default), shared or per_group\n"
     "  --completion=C        atomic (default), fence or two_fences\n"
     "  --epochs=N            rounds of the host thread (default: 1)\n"
-    "  --root=N --in_place=yes --own_part=yes --peers_per_engine=N --engines=N,N.. --granule=N --alignment=N\n"
+    "  --in_place=yes --own_part=yes --peers_per_engine=N --engines=N,N.. --granule=N --alignment=N\n"
     "  --offsets=N,N.. --packet_bytes=N --ring_bytes=N         see options.hpp\n"
-    "  --help                print this help\n";
+    "  --set NAME=VALUE      the same as --NAME=VALUE\n"
+    "  --flat                without params and loops: one line per packet\n"
+    "  --help                print this help\n"
+    "A plan that has no form with params is printed flat, and a note on standard error says why. A value of a param "
+    "for which\n"
+    "the plan would need other packets is an error to read: a division by zero in a line whose name says what is "
+    "wrong.\n";
 
 int usage_error(const std::string& why) {
   std::fprintf(stderr, "collective_plan: %s\n%s", why.c_str(), kUsage);
   return 2;
 }
 
+/// The member of Options that this option sets; "" for none.
+std::string member_of(std::string_view option) {
+  constexpr std::pair<std::string_view, std::string_view> kShort[] = {
+      {"-b", "bytes"}, {"-g", "gpus"}, {"--ngpus", "gpus"}, {"-r", "root"}};
+  for (const auto& [given, member] : kShort)
+    if (option == given) return std::string(member);
+  return option.starts_with("--") ? std::string(option.substr(2)) : "";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   collectives::Options o{.bytes = 1 << 20};
-  bool named = false;
+  bool named = false, flat = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--help" || word == "-h") return std::fputs(kUsage, stdout), 0;
-    const auto equals = word.find('=');
+    if (word == "--flat") {
+      flat = true;
+      continue;
+    }
     std::string wrong;
-    if (word.starts_with("--") && equals != word.npos)
-      wrong = set(o, word.substr(2, equals - 2), word.substr(equals + 1));
-    else if (!word.starts_with("-") && !named) named = true, wrong = set(o, "collective", word);
-    else wrong = "unknown argument " + word;
+    if (!word.starts_with("-")) {
+      wrong = named ? "unknown argument " + word : set(o, "collective", word);
+      named = true;
+    } else {
+      auto equals = word.find('=');
+      auto member = member_of(word.substr(0, equals));
+      if (equals == word.npos && i + 1 == argc) return usage_error(word + ": its value is missing");
+      std::string value = equals == word.npos ? argv[++i] : word.substr(equals + 1);
+      if (member == "set") {
+        equals = value.find('=');
+        if (equals == value.npos) return usage_error("--set: '" + value + "' is not NAME=VALUE");
+        member = value.substr(0, equals);
+        value.erase(0, equals + 1);
+      }
+      named = named || member == "collective";
+      wrong = member.empty() ? "unknown argument " + word : set(o, member, value);
+    }
     if (!wrong.empty()) return usage_error(wrong);
   }
   if (!named) return usage_error("no collective given");
   const auto p = collectives::plan(o);
   if (!p) return std::fprintf(stderr, "%s\n", to_string(p.error()).c_str()), 1;
   for (const auto& note : p->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  std::fputs(sdma::to_text(p->schedule).c_str(), stdout);
+  const auto source = flat ? collectives::PlanSource{} : source_of(*p);
+  if (!source.why_not.empty()) std::fprintf(stderr, "note: without params, because %s\n", source.why_not.c_str());
+  std::fputs((source.text.empty() ? sdma::to_text(p->schedule) : source.text).c_str(), stdout);
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
   std::fprintf(stderr, "standard output cannot be written\n");
   return 1;

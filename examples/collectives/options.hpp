@@ -59,6 +59,9 @@ inline constexpr Variant kVariants[] = {Variant::pcpy, Variant::bcst, Variant::s
 inline constexpr Prelaunch kPrelaunches[] = {Prelaunch::off, Prelaunch::shared, Prelaunch::per_group};
 inline constexpr Completion kCompletions[] = {Completion::atomic, Completion::fence, Completion::two_fences};
 
+/// What follows the name of a variant that is prelaunched: "b2b+pl".
+inline constexpr std::string_view kPrelaunched = "+pl";
+
 /// "all_gather", "b2b", "auto", "per_group", "two_fences".
 std::string_view name(Collective) noexcept;
 std::string_view name(Variant) noexcept;
@@ -95,7 +98,13 @@ struct Options {
   std::uint64_t ring_bytes = 0;               ///< size of the ring of each queue; 0: bind chooses
 };
 
+/// The members of Options that `set` takes besides collective, variant, gpus, bytes, root and epochs.
+inline constexpr std::string_view kScheduleOptions[] = {"prelaunch",        "completion",   "in_place",  "own_part",
+                                                        "peers_per_engine", "engines",      "granule",   "alignment",
+                                                        "offsets",          "packet_bytes", "ring_bytes"};
+
 /// Sets the option of this name from text: ("bytes", "64K"), ("engines", "2,3"), ("prelaunch", "per_group"), ("in_place", "yes").
+/// The variant "b2b+pl" also sets prelaunch to shared, unless it is per_group already.
 /// The names are those above; sdma/core/number.hpp reads the numbers. Returns an error text, or "".
 [[nodiscard]] std::string set(Options&, std::string_view name, std::string_view value);
 

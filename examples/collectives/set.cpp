@@ -39,7 +39,12 @@ std::string set(Options& o, std::string_view name, std::string_view v) {
   };
   constexpr std::string_view kNumber = "not a number", kYes = "neither yes nor no", kNumbers = "not a list of numbers";
   if (name == "collective") return expect(to(o.collective, collective_named(v)), "not a collective");
-  if (name == "variant") return expect(to(o.variant, variant_named(v)), "not one of pcpy, bcst, swap, b2b, auto");
+  if (name == "variant") {
+    const bool ahead = v.ends_with(kPrelaunched);
+    if (ahead && o.prelaunch == Prelaunch::off) o.prelaunch = Prelaunch::shared;
+    return expect(to(o.variant, variant_named(ahead ? v.substr(0, v.size() - kPrelaunched.size()) : v)),
+                  "not one of pcpy, bcst, swap, b2b, auto, nor one of them with +pl");
+  }
   if (name == "prelaunch") return expect(to(o.prelaunch, prelaunch_named(v)), "not one of off, shared, per_group");
   if (name == "completion")
     return expect(to(o.completion, completion_named(v)), "not one of atomic, fence, two_fences");

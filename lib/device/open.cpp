@@ -36,6 +36,12 @@ Result<std::unique_ptr<Device>, Diagnostic> open_device(DeviceKind kind, const O
   return as_device(CudaDevice::open({.gpus = o.gpus}));
 }
 
+std::optional<DeviceKind> hardware() {
+  if (KfdDevice::missing().empty()) return DeviceKind::kfd;
+  if (CudaDevice::missing().empty()) return DeviceKind::cuda;
+  return {};
+}
+
 std::string caveat(const Device& d) {
   const auto* cuda = dynamic_cast<const CudaDevice*>(&d);
   if (!cuda || cuda->physical_gpus() == cuda->topology().gpus.size()) return {};

@@ -11,7 +11,7 @@
 
 namespace sdma::inline v0::detail {
 std::string difference(const Schedule& s, const Schedule::Range& left, std::span<const std::byte> is,
-                       std::span<const std::byte> should) {
+                       std::span<const std::byte> should, std::uint64_t* wrong) {
   constexpr std::size_t kShown = 4;
   // Bytes may change while they are compared. So each is read once, and only what was read is compared and shown.
   std::array<std::byte, std::size_t{1} << 16> was, wanted;
@@ -47,6 +47,7 @@ std::string difference(const Schedule& s, const Schedule::Range& left, std::span
     }
   }
   end_run(is.size());
+  if (wrong) *wrong = bytes;
   if (bytes == 0) return {};
   if (count > kShown) runs += fmt::format(" and {} more runs", count - kShown);
   const auto poison = first.is == kPoison ? " (poison: possibly never written)" : "";

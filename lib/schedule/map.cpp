@@ -38,6 +38,7 @@ SourceMap::Location ScheduleParser::location(std::size_t at) {
 }
 
 void ScheduleParser::finish_map() {
+  map_.params = params_;
   const auto count = [&](SourceMap::Location& l) {
     const auto at = l.line;
     l.line = static_cast<std::uint32_t>(source_.line(at));

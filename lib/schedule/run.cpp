@@ -3,6 +3,7 @@
 #include "compare.hpp"
 #include "contents.hpp"
 #include "host_lane.hpp"
+#include "rounds.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
@@ -49,18 +50,20 @@ class Runner {
   }
 
   void go() {
-    first_contents();
+    if (options_.contents) first_contents();
+    set_signals();
     if (!report_.findings.empty()) return;
-    remember();
+    if (options_.contents) remember();
     if (options_.recorder) options_.recorder->name(bound_.names());
     flush_host_path();
     const auto begin = Deadline::Clock::now();
     deadline_ = Deadline::in(options_.timeout);
     hosts();
     report_.elapsed = Deadline::Clock::now() - begin;
+    report_.round = rounds_.last();
     fault();
     flush_host_path();
-    if (report_.findings.empty())
+    if (report_.findings.empty() && options_.contents)
       for (const auto& e : s_.expectations) check(e);
   }
 
@@ -75,6 +78,8 @@ class Runner {
   void first_contents() {
     fill(s_, options_.seed, [this](std::size_t i) { return bound_.bytes(whole(i)); });
     for (const auto& in : options_.inputs) input(in);
+  }
+  void set_signals() const {
     for (std::size_t i = 0; i < s_.signals.size(); ++i) bound_.set(i, s_.signals[i].value);
   }
 
@@ -165,6 +170,7 @@ class Runner {
   }
 
   bool submit(Thread& t, const Schedule::Action& a) {
+    rounds_.submits();
     for (const auto q : a.queues) {
       auto* const observer = t.lane.watch_submit(q);
       // If there are several pieces, some may be in the ring at the deadline: only a single piece can be retried.
@@ -209,6 +215,7 @@ class Runner {
 
   bool set(Thread& t, const Schedule::Action& a, std::uint64_t round) {
     const auto v = value(t.host, a, round);
+    if (v) rounds_.sets();
     if (v) t.lane.set(a, *v, [&] { bound_.set(find_symbol(s_, a.signal)->index, *v); });
     return v.has_value();
   }
@@ -220,7 +227,10 @@ class Runner {
     const auto i = find_symbol(s_, a.signal)->index;
     t.lane.begin_wait(a, *v);
     for (;;) {
-      if (reached(i, a.func, *v, slice())) return t.lane.end_wait(), true;
+      if (reached(i, a.func, *v, slice())) {
+        if (&h == &s_.hosts.front()) rounds_.waited();
+        return t.lane.end_wait(), true;
+      }
       if (stop_ || fault()) return false;
       if (!deadline_.passed()) continue;
       add(where(h, a),
@@ -285,17 +295,21 @@ class Runner {
     const auto l = *find_symbol(s_, e.left.va);
     if (e.kind == What::value) {
       if (const auto v = bound_.value(l.index); v != e.value)
-        add(where, fmt::format("{} is {}", name_of(s_, e.left.va), v));
+        ++report_.wrong, add(where, fmt::format("{} is {}", name_of(s_, e.left.va), v));
       return;
     }
     std::span<const std::byte> should = bound_.bytes(e.right);
     const auto r = *find_symbol(s_, e.right.va);
     if (e.old) should = std::span<const std::byte>(old_.at({r.signal, r.index})).subspan(r.offset, e.right.bytes);
-    const auto compare = [&] { return difference(s_, e.left, bound_.bytes(e.left), should); };
-    auto text = compare();
+    const auto compare = [&](std::uint64_t* wrong) {
+      return difference(s_, e.left, bound_.bytes(e.left), should, wrong);
+    };
+    std::uint64_t wrong = 0;
+    auto text = compare(&wrong);
     if (text.empty()) return;
+    report_.wrong += wrong;
     std::this_thread::sleep_for(1ms);
-    const bool changing = compare() != text;
+    const bool changing = compare(nullptr) != text;
     add(where, std::move(text) + (changing ? "; these bytes are still changing" : ""),
         changing
             ? "the host threads ended before the packets that write them: add a fence or an atomic, and wait for it"
@@ -308,6 +322,7 @@ class Runner {
   Deadline deadline_;
   std::map<std::pair<bool, std::size_t>, std::vector<std::byte>> old_;
   std::atomic<bool> stop_ = false;
+  Rounds rounds_;
   std::mutex mutex_;
   RunReport report_;
 };

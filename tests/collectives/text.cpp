@@ -1,5 +1,6 @@
 // Plans as text: golden files, round trips, the runner of schedules on them; options and tables out of text.
 #include "sdma/schedule/text.hpp"
+#include "collectives/source.hpp"
 #include "sdma/device/open.hpp"
 #include "sdma/schedule/run.hpp"
 #include "support.hpp"
@@ -62,6 +63,93 @@ TEST_CASE("each plan's FLAT is its golden file, and comes back as it was") {
     CHECK(*again == p.schedule);
     CHECK(to_text(*again) == flat);
   }
+}
+
+TEST_CASE("a plan with params gives the plan of any other size and number of GPUs, or an error") {
+  std::size_t same = 0, refused = 0;
+  const auto holds = [&](Options o) {
+    const auto p = planned(o);
+    const auto s = source_of(p);
+    INFO(name(o.collective) << " " << name(o.variant) << " " << name(o.prelaunch) << " " << name(o.completion) << "\n"
+                            << s.text);
+    REQUIRE(s.why_not == "");
+    CHECK(format_source(s.text) == s.text);
+    for (const std::uint32_t n : {2u, 3u, 5u, 8u})
+      for (const std::uint64_t bytes : {1ull, 9ull, 64ull, 1000ull, 3000ull, 4096ull, 15360ull, 99999ull}) {
+        o.gpus = n, o.bytes = bytes, o.root = 1;
+        std::vector<ParseOptions::Setting> set{{"N", std::to_string(n)}, {"bytes", std::to_string(bytes)}};
+        if (s.text.find("param root") != s.text.npos) set.push_back({"root", "1"});
+        const auto read = parse_schedule(s.text, "t", {.set = set});
+        INFO(n << " GPUs, " << bytes << " bytes");
+        if (!read) {
+          // Whatever has a form with params never fails.
+          CHECK(source_of(planned(o)).text == "");
+          CHECK(read.error().front().message.find("division by zero") != std::string::npos);
+          ++refused;
+          continue;
+        }
+        CHECK(*read == planned(o).schedule);
+        ++same;
+      }
+  };
+  for (const auto c : kCollectives)
+    for (const auto v : kVariants)
+      for (const auto l : kPrelaunches)
+        for (const auto d : kCompletions)
+          if (has_variant(c, v))
+            holds({.collective = c,
+                   .variant = v,
+                   .prelaunch = l,
+                   .completion = d,
+                   .gpus = 4,
+                   .bytes = 1 << 20,
+                   .epochs = l == Prelaunch::off ? 1u : 2u});
+  holds({.variant = Variant::pcpy,
+         .gpus = 8,
+         .bytes = 1 << 20,
+         .epochs = 3,
+         .engines = {5, 3, 1},
+         .granule = 1,
+         .ring_bytes = 4096});
+  holds({.variant = Variant::b2b,
+         .gpus = 8,
+         .bytes = 1 << 20,
+         .epochs = 3,
+         .peers_per_engine = 3,
+         .engines = {2, 3},
+         .offsets = {32}});
+  holds({.collective = Collective::all_to_all,
+         .variant = Variant::b2b,
+         .gpus = 8,
+         .bytes = 1 << 20,
+         .own_part = true,
+         .peers_per_engine = 2,
+         .alignment = 1,
+         .packet_bytes = 64});
+  holds({.collective = Collective::broadcast,
+         .variant = Variant::bcst,
+         .gpus = 8,
+         .bytes = 1 << 20,
+         .packet_bytes = 4096});
+  holds({.collective = Collective::all_to_all,
+         .variant = Variant::swap,
+         .gpus = 8,
+         .bytes = 8 << 20,
+         .epochs = 3,
+         .packet_bytes = 128});
+  CHECK(same > 1500);
+  CHECK(refused > 100);
+}
+
+TEST_CASE("a plan that has no form with params says why") {
+  const auto why = [](const Options& o) { return source_of(planned(o)).why_not; };
+  CHECK(why({.variant = Variant::pcpy, .gpus = 4, .bytes = 4096, .offsets = {0, 4}}) == "the buffers' offsets differ");
+  CHECK(why({.variant = Variant::pcpy, .gpus = 4, .bytes = 4096, .engines = {1, 2, 4}}) ==
+        "the engines of its list are not evenly spaced");
+  CHECK(why({.variant = Variant::pcpy, .gpus = 8, .bytes = 9}) == "some GPU has no part");
+  CHECK(why({.collective = Collective::all_to_all, .variant = Variant::swap, .gpus = 3, .bytes = 1000}) ==
+        "it needs other packets than swap");
+  CHECK(source_of(planned({.variant = Variant::pcpy, .gpus = 4, .bytes = 4096, .offsets = {4, 4}})).why_not == "");
 }
 
 TEST_CASE("every variant's schedule survives its text, for 2 to 8 GPUs") {
@@ -204,6 +292,16 @@ TEST_CASE("options out of text") {
   CHECK(wrong(o, "engines", "2,15") == "");
   CHECK(wrong(o, "prelaunch", "per_group") == "");
   CHECK(wrong(o, "own_part", "yes") == "");
+  Options other;
+  for (const auto known : kScheduleOptions) CHECK(set(other, known, "?").find("is not an option") == std::string::npos);
+  Options pl;
+  CHECK(wrong(pl, "variant", "b2b+pl") == "");
+  CHECK((pl.variant == Variant::b2b && pl.prelaunch == Prelaunch::shared));
+  CHECK(wrong(pl, "prelaunch", "per_group") == "");
+  CHECK(wrong(pl, "variant", "pcpy+pl") == "");
+  CHECK((pl.variant == Variant::pcpy && pl.prelaunch == Prelaunch::per_group));
+  CHECK(wrong(pl, "variant", "b2b+plx") ==
+        "variant: 'b2b+plx' is not one of pcpy, bcst, swap, b2b, auto, nor one of them with +pl");
   CHECK(o.collective == Collective::gather);
   CHECK(o.bytes == 65536);
   CHECK(o.engines == std::vector<std::uint32_t>{2, 15});

@@ -1,4 +1,5 @@
 #include "perf/against.hpp"
+#include "perf/nccl_format.hpp"
 #include "perf/plot.hpp"
 #include "perf/progress.hpp"
 #include "perf/records.hpp"
@@ -74,6 +75,20 @@ TEST_CASE("a summary has speed-ups over pcpy, where that was measured") {
   CHECK(without.find("1 to        1   b2b+pl") != without.npos);
 }
 
+TEST_CASE("times of CPUs call nothing best") {
+  const std::vector points{test::point(1024, kBase, 4), test::point(1024, {Variant::b2b, true}, 2)};
+  const auto soft = test::settings({.where = "soft"}), simulated = test::settings({.where = "simulate"});
+  CHECK(summary(points, comparable(simulated)).find("# Best by size") != std::string::npos);
+  CHECK(summary(points, comparable(soft)).find("Best") == std::string::npos);
+  CHECK(summary(points, comparable(soft)).find("times of CPUs") != std::string::npos);
+  CHECK(to_json(simulated, "", points, true).find("\"best\": [\n") != std::string::npos);
+  CHECK(to_json(soft, "", points, true).find("\"best\": []") != std::string::npos);
+  CHECK(header(soft, "").find(" (CPU us) ") != std::string::npos);
+  CHECK(header(simulated, "").find("CPU") == std::string::npos);
+  CHECK(header(simulated, "").find("No GPU was found") == std::string::npos);
+  CHECK(header(test::settings({}), "").find("# No GPU was found") != std::string::npos);
+}
+
 TEST_CASE("auto is measured, and never the best of itself") {
   CHECK(best(std::vector{point(1, {Variant::automatic, false}, 1), point(1, kPcpy, 2)}, true)[0].way == kPcpy);
 }
@@ -95,6 +110,39 @@ TEST_CASE("a row has its columns, and says what is wrong") {
   CHECK(count(row(huge), "  uint8") == 1);
 }
 
+TEST_CASE("the table of nccl-tests has its 13 columns in their places") {
+  const auto s =
+      test::settings({.collective = "gather", .checks = "1", .root = "2", .type = "half", .format = "nccl-tests"});
+  const auto text = nccl_format::header(s, "a GPU", "# remark\n");
+  CHECK(text.find("# remark\n#\n"
+                  "#                                                              out-of-place                       "
+                  "in-place          \n"
+                  "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   "
+                  "algbw   busbw #wrong\n"
+                  "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  "
+                  "(GB/s)  (GB/s)       \n") != std::string::npos);
+  auto p = test::point(65536, {Variant::b2b, true}, 41.2);
+  p.type = "half";
+  CHECK(nccl_format::row(s, p) ==
+        "       65536          8192      half    none       2      N/A     N/A     N/A    N/A    41.20    1.59    0.80 "
+        "     0\n");
+  p.in_place = false;
+  p.wrong = 3;
+  p.first_wrong = "there";
+  p.us.mean = 12345;
+  CHECK(nccl_format::row(test::settings({}), p) ==
+        "       65536          8192      half    none      -1    12345    1.59    0.80      3      N/A     N/A     N/A "
+        "   N/A\n"
+        "# wrong: there\n");
+  const auto footer = [](std::vector<Point> all) { return nccl_format::footer(all); };
+  auto good = test::point(1000, kBase, 1), unknown = good;
+  unknown.wrong.reset();
+  CHECK(footer({good, good}) == "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.5 \n#\n");
+  CHECK(footer({good, p}).starts_with("# Out of bounds values : 3 FAILED\n"));
+  // What was not verified is not OK.
+  CHECK(footer({good, unknown}).starts_with("# Out of bounds values : N/A\n"));
+}
+
 TEST_CASE("a note is said once") {
   auto p = point(100, kPcpy, 1);
   p.notes = {"falls back"};
@@ -113,13 +161,13 @@ TEST_CASE("a line of CSV has as many fields as the first") {
   auto p = point(1024, kB2bPl, 2.5);
   CHECK(count(csv_line(s, p), ",") == count(csv_header(), ","));
   p.notes = {"swap: a, b", "says \"no\""};
-  CHECK(csv_line(s, p).ends_with(",0,\"swap: a, b; says \"\"no\"\"\",2.5,2.5,,,,,,\n"));
+  CHECK(csv_line(s, p).ends_with(",0,\"swap: a, b; says \"\"no\"\"\",2.5,2.5,,,,,,,\n"));
   p.wrong.reset();
   p.notes.clear();
-  CHECK(csv_line(s, p).ends_with(",,,2.5,2.5,,,,,,\n"));
+  CHECK(csv_line(s, p).ends_with(",,,2.5,2.5,,,,,,,\n"));
   p.energy = Energy{.joules = 0.5, .nanojoules_per_byte = 7, .watts = 99};
   p.beside = Beside{.us = 3, .product_alone = 600, .product = 500};
-  CHECK(csv_line(s, p).ends_with(",2.5,2.5,0.5,7,99,3,600,500\n"));
+  CHECK(csv_line(s, p).ends_with(",2.5,2.5,0.5,7,99,3,600,500,\n"));
 }
 
 TEST_CASE("half of the rounds are between the quartiles") {

@@ -38,6 +38,20 @@ TEST_CASE("what is not given is as the benchmarks of RCCL are usually called") {
   CHECK(names(s) == "pcpy pcpy+pl bcst bcst+pl b2b b2b+pl");
 }
 
+TEST_CASE("without --device, the times are those of hardware, or simulated; some options say which device they mean") {
+  const auto where = [](const Given& g) { return name(settings(g).where); };
+  CHECK(where({}) == "simulate");
+  CHECK_FALSE(settings({}).where_given);
+  CHECK(where({.found = "kfd"}) == "kfd");
+  CHECK(where({.found = "cuda"}) == "cuda");
+  CHECK(where({.where = "soft", .found = "kfd"}) == "soft");
+  CHECK(settings({.where = "simulate"}).where_given);
+  CHECK(where({.order = "rocr", .found = "kfd"}) == "soft");
+  CHECK(where({.seed = "1"}) == "soft");
+  CHECK(where({.machine = "m.json", .found = "kfd"}) == "simulate");
+  CHECK(where({.found = "kfd", .tune = true}) == "simulate");
+}
+
 TEST_CASE("each option says what is wrong with its value") {
   const std::pair<Given, std::string> all[] = {
       {{.collective = "al_gather"}, "--collective: 'al_gather' is not a valid value | did you mean 'all_gather'?"},
@@ -66,11 +80,13 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.checks = "yes"}, "--check: 'yes'"},
       {{.where = "sof"}, "--device: 'sof' is not a valid value | did you mean 'soft'?"},
       {{.order = "strickt"}, "--order: 'strickt' is not a valid value | did you mean 'strict'?"},
+      {{.gpus = "1,2"},
+       "--gpus: a simulated machine always uses its first GPUs | give their number, -g 2, or a device: --device=soft"},
       {{.where = "kfd", .order = "rocr"}, "--order: the ordering of hardware cannot be chosen"},
       {{.where = "simulate", .seed = "1"}, "--seed: simulation is in strict order"},
       {{.gpus = "1,2", .where = "simulate"}, "--gpus: a simulated machine always uses its first GPUs"},
       {{.gpus = "1,2", .tune = true}, "--gpus: a simulated machine always uses its first GPUs"},
-      {{.machine = "m.json"}, "--machine: a device has no machine description"},
+      {{.where = "soft", .machine = "m.json"}, "--machine: a device has no machine description"},
       {{.csv = "x", .tune = true}, "--csv: not allowed with --tune, which simulates all variants and prints a table"},
       {{.variants = "b2b", .tune = true}, "--variant: not allowed with --tune"},
       {{.seed = "1K"}, "--seed: '1K'"},
@@ -82,20 +98,42 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.set = {{"gpus", "3"}}}, "--set: 'gpus' cannot be set here | use -g"},
       {{.set = {{"prelaunch", "off"}}}, "--set: variants without +pl already have prelaunch=off"},
       {{.set = {{"packet_bytes", "65"}}}, "packet_bytes must be a multiple of 64"},
+      {{.bytes = "4K", .most = "8K"}, "--bytes: one size and a range of sizes"},
+      {{.bytes = "x"}, "--bytes: 'x' is not a size"},
+      {{.type = "flaot"}, "--datatype: 'flaot' is not a type | did you mean 'float'?"},
+      {{.bytes = "1002", .gpu_count = "2", .type = "float"},
+       "--datatype: 1002 bytes among 2 GPUs are not a whole number of float each"},
+      {{.bytes = "12", .gpu_count = "2", .type = "float"}, "--datatype: 12 bytes among 2 GPUs"},
+      {{.operation = "xor"}, "--op: 'xor' is not an operation"},
+      {{.blocking = "2"}, "--blocking: '2' is not a number from 0 to 1"},
+      {{.average = "4"}, "--average: '4'"},
+      {{.gpus = "0,1", .where = "soft", .threads = "2"}, "--nthreads: --gpus names all GPUs already"},
+      {{.gpu_count = "8", .threads = "9"}, "--nthreads: 72 GPUs in all: a collective needs 2 to 64"},
+      {{.gpu_count = "1", .threads = "1"}, "--nthreads: 1 GPUs in all"},
+      {{.variants = "pcpy,b2b", .format = "nccl-tests"},
+       "--format: the columns of nccl-tests have no place for a variant"},
+      {{.where = "cuda", .against = "nccl", .format = "nccl-tests"}, "--format: the columns"},
+      {{.sweeps = {"xgmi.rate"}}, "--sweep: xgmi.rate: this is not NAME=A..B"},
+      {{.where = "soft", .sweeps = {"xgmi.rate=1,2"}}, "--sweep: 'xgmi.rate' is a parameter of a simulated machine"},
+      {{.sweeps = {"bytes=1,2"}}, "--sweep: the table has a row for each size already"},
+      {{.sweeps = {"chunks=1,2"}}, "--sweep: 'chunks' is neither a parameter of a machine nor an option"},
+      {{.sweeps = {"xgmi.rate=1,2", "xgmi.rate=3"}}, "--sweep: at most two different names"},
+      {{.sweeps = {"xgmi.rate=1,2"}, .tune = true}, "--sweep: not allowed with --tune"},
+      {{.variants = "b2b", .sweeps = {"xgmi.rate=1,2"}, .format = "nccl-tests"}, "--sweep: not allowed with"},
       {{.settle = "1.5"}, "--settle: '1.5' is not a number from 0"},
       {{.where = "simulate", .settle = "30"}, "--settle: a simulation has no time between rounds"},
       {{.where = "cuda", .against = "nvshmem"}, "--against: 'nvshmem' is not known | choose nccl"},
       {{.where = "cuda", .against = "rccl"},
        "--against: RCCL runs on AMD GPUs only, not with --device=cuda | use it with --device=kfd"},
-      {{.against = "nccl"}, "--against: NCCL runs on NVIDIA GPUs only, not with --device=soft"},
+      {{.where = "soft", .against = "nccl"}, "--against: NCCL runs on NVIDIA GPUs only, not with --device=soft"},
       {{.where = "simulate", .against = "nccl"},
        "--against: NCCL runs on NVIDIA GPUs only, not with --device=simulate"},
       {{.against = "nccl", .tune = true}, "--against: not allowed with --tune"},
-      {{.energy = true}, "--energy: --device=soft has no GPU"},
+      {{.where = "soft", .energy = true}, "--energy: --device=soft has no GPU"},
       {{.energy_seconds = "2"}, "--energy-seconds: means nothing without --energy | add --energy"},
       {{.where = "cuda", .energy_seconds = "0", .energy = true}, "--energy-seconds: '0' is not a time in seconds"},
       {{.where = "cuda", .energy_seconds = "2s", .energy = true}, "--energy-seconds: '2s' is not a time in seconds"},
-      {{.beside = "gemm"},
+      {{.where = "soft", .beside = "gemm"},
        "--beside: --device=soft has no GPU that could multiply matrices | use it with --device=cuda or"},
       {{.where = "cuda", .beside = "gemv"}, "--beside: 'gemv' is not known | choose gemm"},
       {{.where = "cuda", .beside = "gemm:8"}, "--beside: '8' is not a number from 16"},
@@ -103,6 +141,10 @@ TEST_CASE("each option says what is wrong with its value") {
       {{.where = "cuda", .beside_seconds = "1"}, "--beside-seconds: means nothing without --beside=gemm"},
       {{.csv = "-"}, "--csv: '-' is not a file"},
       {{.csv = "x", .json = "./x"}, "--csv: 'x' is also the file of --json"},
+      {{.variants = "pcpy,ring.sdma:4"}, "--variant: '4' of ring.sdma is not PARAM=VALUE | write ring.sdma:chunks=4"},
+      {{.variants = "pcpy,ring"}, "--variant: 'ring' is not a variant of all_gather | choose one of"},
+      {{.map = {{"chunk", "bytes/N"}}}, "--map: there is no schedule file whose params it could name"},
+      {{.variants = "ring.sdma", .set = {{"completion", "fence"}}}, "--set: schedule files do not have these options"},
   };
   for (const auto& [given, expected] : all) {
     const auto said = wrong(given);
@@ -110,6 +152,36 @@ TEST_CASE("each option says what is wrong with its value") {
     INFO(expected);
     CHECK(has(said, expected));
   }
+}
+
+TEST_CASE("options of nccl-tests that have no effect are accepted, and a note says so") {
+  const auto s = settings({.gpu_count = "4",
+                           .type = "float",
+                           .operation = "sum",
+                           .blocking = "0",
+                           .threads = "2",
+                           .aggregated = "3",
+                           .average = "2",
+                           .graph = "1",
+                           .cpu_time = "1",
+                           .parallel_init = "1"});
+  CHECK(s.options.gpus == 8);
+  CHECK((s.type.name == "float" && s.type.bytes == 4));
+  std::string notes;
+  for (const auto& n : s.remarks) notes += n.substr(0, 2);
+  CHECK(notes == "-t-o-z-m-G-C-p");
+  // What is as it always is here needs no note.
+  CHECK(settings({.operation = "none",
+                  .blocking = "1",
+                  .threads = "1",
+                  .aggregated = "1",
+                  .graph = "0",
+                  .cpu_time = "0",
+                  .parallel_init = "0"})
+            .remarks.empty());
+  CHECK(settings({.threads = "4"}).options.gpus == 4);
+  CHECK(settings({.gpu_count = "1", .threads = "4"}).options.gpus == 4);
+  CHECK(names(settings({.format = "nccl-tests"})) == "auto");
 }
 
 TEST_CASE("companions are off unless they are asked for") {
@@ -140,6 +212,7 @@ TEST_CASE("sizes go from the least to the greatest, and not beyond") {
   CHECK(of({.least = "3", .most = "100", .factor = "5"}) == std::vector<std::uint64_t>{3, 15, 75});
   CHECK(of({.least = "1k", .most = "2K", .step = "500"}) == std::vector<std::uint64_t>{1024, 1524, 2024});
   CHECK(of({.least = "7", .most = "7"}) == std::vector<std::uint64_t>{7});
+  CHECK(of({.bytes = "7K"}) == std::vector<std::uint64_t>{7 << 10});
   // One bound alone pulls the other along.
   CHECK(of({.least = "128M"}) == std::vector<std::uint64_t>{128 << 20});
   CHECK(of({.most = "512"}) == std::vector<std::uint64_t>{512});
@@ -148,7 +221,7 @@ TEST_CASE("sizes go from the least to the greatest, and not beyond") {
 }
 
 TEST_CASE("GPUs are a count or a list, and one number is a count") {
-  const auto count = settings({.gpus = "3"}), list = settings({.gpus = "5,2"});
+  const auto count = settings({.gpus = "3"}), list = settings({.gpus = "5,2", .where = "soft"});
   CHECK(count.options.gpus == 3);
   CHECK(count.gpus.empty());
   CHECK(list.options.gpus == 2);

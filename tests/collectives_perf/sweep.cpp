@@ -101,8 +101,12 @@ Point measured(const Settings& s, Device& d, const Way& way, std::uint64_t bytes
 TEST_CASE("three GPUs, odd sizes, every collective and way: verified, and nothing wrong") {
   const auto device = node(Ordering::adversarial);
   for (const auto c : kCollectives) {
-    const auto s = settings(
-        {.collective = std::string(name(c)), .gpus = "3,0,2", .iterations = "2", .warmups = "1", .checks = "2"});
+    const auto s = settings({.collective = std::string(name(c)),
+                             .gpus = "3,0,2",
+                             .iterations = "2",
+                             .warmups = "1",
+                             .checks = "2",
+                             .where = "soft"});
     for (const auto& way : s.ways)
       for (const std::uint64_t bytes : {1u, 1000u, 4099u}) {
         INFO(name(c) << " " << name(way) << " " << bytes);
@@ -251,7 +255,8 @@ class Counting final : public Product {
 };
 
 Settings two_rivals() {
-  auto s = settings({.variants = "b2b+pl", .gpu_count = "2", .iterations = "2", .warmups = "1", .settle = "2000"});
+  auto s = settings(
+      {.variants = "b2b+pl", .gpu_count = "2", .iterations = "2", .warmups = "1", .where = "soft", .settle = "2000"});
   s.rivals = {{.rival = Rival::nccl}, {.rival = Rival::nccl_ce}};
   return s;
 }

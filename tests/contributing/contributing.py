@@ -242,12 +242,12 @@ def variant(t, sdma, conformance):
     text = (t.root / folder / "variants_text.hpp.in").read_text(encoding="utf-8")
     text = text.replace("@VARIANTS@", (t.root / folder / "variants.txt").read_text(encoding="utf-8"))
     (t.made / "variants_text.hpp").write_text(text, encoding="utf-8")
-    names = ("options", "set", "table", "plan", "builder", "all_gather", "all_to_all", "rooted", "collective_plan")
+    names = ("options", "set", "table", "plan", "builder", "all_gather", "all_to_all", "rooted", "source", "collective_plan")
     sources, includes = [f"{folder}/{n}.cpp" for n in names], ("include", "examples", "made")
     t.run(*t.compile("variant", *sources, includes=includes))
     plan = t.program(sdma, "variant", out="collective_plan")
     t.bless(collective_plan=plan)
-    ask = ["all_gather", "--gpus=3", "--bytes=1000"]
+    ask = ["all_gather", "--flat", "--gpus=3", "--bytes=1000"]
     if t.run(plan, *ask) != (t.root / golden).read_text(encoding="utf-8"):
         raise Broken("variants.txt does not choose the new variant")
     options, builder = f"{folder}/options.cpp", f"{folder}/builder.cpp"

@@ -53,7 +53,7 @@ def collectives(source, collective_plan):
     for line in (folder / "golden.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             name, collective, *options = line.split()
-            text = output(collective_plan, collective.removeprefix("collective="), *("--" + o for o in options))
+            text = output(collective_plan, collective.removeprefix("collective="), "--flat", *("--" + o for o in options))
             (folder / "golden" / (name + ".sdma")).write_bytes(text)
 
 

@@ -16,6 +16,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace collectives::perf {
 
@@ -26,6 +27,8 @@ class Contender {
   virtual sdma::Result<void, sdma::Diagnostic> arm(sdma::Deadline) = 0;
   virtual sdma::Result<void, sdma::Diagnostic> start(sdma::Deadline) = 0;
   virtual sdma::Result<void, sdma::Diagnostic> wait(sdma::Deadline) = 0;
+  /// The time of the last round, if the contender measures it: that from before `start` until after `wait` otherwise.
+  virtual std::optional<double> microseconds() const { return {}; }
   virtual sdma::Result<Check, sdma::Diagnostic> check() = 0;
   virtual std::vector<std::string> notes() const = 0;
 

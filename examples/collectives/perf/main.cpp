@@ -8,12 +8,15 @@
 // The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the progress go to
 // standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round, and results are written.
 #include "against.hpp"
+#include "axes.hpp"
 #include "companions.hpp"
 #include "model.hpp"
+#include "nccl_format.hpp"
 #include "options.hpp"
 #include "plot.hpp"
 #include "progress.hpp"
 #include "records.hpp"
+#include "schedule_file.hpp"
 #include "sdma/core/descriptors.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/version.hpp"
@@ -72,8 +75,10 @@ class Program {
 
   int run() {
     if (settings_.tune) return tune();
-    if (!open_table() || !open_files() || !open_device() || !open_companions()) return result();
-    if (say(header(settings_, device_text_, companions_ ? companions_->remarks() : "")) &&
+    if (!open_table() || !open_schedules() || !open_files() || !open_device() || !open_companions()) return result();
+    const bool nccl = settings_.format == Format::nccl_tests;
+    const auto remarks = companions_ ? companions_->remarks() : "";
+    if (say(nccl ? nccl_format::header(settings_, device_text_, remarks) : header(settings_, device_text_, remarks)) &&
         (!csv_ || tell(csv_->write(csv_header()))))
       sweep();
     finish();
@@ -142,6 +147,23 @@ class Program {
     auto table = parse_table(*text, settings_.table);
     if (!table) return report(table.error()), end_with(kInput), false;
     table_ = *std::move(table);
+    return true;
+  }
+
+  /// Reads the schedule files, and refuses what the first or the last size shows to be wrong.
+  bool open_schedules() {
+    const auto refuse = [&](const std::vector<Diagnostic>& all) {
+      for (const auto& d : all) report(d);
+      return end_with(kInput), false;
+    };
+    for (const auto& file : settings_.files) {
+      auto text = read("--variant", file->path);
+      if (!text) return false;
+      if (auto r = load(*file, *std::move(text)); !r) return refuse(r.error());
+      for (const auto bytes : {settings_.least, settings_.most})
+        if (auto s = schedule_of(*file, options_of(settings_, {.file = file.get()}, bytes)); !s)
+          return refuse(s.error());
+    }
     return true;
   }
 
@@ -220,13 +242,40 @@ class Program {
     const auto ways = settings_.ways.size() + settings_.rivals.size();
     double whole = 0;
     for (const auto bytes : all) whole += weight(bytes) * static_cast<double>(ways);
-    rows_ = all.size() * ways;
-    Progress progress{whole};
-    for (const auto bytes : all)
-      for (const auto& group : groups) {
-        if (!some(group, bytes, progress)) return;
-        progress.done(weight(bytes) * static_cast<double>(group.size()));
-      }
+    const auto swept = combinations(settings_.axes);
+    rows_ = all.size() * ways * swept.size();
+    Progress progress{whole * static_cast<double>(swept.size())};
+    const auto given = settings_;
+    const auto machine = machine_;
+    bool more = true;
+    for (auto values = swept.begin(); values != swept.end() && more; ++values) {
+      settings_ = given;
+      machine_ = machine;
+      more = begin_values(*values);
+      const auto first = points_.size();
+      for (const auto bytes : all)
+        for (const auto& group : groups) {
+          more = more && some(group, bytes, progress);
+          if (more) progress.done(weight(bytes) * static_cast<double>(group.size()));
+        }
+      if (more && !settings_.axes.empty()) say(summary(std::span(points_).subspan(first), comparable(settings_)));
+    }
+    settings_ = given;
+    machine_ = machine;
+    if (!more || settings_.axes.empty() || !machine_) return;
+    const auto capped = caps(settings_, table_, *machine_, points_);
+    if (capped) say(*capped);
+    else
+      for (const auto& d : capped.error()) report(d);
+  }
+
+  /// Prints and applies the next values of --sweep.
+  bool begin_values(const std::vector<double>& values) {
+    at_ = at_text(settings_.axes, values);
+    if (at_.empty()) return true;
+    if (auto r = apply(settings_, machine_ ? &*machine_ : nullptr, values); !r)
+      return report(r.error()), end_with(kUsage), false;
+    return say("# " + at_ + "\n");
   }
 
   Result<std::vector<Point>, std::vector<Diagnostic>> points(std::span<const Way> ways, std::uint64_t bytes,
@@ -255,10 +304,12 @@ class Program {
       return false;
     }
     bool told = !measured->empty();
-    for (const auto& p : *measured) {
+    const bool nccl = settings_.format == Format::nccl_tests;
+    for (auto p : *measured) {
+      p.at = at_;
       points_.push_back(p);
       if (p.wrong.value_or(0) != 0) end_with(kWrong);
-      told = say(row(p) + notes(p, said_)) && told;
+      told = say((nccl ? nccl_format::row(settings_, p) : row(p, variant_width(settings_))) + notes(p, said_)) && told;
       told = (!csv_ || tell(csv_->write(csv_line(settings_, p)))) && told;
     }
     return told;
@@ -268,7 +319,10 @@ class Program {
     const bool complete = points_.size() == rows_;
     if (code_ != kPipe && !points_.empty()) {
       if (!complete) say("# The sweep was not finished.\n");
-      say(footer(points_) + summary(points_) + against(points_));
+      if (settings_.format == Format::nccl_tests) say(nccl_format::footer(points_));
+      else
+        say(footer(points_) + (settings_.axes.empty() ? summary(points_, comparable(settings_)) : "") +
+            against(points_));
     }
     if (csv_) tell(csv_->close());
     if (json_)
@@ -284,7 +338,7 @@ class Program {
   std::unique_ptr<Device> device_;
   std::unique_ptr<OpenCompanions> companions_;
   std::optional<MachineDescription> machine_;
-  std::string device_text_;
+  std::string device_text_, at_;
   std::size_t rows_ = 0;
   std::vector<Point> points_;
   std::vector<std::string> said_;

@@ -1,6 +1,7 @@
 #include "model.hpp"
 
 #include "collectives/plan.hpp"
+#include "schedule_file.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "summary.hpp"
 
@@ -37,30 +38,60 @@ std::vector<Way> ways_to_compare(Collective c, bool prelaunch) {
 
 }  // namespace
 
-Result<Point, std::vector<Diagnostic>> modelled(const Settings& s, const Table& table, const MachineDescription& m,
-                                                const Way& way, std::uint64_t bytes) {
-  auto o = options_of(s, way, bytes);
+namespace {
+
+struct Built {
+  Options options{};
+  Schedule schedule{};
+  std::vector<std::string> notes{};
+};
+std::vector<Diagnostic> failed(std::vector<Diagnostic> all, const Way& way, std::uint64_t bytes) {
+  for (auto& d : all) d.where = name(way) + ", " + size_text(bytes) + (d.where.empty() ? "" : ": ") + d.where;
+  return all;
+}
+Result<Built, std::vector<Diagnostic>> build(const Settings& s, const Table& table, const Way& way,
+                                             std::uint64_t bytes) {
+  Built b{.options = options_of(s, way, bytes)};
+  auto& o = b.options;
   if (o.variant == Variant::automatic) o.variant = choose(table, o);
   o.in_place = o.in_place && o.variant == Variant::swap;
-  const auto where = [&](const std::string& inner) {
-    return name(way) + ", " + size_text(bytes) + (inner.empty() ? "" : ": ") + inner;
-  };
+  if (way.file) {
+    auto schedule = schedule_of(*way.file, o);
+    if (!schedule) return failed(std::move(schedule.error()), way, bytes);
+    b.schedule = *std::move(schedule);
+    return b;
+  }
   auto p = plan(o);
-  if (!p) {
-    p.error().where = where(p.error().where);
-    return std::vector{std::move(p.error())};
-  }
-  auto t = simulate(p->schedule, m);
-  if (!t) {
-    for (auto& d : t.error()) d.where = where(d.where);
-    return std::move(t.error());
-  }
+  if (!p) return failed({std::move(p.error())}, way, bytes);
+  b.schedule = std::move(p->schedule);
+  b.notes = std::move(p->notes);
+  return b;
+}
+
+}  // namespace
+
+Result<Schedule, std::vector<Diagnostic>> schedule_of_way(const Settings& s, const Table& table, const Way& way,
+                                                          std::uint64_t bytes) {
+  auto b = build(s, table, way, bytes);
+  if (!b) return std::move(b.error());
+  return std::move(b->schedule);
+}
+
+Result<Point, std::vector<Diagnostic>> modelled(const Settings& s, const Table& table, const MachineDescription& m,
+                                                const Way& way, std::uint64_t bytes) {
+  auto built = build(s, table, way, bytes);
+  if (!built) return std::move(built.error());
+  const auto& o = built->options;
+  auto t = simulate(built->schedule, m);
+  if (!t) return failed(std::move(t.error()), way, bytes);
   Point point{.bytes = bytes,
-              .count = count_of(o),
+              .count = count_of(o) / s.type.bytes,
+              .type = s.type.name,
               .way = way,
               .ran = o.variant,
               .us = times_of({t->ns / 1e3}),
-              .notes = std::move(p->notes)};
+              .in_place = is_in_place(o),
+              .notes = std::move(built->notes)};
   set_bandwidths(point, bus_factor(o.collective, o.gpus));
   return point;
 }

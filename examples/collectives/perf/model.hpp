@@ -27,6 +27,10 @@ sdma::Result<Point, std::vector<sdma::Diagnostic>> modelled(const Settings&, con
                                                             const sdma::MachineDescription&, const Way&,
                                                             std::uint64_t bytes);
 
+/// The schedule of one size and way.
+sdma::Result<sdma::Schedule, std::vector<sdma::Diagnostic>> schedule_of_way(const Settings&, const Table&, const Way&,
+                                                                            std::uint64_t bytes);
+
 /// Rows of one collective: `points` for one number of GPUs, all with or all without prelaunch.
 Table rows_of(const Options&, std::span<const Point> points);
 /// Merges adjacent rows whose numbers of GPUs differ by one.

@@ -2,6 +2,7 @@
 
 #include "sdma/core/nearest.hpp"
 #include "sdma/core/version.hpp"
+#include "sdma/device/open.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -26,10 +27,12 @@ constexpr char kFooter[] =
     "error, or no device, library or energy counter.\n"
     "Examples:\n"
     "  collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1\n"
-    "  collective_perf --collective=all_to_all --variant=swap,b2b+pl -g 7 -b 1000000 -e 1000000 --order=adversarial\n"
+    "  collective_perf --device=soft --collective=all_to_all --variant=swap,b2b+pl -g 7 -b 1000000 -e 1000000 "
+    "--order=adversarial\n"
     "  collective_perf --device=cuda -g 2 --variant=pcpy+pl,b2b+pl --against=nccl --settle=30 --energy --beside=gemm\n"
     "  collective_perf --device=simulate --collective=all_to_all -e 1G\n"
     "  collective_perf --tune --machine=mine.json -e 1G > mine.txt && collective_perf --variant=auto --table=mine.txt\n"
+    "  collective_perf --device=simulate --variant=all,ring.sdma,2_allgather_b2b.sdma:chunk=bytes/N\n"
     "  collective_perf --csv=ag.csv --json=ag.json --plot=ag.svg";
 
 /// Errors that the parser explains less well or misunderstands.
@@ -73,9 +76,33 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   const auto text = [&](const char* names, std::string& to, const char* type, const char* doc) {
     app.add_option(names, to, doc)->type_name(type);
   };
-  text("--collective", g.collective, "NAME",
+  const auto pairs = [&](const std::string& option, std::vector<std::pair<std::string, std::string>>& to,
+                         const std::string& form, const std::string& example, const char* doc) {
+    app.add_option_function<std::vector<std::string>>(
+           option,
+           [&to, option, form, example](const std::vector<std::string>& all) {
+             for (const auto& word : all) {
+               const auto equals = word.find('=');
+               if (equals == word.npos || equals == 0)
+                 throw CLI::ValidationError(option, "'" + word + "' is not " + form + ": " + option + " " + example);
+               to.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+             }
+           },
+           doc)
+        ->type_name(form)
+        ->type_size(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  text("--collective,COLLECTIVE", g.collective, "NAME",
        "collective to time: all_gather (default), all_to_all, broadcast, scatter or gather");
-  text("--variant", g.variants, "LIST", "variants to time: all (default), auto, or a list: pcpy,b2b,b2b+pl");
+  text("--variant", g.variants, "LIST",
+       "variants to time: all (default), auto, or a list: pcpy,b2b+pl,my_ring.sdma,my_ring.sdma:chunks=4; a schedule "
+       "file "
+       "takes the number of GPUs in its param N and the size in its param bytes");
+  pairs("--map", g.map, "PARAM=EXPR", "chunk=bytes/N",
+        "set a param of each schedule file, by N and bytes: chunk=bytes/N; may be repeated");
+  text("--bytes", g.bytes, "SIZE", "one size, instead of -b and -e");
   text("-b,--minbytes", g.least, "SIZE", "smallest size (default: 1K)");
   text("-e,--maxbytes", g.most, "SIZE", "largest size (default: 64M)");
   text("-f,--stepfactor", g.factor, "N", "factor from one size to the next (default: 2)");
@@ -86,26 +113,35 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("-w,--warmup_iters", g.warmups, "N", "rounds before the timed ones (default: 5)");
   text("-c,--check", g.checks, "N", "rounds after the timed ones, with every byte verified (default: 1)");
   text("-r,--root", g.root, "N", "root of broadcast, scatter and gather (default: 0)");
-  app.add_option_function<std::vector<std::string>>(
-         "--set",
-         [&g](const std::vector<std::string>& all) {
-           for (const auto& word : all) {
-             const auto equals = word.find('=');
-             if (equals == word.npos || equals == 0)
-               throw CLI::ValidationError("--set", "'" + word + "' is not NAME=VALUE: --set completion=fence");
-             g.set.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-           }
-         },
-         "set an option of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  text("--device", g.where, "KIND",
-       "device to use: soft (default), a software node; kfd, the kernel driver's node; cuda, NVIDIA GPUs; or simulate");
+  pairs("--set", g.set, "NAME=VALUE", "completion=fence",
+        "set an option of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; may be repeated; "
+        "--completion=fence is the same");
+  for (const auto name : kScheduleOptions)
+    app.add_option_function<std::string>("--" + std::string(name),
+                                         [&g, name](const std::string& v) { g.set.emplace_back(name, v); })
+        ->group("");
+  text(
+      "--device", g.where, "KIND",
+      "device to use: kfd, the kernel driver's node; cuda, NVIDIA GPUs; simulate, times from a machine description; "
+      "soft, a "
+      "software node, whose times are those of CPUs (default: kfd or cuda if there are such GPUs, otherwise simulate)");
   text("--order", g.order, "strict|rocr|adversarial",
        "ordering of packets in the software node, from strongest to weakest (default: strict)");
   text("--seed", g.seed, "N", "seed for choices that the ordering leaves open (default: 0)");
+  text("-d,--datatype", g.type, "TYPE",
+       "type in which counts are given, as in nccl-tests: float, half, .. (default: uint8)");
+  text("-t,--nthreads", g.threads, "N", "N times -g GPUs take part; one thread drives them (default: 1)");
+  constexpr char kNoEffect[] = "accepted as in nccl-tests; a note says that it has no effect here";
+  text("-o,--op", g.operation, "OP", kNoEffect);
+  text("-z,--blocking", g.blocking, "0|1", kNoEffect);
+  text("-m,--agg_iters", g.aggregated, "N", kNoEffect);
+  text("-a,--average", g.average, "0..3",
+       "accepted as in nccl-tests: one process has one time, which is its own average");
+  text("-G,--cudagraph", g.graph, "N", kNoEffect);
+  text("-C,--report_cputime", g.cpu_time, "0|1", kNoEffect);
+  text("-p,--parallel_init", g.parallel_init, "0|1", kNoEffect);
+  text("--format", g.format, "table|nccl-tests",
+       "form of the table; nccl-tests: its 13 columns and footer, for one variant (default: auto)");
   text("--timeout", g.timeout, "TIME", "time limit per round: 10s, 250ms, 50us (default: 30s)");
   text("--settle", g.settle, "US", "microseconds to spin before each start, outside the timed part (default: 0)");
   text("--against", g.against, "nccl|rccl",
@@ -121,6 +157,14 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("--table", g.table, "FILE", "table from which auto chooses (default: variants.txt)");
   text("--machine", g.machine, "FILE", "machine description to simulate (default: MI300X)");
   app.add_flag("--tune", g.tune, "simulate all variants, and print a table for --table");
+  app.add_option("--sweep", g.sweeps,
+                 "the table again for each value of a parameter of the machine, an option of --set, or a param of "
+                 "schedule files: "
+                 "engine.window_bytes=16K..256K*2, xgmi.rate=48,61,100; may be given twice, for all pairs")
+      ->type_name("NAME=A..B")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   text("--csv", g.csv, "FILE", "write each row as CSV, as soon as it is measured");
   text("--json", g.json, "FILE", "write all results as JSON, at the end");
   text("--plot", g.plot, "FILE.svg", "draw curves: speed-up over pcpy, and busbw");
@@ -141,6 +185,8 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
     return sdma::Diagnostic{.where = "collective_perf", .message = said, .hint = "collective_perf --help"};
   }
   if (auto wrong = misunderstood(app, argc, argv)) return *std::move(wrong);
+  if (g.where.empty())
+    if (const auto found = sdma::hardware()) g.found = sdma::name(*found);
   auto settings = settings_of(g);
   if (!settings) return std::move(settings.error());
   return *std::move(settings);

@@ -1,12 +1,24 @@
 #include "plot.hpp"
 
+#include "schedule_file.hpp"
 #include "sdma/draw/curves.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 namespace collectives::perf {
 namespace {
 
 /// Colours that colour-blind readers can also distinguish.
-std::string_view colour(const Way& w) noexcept {
+std::string_view colour(const Way& w, const Settings& s) noexcept {
+  if (w.file) {
+    constexpr std::string_view kFiles[] = {"#7b3294", "#a6611a", "#008080", "#999933", "#882255"};
+    std::size_t i = 0;
+    while (i < s.files.size() && s.files[i].get() != w.file) ++i;
+    return kFiles[i % std::size(kFiles)];
+  }
   if (w.rival != Rival::none) return w.rival == Rival::nccl ? "#e69f00" : "#56b4e9";
   switch (w.variant) {
     case Variant::pcpy: return "#555555";
@@ -24,11 +36,21 @@ std::string plot_svg(const Settings& s, std::string_view device, std::span<const
   if (points.empty()) return {};
   sdma::Curves faster{.x_label = "size, bytes", .y_label = "speed-up over pcpy", .log_y = true};
   sdma::Curves busbw{.x_label = "size, bytes", .y_label = "bus bandwidth, GB/s", .log_y = true};
-  for (const auto& way : ways_of(points)) {
-    sdma::Curves::Series f{.name = name(way), .dashed = way.prelaunch, .colour = std::string(colour(way))};
+  std::vector<std::string> swept;
+  for (const auto& p : points)
+    if (std::find(swept.begin(), swept.end(), p.at) == swept.end()) swept.push_back(p.at);
+  for (const auto& [way, at] : [&] {
+         std::vector<std::pair<Way, std::string>> all;
+         for (const auto& a : swept)
+           for (const auto& w : ways_of(points)) all.emplace_back(w, a);
+         return all;
+       }()) {
+    sdma::Curves::Series f{.name = name(way) + (at.empty() ? "" : ", " + at),
+                           .dashed = prelaunched(way),
+                           .colour = swept.size() > 1 ? std::string() : std::string(colour(way, s))};
     auto b = f;
     for (const auto& p : points) {
-      if (p.way != way) continue;
+      if (p.way != way || p.at != at) continue;
       const auto size = static_cast<double>(p.bytes);
       b.points.emplace_back(size, p.busbw);
       if (const auto times = speed_up(points, p)) f.points.emplace_back(size, *times);

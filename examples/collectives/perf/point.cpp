@@ -30,6 +30,10 @@ Times times_of(std::vector<double> us) {
           .upper = us[n - 1 - (n - 1) / 4]};
 }
 
+bool is_in_place(const Options& o) noexcept {
+  return o.collective != Collective::all_to_all || o.variant == Variant::swap;
+}
+
 std::uint64_t moved_bytes(const Options& o) noexcept {
   switch (o.collective) {
     case Collective::all_gather:
@@ -53,8 +57,9 @@ const Point* find(std::span<const Point> points, std::uint64_t bytes, const Way&
 }
 
 std::optional<double> speed_up(std::span<const Point> points, const Point& p) noexcept {
-  const auto* const base = find(points, p.bytes, kBase);
-  if (!base) return {};
+  const auto base = std::find_if(points.begin(), points.end(),
+                                 [&](const Point& b) { return b.bytes == p.bytes && b.way == kBase && b.at == p.at; });
+  if (base == points.end()) return {};
   return base->us.median / p.us.median;
 }
 

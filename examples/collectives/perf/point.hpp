@@ -35,17 +35,23 @@ struct Beside {
 };
 
 struct Point {
-  std::uint64_t bytes{}, count{};
+  std::uint64_t bytes{}, count{};  ///< of the collective; elements of `type`
+  std::string_view type = kTypes[0].name;
   Way way{};      ///< as requested
   Variant ran{};  ///< the variant that auto has chosen
   Times us{};
-  double algbw{}, busbw{};               ///< GB/s
-  std::optional<std::uint64_t> wrong{};  ///< elements that differ; nothing: not verified
+  double algbw{}, busbw{};  ///< GB/s
+  bool in_place = true;
+  std::string at{};                      ///< the values of --sweep: "engine.window_bytes=16K"
+  std::optional<std::uint64_t> wrong{};  ///< bytes that differ; nothing: not verified
   std::string first_wrong{};             ///< position and value of the first
   std::vector<std::string> notes{};      ///< fallbacks of the variant
   std::optional<Energy> energy{};
   std::optional<Beside> beside{};
 };
+
+/// True if the result of this collective replaces its input.
+bool is_in_place(const Options&) noexcept;
 
 /// Bytes that go from one GPU to another in a round, all GPUs together. busbw counts those of the busiest GPU: for
 /// all_gather and all_to_all, one n-th of these.

@@ -64,12 +64,12 @@ std::string point_json(const Settings& s, std::span<const Point> points, const P
       "{{\"size\": {}, \"count\": {}, \"variant\": {}, \"ran\": {}, \"prelaunch\": {}, \"time_us\": {}, \"min_us\": "
       "{}, "
       "\"median_us\": {}, \"max_us\": {}, \"algbw_gbps\": {}, \"busbw_gbps\": {}, \"speed_up\": {}, {}, \"wrong\": {}, "
-      "\"first_wrong\": {}, \"notes\": [{}]}}",
+      "\"first_wrong\": {}, \"notes\": [{}], \"sweep\": {}}}",
       p.bytes, p.count, json_text(name(p.way)), json_text(ran_text(p)),
-      json_text(name(p.way.rival != Rival::none ? Prelaunch::shared : o.prelaunch)), number(p.us.mean),
-      number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw), number(p.busbw),
+      p.way.file ? "null" : json_text(name(p.way.rival != Rival::none ? Prelaunch::shared : o.prelaunch)),
+      number(p.us.mean), number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw), number(p.busbw),
       faster ? number(*faster) : "null", extras_json(p), p.wrong ? std::to_string(*p.wrong) : "null",
-      json_text(p.first_wrong), notes);
+      json_text(p.first_wrong), notes, p.at.empty() ? "null" : json_text(p.at));
 }
 
 std::string against_json(const std::vector<Comparison>& all) {
@@ -95,16 +95,17 @@ std::string best_json(const std::vector<Range>& all) {
 
 std::string csv_header() {
   return "collective,gpus,device,order,size,count,type,variant,ran,time_us,min_us,median_us,max_us,algbw_gbps,busbw_"
-         "gbps,wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops\n";
+         "gbps,wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep\n";
 }
 
 std::string csv_line(const Settings& s, const Point& p) {
   std::string notes;
   for (const auto& n : p.notes) notes += (notes.empty() ? "" : "; ") + n;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective),
-                     s.options.gpus, name(s.where), order_of(s), p.bytes, p.count, kType, name(p.way), ran_text(p),
-                     number(p.us.mean), number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw),
-                     number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "", csv_text(notes), extras_csv(p));
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective),
+                     s.options.gpus, name(s.where), order_of(s), p.bytes, p.count, s.type.name, csv_text(name(p.way)),
+                     csv_text(ran_text(p)), number(p.us.mean), number(p.us.least), number(p.us.median),
+                     number(p.us.most), number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "",
+                     csv_text(notes), extras_csv(p), csv_text(p.at));
 }
 
 std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,
@@ -122,10 +123,11 @@ std::string to_json(const Settings& s, std::string_view device, std::span<const 
       "  \"best\": {},\n  \"best_without_prelaunch\": {},\n  \"against\": {},\n  \"settle_us\": {},\n"
       "  \"idle_watts\": {},\n  \"points\": [{}]\n}}\n",
       json_text(sdma::runtime_version()), json_text(name(s.options.collective)), gpus, json_text(name(s.where)),
-      json_text(device), json_text(order_of(s)), s.seed, json_text(kType), s.iterations, s.warmups, s.checks, complete,
-      wrong_elements(points), number(average_busbw(points)), best_json(best(points, true)),
-      best_json(best(points, false)), against_json(compared(points)), s.settle.count(),
-      idle_watts ? number(*idle_watts) : "null", all);
+      json_text(device), json_text(order_of(s)), s.seed, json_text(s.type.name), s.iterations, s.warmups, s.checks,
+      complete, wrong_elements(points), number(average_busbw(points)),
+      best_json(comparable(s) && s.axes.empty() ? best(points, true) : std::vector<Range>{}),
+      best_json(comparable(s) && s.axes.empty() ? best(points, false) : std::vector<Range>{}),
+      against_json(compared(points)), s.settle.count(), idle_watts ? number(*idle_watts) : "null", all);
 }
 
 }  // namespace collectives::perf

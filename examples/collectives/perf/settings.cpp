@@ -1,11 +1,13 @@
 #include "settings.hpp"
 
-#include "sdma/core/nearest.hpp"
+#include "axes.hpp"
+#include "habits.hpp"
+#include "reader.hpp"
+#include "schedule_file.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <span>
@@ -16,77 +18,8 @@ using sdma::Diagnostic;
 
 namespace {
 
-constexpr std::string_view kPl = "+pl";
 constexpr std::size_t kMostSizes = 100'000;
 constexpr std::chrono::seconds kTimeout{30};
-
-std::string in_quotes(std::string_view s) { return "'" + std::string(s) + "'"; }
-
-std::string hint_of(std::string_view word, std::span<const std::string> known) {
-  sdma::Nearest nearest{word};
-  std::string list;
-  for (const auto& k : known) {
-    nearest.offer(k);
-    list += (list.empty() ? "" : ", ") + k;
-  }
-  return (nearest.best().empty() ? "" : "did you mean " + in_quotes(nearest.best()) + "? ") + "choose one of " + list;
-}
-
-/// Reads texts into values, and keeps the first error.
-class Reader {
- public:
-  bool good() const noexcept { return !wrong_; }
-  Diagnostic error() && { return *std::move(wrong_); }
-  void refuse(std::string where, std::string message, std::string hint) {
-    if (!wrong_) wrong_ = {.where = std::move(where), .message = std::move(message), .hint = std::move(hint)};
-  }
-
-  /// Leaves `to` unchanged if the option was not given.
-  template <class N>
-  void number(const char* option, const std::string& text, N& to, std::uint64_t least, std::uint64_t most) {
-    if (text.empty()) return;
-    const auto v = sdma::parse_count(text);
-    if (v && *v >= least && *v <= most) return void(to = static_cast<N>(*v));
-    refuse(option, in_quotes(text) + " is not a number from " + std::to_string(least) + " to " + std::to_string(most),
-           "");
-  }
-  void size(const char* option, std::string text, std::uint64_t& to) {
-    if (text.empty()) return;
-    const auto given = text;
-    if (text.ends_with('k') || text.ends_with('m') || text.ends_with('g'))
-      text.back() = static_cast<char>(text.back() - 'a' + 'A');
-    const auto v = sdma::parse_size(text);
-    if (v && *v > 0) to = *v;
-    else refuse(option, in_quotes(given) + " is not a size", "write at least 1 byte, or 4K, 16M, 1G: powers of 1024");
-  }
-  template <class E, std::size_t N> void word(const char* option, const std::string& text, E& to, const E (&all)[N]) {
-    if (text.empty()) return;
-    std::vector<std::string> known;
-    for (const auto e : all) {
-      if (name(e) == text) return void(to = e);
-      known.emplace_back(name(e));
-    }
-    refuse(option, in_quotes(text) + " is not a valid value", hint_of(text, known));
-  }
-  void time(const char* option, const std::string& text, std::chrono::nanoseconds& to) {
-    if (text.empty()) return;
-    if (const auto t = sdma::parse_time(text)) to = *t;
-    else refuse(option, in_quotes(text) + " is not a time", "write 10s, 250ms or 50us");
-  }
-  void seconds(const char* option, const std::string& text, std::chrono::duration<double>& to) {
-    if (text.empty()) return;
-    constexpr double kMost = 3600;
-    double v = 0;
-    const auto end = text.data() + text.size();
-    if (const auto [at, error] = std::from_chars(text.data(), end, v);
-        error == std::errc{} && at == end && v > 0 && v <= kMost)
-      to = std::chrono::duration<double>(v);
-    else refuse(option, in_quotes(text) + " is not a time in seconds", "write 2 or 0.5; at most 3600");
-  }
-
- private:
-  std::optional<Diagnostic> wrong_;
-};
 
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> all;
@@ -99,6 +32,7 @@ std::vector<std::string> split(std::string_view text) {
 }
 
 constexpr Where kWheres[] = {Where::soft, Where::kfd, Where::cuda, Where::simulate};
+constexpr Format kFormats[] = {Format::table, Format::nccl_tests};
 constexpr sdma::Ordering kOrders[] = {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial};
 
 std::vector<Way> all_ways(Collective c) {
@@ -109,8 +43,22 @@ std::vector<Way> all_ways(Collective c) {
   return all;
 }
 
+/// A way for this file; each file with the same settings once.
+void read_file(Reader& r, const std::string& word, const std::vector<ParamSetting>& map, Settings& s) {
+  auto f = schedule_file(word, map, s.files);
+  if (!f) return r.refuse(f.error().where, f.error().message, f.error().hint);
+  if (std::any_of(s.files.begin(), s.files.end(), [&](const auto& known) { return known->label == f->label; })) return;
+  s.files.push_back(std::make_shared<ScheduleFile>(*std::move(f)));
+  s.ways.push_back({.file = s.files.back().get()});
+}
+
 /// "all", or names with commas; each once, in their order.
-void read_ways(Reader& r, const std::string& text, Collective c, std::vector<Way>& ways) {
+void read_ways(Reader& r, const Given& g, Settings& s) {
+  const auto& text = g.variants;
+  const auto c = s.options.collective;
+  auto& ways = s.ways;
+  std::vector<ParamSetting> map;
+  for (const auto& [param, value] : g.map) map.push_back({param, value});
   if (text.empty() || text == "all") return void(ways = all_ways(c));
   auto known = all_ways(c);
   for (const bool prelaunch : {false, true}) known.push_back({Variant::automatic, prelaunch});
@@ -122,8 +70,11 @@ void read_ways(Reader& r, const std::string& text, Collective c, std::vector<Way
     if (word == "all") {
       for (const auto& w : all_ways(c))
         if (std::find(ways.begin(), ways.end(), w) == ways.end()) ways.push_back(w);
+    } else if (names_file(word)) {
+      read_file(r, word, map, s);
     } else if (at >= known.size()) {
-      r.refuse("--variant", in_quotes(word) + " is not a variant of " + std::string(name(c)), hint_of(word, names));
+      r.refuse("--variant", in_quotes(word) + " is not a variant of " + std::string(name(c)),
+               hint_of(word, names) + ", or a schedule file: ring.sdma");
     } else if (std::find(ways.begin(), ways.end(), known[at]) == ways.end()) {
       ways.push_back(known[at]);
     }
@@ -139,11 +90,11 @@ void read_set(Reader& r, const Given& g, Settings& s) {
     };
     for (const auto& [own, option] : kElsewhere)
       if (key == own) r.refuse("--set", in_quotes(key) + " cannot be set here", std::string("use ") + option);
-    if (auto wrong = set(o, key, value); !wrong.empty())
-      r.refuse("--set", wrong,
-               "prelaunch, completion, in_place, own_part, peers_per_engine, engines, granule, alignment, offsets, "
-               "packet_bytes, ring_bytes: examples/collectives/options.hpp explains each");
-    else if (key == "completion") s.completion_given = true;
+    if (auto wrong = set(o, key, value); !wrong.empty()) {
+      std::string known;
+      for (const auto name : kScheduleOptions) known += (known.empty() ? "" : ", ") + std::string(name);
+      r.refuse("--set", wrong, known + ": examples/collectives/options.hpp explains each");
+    } else if (key == "completion") s.completion_given = true;
     else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
       r.refuse("--set", "variants without +pl already have prelaunch=off",
                "name only variants without +pl: --variant=pcpy,b2b");
@@ -151,8 +102,10 @@ void read_set(Reader& r, const Given& g, Settings& s) {
 }
 
 void read_sizes(Reader& r, const Given& g, Settings& s) {
-  r.size("--minbytes", g.least, s.least);
-  r.size("--maxbytes", g.most, s.most);
+  if (!g.bytes.empty() && (!g.least.empty() || !g.most.empty()))
+    r.refuse("--bytes", "one size and a range of sizes cannot both be given", "omit --bytes, or -b and -e");
+  r.size(g.bytes.empty() ? "--minbytes" : "--bytes", g.bytes.empty() ? g.least : g.bytes, s.least);
+  r.size("--maxbytes", g.bytes.empty() ? g.most : g.bytes, s.most);
   if (g.most.empty()) s.most = std::max(s.most, s.least);
   if (g.least.empty()) s.least = std::min(s.least, s.most);
   if (s.most < s.least)
@@ -170,7 +123,7 @@ void read_sizes(Reader& r, const Given& g, Settings& s) {
 }
 
 void read_gpus(Reader& r, const Given& g, Settings& s) {
-  r.number("--ngpus", g.gpu_count, s.options.gpus, 2, kMostGpus);
+  r.number("--ngpus", g.gpu_count, s.options.gpus, g.threads.empty() ? 2 : 1, kMostGpus);
   if (g.gpus.empty()) return;
   const auto all = sdma::parse_gpus(g.gpus);
   if (!all)
@@ -251,7 +204,7 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
   s.machine = g.machine;
   if ((g.tune || s.where == Where::simulate) && !s.gpus.empty())
     r.refuse("--gpus", "a simulated machine always uses its first GPUs",
-             "give their number: -g " + std::to_string(s.gpus.size()));
+             "give their number, -g " + std::to_string(s.gpus.size()) + ", or a device: --device=soft");
   if (!g.tune && s.where != Where::simulate && !s.machine.empty())
     r.refuse("--machine", "a device has no machine description", "use it with --device=simulate or --tune");
   if (!g.tune) return;
@@ -281,6 +234,8 @@ std::string_view name(Where w) noexcept {
   return kNames[static_cast<std::size_t>(w)];
 }
 
+std::string_view name(Format f) noexcept { return f == Format::table ? "table" : "nccl-tests"; }
+
 std::string_view name(Rival r) noexcept {
   constexpr std::string_view kNames[] = {"", "nccl", "nccl-ce", "rccl"};
   return kNames[static_cast<std::size_t>(r)];
@@ -288,9 +243,12 @@ std::string_view name(Rival r) noexcept {
 
 std::string_view family_of(Rival r) noexcept { return r == Rival::rccl ? "RCCL" : "NCCL"; }
 
+bool is_ours(const Way& w) noexcept { return w.rival == Rival::none && !w.file; }
+
 std::string name(const Way& w) {
   if (w.rival != Rival::none) return std::string(name(w.rival));
-  return std::string(name(w.variant)) + std::string(w.prelaunch ? kPl : "");
+  if (w.file) return w.file->label;
+  return std::string(name(w.variant)) + std::string(w.prelaunch ? kPrelaunched : "");
 }
 
 sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
@@ -299,15 +257,21 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   s.options.prelaunch = Prelaunch::shared;
   s.timeout = kTimeout;
   r.word("--collective", g.collective, s.options.collective, kCollectives);
-  read_ways(r, g.variants, s.options.collective, s.ways);
+  read_ways(r, g, s);
   read_sizes(r, g, s);
   read_gpus(r, g, s);
+  read_habits(r, g, s);
+  r.word("--format", g.format, s.format, kFormats);
   r.number("--root", g.root, s.options.root, 0, kMostGpus - 1);
   constexpr std::uint64_t kMany = 1'000'000;
   r.number("--iters", g.iterations, s.iterations, 1, kMany);
   r.number("--warmup_iters", g.warmups, s.warmups, 0, kMany);
   r.number("--check", g.checks, s.checks, 0, kMany);
   r.word("--device", g.where, s.where, kWheres);
+  // An option that only one of them has says which is meant.
+  const bool simulated = g.tune || !g.machine.empty(), soft = !g.order.empty() || !g.seed.empty();
+  s.where_given = !g.where.empty() || simulated || soft;
+  if (g.where.empty() && !simulated) r.word("--device", soft ? "soft" : g.found, s.where, kWheres);
   r.word("--order", g.order, s.order, kOrders);
   r.number("--seed", g.seed, s.seed, 0, std::numeric_limits<std::uint64_t>::max());
   if (s.where != Where::soft && (!g.order.empty() || !g.seed.empty()))
@@ -320,6 +284,17 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   r.time("--timeout", g.timeout, s.timeout);
   read_set(r, g, s);
   read_files(r, g, s);
+  if (s.format == Format::nccl_tests) {
+    if (g.variants.empty()) s.ways = {{Variant::automatic, false}};
+    if (s.ways.size() != 1 || !s.rivals.empty())
+      r.refuse("--format", "the columns of nccl-tests have no place for a variant",
+               "name one: --variant=b2b+pl, or auto");
+  }
+  read_axes(r, g, s);
+  if (!g.map.empty() && s.files.empty())
+    r.refuse("--map", "there is no schedule file whose params it could name", "name one: --variant=pcpy,ring.sdma");
+  if (!g.set.empty() && std::none_of(s.ways.begin(), s.ways.end(), is_ours))
+    r.refuse("--set", "schedule files do not have these options", "set a param: --variant=ring.sdma:chunks=4");
   if (!r.good()) return std::move(r).error();
   // A contradiction holds for any size, so report it before measuring.
   for (const auto& way : s.ways)

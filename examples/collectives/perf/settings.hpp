@@ -4,16 +4,19 @@
 //   auto s = settings_of(given);                     // words of a command line: options.hpp
 //   for (auto bytes : sizes(*s)) for (auto way : s->ways) ...
 //
-// A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl"; or another library's collective:
-// "nccl", "nccl-ce". These are plain values; any thread may use them. Errors: Diagnostics that name the option, the value, and valid values.
+// A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl"; a schedule file (schedule_file.hpp):
+// "my_ring.sdma:chunks=4"; or another library's collective: "nccl", "nccl-ce". These are plain values; any thread may use them.
+// The files that ways refer to belong to the Settings, and are empty until `load` has given them their text. Errors: Diagnostics that name the option, the value, and valid values.
 #include "collectives/options.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/engine/pipeline.hpp"
+#include "sdma/simulate/sweep.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,16 +33,21 @@ enum class Rival : std::uint8_t {
   rccl      ///< RCCL's kernels
 };
 
+struct ScheduleFile;
+
 struct Way {
   Variant variant{};
   bool prelaunch{};
-  Rival rival{};  ///< unless `none`, the other members mean nothing
+  Rival rival{};               ///< unless `none`, the other members mean nothing
+  const ScheduleFile* file{};  ///< of Settings::files; unless null, `variant` and `prelaunch` mean nothing
   friend bool operator==(const Way&, const Way&) = default;
 };
 /// "nccl-ce"; "" for none.
 std::string_view name(Rival) noexcept;
 /// The library whose rival it is: "NCCL" or "RCCL".
 std::string_view family_of(Rival) noexcept;
+/// True if the way is one of the variants of options.hpp.
+bool is_ours(const Way&) noexcept;
 /// "b2b+pl"
 std::string name(const Way&);
 
@@ -51,8 +59,20 @@ enum class Where : std::uint8_t {
 };
 std::string_view name(Where) noexcept;
 
-/// The element type of all data, because DMA engines move bytes.
-inline constexpr std::string_view kType = "uint8";
+/// A type of nccl-tests. DMA engines move bytes, so only counts depend on it.
+struct ElementType {
+  std::string_view name{};
+  std::uint32_t bytes{};
+};
+inline constexpr ElementType kTypes[] = {{"uint8", 1},  {"int8", 1},     {"int32", 4},    {"uint32", 4},
+                                         {"int64", 8},  {"uint64", 8},   {"half", 2},     {"float", 4},
+                                         {"double", 8}, {"bfloat16", 2}, {"fp8_e4m3", 1}, {"fp8_e5m2", 1}};
+
+enum class Format : std::uint8_t {
+  table,
+  nccl_tests  ///< the 13 columns of nccl-tests, for one way
+};
+std::string_view name(Format) noexcept;
 
 /// A matrix product that runs meanwhile on every GPU.
 struct Gemm {
@@ -71,12 +91,17 @@ struct Settings {
   /// uses, never off.
   Options options{};
   std::vector<Way> ways{};
+  std::vector<std::shared_ptr<ScheduleFile>> files{};
+  ElementType type = kTypes[0];
+  Format format = Format::table;
+  std::vector<std::string> remarks{};              ///< sentences for the head of the table
   std::uint64_t least = 1 << 10, most = 64 << 20;  ///< bytes, both inclusive
   std::uint64_t factor = 2;                        ///< from one size to the next; 0: by `step`
   std::uint64_t step = 0;                          ///< bytes
   std::uint32_t iterations = 20, warmups = 5;
   std::uint32_t checks = 1;  ///< verified rounds, after the timed ones
-  Where where = Where::soft;
+  Where where = Where::simulate;
+  bool where_given = true;        ///< otherwise it is what there is: hardware, or the simulator
   bool completion_given = false;  ///< otherwise a device without atomics to the host gets fences
   sdma::Ordering order{};
   std::uint64_t seed = 0;
@@ -89,15 +114,21 @@ struct Settings {
   std::string csv{}, json{}, plot{}, table{};  ///< files; "": none
   std::string machine{};                       ///< machine description to simulate: a file; "": MI300X
   std::optional<Tune> tune{};
+  std::vector<sdma::SweepAxis> axes{};  ///< axes.hpp
 };
 
 /// The options as given, as text; "" if not given.
 struct Given {
-  std::string collective{}, variants{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{}, warmups{},
-      checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{}, energy_seconds{}, beside{},
+  std::string collective{}, variants{}, bytes{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{},
+      warmups{}, checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{}, energy_seconds{}, beside{},
       beside_seconds{};
   std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
+  std::vector<std::pair<std::string, std::string>> map{};  ///< params of schedule files, by name
+  std::vector<std::string> sweeps{};
   std::string csv{}, json{}, plot{}, table{}, machine{};
+  std::string type{}, operation{}, blocking{}, threads{}, aggregated{}, average{}, graph{}, cpu_time{}, parallel_init{},
+      format{};         ///< of nccl-tests: habits.hpp
+  std::string found{};  ///< the hardware of this machine, if `where` is not given: "kfd", "cuda" or ""
   bool tune = false, energy = false;
 };
 
@@ -108,7 +139,7 @@ sdma::Result<Settings, sdma::Diagnostic> settings_of(const Given&);
 std::vector<std::uint64_t> sizes(const Settings&);
 /// The options to plan for one size and way.
 Options options_of(const Settings&, const Way&, std::uint64_t bytes);
-/// The count column, as in the benchmarks of RCCL: elements of the largest part of a GPU; for a broadcast, all elements.
+/// The count column in bytes, as in the benchmarks of RCCL: elements of the largest part of a GPU; for a broadcast, all elements.
 std::uint64_t count_of(const Options&) noexcept;
 
 /// "1K", "64M", "1000".

@@ -1,5 +1,7 @@
 #include "summary.hpp"
 
+#include "schedule_file.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,25 +14,28 @@ const Point* fastest(std::span<const Point> points, std::uint64_t bytes, bool pr
   const Point* best = nullptr;
   for (const auto& p : points)
     if (p.bytes == bytes && p.way.rival == Rival::none && p.way.variant != Variant::automatic &&
-        (prelaunch || !p.way.prelaunch) && (!best || p.us.median < best->us.median))
+        (prelaunch || !prelaunched(p.way)) && (!best || p.us.median < best->us.median))
       best = &p;
   return best;
 }
 
 std::string times(std::optional<double> t) { return t ? fmt::format("{:.2f}", *t) : "-"; }
 
+/// The names of files may be long.
+std::size_t width_of(const Way& w) { return std::max<std::size_t>(9, name(w).size()); }
+
 std::string speed_ups(std::span<const Point> points) {
   auto ways = ways_of(points);
   std::erase(ways, kBase);
   std::string text = "# Speed-up over pcpy, by medians\n#" + fmt::format("{:>8}", "size");
-  for (const auto& w : ways) text += fmt::format(" {:>9}", name(w));
+  for (const auto& w : ways) text += fmt::format(" {:>{}}", name(w), width_of(w));
   text += "   best\n";
   for (const auto bytes : sizes_of(points)) {
     if (!find(points, bytes, kBase)) continue;
     text += fmt::format("#{:>8}", size_text(bytes));
     for (const auto& w : ways) {
       const auto* const p = find(points, bytes, w);
-      text += fmt::format(" {:>9}", p ? times(speed_up(points, *p)) : "-");
+      text += fmt::format(" {:>{}}", p ? times(speed_up(points, *p)) : "-", width_of(w));
     }
     const auto* const best = fastest(points, bytes, true);
     text += "   " + (best ? name(best->way) : "-") + "\n";
@@ -71,12 +76,17 @@ std::vector<Range> best(std::span<const Point> points, bool prelaunch, double ti
   return all;
 }
 
-std::string summary(std::span<const Point> points) {
+bool comparable(const Settings& s) noexcept { return s.where != Where::soft; }
+
+std::string summary(std::span<const Point> points, bool comparable) {
   const auto ways = ways_of(points);
   if (ways.size() < 2) return {};
+  if (!comparable)
+    return "# No variant is called best, because these are times of CPUs: --device=simulate predicts those of "
+           "engines.\n#\n";
   std::string text;
   if (std::find(ways.begin(), ways.end(), kBase) != ways.end()) text += speed_ups(points);
-  const bool some_prelaunch = std::any_of(ways.begin(), ways.end(), [](const Way& w) { return w.prelaunch; });
+  const bool some_prelaunch = std::any_of(ways.begin(), ways.end(), prelaunched);
   text += ranges("Best by size (3 % is a tie)", best(points, true));
   if (some_prelaunch) text += ranges("The same without prelaunch", best(points, false));
   return text;

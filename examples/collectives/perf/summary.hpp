@@ -27,7 +27,10 @@ struct Range {
 /// Ranges in the order of sizes. `prelaunch`: include ways with prelaunch. Empty if no way is left.
 std::vector<Range> best(std::span<const Point>, bool prelaunch, double tie = kTie);
 
-/// '#' lines; "" if there is only one way.
-std::string summary(std::span<const Point>);
+/// True if the times say which way is best on a GPU: those of software engines do not.
+bool comparable(const Settings&) noexcept;
+
+/// '#' lines; "" if there is only one way. If the times are not comparable, one line says so.
+std::string summary(std::span<const Point>, bool comparable = true);
 
 }  // namespace collectives::perf

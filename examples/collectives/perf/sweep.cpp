@@ -1,6 +1,7 @@
 #include "sweep.hpp"
 
 #include "collectives/plan.hpp"
+#include "schedule_file.hpp"
 #include "sdma/core/compiler.hpp"
 #include "sdma/sync/wait.hpp"
 
@@ -62,7 +63,8 @@ class Size {
   Result<void, Failure> prepare(std::span<const Way> ways, std::uint64_t bytes) {
     for (const auto& way : ways) {
       auto& e = entrants_.emplace_back(Entrant{.point = {.bytes = bytes, .way = way}});
-      if (auto done = way.rival != Rival::none ? prepare_rival(e) : prepare_own(e, ways.size() > 1); !done) return done;
+      auto done = is_ours(way) ? prepare_own(e, ways.size() > 1) : way.file ? prepare_file(e) : prepare_rival(e);
+      if (!done) return done;
     }
     return {};
   }
@@ -71,6 +73,14 @@ class Size {
     const auto options = options_of(settings_, e.point.way, e.point.bytes);
     auto c = companions_.rival(e.point.way, options);
     if (!c) return failed(std::move(c.error()), e.point);
+    enter(e, *std::move(c), options);
+    return {};
+  }
+
+  Result<void, Failure> prepare_file(Entrant& e) {
+    const auto options = options_of(settings_, e.point.way, e.point.bytes);
+    auto c = perf::prepare_file(*e.point.way.file, options, device_, settings_);
+    if (!c) return failed(std::move(c.error()), e.point.way, e.point.bytes);
     enter(e, *std::move(c), options);
     return {};
   }
@@ -96,7 +106,9 @@ class Size {
 
   void enter(Entrant& e, std::unique_ptr<Contender> c, const Options& o) {
     e.contender = std::move(c);
-    e.point.count = count_of(o);
+    e.point.count = count_of(o) / settings_.type.bytes;
+    e.point.type = settings_.type.name;
+    e.point.in_place = is_in_place(o);
     e.point.ran = o.variant;
     e.point.notes = e.contender->notes();
   }
@@ -118,7 +130,8 @@ class Size {
     const auto begin = Clock::now();
     if (auto r = c.start(deadline); !r) return failed(std::move(r.error()), e.point);
     if (auto r = c.wait(deadline); !r) return failed(std::move(r.error()), e.point);
-    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+    const std::chrono::duration<double, std::micro> us = Clock::now() - begin;
+    return c.microseconds().value_or(us.count());
   }
 
   Result<bool, Failure> time() {

@@ -13,20 +13,37 @@ namespace {
 std::string number(double v) { return fmt::format("{:.{}f}", v, v >= 100'000 ? 0 : v >= 100 ? 1 : v >= 0.1 ? 2 : 4); }
 
 std::string line(std::string_view size, std::string_view count, std::string_view type, std::string_view variant,
-                 std::string_view time, std::string_view algbw, std::string_view busbw, std::string_view wrong) {
-  return fmt::format("{:>12} {:>12} {:>7} {:>12} {:>10} {:>8} {:>8} {:>7}\n", size, count, type, variant, time, algbw,
-                     busbw, wrong);
+                 std::string_view time, std::string_view algbw, std::string_view busbw, std::string_view wrong,
+                 std::size_t width) {
+  return fmt::format("{:>12} {:>12} {:>7} {:>{}} {:>10} {:>8} {:>8} {:>7}\n", size, count, type, variant, width, time,
+                     algbw, busbw, wrong);
 }
 
 }  // namespace
 
 std::string way_text(const Point& p) {
-  return name(p.way) +
-         (p.way.rival == Rival::none && p.way.variant == Variant::automatic ? "=" + std::string(name(p.ran)) : "");
+  return name(p.way) + (is_ours(p.way) && p.way.variant == Variant::automatic ? "=" + std::string(name(p.ran)) : "");
 }
 
-std::string_view ran_text(const Point& p) noexcept {
-  return p.way.rival != Rival::none ? name(p.way.rival) : name(p.ran);
+std::size_t variant_width(const Settings& s) {
+  constexpr std::size_t kUsual = 12;
+  std::size_t width = kUsual;
+  for (const auto& way : s.ways) width = std::max(width, name(way).size());
+  return width;
+}
+
+std::string ran_text(const Point& p) { return is_ours(p.way) ? std::string(name(p.ran)) : name(p.way); }
+
+std::string cautions(const Settings& s) {
+  std::string text;
+  if (!s.where_given && s.where == Where::simulate)
+    text += "# No GPU was found, so this is a simulation; --device=soft moves data in software, and verifies it.\n";
+  if (s.where == Where::soft) text += "# Software engines: times are those of this machine's CPUs, not of a GPU.\n";
+  if (s.where == Where::simulate)
+    text += "# Simulated: one round each, without data; times are only as accurate as the machine's parameters.\n";
+  if (s.settle.count() != 0) text += fmt::format("# settle: {} us before each start\n", s.settle.count());
+  for (const auto& remark : s.remarks) text += "# note: " + remark + "\n";
+  return text;
 }
 
 std::string header(const Settings& s, std::string_view device, std::string_view remarks) {
@@ -38,18 +55,18 @@ std::string header(const Settings& s, std::string_view device, std::string_view 
   text += fmt::format("# minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {}\n", s.least, s.most,
                       s.factor != 0 ? fmt::format("{}(factor)", s.factor) : fmt::format("{}(bytes)", s.step), s.warmups,
                       s.iterations, s.checks);
-  if (s.where == Where::soft) text += "# Software engines: times are those of this machine's CPUs, not of a GPU.\n";
-  if (s.where == Where::simulate)
-    text += "# Simulated: one round each, without data; times are only as accurate as the machine's parameters.\n";
-  if (s.settle.count() != 0) text += fmt::format("# settle: {} us before each start\n", s.settle.count());
+  text += cautions(s);
   text += remarks;
-  text += "#\n#" + line("size", "count", "type", "variant", "time", "algbw", "busbw", "#wrong").substr(1);
-  return text + "#" + line("(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "").substr(1);
+  text +=
+      "#\n#" + line("size", "count", "type", "variant", "time", "algbw", "busbw", "#wrong", variant_width(s)).substr(1);
+  return text + "#" +
+         line("(B)", "(elements)", "", "", s.where == Where::soft ? "(CPU us)" : "(us)", "(GB/s)", "(GB/s)", "",
+              variant_width(s))
+             .substr(1);
 }
 
-std::string row(const Point& p) {
-  auto text = line(std::to_string(p.bytes), std::to_string(p.count), kType, way_text(p), number(p.us.mean),
-                   number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A");
+std::string details(const Point& p) {
+  std::string text;
   if (p.wrong.value_or(0) != 0) text += "# wrong: " + p.first_wrong + "\n";
   if (p.energy)
     text += fmt::format("#   energy: {:.4g} J per round, {:.4g} nJ per byte moved, {:.1f} W above idle\n",
@@ -60,6 +77,12 @@ std::string row(const Point& p) {
         number(p.beside->us), number(p.us.median), p.beside->us / p.us.median, p.beside->product,
         p.beside->product_alone, (p.beside->product / p.beside->product_alone - 1) * 100);
   return text;
+}
+
+std::string row(const Point& p, std::size_t width) {
+  const auto text = line(std::to_string(p.bytes), std::to_string(p.count), p.type, way_text(p), number(p.us.mean),
+                         number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A", width);
+  return text + details(p);
 }
 
 std::string notes(const Point& p, std::vector<std::string>& said) {

@@ -31,6 +31,9 @@ struct OpenOptions {
 };
 Result<std::unique_ptr<Device>, Diagnostic> open_device(DeviceKind, const OpenOptions& = {});
 
+/// The kind of hardware that this process can use: kfd, else cuda; nothing if there is neither. Opens no device.
+std::optional<DeviceKind> hardware();
+
 /// What a user should know before reading any time of this device, in one sentence; empty if there is nothing.
 std::string caveat(const Device&);
 

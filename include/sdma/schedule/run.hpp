@@ -9,6 +9,10 @@
 //   3. runs       a thread for each host block: submit, set, wait, repeat
 //   4. checks     once all threads have ended: which bytes of which buffer differ
 //
+// A benchmark repeats a run with `contents` off: then buffers keep what they hold, steps 2 and 4 are left out, and `round` is the time.
+// A round is that of simulate/simulate.hpp: from the first `set` after the last wait, or from the first submit if there is no such
+// `set`, to the end of the waits of the first host thread that follow.
+//
 // A wait that is still pending at the timeout is a finding, and so is an action or a round of a repeat that has not
 // begun by then. A stall report describes every queue that has not read all its packets. A fault of a queue is a
 // finding as soon as it is seen. Either finding stops all host threads, and then nothing is compared. A Bound may run
@@ -33,6 +37,7 @@ struct RunOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);  ///< for the whole run
   std::uint64_t seed = 0;
   std::vector<Input> inputs{};
+  bool contents = true;    ///< false: only signals are set, no buffer is filled, and no expectation is checked
   const SourceMap* map{};  ///< the lines of the actions, from parse_schedule
   /// Records the names of the schedule, the epochs of its queues, and what each host thread does, in a lane of its own. Give
   /// the same recorder to the device, and its packets are in the same recording. Not owned.
@@ -42,6 +47,8 @@ struct RunOptions {
 struct [[nodiscard]] RunReport {
   std::vector<Diagnostic> findings{};
   std::chrono::nanoseconds elapsed{};  ///< the duration of step 3
+  std::chrono::nanoseconds round{};    ///< the last round of it; 0 if no wait of the first host thread ended one
+  std::uint64_t wrong{};               ///< bytes and signals that differ from the expectations
   explicit operator bool() const noexcept { return findings.empty(); }
 };
 

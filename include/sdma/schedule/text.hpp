@@ -37,6 +37,7 @@ struct SourceMap {
   };
   std::string file{};
   std::vector<std::string> contexts{""};               ///< " [i=1]"
+  std::vector<std::string> params{};                   ///< the names that ParseOptions::set can set, in order
   std::vector<Location> buffers{}, signals{};          ///< in the order of Schedule::buffers and Schedule::signals
   std::vector<std::vector<PacketLocation>> packets{};  ///< for each queue, in order
   std::vector<std::vector<Location>> actions{};        ///< for each host: each action before those in its body

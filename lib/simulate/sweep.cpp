@@ -1,0 +1,125 @@
+#include "sdma/simulate/sweep.hpp"
+
+#include "sdma/core/number.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace sdma::inline v0 {
+namespace {
+
+constexpr std::string_view kXgmiRate = "xgmi.rate", kPcieRate = "pcie.rate";
+constexpr double kMbPerGb = 1000;
+
+/// A size, or a number with a fraction.
+std::optional<double> swept_number(std::string_view text) {
+  if (const auto size = parse_size(text)) return static_cast<double>(*size);
+  double v = 0;
+  const auto end = text.data() + text.size();
+  if (const auto [at, error] = std::from_chars(text.data(), end, v); error != std::errc{} || at != end) return {};
+  return std::isfinite(v) ? std::optional(v) : std::nullopt;
+}
+
+std::string not_a_size(std::string_view word) { return fmt::format("'{}' is not a size", word); }
+
+/// Far beyond what any machine has, in the direction that makes it faster.
+std::optional<MachineDescription> relaxed(const MachineDescription& m, std::size_t parameter) {
+  constexpr double kMuch = 64;
+  auto out = m;
+  if (parameter >= kCosts) {
+    const auto name = parameter == kCosts ? kXgmiRate : kPcieRate;
+    const auto type = parameter == kCosts ? LinkType::xgmi : LinkType::pcie;
+    const auto at =
+        std::find_if(m.topology.links.begin(), m.topology.links.end(), [&](const Link& l) { return l.type == type; });
+    if (at == m.topology.links.end() || set_swept(out, name, at->mb_per_s / kMbPerGb * kMuch) != Errc::ok) return {};
+    return out;
+  }
+  const auto c = static_cast<Cost>(parameter);
+  const auto kind = unit(c);
+  const auto value = kind == "fraction" ? 1 : kind == "ns" ? 0 : m[c] * kMuch;
+  if (value == m[c] || out.set(name(c), value) != Errc::ok) return {};
+  return out;
+}
+
+}  // namespace
+
+std::string SweepAxis::text(double v) const {
+  const auto whole = v == std::floor(v) && v >= 0 && v < 9e18;
+  const auto cost = cost_named(name);
+  if (whole && (!of_machine() || (cost != kCosts && unit(static_cast<Cost>(cost)) == "bytes")))
+    return size_text(static_cast<std::uint64_t>(v));
+  return fmt::format("{}", v);
+}
+
+std::variant<SweepAxis, std::string> sweep_axis(std::string_view text) {
+  const auto equal = text.find('=');
+  if (equal == text.npos || equal == 0) return "this is not NAME=A..B";
+  SweepAxis axis{.name = std::string(text.substr(0, equal))};
+  auto rest = text.substr(equal + 1);
+  const auto fits = [&](double v) { return axis.of_machine() || (v == std::floor(v) && v >= 0); };
+  const auto dots = rest.find("..");
+  if (dots == rest.npos) {
+    while (true) {
+      const auto word = rest.substr(0, rest.find(','));
+      const auto v = swept_number(word);
+      if (!v || !fits(*v))
+        return rest.find(',') == rest.npos && axis.values.empty() && !v ? "this is not NAME=A..B" : not_a_size(word);
+      axis.values.push_back(*v);
+      if (axis.values.size() > kMostSwept) return fmt::format("there are more than {} values", kMostSwept);
+      if (word.size() == rest.size()) return axis;
+      rest.remove_prefix(word.size() + 1);
+    }
+  }
+  const auto first = rest.substr(0, dots), second = rest.substr(dots + 2), last = second.substr(0, second.find('*'));
+  const auto step = last.size() == second.size() ? std::string_view("2") : second.substr(last.size() + 1);
+  const auto from = swept_number(first), to = swept_number(last), factor = swept_number(step);
+  for (const auto& [v, word] : {std::pair{from, first}, {to, last}, {factor, step}})
+    if (!v || *v <= 0 || !fits(*v)) return not_a_size(word);
+  if (axis.of_machine() ? *factor <= 1 : *factor < 2)
+    return fmt::format("'*{}' is not a factor {}", step, axis.of_machine() ? "above 1" : "of at least 2");
+  if (*from > *to) return fmt::format("{} is greater than {}", first, last);
+  // Each value is a multiple of the first, so that errors of rounding do not add up.
+  for (std::size_t i = 0;; ++i) {
+    const auto v = *from * std::pow(*factor, static_cast<double>(i));
+    if (v > *to * (1 + 1e-12)) return axis;
+    if (i == kMostSwept) return fmt::format("there are more than {} values", kMostSwept);
+    axis.values.push_back(v);
+  }
+}
+
+Errc set_swept(MachineDescription& m, std::string_view name, double value) {
+  if (name != kXgmiRate && name != kPcieRate) return m.set(name, value);
+  const auto mb = value * kMbPerGb;
+  if (!(mb >= 1 && mb <= 4e9)) return Errc::bad_argument;
+  const auto type = name == kXgmiRate ? LinkType::xgmi : LinkType::pcie;
+  bool any = false;
+  for (auto& l : m.topology.links)
+    if (l.type == type) l.mb_per_s = static_cast<std::uint32_t>(std::lround(mb)), any = true;
+  return any ? Errc::ok : Errc::bad_argument;
+}
+
+bool same_time(double a, double b) noexcept { return std::abs(a - b) <= 1e-9 * std::max(a, b); }
+
+Result<std::vector<std::string>, std::vector<Diagnostic>> caps_of(const Schedule& s, const MachineDescription& m,
+                                                                  std::string_view swept, double from, double to) {
+  std::vector<std::string> caps;
+  for (std::size_t i = 0; i < kCosts + 2; ++i) {
+    const auto other = i < kCosts ? name(static_cast<Cost>(i)) : i == kCosts ? kXgmiRate : kPcieRate;
+    if (other == swept) continue;
+    const auto machine = relaxed(m, i);
+    if (!machine) continue;
+    auto a = *machine, b = *machine;
+    if (set_swept(a, swept, from) != Errc::ok || set_swept(b, swept, to) != Errc::ok) continue;
+    const auto before = simulate(s, a), after = simulate(s, b);
+    if (!before) return before.error();
+    if (!after) return after.error();
+    if (!same_time(before->ns, after->ns)) caps.emplace_back(other);
+  }
+  return caps;
+}
+
+}  // namespace sdma::inline v0
