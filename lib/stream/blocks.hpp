@@ -11,7 +11,7 @@
 //   if a < b ... else if ... else ... end
 //
 // A block is a sequence of statements up to `end`, or up to the end of the text. A loop evaluates its body once per round, by
-// going back in the text. Of an `if`, only the branch that is taken is read. All errors are reported to the Source; after an error, the next line is the next statement. After many
+// going back in the text. An `if` reads only the branch that is taken. All errors are reported to the Source; after an error, the next line is the next statement. After many
 // errors, the rest of the text is skipped.
 #include "../core/budget.hpp"
 #include "expression.hpp"

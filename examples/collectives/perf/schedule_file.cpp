@@ -166,7 +166,7 @@ Result<ScheduleFile, Diagnostic> schedule_file(std::string_view word, const std:
 Result<void, Failure> load(ScheduleFile& f, std::string text) {
   f.text = std::move(text);
   SourceMap map;
-  const auto s = parse_schedule(f.text, f.path, {.map = &map});
+  const auto s = parse_schedule(f.text, f.path, {.read = files_beside(f.path), .map = &map});
   if (!s) return s.error();
   f.triggered = std::any_of(s->hosts.begin(), s->hosts.end(), [](const auto& h) { return sets(h.actions); });
   f.params = map.params;
@@ -225,7 +225,7 @@ std::string with_numbers(std::string_view expression, std::uint32_t gpus, std::u
 }
 
 Result<Schedule, Failure> schedule_of(const ScheduleFile& f, const Options& o) {
-  ParseOptions p;
+  ParseOptions p{.read = files_beside(f.path)};
   for (const auto& s : f.set) p.set.push_back({s.name, with_numbers(s.value, o.gpus, o.bytes)});
   auto s = parse_schedule(f.text, f.path, p);
   if (!s) return std::move(s.error());
