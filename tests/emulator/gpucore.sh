@@ -3,7 +3,7 @@
 #
 #   gpucore.sh SDMA PROGRAM      SDMA_TEST_ROCR: the folder of the newer libhsa-runtime64.so.1
 set -euo pipefail
-sdma=$1 program=$2
+sdma=$(realpath "$1") program=$(realpath "$2")
 if [[ -z ${SDMA_TEST_ROCR:-} ]]; then
   echo 'skipped: SDMA_TEST_ROCR does not name the folder of a libhsa-runtime64.so.1 that writes gpucore files'
   exit 77
