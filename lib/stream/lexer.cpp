@@ -31,9 +31,8 @@ Token Lexer::scan() noexcept {
   if (c == '\n') ++at_, t.kind = Token::line;
   else if (is_digit(c)) t = scan_number(begin);
   else if (is_letter(c)) t = scan_word(begin);
-  else if (const auto close = text_.find_first_of("\"\n", begin + 1);
-           c == '"' && close != std::string_view::npos && text_[close] == '"') {
-    at_ = close + 1;
+  else if (c == '"' && ends_on_its_line(begin)) {
+    at_ = text_.find('"', begin + 1) + 1;
     t.kind = Token::string;
     t.text = text_.substr(begin, at_ - begin);
   } else {
@@ -52,6 +51,11 @@ Token Lexer::scan() noexcept {
   t.at = begin;
   t.glued = begin == before;
   return t;
+}
+
+bool Lexer::ends_on_its_line(std::size_t quote) const noexcept {
+  const auto close = text_.find_first_of("\"\n", quote + 1);
+  return close != std::string_view::npos && text_[close] == '"';
 }
 
 Token Lexer::scan_number(std::size_t begin) noexcept {

@@ -53,6 +53,7 @@ class Lexer {
 
  private:
   Token scan() noexcept;
+  bool ends_on_its_line(std::size_t quote) const noexcept;
   Token scan_number(std::size_t begin) noexcept;
   Token scan_word(std::size_t begin) noexcept;
 

@@ -123,7 +123,7 @@ struct GpuCore {
   }
   Bytes bytes() const {
     Bytes memory(0x2000);
-    std::memcpy(memory.data(), ring.data(), ring.size() * 4);
+    if (!ring.empty()) std::memcpy(memory.data(), ring.data(), ring.size() * 4);
     std::memcpy(memory.data() + 0x1000, &wptr, 8);
     std::memcpy(memory.data() + 0x1008, &rptr, 8);
     return core(EM_AMDGPU, note("AMDGPU", 33, state()), {{0x7e0000000000, memory.size(), memory}});
