@@ -151,8 +151,7 @@ class Sweeping {
           }
           if (r_.axes.size() == 1) break;
         }
-        why = found.empty() ? "no other parameter alone caps it"
-                            : fmt::format("{} {} it", fmt::join(found, ", "), found.size() == 1 ? "caps" : "cap");
+        why = caps_text(found);
       }
       if (why == said) continue;
       end(from);

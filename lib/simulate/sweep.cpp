@@ -122,4 +122,9 @@ Result<std::vector<std::string>, std::vector<Diagnostic>> caps_of(const Schedule
   return caps;
 }
 
+std::string caps_text(const std::vector<std::string>& caps) {
+  if (caps.empty()) return "no other parameter alone caps it";
+  return fmt::format("{} {} it", fmt::join(caps, ", "), caps.size() == 1 ? "caps" : "cap");
+}
+
 }  // namespace sdma::inline v0

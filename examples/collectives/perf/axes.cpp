@@ -120,9 +120,7 @@ Result<std::string, std::vector<Diagnostic>> caps(const Settings& given, const T
               if (std::find(found.begin(), found.end(), c) == found.end()) found.push_back(c);
           }
       text += fmt::format("# {} from {} to {} changes nothing: {}\n", axis.name, axis.text(from), axis.text(to),
-                          found.empty()
-                              ? "no other parameter alone caps it"
-                              : fmt::format("{} {} it", fmt::join(found, ", "), found.size() == 1 ? "caps" : "cap"));
+                          caps_text(found));
     }
   }
   return text;

@@ -11,7 +11,7 @@
 //   [ 812.4] amdgpu 0000:c1:00.0: amdgpu:      Faulty UTCL2 client ID: SDMA0 (0x0)
 //
 // The lines of one fault follow each other, but those of two GPUs may be mixed. Older drivers name the process in the first
-// line. Whatever stands before "amdgpu" (time stamps of dmesg and journalctl, priorities, host names) is no part of the form; a
+// line. Whatever stands before "amdgpu" (time stamps of dmesg and journalctl, priorities, host names) does not belong to the form; a
 // time is known if it counts seconds since the machine started.
 //
 // The log is a ring, and the driver limits the rate of its messages: a fault that is not in the log may have happened.

@@ -45,5 +45,7 @@ bool same_time(double ns, double other_ns) noexcept;
 /// The parameters that keep `name` from changing the time between these values; requires that the times are the same.
 Result<std::vector<std::string>, std::vector<Diagnostic>> caps_of(const Schedule&, const MachineDescription&,
                                                                   std::string_view name, double from, double to);
+/// "engine.bytes_per_ns caps it"; if there is none, that no other parameter alone does.
+std::string caps_text(const std::vector<std::string>& caps);
 
 }  // namespace sdma::inline v0
