@@ -5,6 +5,7 @@
 #include "output.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
+#include "sdma/device/layout.hpp"
 #include "sdma/stream/rules.hpp"
 #include "verb.hpp"
 
@@ -119,6 +120,11 @@ int judge(const Options& o, const Schedule& s, const CheckOptions& options) {
 /// The node whose engines and links the checker assumes; null: MI300X.
 Result<std::optional<Topology>, Diagnostic> topology(const Options& o) {
   if (o.topology.empty()) return std::optional<Topology>();
+  if (names_layout(o.topology)) {
+    auto t = layout(o.topology);
+    if (!t) return t.error();
+    return std::optional<Topology>(*std::move(t));
+  }
   auto text = read_text(o.topology);
   if (!text) return std::move(text.error());
   auto t = topology_from_json(*text, o.topology);
@@ -287,7 +293,8 @@ void add_check(VerbOptions& verb, Action& action) {
   };
   verb.repeated("--assume", assume, "assume one more guarantee, such as fence=full; may be repeated")
       .type("OPTION=VALUE");
-  verb.value("--topology", o->topology, "file that describes the node, from sdma topology --json (default: 8 MI300X)")
+  verb.value("--topology", o->topology,
+             "the node: a file from sdma topology --json, or a layout such as mi308x:8 or ring:8 (default: 8 MI300X)")
       .type("FILE");
   add_json(verb, [o] { o->format = Format::json; });
   add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"json", Format::json}},

@@ -29,7 +29,7 @@ struct Options {
   std::string trace, plot, csv;
   std::vector<std::string> sweeps;
   Format format = Format::table;
-  bool show_machine = false, contents = false, no_sensitivity = false;
+  bool show_machine = false, contents = false, no_sensitivity = false, explain = false;
   std::uint64_t seed = 0;
 };
 
@@ -79,8 +79,9 @@ int one(const Options& o, const MachineDescription& m) {
       if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, *r)})); code != kOk)
         return code;
   }
-  if (const auto code = write_text("-", o.format == Format::json ? to_json(*r, why) : to_table(*r, why)); code != kOk)
-    return code;
+  auto answer = o.format == Format::json ? to_json(*r, why) : to_table(*r, why);
+  if (o.explain && o.format == Format::table) answer += "\n" + explain(*r, *why);
+  if (const auto code = write_text("-", std::move(answer)); code != kOk) return code;
   say(path, r->findings);
   return r->findings.empty() ? kOk : kFindings;
 }
@@ -119,14 +120,17 @@ int run(const Options& o) {
   if (!o.machine.path.empty()) read.push_back(o.machine.path);
   if (overwrites({{"--trace", o.trace}, {"--plot", o.plot}, {"--csv", o.csv}}, read)) return kUsage;
   if (!o.sweeps.empty()) {
-    if (!o.trace.empty() || o.contents)
-      return complain("--sweep does not take --trace or --contents", "simulate one FILE at one value to use them"),
+    if (!o.trace.empty() || o.contents || o.explain)
+      return complain("--sweep does not take --trace, --contents or --explain",
+                      "simulate one FILE at one value to use them"),
              kUsage;
     if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once"), kUsage;
     const auto request = request_of(o, *m);
     return request ? sweep(*request) : kUsage;
   }
   if (!o.csv.empty()) return complain("--csv needs --sweep", "--json prints the report of one FILE"), kUsage;
+  if (o.explain && o.no_sensitivity)
+    return complain("--explain needs the sensitivity", "omit --no-sensitivity"), kUsage;
   if (o.paths.size() > 1) return complain("more than one FILE", "--sweep takes several"), kUsage;
   return one(o, *m);
 }
@@ -157,6 +161,10 @@ void add_simulate(VerbOptions& verb, Action& action) {
   verb.flag("--contents", o->contents, "also move the bytes, and check the expectations");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for random contents, with --contents");
   verb.flag("--no-sensitivity", o->no_sensitivity, "omit the sensitivity and the uncertainty from the report");
+  verb.flag(
+      "--explain", o->explain,
+      "also print, for each phase of the critical path, the machine's parameters that it depends on most; JSON always "
+      "has them");
   verb.footer(
       "Times cover the last round, from its first trigger or submit to the end of its waits.\n"
       "Examples:\n"
@@ -164,6 +172,7 @@ void add_simulate(VerbOptions& verb, Action& action) {
       "  sdma simulate --trace run.json --plot run.svg examples/schedules/4_broadcast.sdma\n"
       "  sdma simulate --sweep chunk=1K..1G*4 --set N=8 --plot speedup.svg a.sdma b.sdma\n"
       "  sdma simulate --sweep bytes=64K,1M --sweep engine.window_bytes=16K..256K --csv window.csv a.sdma\n"
+      "  sdma simulate --explain --set chunk=64K examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma simulate --show-machine");
   action = [o] { return run(*o); };
 }

@@ -84,7 +84,7 @@ class Sweeping {
     auto m = r_.machine;
     for (std::size_t a = 0; a < values.size(); ++a) {
       const auto& axis = r_.axes[a];
-      if (!axis.of_machine() || set_swept(m, axis.name, values[a]) == Errc::ok) continue;
+      if (!axis.of_machine() || m.set(axis.name, values[a]) == Errc::ok) continue;
       complain("--sweep " + axis.name + ": the machine has no such parameter, or it cannot be " + axis.text(values[a]),
                "sdma simulate --show-machine lists them; xgmi.rate and pcie.rate are the rates of links in GB/s");
       return {};

@@ -1,7 +1,7 @@
 // sdma topology: a node's GPUs, engines and links, and the engine that serves each pair.
-#include "sdma/device/topology.hpp"
 #include "sdma/device/cuda.hpp"
 #include "sdma/device/kfd.hpp"
+#include "sdma/device/layout.hpp"
 
 #include "input.hpp"
 #include "output.hpp"
@@ -55,6 +55,7 @@ int show_cuda(const Options& o) {
 }
 
 Result<Topology, Diagnostic> load(const Options& o) {
+  if (names_layout(o.file)) return layout(o.file);
   if (!o.file.empty()) {
     const auto text = read_text(o.file);
     if (!text) return text.error();
@@ -81,7 +82,10 @@ int run(const Options& o) {
 
 void add_topology(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
-  const auto file = verb.value("FILE", o->file, "a node that --json has printed; - is standard input");
+  const auto file = verb.value(
+      "FILE", o->file,
+      "a node that --json has printed, - for standard input; or a layout, such as mi308x:8, mi250x:2, mesh:16, ring:8, "
+      "switch:8x400G or nodes:2x8");
   verb.flag("--json", o->json, "print JSON, for FILE and for sdma check --topology");
   auto device = add_choice<Source>(
       verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}, {"cuda", Source::cuda}},
@@ -95,6 +99,7 @@ void add_topology(VerbOptions& verb, Action& action) {
       "Examples:\n"
       "  sdma topology\n"
       "  sdma topology --gpus 4 --json > node.json; sdma topology node.json\n"
+      "  sdma topology switch:8x400G\n"
       "  sdma topology --device=kfd\n"
       "  sdma topology --device=cuda\n"
       "  sdma emulate --gpus=8 -- sdma topology --device=kfd");

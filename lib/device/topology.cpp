@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -61,6 +62,11 @@ void append_links(std::string& out, const Topology& t) {
     detail::append(out, "{:<5} {:<5} {:<5} {:>9}  {:<10} {}\n", to_string(l.from), to_string(l.to), name(l.type), rate,
                    l.atomics_64 ? "64-bit" : "none", engines_of(l.engine_mask));
   }
+  for (std::uint32_t s = 0; s < t.shared.size(); ++s)
+    detail::append(out, "{}: {:.1f} GB/s, shared by {} links\n", t.shared[s].name, t.shared[s].mb_per_s / 1000.0,
+                   std::count_if(t.links.begin(), t.links.end(), [&](const Link& l) {
+                     return std::find(l.shares.begin(), l.shares.end(), s) != l.shares.end();
+                   }));
 }
 
 }  // namespace

@@ -18,9 +18,12 @@ Json json_of_engines(std::uint64_t mask) {
   return engines;
 }
 
+/// Names what it shares only if there is anything.
 Json json_of(const Link& l) {
-  return {{"from", to_string(l.from)}, {"to", to_string(l.to)},      {"type", name(l.type)},
-          {"mb_per_s", l.mb_per_s},    {"atomics_64", l.atomics_64}, {"engines", json_of_engines(l.engine_mask)}};
+  Json j{{"from", to_string(l.from)}, {"to", to_string(l.to)},      {"type", name(l.type)},
+         {"mb_per_s", l.mb_per_s},    {"atomics_64", l.atomics_64}, {"engines", json_of_engines(l.engine_mask)}};
+  if (!l.shares.empty()) j["shares"] = l.shares;
+  return j;
 }
 
 /// Names the dead engines only if there are any.
@@ -89,7 +92,7 @@ void load_gpu(JsonReader& in, const Json& j, const std::string& where, Gpu& g) {
 }
 
 void load_link(JsonReader& in, const Json& j, const std::string& where, const Topology& t, Link& l) {
-  if (!in.object(j, where, {"from", "to", "type", "mb_per_s", "atomics_64", "engines"})) return;
+  if (!in.object(j, where, {"from", "to", "type", "mb_per_s", "atomics_64", "engines", "shares"})) return;
   l.from = load_end(in, j, "from", where, t);
   l.to = load_end(in, j, "to", where, t);
   std::string type;
@@ -99,6 +102,13 @@ void load_link(JsonReader& in, const Json& j, const std::string& where, const To
   else if (type != "other") in.complain(where, fmt::format("\"type\" is \"{}\"", type), "write pcie, xgmi or other");
   in.number(j, "mb_per_s", where, l.mb_per_s);
   in.boolean(j, "atomics_64", where, l.atomics_64);
+  if (j.contains("shares"))
+    for (const auto& e : in.array(j, "shares", where)) {
+      if (!e.is_number_unsigned() || e.get<std::uint64_t>() >= t.shared.size())
+        return in.complain(where, fmt::format("\"shares\" has {}, but \"shared\" has {} paths", detail::json_text(e),
+                                              t.shared.size()));
+      l.shares.push_back(e.get<std::uint32_t>());
+    }
   if (in.failed()) return;
   const auto owner = l.from.kind == LinkEnd::Kind::gpu ? l.from : l.to;
   l.engine_mask = load_engines(in, j, "engines", where, to_string(owner),
@@ -108,7 +118,7 @@ void load_link(JsonReader& in, const Json& j, const std::string& where, const To
 }  // namespace
 
 std::string to_json(const Topology& t) {
-  std::vector<Json> cpus, gpus, links;
+  std::vector<Json> cpus, gpus, links, shared;
   for (const auto& c : t.cpus) cpus.push_back({{"name", c.name}, {"memory_bytes", c.memory_bytes}});
   for (const auto& g : t.gpus) gpus.push_back(json_of(g));
   for (const auto& l : t.links) links.push_back(json_of(l));
@@ -116,6 +126,8 @@ std::string to_json(const Topology& t) {
   append_lines(out, "cpus", cpus);
   append_lines(out, "gpus", gpus);
   append_lines(out, "links", links);
+  for (const auto& s : t.shared) shared.push_back({{"name", s.name}, {"mb_per_s", s.mb_per_s}});
+  if (!shared.empty()) append_lines(out, "shared", shared);
   return out + "\n}\n";
 }
 
@@ -123,7 +135,7 @@ Result<Topology, Diagnostic> topology_from_json(std::string_view text, std::stri
   JsonReader in{file};
   const auto j = in.parse(text, "`sdma topology --json` prints an example");
   Topology t;
-  if (in.object(j, "", {"name", "cpus", "gpus", "links"})) {
+  if (in.object(j, "", {"name", "cpus", "gpus", "links", "shared"})) {
     in.string(j, "name", "", t.name);
     in.each(j, "cpus", [&](const Json& e, const std::string& where) {
       if (!in.object(e, where, {"name", "memory_bytes"})) return;
@@ -131,6 +143,14 @@ Result<Topology, Diagnostic> topology_from_json(std::string_view text, std::stri
       in.number(e, "memory_bytes", where, t.cpus.back().memory_bytes);
     });
     in.each(j, "gpus", [&](const Json& e, const std::string& where) { load_gpu(in, e, where, t.gpus.emplace_back()); });
+    if (j.contains("shared"))
+      in.each(j, "shared", [&](const Json& e, const std::string& where) {
+        if (!in.object(e, where, {"name", "mb_per_s"})) return;
+        in.string(e, "name", where, t.shared.emplace_back().name);
+        in.number(e, "mb_per_s", where, t.shared.back().mb_per_s);
+        if (!in.failed() && t.shared.back().mb_per_s == 0)
+          in.complain(where, "\"mb_per_s\" is 0", "write the rate of this path");
+      });
     in.each(j, "links",
             [&](const Json& e, const std::string& where) { load_link(in, e, where, t, t.links.emplace_back()); });
   }

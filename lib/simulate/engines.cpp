@@ -70,6 +70,12 @@ void World::occupy(std::uint32_t queue) {
   if (!e.front_busy) next_front(e);
 }
 
+/// Does the next packet begin the work of a doorbell that arrived while the queue had work?
+bool World::begins_later(Program& q) {
+  while (!q.later.empty() && q.later.front() < q.front->current().position) q.later.pop_front();
+  return !q.later.empty() && q.later.front() == q.front->current().position;
+}
+
 void World::next_front(Engine& e) {
   const auto blocked = [&](std::uint32_t queue) { return !programs_[queue].occupies && held(e, queue); };
   while (!e.wants.empty() && blocked(e.wants.front())) e.wants.pop_front();
@@ -82,7 +88,8 @@ void World::next_front(Engine& e) {
   const auto& next = q.front->current();
   const bool data = next.role == Role::data;
   const auto end = now_ + cost(data ? Cost::engine_packet : Cost::engine_control) +
-                   (next.info == &info_of<CopyBroadcast>() ? cost(Cost::engine_broadcast_time) : 0);
+                   (next.info == &info_of<CopyBroadcast>() ? cost(Cost::engine_broadcast_time) : 0) +
+                   (begins_later(q) ? cost(Cost::engine_doorbell) : 0);
   const auto phase = data                                                       ? Phase::copy
                      : next.role == Role::acquire || next.role == Role::control ? Phase::schedule
                                                                                 : Phase::sync;
@@ -137,6 +144,17 @@ void World::launch(std::uint32_t queue) {
   e.room.push_back(id);
 }
 
+/// The time that the pages cost which no engine of the GPU has accessed yet.
+double World::fresh_pages(std::uint32_t gpu, const Region& region) {
+  const auto each = cost(Cost::engine_page);
+  if (each == 0 || hull(region) == 0) return 0;
+  const auto bytes = static_cast<std::uint64_t>(cost(Cost::engine_page_size));
+  double out = 0;
+  for (auto page = region.va.value / bytes; page <= (region.va.value + hull(region) - 1) / bytes; ++page)
+    out += pages_[gpu].insert(page).second ? each : 0;
+  return out;
+}
+
 /// Finds the resources that a packet uses, their load per byte, and whether anything waits for what it stores.
 void World::describe_flight(const Program& q, Flight& f) {
   const auto place = Place::gpu(q.gpu);
@@ -151,13 +169,14 @@ void World::describe_flight(const Program& q, Flight& f) {
           if (u.resource == r) return void(u.weight += weight);
         f.uses.push_back({r, weight});
       };
-      double written = 0, read = 0;
+      double written = 0, read = 0, far_ns = 0;
       bool other_link = false, host = false, to_host = false;
       const auto& e = engines_[q.engine];
       const auto cross = [&](Place from, Place to, double weight) {
         const auto r = link(from, to);
         if (r == ~0u) return find(q.name, fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
         use(r, weight);
+        for (const auto shared : shares_[place_index(from) * places_ + place_index(to)]) use(shared, weight);
         const auto peer = from == place ? to : from;
         if (peer.is_host()) return void((host = true, to_host = to_host || to.is_host()));
         const auto* l = m_.topology.link(LinkEnd::gpu(q.gpu), LinkEnd::gpu(peer.index));
@@ -167,13 +186,13 @@ void World::describe_flight(const Program& q, Flight& f) {
         const auto home = memory_->home(region.va);
         const auto bytes = static_cast<double>(region.bytes) * region.rows * region.slices;
         f.executes = f.executes || o_.contents || memory_->watched(region);
+        f.extra_ns += fresh_pages(q.gpu, region);
         if (allows(region.access, Access::read)) {
           read += bytes;
           use(memories_[place_index(home)], bytes / unit);
           if (home != place) {
             cross(home, place, bytes / unit);
-            f.extra_ns =
-                std::max(f.extra_ns, home.is_host() ? 2 * cost(Cost::pcie_flight) : cost(Cost::engine_read_peer));
+            far_ns = std::max(far_ns, home.is_host() ? 2 * cost(Cost::pcie_flight) : cost(Cost::engine_read_peer));
           }
         }
         if (allows(region.access, Access::write)) {
@@ -185,6 +204,7 @@ void World::describe_flight(const Program& q, Flight& f) {
       const double part = std::is_same_v<P, CopyBroadcast> ? cost(Cost::engine_broadcast)
                           : std::is_same_v<P, CopySwap>    ? cost(Cost::engine_swap)
                                                            : 1.0;
+      f.extra_ns += far_ns;
       if constexpr (std::is_same_v<P, CopySwap>) f.extra_ns += cost(Cost::engine_swap_time);
       const auto& gpu = m_.topology.gpus[q.gpu];
       const bool first = (gpu.live_host_engines() & ((std::uint64_t{2} << e.id) - 1)) == std::uint64_t{1} << e.id;

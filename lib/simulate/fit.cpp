@@ -2,12 +2,14 @@
 
 #include "fit_search.hpp"
 #include "fit_uncertainty.hpp"
+#include "latent.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 namespace sdma::inline v0 {
 namespace {
@@ -93,13 +95,29 @@ void describe(Fit& out, const Certainty& c, const MachineDescription& initial, c
   out.alike = c.alike;
 }
 
-/// What 68 % of the errors of times and ratios do not exceed, if there are more of them than parameters. That parameters bend towards
-/// what they are fitted to is not in it: predictions have the parameters' uncertainty beside it.
-double left_over(std::span<const Observation> all, const std::vector<double>& errors, std::size_t parameters) {
+/// How much of an observation's value no link decides: what its errors are relative to. Nothing if so little that it says nothing of them.
+std::optional<double> latent_part(const Observation& o, const MachineDescription& m) {
+  constexpr double kLeast = 0.25;
+  const auto own = simulate(*o.schedule, m);
+  if (!own) return {};
+  auto part = detail::latent_part(*own);
+  if (o.kind == Observation::Kind::ratio) {
+    const auto base = simulate(*o.baseline, m);
+    if (!base) return {};
+    part = detail::latent_part(*base, *own);
+  }
+  return part < kLeast ? std::nullopt : std::optional(part);
+}
+
+/// What 68 % of the errors of times and ratios do not exceed, relative to their latent parts, if there are more of them than
+/// parameters. That parameters bend towards what they are fitted to is not in it: predictions have the parameters' uncertainty beside it.
+double left_over(std::span<const Observation> all, const std::vector<double>& errors, std::size_t parameters,
+                 const MachineDescription& m) {
   constexpr double kOneDeviation = 0.6827;
   std::vector<double> sizes;
   for (std::size_t k = 0; k < all.size(); ++k)
-    if (all[k].weight > 0 && all[k].kind != Observation::Kind::share) sizes.push_back(std::abs(errors[k]));
+    if (all[k].weight > 0 && all[k].kind != Observation::Kind::share)
+      if (const auto part = latent_part(all[k], m)) sizes.push_back(std::abs(errors[k]) / *part);
   if (sizes.size() <= parameters) return 0;
   std::sort(sizes.begin(), sizes.end());
   return sizes[static_cast<std::size_t>(kOneDeviation * static_cast<double>(sizes.size()))];
@@ -145,7 +163,7 @@ Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation> all, const
   }
   for (std::size_t k = 0; k < all.size(); ++k)
     out.predictions.push_back({best.predictions[k], best.errors[k], best.shared[k]});
-  if (certainty) out.machine.model_error = left_over(all, best.errors, o.free.size());
+  if (certainty) out.machine.model_error = left_over(all, best.errors, o.free.size(), out.machine);
   out.mean_error = best.mean;
   out.worst_error = best.worst;
   out.worst = best.worst_at;

@@ -2,12 +2,13 @@
 
 #include "../core/json.hpp"
 #include "sdma/core/nearest.hpp"
+#include "sdma/device/layout.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <mi300x.hpp>
+#include <shipped.hpp>
 #include <utility>
 
 namespace sdma::inline v0 {
@@ -31,8 +32,11 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"pcie.efficiency", "fraction"},
     {"xgmi.flight_ns", "ns"},
     {"xgmi.efficiency", "fraction"},
+    {"nic.flight_ns", "ns"},
+    {"nic.efficiency", "fraction"},
     {"hbm.bytes_per_ns", "bytes/ns"},
     {"engine.fetch_ns", "ns"},
+    {"engine.doorbell_ns", "ns"},
     {"engine.packet_ns", "ns"},
     {"engine.control_ns", "ns"},
     {"engine.window_bytes", "bytes"},
@@ -50,6 +54,8 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"engine.broadcast_ns", "ns"},
     {"engine.copies_to_a_peer", "copies"},
     {"engine.occupied_ns", "ns"},
+    {"engine.page_ns", "ns"},
+    {"engine.page_bytes", "bytes"},
     {"kernel.release_ns", "ns"},
     {"kernel.poll_ns", "ns"},
 }};
@@ -61,26 +67,29 @@ struct Optional {
   Cost cost{};
   double off{};
 };
-constexpr Optional kOptional[] = {{Cost::engine_first_down, 1},
-                                  {Cost::engine_broadcast_time, 0},
-                                  {Cost::engine_peer_copies, 0},
-                                  {Cost::engine_occupied, 0}};
+constexpr Optional kOptional[] = {{Cost::engine_first_down, 1},     {Cost::engine_broadcast_time, 0},
+                                  {Cost::engine_peer_copies, 0},    {Cost::engine_occupied, 0},
+                                  {Cost::engine_doorbell, 0},       {Cost::engine_page, 0},
+                                  {Cost::engine_page_size, 2 << 20}};
 constexpr std::string_view kNotInFile = "not in the file: off";
 
 /// "" if the parameter may have this value. Rates, fractions and the window are divisors, so they cannot be zero.
 std::string refuse(std::size_t i, double v) {
   const auto unit = kEntries[i].unit;
   if (!std::isfinite(v) || v < 0) return "is negative";
+  if (static_cast<Cost>(i) == Cost::engine_page_size && v < 4096) return "is less than 4096";
   if (unit == "copies" && v != std::floor(v)) return "is not a whole number";
   if (unit != "ns" && unit != "copies" && v <= 0) return "is not above zero";
   if (unit == "fraction" && v > 1) return "is more than 1";
   return v > 1e12 ? "is more than 1e12" : "";
 }
 
-/// {"mi300x": 8}, or the whole topology where it is not that of a node of MI300X.
+/// {"mi300x": 8}, the name of a layout, or the whole topology where it has no name.
 std::string topology_json(const Topology& t) {
   const auto n = static_cast<std::uint32_t>(t.gpus.size());
   if (const auto node = mi300x(n); node && *node == t) return fmt::format("{{\"mi300x\": {}}}", n);
+  const auto named = layout_of(t);
+  if (!named.empty()) return "\"" + named + "\"";
   auto out = to_json(t);
   while (!out.empty() && out.back() == '\n') out.pop_back();
   return out;
@@ -119,6 +128,7 @@ class Loader {
     auto t = [&]() -> Result<Topology, Diagnostic> {
       if (j.is_object() && j.size() == 1 && j.contains("mi300x") && j["mi300x"].is_number_unsigned())
         return sdma::mi300x(static_cast<std::uint32_t>(std::min<std::uint64_t>(j["mi300x"].get<std::uint64_t>(), 99)));
+      if (j.is_string()) return layout(j.get<std::string>());
       return topology_from_json(detail::json_text(j), in_.file() + ": topology");
     }();
     if (t) to = std::move(*t);
@@ -144,6 +154,8 @@ class Loader {
       if (!std::exchange(seen[static_cast<std::size_t>(c)], true)) m.parameter(c) = {value, 0, std::string(source)};
     };
     for (const auto& o : kOptional) absent(o.cost, o.off, kNotInFile);
+    absent(Cost::nic_flight, m[Cost::xgmi_flight], "not in the file: as xgmi.flight_ns");
+    absent(Cost::nic_efficiency, m[Cost::xgmi_efficiency], "not in the file: as xgmi.efficiency");
     absent(Cost::engine_host_rate, m[Cost::engine_rate], "not in the file: as engine.bytes_per_ns");
     for (std::size_t i = 0; i < kCosts; ++i)
       if (!seen[i]) in_.complain("parameters", "\"" + std::string(kEntries[i].name) + "\" is missing");
@@ -177,6 +189,16 @@ std::size_t cost_named(std::string_view n) noexcept {
 }
 
 Errc MachineDescription::set(std::string_view parameter, double value) noexcept {
+  if (const auto rate = std::find(kLinkRates.begin(), kLinkRates.end(), parameter); rate != kLinkRates.end()) {
+    constexpr LinkType kTypes[] = {LinkType::xgmi, LinkType::pcie, LinkType::other};
+    const auto mb = value * 1000;
+    if (!(mb >= 1 && mb <= 4e9)) return Errc::bad_argument;
+    bool any = false;
+    for (auto& l : topology.links)
+      if (l.type == kTypes[rate - kLinkRates.begin()])
+        l.mb_per_s = static_cast<std::uint32_t>(std::lround(mb)), any = true;
+    return any ? Errc::ok : Errc::bad_argument;
+  }
   const auto i = cost_named(parameter);
   if (i == kCosts || !refuse(i, value).empty()) return Errc::bad_argument;
   parameters[i] = {value, 0, "set"};
@@ -190,6 +212,19 @@ Result<MachineDescription, Diagnostic> mi300x_machine(std::uint32_t gpus) {
   if (!node) return std::move(node.error());
   auto m = machine_from_json(mi300x_machine_json(), "mi300x.json");
   if (m) m->topology = std::move(*node);
+  return m;
+}
+
+Result<MachineDescription, Diagnostic> layout_machine(std::string_view name) {
+  auto node = layout(name);
+  if (!node) return std::move(node.error());
+  const auto newer = !node->gpus.empty() && node->gpus[0].gfx == 90500;
+  auto m = newer ? machine_from_json(detail::kMi355xJson, "mi355x.json")
+                 : machine_from_json(detail::kMi300xJson, "mi300x.json");
+  if (!m) return m;
+  m->notes = fmt::format("{}: its parameters, on the links of the layout {}. {}", m->name, name, m->notes);
+  m->name = std::string(name);
+  m->topology = std::move(*node);
   return m;
 }
 
@@ -219,8 +254,10 @@ std::string to_table(const MachineDescription& m) {
   auto out = fmt::format("{}: {} GPUs\n", m.name, m.topology.gpus.size());
   if (!m.notes.empty()) out += m.notes + "\n";
   if (m.model_error > 0)
-    out += fmt::format("68 % of the times and ratios that it was fitted to are off by less than {:.2g} %.\n",
-                       100 * m.model_error);
+    out += fmt::format(
+        "68 % of the times and ratios that it was fitted to are off by less than {:.2g} % of the part in which no "
+        "bytes move.\n",
+        100 * m.model_error);
   out += fmt::format("\n{:<29} {:>8} {:>8} {:<9} {}\n", "parameter", "value", "+-", "unit", "source");
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];

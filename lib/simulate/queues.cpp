@@ -39,7 +39,8 @@ void World::refused(const Program& q) {
 void World::doorbell(std::uint32_t queue, std::uint64_t position, std::uint32_t cause) {
   auto& q = programs_[queue];
   if (!q.front->doorbell(position, nullptr)) return refused(q);
-  if (q.state != State::idle) return;
+  const auto begin = std::exchange(q.rung, position);
+  if (q.state != State::idle) return q.later.push_back(begin);
   q.node = node(now_, cause, engines_[q.engine].where, What::fetches, Phase::schedule, queue);
   if (o_.recorder) arrow_from(q, cause);
   next_packet(queue);

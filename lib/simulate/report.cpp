@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 namespace sdma::inline v0 {
 namespace {
@@ -87,6 +89,29 @@ std::string to_table(const Simulation& s, const Sensitivity* hangs) {
   return out;
 }
 
+std::string explain(const Simulation& s, const Sensitivity& hangs) {
+  constexpr std::size_t kMost = 4;
+  constexpr double kLeast = 1e-4;  // of the phase, for one percent: less is rounding
+  std::string out =
+      fmt::format("{:<11} {:<31} {:>18} {:>19}\n", "phase", "depends on", "+1 %: the phase", "+1 %: the time");
+  for (std::size_t i = 0; i < kPhases; ++i) {
+    if (s.phase_ns[i] == 0) continue;
+    std::vector<const Sensitivity::Row*> order;
+    for (const auto& r : hangs.rows)
+      if (std::abs(r.phase_ns[i]) > kLeast * s.phase_ns[i]) order.push_back(&r);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](auto* a, auto* b) { return std::abs(a->phase_ns[i]) > std::abs(b->phase_ns[i]); });
+    if (order.empty()) out += fmt::format("{:<11} no parameter of the machine\n", name(static_cast<Phase>(i)));
+    for (std::size_t k = 0; k < std::min(order.size(), kMost); ++k) {
+      const auto& r = *order[k];
+      out += fmt::format("{:<11} {:<31} {:>+16.2f} % {:>+17.2f} %\n", k == 0 ? name(static_cast<Phase>(i)) : "",
+                         name(r.cost), percent(r.phase_ns[i], s.phase_ns[i]), r.per_percent);
+    }
+    if (order.size() > kMost) out += fmt::format("{:<11} and {} more\n", "", order.size() - kMost);
+  }
+  return out;
+}
+
 std::string to_json(const Simulation& s, const Sensitivity* hangs) {
   Json j{{"ns", s.ns}, {"total_ns", s.total_ns}, {"bottleneck", s.bottleneck}};
   if (hangs) j["uncertainty_ns"] = hangs->uncertainty_ns;
@@ -112,11 +137,15 @@ std::string to_json(const Simulation& s, const Sensitivity* hangs) {
                          {"bytes_per_ns", b.rate}});
   if (hangs) {
     j["sensitivity"] = Json::array();
-    for (const auto& r : hangs->rows)
+    for (const auto& r : hangs->rows) {
+      Json phases = Json::object();
+      for (std::size_t i = 0; i < kPhases; ++i) phases[std::string(name(static_cast<Phase>(i)))] = r.phase_ns[i];
       j["sensitivity"].push_back({{"parameter", name(r.cost)},
                                   {"percent_for_one_percent", r.per_percent},
+                                  {"phase_ns_for_one_percent", std::move(phases)},
                                   {"low_ns", r.low_ns},
                                   {"high_ns", r.high_ns}});
+    }
   }
   return detail::json_text(j, 2) + "\n";
 }

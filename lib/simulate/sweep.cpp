@@ -12,9 +12,6 @@
 namespace sdma::inline v0 {
 namespace {
 
-constexpr std::string_view kXgmiRate = "xgmi.rate", kPcieRate = "pcie.rate";
-constexpr double kMbPerGb = 1000;
-
 /// A size, or a number with a fraction.
 std::optional<double> swept_number(std::string_view text) {
   if (const auto size = parse_size(text)) return static_cast<double>(*size);
@@ -31,11 +28,9 @@ std::optional<MachineDescription> relaxed(const MachineDescription& m, std::size
   constexpr double kMuch = 64;
   auto out = m;
   if (parameter >= kCosts) {
-    const auto name = parameter == kCosts ? kXgmiRate : kPcieRate;
-    const auto type = parameter == kCosts ? LinkType::xgmi : LinkType::pcie;
-    const auto at =
-        std::find_if(m.topology.links.begin(), m.topology.links.end(), [&](const Link& l) { return l.type == type; });
-    if (at == m.topology.links.end() || set_swept(out, name, at->mb_per_s / kMbPerGb * kMuch) != Errc::ok) return {};
+    double most = 0;
+    for (const auto& l : m.topology.links) most = std::max(most, l.mb_per_s / 1000.0);
+    if (out.set(kLinkRates[parameter - kCosts], most * kMuch) != Errc::ok) return {};
     return out;
   }
   const auto c = static_cast<Cost>(parameter);
@@ -91,29 +86,18 @@ std::variant<SweepAxis, std::string> sweep_axis(std::string_view text) {
   }
 }
 
-Errc set_swept(MachineDescription& m, std::string_view name, double value) {
-  if (name != kXgmiRate && name != kPcieRate) return m.set(name, value);
-  const auto mb = value * kMbPerGb;
-  if (!(mb >= 1 && mb <= 4e9)) return Errc::bad_argument;
-  const auto type = name == kXgmiRate ? LinkType::xgmi : LinkType::pcie;
-  bool any = false;
-  for (auto& l : m.topology.links)
-    if (l.type == type) l.mb_per_s = static_cast<std::uint32_t>(std::lround(mb)), any = true;
-  return any ? Errc::ok : Errc::bad_argument;
-}
-
 bool same_time(double a, double b) noexcept { return std::abs(a - b) <= 1e-9 * std::max(a, b); }
 
 Result<std::vector<std::string>, std::vector<Diagnostic>> caps_of(const Schedule& s, const MachineDescription& m,
                                                                   std::string_view swept, double from, double to) {
   std::vector<std::string> caps;
-  for (std::size_t i = 0; i < kCosts + 2; ++i) {
-    const auto other = i < kCosts ? name(static_cast<Cost>(i)) : i == kCosts ? kXgmiRate : kPcieRate;
+  for (std::size_t i = 0; i < kCosts + kLinkRates.size(); ++i) {
+    const auto other = i < kCosts ? name(static_cast<Cost>(i)) : kLinkRates[i - kCosts];
     if (other == swept) continue;
     const auto machine = relaxed(m, i);
     if (!machine) continue;
     auto a = *machine, b = *machine;
-    if (set_swept(a, swept, from) != Errc::ok || set_swept(b, swept, to) != Errc::ok) continue;
+    if (a.set(swept, from) != Errc::ok || b.set(swept, to) != Errc::ok) continue;
     const auto before = simulate(s, a), after = simulate(s, b);
     if (!before) return before.error();
     if (!after) return after.error();

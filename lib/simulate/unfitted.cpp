@@ -48,14 +48,31 @@ struct Assumed {
   double value{};
 };
 constexpr Assumed kAssumptions[] = {
-    {Cost::host_build, 40},        {Cost::host_doorbell, 100},   {Cost::host_store, 20},
-    {Cost::host_memory, 1e5},      {Cost::pcie_flight, 200},     {Cost::xgmi_flight, 200},
-    {Cost::hbm_rate, 1e6},         {Cost::engine_other_link, 1}, {Cost::kernel_release, 1000},
-    {Cost::kernel_poll, 800},      {Cost::host_issue, 0},        {Cost::host_atomic, 0},
-    {Cost::engine_broadcast, 0.7}, {Cost::engine_swap, 0.5},     {Cost::engine_swap_time, 0},
-    {Cost::engine_read_peer, 500}, {Cost::host_submit, 300},     {Cost::host_poll, 150},
-    {Cost::pcie_efficiency, 1},    {Cost::xgmi_efficiency, 1},   {Cost::engine_first_down, 1},
+    {Cost::host_build, 40},
+    {Cost::host_doorbell, 100},
+    {Cost::host_store, 20},
+    {Cost::host_memory, 1e5},
+    {Cost::pcie_flight, 200},
+    {Cost::xgmi_flight, 200},
+    {Cost::hbm_rate, 1e6},
+    {Cost::engine_other_link, 1},
+    {Cost::kernel_release, 1000},
+    {Cost::kernel_poll, 800},
+    {Cost::host_issue, 0},
+    {Cost::host_atomic, 0},
+    {Cost::engine_broadcast, 0.7},
+    {Cost::engine_swap, 0.5},
+    {Cost::engine_swap_time, 0},
+    {Cost::engine_read_peer, 500},
+    {Cost::host_submit, 300},
+    {Cost::host_poll, 150},
+    {Cost::pcie_efficiency, 1},
+    {Cost::xgmi_efficiency, 1},
+    {Cost::engine_first_down, 1},
     {Cost::engine_host_rate, 1e6},
+    {Cost::nic_flight, 1500},
+    {Cost::nic_efficiency, 1},
+    {Cost::engine_page_size, 2 << 20},
 };
 
 bool has(const Measurements& m, std::string_view prefix) {

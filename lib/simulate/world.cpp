@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <map>
 
 namespace sdma::inline v0 {
 namespace detail {
@@ -56,7 +57,7 @@ void World::at(double t, Event e, std::uint32_t id, std::uint32_t node, std::uin
 
 double World::flight(std::uint32_t gpu, Place to) const noexcept {
   if (to.is_host()) return cost(Cost::pcie_flight);
-  return to.index == gpu ? 0 : cost(Cost::xgmi_flight);
+  return to.index == gpu ? 0 : flights_between_[gpu * places_ + to.index];
 }
 
 double World::flight(const Thread& t, std::size_t signal) const noexcept {
@@ -79,17 +80,41 @@ void World::links() {
     memories_.push_back(
         net_.add({.kind = Busy::Kind::memory, .name = fmt::format("gpu{} memory", g), .rate = cost(Cost::hbm_rate)}));
   memories_.push_back(net_.add({.kind = Busy::Kind::memory, .name = "host memory", .rate = cost(Cost::host_memory)}));
+  shares_.resize(links_.size());
+  flights_between_.assign(links_.size(), cost(Cost::xgmi_flight));
+  pages_.resize(s_.gpus);
+  std::vector<std::uint32_t> shared;
+  for (const auto& s : m_.topology.shared)
+    shared.push_back(net_.add(
+        {.kind = Busy::Kind::link, .name = "link " + s.name, .rate = s.mb_per_s / 1e3 * cost(Cost::nic_efficiency)}));
+  // Host memory is on the first socket: what GPUs of another one exchange with it also crosses the link between both.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> sockets;
+  for (const auto& l : m_.topology.links)
+    if (l.from.kind == LinkEnd::Kind::cpu && l.to.kind == LinkEnd::Kind::cpu && l.mb_per_s != 0)
+      sockets.try_emplace({l.from.index, l.to.index},
+                          net_.add({.kind = Busy::Kind::link,
+                                    .name = fmt::format("link {}->{}", to_string(l.from), to_string(l.to)),
+                                    .rate = l.mb_per_s / 1e3}));
   for (const auto& l : m_.topology.links) {
     const auto in = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu || e.index < s_.gpus; };
     if (!in(l.from) || !in(l.to) || (l.from.kind == LinkEnd::Kind::cpu && l.to.kind == LinkEnd::Kind::cpu)) continue;
     const auto place = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu ? Place::host() : Place::gpu(e.index); };
     auto& at = links_[place_index(place(l.from)) * places_ + place_index(place(l.to))];
     if (at != ~0u) continue;  // a second socket: the nearest one, named first, is used
-    const auto part = cost(l.type == LinkType::xgmi ? Cost::xgmi_efficiency : Cost::pcie_efficiency);
+    const auto part = cost(l.type == LinkType::xgmi   ? Cost::xgmi_efficiency
+                           : l.type == LinkType::pcie ? Cost::pcie_efficiency
+                                                      : Cost::nic_efficiency);
     const auto raw = l.mb_per_s != 0 ? l.mb_per_s / 1e3 : 64.0;
+    const auto index = static_cast<std::size_t>(&at - links_.data());
     at = net_.add({.kind = Busy::Kind::link,
                    .name = fmt::format("link {}->{}", to_string(place(l.from)), to_string(place(l.to))),
                    .rate = raw * part});
+    for (const auto i : l.shares)
+      if (i < shared.size()) shares_[index].push_back(shared[i]);
+    const auto socket = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu ? e.index : 0; };
+    if (const auto between = sockets.find({socket(l.from), socket(l.to)}); between != sockets.end())
+      shares_[index].push_back(between->second);
+    if (l.type == LinkType::other) flights_between_[index] = cost(Cost::nic_flight);
   }
 }
 

@@ -19,6 +19,7 @@
 #include <optional>
 #include <queue>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace sdma::inline v0::detail {
 
@@ -105,7 +106,9 @@ class World {
     GpuVa head{};                     ///< the word that its first packet polls, if it is a poll
     std::uint64_t head_position = 0;  ///< of the last submit, in the ring
     State state = State::idle;
-    bool occupies = false;  ///< its fence or atomic has been sent, and occupies the front end
+    bool occupies = false;              ///< its fence or atomic has been sent, and occupies the front end
+    std::uint64_t rung = 0;             ///< the last doorbell that the engine has seen
+    std::deque<std::uint64_t> later{};  ///< where the work of doorbells begins that arrived while it had work
     std::uint32_t in_flight = 0, node = 0, landed_node = 0;
     std::uint32_t blocked = ~0u;     ///< the thread that waits for room in the ring
     std::deque<Current> releases{};  ///< in flight: they land in this order
@@ -210,10 +213,12 @@ class World {
   bool held(Engine&, std::uint32_t queue);
   std::uint32_t peer_of(const Program&);
   void occupy(std::uint32_t queue);
+  bool begins_later(Program&);
   void next_front(Engine&);
   void front_done(std::uint32_t queue);
   void launch(std::uint32_t queue);
   void describe_flight(const Program&, Flight&);
+  double fresh_pages(std::uint32_t gpu, const Region&);
   void enter(std::uint32_t flight);
   void begin_flow(Engine&);
   void moved(std::uint32_t flight, std::uint64_t version);
@@ -251,6 +256,7 @@ class World {
   };
   std::unordered_map<std::uint64_t, std::vector<Waiter>> waiters_;
   std::unordered_map<std::uint64_t, double> word_free_;
+  std::vector<std::unordered_set<std::uint64_t>> pages_;  ///< that the engines of each GPU have accessed
   // Indices of resources: the memory of each GPU, then the host's; links from place to place.
   std::vector<std::uint32_t> memories_, links_, resource_names_;
   std::size_t places_ = 0;
@@ -258,6 +264,8 @@ class World {
   std::uint32_t link(Place from, Place to) const noexcept {
     return links_[place_index(from) * places_ + place_index(to)];
   }
+  std::vector<std::vector<std::uint32_t>> shares_;  ///< resources that a link crosses beside itself; as links_
+  std::vector<double> flights_between_;             ///< between two GPUs; as links_
   std::vector<trace::LaneId> resource_lanes_;
 
   std::vector<Simulation::Round> rounds_;

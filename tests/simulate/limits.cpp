@@ -1,4 +1,5 @@
 // Mechanisms that a machine may not have: each is off until its parameter is set, and then acts where it should and nowhere else.
+#include "sdma/device/layout.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "support/catch.hpp"
@@ -13,7 +14,8 @@ MachineDescription off() {
   auto m = *mi300x_machine(4);
   REQUIRE(m.set("engine.host_bytes_per_ns", m[Cost::engine_rate]) == Errc::ok);
   REQUIRE(m.set("engine.first_to_host_efficiency", 1) == Errc::ok);
-  for (const auto* p : {"engine.broadcast_ns", "engine.copies_to_a_peer", "engine.occupied_ns"})
+  for (const auto* p :
+       {"engine.broadcast_ns", "engine.copies_to_a_peer", "engine.occupied_ns", "engine.doorbell_ns", "engine.page_ns"})
     REQUIRE(m.set(p, 0) == Errc::ok);
   return m;
 }
@@ -102,10 +104,83 @@ TEST_CASE("a fence or an atomic occupies the front end") {
   CHECK(both(m) > both(off()) + 500);
 }
 
+TEST_CASE("the first access to a page takes longer, once for each GPU") {
+  const auto m = with("engine.page_ns", 300);
+  REQUIRE(m[Cost::engine_page_size] == 2 << 20);
+  // A page of gpu0, and one of gpu1; then none that is new.
+  CHECK(ns(m, copy(1)) - ns(off(), copy(1)) == Approx(600));
+  // The second copy overlaps what the first one waits for.
+  CHECK(ns(m, copy(1) + copy(1)) - ns(off(), copy(1) + copy(1)) == Approx(600 - m[Cost::engine_packet]));
+  CHECK(ns(m, copy(1, "4M")) - ns(off(), copy(1, "4M")) == Approx(1200));
+  auto small = m;
+  REQUIRE(small.set("engine.page_bytes", 1 << 20) == Errc::ok);
+  CHECK(ns(small, copy(1, "4M")) - ns(off(), copy(1, "4M")) == Approx(2400));
+  CHECK(small.set("engine.page_bytes", 2048) == Errc::bad_argument);
+}
+
+TEST_CASE("links may share a path, and sockets one link") {
+  const auto both = [](const MachineDescription& m, const std::string& from, const std::string& to) {
+    const auto s = parse_schedule(
+        "sdma 1\ngpus 4\nbuffer gpu*.buf bytes=16M\nbuffer host.buf bytes=32M\nsignal host.done value=0\n"
+        "queue gpu1.q engine=1\ncopy_linear bytes=8M src=" +
+            from + "[0] dst=" + to +
+            "[0]\natomic op=add_rtn_64 addr=host.done value=1\nend\nqueue gpu2.q engine=1\ncopy_linear bytes=8M src=" +
+            from + "[8M] dst=" + to +
+            "[8M]\natomic op=add_rtn_64 addr=host.done value=1\nend\nhost main\nsubmit *\n"
+            "wait host.done == 2\nend\n",
+        "t.sdma");
+    REQUIRE(s);
+    const auto t = simulate(*s, m);
+    for (const auto& e : t ? std::vector<Diagnostic>{} : t.error()) UNSCOPED_INFO(to_string(e));
+    REQUIRE(t);
+    return t->ns;
+  };
+  // Two engines write to gpu0: over two links, and through its one port of the same rate.
+  auto apart = off();
+  const auto mesh = both(apart, "gpu3.buf", "gpu0.buf");
+  apart.topology.shared = {{"gpu0 in", 64000}, {"gpu3 out", 640000}};
+  for (auto& l : apart.topology.links)
+    if (l.to == LinkEnd::gpu(0)) l.shares = {0};
+  REQUIRE(apart.set("nic.efficiency", apart[Cost::xgmi_efficiency]) == Errc::ok);
+  const auto bytes = 8388608 / apart[Cost::engine_rate];
+  CHECK(both(apart, "gpu3.buf", "gpu0.buf") - mesh > 0.9 * bytes);
+  const auto again = topology_from_json(to_json(apart.topology));
+  REQUIRE(again);
+  CHECK(*again == apart.topology);
+  // gpu1 on the second socket: what it writes to the host crosses the link between the sockets.
+  auto sockets = off();
+  const auto near = both(sockets, "gpu3.buf", "host.buf");
+  sockets.topology.cpus.resize(2, sockets.topology.cpus[0]);
+  for (auto& l : sockets.topology.links)
+    for (auto* e : {&l.from, &l.to})
+      if (e->kind == LinkEnd::Kind::cpu && (l.from == LinkEnd::gpu(1) || l.to == LinkEnd::gpu(1))) e->index = 1;
+  CHECK(both(sockets, "gpu3.buf", "host.buf") == near);  // no rate is known of the link between both
+  for (const auto& [a, b] : {std::pair{0u, 1u}, std::pair{1u, 0u}})
+    sockets.topology.links.push_back({.from = LinkEnd::cpu(a), .to = LinkEnd::cpu(b), .mb_per_s = 8000});
+  CHECK(both(sockets, "gpu3.buf", "host.buf") - near == Approx(8388608 / 8.0 - bytes).epsilon(0.05));
+}
+
+TEST_CASE("a link through a switch has its own latency and efficiency") {
+  const auto m = *layout_machine("switch:4x512G");
+  const auto mesh = *mi300x_machine(4);
+  CHECK(ns(m, copy(1, "4M"), "engine=2") - ns(mesh, copy(1, "4M"), "engine=2") <
+        0);  // 0.95 of the rate, capped by the engine
+  auto slow = m;
+  REQUIRE(slow.set("nic.rate", 6.4) == Errc::ok);
+  CHECK(ns(slow, copy(1, "4M"), "engine=2") > 5 * ns(m, copy(1, "4M"), "engine=2"));
+  const std::string far = "fence addr=gpu1.out value=1\n" + copy(2);
+  auto later = m;
+  REQUIRE(later.set("nic.flight_ns", m[Cost::nic_flight] + 1000) == Errc::ok);
+  CHECK(ns(later, "poll_mem addr=gpu1.out func=ge reference=0\n", "engine=2") -
+            ns(m, "poll_mem addr=gpu1.out func=ge reference=0\n", "engine=2") ==
+        Approx(2000));
+}
+
 TEST_CASE("a file that does not have these parameters has the mechanisms off") {
   auto text = to_json(with("engine.bytes_per_ns", 33));
   for (const auto* p : {"engine.host_bytes_per_ns", "engine.first_to_host_efficiency", "engine.broadcast_ns",
-                        "engine.copies_to_a_peer", "engine.occupied_ns"}) {
+                        "engine.copies_to_a_peer", "engine.occupied_ns", "engine.doorbell_ns", "engine.page_ns",
+                        "engine.page_bytes", "nic.flight_ns", "nic.efficiency"}) {
     const auto at = text.find("\n    \"" + std::string(p));
     REQUIRE(at != text.npos);
     text.erase(at, text.find('\n', at + 1) - at);
@@ -114,8 +189,11 @@ TEST_CASE("a file that does not have these parameters has the mechanisms off") {
   REQUIRE(m);
   CHECK((*m)[Cost::engine_host_rate] == 33);
   CHECK((*m)[Cost::engine_first_down] == 1);
-  for (const auto c : {Cost::engine_broadcast_time, Cost::engine_peer_copies, Cost::engine_occupied})
+  for (const auto c : {Cost::engine_broadcast_time, Cost::engine_peer_copies, Cost::engine_occupied,
+                       Cost::engine_doorbell, Cost::engine_page})
     CHECK((*m)[c] == 0);
+  CHECK((*m)[Cost::nic_flight] == (*m)[Cost::xgmi_flight]);
+  CHECK((*m)[Cost::nic_efficiency] == (*m)[Cost::xgmi_efficiency]);
   CHECK(*machine_from_json(to_json(*m), "new.json") == *m);
   CHECK(off().set("engine.copies_to_a_peer", 1.5) == Errc::bad_argument);
 }

@@ -105,8 +105,28 @@ TEST_CASE("the machine of MI355X is that of MI300X with its own rates, and nothi
     if (here.value != there.value || here.uncertainty != there.uncertainty)
       own.emplace_back(name(static_cast<Cost>(i)));
   }
-  CHECK(own == std::vector<std::string>{"xgmi.efficiency", "hbm.bytes_per_ns", "engine.bytes_per_ns",
-                                        "engine.host_bytes_per_ns", "engine.copies_to_a_peer", "engine.occupied_ns"});
+  CHECK(own == std::vector<std::string>{"xgmi.efficiency", "hbm.bytes_per_ns", "engine.doorbell_ns",
+                                        "engine.bytes_per_ns", "engine.host_bytes_per_ns", "engine.copies_to_a_peer",
+                                        "engine.occupied_ns"});
   for (const auto& l : m->topology.links)
     if (l.type == LinkType::xgmi) CHECK(l.mb_per_s == 76800);
+}
+
+TEST_CASE("a layout is a machine with the parameters of its GPUs") {
+  CHECK(layout_machine("mi300x:8")->topology == mi300x_machine()->topology);
+  CHECK(layout_machine("mesh:16")->parameters == mi300x_machine()->parameters);
+  CHECK(layout_machine("mesh:16")->topology.gpus.size() == 16);
+  const auto newer = machine_from_json(text_of("/share/machines/mi355x.json"));
+  CHECK(layout_machine("mi355x:8")->parameters == newer->parameters);
+  CHECK(layout_machine("mi355x:8")->topology == newer->topology);
+  CHECK(layout_machine("mi350x:2")->parameters == newer->parameters);
+  for (const auto* name : {"ring:8", "switch:4x400G", "nodes:2x2", "mi308x:8"}) {
+    const auto m = layout_machine(name);
+    REQUIRE(m);
+    CHECK(to_json(*m).find("\"topology\": \"" + std::string(name) + "\"") != std::string::npos);
+    CHECK(*machine_from_json(to_json(*m)) == *m);
+  }
+  CHECK(to_string(layout_machine("ring:65").error()).find("65 are more than 64 GPUs") != std::string::npos);
+  CHECK(error(replaced(file(), "{\"mi300x\": 8}", "\"rings:8\"")).find("'rings': error: there is no such layout") !=
+        std::string::npos);
 }

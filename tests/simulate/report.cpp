@@ -66,6 +66,27 @@ TEST_CASE(
   CHECK(count(svg, "<path") == 1);
 }
 
+TEST_CASE("explain: what each phase depends on") {
+  const auto m = *mi300x_machine(2);
+  const auto t = *simulate(schedule(), m);
+  const auto hangs = *sensitivity(schedule(), m);
+  const auto text = explain(t, hangs);
+  std::string lines;
+  for (std::size_t i = 0; i < kPhases; ++i) {
+    // One percent more of everything that takes time gives one percent more of the phase.
+    double sum = 0;
+    for (const auto& r : hangs.rows)
+      if (unit(r.cost) == "ns") sum += r.phase_ns[i];
+    if (static_cast<Phase>(i) == Phase::schedule || static_cast<Phase>(i) == Phase::sync)
+      CHECK(sum == Approx(t.phase_ns[i] / 100).epsilon(1e-3));
+    CHECK((text.find(std::string("\n") + std::string(name(static_cast<Phase>(i)))) != text.npos) ==
+          (t.phase_ns[i] > 0));
+  }
+  CHECK(text.find("engine.poll_ns") != text.npos);
+  CHECK(text.find("\nsync        engine.release_ns ") != text.npos);
+  CHECK(count(text, "engine.poll_ns") == 1);  // it is in one phase
+}
+
 TEST_CASE("JSON holds what the table says") {
   const auto m = *mi300x_machine(2);
   const auto t = *simulate(schedule(), m);

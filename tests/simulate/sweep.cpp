@@ -62,15 +62,15 @@ TEST_CASE("rates of links are parameters like any other") {
   auto m = *mi300x_machine(2);
   const auto s = copy("16M");
   const auto before = time(s, m);
-  CHECK(set_swept(m, "xgmi.rate", 16) == Errc::ok);
+  CHECK(m.set("xgmi.rate", 16) == Errc::ok);
   CHECK(time(s, m) > 2 * before);
-  CHECK(set_swept(m, "pcie.rate", 1) == Errc::ok);
-  CHECK(set_swept(m, "engine.poll_ns", 5) == Errc::ok);
+  CHECK(m.set("pcie.rate", 1) == Errc::ok);
+  CHECK(m.set("engine.poll_ns", 5) == Errc::ok);
   CHECK(m[Cost::engine_poll] == 5);
-  CHECK(set_swept(m, "xgmi.rate", 0) == Errc::bad_argument);
-  CHECK(set_swept(m, "xgmi.rates", 1) == Errc::bad_argument);
+  CHECK(m.set("xgmi.rate", 0) == Errc::bad_argument);
+  CHECK(m.set("xgmi.rates", 1) == Errc::bad_argument);
   m.topology.links.clear();
-  CHECK(set_swept(m, "xgmi.rate", 1) == Errc::bad_argument);
+  CHECK(m.set("xgmi.rate", 1) == Errc::bad_argument);
 }
 
 TEST_CASE("a parameter that changes nothing has a cap, which is found by trial") {
@@ -78,8 +78,8 @@ TEST_CASE("a parameter that changes nothing has a cap, which is found by trial")
   const auto s = copy("64M");
   REQUIRE(m.set("engine.bytes_per_ns", 20) == Errc::ok);
   auto fast = m, faster = m;
-  REQUIRE(set_swept(fast, "xgmi.rate", 64) == Errc::ok);
-  REQUIRE(set_swept(faster, "xgmi.rate", 128) == Errc::ok);
+  REQUIRE(fast.set("xgmi.rate", 64) == Errc::ok);
+  REQUIRE(faster.set("xgmi.rate", 128) == Errc::ok);
   REQUIRE(same_time(time(s, fast), time(s, faster)));
   const auto caps = caps_of(s, m, "xgmi.rate", 64, 128);
   REQUIRE(caps);

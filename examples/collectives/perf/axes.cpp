@@ -70,7 +70,7 @@ Result<void, Diagnostic> apply(Settings& s, MachineDescription* machine, const s
       return Diagnostic{.where = "--sweep " + axis.name, .message = std::move(why), .hint = std::move(hint)};
     };
     if (axis.of_machine()) {
-      if (!machine || set_swept(*machine, axis.name, values[a]) != Errc::ok)
+      if (!machine || machine->set(axis.name, values[a]) != Errc::ok)
         return refuse("the machine has no such parameter, or it cannot be " + text,
                       "sdma simulate --show-machine lists them; xgmi.rate and pcie.rate are rates of links in GB/s");
     } else if (is_option(axis.name)) {

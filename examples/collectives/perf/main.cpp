@@ -20,6 +20,7 @@
 #include "sdma/core/descriptors.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/version.hpp"
+#include "sdma/device/layout.hpp"
 #include "sdma/device/open.hpp"
 #include "summary.hpp"
 #include "sweep.hpp"
@@ -111,9 +112,12 @@ class Program {
   }
 
   bool open_machine() {
-    const auto text = settings_.machine.empty() ? std::nullopt : read("--machine", settings_.machine);
-    if (!settings_.machine.empty() && !text) return false;
-    auto m = text ? machine_from_json(*text, settings_.machine) : mi300x_machine();
+    const auto named = names_layout(settings_.machine);
+    const auto text = settings_.machine.empty() || named ? std::nullopt : read("--machine", settings_.machine);
+    if (!settings_.machine.empty() && !named && !text) return false;
+    auto m = named  ? layout_machine(settings_.machine)
+             : text ? machine_from_json(*text, settings_.machine)
+                    : mi300x_machine();
     if (!m) return report(m.error()), end_with(kInput), false;
     machine_ = *std::move(m);
     return enough_gpus(machine_->topology);
@@ -253,11 +257,14 @@ class Program {
       machine_ = machine;
       more = begin_values(*values);
       const auto first = points_.size();
-      for (const auto bytes : all)
+      for (const auto bytes : all) {
+        const auto of_size = points_.size();
         for (const auto& group : groups) {
           more = more && some(group, bytes, progress);
           if (more) progress.done(weight(bytes) * static_cast<double>(group.size()));
         }
+        more = more && ties(of_size);
+      }
       if (more && !settings_.axes.empty()) say(summary(std::span(points_).subspan(first), comparable(settings_)));
     }
     settings_ = given;
@@ -267,6 +274,15 @@ class Program {
     if (capped) say(*capped);
     else
       for (const auto& d : capped.error()) report(d);
+  }
+
+  /// Finds what the model cannot tell apart among the last points.
+  bool ties(std::size_t first) {
+    if (!machine_ || settings_.ways.size() < 2) return true;
+    const auto found = find_ties(settings_, table_, *machine_, std::span(points_).subspan(first));
+    if (found) return true;
+    for (const auto& d : found.error()) report(d);
+    return end_with(kWrong), false;
   }
 
   /// Prints and applies the next values of --sweep.

@@ -96,6 +96,39 @@ Result<Point, std::vector<Diagnostic>> modelled(const Settings& s, const Table& 
   return point;
 }
 
+Result<void, std::vector<Diagnostic>> find_ties(const Settings& s, const Table& table, const MachineDescription& m,
+                                                std::span<Point> points) {
+  constexpr double kFar = 1.5;
+  const Point* done = nullptr;
+  for (const bool prelaunch : {true, false}) {
+    const auto* const found = points.empty() ? nullptr : fastest(points, points.front().bytes, prelaunch);
+    if (!found || found == done) continue;
+    done = found;
+    std::vector<Way> ways;
+    std::vector<Schedule> schedules;
+    for (const auto& p : points)
+      if (&p != found && (prelaunch || !prelaunched(p.way)) && p.way.variant != Variant::automatic &&
+          p.us.median < kFar * found->us.median)
+        ways.push_back(p.way);
+    if (ways.empty()) continue;
+    for (const auto& w : ways) {
+      auto schedule = schedule_of_way(s, table, w, found->bytes);
+      if (!schedule) return std::move(schedule.error());
+      schedules.push_back(*std::move(schedule));
+    }
+    const auto best = schedule_of_way(s, table, found->way, found->bytes);
+    if (!best) return best.error();
+    std::vector<const Schedule*> each;
+    for (const auto& one : schedules) each.push_back(&one);
+    const auto ratios = speed_ups(*best, each, m);
+    if (!ratios) return ratios.error();
+    auto& point = points[static_cast<std::size_t>(found - points.data())];
+    for (std::size_t k = 0; k < ways.size(); ++k)
+      if ((*ratios)[k].tie()) point.ties.push_back(ways[k]);
+  }
+  return {};
+}
+
 Table rows_of(const Options& o, std::span<const Point> points) {
   Table rows;
   for (const auto& r : best(points, true, 1))

@@ -27,6 +27,11 @@ sdma::Result<Point, std::vector<sdma::Diagnostic>> modelled(const Settings&, con
                                                             const sdma::MachineDescription&, const Way&,
                                                             std::uint64_t bytes);
 
+/// Finds the ties of the fastest points of one size. Only ways that take less than half as long again are compared.
+sdma::Result<void, std::vector<sdma::Diagnostic>> find_ties(const Settings&, const Table&,
+                                                            const sdma::MachineDescription&,
+                                                            std::span<Point> of_one_size);
+
 /// The schedule of one size and way.
 sdma::Result<sdma::Schedule, std::vector<sdma::Diagnostic>> schedule_of_way(const Settings&, const Table&, const Way&,
                                                                             std::uint64_t bytes);

@@ -155,7 +155,9 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
        "8192)");
   text("--beside-seconds", g.beside_seconds, "S", "time for which each row is measured beside them (default: 0.5)");
   text("--table", g.table, "FILE", "table from which auto chooses (default: variants.txt)");
-  text("--machine", g.machine, "FILE", "machine description to simulate (default: MI300X)");
+  text("--machine", g.machine, "FILE|LAYOUT",
+       "machine to simulate: a description, or a layout such as mesh:16, ring:8, switch:8x400G or nodes:2x8 (default: "
+       "MI300X)");
   app.add_flag("--tune", g.tune, "simulate all variants, and print a table for --table");
   app.add_option("--sweep", g.sweeps,
                  "the table again for each value of a parameter of the machine, an option of --set, or a param of "

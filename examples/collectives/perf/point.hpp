@@ -46,6 +46,8 @@ struct Point {
   std::optional<std::uint64_t> wrong{};  ///< bytes that differ; nothing: not verified
   std::string first_wrong{};             ///< position and value of the first
   std::vector<std::string> notes{};      ///< fallbacks of the variant
+  /// Simulated, of the fastest way with and without prelaunch: ways that are slower by no more than the model's uncertainty.
+  std::vector<Way> ties{};
   std::optional<Energy> energy{};
   std::optional<Beside> beside{};
 };

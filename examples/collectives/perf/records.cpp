@@ -56,20 +56,21 @@ std::string extras_csv(const Point& p) {
 }
 
 std::string point_json(const Settings& s, std::span<const Point> points, const Point& p) {
-  std::string notes;
+  std::string notes, ties;
   for (const auto& n : p.notes) notes += (notes.empty() ? "" : ", ") + json_text(n);
+  for (const auto& w : p.ties) ties += (ties.empty() ? "" : ", ") + json_text(name(w));
   const auto o = options_of(s, p.way, p.bytes);
   const auto faster = speed_up(points, p);
   return fmt::format(
       "{{\"size\": {}, \"count\": {}, \"variant\": {}, \"ran\": {}, \"prelaunch\": {}, \"time_us\": {}, \"min_us\": "
       "{}, "
       "\"median_us\": {}, \"max_us\": {}, \"algbw_gbps\": {}, \"busbw_gbps\": {}, \"speed_up\": {}, {}, \"wrong\": {}, "
-      "\"first_wrong\": {}, \"notes\": [{}], \"sweep\": {}}}",
+      "\"first_wrong\": {}, \"notes\": [{}], \"sweep\": {}, \"ties\": [{}]}}",
       p.bytes, p.count, json_text(name(p.way)), json_text(ran_text(p)),
       p.way.file ? "null" : json_text(name(p.way.rival != Rival::none ? Prelaunch::shared : o.prelaunch)),
       number(p.us.mean), number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw), number(p.busbw),
       faster ? number(*faster) : "null", extras_json(p), p.wrong ? std::to_string(*p.wrong) : "null",
-      json_text(p.first_wrong), notes, p.at.empty() ? "null" : json_text(p.at));
+      json_text(p.first_wrong), notes, p.at.empty() ? "null" : json_text(p.at), ties);
 }
 
 std::string against_json(const std::vector<Comparison>& all) {

@@ -9,16 +9,6 @@
 namespace collectives::perf {
 namespace {
 
-/// The fastest point at this size; null if there is none.
-const Point* fastest(std::span<const Point> points, std::uint64_t bytes, bool prelaunch) {
-  const Point* best = nullptr;
-  for (const auto& p : points)
-    if (p.bytes == bytes && p.way.rival == Rival::none && p.way.variant != Variant::automatic &&
-        (prelaunch || !prelaunched(p.way)) && (!best || p.us.median < best->us.median))
-      best = &p;
-  return best;
-}
-
 std::string times(std::optional<double> t) { return t ? fmt::format("{:.2f}", *t) : "-"; }
 
 /// The names of files may be long.
@@ -38,7 +28,9 @@ std::string speed_ups(std::span<const Point> points) {
       text += fmt::format(" {:>{}}", p ? times(speed_up(points, *p)) : "-", width_of(w));
     }
     const auto* const best = fastest(points, bytes, true);
-    text += "   " + (best ? name(best->way) : "-") + "\n";
+    text += "   " + (best ? name(best->way) : "-");
+    for (const auto& way : best ? best->ties : std::vector<Way>{}) text += " or " + name(way);
+    text += "\n";
   }
   return text + "#\n";
 }
@@ -58,13 +50,23 @@ std::string ranges(const char* title, const std::vector<Range>& all) {
 
 }  // namespace
 
+const Point* fastest(std::span<const Point> points, std::uint64_t bytes, bool prelaunch) {
+  const Point* best = nullptr;
+  for (const auto& p : points)
+    if (p.bytes == bytes && p.way.rival == Rival::none && p.way.variant != Variant::automatic &&
+        (prelaunch || !prelaunched(p.way)) && (!best || p.us.median < best->us.median))
+      best = &p;
+  return best;
+}
+
 std::vector<Range> best(std::span<const Point> points, bool prelaunch, double tie) {
   std::vector<Range> all;
   for (const auto bytes : sizes_of(points)) {
     const auto* p = fastest(points, bytes, prelaunch);
     if (!p) continue;
     const auto* const same = all.empty() ? nullptr : find(points, bytes, all.back().way);
-    const bool goes_on = same && same->us.median <= p->us.median * tie;
+    const bool goes_on = same && (same->us.median <= p->us.median * tie ||
+                                  std::find(p->ties.begin(), p->ties.end(), same->way) != p->ties.end());
     if (goes_on) p = same;
     const auto s = speed_up(points, *p);
     if (!goes_on) all.push_back({bytes, bytes, p->way, s, s});
@@ -87,7 +89,12 @@ std::string summary(std::span<const Point> points, bool comparable) {
   std::string text;
   if (std::find(ways.begin(), ways.end(), kBase) != ways.end()) text += speed_ups(points);
   const bool some_prelaunch = std::any_of(ways.begin(), ways.end(), prelaunched);
-  text += ranges("Best by size (3 % is a tie)", best(points, true));
+  const bool modelled = std::any_of(points.begin(), points.end(), [](const Point& p) { return !p.ties.empty(); });
+  if (modelled)
+    text +=
+        "# Ties: the model does not know which of these ways is faster; their ratio is within its 68 % interval around "
+        "1.\n#\n";
+  text += ranges(modelled ? "Best by size (ties as above)" : "Best by size (3 % is a tie)", best(points, true));
   if (some_prelaunch) text += ranges("The same without prelaunch", best(points, false));
   return text;
 }

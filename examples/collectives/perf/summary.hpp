@@ -8,7 +8,8 @@
 //   # Best by size (3 % is a tie)           over pcpy
 //   #     1K to  128K  b2b+pl                 4.10 to 4.58
 //
-// A range continues while its way is within kTie of the best, so that noise does not split it. auto is compared, but is
+// A range continues while its way is within kTie of the best, so that noise does not split it, or while the model does not know which
+// of both is faster (Point::ties; the column `best` lists those, too). auto is compared, but is
 // never the best, because it is one of the others. These are pure functions; any thread may call them. No errors.
 #include "point.hpp"
 
@@ -23,6 +24,9 @@ struct Range {
   Way way{};
   std::optional<double> least_speed_up{}, most_speed_up{};  ///< over pcpy, if that was measured
 };
+
+/// The fastest point at this size; null if there is none.
+const Point* fastest(std::span<const Point>, std::uint64_t bytes, bool prelaunch);
 
 /// Ranges in the order of sizes. `prelaunch`: include ways with prelaunch. Empty if no way is left.
 std::vector<Range> best(std::span<const Point>, bool prelaunch, double tie = kTie);

@@ -86,7 +86,16 @@ struct Link {
   bool atomics_64{};         ///< an engine of `from` can add to a word of `to`
   /// Bit n: engine n of the GPU at `from` (of the GPU at `to`, if `from` is a CPU) is recommended. 0: none.
   std::uint64_t engine_mask{};
+  std::vector<std::uint32_t>
+      shares{};  ///< into Topology::shared: what this direction crosses together with other links
   friend bool operator==(const Link&, const Link&) = default;
+};
+
+/// What several links cross, such as one direction of a port to a switch, or of a NIC. The bytes of these links share its rate.
+struct SharedPath {
+  std::string name{};
+  std::uint32_t mb_per_s{};  ///< as Link::mb_per_s, but known
+  friend bool operator==(const SharedPath&, const SharedPath&) = default;
 };
 
 /// The direction in which bytes move between a GPU and its host.
@@ -100,6 +109,7 @@ struct Topology {
   std::vector<CpuNode> cpus{};
   std::vector<Gpu> gpus{};
   std::vector<Link> links{};
+  std::vector<SharedPath> shared{};  ///< kernels do not list these: only files and layout.hpp have them
 
   /// The direct link; null if there is none.
   const Link* link(LinkEnd from, LinkEnd to) const noexcept;

@@ -4,6 +4,7 @@
 //
 //   MachineDescription m = *mi300x_machine();                       // share/machines/mi300x.json, part of the library
 //   auto other = machine_from_json(text, "mine.json");              // or a machine of your own
+//   auto ring = layout_machine("ring:16");                          // or a layout that nobody has built
 //   m.set("engine.poll_ns", 1000);                                  // or an experiment: what if engines polled faster?
 //
 //   host thread            PCIe            engine                            xGMI                memory
@@ -42,11 +43,14 @@ enum class Cost : std::uint8_t {
   host_atomic,  ///< time that one atomic occupies its word in host memory: atomics on one word are serialised
   host_memory,  ///< rate of the host's memory
   pcie_flight,  ///< latency, one way, between host memory and an engine
-  pcie_efficiency,        ///< fraction of the link's rate
-  xgmi_flight,            ///< latency, one way, between two GPUs
-  xgmi_efficiency,        ///< fraction of the link's rate
-  hbm_rate,               ///< rate of one GPU's memory, reads and writes together
-  engine_fetch,           ///< time from the doorbell to the front end's start, without flight and ring round trip
+  pcie_efficiency,  ///< fraction of the link's rate
+  xgmi_flight,      ///< latency, one way, between two GPUs
+  xgmi_efficiency,  ///< fraction of the link's rate
+  nic_flight,       ///< latency, one way, between two GPUs over a link that is neither PCIe nor xGMI: a switch, a NIC
+  nic_efficiency,   ///< fraction of such a link's rate
+  hbm_rate,         ///< rate of one GPU's memory, reads and writes together
+  engine_fetch,     ///< time from the doorbell to the front end's start, without flight and ring round trip
+  engine_doorbell,  ///< time of the front end for the first packet of a doorbell that arrived while it worked on earlier ones
   engine_packet,          ///< time of the front end for a packet that moves data
   engine_control,         ///< time of the front end for any other packet
   engine_window,          ///< bytes that an engine can have in flight
@@ -64,10 +68,14 @@ enum class Cost : std::uint8_t {
   engine_broadcast_time,  ///< additional time of the front end for a broadcast
   engine_peer_copies,     ///< copies that an engine can have in flight to one peer; 0: no limit but the window
   engine_occupied,        ///< time that a fence or atomic occupies the front end, from when it is sent
+  engine_page,            ///< additional time of a copy for each page that no engine of the GPU has accessed before
+  engine_page_size,       ///< bytes of such a page
   kernel_release,         ///< time for a compute kernel to make its stores visible at system scope
   kernel_poll,            ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
 };
-inline constexpr std::size_t kCosts = 33;
+inline constexpr std::size_t kCosts = 38;
+/// The rates that MachineDescription::set knows beside the parameters.
+inline constexpr std::array<std::string_view, 3> kLinkRates{"xgmi.rate", "pcie.rate", "nic.rate"};
 /// "engine.poll_ns"; `cost_named` is the inverse.
 std::string_view name(Cost) noexcept;
 /// "ns", "bytes", "bytes/ns", "fraction", "copies".
@@ -88,25 +96,31 @@ struct MachineDescription {
   std::string notes{};
   Topology topology{};
   std::array<Parameter, kCosts> parameters{};
-  /// What is left of a fit's errors, relative: 68 % of the times and ratios that it was fitted to are off by less. 0: not known.
+  /// What is left of a fit's errors, relative to the part of a time in which no bytes move: 68 % of the times and ratios that it was
+  /// fitted to are off by less. 0: not known.
   double model_error{};
 
   double operator[](Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)].value; }
   Parameter& parameter(Cost c) noexcept { return parameters[static_cast<std::size_t>(c)]; }
   const Parameter& parameter(Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)]; }
-  /// Sets a parameter by name. bad_argument: there is no such parameter, or it cannot have this value.
+  /// Sets a parameter by name. `xgmi.rate`, `pcie.rate` and `nic.rate` are the raw rates of all links of that type, in GB/s.
+  /// bad_argument: there is no such parameter, or it cannot have this value.
   [[nodiscard]] Errc set(std::string_view parameter, double value) noexcept;
   friend bool operator==(const MachineDescription&, const MachineDescription&) = default;
 };
 
 /// A node of 1 to 8 MI300X, with the parameters of share/machines/mi300x.json.
 Result<MachineDescription, Diagnostic> mi300x_machine(std::uint32_t gpus = 8);
-/// The text of that file.
+/// The node of that name (layout.hpp), such as "mesh:16": with the parameters of share/machines/mi355x.json for MI350X and MI355X,
+/// and with those of mi300x.json for all others.
+Result<MachineDescription, Diagnostic> layout_machine(std::string_view layout);
+/// The text of mi300x.json.
 std::string_view mi300x_machine_json() noexcept;
 
-/// The machine that `text` describes. `file`: the name of the text in errors. Five parameters may be missing, because files of
-/// earlier versions do not have them: then their mechanisms are off, and engines reach the host at engine.bytes_per_ns. The topology in it is {"mi300x": 8}, or
-/// an object as to_json(Topology) writes it.
+/// The machine that `text` describes. `file`: the name of the text in errors. Parameters that files of earlier versions do not have
+/// may be missing: then their mechanisms are off, engines reach the host at engine.bytes_per_ns, and links that are neither PCIe nor
+/// xGMI are like xGMI. The topology in it is {"mi300x": 8}, the name of a layout such as "ring:8" (layout.hpp), or an object as
+/// to_json(Topology) writes it.
 Result<MachineDescription, Diagnostic> machine_from_json(std::string_view text, std::string_view file = "machine");
 std::string to_json(const MachineDescription&);
 

@@ -109,9 +109,11 @@ struct Simulation {
   double total_ns{};  ///< time of the whole run
   std::vector<Round> rounds{};
   std::array<double, kPhases> phase_ns{};  ///< of the last round; their sum is `ns`
-  std::vector<PathStep> path{};            ///< of the last round, in order of time
-  std::vector<Busy> busy{};                ///< the resources that were used, by kind and name
-  std::string bottleneck{};                ///< what most of the path's time is spent on: one phrase
+  double
+      moving_ns{};  ///< of the last round: the part of the critical path in which bytes cross engines, links and memories
+  std::vector<PathStep> path{};  ///< of the last round, in order of time
+  std::vector<Busy> busy{};      ///< the resources that were used, by kind and name
+  std::string bottleneck{};      ///< what most of the path's time is spent on: one phrase
   std::uint64_t packets{}, bytes{}, doorbells{};
   std::uint64_t steps{};               ///< what it took of SimulateOptions::max_steps
   std::vector<Diagnostic> findings{};  ///< expectations that fail, with `contents`
@@ -127,8 +129,10 @@ struct Sensitivity {
     Cost cost{};
     double per_percent{};        ///< by how many percent the time grows if the parameter grows by one percent
     double low_ns{}, high_ns{};  ///< the time with the parameter at either end of its uncertainty, the lower first
+    std::array<double, kPhases> phase_ns{};  ///< by how much each phase grows if the parameter grows by one percent
   };
-  /// The time, and half of its 68 % interval: the rows' deviations and the machine's model_error, as independent errors.
+  /// The time, and half of its 68 % interval: the rows' deviations and the machine's model_error, as independent errors. The
+  /// model_error applies to the part of the time in which no bytes move: what moves them are rates, which are known better.
   double ns{}, uncertainty_ns{};
   std::vector<Row> rows{};  ///< the parameters that matter, the most important first
 };
@@ -146,5 +150,9 @@ struct SpeedUp {
 /// is left is mostly the machine's model_error. As `sensitivity`, of two schedules.
 Result<SpeedUp, std::vector<Diagnostic>> speed_up(const Schedule& baseline, const Schedule&, const MachineDescription&,
                                                   const SimulateOptions& = {});
+/// The same of several schedules: the baseline is simulated only once for each parameter.
+Result<std::vector<SpeedUp>, std::vector<Diagnostic>> speed_ups(const Schedule& baseline,
+                                                                std::span<const Schedule* const>,
+                                                                const MachineDescription&, const SimulateOptions& = {});
 
 }  // namespace sdma::inline v0

@@ -3,11 +3,10 @@
 //
 //   auto a = sweep_axis("engine.window_bytes=16K..256K*2");      // or chunk=1K..1G, or xgmi.rate=48,61,100
 //   if (const auto* why = std::get_if<std::string>(&a)) ...      // what is wrong with the text
-//   set_swept(machine, axis.name, axis.values[0]);               // a parameter of the machine: its name has a dot
+//   machine.set(axis.name, axis.values[0]);                      // a parameter of the machine: its name has a dot
 //   auto caps = caps_of(schedule, machine, "xgmi.rate", 61, 122);     // {"engine.bytes_per_ns"}
 //
-// A name with a dot is a parameter of the machine: those of machine.hpp, and `xgmi.rate` and `pcie.rate`, the raw rates of all links of
-// that type in GB/s. Any other name is a param of the schedule, whose values are whole numbers.
+// A name with a dot is a parameter of the machine, as MachineDescription::set takes it. Any other name is a param of the schedule, whose values are whole numbers.
 //
 // A cap is found by trial: `caps_of` relaxes every other parameter, one at a time, and reports those with which the two values no
 // longer give the same time. If there is none, no single parameter caps it; the schedule may not use what it describes.
@@ -35,9 +34,6 @@ inline constexpr std::size_t kMostSwept = 10'000;
 
 /// The axis of "NAME=A..B" (doubled at each step), "NAME=A..B*F", or "NAME=A,B,C"; or what is wrong with the text.
 std::variant<SweepAxis, std::string> sweep_axis(std::string_view text);
-
-/// Sets a parameter of the machine. bad_argument: there is no such parameter, or it cannot have this value.
-[[nodiscard]] Errc set_swept(MachineDescription&, std::string_view name, double value);
 
 /// True if the times differ by less than rounding does.
 bool same_time(double ns, double other_ns) noexcept;

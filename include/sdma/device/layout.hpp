@@ -1,0 +1,33 @@
+#pragma once
+// Nodes by name: products, and link layouts that nobody has built, to simulate on.
+//
+//   auto ring = layout("ring:8");                     // Result<Topology, Diagnostic>
+//   mi300x:8             a product's own node, 1 to 8 GPUs: mi300x, mi308x, mi325x, mi350x, mi355x; or mi250x, one module of two dies
+//   mesh:16              a link from each GPU to each other
+//   ring:8               a link to the next and to the previous GPU
+//   switch:8x400G        a port of 400 Gbit/s a GPU into one switch: whatever enters or leaves a GPU shares its port
+//   nodes:2x8            two nodes, each a mesh of 8, and a NIC of 400 Gbit/s a GPU that reaches all GPUs of the other node
+//   nodes:2x8x200G       the same with other NICs
+//
+//   mesh:16x100G         the raw rate of the links of a mesh or a ring, in Gbit/s; the default is MI300X's: 512, which is 64 GB/s
+//
+// The GPUs of built layouts are MI300X, so the parameters of share/machines/mi300x.json apply. With more peers than engines, peers
+// share engines in turn. Two GPUs without a link cannot exchange bytes directly: a schedule for ring:8 forwards them itself.
+// All GPUs share one host, those of several nodes, too. Switches and NICs are links of type `other`; the parameters nic.flight_ns and nic.efficiency say what they cost.
+//
+// A pure function that allocates; any thread may call it. Errors: a Diagnostic with the names that there are.
+#include "sdma/device/topology.hpp"
+
+namespace sdma::inline v0 {
+
+/// The most GPUs of a built layout: as many as a schedule can have.
+inline constexpr std::uint32_t kMostLaidOut = 64;
+
+/// Could this be the name of a layout, rather than that of a file? True for "word:digits...".
+bool names_layout(std::string_view) noexcept;
+
+Result<Topology, Diagnostic> layout(std::string_view name);
+/// The name of the layout that this topology is; empty if it is none, or one that was changed.
+std::string layout_of(const Topology&);
+
+}  // namespace sdma::inline v0

@@ -1,0 +1,228 @@
+#include "sdma/device/layout.hpp"
+
+#include "sdma/core/number.hpp"
+#include "sdma/device/product.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace sdma::inline v0 {
+namespace {
+
+constexpr std::uint32_t kMi300xGbit = 512, kNicGbit = 400;
+constexpr std::uint32_t kPerSocket = 4;
+constexpr std::string_view kNames =
+    "mi300x:8, mi355x:8, mi308x:8, mi250x:2, mesh:16, ring:8, switch:8x400G, nodes:2x8x400G";
+
+constexpr std::uint32_t mb_of_gbit(std::uint32_t gbit) noexcept { return gbit * 125; }
+
+/// The products whose nodes are fully connected, and how they differ from the MI300X or MI355X that product.hpp lists.
+struct Sibling {
+  std::string_view name{};
+  std::uint32_t gfx{}, memory_gib{}, link_mb{}, xgmi_engines{};
+  std::uint64_t dead{};
+};
+constexpr std::uint32_t kMi355xLink = 76800, kMi300xLink = 64000;
+// MI308X: four engines serve the numbers 0 to 7, and nothing serves the odd ones (ROCm/mori #693).
+constexpr Sibling kSiblings[] = {
+    {"MI300X", 90402, 192, kMi300xLink, 14, 0}, {"MI308X", 90402, 192, kMi300xLink, 6, 0b1010'1010},
+    {"MI325X", 90402, 256, kMi300xLink, 14, 0}, {"MI350X", 90500, 288, kMi355xLink, 14, 0},
+    {"MI355X", 90500, 288, kMi355xLink, 14, 0},
+};
+
+std::string lower(std::string_view s) {
+  std::string out;
+  for (const auto c : s) out += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return out;
+}
+
+Diagnostic refuse(std::string_view name, std::string why) {
+  return {
+      .where = "'" + std::string(name) + "'", .message = std::move(why), .hint = "layouts are " + std::string(kNames)};
+}
+
+/// "8", "8x400G", "2x8", "2x8x400G": the counts, and the rate in Gbit/s.
+struct Size {
+  std::vector<std::uint32_t> counts{};
+  std::uint32_t gbit{};
+};
+std::optional<Size> size_of(std::string_view text) {
+  constexpr std::uint64_t kMostGbit = 100'000;
+  Size out;
+  while (true) {
+    auto word = text.substr(0, text.find('x'));
+    const auto last = word.size() == text.size();
+    const auto rate = last && word.ends_with('G');
+    if (rate) word.remove_suffix(1);
+    const auto n = parse_count(word);
+    if (!n || *n == 0 || *n > kMostGbit) return {};
+    if (rate) out.gbit = static_cast<std::uint32_t>(*n);
+    else out.counts.push_back(static_cast<std::uint32_t>(*n));
+    if (last) return out;
+    text.remove_prefix(word.size() + 1);
+  }
+}
+
+class Builder {
+ public:
+  Builder(std::string_view name, std::uint32_t gpus) {
+    const auto one = *mi300x(1);
+    t_.name = std::string(name);
+    t_.cpus.assign((gpus + kPerSocket - 1) / kPerSocket, one.cpus[0]);
+    t_.gpus.assign(gpus, one.gpus[0]);
+    for (std::uint32_t g = 0; g < gpus; ++g)
+      for (auto l : one.links) {
+        (l.from.kind == LinkEnd::Kind::gpu ? l.from : l.to).index = g;
+        (l.from.kind == LinkEnd::Kind::cpu ? l.from : l.to).index = g / kPerSocket;
+        t_.links.push_back(l);
+      }
+  }
+
+  /// The next engine of `from` in turn serves `to`.
+  void link(std::uint32_t from, std::uint32_t to, LinkType type, std::uint32_t mb,
+            std::vector<std::uint32_t> shares = {}) {
+    const auto& g = t_.gpus[from];
+    next_.resize(t_.gpus.size());
+    const auto engine = g.host_engines + next_[from]++ % g.xgmi_engines;
+    t_.links.push_back({.from = LinkEnd::gpu(from),
+                        .to = LinkEnd::gpu(to),
+                        .type = type,
+                        .mb_per_s = mb,
+                        .atomics_64 = true,
+                        .engine_mask = std::uint64_t{1} << engine,
+                        .shares = std::move(shares)});
+  }
+
+  /// Both directions of a port of each GPU.
+  void ports(std::string_view what, std::uint32_t mb) {
+    first_port_ = static_cast<std::uint32_t>(t_.shared.size());
+    for (std::uint32_t g = 0; g < t_.gpus.size(); ++g)
+      for (const auto* direction : {"out", "in"})
+        t_.shared.push_back({fmt::format("gpu{} {} {}", g, what, direction), mb});
+  }
+  std::vector<std::uint32_t> through(std::uint32_t from, std::uint32_t to) const {
+    return {first_port_ + 2 * from, first_port_ + 2 * to + 1};
+  }
+
+  Topology take() { return std::move(t_); }
+
+ private:
+  Topology t_{};
+  std::vector<std::uint32_t> next_{};
+  std::uint32_t first_port_ = 0;
+};
+
+template <class Fn> void each_pair(std::uint32_t from, std::uint32_t to, Fn fn) {
+  for (auto a = from; a < to; ++a)
+    for (auto b = from; b < to; ++b)
+      if (a != b) fn(a, b);
+}
+
+Topology mesh(std::string_view name, std::uint32_t n, std::uint32_t mb) {
+  Builder b{name, n};
+  each_pair(0, n, [&](auto from, auto to) { b.link(from, to, LinkType::xgmi, mb); });
+  return b.take();
+}
+
+Topology ring(std::string_view name, std::uint32_t n, std::uint32_t mb) {
+  Builder b{name, n};
+  for (std::uint32_t g = 0; g < n; ++g) {
+    b.link(g, (g + 1) % n, LinkType::xgmi, mb);
+    if (n > 2) b.link(g, (g + n - 1) % n, LinkType::xgmi, mb);
+  }
+  return b.take();
+}
+
+Topology switched(std::string_view name, std::uint32_t n, std::uint32_t mb) {
+  Builder b{name, n};
+  b.ports("port", mb);
+  each_pair(0, n, [&](auto from, auto to) { b.link(from, to, LinkType::other, mb, b.through(from, to)); });
+  return b.take();
+}
+
+Topology nodes(std::string_view name, std::uint32_t count, std::uint32_t each, std::uint32_t nic_mb) {
+  Builder b{name, count * each};
+  for (std::uint32_t node = 0; node < count; ++node)
+    each_pair(node * each, (node + 1) * each,
+              [&](auto from, auto to) { b.link(from, to, LinkType::xgmi, mb_of_gbit(kMi300xGbit)); });
+  b.ports("NIC", nic_mb);
+  each_pair(0, count * each, [&](auto from, auto to) {
+    if (from / each != to / each) b.link(from, to, LinkType::other, nic_mb, b.through(from, to));
+  });
+  return b.take();
+}
+
+Result<Topology, Diagnostic> product(std::string_view name, std::uint32_t n) {
+  if (name == "mi250x") {
+    if (n > 2)
+      return refuse("mi250x:" + std::to_string(n),
+                    "a module of MI250X has two dies, and how modules are linked differs");
+    auto t = node_of(*product_of(90010u), n);
+    for (auto& l : t->links)
+      if (l.type == LinkType::xgmi)
+        l.mb_per_s = 200'000, l.engine_mask = 0;  // four links; the driver recommends no engine
+    return t;
+  }
+  const auto s =
+      std::find_if(std::begin(kSiblings), std::end(kSiblings), [&](auto& k) { return lower(k.name) == name; });
+  if (s == std::end(kSiblings)) return refuse(name, "there is no such layout");
+  if (n > 8) return refuse(fmt::format("{}:{}", name, n), "a node has at most 8 of them");
+  auto p = *product_of(s->gfx);
+  p.name = s->name;
+  p.memory_gib = s->memory_gib;
+  p.xgmi_engines = s->xgmi_engines;
+  auto t = node_of(p, n);
+  for (auto& g : t->gpus) g.dead_engines = s->dead;
+  const auto engines = Gpu::first(p.host_engines + p.xgmi_engines);
+  for (auto& l : t->links) {
+    l.engine_mask &= engines;
+    if (l.type == LinkType::xgmi) l.mb_per_s = s->link_mb;
+  }
+  return t;
+}
+
+}  // namespace
+
+bool names_layout(std::string_view s) noexcept {
+  const auto colon = s.find(':');
+  if (colon == s.npos || colon == 0 || colon + 1 == s.size()) return false;
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return std::all_of(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(colon),
+                     [&](char c) { return letter(c) || digit(c); }) &&
+         digit(s[colon + 1]);
+}
+
+Result<Topology, Diagnostic> layout(std::string_view name) {
+  const auto colon = name.find(':');
+  const auto kind = name.substr(0, colon);
+  const auto size = colon == name.npos ? std::nullopt : size_of(name.substr(colon + 1));
+  if (!size || size->counts.empty()) return refuse(name, "this is not the name of a layout");
+  const auto n = size->counts[0];
+  const auto two = kind == "nodes";
+  if (size->counts.size() != (two ? 2u : 1u))
+    return refuse(
+        name, two ? "nodes need two numbers: of nodes, and of GPUs in each" : "this layout takes one number of GPUs");
+  if (const auto all = std::uint64_t{n} * (two ? size->counts[1] : 1); all > kMostLaidOut)
+    return refuse(name, fmt::format("{} are more than {} GPUs", all, kMostLaidOut));
+  const auto link = mb_of_gbit(size->gbit != 0 ? size->gbit : kMi300xGbit);
+  const auto nic = mb_of_gbit(size->gbit != 0 ? size->gbit : kNicGbit);
+  if (kind == "mesh") return mesh(name, n, link);
+  if (kind == "ring") return ring(name, n, link);
+  if (kind == "switch") return switched(name, n, nic);
+  if (two) return nodes(name, n, size->counts[1], nic);
+  if (size->gbit != 0) return refuse(name, "a product's links have their own rate");
+  return product(kind, n);
+}
+
+std::string layout_of(const Topology& t) {
+  auto name = t.name;
+  if (!names_layout(name) && !t.gpus.empty()) name = fmt::format("{}:{}", lower(t.gpus[0].name), t.gpus.size());
+  if (!names_layout(name)) return {};
+  const auto node = layout(name);
+  return node && *node == t ? name : "";
+}
+
+}  // namespace sdma::inline v0
