@@ -167,7 +167,7 @@ Result<Topology, Diagnostic> product(std::string_view name, std::uint32_t n) {
   }
   const auto s =
       std::find_if(std::begin(kSiblings), std::end(kSiblings), [&](auto& k) { return lower(k.name) == name; });
-  if (s == std::end(kSiblings)) return refuse(name, "there is no such layout");
+  if (s == std::end(kSiblings)) return refuse(fmt::format("{}:{}", name, n), "there is no such layout");
   if (n > 8) return refuse(fmt::format("{}:{}", name, n), "a node has at most 8 of them");
   auto p = *product_of(s->gfx);
   p.name = s->name;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 namespace sdma::inline v0 {
 namespace {
@@ -43,6 +44,9 @@ std::optional<DeviceKind> hardware() {
 }
 
 std::string caveat(const Device& d) {
+  // The preloaded library sets these for the process, and for nobody else.
+  if (dynamic_cast<const KfdDevice*>(&d) && std::getenv("SDMA_EMULATE_GPUS"))
+    return "this is the software node of sdma emulate: results are right, but times are those of this machine's CPUs";
   const auto* cuda = dynamic_cast<const CudaDevice*>(&d);
   if (!cuda || cuda->physical_gpus() == cuda->topology().gpus.size()) return {};
   return fmt::format("{} logical GPUs share {} physical {}: results are right, but times mean nothing",

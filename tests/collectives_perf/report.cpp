@@ -1,4 +1,5 @@
 #include "perf/against.hpp"
+#include "perf/elsewhere.hpp"
 #include "perf/nccl_format.hpp"
 #include "perf/plot.hpp"
 #include "perf/progress.hpp"
@@ -59,6 +60,13 @@ TEST_CASE("best by range, with ties that do not break a range, with and without 
   tie.back().us = times_of({8 * 1.1});
   CHECK(best(tie, true).size() == 2);
   CHECK(best(std::vector{tie[0], tie[1], tie[2], point(2, kB2b, 8.1)}, true, 1).size() == 2);
+  // The model does not know: a range goes on, and the column names both.
+  tie[2].ties = {kB2b};
+  CHECK(best(tie, true).size() == 1);
+  CHECK(summary(tie).find("   pcpy or b2b\n") != std::string::npos);
+  CHECK(summary(tie).find("# Ties: ") != std::string::npos);
+  CHECK(summary(kSweep).find("# Ties: ") == std::string::npos);
+  CHECK(to_json(settings({}), "", tie, true).find("\"ties\": [\"b2b\"]") != std::string::npos);
   CHECK(best({}, true).empty());
 }
 
@@ -80,7 +88,7 @@ TEST_CASE("times of CPUs call nothing best") {
   const auto soft = test::settings({.where = "soft"}), simulated = test::settings({.where = "simulate"});
   CHECK(summary(points, comparable(simulated)).find("# Best by size") != std::string::npos);
   CHECK(summary(points, comparable(soft)).find("Best") == std::string::npos);
-  CHECK(summary(points, comparable(soft)).find("times of CPUs") != std::string::npos);
+  CHECK(summary(points, comparable(soft)).find("not times of engines") != std::string::npos);
   CHECK(to_json(simulated, "", points, true).find("\"best\": [\n") != std::string::npos);
   CHECK(to_json(soft, "", points, true).find("\"best\": []") != std::string::npos);
   CHECK(header(soft, "").find(" (CPU us) ") != std::string::npos);
@@ -216,6 +224,37 @@ TEST_CASE("what was measured besides the time is below the row") {
   CHECK(row(p).find("\n#   energy: 0.5 J per round, 7 nJ per byte moved, 99.0 W above idle\n") != std::string::npos);
   CHECK(row(p).ends_with(
       "#   beside gemm: median 15.00 us, alone 10.00 (x 1.50); gemm 540.0 TFLOP/s per GPU, alone 600.0 (-10.0 %)\n"));
+}
+
+TEST_CASE("what others have measured: the same collective on as many GPUs, by the size of a GPU's buffer") {
+  constexpr auto kSchedule =
+      "sdma 1\nparam bytes = 1K\ngpus 2\nbuffer gpu*.buf bytes=2*bytes\nbuffer host.big bytes=1M\n";
+  const auto table = sdma::measurements_from_csv(
+      "schedule,settings,what,value,source,machine,includes\n"
+      "a/all_gather.sdma,bytes=2K,time_us,8,\"paper, \"\"page "
+      "2\"\"\",MI1,RCCL\na/all_gather.sdma,bytes=1K,time_us,4,paper,MI1,RCCL\n"
+      "a/all_gather.sdma,bytes=1K,share.copy,4,paper,MI1,RCCL\na/all_to_all.sdma,bytes=1K,time_us,4,paper,MI1,RCCL\n"
+      "a/all_gather.sdma,bytes=1K,time_us,2,paper,MI0,RCCL\n",
+      "t.csv", [&](const std::string&) { return std::string(kSchedule); });
+  REQUIRE(table);
+  auto s = settings({});
+  s.options.gpus = 2;
+  const auto rows = elsewhere_of(*table, s);
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].machine == "MI0");
+  CHECK((rows[1].bytes == 2048 && rows[1].us == Approx(4)));
+  CHECK((rows[2].bytes == 4096 && rows[2].us == Approx(8)));
+  CHECK(rows[2].busbw == Approx(4096 / 8e3 / 2));
+  const auto text = elsewhere_text(rows);
+  CHECK(count(text, "# Measured elsewhere, on MI") == 2);
+  CHECK(text.find("      4K       8.00 us      0.26 GB/s busbw   RCCL; paper, \"page 2\"\n") != text.npos);
+  CHECK(elsewhere_json(rows).find("\"source\": \"paper, \\\"page 2\\\"\"") != std::string::npos);
+  CHECK(to_json(s, "", kSweep, true, {}, rows).find("\"elsewhere\": [\n") != std::string::npos);
+  CHECK(count(plot_svg(s, "x", kSweep, rows), "<path") == 8);
+  CHECK(count(plot_svg(s, "x", kSweep, rows), "RCCL, MI1, measured elsewhere") > 0);
+  s.options.gpus = 3;
+  CHECK(elsewhere_of(*table, s).empty());
+  CHECK(elsewhere_text({}).empty());
 }
 
 TEST_CASE("a picture has every curve and no number that is none") {

@@ -127,6 +127,6 @@ TEST_CASE("a layout is a machine with the parameters of its GPUs") {
     CHECK(*machine_from_json(to_json(*m)) == *m);
   }
   CHECK(to_string(layout_machine("ring:65").error()).find("65 are more than 64 GPUs") != std::string::npos);
-  CHECK(error(replaced(file(), "{\"mi300x\": 8}", "\"rings:8\"")).find("'rings': error: there is no such layout") !=
+  CHECK(error(replaced(file(), "{\"mi300x\": 8}", "\"rings:8\"")).find("'rings:8': error: there is no such layout") !=
         std::string::npos);
 }

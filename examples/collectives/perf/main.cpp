@@ -10,6 +10,7 @@
 #include "against.hpp"
 #include "axes.hpp"
 #include "companions.hpp"
+#include "elsewhere.hpp"
 #include "model.hpp"
 #include "nccl_format.hpp"
 #include "options.hpp"
@@ -25,6 +26,8 @@
 #include "summary.hpp"
 #include "sweep.hpp"
 #include "table.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -76,7 +79,9 @@ class Program {
 
   int run() {
     if (settings_.tune) return tune();
-    if (!open_table() || !open_schedules() || !open_files() || !open_device() || !open_companions()) return result();
+    if (!open_table() || !open_published() || !open_schedules() || !open_files() || !open_device() ||
+        !open_companions())
+      return result();
     const bool nccl = settings_.format == Format::nccl_tests;
     const auto remarks = companions_ ? companions_->remarks() : "";
     if (say(nccl ? nccl_format::header(settings_, device_text_, remarks) : header(settings_, device_text_, remarks)) &&
@@ -154,6 +159,20 @@ class Program {
     return true;
   }
 
+  bool open_published() {
+    if (settings_.published.empty()) return true;
+    const auto table = read_measurements(settings_.published);
+    if (!table) {
+      for (const auto& d : table.error()) report(d);
+      return end_with(kInput), false;
+    }
+    elsewhere_ = elsewhere_of(*table, settings_);
+    if (elsewhere_.empty())
+      settings_.remarks.push_back(fmt::format("{} has no time of {} on {} GPUs", settings_.published,
+                                              name(settings_.options.collective), settings_.options.gpus));
+    return true;
+  }
+
   /// Reads the schedule files, and refuses what the first or the last size shows to be wrong.
   bool open_schedules() {
     const auto refuse = [&](const std::vector<Diagnostic>& all) {
@@ -205,8 +224,9 @@ class Program {
         {.gpus = settings_.options.gpus, .soft = {.ordering = settings_.order, .seed = settings_.seed}});
     if (!opened) return report(opened.error()), end_with(kInput), false;
     device_ = *std::move(opened);
-    if (const auto note = caveat(*device_); !note.empty())
-      report({.severity = Severity::note, .where = "--device", .message = note});
+    settings_.caveat = caveat(*device_);
+    if (!settings_.caveat.empty())
+      report({.severity = Severity::note, .where = "--device", .message = settings_.caveat});
     if (!enough_gpus(device_->topology())) return false;
     device_text_ = device_->topology().name;
     if (!settings_.completion_given &&
@@ -338,13 +358,13 @@ class Program {
       if (settings_.format == Format::nccl_tests) say(nccl_format::footer(points_));
       else
         say(footer(points_) + (settings_.axes.empty() ? summary(points_, comparable(settings_)) : "") +
-            against(points_));
+            against(points_) + elsewhere_text(elsewhere_));
     }
     if (csv_) tell(csv_->close());
     if (json_)
-      save(json_,
-           to_json(settings_, device_text_, points_, complete, companions_ ? companions_->idle_watts() : std::nullopt));
-    if (plot_ && !points_.empty()) save(plot_, plot_svg(settings_, device_text_, points_));
+      save(json_, to_json(settings_, device_text_, points_, complete,
+                          companions_ ? companions_->idle_watts() : std::nullopt, elsewhere_));
+    if (plot_ && !points_.empty()) save(plot_, plot_svg(settings_, device_text_, points_, elsewhere_));
   }
 
   Settings settings_;  ///< `completion` as the device needs it
@@ -357,6 +377,7 @@ class Program {
   std::string device_text_, at_;
   std::size_t rows_ = 0;
   std::vector<Point> points_;
+  std::vector<Elsewhere> elsewhere_;
   std::vector<std::string> said_;
   int code_ = kOk;
   bool foreign_trouble_ = false;  ///< another library may have left something on a GPU that never ends

@@ -154,6 +154,8 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
        "with --device=cuda or kfd: also time each row while every GPU multiplies bf16 matrices of N x N (default: "
        "8192)");
   text("--beside-seconds", g.beside_seconds, "S", "time for which each row is measured beside them (default: 0.5)");
+  text("--published", g.published, "FILE.csv",
+       "also show what others have measured of this collective on as many GPUs, such as share/published/rccl.csv");
   text("--table", g.table, "FILE", "table from which auto chooses (default: variants.txt)");
   text("--machine", g.machine, "FILE|LAYOUT",
        "machine to simulate: a description, or a layout such as mesh:16, ring:8, switch:8x400G or nodes:2x8 (default: "

@@ -32,7 +32,8 @@ std::string_view colour(const Way& w, const Settings& s) noexcept {
 
 }  // namespace
 
-std::string plot_svg(const Settings& s, std::string_view device, std::span<const Point> points) {
+std::string plot_svg(const Settings& s, std::string_view device, std::span<const Point> points,
+                     std::span<const Elsewhere> elsewhere) {
   if (points.empty()) return {};
   sdma::Curves faster{.x_label = "size, bytes", .y_label = "speed-up over pcpy", .log_y = true};
   sdma::Curves busbw{.x_label = "size, bytes", .y_label = "bus bandwidth, GB/s", .log_y = true};
@@ -57,6 +58,13 @@ std::string plot_svg(const Settings& s, std::string_view device, std::span<const
     }
     busbw.series.push_back(std::move(b));
     if (!f.points.empty()) faster.series.push_back(std::move(f));
+  }
+  for (const auto& e : elsewhere) {
+    const auto curve = e.includes + ", " + e.machine + ", measured elsewhere";
+    auto at =
+        std::find_if(busbw.series.begin(), busbw.series.end(), [&](auto& series) { return series.name == curve; });
+    if (at == busbw.series.end()) at = busbw.series.insert(at, {.name = curve, .dashed = true, .colour = "#56b4e9"});
+    at->points.emplace_back(static_cast<double>(e.bytes), e.busbw);
   }
   std::vector<sdma::Curves> plots;
   if (faster.series.size() > 1) plots.push_back(std::move(faster));

@@ -7,15 +7,15 @@
 //     1K   16K   256K
 //   bus bandwidth, GB/s         always
 //
-// Each variant has one colour; curves with prelaunch are dashed. The function is pure, and returns "" if there are no
+// Each variant has one colour; curves with prelaunch are dashed. What was measured elsewhere has curves of its own in the second plot. The function is pure, and returns "" if there are no
 // points.
-#include "point.hpp"
+#include "elsewhere.hpp"
 
 #include <string>
 #include <string_view>
 
 namespace collectives::perf {
 
-std::string plot_svg(const Settings&, std::string_view device, std::span<const Point>);
+std::string plot_svg(const Settings&, std::string_view device, std::span<const Point>, std::span<const Elsewhere> = {});
 
 }  // namespace collectives::perf

@@ -1,6 +1,7 @@
 #include "records.hpp"
 
 #include "against.hpp"
+#include "json.hpp"
 #include "sdma/core/version.hpp"
 #include "summary.hpp"
 #include "table.hpp"
@@ -14,16 +15,6 @@ std::string csv_text(std::string_view s) {
   if (s.find_first_of(",\"\n\r") == s.npos) return std::string(s);
   std::string text = "\"";
   for (const char c : s) text += c == '"' ? "\"\"" : std::string(1, c);
-  return text + '"';
-}
-
-std::string json_text(std::string_view s) {
-  std::string text = "\"";
-  for (const char c : s) {
-    if (c == '"' || c == '\\') (text += '\\') += c;
-    else if (static_cast<unsigned char>(c) < ' ') text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else text += c;
-  }
   return text + '"';
 }
 
@@ -94,6 +85,16 @@ std::string best_json(const std::vector<Range>& all) {
 
 }  // namespace
 
+std::string json_text(std::string_view s) {
+  std::string text = "\"";
+  for (const char c : s) {
+    if (c == '"' || c == '\\') (text += '\\') += c;
+    else if (static_cast<unsigned char>(c) < ' ') text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else text += c;
+  }
+  return text + '"';
+}
+
 std::string csv_header() {
   return "collective,gpus,device,order,size,count,type,variant,ran,time_us,min_us,median_us,max_us,algbw_gbps,busbw_"
          "gbps,wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep\n";
@@ -110,7 +111,7 @@ std::string csv_line(const Settings& s, const Point& p) {
 }
 
 std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,
-                    std::optional<double> idle_watts) {
+                    std::optional<double> idle_watts, std::span<const Elsewhere> elsewhere) {
   std::string gpus, all;
   for (std::uint32_t i = 0; i < s.options.gpus; ++i)
     gpus += fmt::format("{}{}", i == 0 ? "" : ", ", s.gpus.empty() ? i : s.gpus[i].value);
@@ -122,13 +123,14 @@ std::string to_json(const Settings& s, std::string_view device, std::span<const 
       "  \"warmup_iters\": {},\n  \"check\": {},\n  \"complete\": {},\n  \"wrong\": {},\n  \"average_busbw_gbps\": "
       "{},\n"
       "  \"best\": {},\n  \"best_without_prelaunch\": {},\n  \"against\": {},\n  \"settle_us\": {},\n"
-      "  \"idle_watts\": {},\n  \"points\": [{}]\n}}\n",
+      "  \"idle_watts\": {},\n  \"elsewhere\": {},\n  \"points\": [{}]\n}}\n",
       json_text(sdma::runtime_version()), json_text(name(s.options.collective)), gpus, json_text(name(s.where)),
       json_text(device), json_text(order_of(s)), s.seed, json_text(s.type.name), s.iterations, s.warmups, s.checks,
       complete, wrong_elements(points), number(average_busbw(points)),
       best_json(comparable(s) && s.axes.empty() ? best(points, true) : std::vector<Range>{}),
       best_json(comparable(s) && s.axes.empty() ? best(points, false) : std::vector<Range>{}),
-      against_json(compared(points)), s.settle.count(), idle_watts ? number(*idle_watts) : "null", all);
+      against_json(compared(points)), s.settle.count(), idle_watts ? number(*idle_watts) : "null",
+      elsewhere_json(elsewhere), all);
 }
 
 }  // namespace collectives::perf

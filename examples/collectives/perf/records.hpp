@@ -8,7 +8,7 @@
 //   {"program":"collective_perf", ..., "complete":true, "points":[{"size":65536, ...}], "best":[{"from":..}]}
 //
 // What was not measured or verified is empty (CSV) or null (JSON). Text follows RFC 4180 and RFC 8259. Pure functions.
-#include "point.hpp"
+#include "elsewhere.hpp"
 
 #include <string>
 #include <string_view>
@@ -17,8 +17,8 @@ namespace collectives::perf {
 
 std::string csv_header();
 std::string csv_line(const Settings&, const Point&);
-/// `complete`: whether the sweep has finished. `idle_watts`: what --energy has subtracted.
+/// `complete`: whether the sweep has finished. `idle_watts`: what --energy has subtracted. `elsewhere`: of --published.
 std::string to_json(const Settings&, std::string_view device, std::span<const Point>, bool complete,
-                    std::optional<double> idle_watts = {});
+                    std::optional<double> idle_watts = {}, std::span<const Elsewhere> elsewhere = {});
 
 }  // namespace collectives::perf

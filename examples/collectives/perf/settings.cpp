@@ -139,8 +139,11 @@ void read_gpus(Reader& r, const Given& g, Settings& s) {
 }
 
 void read_files(Reader& r, const Given& g, Settings& s) {
-  const std::pair<const char*, const std::string*> files[] = {
-      {"--csv", &g.csv}, {"--json", &g.json}, {"--plot", &g.plot}, {"--table", &g.table}};
+  const std::pair<const char*, const std::string*> files[] = {{"--csv", &g.csv},
+                                                              {"--json", &g.json},
+                                                              {"--plot", &g.plot},
+                                                              {"--table", &g.table},
+                                                              {"--published", &g.published}};
   for (const auto& [option, path] : files)
     if (*path == "-") r.refuse(option, "'-' is not a file: standard output is for the table", "name a file");
   for (const auto& [a, path_a] : files)
@@ -148,7 +151,7 @@ void read_files(Reader& r, const Given& g, Settings& s) {
       if (a != b && !path_a->empty() &&
           std::filesystem::path(*path_a).lexically_normal() == std::filesystem::path(*path_b).lexically_normal())
         r.refuse(a, in_quotes(*path_a) + " is also the file of " + b, "name another file");
-  s.csv = g.csv, s.json = g.json, s.plot = g.plot, s.table = g.table;
+  s.csv = g.csv, s.json = g.json, s.plot = g.plot, s.table = g.table, s.published = g.published;
 }
 
 void read_rivals(Reader& r, const Given& g, Settings& s) {
@@ -214,6 +217,7 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
                                      {"--csv", &g.csv},
                                      {"--json", &g.json},
                                      {"--plot", &g.plot},
+                                     {"--published", &g.published},
                                      {"--settle", &g.settle},
                                      {"--against", &g.against},
                                      {"--beside", &g.beside}})

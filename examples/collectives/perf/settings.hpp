@@ -101,6 +101,7 @@ struct Settings {
   std::uint32_t iterations = 20, warmups = 5;
   std::uint32_t checks = 1;  ///< verified rounds, after the timed ones
   Where where = Where::simulate;
+  std::string caveat{};         ///< what the open device says of its times; "": they are those of a GPU
   bool where_given = true;        ///< otherwise it is what there is: hardware, or the simulator
   bool completion_given = false;  ///< otherwise a device without atomics to the host gets fences
   sdma::Ordering order{};
@@ -112,6 +113,7 @@ struct Settings {
   std::optional<std::chrono::duration<double>> energy{};  ///< measured that long for each row; nothing: not measured
   std::optional<Gemm> beside{};
   std::string csv{}, json{}, plot{}, table{};  ///< files; "": none
+  std::string published{};                     ///< a table of measurements to show beside; "": none
   std::string machine{};                       ///< machine description to simulate: a file; "": MI300X
   std::optional<Tune> tune{};
   std::vector<sdma::SweepAxis> axes{};  ///< axes.hpp
@@ -125,7 +127,7 @@ struct Given {
   std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
   std::vector<std::pair<std::string, std::string>> map{};  ///< params of schedule files, by name
   std::vector<std::string> sweeps{};
-  std::string csv{}, json{}, plot{}, table{}, machine{};
+  std::string csv{}, json{}, plot{}, table{}, machine{}, published{};
   std::string type{}, operation{}, blocking{}, threads{}, aggregated{}, average{}, graph{}, cpu_time{}, parallel_init{},
       format{};         ///< of nccl-tests: habits.hpp
   std::string found{};  ///< the hardware of this machine, if `where` is not given: "kfd", "cuda" or ""

@@ -78,13 +78,13 @@ std::vector<Range> best(std::span<const Point> points, bool prelaunch, double ti
   return all;
 }
 
-bool comparable(const Settings& s) noexcept { return s.where != Where::soft; }
+bool comparable(const Settings& s) noexcept { return s.where != Where::soft && s.caveat.empty(); }
 
 std::string summary(std::span<const Point> points, bool comparable) {
   const auto ways = ways_of(points);
   if (ways.size() < 2) return {};
   if (!comparable)
-    return "# No variant is called best, because these are times of CPUs: --device=simulate predicts those of "
+    return "# No variant is called best, because these are not times of engines: --device=simulate predicts those of "
            "engines.\n#\n";
   std::string text;
   if (std::find(ways.begin(), ways.end(), kBase) != ways.end()) text += speed_ups(points);

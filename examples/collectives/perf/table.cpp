@@ -39,6 +39,7 @@ std::string cautions(const Settings& s) {
   if (!s.where_given && s.where == Where::simulate)
     text += "# No GPU was found, so this is a simulation; --device=soft moves data in software, and verifies it.\n";
   if (s.where == Where::soft) text += "# Software engines: times are those of this machine's CPUs, not of a GPU.\n";
+  if (!s.caveat.empty()) text += "# Careful: " + s.caveat + ".\n";
   if (s.where == Where::simulate)
     text += "# Simulated: one round each, without data; times are only as accurate as the machine's parameters.\n";
   if (s.settle.count() != 0) text += fmt::format("# settle: {} us before each start\n", s.settle.count());
@@ -60,8 +61,9 @@ std::string header(const Settings& s, std::string_view device, std::string_view 
   text +=
       "#\n#" + line("size", "count", "type", "variant", "time", "algbw", "busbw", "#wrong", variant_width(s)).substr(1);
   return text + "#" +
-         line("(B)", "(elements)", "", "", s.where == Where::soft ? "(CPU us)" : "(us)", "(GB/s)", "(GB/s)", "",
-              variant_width(s))
+         line("(B)", "(elements)", "", "",
+              s.where == Where::soft || (s.where == Where::kfd && !s.caveat.empty()) ? "(CPU us)" : "(us)", "(GB/s)",
+              "(GB/s)", "", variant_width(s))
              .substr(1);
 }
 
