@@ -44,7 +44,7 @@ std::optional<DeviceKind> hardware() {
 }
 
 std::string caveat(const Device& d) {
-  // The preloaded library sets these for the process, and for nobody else.
+  // Only programs under sdma emulate have these.
   if (dynamic_cast<const KfdDevice*>(&d) && std::getenv("SDMA_EMULATE_GPUS"))
     return "this is the software node of sdma emulate: results are right, but times are those of this machine's CPUs";
   const auto* cuda = dynamic_cast<const CudaDevice*>(&d);

@@ -1,5 +1,5 @@
 #pragma once
-// Nodes by name: products, and link layouts that nobody has built, to simulate on.
+// Nodes by name: products, and link layouts that exist only in simulations.
 //
 //   auto ring = layout("ring:8");                     // Result<Topology, Diagnostic>
 //   mi300x:8             a product's own node, 1 to 8 GPUs: mi300x, mi308x, mi325x, mi350x, mi355x; or mi250x, one module of two dies

@@ -4,7 +4,7 @@
 //
 //   MachineDescription m = *mi300x_machine();                       // share/machines/mi300x.json, part of the library
 //   auto other = machine_from_json(text, "mine.json");              // or a machine of your own
-//   auto ring = layout_machine("ring:16");                          // or a layout that nobody has built
+//   auto ring = layout_machine("ring:16");                          // or a layout without hardware
 //   m.set("engine.poll_ns", 1000);                                  // or an experiment: what if engines polled faster?
 //
 //   host thread            PCIe            engine                            xGMI                memory
