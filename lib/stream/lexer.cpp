@@ -7,8 +7,28 @@
 namespace sdma::inline v0::detail {
 namespace {
 
-constexpr std::string_view kLongSymbols[] = {"..", "|=", "==", "!=", "<=", ">="};
-constexpr std::string_view kSymbols = "=+-*/%()[].,<>";
+/// The length of the symbol that begins with `c`, before the character `next`; 0 if no symbol does.
+constexpr std::size_t symbol_length(char c, char next) noexcept {
+  switch (c) {
+    case '.': return next == '.' ? 2 : 1;
+    case '=':
+    case '<':
+    case '>': return next == '=' ? 2 : 1;
+    case '!':
+    case '|': return next == '=' ? 2 : 0;
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+    case '%':
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case ',': return 1;
+    default: return 0;
+  }
+}
 
 }  // namespace
 
@@ -36,17 +56,10 @@ Token Lexer::scan() noexcept {
     t.kind = Token::string;
     t.text = text_.substr(begin, at_ - begin);
   } else {
-    t.kind = Token::bad;
-    std::size_t length = 1;
-    for (const auto s : kLongSymbols)
-      if (text_.substr(begin).starts_with(s)) {
-        t.kind = Token::symbol;
-        length = s.size();
-        break;
-      }
-    if (kSymbols.find(c) != std::string_view::npos) t.kind = Token::symbol;
-    t.text = text_.substr(begin, length);
-    at_ += length;
+    const auto length = symbol_length(c, begin + 1 < text_.size() ? text_[begin + 1] : '\0');
+    t.kind = length > 0 ? Token::symbol : Token::bad;
+    at_ += std::max<std::size_t>(length, 1);
+    t.text = text_.substr(begin, at_ - begin);
   }
   t.at = begin;
   t.glued = begin == before;
