@@ -38,7 +38,8 @@ bool ScheduleParser::item(int depth) {
   incomplete_ = true;
   if (at("end")) return skip(), fail(t.at, "'end' without 'for', 'if', 'queue' or 'host'");
   if (at("sdma")) return skip(), fail(t.at, "the version appears only once, on the first line");
-  const std::string_view words[] = {"param", "let", "gpus", "buffer", "signal", "queue", "host", "expect", "for", "if"};
+  const std::string_view words[] = {"param", "let",  "choose", "gpus", "buffer", "signal",
+                                    "queue", "host", "expect", "for",  "if"};
   lex_.take();
   const bool assigned = t.kind == Token::word && lex_.peek().is("=");
   fail(t.at, "expected a declaration or 'end', got " + quote(t),

@@ -25,6 +25,7 @@ ScheduleParser::ScheduleParser(Lexer& lex, Names& names, Source& source, const P
 }
 
 void ScheduleParser::run() {
+  if (options_.decisions) options_.decisions->met.clear();
   if (!version()) return;
   const auto body = lex_.position();
   pass(Pass::declare);
@@ -35,12 +36,14 @@ void ScheduleParser::run() {
   map_.packets.resize(s_.queues.size());
   pass(Pass::define);
   if (options_.map && source_.count() == 0) finish_map();
+  if (options_.decisions) options_.decisions->met = std::move(decisions_);
 }
 
 void ScheduleParser::pass(Pass p) {
   pass_ = p;
   names_.forget(0);
   params_.clear();
+  visits_.clear();
   dwords_ = next_queue_ = 0;
   items_.renew();
   renew_limits();
@@ -75,6 +78,7 @@ bool ScheduleParser::misplaced(const Token& t) const noexcept { return inner_ &&
 bool ScheduleParser::statement(int depth) {
   const Token t = lex_.peek();
   if (at("let")) return let() || failed(true);
+  if (at("choose")) return choose(depth) || failed(true);
   if (at("for")) return loop(depth) || failed(pass_ == Pass::declare);
   if (at("if")) return branches(depth) || failed(pass_ == Pass::declare);
   if (!inner_) return item(depth);

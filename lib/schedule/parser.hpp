@@ -77,6 +77,20 @@ class ScheduleParser final : private Blocks, private Symbols {
     return false;
   }
 
+  // choose.cpp: what the text leaves open
+  bool choose(int depth);
+  std::optional<Values> ordered(const std::string& variable, const Values&) override;
+  /// How often a choice is made: in each iteration, `once`, or `per` value. The text after its name in its id.
+  struct Scope {
+    std::size_t at{};     ///< of its statement
+    std::string where{};  ///< " [k=3]"
+    bool shared{};
+  };
+  std::optional<Scope> scope(std::size_t at);
+  /// Which alternative to take, for the part of an order with this number.
+  std::optional<std::size_t> decide(const Scope&, const std::string& name, const std::vector<Number>&, std::size_t part,
+                                    bool order);
+
   // declare.cpp: declarations and expectations
   bool item(int depth);
   bool gpus();
@@ -145,7 +159,11 @@ class ScheduleParser final : private Blocks, private Symbols {
   std::set<std::string, std::less<>> hosts_;
   std::vector<bool> setting_used_;
   std::vector<std::string> params_;
-  Budget items_;
+  std::vector<Decision> decisions_;
+  std::vector<std::vector<Number>> decision_values_;          ///< the alternatives of each
+  std::map<std::string, std::size_t, std::less<>> decision_;  ///< id -> index in decisions_
+  std::map<std::string, std::size_t, std::less<>> visits_;  ///< how often this pass has met a choice that is not shared
+  Budget items_, alternatives_{1u << 20};
   std::size_t dwords_ = 0, next_queue_ = 0, gpus_at_ = 0, block_at_ = 0;
   bool full_ = false;  ///< the declarations exceed max_items
   bool gpus_given_ = false;

@@ -9,8 +9,8 @@ namespace {
 
 using namespace detail;
 
-constexpr std::string_view kScheduleWords[] = {"sdma", "param",  "gpus",   "buffer", "signal", "queue",
-                                               "host", "expect", "submit", "set",    "wait",   "repeat"};
+constexpr std::string_view kScheduleWords[] = {"sdma", "param",  "choose", "gpus", "buffer", "signal", "queue",
+                                               "host", "expect", "submit", "set",  "wait",   "repeat"};
 
 class Assembler final : private Blocks {
  public:

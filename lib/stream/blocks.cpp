@@ -11,6 +11,10 @@ Result<std::string, Diagnostic> Blocks::other_file(const std::string& name) {
       .where = name, .message = "this text may not read other files", .hint = "write the numbers as a list: [41, 7]"};
 }
 
+std::optional<Blocks::Values> Blocks::ordered(const std::string&, const Values&) {
+  return none(lex_.peek().at, "only a schedule can leave something open", "write the order as a list: [2, 1, 3]");
+}
+
 void Blocks::block(int depth, bool branch) {
   for (;;) {
     lex_.skip_lines();
@@ -32,7 +36,6 @@ void Blocks::block(int depth, bool branch) {
   }
 }
 
-/// The name that a definition or a loop defines.
 std::optional<std::string> Blocks::new_name() {
   const Token t = lex_.peek();
   if (t.kind != Token::word) return expected("a name"), std::nullopt;
@@ -103,7 +106,6 @@ std::optional<Blocks::Values> Blocks::numbers_of_file() {
   return v;
 }
 
-/// What follows `in`.
 std::optional<Blocks::Values> Blocks::values() {
   if (lex_.peek().is("[")) return list();
   if (at("file") && names_.find("file") == nullptr) return numbers_of_file();
@@ -124,7 +126,8 @@ bool Blocks::loop(int depth) {
   const Token begin = lex_.take();
   const auto errors = source_.count();
   const auto variable = new_name();
-  const auto all = variable && take("in") ? values() : std::nullopt;
+  auto all = variable && take("in") ? values() : std::nullopt;
+  if (all && at("choose")) all = ordered(*variable, *all);
   if (all) line_ends();
   if (depth >= kDeepest) fail(begin.at, "loops are nested too deeply", "32 levels are allowed");
   lex_.skip_line();

@@ -8,6 +8,7 @@
 //   for i in 0..4                     i = 0, 1, 2, 3
 //   for b in [41, 7, N-1]             each value of the list, which may span lines
 //   for b in file("blocks.txt")       each number of a file: blanks, commas and line ends separate them, # begins a comment
+//   for i in 0..4 choose order        in an order that the reader of the text chooses
 //   if a < b ... else if ... else ... end
 //
 // A block is a sequence of statements up to `end`, or up to the end of the text. A loop evaluates its body once per round, by
@@ -37,6 +38,14 @@ class Blocks : protected Parser {
     std::string name{};
     Number value{};
   };
+  /// What a loop's variable is in each round, or what a choice may be: a range, or a list.
+  struct Values {
+    Number first{}, last{};
+    std::vector<Number> list{};
+    bool listed{};
+    Number count() const { return listed ? Number(list.size()) : last > first ? last - first : 0; }
+    Number at(Number round) const { return listed ? list[static_cast<std::size_t>(round)] : first + round; }
+  };
 
   /// Parses a statement; false if it has an error. `depth` counts the blocks around it.
   virtual bool statement(int depth) = 0;
@@ -45,6 +54,8 @@ class Blocks : protected Parser {
   /// Is this word, at the start of a line, out of place in this block?
   virtual bool misplaced(const Token&) const noexcept { return false; }
 
+  /// The values of a loop in the order that is chosen for it, after `choose`; nothing after an error. Streams leave nothing open.
+  virtual std::optional<Values> ordered(const std::string& variable, const Values&);
   /// The text of another file, by the name that the language gives; a Diagnostic if there is none.
   virtual Result<std::string, Diagnostic> other_file(const std::string& name);
 
@@ -54,6 +65,10 @@ class Blocks : protected Parser {
   bool let();
   /// Parses what follows `let`: NAME = VALUE.
   std::optional<Definition> definition();
+  /// A name that a definition or a loop defines.
+  std::optional<std::string> new_name();
+  /// What follows `in`.
+  std::optional<Values> values();
   bool loop(int depth);
   bool branches(int depth);
   /// Skips to the `end` of this block, or to a misplaced word; in a branch, also to its `else`.
@@ -73,17 +88,6 @@ class Blocks : protected Parser {
   bool broken_ = false;  // such a block has ended without its `end`, which has been reported
 
  private:
-  /// What a loop's variable is in each round: a range, or a list.
-  struct Values {
-    Number first{}, last{};
-    std::vector<Number> list{};
-    bool listed{};
-    Number count() const { return listed ? Number(list.size()) : last > first ? last - first : 0; }
-    Number at(Number round) const { return listed ? list[static_cast<std::size_t>(round)] : first + round; }
-  };
-
-  std::optional<std::string> new_name();
-  std::optional<Values> values();
   std::optional<Values> list();
   std::optional<Values> numbers_of_file();
   std::optional<bool> condition();

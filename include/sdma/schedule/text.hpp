@@ -16,6 +16,7 @@
 // ParseOptions allow. Names may be declared after their use; `gpus` comes before the first GPU. Allocates, and throws
 // only what the allocator throws. There is no shared state; any thread may call these functions.
 #include "sdma/core/result.hpp"
+#include "sdma/schedule/decisions.hpp"
 #include "sdma/schedule/schedule.hpp"
 
 #include <functional>
@@ -48,7 +49,7 @@ struct SourceMap {
 };
 
 struct ParseOptions {
-  /// A value for a `param`, as text: a number, or an expression that uses only numbers.
+  /// A value for a `param`, or for a `choose` outside all blocks, as text: a number, or an expression that uses only numbers.
   struct Setting {
     std::string name{}, value{};
   };
@@ -59,7 +60,8 @@ struct ParseOptions {
   std::size_t max_items = std::size_t{1} << 20;   ///< declarations, actions, queues of each submit, and expectations
   /// The text of a file that the schedule names: `for b in file("blocks.txt")`. Empty: a schedule may not read other files.
   std::function<Result<std::string, Diagnostic>(const std::string& name)> read{};
-  SourceMap* map = nullptr;  ///< filled if the text has no error
+  SourceMap* map = nullptr;        ///< filled if the text has no error
+  Decisions* decisions = nullptr;  ///< which alternatives to take, and those that were taken; null: the defaults
 };
 
 /// For ParseOptions::read: names are relative to the folder of the file `path`; of standard input ("-"), to the working directory.
