@@ -12,12 +12,13 @@ import subprocess
 import sys
 
 # A folder uses only those before it.
-ORDER = ["core", "packets", "stream", "queue", "dump", "sync", "draw", "trace", "engine", "kfd", "device", "schedule", "check", "doctor", "simulate"]
+ORDER = ["core", "packets", "stream", "queue", "dump", "sync", "draw", "trace", "engine", "kfd", "device", "schedule", "check", "doctor", "simulate", "search"]
 MAY_USE = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)}
 # Drawing does not know what is drawn.
 MAY_USE["draw"] = {"core", "draw"}
 # A diagnosis reads what is there, and a prediction does not: neither uses the other.
 MAY_USE["simulate"].discard("doctor")
+MAY_USE["search"].discard("doctor")
 # A program of its own, beside the folders that build on devices: nobody includes it.
 # Its modules use those before them.
 MAY_USE["emulator"] = MAY_USE["device"] | {"emulator"}

@@ -1,0 +1,81 @@
+#pragma once
+// Finds the fastest of the schedules that a text leaves open (sdma/schedule/decisions.hpp): a search by simulation, with the
+// checker as judge. `sdma explore` is its command line (docs/explore.md).
+//
+//   auto r = search(text, "ag.sdma", *mi300x_machine(), {.tries = 5000});
+//   if (!r) for (const auto& d : r.error()) puts(to_string(d).c_str());
+//   for (const auto& c : r->best) printf("%.2f us  %s\n", c.ns / 1e3, decisions_text(c.decisions).c_str());
+//   save_file("best.sdma", to_text(r->best[0].schedule));           // this schedule, with nothing left open
+//
+// A *candidate* is one way to take every choice. The search
+//
+//   1. simulates the default in any case, and then changes one choice at a time for the better, until no single change helps;
+//   2. simulates all other candidates, if their number fits into what is left of `tries` and `deadline`: then `complete` is true;
+//   3. else changes pairs of choices, and begins again at random candidates, until `tries` or `deadline` end it.
+//
+// A candidate that would enter `best` is checked first, and does not enter unless all of its executions are proved. So `best` holds
+// only schedules that are proved on this machine's topology; the other candidates were simulated, but not examined. Among candidates
+// with the same time, only the first to be found is checked and kept; the others are counted.
+//
+// With `tries` alone, a search is deterministic: the same text, options and seed give the same result. A time is a prediction, as
+// uncertain as `sensitivity` says; `speed_up` says whether two candidates differ.
+//
+// Errors: the Diagnostics of the text as it is by default; a text that leaves nothing open is not an error. Candidates that cannot be
+// read or simulated, or are not proved, are counted in `refused`, and the first is kept with its choices.
+// Allocates. Any thread may call it; nothing is shared.
+#include "sdma/check/check.hpp"
+#include "sdma/core/deadline.hpp"
+#include "sdma/schedule/decisions.hpp"
+#include "sdma/simulate/simulate.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdma::inline v0 {
+
+struct Candidate {
+  std::vector<Decision> decisions{};
+  Schedule schedule{};
+  double ns{};
+  std::uint64_t same{};  ///< how many other candidates had the same time, and were not examined
+};
+
+struct SearchProgress {
+  std::uint64_t simulated{};
+  double candidates{};  ///< as SearchResult::candidates
+  double best_ns{};     ///< 0: no candidate is proved yet
+};
+
+struct SearchOptions {
+  ParseOptions parse{};           ///< `map` and `decisions` are not used
+  Profile profile{};              ///< what the checker assumes
+  std::size_t best = 5;           ///< how many candidates to keep
+  std::uint64_t tries = 100'000;  ///< the most candidates to simulate
+  std::optional<Deadline> deadline{};
+  std::uint64_t seed = 0;  ///< of the random candidates
+  /// Called after each simulation; false ends the search.
+  std::function<bool(const SearchProgress&)> proceed{};
+};
+
+struct SearchResult {
+  std::vector<Candidate> best{};       ///< proved; the fastest first, each with a time of its own
+  std::optional<Candidate> initial{};  ///< the default; nothing if it is refused
+  std::uint64_t simulated{};           ///< different candidates that were simulated or refused
+  /// How many there are: exact if `complete`, else the number that there would be if every candidate left open what the default does.
+  double candidates{};
+  bool complete{};  ///< all of them were simulated
+  std::uint64_t refused{};
+  struct Refusal {
+    std::vector<Decision> decisions{};
+    Diagnostic reason{};
+  };
+  std::optional<Refusal> first_refused{};
+};
+
+Result<SearchResult, std::vector<Diagnostic>> search(std::string_view text, std::string_view file,
+                                                     const MachineDescription&, const SearchOptions& = {});
+
+}  // namespace sdma::inline v0

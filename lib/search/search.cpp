@@ -1,0 +1,233 @@
+#include "sdma/search/search.hpp"
+
+#include "sdma/simulate/sweep.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <unordered_map>
+#include <utility>
+
+namespace sdma::inline v0 {
+namespace {
+
+constexpr double kRefused = std::numeric_limits<double>::infinity();
+/// After so many random candidates in a row that were all known, there is little left to find.
+constexpr std::uint64_t kFruitless = 10'000;
+/// Pairs that are tried for each open choice, and readings after which a random candidate is taken as it is.
+constexpr std::size_t kPairs = 4;
+constexpr int kReadings = 3;
+
+using Take = std::map<std::string, std::size_t, std::less<>>;
+
+/// The choices that differ from the default. Two candidates with the same key are the same.
+Take key_of(const std::vector<Decision>& met) {
+  Take out;
+  for (const auto& c : met)
+    if (c.taken > 0) out.emplace(c.id, c.taken);
+  return out;
+}
+std::string text_of(const Take& take) {
+  std::string out;
+  for (const auto& [id, taken] : take) out += id + '=' + std::to_string(taken) + ';';
+  return out;
+}
+
+class Search {
+ public:
+  Search(std::string_view text, std::string_view file, const MachineDescription& m, const SearchOptions& o)
+      : text_(text), file_(file), machine_(m), options_(o), random_(o.seed) {}
+
+  Result<SearchResult, std::vector<Diagnostic>> run() {
+    begin_ = Deadline::Clock::now();
+    Take defaults;
+    auto initial = read(defaults);
+    if (!initial) return std::move(initial.error());
+    result_.candidates = 1;
+    for (const auto& c : decisions_.met) result_.candidates *= static_cast<double>(c.alternatives);
+    time(defaults);
+    if (!result_.best.empty()) result_.initial = result_.best.front();
+    descend();
+    if (!stopped_) exhaustible() ? exhaust() : wander();
+    if (result_.complete) result_.candidates = static_cast<double>(result_.simulated);
+    return std::move(result_);
+  }
+
+ private:
+  Result<Schedule, std::vector<Diagnostic>> read(const Take& take, SourceMap* map = nullptr) {
+    auto parse = options_.parse;
+    decisions_.take = take;
+    parse.decisions = &decisions_;
+    parse.map = map;
+    return parse_schedule(text_, file_, parse);
+  }
+
+  /// The default is simulated in any case.
+  bool stop() {
+    if (stopped_ || result_.simulated == 0) return stopped_;
+    stopped_ = result_.simulated >= options_.tries || (options_.deadline && options_.deadline->passed());
+    return stopped_;
+  }
+
+  /// The candidate's time, from memory or by simulation; nothing if it is not known and the search has been stopped.
+  std::optional<double> time(const Take& take) {
+    const auto name = text_of(take);
+    if (const auto known = known_.find(name); known != known_.end()) return ++fruitless_, known->second;
+    if (stop()) return {};
+    const auto schedule = read(take);
+    const auto open = decisions_.met;
+    // A choice that this candidate does not meet changes nothing.
+    const auto own = text_of(key_of(open));
+    if (const auto known = known_.find(own); known != known_.end())
+      return ++fruitless_, known_.emplace(name, known->second).first->second;
+    fruitless_ = 0;
+    ++result_.simulated;
+    const auto ns = schedule ? simulated(open, *schedule) : refuse(open, schedule.error().front());
+    known_.emplace(own, ns);
+    known_.emplace(name, ns);
+    if (options_.proceed && !options_.proceed({.simulated = result_.simulated,
+                                               .candidates = result_.candidates,
+                                               .best_ns = result_.best.empty() ? 0 : result_.best.front().ns}))
+      stopped_ = true;
+    return ns;
+  }
+
+  /// The choices of a candidate.
+  std::vector<Decision> met(const Take& take) {
+    if (decisions_.take != take) (void)read(take);
+    return decisions_.met;
+  }
+
+  double refuse(const std::vector<Decision>& open, Diagnostic why) {
+    ++result_.refused;
+    if (!result_.first_refused) result_.first_refused = {.decisions = open, .reason = std::move(why)};
+    return kRefused;
+  }
+
+  double simulated(const std::vector<Decision>& open, const Schedule& s) {
+    const auto r = simulate(s, machine_);
+    if (!r) return refuse(open, r.error().front());
+    const auto ns = r->ns;
+    auto& best = result_.best;
+    const auto after =
+        std::find_if(best.begin(), best.end(), [&](const Candidate& c) { return c.ns > ns || same_time(c.ns, ns); });
+    if (after != best.end() && same_time(after->ns, ns)) return ++after->same, ns;
+    if (best.size() >= options_.best && after == best.end()) return ns;
+    // Read again, for the lines of what the checker finds.
+    SourceMap map;
+    const auto again = read(key_of(open), &map);
+    const auto report = check(*again, {.profile = options_.profile, .map = &map, .topology = &machine_.topology});
+    if (!report.proved()) return refuse(open, reason(report));
+    best.insert(after, {.decisions = open, .schedule = s, .ns = ns});
+    if (best.size() > options_.best) best.pop_back();
+    return ns;
+  }
+
+  static Diagnostic reason(const CheckReport& report) {
+    for (const auto& f : report.findings)
+      if (!f.advice) return f.diagnostic;
+    return {.message = "the checker does not prove it"};
+  }
+
+  /// Changes one choice at a time for the better, then pairs of choices.
+  void descend(Take here = {}) {
+    auto ns = time(here);
+    auto choices = met(here);
+    for (bool better = true; ns && better && !stopped_;) {
+      better = false;
+      // After a change, other choices may be open.
+      for (std::size_t i = 0; i < choices.size(); ++i) {
+        auto best = here;
+        for (std::size_t a = 0; a < choices[i].alternatives; ++a) {
+          if (a == choices[i].taken) continue;
+          auto there = here;
+          there[choices[i].id] = a;
+          there = normal(std::move(there));
+          if (const auto t = time(there); t && *t < *ns) ns = t, best = std::move(there);
+        }
+        if (best == here) continue;
+        better = true;
+        choices = met(here = std::move(best));
+      }
+    }
+    if (ns) pairs(here, choices, *ns);
+  }
+
+  static Take normal(Take take) {
+    std::erase_if(take, [](const auto& c) { return c.second == 0; });
+    return take;
+  }
+
+  std::size_t pick(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+
+  /// Changes two choices at once, at random; a success begins anew with single changes.
+  void pairs(const Take& here, const std::vector<Decision>& choices, double ns) {
+    std::vector<const Decision*> open;
+    for (const auto& c : choices)
+      if (c.alternatives > 1) open.push_back(&c);
+    if (open.size() < 2) return;
+    for (std::size_t n = 0; n < kPairs * open.size() && !stopped_; ++n) {
+      auto there = here;
+      for (int k = 0; k < 2; ++k) {
+        const auto& c = *open[pick(open.size())];
+        there[c.id] = pick(c.alternatives);
+      }
+      there = normal(std::move(there));
+      if (const auto t = time(there); t && *t < ns) return descend(std::move(there));
+    }
+  }
+
+  /// Do all candidates fit into what is left? From the mean time of those so far.
+  bool exhaustible() const {
+    if (result_.candidates > static_cast<double>(options_.tries)) return false;
+    if (!options_.deadline) return true;
+    const auto spent = std::chrono::duration<double>(Deadline::Clock::now() - begin_).count();
+    const auto left = std::chrono::duration<double>(options_.deadline->left()).count();
+    const auto more = result_.candidates - static_cast<double>(result_.simulated);
+    return more * spent / static_cast<double>(result_.simulated) <= left;
+  }
+
+  /// Every candidate, in the order of the choices' alternatives: the last choice that has another alternative takes it, and those
+  /// after it begin anew. A choice depends only on those before it.
+  void exhaust() {
+    for (Take take; time(take);) {
+      const auto choices = met(take);
+      auto last = choices.size();
+      while (last > 0 && choices[last - 1].taken + 1 >= choices[last - 1].alternatives) --last;
+      if (last == 0) return void(result_.complete = true);
+      take = key_of({choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(last) - 1});
+      take.emplace(choices[last - 1].id, choices[last - 1].taken + 1);
+    }
+  }
+
+  void wander() {
+    while (!stop() && fruitless_ < kFruitless) {
+      // What a candidate leaves open is known when it has been read, so it takes a few readings to draw one.
+      Take drawn;
+      for (int n = 0; n < kReadings; ++n)
+        for (const auto& c : met(drawn))
+          if (!drawn.contains(c.id)) drawn.emplace(c.id, pick(c.alternatives));
+      descend(normal(std::move(drawn)));
+    }
+  }
+
+  const std::string_view text_, file_;
+  const MachineDescription& machine_;
+  const SearchOptions& options_;
+  std::mt19937_64 random_;
+  Decisions decisions_{};
+  SearchResult result_{};
+  std::unordered_map<std::string, double> known_{};  ///< times, by text_of
+  std::uint64_t fruitless_ = 0;
+  Deadline::Clock::time_point begin_{};
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+Result<SearchResult, std::vector<Diagnostic>> search(std::string_view text, std::string_view file,
+                                                     const MachineDescription& m, const SearchOptions& o) {
+  return Search{text, file, m, o}.run();
+}
+
+}  // namespace sdma::inline v0

@@ -1,0 +1,212 @@
+// The search itself: what it finds, what it refuses, and what it says about how much it has seen.
+#include "sdma/search/search.hpp"
+
+#include "sdma/core/file.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+using namespace sdma;
+
+namespace {
+
+const MachineDescription& machine() {
+  static const auto m = *mi300x_machine();
+  return m;
+}
+
+SearchResult found(const std::string& text, const SearchOptions& o = {}) {
+  auto r = search(text, "t.sdma", machine(), o);
+  if (!r) {
+    for (const auto& d : r.error()) UNSCOPED_INFO(to_string(d));
+    FAIL(text);
+  }
+  return *std::move(r);
+}
+
+std::string choices(const SearchResult& r, std::size_t i = 0) { return decisions_text(r.best.at(i).decisions); }
+
+/// `copies` copies of 64K from gpu0, shared by the queues that each names, and `more` lines before them.
+std::string text(const std::string& more, const std::string& queue_of, const std::string& copies = "6") {
+  return "sdma 1\nparam copies = " + copies + "\n" + more +
+         "gpus 8\nbuffer gpu*.b bytes=64K init=random\nsignal host.done value=0\n"
+         "for q in 0..3\nqueue gpu0.q{q} engine=q+2\nfor k in 1..copies+1\n" +
+         queue_of +
+         "copy_linear bytes=64K src=gpu0.b dst=gpu{k}.b\nend\nend\natomic op=add_rtn_64 addr=host.done value=1\nend\n"
+         "end\nhost main\nsubmit *\nwait host.done == 3\nend\n";
+}
+const std::string kPerPeer = "choose e in [0, 1, 2] per k\nif e == q\n";
+
+/// A copy that is polled for too early if `early`, which is fast and wrong.
+const std::string kRacy =
+    "sdma 1\nchoose early in [0, 1]\nchoose extra in 0..3\ngpus 3\nbuffer gpu0.a bytes=64K init=random\n"
+    "buffer gpu1.b bytes=64K\nbuffer gpu2.c bytes=64K\nsignal gpu1.ready value=0 bits=32\nsignal host.done value=0\n"
+    "queue gpu0.first peer=gpu1\ncopy_linear bytes=64K src=gpu0.a dst=gpu1.b\nfence addr=gpu1.ready value=1\nend\n"
+    "queue gpu1.second peer=gpu2\nif early == 0\npoll_mem addr=gpu1.ready func=ge reference=1\nend\n"
+    "nop times=extra+1\ncopy_linear bytes=64K src=gpu1.b dst=gpu2.c\natomic op=add_rtn_64 addr=host.done value=1\nend\n"
+    "host main\nsubmit *\nwait host.done == 1\nend\n";
+
+double brute_force(const std::string& text, const std::vector<std::vector<std::string>>& settings) {
+  double least = INFINITY;
+  for (const auto& s : settings) {
+    ParseOptions o;
+    for (std::size_t i = 0; i + 1 < s.size(); i += 2) o.set.push_back({s[i], s[i + 1]});
+    const auto schedule = parse_schedule(text, "t", o);
+    REQUIRE(schedule);
+    const auto t = simulate(*schedule, machine());
+    REQUIRE(t);
+    least = std::min(least, t->ns);
+  }
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("a small space is searched completely, and the best is the best of all") {
+  const auto t = text("choose a in 0..4\nchoose b in 1..3+a\n", "if (k*b+a)%3 == q\n");
+  std::vector<std::vector<std::string>> all;
+  for (int a = 0; a < 4; ++a)
+    for (int b = 1; b < 3 + a; ++b) all.push_back({"a", std::to_string(a), "b", std::to_string(b)});
+  const auto r = found(t);
+  CHECK(r.complete);
+  CHECK(r.simulated == all.size());
+  CHECK(r.candidates == static_cast<double>(all.size()));
+  CHECK(r.refused == 0);
+  CHECK_FALSE(r.first_refused);
+  CHECK(r.best.front().ns == brute_force(t, all));
+  REQUIRE(r.initial);
+  CHECK(decisions_text(r.initial->decisions) == "a=0 b=1");
+  CHECK(r.initial->ns == brute_force(t, {{}}));
+  std::uint64_t same = 0;
+  for (std::size_t i = 0; i < r.best.size(); ++i) {
+    same += 1 + r.best[i].same;
+    CHECK((i == 0 || r.best[i - 1].ns < r.best[i].ns));
+    // What is kept is what its choices say, and it is proved.
+    CHECK(simulate(r.best[i].schedule, machine())->ns == r.best[i].ns);
+    CHECK(check(r.best[i].schedule).proved());
+  }
+  CHECK(same <= all.size());
+  CHECK(found(text("", kPerPeer, "4"), {.best = 2}).best.size() == 2);
+}
+
+TEST_CASE("with tries, the same seed gives the same result; a partial search says that it is one") {
+  const auto t = text("", kPerPeer, "7");  // 3^7
+  const auto r = found(t, {.tries = 200, .seed = 3});
+  CHECK_FALSE(r.complete);
+  CHECK(r.simulated == 200);
+  CHECK(r.candidates == 2187);
+  const auto again = found(t, {.tries = 200, .seed = 3});
+  REQUIRE(again.best.size() == r.best.size());
+  for (std::size_t i = 0; i < r.best.size(); ++i) CHECK(again.best[i].decisions == r.best[i].decisions);
+  // It finds the best without seeing all: which of the seven peers share an engine.
+  const auto all = found(t, {.tries = 2187});
+  CHECK(all.complete);
+  CHECK(all.simulated == 2187);
+  CHECK(r.best.front().ns == all.best.front().ns);
+  CHECK(r.best.front().ns < 0.9 * r.initial->ns);
+  // Its value for each peer, with the peer's name.
+  CHECK(choices(r).find("e [k=7]=") != std::string::npos);
+}
+
+TEST_CASE("choices that depend on each other: none is simulated twice, and none is missed") {
+  // The search takes kind = 1, then x = 2, and then tries the other kinds, which have no x.
+  const auto t =
+      text("choose kind in [0, 1, 2]\n",
+           "if k%3 == q\nif kind == 0\nnop times=20\nelse if kind == 1\nchoose x in 0..3 once\nnop times=10-x\n"
+           "else\nchoose y in 1..3 once\nchoose z in 1..3 once\nnop times=30+y*z\nend\n");
+  const auto r = found(t);
+  CHECK(r.complete);
+  CHECK(r.simulated == 1 + 3 + 4);
+  CHECK(r.candidates == 8);
+  CHECK(choices(r) == "kind=1 x=2");
+}
+
+TEST_CASE("a candidate that is not proved is refused, with the first reason") {
+  const auto r = found(kRacy);
+  CHECK(r.complete);
+  CHECK(r.simulated == 6);
+  for (const auto& c : r.best) CHECK(decisions_text(c.decisions).find("early=0") == 0);
+  CHECK(r.best.size() == 3);
+  CHECK(r.refused == 3);
+  REQUIRE(r.first_refused);
+  CHECK(decisions_text(r.first_refused->decisions) == "early=1 extra=0");
+  CHECK(r.first_refused->reason.rule == "race");
+  CHECK(r.first_refused->reason.where == "t.sdma:19:1");
+  // The racy ones are faster, so it is the checker that keeps them out.
+  CHECK(brute_force(kRacy, {{"early", "1"}}) < r.best.front().ns);
+}
+
+TEST_CASE("the default may be refused, and a candidate may be wrong or hang") {
+  auto racy = kRacy;
+  racy.replace(racy.find("[0, 1]"), 6, "[1, 0]");
+  const auto r = found(racy);
+  CHECK_FALSE(r.initial);
+  CHECK(r.best.size() == 3);
+  CHECK(decisions_text(r.first_refused->decisions) == "early=1 extra=0");
+
+  const auto wrong = found(text("choose n in [6, 9]\n", "if k%3 == q\n", "6") + "expect gpu{n}.b == gpu0.b\n");
+  CHECK(wrong.refused == 1);
+  CHECK(wrong.complete);
+  CHECK(wrong.first_refused->reason.message.find("gpu9") != std::string::npos);
+
+  const auto hangs = found(text("choose n in [3, 4]\n", "if k%3 == q\n") + "host second\nwait host.done == n\nend\n");
+  CHECK(hangs.refused == 1);
+  CHECK(hangs.best.size() == 1);
+  CHECK(decisions_text(hangs.first_refused->decisions) == "n=4");
+
+  const auto none = found(text("choose n in [4, 5]\n", "if k%3 == q\n") + "host second\nwait host.done == n\nend\n");
+  CHECK(none.best.empty());
+  CHECK_FALSE(none.initial);
+}
+
+TEST_CASE("candidates with the same time are counted, and kept once") {
+  const auto r = found(text("choose unused in 0..10\nchoose extra in [1, 2]\n", "if k%3 == q\nnop times=extra\n"));
+  CHECK(r.complete);
+  REQUIRE(r.best.size() == 2);
+  CHECK(r.best[0].same == 9);
+  CHECK(r.best[1].same == 9);
+  CHECK(choices(r) == "unused=0 extra=1");
+}
+
+TEST_CASE("the schedule that docs/explore.md shows is one, and leaves open what the page says") {
+  const auto page = *read_file(SDMA_SOURCE_ROOT "/docs/explore.md");
+  const auto begin = page.find("```\n") + 4;
+  const auto shown = page.substr(begin, page.find("```", begin) - begin);
+  CHECK(format_source(shown) == shown);
+  const auto r = found(shown, {.tries = 60});
+  CHECK(r.candidates == 7.0 * 5040);
+  CHECK(r.refused == 0);
+  CHECK(r.best.front().ns < 0.7 * r.initial->ns);
+}
+
+TEST_CASE("a search ends when it is asked to, at its deadline, and where nothing is open") {
+  const auto t = text("", kPerPeer, "7");
+  std::uint64_t last = 0;
+  SearchOptions o{.tries = 1000};
+  o.proceed = [&](const SearchProgress& p) {
+    CHECK(p.simulated == ++last);
+    CHECK(p.candidates == 2187);
+    CHECK(p.best_ns > 0);
+    return last < 17;
+  };
+  const auto r = found(t, o);
+  CHECK(r.simulated == 17);
+  CHECK_FALSE(r.complete);
+  CHECK_FALSE(r.best.empty());
+
+  const auto late = found(t, {.deadline = Deadline::in(std::chrono::seconds(0))});
+  CHECK(late.simulated == 1);
+  CHECK_FALSE(late.complete);
+  CHECK(late.best.size() == 1);
+
+  const auto closed = found(text("", "if k%3 == q\n"));
+  CHECK(closed.candidates == 1);
+  CHECK(closed.complete);
+  CHECK(closed.best.size() == 1);
+
+  const auto bad = search("sdma 1\nchoose a in 0..2\nlet b = c\n", "t.sdma", machine());
+  REQUIRE_FALSE(bad);
+  CHECK(bad.error().front().where == "t.sdma:3:9");
+}
