@@ -41,6 +41,10 @@ constexpr Verb kVerbs[] = {
      "0 simulated; 1 the schedule does not end, an engine refuses a packet, or an expectation fails;\n"
      "2 usage error; 3 errors in the schedule or the machine description, or an input or output error",
      add_simulate},
+    {"explore", "find the fastest of the schedules that a file leaves open",
+     "0 found; 1 no candidate is proved; 2 usage error; 3 errors in the schedule or the machine description, a\n"
+     "schedule that leaves nothing open, or an input or output error",
+     add_explore},
     {"compare", "compare a measured run with its simulation",
      "0 compared; 1 events were lost during recording, some queue or packet has no counterpart, the time of\n"
      "the run differs by more than --within, or the schedule cannot be simulated; 2 usage error; 3 errors in a\n"
