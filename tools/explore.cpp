@@ -122,6 +122,18 @@ class Exploring {
     return kOk;
   }
 
+  /// The command line that finds it again, but for a budget.
+  std::string command(const std::string& title) const {
+    std::string out = "sdma explore";
+    for (const auto& s : options_.parse.set) out += " --set " + s.name + "=" + s.value;
+    if (!title.empty()) out += " --set " + title;
+    if (!options_.machine.path.empty()) out += " --machine " + options_.machine.path;
+    for (const auto& [name, value] : options_.machine.changes) out += " --parameter " + name + "=" + value;
+    if (options_.tries > 0) out += fmt::format(" --tries {}", options_.tries);
+    if (options_.seed > 0) out += fmt::format(" --seed {}", options_.seed);
+    return out + " " + shown(options_.path);
+  }
+
   /// Each of the best as a file.
   int write_files() {
     if (options_.folder.empty()) return kOk;
@@ -135,7 +147,7 @@ class Exploring {
         const auto name = stem(options_.path) + (f.title.empty() ? "" : "_" + f.title.substr(f.title.find('=') + 1)) +
                           fmt::format("_{}.sdma", i + 1);
         files.emplace_back((std::filesystem::path(options_.folder) / name).string(),
-                           explore_file(f, i, shown(options_.path), machine_));
+                           explore_file(f, i, command(f.title), machine_));
       }
     for (const auto& [path, text] : files)
       if (!options_.force && std::filesystem::exists(path, error))

@@ -160,13 +160,13 @@ std::string explore_json(const std::vector<Explored>& all, const MachineDescript
   return out.dump(2) + "\n";
 }
 
-std::string explore_file(const Explored& e, std::size_t i, const std::string& file, const MachineDescription& m) {
+std::string explore_file(const Explored& e, std::size_t i, const std::string& command, const MachineDescription& m) {
   const auto& c = e.result.best[i];
-  std::string out = fmt::format("# Found by sdma explore in {}{}, number {} of {}: {}\n", file,
-                                e.title.empty() ? "" : " with " + e.title, i + 1, e.rows.size(), choices(c));
-  out += fmt::format("# {} predicted for {}, {} times as fast as the default; proved by sdma check\n", time_of(e, i),
-                     m.name, ratio(e.rows[i].over_default));
-  return out + to_text(c.schedule);
+  const auto& over = e.rows[i].over_default;
+  return fmt::format("# Number {} of {}: {}\n# found by {}\n# {} predicted for {}{}; proved by sdma check\n", i + 1,
+                     e.rows.size(), choices(c), command, time_of(e, i), m.name,
+                     over ? ", " + ratio(over) + " times as fast as the default" : "") +
+         to_text(c.schedule);
 }
 
 }  // namespace sdma::tool

@@ -33,6 +33,6 @@ std::string explore_table(const Explored&);
 std::string explore_sweep_table(const std::vector<Explored>&);
 std::string explore_json(const std::vector<Explored>&, const MachineDescription&);
 /// Candidate i as FLAT, after a comment that says where it comes from.
-std::string explore_file(const Explored&, std::size_t i, const std::string& file, const MachineDescription&);
+std::string explore_file(const Explored&, std::size_t i, const std::string& command, const MachineDescription&);
 
 }  // namespace sdma::tool
