@@ -117,10 +117,8 @@ bool ScheduleParser::submit() {
   } else {
     while (!at_line_end()) {
       const auto r = ref(false);
-      const auto* symbol = r ? find(r->text(), r->at) : nullptr;
+      const auto* symbol = r ? find_queue(*r) : nullptr;
       if (!symbol) return false;
-      if (symbol->kind != Symbol::Kind::queue)
-        return fail(r->at, quote(r->text()) + " is not a queue", "it is declared " + declared(*symbol));
       if (!room(r->at)) return false;
       a.queues.push_back(symbol->index);
     }

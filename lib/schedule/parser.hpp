@@ -39,6 +39,7 @@ class ScheduleParser final : private Blocks, private Symbols {
     /// Requires that it is not a queue.
     SymbolOffset offset() const noexcept { return {kind == Kind::signal, index, 0}; }
   };
+  using SymbolTable = std::map<std::string, Symbol, std::less<>>;
   struct Ref {
     bool all_gpus{};
     Place place{};
@@ -111,8 +112,9 @@ class ScheduleParser final : private Blocks, private Symbols {
   // refs.cpp: names with their places
   std::optional<Place> place(bool* all);
   std::optional<Ref> ref(bool all_allowed);
-  const Symbol* find(std::string_view ref, std::size_t at);
+  const Symbol* find_queue(const Ref&);
   const Symbol* find_memory(std::string_view ref, std::size_t at, std::string_view what);
+  const Symbol* unknown(std::string_view ref, std::size_t at, const SymbolTable&);
   std::optional<GpuVa> signal_of(const Ref&);
   /// The brackets after a ref, if there are any.
   struct Part {
@@ -140,7 +142,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   Pass pass_ = Pass::declare;
   bool incomplete_ = false;  // the first pass may have missed declarations, so an unknown name is not an error
   PacketLines lines_;
-  std::map<std::string, Symbol, std::less<>> symbols_;
+  SymbolTable memory_, queues_;  ///< buffers and signals, and queues: their names live apart
   std::vector<Alias> aliases_;
   std::set<std::string, std::less<>> hosts_;
   std::vector<bool> setting_used_;

@@ -102,7 +102,7 @@ class Printer {
 
   void queue(const Schedule::Queue& q) {
     out_ += "queue " + queue_name(q);
-    out_ += q.peer ? " peer=" + to_string(*q.peer) : " engine=" + std::to_string(q.engine);
+    out_ += q.peer ? (q.from_host ? " from=" : " peer=") + to_string(*q.peer) : " engine=" + std::to_string(q.engine);
     if (q.ring_bytes != 0) out_ += " ring=" + size_text(q.ring_bytes);
     out_ += "\n";
     // Packets without names and epochs go to the disassembler together: it folds those that repeat.

@@ -45,12 +45,12 @@ class Check {
     found_.push_back({.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
   }
 
-  void name(const std::string& where, Place p, const std::string& name) {
+  void name(const std::string& where, Place p, const std::string& name, std::set<std::string>& names) {
     if (!p.is_host() && p.index >= s_.gpus)
       add(where, to_string(p) + " is not in this schedule: gpus " + std::to_string(s_.gpus));
     if (!is_name(name))
       add(where, "'" + name + "' is not a valid name", "use letters, digits and _, and do not begin with a digit");
-    else if (!names_.insert(to_string(p) + "." + name).second) add(where, "the name is already used");
+    else if (!names.insert(to_string(p) + "." + name).second) add(where, "the name is already used");
   }
 
   void alias(const std::string& where, const SymbolOffset& symbol) {
@@ -69,7 +69,7 @@ class Check {
     const auto& b = s_.buffers[i];
     const SymbolOffset symbol{false, i, 0};
     const auto where = title(s_, symbol);
-    name(where, b.place, b.name);
+    name(where, b.place, b.name, memory_);
     if (b.bytes == 0 || b.bytes > kLinkStride)
       add(where, "a buffer must have 1 to 2^40 bytes, not " + std::to_string(b.bytes));
     if (!std::has_single_bit(b.alignment) || b.alignment > std::uint64_t{1} << 30)
@@ -82,7 +82,7 @@ class Check {
     const auto& g = s_.signals[i];
     const SymbolOffset symbol{true, i, 0};
     const auto where = title(s_, symbol);
-    name(where, g.place, g.name);
+    name(where, g.place, g.name, memory_);
     if (g.bits != 32 && g.bits != 64) add(where, "a signal must have 32 or 64 bits, not " + std::to_string(g.bits));
     else if (g.bits == 32 && g.value > 0xffffffff) add(where, "its value does not fit in 32 bits");
     alias(where, symbol);
@@ -90,10 +90,11 @@ class Check {
 
   void queue(const Schedule::Queue& q) {
     const auto where = "queue " + queue_name(q);
-    name(where, q.place, q.name);
+    name(where, q.place, q.name, queues_);
     if (q.place.is_host()) add(where, "a queue belongs to a GPU");
     if (q.peer && !q.peer->is_host() && q.peer->index >= s_.gpus)
       add(where, "peer: " + to_string(*q.peer) + " is not in this schedule");
+    if (q.from_host && q.peer != Place::host()) add(where, "from_host needs the host as the peer");
     if (q.peer && q.engine != 0) add(where, "it has both a peer and an engine: give only one");
     if (q.engine > 63) add(where, "there is no engine " + std::to_string(q.engine));
     if (q.ring_bytes != 0 && !is_ring_size(q.ring_bytes))
@@ -166,7 +167,7 @@ class Check {
   }
 
   const Schedule& s_;
-  std::set<std::string> names_;
+  std::set<std::string> memory_, queues_;  ///< names in use: of buffers and signals, and of queues
   std::vector<Diagnostic> found_;
 };
 

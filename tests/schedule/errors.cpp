@@ -189,6 +189,8 @@ TEST_CASE("hosts and expectations") {
   CHECK(all(in_host("  fence addr=0 value=0")).ends_with("| packets belong in a queue"));
   CHECK(all(in_host("  submit")) == "8:9: expected queues | write submit gpu0.push gpu1.echo, or submit *");
   CHECK(all(in_host("  submit host.done")) == "8:10: 'host.done' is not a queue | it is declared on line 4");
+  CHECK(all(in_host("  submit gpu0.p")) == "8:10: 'gpu0.p' is not declared | did you mean 'gpu0.q'?");
+  CHECK(all(in_host("  set gpu0.q = 1")) == "8:7: 'gpu0.q' is a queue, which has no value | it is declared on line 5");
   CHECK(all(in_host("  set gpu0.buf = 1")) == "8:7: 'gpu0.buf' is not a signal | it is declared on line 3");
   CHECK(all(in_host("  set host.done == 1")) == "8:17: expected '=', got '==' | write set host.go = 1");
   CHECK(all(in_host("  set host.done = 4G")) == "8:19: this value does not fit in 32 bits: 4294967296");
@@ -315,4 +317,41 @@ TEST_CASE("what people type at first has a hint") {
   CHECK(all(in_queue("  atomic op=add addr=host.done value=1")).find("did you mean 'add_rtn_64'?") !=
         std::string::npos);
   CHECK(all("gpus 2\n").starts_with("1:1: expected 'sdma 1', got 'gpus'"));
+}
+
+TEST_CASE("a queue has a peer, reads from the host, or has an engine") {
+  const auto queue = [](const std::string& fields) {
+    return all("sdma 1\ngpus 2\nqueue gpu0.q " + fields + "\nend\n");
+  };
+  CHECK(queue("from=host") == "");
+  CHECK(queue("from=gpu1") ==
+        "3:19: 'from' is for the host: one engine serves both directions of a link between GPUs | write peer=gpu1");
+  const std::string both =
+      "a queue has a peer or reads from the host, not both | from=host uses the engine that reads from the host; "
+      "peer=host the one that writes to it";
+  CHECK(queue("peer=host from=host") == "3:33: " + both);
+  CHECK(queue("from=host peer=gpu1") == "3:33: " + both);
+  CHECK(queue("from=host engine=1").starts_with("3:32: a queue has a peer or an engine, not both"));
+  CHECK(queue("form=host") == "3:14: a queue has no field 'form' | its fields: peer, from or engine, ring");
+}
+
+TEST_CASE("a queue may have the name of a signal, and not that of another queue") {
+  const std::string text =
+      "sdma 1\ngpus 1\nsignal gpu0.done value=0 bits=32\nqueue gpu0.done from=host\n  fence addr=gpu0.done value=1\n"
+      "end\nhost main\n  submit gpu0.done\n  wait gpu0.done == 1\nend\n";
+  const auto s = parse_schedule(text);
+  REQUIRE(s);
+  CHECK(problems(*s).empty());
+  CHECK(to_text(*s) == text);
+  CHECK(s->queues[0].from_host);
+  CHECK(all(text + "queue gpu0.done engine=0\nend\n") ==
+        "11:7: 'gpu0.done' is already declared | it is declared on line 4");
+  auto twice = *s;
+  twice.add_queue(twice.queues[0]);
+  REQUIRE(problems(twice).size() == 1);
+  CHECK(problems(twice)[0].message == "the name is already used");
+  auto contradiction = *s;
+  contradiction.queues[0].peer = Place::gpu(0);
+  REQUIRE(problems(contradiction).size() == 1);
+  CHECK(problems(contradiction)[0].message == "from_host needs the host as the peer");
 }

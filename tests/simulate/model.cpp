@@ -94,6 +94,26 @@ TEST_CASE("two engines that write to one GPU over two links do not meet; on one 
   CHECK(both("gpu1.out[480M]") == Approx(2 * alone).epsilon(0.01));
 }
 
+TEST_CASE("copies to the host and from it use two engines") {
+  const auto text = [](const std::string& second) {
+    return "sdma 1\ngpus 1\nbuffer gpu0.a bytes=1M\nbuffer gpu0.d bytes=1M\nbuffer host.b bytes=1M\nbuffer host.c "
+           "bytes=1M\n"
+           "signal host.x value=0\nsignal host.y value=0\n"
+           "queue gpu0.down peer=host\n  copy_linear bytes=1M src=gpu0.a dst=host.b\n  fence addr=host.x value=1\nend\n"
+           "queue gpu0.up " +
+           second +
+           "\n  copy_linear bytes=1M src=host.c dst=gpu0.d\n  fence addr=host.y value=1\nend\n"
+           "host main\n  submit *\n  wait host.x == 1\n  wait host.y == 1\nend\n";
+  };
+  const auto engines = [](const Simulation& t) {
+    return std::count_if(t.busy.begin(), t.busy.end(), [](const Busy& b) { return b.kind == Busy::Kind::engine; });
+  };
+  const auto apart = run(text("from=host")), together = run(text("peer=host"));
+  CHECK(engines(apart) == 2);
+  CHECK(engines(together) == 1);
+  CHECK(together.ns > 1.5 * apart.ns);
+}
+
 TEST_CASE("a broadcast's two destinations share the engine; the same bytes are read once") {
   const auto t = run(schedule("copy_broadcast bytes=1M src=gpu0.in dst1=gpu1.out dst2=gpu2.out" + kDone));
   const auto bytes = 2 * 1048576 / (ns(Cost::engine_rate) * ns(Cost::engine_broadcast));

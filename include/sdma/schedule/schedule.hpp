@@ -125,6 +125,9 @@ struct Schedule {
     Place place{};  ///< a GPU
     std::string name{};
     std::optional<Place> peer{};  ///< selects the engine that the node recommends for this peer; none: `engine`
+    /// With the host as the peer: the engine that reads from the host, not the one that writes to it. Runtimes keep one engine
+    /// for each direction (Topology::engine_for).
+    bool from_host = false;
     std::uint32_t engine{};
     std::uint64_t ring_bytes{};           ///< 0: bind chooses
     std::vector<std::uint32_t> dwords{};  ///< in link space
