@@ -33,12 +33,14 @@ bool ScheduleParser::item(int depth) {
   if (at("signal")) return pass_ == Pass::define ? skip() : signal();
   if (at("queue")) return queue();
   if (at("host")) return host();
+  if (at("kernel")) return kernel();
   if (at("expect")) return pass_ == Pass::declare ? skip() : expect();
   if (pass_ == Pass::define) return lex_.skip_line(), false;  // already reported
   incomplete_ = true;
-  if (at("end")) return skip(), fail(t.at, "'end' without 'for', 'if', 'queue' or 'host'");
+  if (at("end")) return skip(), fail(t.at, "'end' without 'for', 'if', 'queue', 'host' or 'kernel'");
   if (at("sdma")) return skip(), fail(t.at, "the version appears only once, on the first line");
-  const std::string_view words[] = {"param", "let", "gpus", "buffer", "signal", "queue", "host", "expect", "for", "if"};
+  const std::string_view words[] = {"param", "let",    "gpus",   "buffer", "signal", "queue",
+                                    "host",  "kernel", "expect", "for",    "if"};
   lex_.take();
   const bool assigned = t.kind == Token::word && lex_.peek().is("=");
   fail(t.at, "expected a declaration or 'end', got " + quote(t),

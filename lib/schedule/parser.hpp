@@ -98,14 +98,22 @@ class ScheduleParser final : private Blocks, private Symbols {
   void resolve_aliases();
   void resolve(const Alias&);
 
-  // body.cpp: bodies of queues and hosts
+  // body.cpp: bodies of queues
   bool packet();
   bool check_packet(const PacketView&, std::size_t at);
   void check_boundaries(const Token& begin);
+
+  // actions.cpp: bodies of hosts and kernels
   bool host();
+  bool kernel();
+  bool actor(const Token& begin, std::vector<Schedule::Action>&, std::vector<std::vector<SourceMap::Location>>&,
+             bool ok);
   bool action(int depth);
   bool submit();
-  bool set_or_wait(bool wait);
+  bool set_wait_or_add(Schedule::Action::Kind);
+  bool scope(Schedule::Action&);
+  bool compute();
+  bool load_or_store(bool store);
   bool repeat(int depth);
   std::optional<Compare> comparison();
 
@@ -144,7 +152,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   PacketLines lines_;
   SymbolTable memory_, queues_;  ///< buffers and signals, and queues: their names live apart
   std::vector<Alias> aliases_;
-  std::set<std::string, std::less<>> hosts_;
+  std::set<std::string, std::less<>> hosts_, kernels_;
   std::vector<bool> setting_used_;
   std::vector<std::string> params_;
   Budget items_;
@@ -153,10 +161,13 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool gpus_given_ = false;
 
   SourceMap map_;
+  std::vector<std::vector<SourceMap::Location>> kernel_actions_;  ///< as map_.actions, which they join in the end
 
   // The open block.
   Schedule::Queue* queue_ = nullptr;
   std::vector<Schedule::Action>* actions_ = nullptr;
+  std::vector<SourceMap::Location>* action_lines_ = nullptr;
+  std::string_view block_;  // "queue", "host", "kernel"
   int repeats_ = 0;
 
   // The current packet line.

@@ -34,7 +34,13 @@ class Check {
       if (!is_name(h.name))
         add("host " + h.name, "this is not a valid name", "use letters, digits and _, and do not begin with a digit");
       if (!hosts.insert(h.name).second) add("host " + h.name, "the name is already used");
-      for (const auto& a : h.actions) action("host " + h.name, a, 1);
+      for (const auto& a : h.actions) action("host " + h.name, a, 1, false);
+    }
+    for (const auto& k : s_.kernels) {
+      const auto where = "kernel " + to_string(k.place) + "." + k.name;
+      name(where, k.place, k.name, kernels_);
+      if (k.place.is_host()) add(where, "a kernel runs on a GPU");
+      for (const auto& a : k.actions) action(where, a, 1, true);
     }
     for (const auto& e : s_.expectations) expectation(e);
     return std::move(found_);
@@ -128,20 +134,29 @@ class Check {
           "epochs must be in the order of their packets");
   }
 
-  void action(const std::string& where, const Schedule::Action& a, int depth) {
+  void action(const std::string& where, const Schedule::Action& a, int depth, bool kernel) {
     using What = Schedule::Action::Kind;
     if (depth > 32) return add(where, "repeats are nested too deeply");
     for (const auto q : a.queues)
       if (q >= s_.queues.size()) add(where, "submits a queue that is not in this schedule");
     if (a.kind == What::submit && a.queues.empty()) add(where, "submits no queue");
-    if (a.kind == What::set || a.kind == What::wait) {
+    if (!kernel && a.kind == What::compute) add(where, "only a kernel computes");
+    if (!kernel && !a.system_scope) add(where, "only a kernel has another scope than the system");
+    if ((a.kind == What::load || a.kind == What::store) && !inside(a.range))
+      add(where, "loads or stores bytes that are in neither a buffer nor a signal");
+    if (a.kind == What::set || a.kind == What::wait || a.kind == What::add) {
       const auto l = find_symbol(s_, a.signal);
-      if (!l || !l->signal || l->offset != 0) add(where, "sets or waits for something that is not a signal");
+      if (!l || !l->signal || l->offset != 0) add(where, "sets, adds to or waits for something that is not a signal");
       else if (depth == 1 && a.value.factor != 0) add(where, "'epoch' is allowed only in a repeat");
     }
     if (a.kind == What::wait && (a.func == Compare::always || a.func > Compare::gt))
       add(where, "waits without a valid comparison");
-    for (const auto& inner : a.body) action(where, inner, depth + 1);
+    for (const auto& inner : a.body) action(where, inner, depth + 1, kernel);
+  }
+
+  bool inside(const Schedule::Range& r) const {
+    const auto l = find_symbol(s_, r.va);
+    return l && r.bytes != 0 && r.bytes <= bytes_of(s_, *l) - l->offset;
   }
 
   void expectation(const Schedule::Expectation& e) {
@@ -151,10 +166,6 @@ class Check {
       if (e.rule.empty()) add(where, "a finding needs the id of a rule");
       return;
     }
-    const auto inside = [&](const Schedule::Range& r) {
-      const auto l = find_symbol(s_, r.va);
-      return l && r.bytes != 0 && r.bytes <= bytes_of(s_, *l) - l->offset;
-    };
     const auto l = find_symbol(s_, e.left.va);
     if (e.kind == What::value) {
       if (!l || !l->signal || e.left.bytes != bytes_of(s_, *l) || l->offset != 0)
@@ -167,7 +178,7 @@ class Check {
   }
 
   const Schedule& s_;
-  std::set<std::string> memory_, queues_;  ///< names in use: of buffers and signals, and of queues
+  std::set<std::string> memory_, queues_, kernels_;  ///< names in use: of buffers and signals, of queues, of kernels
   std::vector<Diagnostic> found_;
 };
 

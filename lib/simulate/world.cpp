@@ -61,7 +61,7 @@ double World::flight(std::uint32_t gpu, Place to) const noexcept {
 
 double World::flight(const Thread& t, std::size_t signal) const noexcept {
   const auto home = memory_->home(memory_->resolve(link_signal(signal)));
-  if (t.agent) return flight(t.place.index, home);
+  if (t.kernel()) return flight(t.place.index, home);
   return home.is_host() ? 0 : cost(Cost::pcie_flight);
 }
 
@@ -155,24 +155,13 @@ void World::prepare() {
   named("");
   nodes_.push_back({});
   links();
-  const auto thread = [&](const std::string& name, const std::string& group) -> Thread& {
+  for (const auto& a : actors(s_)) {
     auto& t = threads_.emplace_back();
-    t.name = group + " " + name;
-    t.where = named(t.name);
-    if (o_.recorder) t.lane = o_.recorder->lane(group, name);
-    return t;
-  };
-  for (const auto& h : s_.hosts)
-    thread(h.name, "host").frames.push_back({.actions = &h.actions, .round = 1, .rounds = 1});
-  for (const auto& a : o_.agents) {
-    auto& t = thread(a.name, to_string(a.place));
-    t.agent = &a;
+    t.name = a.title();
     t.place = a.place;
-    for (const auto& step : a.steps)
-      if (const auto l = find_symbol(s_, step.signal);
-          step.kind != AgentStep::Kind::compute && (!l || !l->signal || l->offset != 0))
-        find(t.name, "waits for or sets something that is not a signal");
-    if (a.place.is_host() || a.place.index >= s_.gpus) find(t.name, "the agent's place is not a GPU of the schedule");
+    t.where = named(t.name);
+    if (o_.recorder) t.lane = o_.recorder->lane(to_string(a.place), a.name);
+    t.frames.push_back({.actions = a.actions, .round = 1, .rounds = 1});
   }
   for (std::size_t i = 0; i < s_.queues.size() && findings_.empty(); ++i) queue(i);
   for (const auto& r : net_.resources()) {

@@ -7,7 +7,7 @@
 namespace sdma::inline v0::detail {
 namespace {
 
-constexpr std::string_view kLongSymbols[] = {"..", "|=", "==", "!=", "<=", ">="};
+constexpr std::string_view kLongSymbols[] = {"..", "|=", "+=", "==", "!=", "<=", ">="};
 constexpr std::string_view kSymbols = "=+-*/%()[].,<>";
 
 }  // namespace
