@@ -300,7 +300,7 @@ void find_in_kernels(const Model& m, Reporter& r) {
                  .hint = "put buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store, or end the kernel",
                  .rests_on = {"C3"}});
       }
-      if (action.kind == Kind::load && stale != 0 && !m.profile.l2_probed) {
+      if ((action.kind == Kind::load || action.kind == Kind::expect) && stale != 0 && !m.profile.l2_probed) {
         if (reported.insert({a, s.source}).second)
           r.add({.rule = "kernel-scope",
                  .places = {{a, stale}, here},

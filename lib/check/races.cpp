@@ -79,8 +79,10 @@ class Sweep {
       if (s.kind == Step::Kind::touch) {
         const auto& action = m_.action(agent, s);
         const auto begin = m_.canonical(action.range.va);
-        const bool load = action.kind == Schedule::Action::Kind::load;
-        touch({begin, begin + action.range.bytes, load ? Mode::read : Mode::write});
+        const bool stores = action.kind == Schedule::Action::Kind::store;
+        touch({begin, begin + action.range.bytes, stores ? Mode::write : Mode::read});
+        const auto right = m_.canonical(action.right.va);
+        if (!action.old) touch({right, right + action.right.bytes, Mode::read});
       } else if (s.sync) {
         const auto mode = s.kind == Step::Kind::poll ? Mode::poll : s.sync->op == Op::add ? Mode::modify : Mode::store;
         touch({s.sync->address, s.sync->address + s.sync->bytes, mode});
@@ -250,9 +252,10 @@ class Sweep {
         if (touches[i].mode == r.mode && touches[i].begin <= begin && begin < touches[i].end)
           from = touches[i].begin, to = touches[i].end;
     } else if (const auto* step = m_.step_at(r.agent, r.position); step && step->kind == Step::Kind::touch) {
-      const auto& range = m_.action(r.agent, *step).range;
-      from = m_.canonical(range.va);
-      to = from + range.bytes;
+      const auto& action = m_.action(r.agent, *step);
+      for (const auto& range : {action.range, action.right})
+        if (const auto at = m_.canonical(range.va); at <= begin && begin - at < range.bytes)
+          from = at, to = at + range.bytes;
     }
     // In the order of Mode.
     constexpr std::string_view kVerbs[] = {"reads ", "writes ", "waits for ", "stores ", "modifies ", "tests "};

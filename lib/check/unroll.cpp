@@ -85,10 +85,11 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
         perform(agent, a.body, action, static_cast<std::uint32_t>(n));
       }
     } else {
-      const bool wait = a.kind == Kind::wait, bytes = a.kind == Kind::load || a.kind == Kind::store;
+      const bool wait = a.kind == Kind::wait,
+                 bytes = a.kind == Kind::load || a.kind == Kind::store || a.kind == Kind::expect;
       auto& steps = agents[agent].steps;
       acquires_ += wait;
-      accesses_ += bytes;
+      accesses_ += bytes + (a.right.bytes != 0);
       if (acquires_ * (agents.size() + columns_) > kMostClocks || accesses_ > kMostAccesses) {
         truncated = true;
         continue;

@@ -6,7 +6,7 @@ namespace sdma::inline v0::detail {
 
 bool ScheduleParser::host() {
   const Token begin = lex_.take();
-  if (pass_ == Pass::declare) return skip_inner(), true;
+  if (pass_ == Pass::declare) return skip_inner(begin), true;
   const Token t = lex_.peek();
   std::optional<std::string> name;
   if (t.kind == Token::word) name = expand(lex_.take());
@@ -19,7 +19,7 @@ bool ScheduleParser::host() {
 
 bool ScheduleParser::kernel() {
   const Token begin = lex_.take();
-  if (pass_ == Pass::declare) return skip_inner(), true;
+  if (pass_ == Pass::declare) return skip_inner(begin), true;
   const auto r = ref(false);
   bool ok = r.has_value() && room(r->at);
   if (ok && r->place.is_host())
@@ -51,9 +51,10 @@ bool ScheduleParser::action(int depth) {
   if (at("add")) return set_wait_or_add(Kind::add);
   if (at("compute")) return compute();
   if (at("load") || at("store")) return load_or_store(t.text == "store");
+  if (at("expect")) return expect_now();
   if (at("repeat")) return repeat(depth);
-  const std::string_view words[] = {"submit", "set",    "wait", "add", "compute", "load",
-                                    "store",  "repeat", "let",  "for", "if",      "end"};
+  const std::string_view words[] = {"submit", "set",    "wait", "add", "compute", "load", "store",
+                                    "expect", "repeat", "let",  "for", "if",      "end"};
   const auto close = nearest(t.text, words);
   expected("an action or 'end'", !close.best().empty() ? suggestion(close)
                                  : find_packet(t.text) ? "packets belong in a queue"
@@ -169,6 +170,20 @@ bool ScheduleParser::load_or_store(bool store) {
     else return false;
   }
   actions_->push_back(std::move(a));
+  return true;
+}
+
+/// An expectation that a thread compares at this moment.
+bool ScheduleParser::expect_now() {
+  const Token begin = lex_.take();
+  const auto r = ref(false);
+  if (!r || !expectation(*r)) return false;
+  const auto e = std::move(s_.expectations.back());
+  s_.expectations.pop_back();
+  if (e.kind != Schedule::Expectation::Kind::bytes)
+    return fail(begin.at, "a thread compares bytes; a value of a signal is compared when all have ended",
+                "write wait " + r->text() + " == ..., or put the expectation after the block");
+  actions_->push_back({.kind = Schedule::Action::Kind::expect, .range = e.left, .right = e.right, .old = e.old});
   return true;
 }
 

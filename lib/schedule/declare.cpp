@@ -251,7 +251,7 @@ bool ScheduleParser::queue() {
   const Token begin = lex_.take();
   if (pass_ == Pass::define) {
     // After an error, the first pass may have left a loop early.
-    if (next_queue_ == s_.queues.size()) return skip_inner(), false;
+    if (next_queue_ == s_.queues.size()) return skip_inner(begin), false;
     lex_.skip_line();
     queue_ = &s_.queues[next_queue_++];
     body(begin);
@@ -298,7 +298,7 @@ bool ScheduleParser::queue() {
     s_.queues.emplace_back();  // bodies are counted
     incomplete_ = true;
   }
-  skip_inner();
+  skip_inner(begin);
   return ok;
 }
 

@@ -71,7 +71,9 @@ bool ScheduleParser::room(std::size_t at, std::size_t n) {
 }
 
 bool ScheduleParser::opens(const Token& t) const noexcept { return one_of(t, kBlocks); }
-bool ScheduleParser::misplaced(const Token& t) const noexcept { return inner_ && one_of(t, kItems); }
+bool ScheduleParser::misplaced(const Token& t) const noexcept {
+  return inner_ && one_of(t, kItems) && (t.text != "expect" || block_ == "queue");
+}
 
 bool ScheduleParser::statement(int depth) {
   const Token t = lex_.peek();
@@ -101,7 +103,8 @@ void ScheduleParser::body(const Token& begin) {
 }
 
 /// The same for the first pass, which does not read it. The second pass reports a missing `end`.
-void ScheduleParser::skip_inner() {
+void ScheduleParser::skip_inner(const Token& begin) {
+  block_ = begin.text;
   lex_.skip_line();
   inner_ = true;
   skip_body();

@@ -66,7 +66,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool misplaced(const Token&) const noexcept override;
   Result<std::string, Diagnostic> other_file(const std::string& name) override;
   void body(const Token& begin);
-  void skip_inner();
+  void skip_inner(const Token& begin);
   bool param();
   std::optional<Number> setting(std::string_view name);
   void unused_settings();
@@ -114,6 +114,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool scope(Schedule::Action&);
   bool compute();
   bool load_or_store(bool store);
+  bool expect_now();
   bool repeat(int depth);
   std::optional<Compare> comparison();
 

@@ -51,6 +51,9 @@ class Printer {
       case What::wait: synchronise("wait", a, sign_of(a.func)); break;
       case What::compute: out_ += "compute ns=" + std::to_string(a.ns); break;
       case What::load: out_ += "load " + range_text(s_, a.range); break;
+      case What::expect:
+        out_ += to_text(s_, Schedule::Expectation{.left = a.range, .right = a.right, .old = a.old});
+        break;
       case What::store:
         out_ += "store " + range_text(s_, a.range) + " = ";
         out_ += !a.byte ? "random" : *a.byte == 0 ? "zero" : value_text(*a.byte);

@@ -144,6 +144,7 @@ class Check {
     if (!kernel && !a.system_scope) add(where, "only a kernel has another scope than the system");
     if ((a.kind == What::load || a.kind == What::store) && !inside(a.range))
       add(where, "loads or stores bytes that are in neither a buffer nor a signal");
+    if (a.kind == What::expect) bytes(where, a.range, a.right);
     if (a.kind == What::set || a.kind == What::wait || a.kind == What::add) {
       const auto l = find_symbol(s_, a.signal);
       if (!l || !l->signal || l->offset != 0) add(where, "sets, adds to or waits for something that is not a signal");
@@ -159,6 +160,12 @@ class Check {
     return l && r.bytes != 0 && r.bytes <= bytes_of(s_, *l) - l->offset;
   }
 
+  void bytes(const std::string& where, const Schedule::Range& left, const Schedule::Range& right) {
+    if (!inside(left) || !inside(right)) add(where, "compares bytes that are in neither a buffer nor a signal");
+    else if (left.bytes != right.bytes)
+      add(where, size_text(left.bytes) + " bytes are compared with " + size_text(right.bytes));
+  }
+
   void expectation(const Schedule::Expectation& e) {
     using What = Schedule::Expectation::Kind;
     const std::string where = "expect";
@@ -170,10 +177,8 @@ class Check {
     if (e.kind == What::value) {
       if (!l || !l->signal || e.left.bytes != bytes_of(s_, *l) || l->offset != 0)
         add(where, "a number is compared with something that is not a signal");
-    } else if (!inside(e.left) || !inside(e.right)) {
-      add(where, "compares bytes that are in neither a buffer nor a signal");
-    } else if (e.left.bytes != e.right.bytes) {
-      add(where, size_text(e.left.bytes) + " bytes are compared with " + size_text(e.right.bytes));
+    } else {
+      bytes(where, e.left, e.right);
     }
   }
 

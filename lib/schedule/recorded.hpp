@@ -50,6 +50,7 @@ inline std::string action_text(const Schedule& s, const Schedule::Action& a) {
     case Kind::compute: return "computes";
     case Kind::load: return "loads " + range_text(s, a.range);
     case Kind::store: return "stores " + range_text(s, a.range);
+    case Kind::expect: return "compares " + range_text(s, a.range) + " with " + range_text(s, a.right);
     case Kind::submit:
     case Kind::repeat: break;
   }

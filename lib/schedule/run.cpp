@@ -102,14 +102,22 @@ class Runner {
 
   /// Saves each whole buffer once, however many expectations compare it.
   void remember() {
-    for (const auto& e : s_.expectations) {
-      if (!e.old) continue;
-      const auto l = *find_symbol(s_, e.right.va);
-      auto& kept = old_[{l.signal, l.index}];
-      if (!kept.empty()) continue;
-      const auto now = bound_.bytes({link_address({l.signal, l.index, 0}), bytes_of(s_, l)});
-      kept.assign(now.begin(), now.end());
+    for (const auto& e : s_.expectations)
+      if (e.old) remember(e.right);
+    for (const auto& a : actors(s_)) remember(*a.actions);
+  }
+  void remember(const std::vector<Schedule::Action>& all) {
+    for (const auto& a : all) {
+      if (a.old) remember(a.right);
+      remember(a.body);
     }
+  }
+  void remember(const Schedule::Range& r) {
+    const auto l = *find_symbol(s_, r.va);
+    auto& kept = old_[{l.signal, l.index}];
+    if (!kept.empty()) return;
+    const auto now = bound_.bytes({link_address({l.signal, l.index, 0}), bytes_of(s_, l)});
+    kept.assign(now.begin(), now.end());
   }
 
   void threads() {
@@ -155,6 +163,7 @@ class Runner {
         case What::set:
         case What::add: ok = set(t, a, round); break;
         case What::compute: ok = t.lane.during(a, [&] { return compute(a); }); break;
+        case What::expect: ok = t.lane.during(a, [&] { return compare_now(h, a, round); }); break;
         case What::load: break;  // what it reads has no effect here
         case What::store: ok = t.lane.during(a, [&] { return store(a, round); }); break;
         case What::wait: ok = wait_for(t, a, round); break;
@@ -271,6 +280,23 @@ class Runner {
     }
   }
 
+  bool compare_now(const Actor& h, const Schedule::Action& a, std::uint64_t round) {
+    if (!options_.contents) return true;
+    flush_host_path();
+    std::uint64_t wrong = 0;
+    auto text = difference(s_, a.range, bound_.bytes(a.range), expected(a.right, a.old), &wrong);
+    if (text.empty()) return true;
+    add(where(h, a), std::move(text) + (round == 0 ? "" : fmt::format(", in round {}", round)));
+    const std::lock_guard lock(mutex_);
+    report_.wrong += wrong;
+    return false;
+  }
+  std::span<const std::byte> expected(const Schedule::Range& right, bool old) const {
+    if (!old) return bound_.bytes(right);
+    const auto r = *find_symbol(s_, right.va);
+    return std::span<const std::byte>(old_.at({r.signal, r.index})).subspan(r.offset, right.bytes);
+  }
+
   /// Short waits one after another, so that a fault or the failure of another thread ends them.
   Deadline slice() const noexcept {
     const auto d = Deadline::in(20ms);
@@ -328,9 +354,7 @@ class Runner {
         ++report_.wrong, add(where, fmt::format("{} is {}", name_of(s_, e.left.va), v));
       return;
     }
-    std::span<const std::byte> should = bound_.bytes(e.right);
-    const auto r = *find_symbol(s_, e.right.va);
-    if (e.old) should = std::span<const std::byte>(old_.at({r.signal, r.index})).subspan(r.offset, e.right.bytes);
+    const auto should = expected(e.right, e.old);
     const auto compare = [&](std::uint64_t* wrong) {
       return difference(s_, e.left, bound_.bytes(e.left), should, wrong);
     };

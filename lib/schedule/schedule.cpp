@@ -126,6 +126,15 @@ Schedule::Script& Schedule::Script::store(Range r, std::optional<std::uint8_t> b
   return *this;
 }
 
+Schedule::Script& Schedule::Script::expect_equal(Range left, Range right) {
+  to_.push_back({.kind = Action::Kind::expect, .range = left, .right = right});
+  return *this;
+}
+Schedule::Script& Schedule::Script::expect_old(Range left, Range right) {
+  to_.push_back({.kind = Action::Kind::expect, .range = left, .right = right, .old = true});
+  return *this;
+}
+
 GpuVa Schedule::add_buffer(Buffer b) {
   buffers.push_back(std::move(b));
   return link_buffer(buffers.size() - 1);

@@ -39,7 +39,7 @@ bool World::perform(Thread& t, std::uint32_t id) {
     return true;
   }
   if (t.kernel()) round_begins(false);
-  if (a.kind == Kind::compute || a.kind == Kind::load || a.kind == Kind::store) {
+  if (a.kind == Kind::compute || a.range.bytes != 0) {
     const auto round = f.round;
     begin_action(t, [&] { return action_text(s_, a); });
     if (a.kind == Kind::compute) compute(t, id, static_cast<double>(a.ns), What::computes, Phase::compute);
@@ -179,13 +179,17 @@ void World::compute(Thread& t, std::uint32_t id, double ns, What what, Phase pha
   at(now_ + ns, Event::thread, id);
 }
 
-/// Loads or stores bytes at the rate of the memory that is the slowest on the way: the accessing side's or the owner's.
+/// Loads, stores or compares bytes at the rate of the memory that is the slowest on the way: the accessing side's or the owner's.
 void World::access(Thread& t, std::uint32_t id, const Schedule::Action& a, std::uint64_t round) {
   const auto va = memory_->resolve(a.range.va);
   if (o_.contents && a.kind == Schedule::Action::Kind::store)
     detail::store(a, o_.seed, round, {memory_->at(va), a.range.bytes});
+  if (o_.contents && a.kind == Schedule::Action::Kind::expect) compare(t, a);
   const auto rate = [&](Place p) { return cost(p.is_host() ? Cost::host_memory : Cost::hbm_rate); };
-  const auto ns = static_cast<double>(a.range.bytes) / std::min(rate(t.place), rate(memory_->home(va)));
+  const auto takes = [&](const Schedule::Range& r) {
+    return static_cast<double>(r.bytes) / std::min(rate(t.place), rate(memory_->home(memory_->resolve(r.va))));
+  };
+  const auto ns = takes(a.range) + (a.old || a.right.bytes == 0 ? 0 : takes(a.right));
   compute(t, id, ns, What::accesses, t.kernel() ? Phase::compute : Phase::control);
 }
 

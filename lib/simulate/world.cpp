@@ -206,6 +206,8 @@ Result<Simulation, std::vector<Diagnostic>> World::run() {
       const auto* from = memory_->at(memory_->resolve(e.right.va));
       old_.emplace_back(from, from + e.right.bytes);
     }
+  if (o_.contents)
+    for (const auto& a : actors(s_)) remember(*a.actions);
   for (std::uint32_t i = 0; i < threads_.size(); ++i) at(0, Event::thread, i);
   while (findings_.empty() && (!events_.empty() || release_trigger())) {
     const auto e = events_.top();
@@ -238,6 +240,25 @@ void World::stuck() {
     if (q.state == State::waits)
       find("queue " + q.name, "its engine is stalled at a poll of " + name_of(s_, q.front->current().word),
            "sdma check says why nothing satisfies it");
+}
+
+void World::remember(const std::vector<Schedule::Action>& all) {
+  for (const auto& a : all) {
+    remember(a.body);
+    if (!a.old) continue;
+    const auto* from = memory_->at(memory_->resolve(a.right.va));
+    old_of_actions_[&a].assign(from, from + a.right.bytes);
+  }
+}
+
+/// An expectation that a thread compares at this moment.
+void World::compare(const Thread& t, const Schedule::Action& a) {
+  const auto bytes = [&](const Schedule::Range& r) {
+    return std::span<const std::byte>(memory_->at(memory_->resolve(r.va)), r.bytes);
+  };
+  const auto should = a.old ? std::span<const std::byte>(old_of_actions_.at(&a)) : bytes(a.right);
+  if (auto d = difference(s_, a.range, bytes(a.range), should); !d.empty())
+    totals_.findings.push_back({.where = where(t), .message = std::move(d)});
 }
 
 void World::expectations(Simulation& r) {

@@ -16,6 +16,7 @@
 #include "sdma/queue/ring.hpp"
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <queue>
 #include <unordered_map>
@@ -173,6 +174,8 @@ class World {
   void step(std::uint32_t thread);
   bool perform(Thread&, std::uint32_t id);
   void compute(Thread&, std::uint32_t id, double ns, What, Phase);
+  void remember(const std::vector<Schedule::Action>&);
+  void compare(const Thread&, const Schedule::Action&);
   void access(Thread&, std::uint32_t id, const Schedule::Action&, std::uint64_t round);
   double fetch_flights(const Thread&, const Program&) const noexcept;
   bool early(std::uint32_t id, std::size_t signal);
@@ -269,6 +272,7 @@ class World {
   double begin_ = 0, end_ = 0, last_ = 0;
   std::uint32_t end_node_ = 0, last_node_ = 0;
   std::vector<Busy> busy_;
+  std::map<const Schedule::Action*, std::vector<std::byte>> old_of_actions_{};
   std::vector<std::vector<std::byte>> old_;  ///< what expectations call `old`, in their order
   Simulation totals_{};
 };

@@ -374,6 +374,13 @@ TEST_CASE("kernels say what they miss") {
         "8:27: 'gpu' is not a scope | write scope=system, which is the default, or scope=agent");
   CHECK(in_kernel("  set host.done = 1 now") ==
         "8:21: expected the end of the line, got 'now' | a kernel's action may end with scope=agent or scope=system");
+  CHECK(in_kernel("  expect gpu0.buf[0..4] == old gpu0.buf[4..8]") == "");
+  CHECK(in_kernel("  expect host.done == 1") ==
+        "8:3: a thread compares bytes; a value of a signal is compared when all have ended | write wait host.done == "
+        "..., or put the expectation after the block");
+  CHECK(in_kernel("  expect gpu0.buf[0..4] == gpu0.buf[0..8]") ==
+        "8:28: 4 bytes are compared with 8 | write the same length on both sides: [0..+4K]");
+  CHECK(all(in_queue("  expect gpu0.buf == gpu1.buf")).starts_with("6:3: 'expect' inside a queue"));
   CHECK(in_kernel("  compte ns=5") == "8:3: expected an action or 'end', got 'compte' | did you mean 'compute'?");
   CHECK(all(in_host("  compute ns=5")) == "8:3: 'compute' belongs in a kernel | kernel gpu0.gemm ... end");
   CHECK(all(in_host("  set host.done = 1 scope=agent")) ==
@@ -419,6 +426,10 @@ TEST_CASE("problems of kernels that were built in C++") {
         "kernel gpu0.k: loads or stores bytes that are in neither a buffer nor a signal");
   CHECK(with([](Schedule& s) { s.hosts[0].actions[1].range.bytes = 65; }) ==
         "host main: loads or stores bytes that are in neither a buffer nor a signal");
+  CHECK(with([](Schedule& s) {
+          s.kernels[0].actions.push_back(
+              {.kind = Schedule::Action::Kind::expect, .range = {link_buffer(0), 4}, .right = {link_buffer(0), 8}});
+        }) == "kernel gpu0.k: 4 bytes are compared with 8");
   CHECK(with([](Schedule& s) { s.kernels[0].actions[2].signal = link_buffer(0); }) ==
         "kernel gpu0.k: sets, adds to or waits for something that is not a signal");
   CHECK(with([](Schedule& s) { s.hosts[0].actions.push_back(s.kernels[0].actions[0]); }) ==

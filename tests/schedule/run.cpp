@@ -313,6 +313,25 @@ TEST_CASE("a thread stands in for a kernel: it stores, computes, sets, adds and 
   }
 }
 
+TEST_CASE("a thread compares bytes between waits, in each round") {
+  const auto text = [](const std::string& expect) {
+    return "sdma 1\ngpus 1\nbuffer host.in bytes=4K init=random\nbuffer gpu0.out bytes=4K\nsignal host.done value=0\n"
+           "queue gpu0.q from=host\n  copy_linear bytes=4K src=host.in dst=gpu0.out\n"
+           "  atomic op=add_rtn_64 addr=host.done value=1\nend\n"
+           "host main\n  repeat 3\n    submit *\n    wait host.done >= epoch\n    " +
+           expect + "\n    store host.in = random\n  end\nend\n";
+  };
+  for (const auto order : kOrderings)
+    CHECK(run_once(text("expect gpu0.out == host.in"), {.timeout = 60s}, order) == "");
+  // In the first round, the bytes are the old ones.
+  CHECK(run_once(text("expect gpu0.out[0..8] == old host.in[0..8]"))
+            .starts_with("host main: expect gpu0.out[0..+8] == old host.in[0..+8]: 8 of 8 bytes differ: "));
+  CHECK(run_once(text("expect gpu0.out[0..8] == old host.in[0..8]")).ends_with(", in round 2"));
+  CHECK(run_once(text("expect gpu0.out == old host.in"), {.contents = false}) == "");
+  const auto d = node(1);
+  CHECK(run(link(parse(text("expect gpu0.out[0..8] == host.in[8..16]")), *d)).wrong == 8);
+}
+
 TEST_CASE("what a kernel stores depends on the seed, the range and the round") {
   const auto stored = [](const std::string& store, std::uint64_t rounds, std::uint64_t seed) {
     const auto d = node(1);

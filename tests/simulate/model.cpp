@@ -318,6 +318,13 @@ TEST_CASE("threads and kernels load and store at the rate of memory, and add") {
   CHECK(with("load host.a", {.contents = true}).findings.empty());
   CHECK(with("store gpu0.b = 0x41", {.contents = true}).findings.size() == 1);
   CHECK(with("store gpu0.b = zero", {.contents = true}).findings.empty());
+  CHECK(with("expect gpu0.b == old gpu0.b").total_ns == Approx(bytes / ns(Cost::hbm_rate)));
+  CHECK(with("expect gpu0.b == host.a").total_ns ==
+        Approx(bytes / ns(Cost::hbm_rate) + bytes / std::min(ns(Cost::hbm_rate), ns(Cost::host_memory))));
+  const auto changed = "store gpu0.b = 1\n  expect gpu0.b == old gpu0.b\n  store gpu0.b = zero";
+  REQUIRE(with(changed, {.contents = true}).findings.size() == 1);
+  CHECK(with(changed, {.contents = true}).findings[0].where == "kernel gpu0.k");
+  CHECK(with("expect gpu0.b == host.a", {.contents = true}).findings.empty());
   REQUIRE(with("add host.x += 3", {.contents = true}).findings.size() == 1);
   CHECK(with("repeat 2\n    add host.x += 3\n  end", {.contents = true}).findings[0].message == "host.x is 6, not 0");
 }

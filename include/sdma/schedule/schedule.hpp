@@ -199,7 +199,7 @@ struct Schedule {
 
   /// One action of a host thread or of a kernel.
   struct Action {
-    enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store };
+    enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store, expect };
     Kind kind{};
     std::vector<std::size_t> queues{};  ///< submit: indices of queues, submitted in this order, one doorbell each
     GpuVa signal{};                     ///< set, wait, add: an address in link space
@@ -208,7 +208,9 @@ struct Schedule {
     std::uint64_t rounds{};             ///< repeat
     std::vector<Action> body{};         ///< repeat
     std::uint64_t ns{};                 ///< compute, only in a kernel: how long it takes
-    Range range{};                      ///< load, store: the bytes
+    Range range{};                      ///< load, store, expect: the bytes
+    Range right{};                      ///< expect: the bytes that `range` must equal at this moment
+    bool old{};                         ///< expect: it must equal what `right` held before the run
     /// store: what each byte becomes. Without a value, random contents, which depend on the seed of the run, the range and
     /// the round.
     std::optional<std::uint8_t> byte{};
@@ -231,6 +233,8 @@ struct Schedule {
     Script& load(Range);                    ///< reads the bytes
     /// Stores `byte` to each byte of the range; without it, random contents.
     Script& store(Range, std::optional<std::uint8_t> byte = {});
+    Script& expect_equal(Range left, Range right);  ///< at this moment
+    Script& expect_old(Range left, Range right);    ///< compares with what `right` held before the run
     /// `fn(Script&)` appends the actions of each round.
     template <class Fn> Script& repeat(std::uint64_t rounds, Fn fn) {
       Action a{.kind = Action::Kind::repeat, .rounds = rounds};
