@@ -7,7 +7,7 @@
 //             gpu i   kernel            tiles of piece 0, counter = 1 | tiles of piece 1, counter = 2 | ...
 //             gpu i   queue to gpu d    poll counter >= 1, copy piece 0 | poll counter >= 2, copy piece 1 | ... fence
 //
-// Kernels are agents of the simulation: they wait with acquire and set with release, at system scope. Each piece adds kPieceNs
+// Kernels are part of the schedule: they wait with acquire and set with release, at system scope. Each piece adds kPieceNs
 // to its kernel, because a smaller GEMM uses the GPU less well.
 #include "sdma/simulate/report.hpp"
 
@@ -23,20 +23,12 @@ namespace {
 constexpr std::uint32_t kGpus = 8;
 constexpr double kPieceNs = 1500;  // assumed: the tail of one wave of work-groups
 
-struct Overlap {
-  Schedule schedule{};
-  std::vector<Agent> agents{};
-};
-
-AgentStep compute(double ns) { return {.kind = AgentStep::Kind::compute, .ns = ns}; }
-AgentStep wait_for(GpuVa word, std::uint64_t v) { return {.kind = AgentStep::Kind::wait, .signal = word, .value = v}; }
-AgentStep set_to(GpuVa word, std::uint64_t v) { return {.kind = AgentStep::Kind::set, .signal = word, .value = v}; }
+std::uint64_t rounded(double ns) { return static_cast<std::uint64_t>(ns + 0.5); }
 std::string numbered(const char* what, std::uint32_t i) { return what + std::to_string(i); }
 
 /// `shard`: bytes that each GPU holds first. `shard_ns`: the time of the GEMM over one shard.
-Overlap ficco(std::uint64_t shard, double shard_ns, std::uint32_t pieces) {
-  Overlap o{.schedule = {.gpus = kGpus}};
-  auto& s = o.schedule;
+Schedule ficco(std::uint64_t shard, double shard_ns, std::uint32_t pieces) {
+  Schedule s{.gpus = kGpus};
   const auto piece = shard / pieces;
   std::vector<GpuVa> buffers;
   for (std::uint32_t i = 0; i < kGpus; ++i)
@@ -58,21 +50,18 @@ Overlap ficco(std::uint64_t shard, double shard_ns, std::uint32_t pieces) {
     }
   s.add_host("main").submit_all();
   for (std::uint32_t d = 0; d < kGpus; ++d) {
-    Agent gemm{.place = Place::gpu(d), .name = "gemm", .steps = {compute(shard_ns)}};
+    auto gemm = s.add_kernel(Place::gpu(d), "gemm").compute(rounded(shard_ns));
     for (std::uint32_t p = 0; p < pieces; ++p)
-      for (std::uint32_t k = 1; k < kGpus; ++k) {
-        gemm.steps.push_back(wait_for(arrived[d][(d + kGpus - k) % kGpus], p + 1));
-        gemm.steps.push_back(compute(shard_ns / pieces + kPieceNs));
-      }
-    o.agents.push_back(std::move(gemm));
+      for (std::uint32_t k = 1; k < kGpus; ++k)
+        gemm.wait(arrived[d][(d + kGpus - k) % kGpus], Compare::ge, p + 1)
+            .compute(rounded(shard_ns / pieces + kPieceNs));
   }
-  return o;
+  return s;
 }
 
 /// `shard`: bytes for each peer. `gemm_ns`: the time of the whole kernel that computes them.
-Overlap t3(std::uint64_t shard, double gemm_ns, std::uint32_t pieces) {
-  Overlap o{.schedule = {.gpus = kGpus}};
-  auto& s = o.schedule;
+Schedule t3(std::uint64_t shard, double gemm_ns, std::uint32_t pieces) {
+  Schedule s{.gpus = kGpus};
   const auto piece = shard / pieces;
   std::vector<GpuVa> in, out, made, done;
   for (std::uint32_t i = 0; i < kGpus; ++i) {
@@ -93,14 +82,11 @@ Overlap t3(std::uint64_t shard, double gemm_ns, std::uint32_t pieces) {
     }
   s.add_host("main").submit_all().wait(all, Compare::eq, kGpus * (kGpus - 1));
   for (std::uint32_t i = 0; i < kGpus; ++i) {
-    Agent gemm{.place = Place::gpu(i), .name = "gemm"};
-    for (std::uint32_t p = 0; p < pieces; ++p) {
-      gemm.steps.push_back(compute(gemm_ns / pieces + (pieces > 1 ? kPieceNs : 0)));
-      gemm.steps.push_back(set_to(made[i], p + 1));
-    }
-    o.agents.push_back(std::move(gemm));
+    auto gemm = s.add_kernel(Place::gpu(i), "gemm");
+    for (std::uint32_t p = 0; p < pieces; ++p)
+      gemm.compute(rounded(gemm_ns / pieces + (pieces > 1 ? kPieceNs : 0))).set(made[i], p + 1);
   }
-  return o;
+  return s;
 }
 
 /// Returns the best number of pieces; 0, with a message, if it cannot be simulated.
@@ -111,8 +97,7 @@ template <class Make> std::uint32_t sweep(const char* what, std::uint64_t shard,
   double first = 0, least = 0;
   std::uint32_t best = 0;
   for (std::uint32_t pieces = 1; pieces <= 64; pieces *= 2) {
-    const Overlap o = make(shard, ns, pieces);
-    const auto t = simulate(o.schedule, *machine, {.agents = o.agents});
+    const auto t = simulate(make(shard, ns, pieces), *machine);
     if (!t) {
       std::printf("\n%s\n", to_string(t.error()[0]).c_str());
       return 0;

@@ -1,5 +1,6 @@
 #include "sdma/check/check.hpp"
 
+#include "../schedule/symbols.hpp"
 #include "report.hpp"
 
 #include <algorithm>
@@ -31,12 +32,12 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
            .hint = "check it with fewer rounds: a hazard between rounds appears within three rounds"});
   if (m.open)
     r.add({.rule = "open-schedule",
-           .message = s.hosts.empty() && !o.open
+           .message = !detail::submits_queues(s) && !o.open
                           ? "the schedule has no host thread: how its queues are submitted, which signals are set and "
                             "what is waited for is assumed, not proved"
                           : "the schedule is part of a larger system: what its words hold at first, and what the rest "
                             "stores to them, is assumed, not proved",
-           .hint = s.hosts.empty() && !o.open ? "add a host block" : ""});
+           .hint = !detail::submits_queues(s) && !o.open ? "add a host block" : ""});
   return r.finish();
 }
 

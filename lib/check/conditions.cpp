@@ -4,7 +4,7 @@
 //   signal host.w value=0            cond_exec addr=host.w reference=1: w holds 0 or 2, so the condition is never met
 //   fence addr=host.w value=2
 //
-// A word may hold its first value, and every value that a fence, a swap or a host stores to it. Nothing is known about a
+// A word may hold its first value, and every value that a fence, a swap, a host or a kernel stores to it. Nothing is known about a
 // word that anything else may change. Skipped packets store nothing, so the search is repeated after a condition is found
 // that is never met.
 #include "../schedule/contents.hpp"
@@ -36,9 +36,7 @@ class Conditions {
       if (!first_contents()) return;
       for (auto& p : m_.programs)
         for (const auto& i : p.items) packet(p, i);
-      for (const auto& h : s_.hosts) actions(h.actions);
-      for (const auto& k : m_.options.kernels)
-        for (const auto& step : k.steps) kernel(step);
+      for (const auto& a : detail::actors(s_)) actions(*a.actions);
       bool found = false;
       for (std::size_t q = 0; q < m_.programs.size(); ++q) found = decide(q) || found;
       if (!found) return;
@@ -91,15 +89,13 @@ class Conditions {
   }
   void actions(const std::vector<Schedule::Action>& all) {
     for (const auto& a : all) {
-      if (a.kind == Schedule::Action::Kind::set) stores(m_.canonical(a.signal), bytes_at(a.signal), a.value);
+      using Kind = Schedule::Action::Kind;
+      const auto signal = m_.canonical(a.signal), range = m_.canonical(a.range.va);
+      if (a.kind == Kind::set) stores(signal, bytes_at(a.signal), a.value);
+      if (a.kind == Kind::add) changes(signal, signal + bytes_at(a.signal));
+      if (a.kind == Kind::store) changes(range, range + a.range.bytes);
       actions(a.body);
     }
-  }
-  void kernel(const KernelAgent::Step& step) {
-    using Kind = KernelAgent::Step::Kind;
-    const auto begin = m_.canonical(step.kind == Kind::write ? step.range.va : step.signal);
-    if (step.kind == Kind::write) changes(begin, begin + step.range.bytes);
-    if (step.kind == Kind::set || step.kind == Kind::add) changes(begin, begin + bytes_at(step.signal));
   }
 
   /// How many dwords a packet may skip.

@@ -124,11 +124,7 @@ class Edge {
     const bool rounds = mine != 0 && other != 0 && mine <= other;
     const Wanted value{rounds ? Compare::ge : Compare::eq, rounds ? EpochValue{1, -behind()} : EpochValue{1}};
     const auto stored = rounds ? std::string("epoch") : std::string("1");
-    const auto kind = m_.agents[a_.agent].kind;
-    return "after " + r_.place(a_) + " add: " +
-           (kind == Agent::Kind::queue  ? "fence addr=SIGNAL value=" + stored
-            : kind == Agent::Kind::host ? "set SIGNAL = " + stored
-                                        : "a store of " + stored + " to SIGNAL, released at system scope") +
+    return "after " + r_.place(a_) + " add: " + (queue(a_) ? "fence addr=SIGNAL value=" : "set SIGNAL = ") + stored +
            ", and " + before() + wait("SIGNAL", value);
   }
 

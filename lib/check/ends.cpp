@@ -1,4 +1,4 @@
-// What is still pending when the last host thread has ended: stores that nothing has waited for, and signals that a
+// What is still pending when the last host thread or kernel has ended: stores that nothing has waited for, and signals that a
 // queue may still poll or store to.
 #include "edits.hpp"
 
@@ -14,7 +14,7 @@ class PendingAtEnd {
   void run() {
     for (std::uint32_t a = m_.queue_count(); a < m_.agents.size(); ++a) {
       const auto& agent = m_.agents[a];
-      if (agent.kind != Agent::Kind::host || agent.steps.empty()) continue;
+      if (agent.kind == Agent::Kind::queue || agent.steps.empty()) continue;
       const auto* row = m_.row(agent.steps.back().row);
       for (std::size_t i = 0; i < end_.size(); ++i) end_[i] = std::max(end_[i], row[i]);
     }
@@ -111,10 +111,10 @@ class PendingAtEnd {
 }  // namespace
 
 void find_unawaited(const Model& m, Reporter& r) {
-  // A host thread that is stuck has no end.
+  // A thread that is stuck has no end.
   const bool ends = std::none_of(m.stuck.begin(), m.stuck.end(),
-                                 [&](const auto& s) { return m.agents[s.agent].kind == Agent::Kind::host; });
-  if (ends && !m.truncated && !m.schedule.hosts.empty()) PendingAtEnd{m, r}.run();
+                                 [&](const auto& s) { return m.agents[s.agent].kind != Agent::Kind::queue; });
+  if (ends && !m.truncated && detail::submits_queues(m.schedule)) PendingAtEnd{m, r}.run();
 }
 
 }  // namespace sdma::inline v0::check_detail

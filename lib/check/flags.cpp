@@ -73,18 +73,14 @@ void Model::flags() {
     const auto l = find_symbol(schedule, signal);
     return l ? static_cast<std::uint32_t>(bytes_of(schedule, *l)) : 8;
   };
-  const auto hosts = [&](const auto& self, const std::vector<Schedule::Action>& actions) -> void {
-    for (const auto& a : actions) {
+  const auto actions = [&](const auto& self, const std::vector<Schedule::Action>& all) -> void {
+    for (const auto& a : all) {
       if (a.kind == Schedule::Action::Kind::wait)
         awaited.add(canonical(a.signal), {word(a.signal), ~0u, a.func, a.value});
       self(self, a.body);
     }
   };
-  for (const auto& h : schedule.hosts) hosts(hosts, h.actions);
-  for (const auto& k : options.kernels)
-    for (const auto& s : k.steps)
-      if (s.kind == KernelAgent::Step::Kind::wait)
-        awaited.add(canonical(s.signal), {word(s.signal), ~0u, s.func, s.value});
+  for (const auto& a : detail::actors(schedule)) actions(actions, *a.actions);
 
   const auto flag = [&](std::size_t queue, Item& item, bool barrier) {
     if ((item.what != What::copy && item.what != What::write) || item.touches != 1) return false;

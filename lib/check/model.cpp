@@ -95,14 +95,12 @@ bool contributes(const Step& poll, const Word& w, const Step& post) noexcept {
 }
 
 Model::Model(const Schedule& s, const CheckOptions& o)
-    : schedule(s), options(o), profile(o.profile), open(o.open || s.hosts.empty()) {
+    : schedule(s), options(o), profile(o.profile), open(o.open || !detail::submits_queues(s)) {
   for (std::size_t q = 0; q < s.queues.size(); ++q) read(q);
   conditions();
   flags();
   engines();
-  host_syncs_.resize(s.hosts.size() + o.kernels.size());
   unroll();
-  kernels();
   columns();
   zeros_.assign(width(), 0);
   join_words();
@@ -271,7 +269,7 @@ std::uint32_t Model::round_at(std::uint32_t agent, std::uint32_t position) const
   const auto& a = agents[agent];
   if (a.kind == Agent::Kind::queue) return a.submits > 1 ? epoch_at(agent, position) : 0;
   const auto* step = step_at(agent, position);
-  return a.kind == Agent::Kind::host && step ? step->epoch : 0;
+  return step ? step->epoch : 0;
 }
 
 const Step* Model::step_at(std::uint32_t agent, std::uint32_t position) const noexcept {

@@ -91,7 +91,7 @@ struct Step {
   /// A poll that is assumed to be satisfied, because the value that it waits for is unknown.
   bool assumed_satisfied = false;
   std::uint32_t position{};
-  std::uint32_t source{};           ///< a queue's item; a host's action, in the order of a SourceMap; a kernel's step
+  std::uint32_t source{};           ///< a queue's item; an action of a host or a kernel, in the order of a SourceMap
   std::uint32_t epoch{};            ///< of a submit, or of the innermost repeat
   std::uint32_t target{};           ///< submit: the queue. begin: the agent that submits; kNone: any
   std::uint32_t target_position{};  ///< begin: the position of the submit in that agent
@@ -113,7 +113,7 @@ struct Position {
 struct Agent {
   enum class Kind : std::uint8_t { queue, host, kernel };
   Kind kind{};
-  std::uint32_t index{};  ///< into the schedule's queues or hosts, or the kernels
+  std::uint32_t index{};  ///< into the schedule's queues, hosts or kernels
   std::vector<Step> steps{};
   std::uint32_t submits = 0;
   bool shared = false;  ///< a queue that several host threads submit
@@ -180,6 +180,10 @@ class Model {
   /// May the first value of the word satisfy the wait? An unknown value may, except in a dump, which shows the middle of
   /// an execution: there the check assumes that it does not, and says so.
   bool may_satisfy(const Step& wait, const Word& w) const noexcept;
+  /// The action of a step of a host or a kernel.
+  const Schedule::Action& action(std::uint32_t agent, const Step& s) const noexcept {
+    return *actions_[agent - queue_count()][s.source];
+  }
   /// The address without aliases.
   std::uint64_t canonical(GpuVa va) const noexcept { return detail::resolve(schedule, va).value; }
   const Step& post(const Chain& c, std::size_t i) const noexcept { return agents[c.agent].steps[c.steps[i]]; }
@@ -241,10 +245,9 @@ class Model {
   void sync_of(const Schedule::Queue&, const PacketView&, Item&);
   void engines();
   void unroll();
-  void host(std::uint32_t agent, const std::vector<Schedule::Action>&, std::uint32_t& action, std::uint32_t epoch);
+  void perform(std::uint32_t agent, const std::vector<Schedule::Action>&, std::uint32_t& action, std::uint32_t epoch);
   void submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t action, std::uint32_t epoch);
-  void kernels();
-  Sync sync_to(GpuVa signal, bool used, Sync) const;
+  Sync sync_of(const Schedule::Action&) const;
   void join_words();
   std::uint32_t add_word(const Sync&);
   void first_values();
@@ -253,7 +256,9 @@ class Model {
 
   std::vector<std::uint32_t> zeros_;
   std::size_t columns_ = 0, acquires_ = 0, accesses_ = 0, rows_ = 0, rounds_ = 0;
-  std::vector<std::vector<Sync>> host_syncs_;
+  // For each host and each kernel: its actions in the order of a SourceMap, and what they synchronise with.
+  std::vector<std::vector<const Schedule::Action*>> actions_;
+  std::vector<std::vector<Sync>> action_syncs_;
   std::map<std::uint64_t, std::uint32_t> word_of_;  ///< by address
   std::vector<std::uint64_t> wide_;                 ///< addresses of words of 8 bytes
 };

@@ -29,7 +29,7 @@ class Packets {
       const auto& p = m_.programs[q];
       for (std::uint32_t i = 0; i < p.items.size(); ++i) item(q, i, p.items[i]);
       overflow(q);
-      if (m_.agents[q].submits == 0 && !s_.hosts.empty() && !m_.truncated && !p.items.empty())
+      if (m_.agents[q].submits == 0 && detail::submits_queues(s_) && !m_.truncated && !p.items.empty())
         r_.add({.rule = "never-submitted",
                 .places = {{q, 1}},
                 .message = r_.agent(q) + " is never submitted",
@@ -278,34 +278,36 @@ class Packets {
 void find_in_packets(const Model& m, Reporter& r) { Packets{m, r}.run(); }
 
 void find_in_kernels(const Model& m, Reporter& r) {
-  using Kind = KernelAgent::Step::Kind;
+  using Kind = Schedule::Action::Kind;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> reported;  // agent, action
   for (std::uint32_t a = m.queue_count(); a < m.agents.size(); ++a) {
     if (m.agents[a].kind != Agent::Kind::kernel) continue;
-    const auto& steps = m.options.kernels[m.agents[a].index].steps;
     bool written = false;
     std::uint32_t stale = 0;  // the position of a wait without an acquire; 0: none
-    for (std::uint32_t i = 0; i < steps.size(); ++i) {
-      const auto& s = steps[i];
-      const Position here{a, i + 1};
-      if (s.kind == Kind::write) written = true;
-      if (s.kind == Kind::wait) stale = s.system_scope ? 0 : i + 1;
-      if ((s.kind == Kind::set || s.kind == Kind::add) && written) {
-        if (!s.system_scope)
+    for (const auto& s : m.agents[a].steps) {
+      const auto& action = m.action(a, s);
+      const Position here{a, s.position};
+      if (action.kind == Kind::store) written = true;
+      if (action.kind == Kind::wait) stale = action.system_scope ? 0 : s.position;
+      if (action.kind == Kind::submit) written = false;
+      if ((action.kind == Kind::set || action.kind == Kind::add) && written) {
+        if (action.system_scope) written = false;
+        else if (reported.insert({a, s.source}).second)
           r.add({.rule = "kernel-scope",
                  .places = {here},
                  .message = r.agent(a) +
                             " announces its stores without a release at system scope: the data may still be in an L2",
                  .hint = "put buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store, or end the kernel",
                  .rests_on = {"C3"}});
-        else written = false;
       }
-      if (s.kind == Kind::read && stale != 0 && !m.profile.l2_probed) {
-        r.add({.rule = "kernel-scope",
-               .places = {{a, stale}, here},
-               .message =
-                   r.agent(a) + " reads data after a wait without an acquire at system scope: an L2 may hold old data",
-               .hint = "put buffer_inv sc0 sc1 after the wait, or launch the kernel after the wait",
-               .rests_on = {"C4"}});
+      if ((action.kind == Kind::load || action.kind == Kind::expect) && stale != 0 && !m.profile.l2_probed) {
+        if (reported.insert({a, s.source}).second)
+          r.add({.rule = "kernel-scope",
+                 .places = {{a, stale}, here},
+                 .message = r.agent(a) +
+                            " reads data after a wait without an acquire at system scope: an L2 may hold old data",
+                 .hint = "put buffer_inv sc0 sc1 after the wait, or launch the kernel after the wait",
+                 .rests_on = {"C4"}});
         stale = 0;
       }
     }

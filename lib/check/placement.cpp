@@ -128,12 +128,13 @@ class Placement {
       for (const auto& [f, at] : one)
         for (const auto& [g, other_at] : other)
           if (f != g)
-            return r_.add({.rule = "shared-engine",
-                           .places = {{first, at}, {second, other_at}},
-                           .message = fmt::format("{} ({}) and {} ({}) share engine {}", r_.agent(first),
-                                                  direction_of(f), r_.agent(second), direction_of(g), engine),
-                           .hint = "give each direction and each peer an engine of its own, unless the queues are "
-                                   "never busy at the same time"});
+            return r_.add(
+                {.rule = "shared-engine",
+                 .places = {{first, at}, {second, other_at}},
+                 .message = fmt::format("{} ({}) and {} ({}) share engine {}", r_.agent(first), direction_of(f),
+                                        r_.agent(second), direction_of(g), engine),
+                 .hint = "give each direction and each peer an engine of its own (towards the host peer=host, from it "
+                         "from=host), unless the queues are never busy at the same time"});
     }
   }
 

@@ -77,9 +77,12 @@ class Sweep {
       const auto& s = a.steps[step];
       clock(agent, s.kind == Step::Kind::poll ? before(step) : step);
       if (s.kind == Step::Kind::touch) {
-        const auto& k = m_.options.kernels[a.index].steps[s.source];
-        const auto begin = m_.canonical(k.range.va);
-        touch({begin, begin + k.range.bytes, k.kind == KernelAgent::Step::Kind::read ? Mode::read : Mode::write});
+        const auto& action = m_.action(agent, s);
+        const auto begin = m_.canonical(action.range.va);
+        const bool stores = action.kind == Schedule::Action::Kind::store;
+        touch({begin, begin + action.range.bytes, stores ? Mode::write : Mode::read});
+        const auto right = m_.canonical(action.right.va);
+        if (!action.old) touch({right, right + action.right.bytes, Mode::read});
       } else if (s.sync) {
         const auto mode = s.kind == Step::Kind::poll ? Mode::poll : s.sync->op == Op::add ? Mode::modify : Mode::store;
         touch({s.sync->address, s.sync->address + s.sync->bytes, mode});
@@ -248,6 +251,11 @@ class Sweep {
       for (auto i = item->touch; i < item->touch + item->touches; ++i)
         if (touches[i].mode == r.mode && touches[i].begin <= begin && begin < touches[i].end)
           from = touches[i].begin, to = touches[i].end;
+    } else if (const auto* step = m_.step_at(r.agent, r.position); step && step->kind == Step::Kind::touch) {
+      const auto& action = m_.action(r.agent, *step);
+      for (const auto& range : {action.range, action.right})
+        if (const auto at = m_.canonical(range.va); at <= begin && begin - at < range.bytes)
+          from = at, to = at + range.bytes;
     }
     // In the order of Mode.
     constexpr std::string_view kVerbs[] = {"reads ", "writes ", "waits for ", "stores ", "modifies ", "tests "};

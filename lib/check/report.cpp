@@ -17,7 +17,10 @@ bool Reporter::admit(const std::string& rule) {
 std::string Reporter::agent(std::uint32_t a) const {
   const auto& agent = m_.agents[a];
   if (agent.kind == Agent::Kind::host) return "host " + m_.schedule.hosts[agent.index].name;
-  if (agent.kind == Agent::Kind::kernel) return "kernel " + m_.options.kernels[agent.index].name;
+  if (agent.kind == Agent::Kind::kernel) {
+    const auto& k = m_.schedule.kernels[agent.index];
+    return "kernel " + to_string(k.place) + "." + k.name;
+  }
   return detail::queue_name(m_.schedule.queues[a]);
 }
 
@@ -27,8 +30,9 @@ SourceMap::Location Reporter::location(Position p) const {
   if (const auto* item = m_.item_at(p.agent, p.position)) return map->packet(p.agent, item->dword);
   const auto& agent = m_.agents[p.agent];
   const auto* step = m_.step_at(p.agent, p.position);
-  if (agent.kind != Agent::Kind::host || !step || agent.index >= map->actions.size()) return {};
-  return map->actions[agent.index][step->source];
+  const auto actor = agent.kind == Agent::Kind::kernel ? m_.schedule.hosts.size() + agent.index : agent.index;
+  if (agent.kind == Agent::Kind::queue || !step || actor >= map->actions.size()) return {};
+  return map->actions[actor][step->source];
 }
 
 std::string Reporter::label(Position p) const {
@@ -40,7 +44,8 @@ std::string Reporter::label(Position p) const {
              : item      ? "+" + detail::hex_text(std::uint64_t{4} * item->dword)
                          : "step " + std::to_string(p.position);
   if (item && agent.submits > 1) out += " (epoch " + std::to_string(m_.epoch_at(p.agent, p.position)) + ")";
-  if (agent.kind == Agent::Kind::host && step && step->epoch > 0) out += " (round " + std::to_string(step->epoch) + ")";
+  if (agent.kind != Agent::Kind::queue && step && step->epoch > 0)
+    out += " (round " + std::to_string(step->epoch) + ")";
   return out;
 }
 
@@ -59,24 +64,14 @@ std::string Reporter::where(Position p) const {
 std::string Reporter::text(Position p) const {
   if (const auto* item = m_.item_at(p.agent, p.position))
     return to_text(m_.schedule, m_.schedule.queues[p.agent], item->dword);
-  const auto& agent = m_.agents[p.agent];
   const auto* step = m_.step_at(p.agent, p.position);
   if (!step) return {};
-  const auto& s = *step;
-  if (agent.kind == Agent::Kind::kernel) {
-    constexpr std::string_view kNames[] = {"waits for ", "sets ", "adds to ", "reads ", "writes "};
-    const auto& k = m_.options.kernels[agent.index].steps[s.source];
-    const auto kind = static_cast<std::size_t>(k.kind);
-    return std::string(kNames[kind]) + (k.kind >= KernelAgent::Step::Kind::read
-                                            ? detail::range_text(m_.schedule, k.range)
-                                            : name_of(m_.schedule, k.signal));
-  }
   using Kind = Schedule::Action::Kind;
-  if (s.kind == Step::Kind::submit) return to_text(m_.schedule, {.kind = Kind::submit, .queues = {s.target}});
-  return to_text(m_.schedule, {.kind = s.kind == Step::Kind::poll ? Kind::wait : Kind::set,
-                               .signal = GpuVa{m_.words[s.sync->word].address},
-                               .func = s.sync->func,
-                               .value = s.value});
+  if (step->kind == Step::Kind::submit) return to_text(m_.schedule, {.kind = Kind::submit, .queues = {step->target}});
+  auto action = m_.action(p.agent, *step);
+  if (step->sync) action.signal = GpuVa{m_.words[step->sync->word].address};
+  action.value = step->value;
+  return to_text(m_.schedule, action);
 }
 
 std::string Reporter::range(std::uint64_t begin, std::uint64_t end) const {

@@ -29,8 +29,8 @@ struct RingUse {
   std::vector<detail::Linked::Piece> pieces;  ///< of each submit
   std::vector<std::uint64_t> at;              ///< where each piece of all submits begins
   std::uint32_t published = 0;                ///< items up to this position are in the ring, or were
-  std::uint32_t owner = kNone;                ///< the host thread in the middle of a submit
-  std::vector<std::uint32_t> blocked;         ///< host threads that wait for room, or for the owner
+  std::uint32_t owner = kNone;                ///< the thread or kernel in the middle of a submit
+  std::vector<std::uint32_t> blocked;         ///< threads and kernels that wait for room, or for the owner
   std::size_t next() const noexcept { return at.size() % pieces.size(); }  ///< the piece that is written next
 };
 
@@ -211,7 +211,7 @@ bool worth_a_replay(const Model& m) {
     if (!detail::is_ring_size(detail::ring_bytes(queue)) || detail::too_large(queue)) return false;
     full = full || all_bytes(m, q) >= detail::ring_bytes(queue);
   }
-  return full && !m.schedule.hosts.empty();
+  return full && detail::submits_queues(m.schedule);
 }
 
 /// X2: can a poll hold an engine that another queue needs?
@@ -233,7 +233,7 @@ std::string larger_ring(const Model& m, std::uint32_t q) {
 void find_full_rings(const Model& m, Reporter& r) {
   if (!m.stuck.empty() || !worth_a_replay(m)) return;
   const auto shared = std::any_of(m.agents.begin(), m.agents.end(), [](const Agent& a) { return a.shared; });
-  const auto first = m.queue_count(), threads = static_cast<std::uint32_t>(m.schedule.hosts.size());
+  const auto first = m.queue_count(), threads = static_cast<std::uint32_t>(m.agents.size()) - first;
   std::set<std::pair<std::uint32_t, std::uint32_t>> reported;  // thread, queue
   if (shared || may_hold_engines(m))
     r.add({.rule = "not-all-rings",

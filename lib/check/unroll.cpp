@@ -13,7 +13,8 @@ constexpr std::size_t kMostAccesses = std::size_t{1} << 24;
 
 bool acts(const std::vector<Schedule::Action>& body) noexcept {
   return std::any_of(body.begin(), body.end(), [](const Schedule::Action& a) {
-    return a.kind != Schedule::Action::Kind::repeat || acts(a.body);
+    using Kind = Schedule::Action::Kind;
+    return a.kind == Kind::repeat ? acts(a.body) : a.kind != Kind::compute;
   });
 }
 
@@ -63,13 +64,13 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
   }
 }
 
-void Model::host(std::uint32_t agent, const std::vector<Schedule::Action>& actions, std::uint32_t& action,
-                 std::uint32_t epoch) {
+void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& actions, std::uint32_t& action,
+                    std::uint32_t epoch) {
   using Kind = Schedule::Action::Kind;
-  auto& syncs = host_syncs_[agents[agent].index];
+  auto& syncs = action_syncs_[agent - queue_count()];
   for (const auto& a : actions) {
     const auto number = action++;
-    if (truncated) continue;
+    if (truncated || a.kind == Kind::compute) continue;
     if (a.kind == Kind::submit) {
       for (const auto q : a.queues)
         if (!truncated) submit(agent, static_cast<std::uint32_t>(q), number, epoch);
@@ -81,83 +82,67 @@ void Model::host(std::uint32_t agent, const std::vector<Schedule::Action>& actio
         action = body;
         // A round without packets takes time, too.
         if (packets + ++rounds_ > options.max_packets) truncated = true;
-        host(agent, a.body, action, static_cast<std::uint32_t>(n));
+        perform(agent, a.body, action, static_cast<std::uint32_t>(n));
       }
     } else {
-      const bool wait = a.kind == Kind::wait;
+      const bool wait = a.kind == Kind::wait,
+                 bytes = a.kind == Kind::load || a.kind == Kind::store || a.kind == Kind::expect;
       auto& steps = agents[agent].steps;
       acquires_ += wait;
-      if (acquires_ * (agents.size() + columns_) > kMostClocks) {
+      accesses_ += bytes + (a.right.bytes != 0);
+      if (acquires_ * (agents.size() + columns_) > kMostClocks || accesses_ > kMostAccesses) {
         truncated = true;
         continue;
       }
-      steps.push_back({.kind = wait ? Step::Kind::poll : Step::Kind::post,
+      steps.push_back({.kind = bytes  ? Step::Kind::touch
+                               : wait ? Step::Kind::poll
+                                      : Step::Kind::post,
                        .position = static_cast<std::uint32_t>(steps.size()) + 1,
                        .source = number,
                        .epoch = epoch,
-                       .sync = &syncs[number],
+                       .sync = bytes ? nullptr : &syncs[number],
                        .value = a.value.at(epoch)});
       waits += wait;
     }
   }
 }
 
-/// Completes a poll of or post to a signal by a host or a kernel. If it is not `used`, it has no word.
-Sync Model::sync_to(GpuVa signal, bool used, Sync y) const {
-  y.address = canonical(signal);
-  if (const auto l = find_symbol(schedule, signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
-  if (used) y.word = 0;
+/// The poll or post of an action. Without one, it has no word.
+Sync Model::sync_of(const Schedule::Action& a) const {
+  using Kind = Schedule::Action::Kind;
+  Sync y{.op = a.kind == Kind::add ? Op::add : Op::store, .func = a.func, .value = a.value};
+  y.address = canonical(a.signal);
+  if (const auto l = find_symbol(schedule, a.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
+  if (a.kind == Kind::set || a.kind == Kind::wait || a.kind == Kind::add) y.word = 0;
   return y;
 }
 
 void Model::unroll() {
-  agents.resize(programs.size() + schedule.hosts.size() + options.kernels.size());
+  const auto actors = detail::actors(schedule);
+  agents.resize(programs.size() + actors.size());
   for (auto& p : programs)
     if (p.flags && profile.writes_ordered) p.column = static_cast<std::uint32_t>(agents.size() + columns_++);
   for (std::uint32_t q = 0; q < programs.size(); ++q) agents[q].index = q;
-  for (std::uint32_t h = 0; h < schedule.hosts.size(); ++h) {
-    const auto agent = queue_count() + h;
-    agents[agent].kind = Agent::Kind::host;
-    agents[agent].index = h;
-    auto& syncs = host_syncs_[h];
+  actions_.resize(actors.size());
+  action_syncs_.resize(actors.size());
+  for (std::uint32_t i = 0; i < actors.size(); ++i) {
+    const auto agent = queue_count() + i;
+    const auto hosts = static_cast<std::uint32_t>(schedule.hosts.size());
+    agents[agent].kind = i < hosts ? Agent::Kind::host : Agent::Kind::kernel;
+    agents[agent].index = i < hosts ? i : i - hosts;
     const auto collect = [&](const auto& self, const std::vector<Schedule::Action>& actions) -> void {
       for (const auto& a : actions) {
-        const bool used = a.kind == Schedule::Action::Kind::set || a.kind == Schedule::Action::Kind::wait;
-        syncs.push_back(sync_to(a.signal, used, {.func = a.func, .value = a.value}));
+        actions_[i].push_back(&a);
+        action_syncs_[i].push_back(sync_of(a));
         self(self, a.body);
       }
     };
-    collect(collect, schedule.hosts[h].actions);
+    collect(collect, *actors[i].actions);
     std::uint32_t action = 0;
-    host(agent, schedule.hosts[h].actions, action, 0);
+    perform(agent, *actors[i].actions, action, 0);
   }
-  if (schedule.hosts.empty())
+  if (!detail::submits_queues(schedule))
     for (std::uint32_t q = 0; q < programs.size(); ++q) submit(kNone, q, 0, 0);
-}
-
-void Model::kernels() {
-  using Kind = KernelAgent::Step::Kind;
-  for (std::uint32_t k = 0; k < options.kernels.size(); ++k) {
-    const auto index = schedule.hosts.size() + k;
-    auto& agent = agents[queue_count() + index];
-    agent.kind = Agent::Kind::kernel;
-    agent.index = k;
-    auto& syncs = host_syncs_[index];
-    for (const auto& s : options.kernels[k].steps) {
-      const auto op = s.kind == Kind::add ? Op::add : Op::store;
-      syncs.push_back(sync_to(s.signal, s.kind < Kind::read, {.op = op, .func = s.func, .value = s.value}));
-    }
-    for (std::uint32_t i = 0; i < syncs.size(); ++i) {
-      const auto& s = options.kernels[k].steps[i];
-      agent.steps.push_back({.kind = s.kind == Kind::wait  ? Step::Kind::poll
-                                     : s.kind < Kind::read ? Step::Kind::post
-                                                           : Step::Kind::touch,
-                             .position = i + 1,
-                             .source = i,
-                             .sync = &syncs[i],
-                             .value = s.value});
-    }
-  }
 }
 
 /// Completes the posts that land on their own, once all polls are known.

@@ -11,7 +11,7 @@ void Model::join_words() {
   for (auto& p : programs)
     for (auto& i : p.items)
       if (i.sync.word != kNone) all.push_back(&i.sync);
-  for (auto& h : host_syncs_)
+  for (auto& h : action_syncs_)
     for (auto& y : h)
       if (y.word != kNone) all.push_back(&y);
   for (const auto* y : all)
@@ -83,6 +83,12 @@ void Model::chain() {
     for (const auto& item : p.items) {
       if (item.flag()) continue;
       for (auto i = item.touch; i < item.touch + item.touches; ++i) copied(p.touches[i]);
+    }
+  for (const auto& all : actions_)
+    for (const auto* a : all) {
+      if (a->kind != Schedule::Action::Kind::store) continue;
+      const auto begin = canonical(a->range.va);
+      copied({begin, begin + a->range.bytes, Mode::write});
     }
 }
 

@@ -48,6 +48,21 @@ void Bound::set(std::size_t i, std::uint64_t v) const noexcept {
   if (const auto& w = impl_->waits[i]; w.wake) w.wake(w.context, w.va);
 }
 
+std::uint64_t Bound::add(std::size_t i, std::uint64_t v) const noexcept {
+  order::Native::before_doorbell(Caching::write_combining);
+  auto* const p = impl_->signals[i].host;
+  std::uint64_t now = 0;
+  if (impl_->schedule.signals[i].bits == 32) {
+    const auto n = static_cast<std::uint32_t>(v);
+    now = std::atomic_ref(*reinterpret_cast<std::uint32_t*>(p)).fetch_add(n, std::memory_order_acq_rel) + n;
+    now = static_cast<std::uint32_t>(now);
+  } else {
+    now = std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).fetch_add(v, std::memory_order_acq_rel) + v;
+  }
+  if (const auto& w = impl_->waits[i]; w.wake) w.wake(w.context, w.va);
+  return now;
+}
+
 Ring<Producers::many>& Bound::ring(std::size_t q) const noexcept { return *impl_->programs[q]->ring; }
 const Queue& Bound::queue(std::size_t q) const noexcept { return impl_->programs[q]->queue; }
 std::span<const std::uint32_t> Bound::packets(std::size_t q) const noexcept {

@@ -16,18 +16,21 @@ std::uint64_t next(std::uint64_t& state) noexcept {
   return z ^ z >> 33;
 }
 
+void randomise(std::span<std::byte> out, std::uint64_t state) noexcept {
+  next(state);
+  for (std::size_t at = 0; at < out.size(); at += 8) {
+    const auto word = next(state);
+    std::memcpy(out.data() + at, &word, std::min<std::size_t>(8, out.size() - at));
+  }
+}
+
 /// `number`: that of the buffer, so that no two buffers hold the same bytes.
 void fill(std::span<std::byte> out, Init init, std::uint64_t seed, std::uint64_t number) noexcept {
   if (init != Init::random) {
     std::memset(out.data(), init == Init::zero ? 0 : kPoison, out.size());
     return;
   }
-  auto state = seed * 0x2545f4914f6cdd1d + number;
-  next(state);
-  for (std::size_t at = 0; at < out.size(); at += 8) {
-    const auto word = next(state);
-    std::memcpy(out.data() + at, &word, std::min<std::size_t>(8, out.size() - at));
-  }
+  randomise(out, seed * 0x2545f4914f6cdd1d + number);
 }
 
 /// Calls fn(k) for each buffer that is filled, in that order. An alias has the contents of the bytes that it is an alias
@@ -42,6 +45,16 @@ template <class Fn> void each_filled(const Schedule& s, Fn fn) {
 
 void fill(const Schedule& s, std::uint64_t seed, const std::function<std::span<std::byte>(std::size_t)>& bytes_of) {
   each_filled(s, [&](std::size_t i) { fill(bytes_of(i), s.buffers[i].init, seed, i); });
+}
+
+void store(const Schedule::Action& a, std::uint64_t seed, std::uint64_t round, std::span<std::byte> out) noexcept {
+  if (a.byte) {
+    std::memset(out.data(), *a.byte, out.size());
+    return;
+  }
+  auto state = seed ^ a.range.va.value;
+  state = next(state) + round;
+  randomise(out, next(state));
 }
 
 FirstContents::FirstContents(const Schedule& s) {

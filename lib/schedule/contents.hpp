@@ -3,6 +3,7 @@
 //
 //   fill(schedule, seed, bytes_of);                     stores the contents of every buffer
 //   FirstContents first{schedule};
+//   store(action, seed, round, bytes);                  what a thread or a kernel stores in a round
 //   first.word(resolve(schedule, signal), 4)            the value of a word; nullopt: it is not known
 //
 //   order of stores   buffers | aliases of buffers that have an init= | signals, in the order of their declarations
@@ -25,6 +26,9 @@ namespace sdma::inline v0::detail {
 
 /// Gives each buffer its initial contents. `bytes_of(k)`: the bytes of buffer k.
 void fill(const Schedule&, std::uint64_t seed, const std::function<std::span<std::byte>(std::size_t)>& bytes_of);
+
+/// The bytes that an action stores in this round. Random ones depend on the seed, on the range and on the round.
+void store(const Schedule::Action&, std::uint64_t seed, std::uint64_t round, std::span<std::byte>) noexcept;
 
 class FirstContents {
  public:

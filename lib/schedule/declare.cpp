@@ -33,13 +33,14 @@ bool ScheduleParser::item(int depth) {
   if (at("signal")) return pass_ == Pass::define ? skip() : signal();
   if (at("queue")) return queue();
   if (at("host")) return host();
+  if (at("kernel")) return kernel();
   if (at("expect")) return pass_ == Pass::declare ? skip() : expect();
   if (pass_ == Pass::define) return lex_.skip_line(), false;  // already reported
   incomplete_ = true;
-  if (at("end")) return skip(), fail(t.at, "'end' without 'for', 'if', 'queue' or 'host'");
+  if (at("end")) return skip(), fail(t.at, "'end' without 'for', 'if', 'queue', 'host' or 'kernel'");
   if (at("sdma")) return skip(), fail(t.at, "the version appears only once, on the first line");
-  const std::string_view words[] = {"param", "let",  "choose", "gpus", "buffer", "signal",
-                                    "queue", "host", "expect", "for",  "if"};
+  const std::string_view words[] = {"param", "let",  "choose", "gpus",   "buffer", "signal",
+                                    "queue", "host", "kernel", "expect", "for",    "if"};
   lex_.take();
   const bool assigned = t.kind == Token::word && lex_.peek().is("=");
   fail(t.at, "expected a declaration or 'end', got " + quote(t),
@@ -107,7 +108,8 @@ bool ScheduleParser::declare(const Ref& r, Symbol::Kind kind, std::vector<T>& al
 
 bool ScheduleParser::declare(const Ref& r, Symbol::Kind kind, std::size_t index) {
   if (!room(r.at)) return false;
-  const auto [there, added] = symbols_.emplace(r.text(), Symbol{kind, index, r.at});
+  auto& names = kind == Symbol::Kind::queue ? queues_ : memory_;
+  const auto [there, added] = names.emplace(r.text(), Symbol{kind, index, r.at});
   if (added) return true;
   return fail(r.at, quote(r.text()) + " is already declared", "it is declared " + declared(there->second));
 }
@@ -249,7 +251,7 @@ bool ScheduleParser::queue() {
   const Token begin = lex_.take();
   if (pass_ == Pass::define) {
     // After an error, the first pass may have left a loop early.
-    if (next_queue_ == s_.queues.size()) return skip_inner(), false;
+    if (next_queue_ == s_.queues.size()) return skip_inner(begin), false;
     lex_.skip_line();
     queue_ = &s_.queues[next_queue_++];
     body(begin);
@@ -262,14 +264,27 @@ bool ScheduleParser::queue() {
   bool ok = r.has_value();
   if (ok && r->place.is_host())
     ok = fail(r->at, "a queue belongs to a GPU, got " + quote(r->text()), "write gpu0." + r->name);
-  bool engine = false;
+  bool engine = false, peer = false;
   if (ok)
-    ok = fields("a queue", "peer or engine, ring", "", [&](const Token& t) -> std::optional<bool> {
-      if (t.text == "peer") return (q.peer = place(nullptr)).has_value();
+    ok = fields("a queue", "peer, from or engine, ring", "", [&](const Token& t) -> std::optional<bool> {
+      if (t.text == "peer") return peer = (q.peer = place(nullptr)).has_value();
+      if (t.text == "from") {
+        const auto at = lex_.peek().at;
+        const auto from = place(nullptr);
+        if (!from) return false;
+        if (!from->is_host())
+          return fail(at, "'from' is for the host: one engine serves both directions of a link between GPUs",
+                      "write peer=" + to_string(*from));
+        q.peer = from;
+        return q.from_host = true;
+      }
       if (t.text == "engine") return engine = set(q.engine, number("engine", 0, 63));
       if (t.text == "ring") return set(q.ring_bytes, power_of_two("ring", kMinRing, kMaxRing));
       return {};
     });
+  if (ok && peer && q.from_host)
+    ok = fail(lex_.behind(), "a queue has a peer or reads from the host, not both",
+              "from=host uses the engine that reads from the host; peer=host the one that writes to it");
   if (ok && q.peer.has_value() == engine)
     ok =
         fail(lex_.behind(), engine ? "a queue has a peer or an engine, not both" : "a queue needs 'peer=' or 'engine='",
@@ -283,7 +298,7 @@ bool ScheduleParser::queue() {
     s_.queues.emplace_back();  // bodies are counted
     incomplete_ = true;
   }
-  skip_inner();
+  skip_inner(begin);
   return ok;
 }
 

@@ -12,9 +12,12 @@ using namespace detail;
 constexpr std::string_view kBlanks = " \t\r";
 
 bool opens(std::string_view word) noexcept {
-  return word == "for" || word == "if" || word == "else" || word == "queue" || word == "host" || word == "repeat";
+  return word == "for" || word == "if" || word == "else" || word == "queue" || word == "host" || word == "kernel" ||
+         word == "repeat";
 }
-bool assigns(std::string_view word) noexcept { return word == "let" || word == "param" || word == "set"; }
+bool assigns(std::string_view word) noexcept {
+  return word == "let" || word == "param" || word == "set" || word == "store";
+}
 bool compares(const Token& t) noexcept {
   return t.is("==") || t.is("!=") || t.is("<") || t.is("<=") || t.is(">") || t.is(">=");
 }
@@ -73,7 +76,7 @@ class Formatter {
     while (lex.peek().kind != Token::end && lex.peek().kind != Token::line) {
       const Token t = lex.take();
       const bool wide =
-          (t.is("=") && assigns(keyword) && first_assignment) ||
+          (t.is("=") && assigns(keyword) && first_assignment) || t.is("+=") ||
           (compares(t) && (keyword == "wait" || keyword == "expect" || keyword == "if" || keyword == "else"));
       if (!out.empty() && (wide || after_wide_ || blank(before, t, keyword))) out += ' ';
       if (t.is("=")) first_assignment = false;

@@ -6,9 +6,9 @@
 
 namespace sdma::inline v0::detail {
 
-HostLane::HostLane(trace::Recorder* recorder, const Bound& bound, std::string_view thread)
+HostLane::HostLane(trace::Recorder* recorder, const Bound& bound, std::string_view group, std::string_view thread)
     : recorder_(recorder), bound_(bound) {
-  if (recorder_) lane_ = recorder_->lane("host", thread);
+  if (recorder_) lane_ = recorder_->lane(group, thread);
 }
 
 SubmitObserver* HostLane::watch_submit(std::size_t queue) {
@@ -48,10 +48,7 @@ void HostLane::submitted(const SubmittedPiece& p) noexcept {
 
 trace::TextId HostLane::text_of(const Schedule::Action& a) {
   const auto [at, fresh] = texts_.try_emplace(&a);
-  const auto& s = bound_.schedule();
-  if (fresh)
-    at->second = recorder_->text(a.kind == Schedule::Action::Kind::set ? sets_text(s, a.signal)
-                                                                       : waits_text(s, a.signal, a.func));
+  if (fresh) at->second = recorder_->text(action_text(bound_.schedule(), a));
   return at->second;
 }
 
@@ -62,10 +59,10 @@ void HostLane::end_wait() {
   if (recorder_) recorder_->action_end(lane_, trace::now());
 }
 
-void HostLane::stored(const Schedule::Action& a, std::uint64_t value, std::uint64_t from) {
+void HostLane::stored(const Schedule::Action& a, std::uint64_t value, std::uint64_t now, std::uint64_t from) {
   const auto to = trace::now();
   action(from, to, text_of(a), value);
-  recorder_->signal(lane_, to, bound_.address(a.signal), value);
+  recorder_->signal(lane_, to, bound_.address(a.signal), now);
 }
 
 }  // namespace sdma::inline v0::detail

@@ -1,7 +1,7 @@
 #pragma once
-// The lane of a host thread of a run: records what the thread does while it does it. Internal.
+// The lane of a host thread of a run, or of a kernel's stand-in: records what the thread does while it does it. Internal.
 //
-//   HostLane lane(recorder, bound, "main");
+//   HostLane lane(recorder, bound, "host", "main");
 //   bound.submit(q, deadline, lane.watch_submit(q));      // builds 3 packets for gpu0.push, epoch 1 | rings gpu0.push
 //   lane.begin_wait(action, reference);                   // waits for host.done >= 8
 //   lane.end_wait();
@@ -18,19 +18,25 @@ namespace sdma::inline v0::detail {
 
 class HostLane {
  public:
-  HostLane(trace::Recorder*, const Bound&, std::string_view thread);
+  HostLane(trace::Recorder*, const Bound&, std::string_view group, std::string_view thread);
 
   /// The observer of the next call of submit for this queue; null without a recorder.
   SubmitObserver* watch_submit(std::size_t queue);
   void begin_wait(const Schedule::Action&, std::uint64_t reference);
   /// The wait that began last has ended. One without an end is a wait that was given up.
   void end_wait();
-  /// Calls `store`, and records what it stored.
+  /// Calls `store`, which returns the signal's new value, and records what it did with `value`.
   template <class Fn> void set(const Schedule::Action& a, std::uint64_t value, Fn&& store) {
-    if (!recorder_) return store();
-    const auto from = trace::now();
-    store();
-    stored(a, value, from);
+    const auto from = recorder_ ? trace::now() : 0;
+    const std::uint64_t now = store();
+    if (recorder_) stored(a, value, now, from);
+  }
+  /// Calls `act`, and records how long it took. Returns its result.
+  template <class Fn> bool during(const Schedule::Action& a, Fn&& act) {
+    if (recorder_) recorder_->action_begin(lane_, trace::now(), text_of(a));
+    const bool ok = act();
+    if (recorder_) recorder_->action_end(lane_, trace::now());
+    return ok;
   }
 
  private:
@@ -50,7 +56,7 @@ class HostLane {
     std::map<std::size_t, trace::TextId> builds{};  ///< by the number of packets
   };
 
-  void stored(const Schedule::Action&, std::uint64_t value, std::uint64_t from);
+  void stored(const Schedule::Action&, std::uint64_t value, std::uint64_t now, std::uint64_t from);
   void submitted(const SubmittedPiece&) noexcept;
   void action(std::uint64_t from, std::uint64_t to, trace::TextId what, std::uint64_t value = 0) noexcept;
   trace::TextId text_of(const Schedule::Action&);

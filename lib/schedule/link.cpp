@@ -35,7 +35,7 @@ std::optional<Diagnostic> too_large(const Schedule::Queue& q) {
 Result<EngineId> engine_of(const Schedule::Queue& q, const Topology& t, std::span<const GpuId> gpus) {
   if (!q.peer) return EngineId{q.engine};
   const auto gpu = [&](Place p) { return gpus.empty() ? GpuId{p.index} : gpus[p.index]; };
-  return q.peer->is_host() ? t.engine_for(gpu(q.place), HostDirection::to_host)
+  return q.peer->is_host() ? t.engine_for(gpu(q.place), q.from_host ? HostDirection::from_host : HostDirection::to_host)
                            : t.engine_for(gpu(q.place), gpu(*q.peer));
 }
 

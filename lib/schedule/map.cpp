@@ -1,5 +1,6 @@
 // Maps the parts of a schedule to lines and columns of its text.
 #include "parser.hpp"
+#include "symbols.hpp"
 
 #include <algorithm>
 
@@ -24,8 +25,9 @@ static bool count_to(const std::vector<Schedule::Action>& all, const Schedule::A
 }
 
 SourceMap::Location SourceMap::action(const Schedule& s, const Schedule::Action& a) const noexcept {
-  for (std::size_t h = 0; h < s.hosts.size() && h < actions.size(); ++h)
-    if (std::size_t n = 0; count_to(s.hosts[h].actions, a, n) && n < actions[h].size()) return actions[h][n];
+  const auto all = detail::actors(s);
+  for (std::size_t i = 0; i < all.size() && i < actions.size(); ++i)
+    if (std::size_t n = 0; count_to(*all[i].actions, a, n) && n < actions[i].size()) return actions[i][n];
   return {};
 }
 
@@ -45,6 +47,7 @@ void ScheduleParser::finish_map() {
     l.column = static_cast<std::uint32_t>(source_.column(at));
   };
   for (auto* all : {&map_.buffers, &map_.signals}) std::for_each(all->begin(), all->end(), count);
+  map_.actions.insert(map_.actions.end(), kernel_actions_.begin(), kernel_actions_.end());
   for (auto& host : map_.actions) std::for_each(host.begin(), host.end(), count);
   for (auto& queue : map_.packets)
     for (auto& p : queue) count(p.location);

@@ -6,8 +6,9 @@ namespace sdma::inline v0 {
 namespace detail {
 namespace {
 
-constexpr std::string_view kItems[] = {"sdma", "param", "gpus", "buffer", "signal", "queue", "host", "expect"};
-constexpr std::string_view kBlocks[] = {"for", "if", "queue", "host", "repeat"};
+constexpr std::string_view kItems[] = {"sdma",  "param", "gpus",   "buffer", "signal",
+                                       "queue", "host",  "kernel", "expect"};
+constexpr std::string_view kBlocks[] = {"for", "if", "queue", "host", "kernel", "repeat"};
 
 template <std::size_t N> bool one_of(const Token& t, const std::string_view (&words)[N]) noexcept {
   return t.kind == Token::word && std::find(std::begin(words), std::end(words), t.text) != std::end(words);
@@ -73,7 +74,9 @@ bool ScheduleParser::room(std::size_t at, std::size_t n) {
 }
 
 bool ScheduleParser::opens(const Token& t) const noexcept { return one_of(t, kBlocks); }
-bool ScheduleParser::misplaced(const Token& t) const noexcept { return inner_ && one_of(t, kItems); }
+bool ScheduleParser::misplaced(const Token& t) const noexcept {
+  return inner_ && one_of(t, kItems) && (t.text != "expect" || block_ == "queue");
+}
 
 bool ScheduleParser::statement(int depth) {
   const Token t = lex_.peek();
@@ -84,17 +87,18 @@ bool ScheduleParser::statement(int depth) {
   if (!inner_) return item(depth);
   if (misplaced(t)) {
     broken_ = true;
-    const std::string block = queue_ ? "queue" : "host";
+    const std::string block(block_);
     return fail(t.at, quote(t) + " inside a " + block,
                 quote(block) + " on line " + std::to_string(source_.line(block_at_)) + " has no 'end'");
   }
   return queue_ ? packet() : action(depth);
 }
 
-/// The body of a queue or a host, with its `end`.
+/// The body of a queue, a host or a kernel, with its `end`.
 void ScheduleParser::body(const Token& begin) {
   const auto known = names_.size();
   block_at_ = begin.at;
+  block_ = begin.text;
   inner_ = true;
   block(1);
   inner_ = false;
@@ -103,7 +107,8 @@ void ScheduleParser::body(const Token& begin) {
 }
 
 /// The same for the first pass, which does not read it. The second pass reports a missing `end`.
-void ScheduleParser::skip_inner() {
+void ScheduleParser::skip_inner(const Token& begin) {
+  block_ = begin.text;
   lex_.skip_line();
   inner_ = true;
   skip_body();

@@ -39,6 +39,7 @@ class ScheduleParser final : private Blocks, private Symbols {
     /// Requires that it is not a queue.
     SymbolOffset offset() const noexcept { return {kind == Kind::signal, index, 0}; }
   };
+  using SymbolTable = std::map<std::string, Symbol, std::less<>>;
   struct Ref {
     bool all_gpus{};
     Place place{};
@@ -65,7 +66,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool misplaced(const Token&) const noexcept override;
   Result<std::string, Diagnostic> other_file(const std::string& name) override;
   void body(const Token& begin);
-  void skip_inner();
+  void skip_inner(const Token& begin);
   bool param();
   std::optional<Number> setting(std::string_view name);
   void unused_settings();
@@ -111,22 +112,32 @@ class ScheduleParser final : private Blocks, private Symbols {
   void resolve_aliases();
   void resolve(const Alias&);
 
-  // body.cpp: bodies of queues and hosts
+  // body.cpp: bodies of queues
   bool packet();
   bool check_packet(const PacketView&, std::size_t at);
   void check_boundaries(const Token& begin);
+
+  // actions.cpp: bodies of hosts and kernels
   bool host();
+  bool kernel();
+  bool actor(const Token& begin, std::vector<Schedule::Action>&, std::vector<std::vector<SourceMap::Location>>&,
+             bool ok);
   bool action(int depth);
   bool submit();
-  bool set_or_wait(bool wait);
+  bool set_wait_or_add(Schedule::Action::Kind);
+  bool scope(Schedule::Action&);
+  bool compute();
+  bool load_or_store(bool store);
+  bool expect_now();
   bool repeat(int depth);
   std::optional<Compare> comparison();
 
   // refs.cpp: names with their places
   std::optional<Place> place(bool* all);
   std::optional<Ref> ref(bool all_allowed);
-  const Symbol* find(std::string_view ref, std::size_t at);
+  const Symbol* find_queue(const Ref&);
   const Symbol* find_memory(std::string_view ref, std::size_t at, std::string_view what);
+  const Symbol* unknown(std::string_view ref, std::size_t at, const SymbolTable&);
   std::optional<GpuVa> signal_of(const Ref&);
   /// The brackets after a ref, if there are any.
   struct Part {
@@ -154,9 +165,9 @@ class ScheduleParser final : private Blocks, private Symbols {
   Pass pass_ = Pass::declare;
   bool incomplete_ = false;  // the first pass may have missed declarations, so an unknown name is not an error
   PacketLines lines_;
-  std::map<std::string, Symbol, std::less<>> symbols_;
+  SymbolTable memory_, queues_;  ///< buffers and signals, and queues: their names live apart
   std::vector<Alias> aliases_;
-  std::set<std::string, std::less<>> hosts_;
+  std::set<std::string, std::less<>> hosts_, kernels_;
   std::vector<bool> setting_used_;
   std::vector<std::string> params_;
   std::vector<Decision> decisions_;
@@ -169,10 +180,13 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool gpus_given_ = false;
 
   SourceMap map_;
+  std::vector<std::vector<SourceMap::Location>> kernel_actions_;  ///< as map_.actions, which they join in the end
 
   // The open block.
   Schedule::Queue* queue_ = nullptr;
   std::vector<Schedule::Action>* actions_ = nullptr;
+  std::vector<SourceMap::Location>* action_lines_ = nullptr;
+  std::string_view block_;  // "queue", "host", "kernel"
   int repeats_ = 0;
 
   // The current packet line.

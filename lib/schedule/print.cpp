@@ -32,9 +32,9 @@ class Printer {
     for (const auto& b : s_.buffers) buffer(b);
     for (const auto& g : s_.signals) signal(g);
     for (const auto& q : s_.queues) queue(q);
-    for (const auto& h : s_.hosts) {
-      out_ += "host " + h.name + "\n";
-      actions(h.actions, 1);
+    for (const auto& a : actors(s_)) {
+      out_ += a.title() + "\n";
+      actions(*a.actions, 1);
       out_ += "end\n";
     }
     for (const auto& e : s_.expectations) out_ += to_text(s_, e) + "\n";
@@ -46,9 +46,17 @@ class Printer {
     out_.append(2 * depth, ' ');
     switch (a.kind) {
       case What::submit: submit(a.queues); break;
-      case What::set: out_ += "set " + address_text(s_, a.signal) + " = " + epoch_text(a.value); break;
-      case What::wait:
-        out_ += "wait " + address_text(s_, a.signal) + " " + std::string(sign_of(a.func)) + " " + epoch_text(a.value);
+      case What::set: synchronise("set", a, "="); break;
+      case What::add: synchronise("add", a, "+="); break;
+      case What::wait: synchronise("wait", a, sign_of(a.func)); break;
+      case What::compute: out_ += "compute ns=" + std::to_string(a.ns); break;
+      case What::load: out_ += "load " + range_text(s_, a.range); break;
+      case What::expect:
+        out_ += to_text(s_, Schedule::Expectation{.left = a.range, .right = a.right, .old = a.old});
+        break;
+      case What::store:
+        out_ += "store " + range_text(s_, a.range) + " = ";
+        out_ += !a.byte ? "random" : *a.byte == 0 ? "zero" : value_text(*a.byte);
         break;
       case What::repeat:
         out_ += "repeat " + std::to_string(a.rounds) + "\n";
@@ -74,6 +82,17 @@ class Printer {
       action(a, depth);
       out_ += "\n";
     }
+  }
+
+  void synchronise(const char* what, const Schedule::Action& a, std::string_view sign) {
+    out_ += what;
+    out_.append(" ")
+        .append(address_text(s_, a.signal))
+        .append(" ")
+        .append(sign)
+        .append(" ")
+        .append(epoch_text(a.value));
+    if (!a.system_scope) out_ += " scope=agent";
   }
 
   void submit(const std::vector<std::size_t>& queues) {
@@ -102,7 +121,7 @@ class Printer {
 
   void queue(const Schedule::Queue& q) {
     out_ += "queue " + queue_name(q);
-    out_ += q.peer ? " peer=" + to_string(*q.peer) : " engine=" + std::to_string(q.engine);
+    out_ += q.peer ? (q.from_host ? " from=" : " peer=") + to_string(*q.peer) : " engine=" + std::to_string(q.engine);
     if (q.ring_bytes != 0) out_ += " ring=" + size_text(q.ring_bytes);
     out_ += "\n";
     // Packets without names and epochs go to the disassembler together: it folds those that repeat.

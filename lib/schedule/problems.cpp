@@ -34,7 +34,13 @@ class Check {
       if (!is_name(h.name))
         add("host " + h.name, "this is not a valid name", "use letters, digits and _, and do not begin with a digit");
       if (!hosts.insert(h.name).second) add("host " + h.name, "the name is already used");
-      for (const auto& a : h.actions) action("host " + h.name, a, 1);
+      for (const auto& a : h.actions) action("host " + h.name, a, 1, false);
+    }
+    for (const auto& k : s_.kernels) {
+      const auto where = "kernel " + to_string(k.place) + "." + k.name;
+      name(where, k.place, k.name, kernels_);
+      if (k.place.is_host()) add(where, "a kernel runs on a GPU");
+      for (const auto& a : k.actions) action(where, a, 1, true);
     }
     for (const auto& e : s_.expectations) expectation(e);
     return std::move(found_);
@@ -45,12 +51,12 @@ class Check {
     found_.push_back({.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
   }
 
-  void name(const std::string& where, Place p, const std::string& name) {
+  void name(const std::string& where, Place p, const std::string& name, std::set<std::string>& names) {
     if (!p.is_host() && p.index >= s_.gpus)
       add(where, to_string(p) + " is not in this schedule: gpus " + std::to_string(s_.gpus));
     if (!is_name(name))
       add(where, "'" + name + "' is not a valid name", "use letters, digits and _, and do not begin with a digit");
-    else if (!names_.insert(to_string(p) + "." + name).second) add(where, "the name is already used");
+    else if (!names.insert(to_string(p) + "." + name).second) add(where, "the name is already used");
   }
 
   void alias(const std::string& where, const SymbolOffset& symbol) {
@@ -69,7 +75,7 @@ class Check {
     const auto& b = s_.buffers[i];
     const SymbolOffset symbol{false, i, 0};
     const auto where = title(s_, symbol);
-    name(where, b.place, b.name);
+    name(where, b.place, b.name, memory_);
     if (b.bytes == 0 || b.bytes > kLinkStride)
       add(where, "a buffer must have 1 to 2^40 bytes, not " + std::to_string(b.bytes));
     if (!std::has_single_bit(b.alignment) || b.alignment > std::uint64_t{1} << 30)
@@ -82,7 +88,7 @@ class Check {
     const auto& g = s_.signals[i];
     const SymbolOffset symbol{true, i, 0};
     const auto where = title(s_, symbol);
-    name(where, g.place, g.name);
+    name(where, g.place, g.name, memory_);
     if (g.bits != 32 && g.bits != 64) add(where, "a signal must have 32 or 64 bits, not " + std::to_string(g.bits));
     else if (g.bits == 32 && g.value > 0xffffffff) add(where, "its value does not fit in 32 bits");
     alias(where, symbol);
@@ -90,10 +96,11 @@ class Check {
 
   void queue(const Schedule::Queue& q) {
     const auto where = "queue " + queue_name(q);
-    name(where, q.place, q.name);
+    name(where, q.place, q.name, queues_);
     if (q.place.is_host()) add(where, "a queue belongs to a GPU");
     if (q.peer && !q.peer->is_host() && q.peer->index >= s_.gpus)
       add(where, "peer: " + to_string(*q.peer) + " is not in this schedule");
+    if (q.from_host && q.peer != Place::host()) add(where, "from_host needs the host as the peer");
     if (q.peer && q.engine != 0) add(where, "it has both a peer and an engine: give only one");
     if (q.engine > 63) add(where, "there is no engine " + std::to_string(q.engine));
     if (q.ring_bytes != 0 && !is_ring_size(q.ring_bytes))
@@ -127,20 +134,36 @@ class Check {
           "epochs must be in the order of their packets");
   }
 
-  void action(const std::string& where, const Schedule::Action& a, int depth) {
+  void action(const std::string& where, const Schedule::Action& a, int depth, bool kernel) {
     using What = Schedule::Action::Kind;
     if (depth > 32) return add(where, "repeats are nested too deeply");
     for (const auto q : a.queues)
       if (q >= s_.queues.size()) add(where, "submits a queue that is not in this schedule");
     if (a.kind == What::submit && a.queues.empty()) add(where, "submits no queue");
-    if (a.kind == What::set || a.kind == What::wait) {
+    if (!kernel && a.kind == What::compute) add(where, "only a kernel computes");
+    if (!kernel && !a.system_scope) add(where, "only a kernel has another scope than the system");
+    if ((a.kind == What::load || a.kind == What::store) && !inside(a.range))
+      add(where, "loads or stores bytes that are in neither a buffer nor a signal");
+    if (a.kind == What::expect) bytes(where, a.range, a.right);
+    if (a.kind == What::set || a.kind == What::wait || a.kind == What::add) {
       const auto l = find_symbol(s_, a.signal);
-      if (!l || !l->signal || l->offset != 0) add(where, "sets or waits for something that is not a signal");
+      if (!l || !l->signal || l->offset != 0) add(where, "sets, adds to or waits for something that is not a signal");
       else if (depth == 1 && a.value.factor != 0) add(where, "'epoch' is allowed only in a repeat");
     }
     if (a.kind == What::wait && (a.func == Compare::always || a.func > Compare::gt))
       add(where, "waits without a valid comparison");
-    for (const auto& inner : a.body) action(where, inner, depth + 1);
+    for (const auto& inner : a.body) action(where, inner, depth + 1, kernel);
+  }
+
+  bool inside(const Schedule::Range& r) const {
+    const auto l = find_symbol(s_, r.va);
+    return l && r.bytes != 0 && r.bytes <= bytes_of(s_, *l) - l->offset;
+  }
+
+  void bytes(const std::string& where, const Schedule::Range& left, const Schedule::Range& right) {
+    if (!inside(left) || !inside(right)) add(where, "compares bytes that are in neither a buffer nor a signal");
+    else if (left.bytes != right.bytes)
+      add(where, size_text(left.bytes) + " bytes are compared with " + size_text(right.bytes));
   }
 
   void expectation(const Schedule::Expectation& e) {
@@ -150,23 +173,17 @@ class Check {
       if (e.rule.empty()) add(where, "a finding needs the id of a rule");
       return;
     }
-    const auto inside = [&](const Schedule::Range& r) {
-      const auto l = find_symbol(s_, r.va);
-      return l && r.bytes != 0 && r.bytes <= bytes_of(s_, *l) - l->offset;
-    };
     const auto l = find_symbol(s_, e.left.va);
     if (e.kind == What::value) {
       if (!l || !l->signal || e.left.bytes != bytes_of(s_, *l) || l->offset != 0)
         add(where, "a number is compared with something that is not a signal");
-    } else if (!inside(e.left) || !inside(e.right)) {
-      add(where, "compares bytes that are in neither a buffer nor a signal");
-    } else if (e.left.bytes != e.right.bytes) {
-      add(where, size_text(e.left.bytes) + " bytes are compared with " + size_text(e.right.bytes));
+    } else {
+      bytes(where, e.left, e.right);
     }
   }
 
   const Schedule& s_;
-  std::set<std::string> names_;
+  std::set<std::string> memory_, queues_, kernels_;  ///< names in use: of buffers and signals, of queues, of kernels
   std::vector<Diagnostic> found_;
 };
 

@@ -83,25 +83,33 @@ std::optional<ScheduleParser::Ref> ScheduleParser::ref(bool all_allowed) {
 std::string ScheduleParser::declared(const Symbol& s) const { return "on line " + std::to_string(source_.line(s.at)); }
 
 const ScheduleParser::Symbol* ScheduleParser::symbol_of(const SymbolOffset& l) const {
-  const auto found = symbols_.find(name_of(s_, SymbolOffset{l.signal, l.index, 0}));
-  return found == symbols_.end() ? nullptr : &found->second;
+  const auto found = memory_.find(name_of(s_, SymbolOffset{l.signal, l.index, 0}));
+  return found == memory_.end() ? nullptr : &found->second;
 }
 
-/// Reports a name that is not declared, unless the first pass may have missed it.
-const ScheduleParser::Symbol* ScheduleParser::find(std::string_view ref, std::size_t at) {
-  const auto found = symbols_.find(ref);
-  if (found != symbols_.end()) return &found->second;
+/// Reports a name that is not declared, unless the first pass may have missed it. Returns null.
+const ScheduleParser::Symbol* ScheduleParser::unknown(std::string_view ref, std::size_t at, const SymbolTable& names) {
   if (incomplete_) return nullptr;
   fail(at, quote(ref) + " is not declared",
-       suggestion(nearest(ref, symbols_, [](const auto& s) -> std::string_view { return s.first; })));
+       suggestion(nearest(ref, names, [](const auto& s) -> std::string_view { return s.first; })));
   return nullptr;
 }
 
-/// The same for a buffer or a signal, because a queue has no `what`.
+const ScheduleParser::Symbol* ScheduleParser::find_queue(const Ref& r) {
+  const auto name = r.text();
+  if (const auto found = queues_.find(name); found != queues_.end()) return &found->second;
+  const auto memory = memory_.find(name);
+  if (memory == memory_.end()) return unknown(name, r.at, queues_);
+  fail(r.at, quote(name) + " is not a queue", "it is declared " + declared(memory->second));
+  return nullptr;
+}
+
+/// A buffer or a signal; `what`: what a queue of that name does not have.
 const ScheduleParser::Symbol* ScheduleParser::find_memory(std::string_view ref, std::size_t at, std::string_view what) {
-  const auto* symbol = find(ref, at);
-  if (!symbol || symbol->kind != Symbol::Kind::queue) return symbol;
-  fail(at, quote(ref) + " is a queue, which has no " + std::string(what), "it is declared " + declared(*symbol));
+  if (const auto found = memory_.find(ref); found != memory_.end()) return &found->second;
+  const auto queue = queues_.find(ref);
+  if (queue == queues_.end()) return unknown(ref, at, memory_);
+  fail(at, quote(ref) + " is a queue, which has no " + std::string(what), "it is declared " + declared(queue->second));
   return nullptr;
 }
 
@@ -126,7 +134,7 @@ std::optional<Number> ScheduleParser::address(std::string_view ref, Number offse
 }
 
 std::optional<GpuVa> ScheduleParser::signal_of(const Ref& r) {
-  const auto* symbol = find(r.text(), r.at);
+  const auto* symbol = find_memory(r.text(), r.at, "value");
   if (!symbol) return {};
   if (symbol->kind == Symbol::Kind::signal) return link_signal(symbol->index);
   return none(r.at, quote(r.text()) + " is not a signal", "it is declared " + declared(*symbol));

@@ -32,7 +32,11 @@ class Runner {
       : bound_(b), s_(b.schedule()), options_(o), deadline_(Deadline::in(o.timeout)) {}
 
   RunReport run() {
-    if (expects_finding(s_))
+    if (!s_.kernels.empty() && !bound_.device().kernels_stand_in())
+      add("kernel " + to_string(s_.kernels[0].place) + "." + s_.kernels[0].name,
+          "this device cannot start the kernels of a schedule, so the schedule is not run",
+          "run it on the software device, where a thread of the host stands in for each kernel");
+    else if (expects_finding(s_))
       add("expect finding", "this schedule contains a deliberate error for a checker, so it is not run");
     else if (bound_.restart(deadline_) != Errc::ok)
       add("run", "queues of an earlier run have not finished", "bind the schedule again");
@@ -58,7 +62,7 @@ class Runner {
     flush_host_path();
     const auto begin = Deadline::Clock::now();
     deadline_ = Deadline::in(options_.timeout);
-    hosts();
+    threads();
     report_.elapsed = Deadline::Clock::now() - begin;
     report_.round = rounds_.last();
     fault();
@@ -98,54 +102,70 @@ class Runner {
 
   /// Saves each whole buffer once, however many expectations compare it.
   void remember() {
-    for (const auto& e : s_.expectations) {
-      if (!e.old) continue;
-      const auto l = *find_symbol(s_, e.right.va);
-      auto& kept = old_[{l.signal, l.index}];
-      if (!kept.empty()) continue;
-      const auto now = bound_.bytes({link_address({l.signal, l.index, 0}), bytes_of(s_, l)});
-      kept.assign(now.begin(), now.end());
+    for (const auto& e : s_.expectations)
+      if (e.old) remember(e.right);
+    for (const auto& a : actors(s_)) remember(*a.actions);
+  }
+  void remember(const std::vector<Schedule::Action>& all) {
+    for (const auto& a : all) {
+      if (a.old) remember(a.right);
+      remember(a.body);
     }
   }
+  void remember(const Schedule::Range& r) {
+    const auto l = *find_symbol(s_, r.va);
+    auto& kept = old_[{l.signal, l.index}];
+    if (!kept.empty()) return;
+    const auto now = bound_.bytes({link_address({l.signal, l.index, 0}), bytes_of(s_, l)});
+    kept.assign(now.begin(), now.end());
+  }
 
-  void hosts() {
-    if (s_.hosts.size() == 1) return host(s_.hosts[0]);
+  void threads() {
+    const auto all = actors(s_);
+    if (all.size() == 1) return perform(all[0], true);
     constexpr std::size_t kMostThreads = 1024;
-    if (s_.hosts.size() > kMostThreads)
-      return add("run",
-                 fmt::format("the schedule has {} host threads, but a run can have {}", s_.hosts.size(), kMostThreads),
-                 "put the actions of several hosts into one");
+    if (all.size() > kMostThreads)
+      return add(
+          "run",
+          fmt::format("the schedule has {} host threads and kernels, but a run can have {}", all.size(), kMostThreads),
+          "put the actions of several hosts into one");
     std::vector<std::jthread> threads;  // joined even if there is no memory for the next one
-    threads.reserve(s_.hosts.size());
-    for (const auto& h : s_.hosts) {
+    threads.reserve(all.size());
+    for (const auto& a : all) {
       try {
-        threads.emplace_back([this, &h] { host(h); });
+        threads.emplace_back([this, &a, first = &a == &all.front()] { perform(a, first); });
       } catch (const std::system_error& e) {
         stop_ = true;
-        add("host " + h.name, std::string("its thread cannot be created: ") + e.what());
+        add(a.title(), std::string("its thread cannot be created: ") + e.what());
       }
     }
   }
 
-  /// A host thread, and the lane that records it.
+  /// A host thread or a kernel's stand-in, and the lane that records it.
   struct Thread {
-    const Schedule::Host& host;
+    const Actor& actor;
+    bool times_rounds;  ///< the first host thread
     HostLane lane;
   };
-  void host(const Schedule::Host& h) {
-    Thread t{h, {options_.recorder, bound_, h.name}};
-    if (!actions(t, h.actions, 0)) stop_ = true;
+  void perform(const Actor& a, bool first) {
+    Thread t{a, first && !a.kernel(), {options_.recorder, bound_, to_string(a.place), a.name}};
+    if (!actions(t, *a.actions, 0)) stop_ = true;
   }
 
   bool actions(Thread& t, const std::vector<Schedule::Action>& all, std::uint64_t round) {
-    const auto& h = t.host;
+    const auto& h = t.actor;
     using What = Schedule::Action::Kind;
     for (const auto& a : all) {
       if (stop_ || late(h, a, round)) return false;
       bool ok = true;
       switch (a.kind) {
         case What::submit: ok = submit(t, a); break;
-        case What::set: ok = set(t, a, round); break;
+        case What::set:
+        case What::add: ok = set(t, a, round); break;
+        case What::compute: ok = t.lane.during(a, [&] { return compute(a); }); break;
+        case What::expect: ok = t.lane.during(a, [&] { return compare_now(h, a, round); }); break;
+        case What::load: break;  // what it reads has no effect here
+        case What::store: ok = t.lane.during(a, [&] { return store(a, round); }); break;
         case What::wait: ok = wait_for(t, a, round); break;
         case What::repeat:
           for (std::uint64_t i = 1; i <= a.rounds && ok; ++i) ok = !stop_ && !late(h, a, i) && actions(t, a.body, i);
@@ -157,7 +177,7 @@ class Runner {
   }
 
   /// Has the time ended? Each action and each round of a repeat asks, because neither need wait for anything.
-  bool late(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
+  bool late(const Actor& h, const Schedule::Action& a, std::uint64_t round) {
     if (!deadline_.passed()) return false;
     add(where(h, a),
         fmt::format("the run has not ended after {}{}", timeout(),
@@ -178,7 +198,7 @@ class Runner {
       for (;;) {
         const auto done = bound_.submit(q, one ? slice() : deadline_, observer);
         if (done) break;
-        const auto where = fmt::format("host {}: submit {}", t.host.name, queue_name(s_.queues[q]));
+        const auto where = fmt::format("{}: submit {}", t.actor.title(), queue_name(s_.queues[q]));
         if (done.error() == Errc::epoch_overflow) {
           const auto epoch = bound_.epoch(q) + 1;
           add(where, fmt::format("a value of epoch {} does not fit in its field", epoch),
@@ -196,15 +216,15 @@ class Runner {
     return true;
   }
 
-  std::string where(const Schedule::Host& h, const Schedule::Action& a) const {
+  std::string where(const Actor& h, const Schedule::Action& a) const {
     const auto line = options_.map ? options_.map->action(s_, a).line : 0;
     const auto text = to_text(s_, a);  // a repeat has its body in further lines
-    return fmt::format("host {}{}: {}", h.name, line == 0 ? "" : fmt::format(", line {}", line),
+    return fmt::format("{}{}: {}", h.title(), line == 0 ? "" : fmt::format(", line {}", line),
                        text.substr(0, text.find('\n')));
   }
 
   /// The value of an action in this round; nothing, and a finding, if the signal does not hold it.
-  std::optional<std::uint64_t> value(const Schedule::Host& h, const Schedule::Action& a, std::uint64_t round) {
+  std::optional<std::uint64_t> value(const Actor& h, const Schedule::Action& a, std::uint64_t round) {
     const auto bits = s_.signals[find_symbol(s_, a.signal)->index].bits;
     const auto v = a.value.at(round);
     constexpr std::uint64_t kMost = ~std::uint32_t{};
@@ -214,21 +234,40 @@ class Runner {
   }
 
   bool set(Thread& t, const Schedule::Action& a, std::uint64_t round) {
-    const auto v = value(t.host, a, round);
-    if (v) rounds_.sets();
-    if (v) t.lane.set(a, *v, [&] { bound_.set(find_symbol(s_, a.signal)->index, *v); });
-    return v.has_value();
+    const auto v = value(t.actor, a, round);
+    if (!v) return false;
+    rounds_.sets();
+    const auto i = find_symbol(s_, a.signal)->index;
+    t.lane.set(a, *v, [&] {
+      if (a.kind == Schedule::Action::Kind::add) return bound_.add(i, *v);
+      bound_.set(i, *v);
+      return *v;
+    });
+    return true;
+  }
+
+  /// Takes at least the kernel's time, unless the run ends first.
+  bool compute(const Schedule::Action& a) const {
+    const auto end = Deadline::Clock::now() + std::chrono::nanoseconds(a.ns);
+    for (auto now = Deadline::Clock::now(); now < end && !stop_ && !deadline_.passed(); now = Deadline::Clock::now())
+      std::this_thread::sleep_until(std::min(end, slice().at));
+    return !stop_;
+  }
+  bool store(const Schedule::Action& a, std::uint64_t round) const {
+    detail::store(a, options_.seed, round, bound_.bytes(a.range));
+    flush_host_path();
+    return true;
   }
 
   bool wait_for(Thread& t, const Schedule::Action& a, std::uint64_t round) {
-    const auto& h = t.host;
+    const auto& h = t.actor;
     const auto v = value(h, a, round);
     if (!v) return false;
     const auto i = find_symbol(s_, a.signal)->index;
     t.lane.begin_wait(a, *v);
     for (;;) {
       if (reached(i, a.func, *v, slice())) {
-        if (&h == &s_.hosts.front()) rounds_.waited();
+        if (t.times_rounds) rounds_.waited();
         return t.lane.end_wait(), true;
       }
       if (stop_ || fault()) return false;
@@ -239,6 +278,23 @@ class Runner {
           "", queues());
       return false;
     }
+  }
+
+  bool compare_now(const Actor& h, const Schedule::Action& a, std::uint64_t round) {
+    if (!options_.contents) return true;
+    flush_host_path();
+    std::uint64_t wrong = 0;
+    auto text = difference(s_, a.range, bound_.bytes(a.range), expected(a.right, a.old), &wrong);
+    if (text.empty()) return true;
+    add(where(h, a), std::move(text) + (round == 0 ? "" : fmt::format(", in round {}", round)));
+    const std::lock_guard lock(mutex_);
+    report_.wrong += wrong;
+    return false;
+  }
+  std::span<const std::byte> expected(const Schedule::Range& right, bool old) const {
+    if (!old) return bound_.bytes(right);
+    const auto r = *find_symbol(s_, right.va);
+    return std::span<const std::byte>(old_.at({r.signal, r.index})).subspan(r.offset, right.bytes);
   }
 
   /// Short waits one after another, so that a fault or the failure of another thread ends them.
@@ -298,9 +354,7 @@ class Runner {
         ++report_.wrong, add(where, fmt::format("{} is {}", name_of(s_, e.left.va), v));
       return;
     }
-    std::span<const std::byte> should = bound_.bytes(e.right);
-    const auto r = *find_symbol(s_, e.right.va);
-    if (e.old) should = std::span<const std::byte>(old_.at({r.signal, r.index})).subspan(r.offset, e.right.bytes);
+    const auto should = expected(e.right, e.old);
     const auto compare = [&](std::uint64_t* wrong) {
       return difference(s_, e.left, bound_.bytes(e.left), should, wrong);
     };

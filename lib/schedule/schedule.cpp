@@ -26,6 +26,22 @@ std::string title(const Schedule& s, const SymbolOffset& l) {
   return (l.signal ? "signal " : "buffer ") + name_of(s, SymbolOffset{l.signal, l.index, 0});
 }
 
+std::vector<Actor> actors(const Schedule& s) {
+  std::vector<Actor> out;
+  for (const auto& h : s.hosts) out.push_back({Place::host(), h.name, &h.actions});
+  for (const auto& k : s.kernels) out.push_back({k.place, k.name, &k.actions});
+  return out;
+}
+
+static bool submits(const std::vector<Schedule::Action>& all) {
+  return std::any_of(all.begin(), all.end(),
+                     [](const auto& a) { return a.kind == Schedule::Action::Kind::submit || submits(a.body); });
+}
+bool submits_queues(const Schedule& s) {
+  return !s.hosts.empty() ||
+         std::any_of(s.kernels.begin(), s.kernels.end(), [](const auto& k) { return submits(k.actions); });
+}
+
 GpuVa resolve(const Schedule& s, GpuVa va) noexcept {
   for (int i = 0; i <= kMostAliases; ++i) {
     const auto l = find_symbol(s, va);
@@ -93,6 +109,32 @@ Schedule::Script& Schedule::Script::wait(GpuVa signal, Compare func, EpochValue 
   return *this;
 }
 
+Schedule::Script& Schedule::Script::add(GpuVa signal, EpochValue v) {
+  to_.push_back({.kind = Action::Kind::add, .signal = signal, .value = v});
+  return *this;
+}
+Schedule::Script& Schedule::Script::compute(std::uint64_t ns) {
+  to_.push_back({.kind = Action::Kind::compute, .ns = ns});
+  return *this;
+}
+Schedule::Script& Schedule::Script::load(Range r) {
+  to_.push_back({.kind = Action::Kind::load, .range = r});
+  return *this;
+}
+Schedule::Script& Schedule::Script::store(Range r, std::optional<std::uint8_t> byte) {
+  to_.push_back({.kind = Action::Kind::store, .range = r, .byte = byte});
+  return *this;
+}
+
+Schedule::Script& Schedule::Script::expect_equal(Range left, Range right) {
+  to_.push_back({.kind = Action::Kind::expect, .range = left, .right = right});
+  return *this;
+}
+Schedule::Script& Schedule::Script::expect_old(Range left, Range right) {
+  to_.push_back({.kind = Action::Kind::expect, .range = left, .right = right, .old = true});
+  return *this;
+}
+
 GpuVa Schedule::add_buffer(Buffer b) {
   buffers.push_back(std::move(b));
   return link_buffer(buffers.size() - 1);
@@ -108,6 +150,10 @@ Schedule::Queue& Schedule::add_queue(Queue q) {
 Schedule::Script Schedule::add_host(std::string name) {
   hosts.push_back({.name = std::move(name)});
   return {*this, hosts.back().actions};
+}
+Schedule::Script Schedule::add_kernel(Place place, std::string name) {
+  kernels.push_back({.place = place, .name = std::move(name)});
+  return {*this, kernels.back().actions};
 }
 void Schedule::expect_value(GpuVa signal, std::uint64_t value) {
   const auto at = find_symbol(*this, signal);

@@ -1,8 +1,9 @@
 #pragma once
-// One view of buffers and signals: a SymbolOffset names either. Internal.
+// One view of buffers and signals, where a SymbolOffset names either, and one of host threads and kernels. Internal.
 //
 //   for (const auto& l : symbols(schedule)) place_of(schedule, l), link_address(l) ...
 //   resolve(schedule, va)        the address that aliases lead to
+//   for (const auto& a : actors(schedule)) a.title(), *a.actions ...
 //
 // Pure functions without errors.
 #include "sdma/schedule/schedule.hpp"
@@ -32,6 +33,22 @@ template <class Fn> void each_address(const PacketView& v, Fn&& fn) {
 inline std::string queue_name(const Schedule::Queue& q) { return to_string(q.place) + "." + q.name; }
 /// "buffer gpu1.buf", "signal host.done".
 std::string title(const Schedule&, const SymbolOffset&);
+
+/// A host thread or a kernel.
+struct Actor {
+  Place place{};  ///< a kernel's GPU
+  std::string_view name{};
+  const std::vector<Schedule::Action>* actions{};
+  bool kernel() const noexcept { return !place.is_host(); }
+  /// "host main", "kernel gpu0.gemm".
+  std::string title() const {
+    return kernel() ? "kernel " + to_string(place) + "." + std::string(name) : "host " + std::string(name);
+  }
+};
+/// All host threads, then all kernels: the order of SourceMap::actions.
+std::vector<Actor> actors(const Schedule&);
+/// Do threads or kernels of the schedule submit its queues? If not, some other program does.
+bool submits_queues(const Schedule&);
 
 /// "gpu1.buf[64K]", or "0x7f00" if find_symbol finds nothing.
 std::string address_text(const Schedule&, GpuVa);

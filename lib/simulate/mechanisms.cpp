@@ -60,6 +60,7 @@ class Text {
 /// Finds the trigger and the completions. Returns why the schedule is not one round that can be timed, or "".
 std::string refuse(const Schedule& s, Mechanism& m) {
   using Kind = Schedule::Action::Kind;
+  if (!s.kernels.empty()) return "it has kernels";
   if (s.hosts.size() != 1) return "it has more than one host thread";
   std::vector<std::size_t> submitted;
   for (const auto& a : s.hosts.front().actions) {

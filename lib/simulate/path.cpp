@@ -30,6 +30,7 @@ constexpr Step kSteps[] = {
     {"stores a trigger", "engines that re-read a polled word"},
     {"checks a word", "the host's side of completions, one after another"},
     {"computes", "compute"},
+    {"loads or stores bytes", "the rate of memory"},
     {"releases its stores", "compute"},
     {"doorbell seen, ring fetched: {queue}", "doorbells and fetches in flight"},
     {"sees the word that is polled: {queue}", "engines that re-read a polled word"},
@@ -79,8 +80,6 @@ Simulation World::result() {
   auto r = std::move(totals_);
   r.total_ns = now_;
   r.steps = steps_.limit() - steps_.left();
-  for (const auto& t : threads_)
-    if (t.agent) waited_ = false;  // kernels continue after the last wait, so everything is one round
   if (waited_) {
     rounds_.push_back({begin_, end_});
   } else if (open_) {

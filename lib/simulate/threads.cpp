@@ -1,6 +1,7 @@
 // Host threads, compute kernels, and the rounds that they begin and end.
 #include "world.hpp"
 
+#include "../schedule/contents.hpp"
 #include "../schedule/recorded.hpp"
 
 #include <fmt/format.h>
@@ -12,11 +13,11 @@ namespace sdma::inline v0::detail {
 void World::step(std::uint32_t id) {
   auto& t = threads_[id];
   while (findings_.empty() && !t.done)
-    if (!(t.agent ? agent_step(t, id) : host_action(t, id))) return;
+    if (!perform(t, id)) return;
 }
 
 /// True if the action took no time, so that the next one can follow.
-bool World::host_action(Thread& t, std::uint32_t id) {
+bool World::perform(Thread& t, std::uint32_t id) {
   using Kind = Schedule::Action::Kind;
   if (t.frames.empty()) {
     t.done = true;
@@ -31,11 +32,19 @@ bool World::host_action(Thread& t, std::uint32_t id) {
   }
   const auto& a = (*f.actions)[f.next];
   if (a.kind == Kind::submit) return submit(t, id, a);
-  if (a.kind == Kind::set && early(id, find_symbol(s_, a.signal)->index)) return false;
+  if (a.kind == Kind::set && !t.kernel() && early(id, find_symbol(s_, a.signal)->index)) return false;
   ++f.next;
   if (a.kind == Kind::repeat) {
     if (a.rounds > 0) t.frames.push_back({.actions = &a.body, .round = 1, .rounds = a.rounds});
     return true;
+  }
+  if (t.kernel()) round_begins(false);
+  if (a.kind == Kind::compute || a.range.bytes != 0) {
+    const auto round = f.round;
+    begin_action(t, [&] { return action_text(s_, a); });
+    if (a.kind == Kind::compute) compute(t, id, static_cast<double>(a.ns), What::computes, Phase::compute);
+    else access(t, id, a, round);
+    return false;
   }
   const auto signal = find_symbol(s_, a.signal)->index;
   const auto value = a.value.at(f.round);
@@ -43,16 +52,20 @@ bool World::host_action(Thread& t, std::uint32_t id) {
     find(where(t), fmt::format("the value of round {} does not fit in 32 bits", f.round));
     return false;
   }
-  if (a.kind == Kind::wait) {
-    begin_action(
-        t, [&] { return waits_text(s_, a.signal, a.func); }, value, memory_->resolve(a.signal));
+  const bool waits = a.kind == Kind::wait;
+  begin_action(
+      t, [&] { return action_text(s_, a); }, value, waits ? memory_->resolve(a.signal) : GpuVa{});
+  if (waits) {
     wait(t, id, signal, a.func, value);
     return false;
   }
-  round_begins(true);
-  begin_action(
-      t, [&] { return sets_text(s_, a.signal); }, value);
-  store(t, id, cost(Cost::host_store), What::sets, Phase::schedule, {.signal = signal, .value = value});
+  const Store st{.signal = signal, .value = value, .add = a.kind == Kind::add};
+  if (t.kernel()) {
+    store(t, id, cost(Cost::kernel_release), What::releases_kernel, Phase::sync, st);
+  } else {
+    round_begins(true);
+    store(t, id, cost(Cost::host_store), What::sets, Phase::schedule, st);
+  }
   return false;
 }
 
@@ -92,6 +105,13 @@ bool World::release_trigger() {
   return true;
 }
 
+/// The engine sees the doorbell one flight later; a kernel's doorbell for its own GPU stays inside the GPU. Reading the ring's first
+/// lines, from the host's memory, takes a round trip.
+double World::fetch_flights(const Thread& t, const Program& q) const noexcept {
+  const auto doorbell = t.kernel() ? flight(t.place.index, Place::gpu(q.gpu)) : cost(Cost::pcie_flight);
+  return doorbell + 2 * cost(Cost::pcie_flight);
+}
+
 /// Builds and publishes one piece of one queue at a time, and rings its doorbell.
 bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   if (t.queue == a.queues.size()) {
@@ -123,9 +143,10 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
     return false;
   }
   t.blocked = false;
-  const auto built = now_ + static_cast<double>(p.packets) * cost(Cost::host_build) + cost(Cost::host_submit);
-  const auto rung = built + cost(Cost::host_doorbell);
-  const auto issued = rung + static_cast<double>(p.packets) * cost(Cost::host_issue);
+  const auto built = now_ + static_cast<double>(p.packets) * cost(Cost::host_build) +
+                     cost(t.kernel() ? Cost::kernel_release : Cost::host_submit);
+  const auto rung = built + (t.kernel() ? 0 : cost(Cost::host_doorbell));
+  const auto issued = rung + (t.kernel() ? 0 : static_cast<double>(p.packets) * cost(Cost::host_issue));
   t.busy_ns += issued - now_;
   const auto build = node(built, t.node, t.where, What::builds, Phase::control, number, p.packets);
   t.node = node(rung, build, t.where, What::rings, Phase::schedule, number);
@@ -143,42 +164,33 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
     o_.recorder->epoch(q.lane, ns(), slot->begin, q.epoch);
     o_.recorder->doorbell(q.lane, static_cast<std::uint64_t>(rung + 0.5), slot->end);
   }
-  // The engine sees the doorbell one flight later. Reading the ring's first lines takes a round trip.
-  at(rung + 3 * cost(Cost::pcie_flight) + cost(Cost::engine_fetch), Event::doorbell, number, t.node, slot->end);
+  at(rung + fetch_flights(t, q) + cost(Cost::engine_fetch), Event::doorbell, number, t.node, slot->end);
   if (++t.piece == pieces.size()) t.piece = 0, ++t.queue;
   if (issued > rung) t.node = node(issued, t.node, t.where, What::rings, Phase::schedule, number);
   at(issued, Event::thread, id);
   return false;
 }
 
-bool World::agent_step(Thread& t, std::uint32_t id) {
-  if (t.step == t.agent->steps.size()) {
-    t.done = true;
-    return true;
-  }
-  const auto& a = t.agent->steps[t.step++];
-  round_begins(false);
-  if (a.kind == AgentStep::Kind::compute) {
-    t.busy_ns += a.ns;
-    begin_action(t, [] { return "computes"; });
-    end_action(t, now_ + a.ns);
-    t.node = node(now_ + a.ns, t.node, t.where, What::computes, Phase::compute);
-    at(now_ + a.ns, Event::thread, id);
-    return false;
-  }
-  const auto signal = find_symbol(s_, a.signal)->index;
-  if (a.kind == AgentStep::Kind::wait) {
-    begin_action(
-        t, [&] { return waits_text(s_, a.signal, a.func); }, a.value, memory_->resolve(a.signal));
-    wait(t, id, signal, a.func, a.value);
-    return false;
-  }
-  const bool adds = a.kind == AgentStep::Kind::add;
-  begin_action(
-      t, [&] { return adds ? adds_text(s_, a.signal) : sets_text(s_, a.signal); }, a.value);
-  store(t, id, cost(Cost::kernel_release), What::releases_kernel, Phase::sync,
-        {.signal = signal, .value = a.value, .add = adds});
-  return false;
+/// A kernel computes, or a thread or a kernel is busy with bytes.
+void World::compute(Thread& t, std::uint32_t id, double ns, What what, Phase phase) {
+  t.busy_ns += ns;
+  end_action(t, now_ + ns);
+  t.node = node(now_ + ns, t.node, t.where, what, phase);
+  at(now_ + ns, Event::thread, id);
+}
+
+/// Loads, stores or compares bytes at the rate of the memory that is the slowest on the way: the accessing side's or the owner's.
+void World::access(Thread& t, std::uint32_t id, const Schedule::Action& a, std::uint64_t round) {
+  const auto va = memory_->resolve(a.range.va);
+  if (o_.contents && a.kind == Schedule::Action::Kind::store)
+    detail::store(a, o_.seed, round, {memory_->at(va), a.range.bytes});
+  if (o_.contents && a.kind == Schedule::Action::Kind::expect) compare(t, a);
+  const auto rate = [&](Place p) { return cost(p.is_host() ? Cost::host_memory : Cost::hbm_rate); };
+  const auto takes = [&](const Schedule::Range& r) {
+    return static_cast<double>(r.bytes) / std::min(rate(t.place), rate(memory_->home(memory_->resolve(r.va))));
+  };
+  const auto ns = takes(a.range) + (a.old || a.right.bytes == 0 ? 0 : takes(a.right));
+  compute(t, id, ns, What::accesses, t.kernel() ? Phase::compute : Phase::control);
 }
 
 /// The thread continues after the time that the store takes, and the store lands one flight later.
@@ -206,7 +218,7 @@ void World::wait(Thread& t, std::uint32_t id, std::size_t signal, Compare func, 
 /// The thread's word has its value since `cause`; the thread sees that later.
 void World::saw(Thread& t, std::uint32_t id, std::uint32_t cause) {
   t.waits = false;
-  const auto took = cost(t.agent ? Cost::kernel_poll : Cost::host_poll) + flight(t, t.signal);
+  const auto took = cost(t.kernel() ? Cost::kernel_poll : Cost::host_poll) + flight(t, t.signal);
   t.busy_ns += took;
   end_action(t, now_ + took);
   t.node = node(now_ + took, cause, t.where, What::looks, Phase::sync);
@@ -221,8 +233,10 @@ void World::store_lands(std::uint32_t index, std::uint32_t cause) {
   notify({.va = memory_->resolve(link_signal(st.signal)), .bytes = 8}, cause);
 }
 
-/// A submit or a set begins a round. A round that a wait has ended is complete now.
+/// A submit or a set begins a round. A round that a wait has ended is complete now. With kernels, which continue after the waits of the
+/// host, the whole run is one round.
 void World::round_begins(bool by_set) {
+  if (open_ && !s_.kernels.empty()) return;  // the whole run is one round
   if (waited_) {
     rounds_.push_back({begin_, end_});
     open_ = waited_ = false;
@@ -238,7 +252,7 @@ void World::round_begins(bool by_set) {
 
 /// A wait of the first thread has ended, and with it the round, if no other wait follows.
 void World::round_ends(const Thread& t) {
-  if (&t != &threads_.front() || !open_) return;
+  if (&t != &threads_.front() || !open_ || !s_.kernels.empty()) return;
   waited_ = true;
   end_ = now_;
   end_node_ = t.node;
@@ -249,7 +263,7 @@ void World::snapshot() {
   net_.account(now_, false);
   busy_.clear();
   for (const auto& t : threads_)
-    busy_.push_back({.kind = t.agent ? Busy::Kind::agent : Busy::Kind::host, .name = t.name, .busy_ns = t.busy_ns});
+    busy_.push_back({.kind = t.kernel() ? Busy::Kind::agent : Busy::Kind::host, .name = t.name, .busy_ns = t.busy_ns});
   const auto add = [&](const Resource& r, double busy_ns) {
     busy_.push_back({.kind = r.kind,
                      .name = r.name,

@@ -62,7 +62,7 @@ double World::flight(std::uint32_t gpu, Place to) const noexcept {
 
 double World::flight(const Thread& t, std::size_t signal) const noexcept {
   const auto home = memory_->home(memory_->resolve(link_signal(signal)));
-  if (t.agent) return flight(t.place.index, home);
+  if (t.kernel()) return flight(t.place.index, home);
   return home.is_host() ? 0 : cost(Cost::pcie_flight);
 }
 
@@ -180,24 +180,13 @@ void World::prepare() {
   named("");
   nodes_.push_back({});
   links();
-  const auto thread = [&](const std::string& name, const std::string& group) -> Thread& {
+  for (const auto& a : actors(s_)) {
     auto& t = threads_.emplace_back();
-    t.name = group + " " + name;
-    t.where = named(t.name);
-    if (o_.recorder) t.lane = o_.recorder->lane(group, name);
-    return t;
-  };
-  for (const auto& h : s_.hosts)
-    thread(h.name, "host").frames.push_back({.actions = &h.actions, .round = 1, .rounds = 1});
-  for (const auto& a : o_.agents) {
-    auto& t = thread(a.name, to_string(a.place));
-    t.agent = &a;
+    t.name = a.title();
     t.place = a.place;
-    for (const auto& step : a.steps)
-      if (const auto l = find_symbol(s_, step.signal);
-          step.kind != AgentStep::Kind::compute && (!l || !l->signal || l->offset != 0))
-        find(t.name, "waits for or sets something that is not a signal");
-    if (a.place.is_host() || a.place.index >= s_.gpus) find(t.name, "the agent's place is not a GPU of the schedule");
+    t.where = named(t.name);
+    if (o_.recorder) t.lane = o_.recorder->lane(to_string(a.place), a.name);
+    t.frames.push_back({.actions = a.actions, .round = 1, .rounds = 1});
   }
   for (std::size_t i = 0; i < s_.queues.size() && findings_.empty(); ++i) queue(i);
   for (const auto& r : net_.resources()) {
@@ -242,6 +231,8 @@ Result<Simulation, std::vector<Diagnostic>> World::run() {
       const auto* from = memory_->at(memory_->resolve(e.right.va));
       old_.emplace_back(from, from + e.right.bytes);
     }
+  if (o_.contents)
+    for (const auto& a : actors(s_)) remember(*a.actions);
   for (std::uint32_t i = 0; i < threads_.size(); ++i) at(0, Event::thread, i);
   while (findings_.empty() && (!events_.empty() || release_trigger())) {
     const auto e = events_.top();
@@ -274,6 +265,25 @@ void World::stuck() {
     if (q.state == State::waits)
       find("queue " + q.name, "its engine is stalled at a poll of " + name_of(s_, q.front->current().word),
            "sdma check says why nothing satisfies it");
+}
+
+void World::remember(const std::vector<Schedule::Action>& all) {
+  for (const auto& a : all) {
+    remember(a.body);
+    if (!a.old) continue;
+    const auto* from = memory_->at(memory_->resolve(a.right.va));
+    old_of_actions_[&a].assign(from, from + a.right.bytes);
+  }
+}
+
+/// An expectation that a thread compares at this moment.
+void World::compare(const Thread& t, const Schedule::Action& a) {
+  const auto bytes = [&](const Schedule::Range& r) {
+    return std::span<const std::byte>(memory_->at(memory_->resolve(r.va)), r.bytes);
+  };
+  const auto should = a.old ? std::span<const std::byte>(old_of_actions_.at(&a)) : bytes(a.right);
+  if (auto d = difference(s_, a.range, bytes(a.range), should); !d.empty())
+    totals_.findings.push_back({.where = where(t), .message = std::move(d)});
 }
 
 void World::expectations(Simulation& r) {

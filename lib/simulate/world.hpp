@@ -1,5 +1,5 @@
 #pragma once
-// A running simulation: events, host threads and agents, engines and their queues, and the cause of each step.
+// A running simulation: events, host threads and kernels, engines and their queues, and the cause of each step.
 // Internal; simulate.hpp describes the model.
 //
 //   World world{schedule, machine, options};
@@ -7,7 +7,7 @@
 //
 // Events are handled in order of time, and at the same time in the order in which they were created. Each step that takes
 // time adds a Node with its end and the Node that it waited for; the critical path leads back from the last Node (path.cpp).
-//   threads.cpp  host threads and agents        engines.cpp  front ends, windows, flows        queues.cpp  packets and words
+//   threads.cpp  host threads and kernels       engines.cpp  front ends, windows, flows        queues.cpp  packets and words
 #include "../core/budget.hpp"
 #include "../engine/front.hpp"
 #include "../schedule/link.hpp"
@@ -16,6 +16,7 @@
 #include "sdma/queue/ring.hpp"
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <queue>
 #include <unordered_map>
@@ -31,6 +32,7 @@ enum class What : std::uint8_t {
   sets,
   looks,
   computes,
+  accesses,
   releases_kernel,
   fetches,
   polls,
@@ -70,7 +72,7 @@ class World {
     bool operator<(const Scheduled& o) const noexcept { return t != o.t ? t > o.t : number > o.number; }
   };
 
-  /// Actions of a host block, or of a repeat in it.
+  /// Actions of a host or kernel block, or of a repeat in it.
   struct Frame {
     const std::vector<Schedule::Action>* actions{};
     std::size_t next{};
@@ -78,11 +80,9 @@ class World {
   };
   struct Thread {
     std::string name{};
-    Place place{};
+    Place place{};  ///< a kernel's GPU
     std::uint32_t where{}, node{};
     std::vector<Frame> frames{};
-    const Agent* agent{};
-    std::size_t step{};
     std::size_t queue{}, piece{};  ///< position in the current submit
     bool waits{}, done{}, blocked{};
     std::size_t signal{};  ///< the signal that it waits for
@@ -90,6 +90,7 @@ class World {
     std::uint64_t reference{};
     double busy_ns{};
     trace::LaneId lane{};
+    bool kernel() const noexcept { return !place.is_host(); }
   };
   enum class State : std::uint8_t { idle, front, room, drain, look, waits };
   struct Program {
@@ -174,8 +175,12 @@ class World {
 
   // threads.cpp
   void step(std::uint32_t thread);
-  bool host_action(Thread&, std::uint32_t id);
-  bool agent_step(Thread&, std::uint32_t id);
+  bool perform(Thread&, std::uint32_t id);
+  void compute(Thread&, std::uint32_t id, double ns, What, Phase);
+  void remember(const std::vector<Schedule::Action>&);
+  void compare(const Thread&, const Schedule::Action&);
+  void access(Thread&, std::uint32_t id, const Schedule::Action&, std::uint64_t round);
+  double fetch_flights(const Thread&, const Program&) const noexcept;
   bool early(std::uint32_t id, std::size_t signal);
   void settled();
   bool release_trigger();
@@ -275,6 +280,7 @@ class World {
   double begin_ = 0, end_ = 0, last_ = 0;
   std::uint32_t end_node_ = 0, last_node_ = 0;
   std::vector<Busy> busy_;
+  std::map<const Schedule::Action*, std::vector<std::byte>> old_of_actions_{};
   std::vector<std::vector<std::byte>> old_;  ///< what expectations call `old`, in their order
   Simulation totals_{};
 };

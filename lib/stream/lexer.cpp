@@ -14,9 +14,9 @@ constexpr std::size_t symbol_length(char c, char next) noexcept {
     case '=':
     case '<':
     case '>': return next == '=' ? 2 : 1;
+    case '+': return next == '=' ? 2 : 1;
     case '!':
     case '|': return next == '=' ? 2 : 0;
-    case '+':
     case '-':
     case '*':
     case '/':

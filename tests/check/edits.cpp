@@ -260,10 +260,9 @@ TEST_CASE("a kernel that reads what nobody has written waits for it") {
       .copy({.src = in, .dst = out, .bytes = 4096})
       .put(Fence{.addr = done, .value = 1});
   s.add_host("main").submit_all().wait(done, Compare::eq, 1);
-  KernelAgent use{.place = Place::gpu(1), .name = "use"};
-  use.steps = {{.kind = KernelAgent::Step::Kind::read, .range = {out, 4096}}};
-  const auto r = check(s, {.kernels = {use}});
+  s.add_kernel(Place::gpu(1), "use").load({out, 4096});
+  const auto r = check(s);
   const auto* f = found(r, "race");
   REQUIRE(f);
-  CHECK(f->diagnostic.hint == "gpu0.q+0x1c announces it; before kernel use step 1 add: wait host.done == 1");
+  CHECK(f->diagnostic.hint == "gpu0.q+0x1c announces it; before kernel gpu1.use step 1 add: wait host.done == 1");
 }

@@ -88,6 +88,9 @@ TEST_CASE("queues of two directions or peers on one engine get a note") {
   CHECK(both(queue("out", "engine=1", "gpu0.a", "host.out"), queue("in", "engine=1", "host.in", "gpu0.b")) ==
         "shared-engine: gpu0.out (to host) and gpu0.in (from host) share engine 1\n");
   CHECK(both(queue("out", "engine=0", "gpu0.a", "host.out"), queue("in", "engine=1", "host.in", "gpu0.b")) == "");
+  CHECK(both(queue("out", "peer=host", "gpu0.a", "host.out"), queue("in", "peer=host", "host.in", "gpu0.b")) ==
+        "shared-engine: gpu0.out (to host) and gpu0.in (from host) share engine 0\n");
+  CHECK(both(queue("out", "peer=host", "gpu0.a", "host.out"), queue("in", "from=host", "host.in", "gpu0.b")) == "");
   CHECK(both(queue("one", "engine=3", "gpu0.a", "gpu1.c"), queue("two", "engine=3", "gpu0.b", "gpu2.d")) ==
         "shared-engine: gpu0.one (to gpu1) and gpu0.two (to gpu2) share engine 3\n");
   const auto r =

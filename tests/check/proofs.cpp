@@ -274,11 +274,11 @@ TEST_CASE("a condition is known only if every value of its word is") {
   CHECK_FALSE(known(conditional("write dst=host.b[8] data=[0 0 0]")));
   CHECK_FALSE(known(conditional("nop", "", "queue gpu0.other engine=3\n  fence addr=host.b[16] value=5\nend")));
   // A kernel stores to the word, or to the bytes of its buffer.
-  for (const auto kind : {KernelAgent::Step::Kind::set, KernelAgent::Step::Kind::write}) {
-    const KernelAgent kernel{
-        .name = "k", .steps = {{.kind = kind, .signal = link_signal(0), .value = 5, .range = {link_buffer(0), 64}}}};
-    CHECK(has(checked(conditional("nop"), {.kernels = {kernel}}), "cond-exec-assumed"));
+  for (const auto action : {"set host.w = 5", "add host.w += 1", "store host.b = zero"}) {
+    const auto kernel = std::string("kernel gpu0.k\n  ") + action + "\nend";
+    CHECK(has(checked(conditional("nop", "", kernel)), "cond-exec-assumed"));
   }
+  CHECK(known(conditional("nop", "", "kernel gpu0.k\n  set host.w = 4\nend")));
   // A condition that may be skipped itself, and whose range ends after that of the other.
   CHECK_FALSE(known(conditional("pre_exec dwords=5 devices=1")));
   CHECK_FALSE(known(conditional("cond_exec addr=host.b[32] reference=1 dwords=7")));

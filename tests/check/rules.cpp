@@ -85,24 +85,118 @@ TEST_CASE("kernels release and acquire at system scope") {
   q.put(PollMem{.addr = tile, .func = Compare::ge, .reference = 1}).copy({.src = in, .dst = out, .bytes = 4096});
   q.put(Atomic{.addr = done, .value = 1});
   s.add_host("main").submit(q).wait(done, Compare::eq, 1);
-  using K = KernelAgent::Step::Kind;
-  KernelAgent gemm{.place = Place::gpu(0), .name = "gemm"};
-  gemm.steps = {{.kind = K::write, .range = {in, 4096}}, {.kind = K::add, .signal = tile, .value = 1}};
-  KernelAgent use{.place = Place::gpu(1), .name = "use"};
-  use.steps = {{.kind = K::wait, .signal = done, .func = Compare::eq, .value = 1},
-               {.kind = K::read, .range = {out, 4096}}};
-  CheckOptions o{.kernels = {gemm, use}};
-  const auto good = check(s, o);
+  s.add_kernel(Place::gpu(0), "gemm").store({in, 4096}).add(tile, 1);
+  s.add_kernel(Place::gpu(1), "use").wait(done, Compare::eq, 1).load({out, 4096});
+  const auto good = check(s);
   for (const auto& f : good.findings) UNSCOPED_INFO(to_string(f.diagnostic));
   CHECK(good.findings.empty());
-  o.kernels[0].steps[1].system_scope = false;
-  CHECK(has(check(s, o), "kernel-scope"));
-  o.kernels[0].steps[1].system_scope = true;
-  o.kernels[1].steps[0].system_scope = false;
-  CHECK(has(check(s, o), "kernel-scope"));
+  CHECK(good.proved());
+  auto& gemm = s.kernels[0].actions;
+  auto& use = s.kernels[1].actions;
+  gemm[1].system_scope = false;
+  CHECK(has(check(s), "kernel-scope"));
+  gemm[1].system_scope = true;
+  use[0].system_scope = false;
+  CHECK(has(check(s), "kernel-scope"));
   // Without the wait it is a race.
-  o.kernels[1].steps.erase(o.kernels[1].steps.begin());
-  CHECK(has(check(s, o), "race"));
+  use.erase(use.begin());
+  CHECK(has(check(s), "race"));
+}
+
+TEST_CASE("a kernel that submits a queue releases its stores to it") {
+  const auto with = [](const std::string& kernel) {
+    return checked(R"(gpus 2
+buffer gpu0.tile bytes=4K
+buffer gpu1.tile bytes=4K
+signal host.done value=0
+queue gpu0.push peer=gpu1
+  copy_linear bytes=4K src=gpu0.tile dst=gpu1.tile
+  atomic op=add_rtn_64 addr=host.done value=1
+end
+kernel gpu0.gemm
+)" + kernel + R"(
+end
+host main
+  wait host.done == 1
+end)");
+  };
+  const auto good = with("store gpu0.tile = random\nsubmit gpu0.push");
+  for (const auto& f : good.findings) UNSCOPED_INFO(to_string(f.diagnostic));
+  CHECK(good.proved());
+  CHECK(has(with("submit gpu0.push\nstore gpu0.tile = random"), "race"));
+  CHECK(has(with("compute ns=5"), "never-met"));
+  CHECK(has(with("compute ns=5"), "never-submitted"));
+  // A wait in a repeat of a kernel is checked in each round, and named with its line.
+  const auto rounds = with("store gpu0.tile = random\nrepeat 2\nsubmit gpu0.push\nend");
+  CHECK_FALSE(rounds.proved());
+}
+
+TEST_CASE("a store of bytes to a word that is waited for is data, not a flag") {
+  const auto r = checked(R"(gpus 1
+buffer host.b bytes=64 init=zero
+signal host.w value=0 bits=32 at=host.b[16]
+signal host.x value=0
+queue gpu0.q engine=0
+  poll_mem addr=host.w func=eq reference=0x41414141
+  fence addr=host.x value=1
+end
+host main
+  submit *
+  store host.b[8..+16] = 0x41
+  wait host.x == 1
+end)");
+  CHECK(has(r, "data-as-flag"));
+  CHECK_FALSE(r.proved());
+}
+
+TEST_CASE("what a host loads and stores races with copies that nothing orders") {
+  const auto with = [](const std::string& host) {
+    return checked(R"(gpus 1
+buffer host.in bytes=4K
+buffer gpu0.out bytes=4K
+signal host.x value=0
+queue gpu0.q from=host
+  copy_linear bytes=4K src=host.in dst=gpu0.out
+  fence addr=host.x value=1
+end
+host main
+  )" + host + "\nend");
+  };
+  CHECK(with("store host.in = random\nsubmit *\nwait host.x == 1\nload gpu0.out").proved());
+  const auto late = with("submit *\nstore host.in[2K..+1K] = random\nwait host.x == 1");
+  REQUIRE(has(late, "race"));
+  CHECK(late.findings[0].diagnostic.message.find("host.in[2K..+1K]") != std::string::npos);
+  CHECK(late.findings[0].diagnostic.excerpt.find("writes host.in[2K..+1K]") != std::string::npos);
+  CHECK(has(with("submit *\nload gpu0.out\nwait host.x == 1"), "race"));
+  CHECK(with("submit *\nload host.in\nwait host.x == 1").proved());
+  CHECK(with("submit *\nwait host.x == 1\nexpect gpu0.out == host.in").proved());
+  CHECK(with("store host.in = zero\nsubmit *\nwait host.x == 1\nexpect gpu0.out == old host.in").proved());
+  const auto early = with("submit *\nexpect host.in == gpu0.out\nwait host.x == 1");
+  REQUIRE(has(early, "race"));
+  CHECK(early.findings[0].diagnostic.excerpt.find("reads gpu0.out") != std::string::npos);
+  CHECK(has(with("submit *\nexpect gpu0.out == old host.in\nwait host.x == 1"), "race"));
+}
+
+TEST_CASE("what a kernel does has a line, and its rounds are counted") {
+  const auto r = checked(R"(gpus 1
+signal host.x value=0
+kernel gpu0.k
+  repeat 2
+    set host.x = epoch
+    wait host.x == 1
+  end
+end
+host main
+  wait host.x == 2
+end)");
+  const auto found = std::find_if(r.findings.begin(), r.findings.end(),
+                                  [](const auto& f) { return f.diagnostic.severity == Severity::error; });
+  REQUIRE(found != r.findings.end());
+  const auto text = to_string(found->diagnostic);
+  INFO(text);
+  CHECK(text.find("kernel gpu0.k") != std::string::npos);
+  CHECK(text.find("(round 2)") != std::string::npos);
+  CHECK(text.find("wait host.x == 1") != std::string::npos);
 }
 
 TEST_CASE("a packet that runs out of its buffer is found in a schedule out of C++") {

@@ -23,6 +23,7 @@ class Compiler {
     if (s_.queues.size() > kMostQueues || s_.hosts.size() > kMostHosts) refuse("this many queues or hosts");
     if (s_.hosts.empty()) refuse("a schedule without hosts");
     submits_.resize(s_.queues.size());
+    if (!s_.kernels.empty()) refuse("kernels");
     for (const auto& h : s_.hosts) count(h.actions);
     if (p_.unsupported.empty()) decode();
     if (p_.unsupported.empty()) memory();
@@ -246,6 +247,8 @@ class Compiler {
                                    .first = i == 0,
                                    .last = i + 1 == n});
         }
+      } else if (a.kind != What::set && a.kind != What::wait) {
+        return refuse("an action other than submit, set, wait and repeat");
       } else {
         const auto r = signal(a);
         const auto w = cells_of(p_.cells, r.begin, r.end - r.begin);

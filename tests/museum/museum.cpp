@@ -93,22 +93,22 @@ TEST_CASE("no_acquire: a kernel reads what an engine has stored") {
   auto& q = s.add_queue({.place = Place::gpu(0), .name = "put", .peer = Place::gpu(1)});
   q.copy({.src = in, .dst = scratch, .bytes = 4096}).put(Atomic{.addr = arrived, .value = 1});
   s.add_host("main").submit(q).wait(arrived, Compare::eq, 1);
-  using Kind = KernelAgent::Step::Kind;
-  KernelAgent reduce{.place = Place::gpu(1), .name = "reduce"};
+  using Kind = Schedule::Action::Kind;
+  auto& reduce = s.kernels.emplace_back(Schedule::Kernel{.place = Place::gpu(1), .name = "reduce"});
   SECTION("bug") {
     // exhibit no_acquire bug
-    reduce.steps = {
+    reduce.actions = {
         {.kind = Kind::wait, .signal = arrived, .value = 1, .system_scope = false},  // a fence, but no buffer_inv
-        {.kind = Kind::read, .range = {scratch, 4096}}};
+        {.kind = Kind::load, .range = {scratch, 4096}}};
     // end
-    says("no_acquire.bug", text_of(check(s, {.kernels = {reduce}})));
+    says("no_acquire.bug", text_of(check(s)));
   }
   SECTION("fix") {
     // exhibit no_acquire fix
-    reduce.steps = {{.kind = Kind::wait, .signal = arrived, .value = 1, .system_scope = true},
-                    {.kind = Kind::read, .range = {scratch, 4096}}};
+    reduce.actions = {{.kind = Kind::wait, .signal = arrived, .value = 1},
+                      {.kind = Kind::load, .range = {scratch, 4096}}};
     // end
-    says("no_acquire.fix", text_of(check(s, {.kernels = {reduce}})));
+    says("no_acquire.fix", text_of(check(s)));
   }
 }
 

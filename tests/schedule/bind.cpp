@@ -67,6 +67,20 @@ TEST_CASE("engines are those that the node recommends, for the GPUs that were gi
   CHECK(renamed.queue(0).engine() == *t.engine_for(GpuId{5}, GpuId{2}));
 }
 
+TEST_CASE("each direction between a GPU and its host has an engine of its own") {
+  const auto s = parse("sdma 1\ngpus 1\nqueue gpu0.down peer=host\nend\nqueue gpu0.up from=host\nend\n");
+  const auto d = node(1);
+  const auto b = link(s, *d);
+  CHECK(b.queue(0).engine() == EngineId{0});
+  CHECK(b.queue(1).engine() == EngineId{1});
+  auto one = *mi300x(1);
+  one.gpus[0].dead_engines = 2;
+  auto only = SoftDevice::open({.topology = one});
+  REQUIRE(only);
+  const auto shared = link(s, **only);
+  CHECK(shared.queue(1).engine() == EngineId{0});
+}
+
 TEST_CASE("what cannot be bound says why") {
   const auto d = node(2);
   auto s = parse(kPair);

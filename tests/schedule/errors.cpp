@@ -93,7 +93,7 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nfence addr=0 value=0\n") ==
         "2:1: expected a declaration or 'end', got 'fence' | packets belong in a "
         "queue: queue gpu0.name peer=gpu1 ... end");
-  CHECK(all("sdma 1\nend\n") == "2:1: 'end' without 'for', 'if', 'queue' or 'host'");
+  CHECK(all("sdma 1\nend\n") == "2:1: 'end' without 'for', 'if', 'queue', 'host' or 'kernel'");
   CHECK(all("sdma 1\nbuffer gpu0.x bytes=1\n") ==
         "2:8: gpu0 is not in this schedule, which has no GPUs yet | declare them first: gpus 2");
   CHECK(all("sdma 1\ngpus 2\ngpus 2\n") == "3:1: duplicate 'gpus' | the first is on line 2");
@@ -189,6 +189,8 @@ TEST_CASE("hosts and expectations") {
   CHECK(all(in_host("  fence addr=0 value=0")).ends_with("| packets belong in a queue"));
   CHECK(all(in_host("  submit")) == "8:9: expected queues | write submit gpu0.push gpu1.echo, or submit *");
   CHECK(all(in_host("  submit host.done")) == "8:10: 'host.done' is not a queue | it is declared on line 4");
+  CHECK(all(in_host("  submit gpu0.p")) == "8:10: 'gpu0.p' is not declared | did you mean 'gpu0.q'?");
+  CHECK(all(in_host("  set gpu0.q = 1")) == "8:7: 'gpu0.q' is a queue, which has no value | it is declared on line 5");
   CHECK(all(in_host("  set gpu0.buf = 1")) == "8:7: 'gpu0.buf' is not a signal | it is declared on line 3");
   CHECK(all(in_host("  set host.done == 1")) == "8:17: expected '=', got '==' | write set host.go = 1");
   CHECK(all(in_host("  set host.done = 4G")) == "8:19: this value does not fit in 32 bits: 4294967296");
@@ -315,4 +317,123 @@ TEST_CASE("what people type at first has a hint") {
   CHECK(all(in_queue("  atomic op=add addr=host.done value=1")).find("did you mean 'add_rtn_64'?") !=
         std::string::npos);
   CHECK(all("gpus 2\n").starts_with("1:1: expected 'sdma 1', got 'gpus'"));
+}
+
+TEST_CASE("a queue has a peer, reads from the host, or has an engine") {
+  const auto queue = [](const std::string& fields) {
+    return all("sdma 1\ngpus 2\nqueue gpu0.q " + fields + "\nend\n");
+  };
+  CHECK(queue("from=host") == "");
+  CHECK(queue("from=gpu1") ==
+        "3:19: 'from' is for the host: one engine serves both directions of a link between GPUs | write peer=gpu1");
+  const std::string both =
+      "a queue has a peer or reads from the host, not both | from=host uses the engine that reads from the host; "
+      "peer=host the one that writes to it";
+  CHECK(queue("peer=host from=host") == "3:33: " + both);
+  CHECK(queue("from=host peer=gpu1") == "3:33: " + both);
+  CHECK(queue("from=host engine=1").starts_with("3:32: a queue has a peer or an engine, not both"));
+  CHECK(queue("form=host") == "3:14: a queue has no field 'form' | its fields: peer, from or engine, ring");
+}
+
+TEST_CASE("a queue may have the name of a signal, and not that of another queue") {
+  const std::string text =
+      "sdma 1\ngpus 1\nsignal gpu0.done value=0 bits=32\nqueue gpu0.done from=host\n  fence addr=gpu0.done value=1\n"
+      "end\nhost main\n  submit gpu0.done\n  wait gpu0.done == 1\nend\n";
+  const auto s = parse_schedule(text);
+  REQUIRE(s);
+  CHECK(problems(*s).empty());
+  CHECK(to_text(*s) == text);
+  CHECK(s->queues[0].from_host);
+  CHECK(all(text + "queue gpu0.done engine=0\nend\n") ==
+        "11:7: 'gpu0.done' is already declared | it is declared on line 4");
+  auto twice = *s;
+  twice.add_queue(twice.queues[0]);
+  REQUIRE(problems(twice).size() == 1);
+  CHECK(problems(twice)[0].message == "the name is already used");
+  auto contradiction = *s;
+  contradiction.queues[0].peer = Place::gpu(0);
+  REQUIRE(problems(contradiction).size() == 1);
+  CHECK(problems(contradiction)[0].message == "from_host needs the host as the peer");
+}
+
+TEST_CASE("kernels say what they miss") {
+  const auto in_kernel = [](const std::string& line) { return all(kHead + "end\nkernel gpu0.k\n" + line + "\nend\n"); };
+  CHECK(in_kernel("  compute ns=5\n  wait host.done == 1 scope=agent\n  add host.done += 1 scope=system") == "");
+  CHECK(in_kernel("  compute 5") == "8:11: expected 'ns=', got '5' | write compute ns=20000");
+  CHECK(in_kernel("  compute ns=-1") == "8:14: 'ns' must be from 0 to 1000000000000, got -1");
+  CHECK(in_kernel("  add host.done = 1") == "8:17: expected '+=', got '=' | write add host.count += 1");
+  CHECK(in_kernel("  add gpu0.buf += 1") == "8:7: 'gpu0.buf' is not a signal | it is declared on line 3");
+  CHECK(in_kernel("  store gpu0.buf[0..4]") ==
+        "8:23: expected '=', got the end of the line | write store gpu0.buf = random");
+  CHECK(in_kernel("  store gpu0.buf = 256") == "8:20: 'a byte' must be from 0 to 255, got 256");
+  CHECK(in_kernel("  store gpu0.q = zero") ==
+        "8:9: 'gpu0.q' is a queue, which has no bytes | it is declared on line 5");
+  CHECK(in_kernel("  load gpu0.buf[4]") ==
+        "8:16: expected a range, got one offset | write gpu0.buf[0..+4K] or gpu0.buf[0..4K]");
+  CHECK(in_kernel("  set host.done = 1 scope=gpu") ==
+        "8:27: 'gpu' is not a scope | write scope=system, which is the default, or scope=agent");
+  CHECK(in_kernel("  set host.done = 1 now") ==
+        "8:21: expected the end of the line, got 'now' | a kernel's action may end with scope=agent or scope=system");
+  CHECK(in_kernel("  expect gpu0.buf[0..4] == old gpu0.buf[4..8]") == "");
+  CHECK(in_kernel("  expect host.done == 1") ==
+        "8:3: a thread compares bytes; a value of a signal is compared when all have ended | write wait host.done == "
+        "..., or put the expectation after the block");
+  CHECK(in_kernel("  expect gpu0.buf[0..4] == gpu0.buf[0..8]") ==
+        "8:28: 4 bytes are compared with 8 | write the same length on both sides: [0..+4K]");
+  CHECK(all(in_queue("  expect gpu0.buf == gpu1.buf")).starts_with("6:3: 'expect' inside a queue"));
+  CHECK(in_kernel("  compte ns=5") == "8:3: expected an action or 'end', got 'compte' | did you mean 'compute'?");
+  CHECK(all(in_host("  compute ns=5")) == "8:3: 'compute' belongs in a kernel | kernel gpu0.gemm ... end");
+  CHECK(all(in_host("  set host.done = 1 scope=agent")) ==
+        "8:21: 'scope' is for kernels: a host thread has no other scope than the system | leave it out");
+  CHECK(all("sdma 1\ngpus 1\nkernel host.k\nend\n") ==
+        "3:8: a kernel runs on a GPU, got 'host.k' | write kernel gpu0.k");
+  CHECK(all("sdma 1\ngpus 1\nkernel gpu0.k\nend\nkernel gpu0.k\nend\n") == "5:8: kernel 'gpu0.k' is already declared");
+  CHECK(all("sdma 1\ngpus 1\nkernel k\nend\n") ==
+        "3:8: expected a name with its place, got 'k' | a name includes its place: gpu0.k or host.k");
+  CHECK(all("sdma 1\ngpus 1\nkernel gpu0.k\nkernel gpu0.l\nend\n")
+            .starts_with("4:1: 'kernel' inside a kernel | 'kernel' on line 3 has no 'end'"));
+}
+
+TEST_CASE("actions keep their lines, whatever the order of hosts and kernels") {
+  SourceMap map;
+  const auto s = parse_schedule(
+      "sdma 1\ngpus 1\nsignal host.x value=0\nkernel gpu0.k\n  repeat 2\n    add host.x += 1\n  end\nend\n"
+      "host main\n  set host.x = 5\nend\n",
+      "t", {.map = &map});
+  REQUIRE(s);
+  CHECK(map.action(*s, s->hosts[0].actions[0]).line == 10);
+  CHECK(map.action(*s, s->kernels[0].actions[0]).line == 5);
+  CHECK(map.action(*s, s->kernels[0].actions[0].body[0]).line == 6);
+}
+
+TEST_CASE("problems of kernels that were built in C++") {
+  const auto with = [](auto change) {
+    Schedule s{.gpus = 1};
+    const auto x = s.add_signal({.name = "x"});
+    const auto b = s.add_buffer({.name = "b", .bytes = 64});
+    s.add_host("main").wait(x, Compare::eq, 1).load({b, 64});
+    s.add_kernel(Place::gpu(0), "k").compute(5).store({b, 64}, std::uint8_t{1}).add(x, 1);
+    change(s);
+    const auto found = problems(s);
+    return found.empty() ? "" : found[0].where + ": " + found[0].message;
+  };
+  CHECK(with([](Schedule&) {}) == "");
+  CHECK(with([](Schedule& s) { s.add_kernel(Place::gpu(0), "k"); }) == "kernel gpu0.k: the name is already used");
+  CHECK(with([](Schedule& s) { s.kernels[0].place = Place::gpu(1); }) ==
+        "kernel gpu1.k: gpu1 is not in this schedule: gpus 1");
+  CHECK(with([](Schedule& s) { s.kernels[0].place = {}; }) == "kernel host.k: a kernel runs on a GPU");
+  CHECK(with([](Schedule& s) { s.kernels[0].actions[1].range.bytes = 65; }) ==
+        "kernel gpu0.k: loads or stores bytes that are in neither a buffer nor a signal");
+  CHECK(with([](Schedule& s) { s.hosts[0].actions[1].range.bytes = 65; }) ==
+        "host main: loads or stores bytes that are in neither a buffer nor a signal");
+  CHECK(with([](Schedule& s) {
+          s.kernels[0].actions.push_back(
+              {.kind = Schedule::Action::Kind::expect, .range = {link_buffer(0), 4}, .right = {link_buffer(0), 8}});
+        }) == "kernel gpu0.k: 4 bytes are compared with 8");
+  CHECK(with([](Schedule& s) { s.kernels[0].actions[2].signal = link_buffer(0); }) ==
+        "kernel gpu0.k: sets, adds to or waits for something that is not a signal");
+  CHECK(with([](Schedule& s) { s.hosts[0].actions.push_back(s.kernels[0].actions[0]); }) ==
+        "host main: only a kernel computes");
+  CHECK(with([](Schedule& s) { s.hosts[0].actions[0].system_scope = false; }) ==
+        "host main: only a kernel has another scope than the system");
 }

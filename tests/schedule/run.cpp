@@ -234,7 +234,7 @@ TEST_CASE("the map of a text names its params") {
 
 TEST_CASE("a run starts a limited number of threads") {
   CHECK(run_once("sdma 1\nfor i in 0..2000\nhost h{i}\nend\nend\n") ==
-        "run: the schedule has 2000 host threads, but a run can have 1024");
+        "run: the schedule has 2000 host threads and kernels, but a run can have 1024");
 }
 
 TEST_CASE("bytes that change while they are compared are read once") {
@@ -268,4 +268,110 @@ TEST_CASE("a difference names its runs, wherever the pieces are divided that are
   CHECK(differ() ==
         "13 of 256K bytes differ: gpu0.a[65530..+10], gpu0.a[131070..+2], gpu0.a[262143..+1]; gpu0.a[65530] is 0x07, "
         "not 0x00");
+}
+
+namespace {
+
+/// A device that cannot start kernels, as hardware without a loader for them.
+class NoKernels final : public Device {
+ public:
+  explicit NoKernels(Device& d) : d_(d) {}
+  const Topology& topology() const noexcept override { return d_.topology(); }
+  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) override { return d_.allocate(r); }
+  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) override { return d_.create_signal(r); }
+  Result<Event, Diagnostic> create_event() override { return d_.create_event(); }
+  Result<Queue, Diagnostic> create_queue(const QueueRequest& r) override { return d_.create_queue(r); }
+  Errc wait_event(const Event& e, Deadline d) noexcept override { return d_.wait_event(e, d); }
+  Result<Fault> wait_fault(Deadline d) noexcept override { return d_.wait_fault(d); }
+  std::optional<Fault> fault(const Queue& q) const noexcept override { return d_.fault(q); }
+  Errc flush_host_writes(GpuId g) const noexcept override { return d_.flush_host_writes(g); }
+  Errc peek(GpuVa va, std::span<std::byte> to) const noexcept override { return d_.peek(va, to); }
+  Result<Clock> clock(GpuId g) const noexcept override { return d_.clock(g); }
+
+ private:
+  Device& d_;
+};
+
+const std::string kKernels =
+    "sdma 1\ngpus 2\nbuffer gpu0.out bytes=64K init=random\nbuffer gpu1.in bytes=64K\nsignal gpu0.tile value=0\n"
+    "signal host.done value=0\nsignal host.seen value=10 bits=32\n"
+    "queue gpu0.q peer=gpu1\n  poll_mem addr=gpu0.tile func=ge reference=epoch\n"
+    "  copy_linear bytes=64K src=gpu0.out dst=gpu1.in\n  atomic op=add_rtn_64 addr=host.done value=1\nend\n"
+    "kernel gpu0.k\n  repeat 3\n    submit gpu0.q\n    store gpu0.out = random\n    compute ns=1000\n    set gpu0.tile "
+    "= epoch\n"
+    "    wait host.done >= epoch\n    add host.seen += -2\n  end\nend\n"
+    "host main\n  wait host.done == 3\nend\nexpect gpu1.in == gpu0.out\nexpect host.seen == 4\n";
+
+}  // namespace
+
+TEST_CASE("a thread stands in for a kernel: it stores, computes, sets, adds and submits") {
+  for (const auto order : kOrderings) {
+    CHECK(run_once(kKernels, {.timeout = 60s}, order) == "");
+    // Each round stores other bytes, so the old contents are gone.
+    const auto old = run_once(kKernels + "expect gpu1.in == old gpu0.out\n", {.timeout = 60s}, order);
+    CHECK(old.starts_with("expect gpu1.in == old gpu0.out: 65"));
+  }
+}
+
+TEST_CASE("a thread compares bytes between waits, in each round") {
+  const auto text = [](const std::string& expect) {
+    return "sdma 1\ngpus 1\nbuffer host.in bytes=4K init=random\nbuffer gpu0.out bytes=4K\nsignal host.done value=0\n"
+           "queue gpu0.q from=host\n  copy_linear bytes=4K src=host.in dst=gpu0.out\n"
+           "  atomic op=add_rtn_64 addr=host.done value=1\nend\n"
+           "host main\n  repeat 3\n    submit *\n    wait host.done >= epoch\n    " +
+           expect + "\n    store host.in = random\n  end\nend\n";
+  };
+  for (const auto order : kOrderings)
+    CHECK(run_once(text("expect gpu0.out == host.in"), {.timeout = 60s}, order) == "");
+  // In the first round, the bytes are the old ones.
+  CHECK(run_once(text("expect gpu0.out[0..8] == old host.in[0..8]"))
+            .starts_with("host main: expect gpu0.out[0..+8] == old host.in[0..+8]: 8 of 8 bytes differ: "));
+  CHECK(run_once(text("expect gpu0.out[0..8] == old host.in[0..8]")).ends_with(", in round 2"));
+  CHECK(run_once(text("expect gpu0.out == old host.in"), {.contents = false}) == "");
+  const auto d = node(1);
+  CHECK(run(link(parse(text("expect gpu0.out[0..8] == host.in[8..16]")), *d)).wrong == 8);
+}
+
+TEST_CASE("what a kernel stores depends on the seed, the range and the round") {
+  const auto stored = [](const std::string& store, std::uint64_t rounds, std::uint64_t seed) {
+    const auto d = node(1);
+    const auto b = link(parse("sdma 1\ngpus 1\nbuffer gpu0.b bytes=64\nkernel gpu0.k\n  repeat " +
+                              std::to_string(rounds) + "\n    store " + store + "\n  end\nend\n"),
+                        *d);
+    CHECK(run(b, {.seed = seed}));
+    const auto bytes = b.bytes({link_buffer(0), 64});
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  const auto first = stored("gpu0.b = random", 1, 1);
+  CHECK(first == stored("gpu0.b = random", 1, 1));
+  CHECK(first != stored("gpu0.b = random", 2, 1));
+  CHECK(first != stored("gpu0.b = random", 1, 2));
+  const auto half = stored("gpu0.b[32..64] = random", 1, 1);
+  CHECK(half[31] == std::byte{kPoison});
+  CHECK_FALSE(std::equal(half.begin() + 32, half.end(), first.begin()));
+  CHECK(stored("gpu0.b = 0x41", 1, 1) == std::vector<std::byte>(64, std::byte{0x41}));
+  CHECK(stored("gpu0.b = zero", 1, 1) == std::vector<std::byte>(64));
+}
+
+TEST_CASE("compute takes its time, and ends with the run") {
+  const auto text = [](const char* ns) {
+    return std::string("sdma 1\ngpus 1\nkernel gpu0.k\n  compute ns=") + ns + "\n  compute ns=1\nend\n";
+  };
+  const auto d = node(1);
+  const auto r = run(link(parse(text("30000000")), *d));
+  CHECK(r);
+  CHECK(r.elapsed >= 30ms);
+  const auto late = run(link(parse(text("1000000000000")), *d), {.timeout = 50ms});
+  CHECK(late.elapsed < 30s);
+  REQUIRE(late.findings.size() == 1);
+  CHECK(late.findings[0].where == "kernel gpu0.k: compute ns=1");
+}
+
+TEST_CASE("a device that cannot start kernels says so, and runs nothing") {
+  const auto soft = node(2);
+  NoKernels d{*soft};
+  const auto b = link(parse(kKernels), d);
+  CHECK(lines(run(b).findings) ==
+        "kernel gpu0.k: this device cannot start the kernels of a schedule, so the schedule is not run");
+  CHECK(b.epoch(0) == 0);
 }

@@ -94,6 +94,26 @@ TEST_CASE("two engines that write to one GPU over two links do not meet; on one 
   CHECK(both("gpu1.out[480M]") == Approx(2 * alone).epsilon(0.01));
 }
 
+TEST_CASE("copies to the host and from it use two engines") {
+  const auto text = [](const std::string& second) {
+    return "sdma 1\ngpus 1\nbuffer gpu0.a bytes=1M\nbuffer gpu0.d bytes=1M\nbuffer host.b bytes=1M\nbuffer host.c "
+           "bytes=1M\n"
+           "signal host.x value=0\nsignal host.y value=0\n"
+           "queue gpu0.down peer=host\n  copy_linear bytes=1M src=gpu0.a dst=host.b\n  fence addr=host.x value=1\nend\n"
+           "queue gpu0.up " +
+           second +
+           "\n  copy_linear bytes=1M src=host.c dst=gpu0.d\n  fence addr=host.y value=1\nend\n"
+           "host main\n  submit *\n  wait host.x == 1\n  wait host.y == 1\nend\n";
+  };
+  const auto engines = [](const Simulation& t) {
+    return std::count_if(t.busy.begin(), t.busy.end(), [](const Busy& b) { return b.kind == Busy::Kind::engine; });
+  };
+  const auto apart = run(text("from=host")), together = run(text("peer=host"));
+  CHECK(engines(apart) == 2);
+  CHECK(engines(together) == 1);
+  CHECK(together.ns > 1.5 * apart.ns);
+}
+
 TEST_CASE("a broadcast's two destinations share the engine; the same bytes are read once") {
   const auto t = run(schedule("copy_broadcast bytes=1M src=gpu0.in dst1=gpu1.out dst2=gpu2.out" + kDone));
   const auto bytes = 2 * 1048576 / (ns(Cost::engine_rate) * ns(Cost::engine_broadcast));
@@ -256,20 +276,57 @@ TEST_CASE("kernels: compute, a release, an acquire") {
       .copy({.src = a, .dst = b, .bytes = 480})
       .put(Fence{.addr = done, .value = 1});
   s.add_host("main").submit(q);
-  using Kind = AgentStep::Kind;
-  const std::vector<Agent> agents{
-      {Place::gpu(0),
-       "producer",
-       {{.kind = Kind::compute, .ns = 20000}, {.kind = Kind::set, .signal = ready, .value = 1}}},
-      {Place::gpu(1),
-       "consumer",
-       {{.kind = Kind::wait, .signal = done, .value = 1}, {.kind = Kind::compute, .ns = 500}}}};
-  const auto t = simulate(s, machine(), {.agents = agents});
+  s.add_kernel(Place::gpu(0), "producer").compute(20000).set(ready, 1);
+  s.add_kernel(Place::gpu(1), "consumer").wait(done, Compare::ge, 1).compute(500);
+  const auto t = simulate(s, machine());
   REQUIRE(t);
   CHECK(t->ns == Approx(20000 + ns(Cost::kernel_release) + ns(Cost::engine_poll) + ns(Cost::engine_packet) + 10 +
                         ns(Cost::engine_latency) + ns(Cost::engine_release) + ns(Cost::xgmi_flight) +
                         ns(Cost::kernel_poll) + 500));
   CHECK(t->phase_ns[static_cast<std::size_t>(Phase::compute)] == Approx(20500));
+}
+
+TEST_CASE("a kernel that submits does not pay the flight of the doorbell") {
+  const auto by = [](const std::string& head, const std::string& more = "") {
+    return run(
+        "sdma 1\ngpus 2\nbuffer gpu0.a bytes=480\nbuffer gpu1.b bytes=480\nsignal host.done value=0\n"
+        "queue gpu0.q peer=gpu1\n  copy_linear bytes=480 src=gpu0.a dst=gpu1.b\n  fence addr=host.done value=1\nend\n" +
+        head + "\n  submit gpu0.q\n  wait host.done == 1\nend\n" + more);
+  };
+  const auto host = by("host main").ns, here = by("kernel gpu0.k").ns, there = by("kernel gpu1.k").ns;
+  const auto polls = ns(Cost::kernel_poll) - ns(Cost::host_poll) + ns(Cost::pcie_flight);
+  CHECK(here - host == Approx(polls + ns(Cost::kernel_release) - ns(Cost::host_submit) - ns(Cost::host_doorbell) -
+                              ns(Cost::pcie_flight)));
+  CHECK(there - here == Approx(ns(Cost::xgmi_flight)));
+  // The engine does not know who has submitted: with a kernel beside it, the whole run is one round.
+  const auto t = by("host main", "kernel gpu1.other\n  wait host.done == 1\n  compute ns=7000\nend\n");
+  CHECK(t.rounds.size() == 1);
+  CHECK(t.ns == Approx(host - ns(Cost::host_poll) + ns(Cost::kernel_poll) + ns(Cost::pcie_flight) + 7000));
+}
+
+TEST_CASE("threads and kernels load and store at the rate of memory, and add") {
+  const auto with = [](const std::string& line, const SimulateOptions& o = {}) {
+    return run(
+        "sdma 1\ngpus 1\nbuffer host.a bytes=1M init=zero\nbuffer gpu0.b bytes=1M init=zero\nsignal host.x value=0\n"
+        "kernel gpu0.k\n  " +
+            line + "\nend\nhost main\n  wait host.x >= 0\nend\nexpect host.a == gpu0.b\nexpect host.x == 0\n",
+        o);
+  };
+  const auto bytes = static_cast<double>(1 << 20);
+  CHECK(with("store gpu0.b = random").total_ns == Approx(bytes / ns(Cost::hbm_rate)));
+  CHECK(with("load host.a").total_ns == Approx(bytes / std::min(ns(Cost::hbm_rate), ns(Cost::host_memory))));
+  CHECK(with("load host.a", {.contents = true}).findings.empty());
+  CHECK(with("store gpu0.b = 0x41", {.contents = true}).findings.size() == 1);
+  CHECK(with("store gpu0.b = zero", {.contents = true}).findings.empty());
+  CHECK(with("expect gpu0.b == old gpu0.b").total_ns == Approx(bytes / ns(Cost::hbm_rate)));
+  CHECK(with("expect gpu0.b == host.a").total_ns ==
+        Approx(bytes / ns(Cost::hbm_rate) + bytes / std::min(ns(Cost::hbm_rate), ns(Cost::host_memory))));
+  const auto changed = "store gpu0.b = 1\n  expect gpu0.b == old gpu0.b\n  store gpu0.b = zero";
+  REQUIRE(with(changed, {.contents = true}).findings.size() == 1);
+  CHECK(with(changed, {.contents = true}).findings[0].where == "kernel gpu0.k");
+  CHECK(with("expect gpu0.b == host.a", {.contents = true}).findings.empty());
+  REQUIRE(with("add host.x += 3", {.contents = true}).findings.size() == 1);
+  CHECK(with("repeat 2\n    add host.x += 3\n  end", {.contents = true}).findings[0].message == "host.x is 6, not 0");
 }
 
 TEST_CASE("a result hangs on what it waits for: half of one engine's rate, twice the time") {

@@ -19,7 +19,7 @@
 // `strict` assumes that each queue executes in order, and `cuda` assumes what a CudaDevice does. Every finding names the
 // rules that it rests on, how well established they are, and the option that removes them.
 //
-//   events      packets of every submit of every queue, actions of host threads, steps of kernels
+//   events      packets of every submit of every queue, actions of host threads and kernels
 //   edges       program order of a host; doorbell -> packets; release -> poll, if the poll cannot pass without it
 //   race        two accesses to a byte, at least one a write, with no path of edges from the end of one to the other
 //   deadlock    one execution is followed to its end; a proof for each wait shows that no other execution gets stuck
@@ -90,30 +90,11 @@ struct Profile {
 /// Every "option=value" that Profile::set accepts.
 std::span<const std::string_view> profile_options() noexcept;
 
-/// A compute kernel that runs beside a schedule, reduced to what matters for ordering. It is one agent that waits,
-/// accesses memory and signals, in the order of its steps.
-struct KernelAgent {
-  struct Step {
-    enum class Kind : std::uint8_t { wait, set, add, read, write };
-    Kind kind{};
-    GpuVa signal{};  ///< wait, set, add
-    Compare func = Compare::eq;
-    std::uint64_t value{};
-    Schedule::Range range{};  ///< read, write
-    /// A wait is followed by a system-scope acquire; a system-scope release comes before a set and an add.
-    bool system_scope = true;
-  };
-  Place place{};
-  std::string name{};
-  std::vector<Step> steps{};
-};
-
 struct CheckOptions {
   Profile profile{};
   std::string file = "schedule";  ///< the schedule's name in findings, if there is no map
   const SourceMap* map{};         ///< the source lines of the packets, from parse_schedule
   const Topology* topology{};     ///< the node's engines and links; null: eight MI300X
-  std::vector<KernelAgent> kernels{};
   std::size_t max_findings = 20;  ///< findings per rule; a note says how many more there were. 0: all
   /// The most packets that are checked, in all submits. If there are more, a note says so and nothing is proved. The
   /// check also stops early if its clocks or its ranges of bytes would take more than about 1 GiB.
@@ -145,11 +126,12 @@ std::span<const OrderingRule> ordering_rules() noexcept;
 struct CheckFinding {
   /// The location of a packet, an action or a step.
   struct Location {
-    std::string agent{};     ///< "gpu0.push", "host main", "kernel gemm"
+    std::string agent{};     ///< "gpu0.push", "host main", "kernel gpu0.gemm"
     std::uint32_t line{};    ///< 0: not known
     std::uint64_t offset{};  ///< of a packet: bytes from the start of its queue's packets
-    std::uint64_t epoch{};   ///< of a packet: the epoch of its queue; of a host action: the round of its repeat, or 0
-    std::string text{};      ///< the packet or the action
+    std::uint64_t
+        epoch{};  ///< of a packet: the epoch of its queue; of a host or kernel action: the round of its repeat, or 0
+    std::string text{};  ///< the packet or the action
   };
   Diagnostic diagnostic{};
   std::vector<Location> locations{};

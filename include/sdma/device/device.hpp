@@ -97,6 +97,9 @@ class Device {
   [[nodiscard]] virtual Errc peek(GpuVa, std::span<std::byte>) const noexcept = 0;
   /// Reads the clocks of this GPU and of the host. bad_argument: there is no such GPU.
   virtual Result<Clock> clock(GpuId) const noexcept = 0;
+  /// May a thread of the host stand in for a compute kernel (schedule/run.hpp)? Only in software, where nothing else would start
+  /// one, and all memory is the host's.
+  virtual bool kernels_stand_in() const noexcept { return false; }
 
  protected:
   Device() = default;

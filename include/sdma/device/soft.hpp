@@ -83,6 +83,7 @@ class SoftDevice final : public Device {
   [[nodiscard]] Errc flush_host_writes(GpuId) const noexcept override;  ///< nothing to do here
   [[nodiscard]] Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
   Result<Clock> clock(GpuId) const noexcept override;
+  bool kernels_stand_in() const noexcept override { return true; }
 
   /// The counters of all engines that have or had a queue, by GPU and engine.
   std::vector<EngineCounters> counters() const;

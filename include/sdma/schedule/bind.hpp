@@ -20,7 +20,7 @@
 // 32 bits and does not wrap), submit returns Errc::epoch_overflow and publishes nothing. `restart` begins again at
 // epoch 0 and stores the signals' initial values: call it only after you have seen that everything is complete.
 //
-// Threads: any thread may submit, set and read. Concurrent submits of one queue are serialised. bind and restart are
+// Threads: any thread may submit, set, add and read. Concurrent submits of one queue are serialised. bind and restart are
 // not for hot paths.
 // Errors: bind returns Diagnostics, the schedule's own problems first; submit returns an Errc. Destruction destroys the
 // queues first, then signals and memory; it does not drain (queue/queue.hpp). The device must outlive the Bound.
@@ -93,6 +93,8 @@ class Bound {
   std::uint64_t value(std::size_t) const noexcept;
   /// Stores the value of the signal with this index, and releases what this thread wrote before.
   void set(std::size_t, std::uint64_t) const noexcept;
+  /// Adds to the signal with this index, atomically, and releases what this thread wrote before. Returns the new value.
+  std::uint64_t add(std::size_t, std::uint64_t) const noexcept;
 
   Ring<Producers::many>& ring(std::size_t queue) const noexcept;
   const Queue& queue(std::size_t) const noexcept;

@@ -1,12 +1,12 @@
 #pragma once
-// Runs the host threads of a bound schedule: from filling its buffers to checking its expectations.
+// Runs the host threads and kernels of a bound schedule: from filling its buffers to checking its expectations.
 //
 //   RunReport r = run(*bound, {.timeout = 5s, .seed = 7});
 //   for (const auto& f : r.findings) puts(to_string(f).c_str());
 //
 //   1. fills      buffers as `init` says or with an input; signals with their initial values; epochs begin at 1
 //   2. saves      the bytes that expectations call `old`
-//   3. runs       a thread for each host block: submit, set, wait, repeat
+//   3. runs       a thread for each host block: submit, set, wait, repeat, ... A kernel has such a thread as its stand-in
 //   4. checks     once all threads have ended: which bytes of which buffer differ
 //
 // A benchmark repeats a run with `contents` off: then buffers keep what they hold, steps 2 and 4 are left out, and `round` is the time.
@@ -14,9 +14,14 @@
 // `set`, to the end of the waits of the first host thread that follow.
 //
 // A wait that is still pending at the timeout is a finding, and so is an action or a round of a repeat that has not
-// begun by then. A stall report describes every queue that has not read all its packets. A fault of a queue is a
-// finding as soon as it is seen. Either finding stops all host threads, and then nothing is compared. A Bound may run
-// many times. After a run that timed out, the Bound's queues may still be stalled, so make a new Bound.
+// begun by then. An `expect` of a thread or a kernel that finds a difference is one, too. A stall report describes every
+// queue that has not read all its packets. A fault of a queue is a finding as soon as it is seen. Each of these stops all
+// host threads and kernels, and then nothing else is compared. A Bound may run many times. After a run that timed out, the
+// Bound's queues may still be stalled, so make a new Bound.
+//
+// Kernels run only on a device where a thread can stand in for them (Device::kernels_stand_in); on any other device, a schedule
+// with kernels is not run, and a finding says so. The stand-in performs the kernel's actions in order; `compute` takes at least
+// its time, by the host's clock, and ends early when the run does.
 //
 // The contents of a buffer depend only on the seed and the buffer's number. A schedule that expects a finding from the
 // checker is not run; the report's only finding says so. `run` blocks the calling thread, and allocates. A Bound may
@@ -52,7 +57,7 @@ struct [[nodiscard]] RunReport {
   explicit operator bool() const noexcept { return findings.empty(); }
 };
 
-/// Runs all host threads of the schedule once.
+/// Runs all host threads and kernels of the schedule once.
 RunReport run(const Bound&, const RunOptions& = {});
 
 }  // namespace sdma::inline v0

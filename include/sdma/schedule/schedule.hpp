@@ -1,6 +1,6 @@
 #pragma once
-// Many queues as one object: buffers, signals and queues by name, the actions of host threads, and what must be true in
-// the end.
+// Many queues as one object: buffers, signals and queues by name, the actions of host threads and of compute kernels, and
+// what must be true in the end.
 //
 //   Schedule s{.gpus = 2};
 //   const GpuVa in = s.add_buffer({.place = Place::gpu(0), .name = "in", .bytes = 64 << 10, .init = Init::random});
@@ -25,8 +25,13 @@
 // `dwords` the bits of such a field are zero, and `epochs` says what they become. The packets of a queue without epoch
 // values never change.
 //
+// Kernels. A compute kernel that runs beside the queues is an agent with actions, as a host thread is: it computes, waits,
+// loads, stores, sets, and may submit queues. check/ examines its order, simulate/ its time, and `run` lets a thread stand in
+// for it on a device in software:
+//   s.add_kernel(Place::gpu(0), "gemm").repeat(4, [&](auto& k) { k.compute(20000).store({in, 4096}).set(tile, kEpoch); });
+//
 // A schedule is plain data that you can read and compare; text.hpp prints it, and bind.hpp links it. References that
-// add_queue and add_host return stay valid.
+// add_queue, add_host and add_kernel return stay valid.
 // Threads: one may write, or many may read. Allocates, and throws only what the allocator throws.
 // Errors: a packet that no engine would accept is left out, and `problems` names it; `problems` also names
 // contradictions. A schedule with problems cannot be bound or run.
@@ -125,6 +130,9 @@ struct Schedule {
     Place place{};  ///< a GPU
     std::string name{};
     std::optional<Place> peer{};  ///< selects the engine that the node recommends for this peer; none: `engine`
+    /// With the host as the peer: the engine that reads from the host, not the one that writes to it. Runtimes keep one engine
+    /// for each direction (Topology::engine_for).
+    bool from_host = false;
     std::uint32_t engine{};
     std::uint64_t ring_bytes{};           ///< 0: bind chooses
     std::vector<std::uint32_t> dwords{};  ///< in link space
@@ -183,16 +191,32 @@ struct Schedule {
     void refuse(std::string_view what, Errc);
   };
 
-  /// One action of a host thread.
+  struct Range {
+    GpuVa va{};  ///< in link space
+    std::uint64_t bytes{};
+    friend bool operator==(const Range&, const Range&) = default;
+  };
+
+  /// One action of a host thread or of a kernel.
   struct Action {
-    enum class Kind : std::uint8_t { submit, set, wait, repeat };
+    enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store, expect };
     Kind kind{};
     std::vector<std::size_t> queues{};  ///< submit: indices of queues, submitted in this order, one doorbell each
-    GpuVa signal{};                     ///< set, wait: an address in link space
+    GpuVa signal{};                     ///< set, wait, add: an address in link space
     Compare func = Compare::eq;         ///< wait
-    EpochValue value{};                 ///< set, wait; the epoch is the round of the innermost repeat, from 1
+    EpochValue value{};                 ///< set, wait, add; the epoch is the round of the innermost repeat, from 1
     std::uint64_t rounds{};             ///< repeat
     std::vector<Action> body{};         ///< repeat
+    std::uint64_t ns{};                 ///< compute, only in a kernel: how long it takes
+    Range range{};                      ///< load, store, expect: the bytes
+    Range right{};                      ///< expect: the bytes that `range` must equal at this moment
+    bool old{};                         ///< expect: it must equal what `right` held before the run
+    /// store: what each byte becomes. Without a value, random contents, which depend on the seed of the run, the range and
+    /// the round.
+    std::optional<std::uint8_t> byte{};
+    /// Only in a kernel: a wait is followed by an acquire at system scope, and a release at system scope comes before a set
+    /// and an add. If not, the scope is the GPU (`scope=agent`), and the checker says what that breaks.
+    bool system_scope = true;
     friend bool operator==(const Action&, const Action&) = default;
   };
 
@@ -204,6 +228,13 @@ struct Schedule {
     Script& submit_all();          ///< all queues that the schedule has now
     Script& set(GpuVa signal, EpochValue);
     Script& wait(GpuVa signal, Compare, EpochValue);
+    Script& add(GpuVa signal, EpochValue);  ///< an atomic addition
+    Script& compute(std::uint64_t ns);      ///< only in a kernel
+    Script& load(Range);                    ///< reads the bytes
+    /// Stores `byte` to each byte of the range; without it, random contents.
+    Script& store(Range, std::optional<std::uint8_t> byte = {});
+    Script& expect_equal(Range left, Range right);  ///< at this moment
+    Script& expect_old(Range left, Range right);    ///< compares with what `right` held before the run
     /// `fn(Script&)` appends the actions of each round.
     template <class Fn> Script& repeat(std::uint64_t rounds, Fn fn) {
       Action a{.kind = Action::Kind::repeat, .rounds = rounds};
@@ -224,13 +255,15 @@ struct Schedule {
     friend bool operator==(const Host&, const Host&) = default;
   };
 
-  struct Range {
-    GpuVa va{};  ///< in link space
-    std::uint64_t bytes{};
-    friend bool operator==(const Range&, const Range&) = default;
+  /// A compute kernel on a GPU. It starts when the host threads do.
+  struct Kernel {
+    Place place{};  ///< a GPU
+    std::string name{};
+    std::vector<Action> actions{};
+    friend bool operator==(const Kernel&, const Kernel&) = default;
   };
 
-  /// A condition that a run checks after all host threads have ended.
+  /// A condition that a run checks after all host threads and kernels have ended.
   struct Expectation {
     enum class Kind : std::uint8_t {
       bytes,    ///< `left` holds what `right` holds; with `old`, what `right` held before the run
@@ -250,6 +283,7 @@ struct Schedule {
   std::vector<Signal> signals{};
   std::deque<Queue> queues{};
   std::deque<Host> hosts{};
+  std::deque<Kernel> kernels{};
   std::vector<Expectation> expectations{};
 
   /// Returns the address of the buffer's first byte, in link space.
@@ -258,6 +292,7 @@ struct Schedule {
   GpuVa add_signal(Signal);
   Queue& add_queue(Queue);
   Script add_host(std::string name);
+  Script add_kernel(Place, std::string name);
   /// Expects `left` to hold, in the end, what `right` holds then.
   void expect_equal(Range left, Range right) { expectations.push_back({.left = left, .right = right}); }
   /// Expects `left` to hold, in the end, what `right` held before the run.

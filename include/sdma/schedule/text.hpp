@@ -6,7 +6,7 @@
 //   std::string flat = to_text(*s);               // parse_schedule(flat) == s, to_text of that == flat
 //
 //   SOURCE    comments, param, let, for, if, gpu*  ---parse_schedule--->   Schedule   ---to_text--->   FLAT
-//   FLAT      none of these; one spelling for everything: gpus, buffers, signals, queues, hosts, expectations
+//   FLAT      none of these; one spelling for everything: gpus, buffers, signals, queues, hosts, kernels, expectations
 //
 // Diff FLAT to compare what two sources mean. `format_source` formats a SOURCE (or a stream of packets) without
 // changing its meaning: comments stay.
@@ -41,7 +41,8 @@ struct SourceMap {
   std::vector<std::string> params{};                   ///< the names that ParseOptions::set can set, in order
   std::vector<Location> buffers{}, signals{};          ///< in the order of Schedule::buffers and Schedule::signals
   std::vector<std::vector<PacketLocation>> packets{};  ///< for each queue, in order
-  std::vector<std::vector<Location>> actions{};        ///< for each host: each action before those in its body
+  std::vector<std::vector<Location>>
+      actions{};  ///< for each host, then for each kernel: each action before those in its body
   /// The line of the packet at `dword`.
   Location packet(std::size_t queue, std::size_t dword) const noexcept;
   /// The line of an action of this schedule.

@@ -35,7 +35,7 @@
 // `ns` is the time of the last round. Phases are those of the critical path. To find that path, start at the end of the
 // round and go back from each step to the one that it waited for. The phases add up to `ns`.
 //
-// Agents are compute kernels that run beside the host threads: they wait (acquire), compute, and set (release). A
+// The schedule's kernels run beside the host threads, from the beginning: they wait (acquire), compute, set (release), submit. A
 // simulation is deterministic: the same schedule and machine give the same times. Absolute times are only as certain as
 // the machine's parameters; `sensitivity` computes how certain.
 // Any thread may simulate; nothing is shared. Allocates.
@@ -54,24 +54,7 @@ inline constexpr std::size_t kPhases = 5;
 /// "control", ...
 std::string_view name(Phase) noexcept;
 
-/// One step of a compute kernel.
-struct AgentStep {
-  enum class Kind : std::uint8_t { wait, compute, set, add };
-  Kind kind{};
-  GpuVa signal{};  ///< wait, set, add: an address in link space
-  Compare func = Compare::ge;
-  std::uint64_t value{};  ///< wait, set, add
-  double ns{};            ///< compute
-};
-/// A compute kernel, or one of its queues of tiles, on a GPU. Starts when the simulation does.
-struct Agent {
-  Place place{};
-  std::string name{};
-  std::vector<AgentStep> steps{};
-};
-
 struct SimulateOptions {
-  std::vector<Agent> agents{};
   trace::Recorder* recorder{};  ///< clock "virtual"; null: no trace
   bool contents = false;        ///< also move the bytes, and check the schedule's expectations
   std::uint64_t seed = 0;       ///< seed of the contents

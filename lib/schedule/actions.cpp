@@ -1,0 +1,215 @@
+// Parses the actions of host threads and kernels.
+#include "parser.hpp"
+#include "symbols.hpp"
+
+namespace sdma::inline v0::detail {
+
+bool ScheduleParser::host() {
+  const Token begin = lex_.take();
+  if (pass_ == Pass::declare) return skip_inner(begin), true;
+  const Token t = lex_.peek();
+  std::optional<std::string> name;
+  if (t.kind == Token::word) name = expand(lex_.take());
+  else expected("the name of a host thread", "write host main");
+  bool ok = name.has_value() && room(t.at);
+  if (name && !hosts_.insert(*name).second) ok = fail(t.at, "host " + quote(*name) + " is already declared");
+  s_.hosts.push_back({.name = name.value_or("")});
+  return actor(begin, s_.hosts.back().actions, map_.actions, ok);
+}
+
+bool ScheduleParser::kernel() {
+  const Token begin = lex_.take();
+  if (pass_ == Pass::declare) return skip_inner(begin), true;
+  const auto r = ref(false);
+  bool ok = r.has_value() && room(r->at);
+  if (ok && r->place.is_host())
+    ok = fail(r->at, "a kernel runs on a GPU, got " + quote(r->text()), "write kernel gpu0." + r->name);
+  if (ok && !kernels_.insert(r->text()).second) ok = fail(r->at, "kernel " + quote(r->text()) + " is already declared");
+  s_.kernels.push_back({.place = r ? r->place : Place::gpu(0), .name = r ? r->name : ""});
+  return actor(begin, s_.kernels.back().actions, kernel_actions_, ok);
+}
+
+/// The rest of the line, and the body. `ok`: is the name right?
+bool ScheduleParser::actor(const Token& begin, std::vector<Schedule::Action>& actions,
+                           std::vector<std::vector<SourceMap::Location>>& lines, bool ok) {
+  ok = ok && line_ends();
+  lex_.skip_line();
+  actions_ = &actions;
+  action_lines_ = &lines.emplace_back();
+  body(begin);
+  return ok && !broken_;
+}
+
+bool ScheduleParser::action(int depth) {
+  using Kind = Schedule::Action::Kind;
+  const Token t = lex_.peek();
+  if (!room(t.at)) return false;
+  action_lines_->push_back(location(t.at));
+  if (at("submit")) return submit();
+  if (at("set")) return set_wait_or_add(Kind::set);
+  if (at("wait")) return set_wait_or_add(Kind::wait);
+  if (at("add")) return set_wait_or_add(Kind::add);
+  if (at("compute")) return compute();
+  if (at("load") || at("store")) return load_or_store(t.text == "store");
+  if (at("expect")) return expect_now();
+  if (at("repeat")) return repeat(depth);
+  const std::string_view words[] = {"submit", "set",    "wait", "add", "compute", "load", "store",
+                                    "expect", "repeat", "let",  "for", "if",      "end"};
+  const auto close = nearest(t.text, words);
+  expected("an action or 'end'", !close.best().empty() ? suggestion(close)
+                                 : find_packet(t.text) ? "packets belong in a queue"
+                                                       : "write submit, set, wait, add, load, store or repeat");
+  lex_.skip_line();
+  return false;
+}
+
+bool ScheduleParser::submit() {
+  const Token begin = lex_.take();
+  Schedule::Action a{.kind = Schedule::Action::Kind::submit};
+  if (lex_.peek().is("*")) {
+    lex_.take();
+    if (!room(begin.at, s_.queues.size())) return false;
+    for (std::size_t i = 0; i < s_.queues.size(); ++i) a.queues.push_back(i);
+    if (a.queues.empty()) return fail(begin.at, "there is no queue to submit");
+  } else {
+    while (!at_line_end()) {
+      const auto r = ref(false);
+      const auto* symbol = r ? find_queue(*r) : nullptr;
+      if (!symbol) return false;
+      if (!room(r->at)) return false;
+      a.queues.push_back(symbol->index);
+    }
+    if (a.queues.empty())
+      return fail(lex_.behind(), "expected queues", "write submit gpu0.push gpu1.echo, or submit *");
+  }
+  actions_->push_back(std::move(a));
+  return true;
+}
+
+std::optional<Compare> ScheduleParser::comparison() {
+  const Token t = lex_.peek();
+  for (const auto func : {Compare::eq, Compare::ne, Compare::lt, Compare::le, Compare::gt, Compare::ge})
+    if (t.is(sign_of(func))) return lex_.take(), func;
+  expected("one of == != < <= > >=", t.is("=") ? "'==' compares; '=' belongs to set" : "write wait host.done == 1");
+  return {};
+}
+
+bool ScheduleParser::set_wait_or_add(Schedule::Action::Kind kind) {
+  using Kind = Schedule::Action::Kind;
+  lex_.take();
+  const auto r = ref(false);
+  if (!r) return false;
+  Schedule::Action a{.kind = kind};
+  if (kind == Kind::wait) {
+    const auto func = comparison();
+    if (!func) return false;
+    a.func = *func;
+  } else {
+    const auto* const sign = kind == Kind::add ? "+=" : "=";
+    if (!lex_.peek().is(sign))
+      return expected(quote(sign), kind == Kind::add ? "write add host.count += 1" : "write set host.go = 1");
+    lex_.take();
+  }
+  const auto signal = signal_of(*r);
+  if (!signal) return false;
+  const auto v = word_value(*signal, repeats_ > 0);
+  if (!v) return false;
+  a.signal = *signal;
+  a.value = *v;
+  if (lex_.peek().kind == Token::word && !scope(a)) return false;
+  actions_->push_back(std::move(a));
+  return true;
+}
+
+/// `scope=agent` after a set, a wait or an add of a kernel.
+bool ScheduleParser::scope(Schedule::Action& a) {
+  const Token t = lex_.take();
+  if (t.text != "scope" || !lex_.peek().is("="))
+    return fail(t.at, "expected the end of the line, got " + quote(t),
+                block_ == "kernel" ? "a kernel's action may end with scope=agent or scope=system" : "");
+  if (block_ != "kernel")
+    return fail(t.at, "'scope' is for kernels: a host thread has no other scope than the system", "leave it out");
+  lex_.take();
+  const Token scope = lex_.take();
+  if (scope.text != "agent" && scope.text != "system")
+    return fail(scope.at, quote(scope) + " is not a scope", "write scope=system, which is the default, or scope=agent");
+  a.system_scope = scope.text == "system";
+  return true;
+}
+
+bool ScheduleParser::compute() {
+  const Token begin = lex_.take();
+  if (block_ != "kernel") return fail(begin.at, "'compute' belongs in a kernel", "kernel gpu0.gemm ... end");
+  if (!at("ns")) return expected("'ns='", "write compute ns=20000");
+  lex_.take();
+  if (!lex_.peek().is("=")) return expected("'='", "write compute ns=20000");
+  lex_.take();
+  constexpr std::uint64_t kMostNs = 1'000'000'000'000;
+  const auto ns = number("ns", 0, kMostNs);
+  if (!ns) return false;
+  actions_->push_back({.kind = Schedule::Action::Kind::compute, .ns = *ns});
+  return true;
+}
+
+bool ScheduleParser::load_or_store(bool store) {
+  using Kind = Schedule::Action::Kind;
+  lex_.take();
+  const auto r = ref(false);
+  if (!r) return false;
+  const auto p = part();
+  if (!p) return false;
+  const auto bytes = range(*r, *p);
+  if (!bytes) return false;
+  Schedule::Action a{.kind = store ? Kind::store : Kind::load, .range = *bytes};
+  if (store) {
+    if (!lex_.peek().is("=")) return expected("'='", "write store " + r->text() + " = random");
+    lex_.take();
+    if (at("random")) lex_.take();
+    else if (at("zero")) lex_.take(), a.byte = 0;
+    else if (const auto byte = number("a byte", 0, 255)) a.byte = static_cast<std::uint8_t>(*byte);
+    else return false;
+  }
+  actions_->push_back(std::move(a));
+  return true;
+}
+
+/// An expectation that a thread compares at this moment.
+bool ScheduleParser::expect_now() {
+  const Token begin = lex_.take();
+  const auto r = ref(false);
+  if (!r || !expectation(*r)) return false;
+  const auto e = std::move(s_.expectations.back());
+  s_.expectations.pop_back();
+  if (e.kind != Schedule::Expectation::Kind::bytes)
+    return fail(begin.at, "a thread compares bytes; a value of a signal is compared when all have ended",
+                "write wait " + r->text() + " == ..., or put the expectation after the block");
+  actions_->push_back({.kind = Schedule::Action::Kind::expect, .range = e.left, .right = e.right, .old = e.old});
+  return true;
+}
+
+bool ScheduleParser::repeat(int depth) {
+  const Token begin = lex_.take();
+  const auto n = number("repeat", 0, kMost);
+  bool ok = n.has_value();
+  if (depth >= kDeepest) ok = fail(begin.at, "blocks are nested too deeply", "32 levels are allowed");
+  ok = ok && line_ends();
+  lex_.skip_line();
+  if (!ok) {
+    skip_body();
+    close(begin);
+    return false;
+  }
+  Schedule::Action a{.kind = Schedule::Action::Kind::repeat, .rounds = *n};
+  auto* const outer = std::exchange(actions_, &a.body);
+  const auto known = names_.size();
+  ++repeats_;
+  block(depth + 1);
+  --repeats_;
+  names_.forget(known);
+  actions_ = outer;
+  actions_->push_back(std::move(a));
+  close(begin);
+  return !broken_;
+}
+
+}  // namespace sdma::inline v0::detail
