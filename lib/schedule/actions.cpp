@@ -141,13 +141,21 @@ bool ScheduleParser::compute() {
   const Token begin = lex_.take();
   if (block_ != "kernel") return fail(begin.at, "'compute' belongs in a kernel", "kernel gpu0.gemm ... end");
   if (!at("ns")) return expected("'ns='", "write compute ns=20000");
-  lex_.take();
-  if (!lex_.peek().is("=")) return expected("'='", "write compute ns=20000");
-  lex_.take();
-  constexpr std::uint64_t kMostNs = 1'000'000'000'000;
-  const auto ns = number("ns", 0, kMostNs);
-  if (!ns) return false;
-  actions_->push_back({.kind = Schedule::Action::Kind::compute, .ns = *ns});
+  constexpr std::uint64_t kMostOfCompute = 1'000'000'000'000;
+  Schedule::Action a{.kind = Schedule::Action::Kind::compute};
+  const auto field = [&](const char* name, std::uint64_t& to) {
+    lex_.take();
+    if (!lex_.peek().is("=")) return expected("'='", "write compute ns=20000");
+    lex_.take();
+    const auto n = number(name, 0, kMostOfCompute);
+    to = n.value_or(0);
+    return n.has_value();
+  };
+  if (!field("ns", a.ns)) return false;
+  const auto where = lex_.peek().at;
+  if (at("hbm") && !field("hbm", a.hbm)) return false;
+  if (a.ns == 0 && a.hbm != 0) return fail(where, "it moves bytes in no time", "hbm= are bytes within ns=");
+  actions_->push_back(a);
   return true;
 }
 

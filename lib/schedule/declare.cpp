@@ -266,7 +266,7 @@ bool ScheduleParser::queue() {
     ok = fail(r->at, "a queue belongs to a GPU, got " + quote(r->text()), "write gpu0." + r->name);
   bool engine = false, peer = false;
   if (ok)
-    ok = fields("a queue", "peer, from or engine, ring", "", [&](const Token& t) -> std::optional<bool> {
+    ok = fields("a queue", "peer, from or engine, ring, doorbell", "", [&](const Token& t) -> std::optional<bool> {
       if (t.text == "peer") return peer = (q.peer = place(nullptr)).has_value();
       if (t.text == "from") {
         const auto at = lex_.peek().at;
@@ -277,6 +277,12 @@ bool ScheduleParser::queue() {
                       "write peer=" + to_string(*from));
         q.peer = from;
         return q.from_host = true;
+      }
+      if (t.text == "doorbell") {
+        const auto word = lex_.take();
+        if (word.kind != Token::word || word.text != "each")
+          return fail(word.at, "'doorbell' cannot be " + quote(word), "write doorbell=each, or omit it");
+        return q.doorbell_each = true;
       }
       if (t.text == "engine") return engine = set(q.engine, number("engine", 0, 63));
       if (t.text == "ring") return set(q.ring_bytes, power_of_two("ring", kMinRing, kMaxRing));

@@ -1,6 +1,7 @@
 #include "link.hpp"
 
 #include "sdma/core/number.hpp"
+#include "sdma/engine/execute.hpp"
 #include "symbols.hpp"
 
 #include <algorithm>
@@ -12,6 +13,13 @@ constexpr std::uint64_t kLeastChosen = 64 * 1024;
 
 constexpr std::size_t dwords_of_slot(std::uint64_t ring) noexcept {
   return static_cast<std::size_t>(ring / 2 / sizeof(std::uint32_t));
+}
+
+bool moves_data(const PacketView& v) {
+  if (!v.whole() || v.info->fields_unknown) return false;
+  bool out = false;
+  visit(*v.info, v.dwords, [&](const auto& p) { out = Divisible<std::remove_cvref_t<decltype(p)>>; });
+  return out;
 }
 
 }  // namespace
@@ -44,14 +52,18 @@ Linked link_queue(const Schedule::Queue& q, const std::function<GpuVa(GpuVa)>& h
   Linked out{.ring_bytes = ring_bytes(q), .dwords = q.dwords};
   const auto most = dwords_of_slot(out.ring_bytes);
   Linked::Piece piece;
+  bool data = false;  // the piece has a packet that moves data
   for (Reader r{q.dwords}; r;) {
     const auto at = r.position();
     const auto v = r.next();
     const auto n = v.dwords.size();
-    if (at + n - piece.begin > most) {
+    const bool next = q.doorbell_each && moves_data(v);
+    if (at + n - piece.begin > most || (next && data)) {
       out.pieces.push_back(piece);
       piece = {.begin = at};
+      data = false;
     }
+    data = data || next;
     piece.end = at + n;
     ++piece.packets;
     if (!v.whole() || v.info->fields_unknown) continue;

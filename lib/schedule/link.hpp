@@ -7,7 +7,8 @@
 //   const auto linked = link_queue(queue, home, then);  home(address): the machine's address for a link address
 //
 //   packets   | a | b |  c  | d | e |
-//   pieces    |-----------| |-------|    cut between packets, each at most half the ring: one slot, one doorbell
+//   pieces    |-----------| |-------|    cut between packets, each at most half the ring: one slot, one doorbell. With doorbell_each
+//                                        also before each packet that moves data, but the first
 //
 // Any thread may call these functions. They allocate, so they are for the control path.
 #include "../device/request.hpp"

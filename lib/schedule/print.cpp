@@ -49,7 +49,9 @@ class Printer {
       case What::set: synchronise("set", a, "="); break;
       case What::add: synchronise("add", a, "+="); break;
       case What::wait: synchronise("wait", a, sign_of(a.func)); break;
-      case What::compute: out_ += "compute ns=" + std::to_string(a.ns); break;
+      case What::compute:
+        out_ += "compute ns=" + std::to_string(a.ns) + (a.hbm != 0 ? " hbm=" + size_text(a.hbm) : "");
+        break;
       case What::load: out_ += "load " + range_text(s_, a.range); break;
       case What::expect:
         out_ += to_text(s_, Schedule::Expectation{.left = a.range, .right = a.right, .old = a.old});
@@ -123,6 +125,7 @@ class Printer {
     out_ += "queue " + queue_name(q);
     out_ += q.peer ? (q.from_host ? " from=" : " peer=") + to_string(*q.peer) : " engine=" + std::to_string(q.engine);
     if (q.ring_bytes != 0) out_ += " ring=" + size_text(q.ring_bytes);
+    if (q.doorbell_each) out_ += " doorbell=each";
     out_ += "\n";
     // Packets without names and epochs go to the disassembler together: it folds those that repeat.
     std::size_t plain = 0;

@@ -141,6 +141,7 @@ class Check {
       if (q >= s_.queues.size()) add(where, "submits a queue that is not in this schedule");
     if (a.kind == What::submit && a.queues.empty()) add(where, "submits no queue");
     if (!kernel && a.kind == What::compute) add(where, "only a kernel computes");
+    if (a.kind == What::compute && a.ns == 0 && a.hbm != 0) add(where, "moves bytes in no time");
     if (!kernel && !a.system_scope) add(where, "only a kernel has another scope than the system");
     if ((a.kind == What::load || a.kind == What::store) && !inside(a.range))
       add(where, "loads or stores bytes that are in neither a buffer nor a signal");

@@ -113,8 +113,8 @@ Schedule::Script& Schedule::Script::add(GpuVa signal, EpochValue v) {
   to_.push_back({.kind = Action::Kind::add, .signal = signal, .value = v});
   return *this;
 }
-Schedule::Script& Schedule::Script::compute(std::uint64_t ns) {
-  to_.push_back({.kind = Action::Kind::compute, .ns = ns});
+Schedule::Script& Schedule::Script::compute(std::uint64_t ns, std::uint64_t hbm) {
+  to_.push_back({.kind = Action::Kind::compute, .ns = ns, .hbm = hbm});
   return *this;
 }
 Schedule::Script& Schedule::Script::load(Range r) {

@@ -238,8 +238,7 @@ void World::begin_flow(Engine& e) {
       continue;
     }
     f.flow = net_.start(now_, static_cast<double>(f.bytes), f.uses);
-    if (flow_owner_.size() <= f.flow) flow_owner_.resize(f.flow + 1);
-    flow_owner_[f.flow] = id;
+    own(f.flow, id);
     reschedule();
     if (o_.recorder) {
       for (const auto& u : f.uses)
@@ -252,9 +251,18 @@ void World::begin_flow(Engine& e) {
   }
 }
 
+void World::own(std::uint32_t flow, std::uint32_t owner) {
+  if (flow_owner_.size() <= flow) flow_owner_.resize(flow + 1);
+  flow_owner_[flow] = owner;
+}
+
 void World::reschedule() {
   for (const auto flow : net_.changed()) {
     const auto id = flow_owner_[flow];
+    if ((id & kOfThread) != 0) {
+      at(net_.finish(flow), Event::computed, id & ~kOfThread, 0, threads_[id & ~kOfThread].version = ++versions_);
+      continue;
+    }
     at(net_.finish(flow), Event::moved, id, 0, flights_[id].version = ++versions_);
   }
 }

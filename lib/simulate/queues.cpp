@@ -40,7 +40,8 @@ void World::doorbell(std::uint32_t queue, std::uint64_t position, std::uint32_t 
   auto& q = programs_[queue];
   if (!q.front->doorbell(position, nullptr)) return refused(q);
   const auto begin = std::exchange(q.rung, position);
-  if (q.state != State::idle) return q.later.push_back(begin);
+  if (q.state != State::idle || q.in_flight > 0) q.later.push_back(begin);
+  if (q.state != State::idle) return;
   q.node = node(now_, cause, engines_[q.engine].where, What::fetches, Phase::schedule, queue);
   if (o_.recorder) arrow_from(q, cause);
   next_packet(queue);

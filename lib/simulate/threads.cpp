@@ -42,7 +42,8 @@ bool World::perform(Thread& t, std::uint32_t id) {
   if (a.kind == Kind::compute || a.range.bytes != 0) {
     const auto round = f.round;
     begin_action(t, [&] { return action_text(s_, a); });
-    if (a.kind == Kind::compute) compute(t, id, static_cast<double>(a.ns), What::computes, Phase::compute);
+    if (a.kind == Kind::compute && a.hbm != 0) compute_with_memory(t, id, a);
+    else if (a.kind == Kind::compute) compute(t, id, static_cast<double>(a.ns), What::computes, Phase::compute);
     else access(t, id, a, round);
     return false;
   }
@@ -179,6 +180,28 @@ void World::compute(Thread& t, std::uint32_t id, double ns, What what, Phase pha
   at(now_ + ns, Event::thread, id);
 }
 
+/// The kernel's bytes flow at the rate at which it computes alone, or slower if others need the memory, too.
+void World::compute_with_memory(Thread& t, std::uint32_t id, const Schedule::Action& a) {
+  t.since = now_;
+  t.flow =
+      net_.start(now_, static_cast<double>(a.hbm),
+                 {{memories_[t.place.index], 1}, {t.pace, static_cast<double>(a.ns) / static_cast<double>(a.hbm)}});
+  own(t.flow, kOfThread | id);
+  reschedule();
+}
+
+void World::computed(std::uint32_t id, std::uint64_t version) {
+  auto& t = threads_[id];
+  if (t.version != version) return;  // another flow has changed its rate meanwhile
+  t.version = 0;
+  net_.end(now_, t.flow);
+  reschedule();
+  t.busy_ns += now_ - t.since;
+  end_action(t, now_);
+  t.node = node(now_, t.node, t.where, What::computes, Phase::compute);
+  at(now_, Event::thread, id);
+}
+
 /// Loads, stores or compares bytes at the rate of the memory that is the slowest on the way: the accessing side's or the owner's.
 void World::access(Thread& t, std::uint32_t id, const Schedule::Action& a, std::uint64_t round) {
   const auto va = memory_->resolve(a.range.va);
@@ -273,7 +296,7 @@ void World::snapshot() {
   };
   for (const auto& e : engines_) add(net_.resources()[e.resource], e.busy_ns + (e.open != 0 ? now_ - e.since : 0));
   for (const auto& r : net_.resources())
-    if (r.kind != Busy::Kind::engine && r.bytes > 0) add(r, r.busy_ns);
+    if (r.kind != Busy::Kind::engine && r.kind != Busy::Kind::agent && r.bytes > 0) add(r, r.busy_ns);
 }
 
 }  // namespace sdma::inline v0::detail

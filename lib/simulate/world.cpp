@@ -186,6 +186,7 @@ void World::prepare() {
     t.place = a.place;
     t.where = named(t.name);
     if (o_.recorder) t.lane = o_.recorder->lane(to_string(a.place), a.name);
+    if (t.kernel()) t.pace = net_.add({.kind = Busy::Kind::agent, .name = t.name, .rate = 1});
     t.frames.push_back({.actions = a.actions, .round = 1, .rounds = 1});
   }
   for (std::size_t i = 0; i < s_.queues.size() && findings_.empty(); ++i) queue(i);
@@ -208,6 +209,7 @@ void World::handle(const Scheduled& e) {
     case Event::thread:
       if (e.node == 1) round_ends(threads_[e.id]);
       return step(e.id);
+    case Event::computed: return computed(e.id, e.argument);
     case Event::store: return store_lands(e.id, e.node);
     case Event::doorbell: return doorbell(e.id, e.argument, e.node);
     case Event::front: return front_done(e.id);

@@ -62,7 +62,7 @@ class World {
   Result<Simulation, std::vector<Diagnostic>> run();
 
  private:
-  enum class Event : std::uint8_t { thread, store, doorbell, front, look, decide, moved, landed, release };
+  enum class Event : std::uint8_t { thread, computed, store, doorbell, front, look, decide, moved, landed, release };
   struct Scheduled {
     double t{};
     std::uint64_t number{};
@@ -89,6 +89,10 @@ class World {
     Compare func{};
     std::uint64_t reference{};
     double busy_ns{};
+    std::uint32_t pace{};     ///< a kernel's resource of its own: the ns that it computes alone
+    std::uint32_t flow{};     ///< of the bytes of its compute
+    double since{};           ///< the start of that flow
+    std::uint64_t version{};  ///< as Flight::version
     trace::LaneId lane{};
     bool kernel() const noexcept { return !place.is_host(); }
   };
@@ -177,6 +181,8 @@ class World {
   void step(std::uint32_t thread);
   bool perform(Thread&, std::uint32_t id);
   void compute(Thread&, std::uint32_t id, double ns, What, Phase);
+  void compute_with_memory(Thread&, std::uint32_t id, const Schedule::Action&);
+  void computed(std::uint32_t id, std::uint64_t version);
   void remember(const std::vector<Schedule::Action>&);
   void compare(const Thread&, const Schedule::Action&);
   void access(Thread&, std::uint32_t id, const Schedule::Action&, std::uint64_t round);
@@ -228,6 +234,7 @@ class World {
   void begin_flow(Engine&);
   void moved(std::uint32_t flight, std::uint64_t version);
   void landed(std::uint32_t flight, std::uint32_t node);
+  void own(std::uint32_t flow, std::uint32_t owner);
   void reschedule();
   void opened(Engine&) noexcept;
   void closed(Engine&) noexcept;
@@ -253,6 +260,7 @@ class World {
   std::deque<Program> programs_;
   std::deque<Engine> engines_;
   std::vector<Flight> flights_;
+  static constexpr std::uint32_t kOfThread = std::uint32_t{1} << 31;  ///< the owner of a flow is a thread
   std::vector<std::uint32_t> free_flights_, flow_owner_;
   std::vector<Store> stores_;
   struct Waiter {

@@ -360,6 +360,9 @@ TEST_CASE("kernels say what they miss") {
   const auto in_kernel = [](const std::string& line) { return all(kHead + "end\nkernel gpu0.k\n" + line + "\nend\n"); };
   CHECK(in_kernel("  compute ns=5\n  wait host.done == 1 scope=agent\n  add host.done += 1 scope=system") == "");
   CHECK(in_kernel("  compute 5") == "8:11: expected 'ns=', got '5' | write compute ns=20000");
+  CHECK(in_kernel("  compute ns=5 hbm=4K") == "");
+  CHECK(in_kernel("  compute ns=0 hbm=4K") == "8:16: it moves bytes in no time | hbm= are bytes within ns=");
+  CHECK(in_kernel("  compute ns=5 hbm") == "8:19: expected '=', got the end of the line | write compute ns=20000");
   CHECK(in_kernel("  compute ns=-1") == "8:14: 'ns' must be from 0 to 1000000000000, got -1");
   CHECK(in_kernel("  add host.done = 1") == "8:17: expected '+=', got '=' | write add host.count += 1");
   CHECK(in_kernel("  add gpu0.buf += 1") == "8:7: 'gpu0.buf' is not a signal | it is declared on line 3");

@@ -4,6 +4,7 @@
 #include "sdma/simulate/simulate.hpp"
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <string>
 
 using namespace sdma;
@@ -102,6 +103,47 @@ TEST_CASE("a fence or an atomic occupies the front end") {
     return simulate(*s, with)->ns;
   };
   CHECK(both(m) > both(off()) + 500);
+}
+
+TEST_CASE("a doorbell for each copy: the front end needs longer for each that arrives while it works") {
+  const auto three = copy(1, "1M") + copy(1, "1M") + copy(1, "1M");
+  const std::string each = "peer=gpu1 doorbell=each";
+  auto one = off(), slow = with("engine.doorbell_ns", 900);
+  for (auto* m : {&one, &slow}) REQUIRE(m->set("engine.copies_to_a_peer", 1) == Errc::ok);
+  // The first doorbell finds an idle engine; the fence comes with the last copy.
+  CHECK(ns(slow, three, each) - ns(one, three, each) == Approx(2 * 900));
+  CHECK(ns(slow, three) == ns(one, three));
+  CHECK(ns(slow, copy(1, "1M"), each) == ns(one, copy(1, "1M"), each));
+}
+
+TEST_CASE("a kernel shares its GPU's memory with copies") {
+  const auto us = [](const MachineDescription& m, const std::string& compute, const std::string& bytes) {
+    const auto s =
+        parse_schedule("sdma 1\ngpus 2\nbuffer gpu*.buf bytes=64M\nqueue gpu0.q peer=gpu1\ncopy_linear bytes=" + bytes +
+                           " src=gpu0.buf dst=gpu1.buf\nend\nkernel gpu0.k\n  compute " + compute +
+                           "\nend\nhost main\nsubmit *\nend\n",
+                       "t.sdma");
+    for (const auto& e : s ? std::vector<Diagnostic>{} : s.error()) UNSCOPED_INFO(to_string(e));
+    REQUIRE(s);
+    const auto t = simulate(*s, m);
+    REQUIRE(t);
+    const auto kernel =
+        std::find_if(t->busy.begin(), t->busy.end(), [](auto& b) { return b.kind == Busy::Kind::agent; });
+    REQUIRE(kernel != t->busy.end());
+    return kernel->busy_ns / 1e3;
+  };
+  auto m = off();
+  CHECK(us(m, "ns=1000000", "32M") == Approx(1000));
+  CHECK(us(m, "ns=1000000 hbm=1M", "32M") == Approx(1000));
+  // 100 GB/s of memory: the kernel needs 80 % of it, and the copy 48 while it lasts.
+  REQUIRE(m.set("hbm.bytes_per_ns", 100) == Errc::ok);
+  CHECK(us(m, "ns=1000000 hbm=80000000", "4") == Approx(1000).epsilon(1e-3));
+  const auto beside = us(m, "ns=1000000 hbm=80000000", "32M");
+  CHECK(beside > 1150);
+  CHECK(beside < 1250);
+  // Alone it would need the memory for 800 us, so it never takes longer than both one after the other.
+  REQUIRE(m.set("hbm.bytes_per_ns", 40) == Errc::ok);
+  CHECK(us(m, "ns=1000000 hbm=80000000", "4") == Approx(2000).epsilon(1e-3));
 }
 
 TEST_CASE("the first access to a page takes longer, once for each GPU") {

@@ -134,7 +134,10 @@ struct Schedule {
     /// for each direction (Topology::engine_for).
     bool from_host = false;
     std::uint32_t engine{};
-    std::uint64_t ring_bytes{};           ///< 0: bind chooses
+    std::uint64_t ring_bytes{};  ///< 0: bind chooses
+    /// Each packet that moves data is published with a doorbell of its own, together with the packets that follow it; the first also with
+    /// those before it. Otherwise, one doorbell publishes as many packets as fit into half of the ring.
+    bool doorbell_each = false;
     std::vector<std::uint32_t> dwords{};  ///< in link space
     std::vector<EpochField> epochs{};     ///< in the order of their packets
     std::string refused{};                ///< the first packet that was refused, "" if none was
@@ -207,10 +210,12 @@ struct Schedule {
     EpochValue value{};                 ///< set, wait, add; the epoch is the round of the innermost repeat, from 1
     std::uint64_t rounds{};             ///< repeat
     std::vector<Action> body{};         ///< repeat
-    std::uint64_t ns{};                 ///< compute, only in a kernel: how long it takes
-    Range range{};                      ///< load, store, expect: the bytes
-    Range right{};                      ///< expect: the bytes that `range` must equal at this moment
-    bool old{};                         ///< expect: it must equal what `right` held before the run
+    std::uint64_t ns{};                 ///< compute, only in a kernel: how long it takes alone
+    std::uint64_t
+        hbm{};  ///< compute: the bytes that it meanwhile exchanges with its GPU's memory; only simulations know them
+    Range range{};  ///< load, store, expect: the bytes
+    Range right{};  ///< expect: the bytes that `range` must equal at this moment
+    bool old{};     ///< expect: it must equal what `right` held before the run
     /// store: what each byte becomes. Without a value, random contents, which depend on the seed of the run, the range and
     /// the round.
     std::optional<std::uint8_t> byte{};
@@ -228,9 +233,9 @@ struct Schedule {
     Script& submit_all();          ///< all queues that the schedule has now
     Script& set(GpuVa signal, EpochValue);
     Script& wait(GpuVa signal, Compare, EpochValue);
-    Script& add(GpuVa signal, EpochValue);  ///< an atomic addition
-    Script& compute(std::uint64_t ns);      ///< only in a kernel
-    Script& load(Range);                    ///< reads the bytes
+    Script& add(GpuVa signal, EpochValue);                     ///< an atomic addition
+    Script& compute(std::uint64_t ns, std::uint64_t hbm = 0);  ///< only in a kernel
+    Script& load(Range);                                       ///< reads the bytes
     /// Stores `byte` to each byte of the range; without it, random contents.
     Script& store(Range, std::optional<std::uint8_t> byte = {});
     Script& expect_equal(Range left, Range right);  ///< at this moment
