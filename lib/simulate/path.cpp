@@ -56,7 +56,7 @@ void World::path(Simulation& r) const {
     const auto from = at == 0 ? begin : std::max(begin, std::min(end, nodes_[n.cause].t));
     if (from < end) {
       r.phase_ns[static_cast<std::size_t>(n.phase)] += end - from;
-      if (n.what == What::moves) r.moving_ns += end - from;
+      if (n.what == What::moves || n.what == What::computes) r.working_ns += end - from;
       const auto& step = kSteps[static_cast<std::size_t>(n.what)];
       const auto text = [&](std::string_view form) {
         return fmt::format(fmt::runtime(form), fmt::arg("where", names_[n.where]), fmt::arg("count", n.count),

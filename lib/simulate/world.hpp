@@ -260,7 +260,7 @@ class World {
   std::deque<Program> programs_;
   std::deque<Engine> engines_;
   std::vector<Flight> flights_;
-  static constexpr std::uint32_t kOfThread = std::uint32_t{1} << 31;  ///< the owner of a flow is a thread
+  static constexpr std::uint32_t kOfThread = 0x8000'0000u;  ///< the owner of a flow is a thread
   std::vector<std::uint32_t> free_flights_, flow_owner_;
   std::vector<Store> stores_;
   struct Waiter {

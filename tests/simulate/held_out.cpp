@@ -143,9 +143,9 @@ TEST_CASE("a speed-up: what both times depend on cancels, and the model's error 
   // The model's error is one of latencies: it does not apply while bytes move.
   const auto latent = [&](const Schedule& s) {
     const auto r = simulate(s, m);
-    REQUIRE(r->moving_ns > 0);
-    REQUIRE(r->moving_ns < r->ns);
-    return (r->ns - r->moving_ns) / r->ns;
+    REQUIRE(r->working_ns > 0);
+    REQUIRE(r->working_ns < r->ns);
+    return (r->ns - r->working_ns) / r->ns;
   };
   CHECK(speed_up(*o.schedule, *o.schedule, m)->uncertainty == Approx(0.1 * latent(*o.schedule)));
   CHECK(sensitivity(*o.baseline, m)->uncertainty_ns ==

@@ -96,7 +96,7 @@ struct MachineDescription {
   std::string notes{};
   Topology topology{};
   std::array<Parameter, kCosts> parameters{};
-  /// What is left of a fit's errors, relative to the part of a time in which no bytes move: 68 % of the times and ratios that it was
+  /// What is left of a fit's errors, relative to the part of a time in which neither bytes move nor kernels compute: 68 % of the times and ratios that it was
   /// fitted to are off by less. 0: not known.
   double model_error{};
 

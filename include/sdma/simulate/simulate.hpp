@@ -92,8 +92,7 @@ struct Simulation {
   double total_ns{};  ///< time of the whole run
   std::vector<Round> rounds{};
   std::array<double, kPhases> phase_ns{};  ///< of the last round; their sum is `ns`
-  double
-      moving_ns{};  ///< of the last round: the part of the critical path in which bytes cross engines, links and memories
+  double working_ns{};  ///< of the last round: the part of the critical path in which bytes move or kernels compute
   std::vector<PathStep> path{};  ///< of the last round, in order of time
   std::vector<Busy> busy{};      ///< the resources that were used, by kind and name
   std::string bottleneck{};      ///< what most of the path's time is spent on: one phrase
@@ -115,7 +114,7 @@ struct Sensitivity {
     std::array<double, kPhases> phase_ns{};  ///< by how much each phase grows if the parameter grows by one percent
   };
   /// The time, and half of its 68 % interval: the rows' deviations and the machine's model_error, as independent errors. The
-  /// model_error applies to the part of the time in which no bytes move: what moves them are rates, which are known better.
+  /// model_error applies to the part of the time in which neither bytes move nor kernels compute: rates are known better.
   double ns{}, uncertainty_ns{};
   std::vector<Row> rows{};  ///< the parameters that matter, the most important first
 };
