@@ -43,10 +43,9 @@ std::optional<DeviceKind> hardware() {
   return {};
 }
 
+bool emulated() { return std::getenv("SDMA_EMULATE_GPUS") != nullptr; }
+
 std::string caveat(const Device& d) {
-  // Only programs under sdma emulate have these.
-  if (dynamic_cast<const KfdDevice*>(&d) && std::getenv("SDMA_EMULATE_GPUS"))
-    return "this is the software node of sdma emulate: results are right, but times are those of this machine's CPUs";
   const auto* cuda = dynamic_cast<const CudaDevice*>(&d);
   if (!cuda || cuda->physical_gpus() == cuda->topology().gpus.size()) return {};
   return fmt::format("{} logical GPUs share {} physical {}: results are right, but times mean nothing",

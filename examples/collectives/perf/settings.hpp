@@ -101,7 +101,7 @@ struct Settings {
   std::uint32_t iterations = 20, warmups = 5;
   std::uint32_t checks = 1;  ///< verified rounds, after the timed ones
   Where where = Where::simulate;
-  std::string caveat{};         ///< the caveat of the open device; "": its times are those of a GPU
+  std::string caveat{};           ///< the caveat of the open device; "": its times are those of a GPU
   bool where_given = true;        ///< otherwise it is what there is: hardware, or the simulator
   bool completion_given = false;  ///< otherwise a device without atomics to the host gets fences
   sdma::Ordering order{};

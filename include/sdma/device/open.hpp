@@ -34,6 +34,9 @@ Result<std::unique_ptr<Device>, Diagnostic> open_device(DeviceKind, const OpenOp
 /// The kind of hardware that this process can use: kfd, else cuda; nothing if there is neither. Opens no device.
 std::optional<DeviceKind> hardware();
 
+/// True if this process runs under `sdma emulate`: the kernel driver's node is software, and its times are those of CPUs.
+bool emulated();
+
 /// What a user should know before reading any time of this device, in one sentence; empty if there is nothing.
 std::string caveat(const Device&);
 
