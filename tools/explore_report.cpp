@@ -84,15 +84,21 @@ constexpr const char* kProved =
 Explored explored(std::string title, SearchResult result, const MachineDescription& m) {
   Explored e{.title = std::move(title), .result = std::move(result)};
   const auto& r = e.result;
-  const auto compared = [&](const Candidate& base, const Candidate& c) {
-    if (base.decisions == c.decisions) return SpeedUp{1, 0};
-    const auto s = speed_up(base.schedule, c.schedule, m);
-    return s ? *s : SpeedUp{};
+  std::vector<const Schedule*> schedules;
+  for (const auto& c : r.best) schedules.push_back(&c.schedule);
+  const auto compared = [&](const Candidate& base) {
+    const auto s = speed_ups(base.schedule, schedules, m);
+    auto out = s ? *s : std::vector<SpeedUp>(schedules.size());
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (base.decisions == r.best[i].decisions) out[i] = {1, 0};
+    return out;
   };
-  for (const auto& c : r.best) {
-    const auto s = sensitivity(c.schedule, m);
-    Explored::Row row{.uncertainty_ns = s ? s->uncertainty_ns : 0, .over_best = compared(r.best.front(), c)};
-    if (r.initial) row.over_default = compared(*r.initial, c);
+  const auto over_default = r.initial ? compared(*r.initial) : std::vector<SpeedUp>{};
+  const auto over_best = r.best.empty() ? std::vector<SpeedUp>{} : compared(r.best.front());
+  for (std::size_t i = 0; i < r.best.size(); ++i) {
+    const auto s = sensitivity(r.best[i].schedule, m);
+    Explored::Row row{.uncertainty_ns = s ? s->uncertainty_ns : 0, .over_best = over_best[i]};
+    if (r.initial) row.over_default = over_default[i];
     e.rows.push_back(row);
   }
   return e;

@@ -23,13 +23,19 @@ MachineDescription changed(const MachineDescription& m, std::size_t i, double va
 /// Of both ends of a parameter's uncertainty.
 std::pair<double, double> ends(const Parameter& p) { return {p.value - p.uncertainty, p.value + p.uncertainty}; }
 
+/// Only times are wanted of a simulation that is repeated: no trace, no contents.
+SimulateOptions times_alone(const SimulateOptions& o) {
+  auto out = o;
+  out.recorder = nullptr;
+  out.contents = false;
+  return out;
+}
+
 }  // namespace
 
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, const MachineDescription& m,
                                                          const SimulateOptions& o) {
-  auto quiet = o;
-  quiet.recorder = nullptr;
-  quiet.contents = false;
+  const auto quiet = times_alone(o);
   const auto base = simulate(s, m, quiet);
   if (!base) return base.error();
   // With any other cost, the simulation takes about as many steps.
@@ -75,9 +81,7 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
 Result<std::vector<SpeedUp>, std::vector<Diagnostic>> speed_ups(const Schedule& baseline,
                                                                 std::span<const Schedule* const> all,
                                                                 const MachineDescription& m, const SimulateOptions& o) {
-  auto quiet = o;
-  quiet.recorder = nullptr;
-  quiet.contents = false;
+  const auto quiet = times_alone(o);
   const auto slow = simulate(baseline, m, quiet);
   if (!slow) return slow.error();
   std::vector<SpeedUp> out(all.size());

@@ -13,7 +13,8 @@
 //
 // The GPUs of built layouts are MI300X, so the parameters of share/machines/mi300x.json apply. With more peers than engines, peers
 // share engines in turn. Two GPUs without a link cannot exchange bytes directly: a schedule for ring:8 forwards them itself.
-// All GPUs share one host, those of several nodes, too. Switches and NICs are links of type `other`; the parameters nic.flight_ns and nic.efficiency say what they cost.
+// All GPUs share one host, those of several nodes, too. Switches and NICs are links of type `other`; the parameters nic.flight_ns and
+// nic.efficiency say what they cost.
 //
 // A pure function that allocates; any thread may call it. Errors: a Diagnostic with the names that there are.
 #include "sdma/device/topology.hpp"
