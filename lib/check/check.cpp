@@ -12,6 +12,7 @@ using namespace check_detail;
 CheckReport check(const Schedule& s, const CheckOptions& o) {
   Model m{s, o};
   progress(m);
+  if (m.samples != 0) m.chain_again();
   find_order(m);
   Reporter r{m};
   find_in_packets(m, r);
@@ -23,6 +24,7 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
   find_stuck(m, r);
   find_races(m, r);
   find_bad_waits(m, r);
+  find_unknown_samples(m, r);
   find_held_engines(m, r);
   find_unawaited(m, r);
   if (m.truncated)

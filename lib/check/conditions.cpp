@@ -91,8 +91,9 @@ class Conditions {
     for (const auto& a : all) {
       using Kind = Schedule::Action::Kind;
       const auto signal = m_.canonical(a.signal), range = m_.canonical(a.range.va);
-      if (a.kind == Kind::set) stores(signal, bytes_at(a.signal), a.value);
-      if (a.kind == Kind::add) changes(signal, signal + bytes_at(a.signal));
+      const bool known = a.value.sample.empty();
+      if (a.kind == Kind::set && known) stores(signal, bytes_at(a.signal), a.value.plus);
+      if (a.kind == Kind::add || (a.kind == Kind::set && !known)) changes(signal, signal + bytes_at(a.signal));
       if (a.kind == Kind::store) changes(range, range + a.range.bytes);
       actions(a.body);
     }

@@ -75,8 +75,11 @@ void Model::flags() {
   };
   const auto actions = [&](const auto& self, const std::vector<Schedule::Action>& all) -> void {
     for (const auto& a : all) {
+      // A value that depends on a sample may be any value.
       if (a.kind == Schedule::Action::Kind::wait)
-        awaited.add(canonical(a.signal), {word(a.signal), ~0u, a.func, a.value});
+        awaited.add(canonical(a.signal), {.bytes = word(a.signal),
+                                          .func = a.value.sample.empty() ? a.func : Compare::always,
+                                          .value = a.value.plus});
       self(self, a.body);
     }
   };

@@ -60,10 +60,14 @@ template <class Fn> void each_row(const Region& r, std::uint64_t va, std::size_t
 
 }  // namespace
 
+std::uint64_t part(const Step& s, const Word& w, std::uint64_t value) noexcept {
+  const auto& y = *s.sync;
+  const auto seen = y.high ? value >> 32 : value;
+  return y.bytes == 4 || w.bytes == 4 ? truncate(4, seen) : seen;
+}
 bool satisfied(const Step& s, const Word& w, std::uint64_t value) noexcept {
   const auto& y = *s.sync;
-  auto seen = y.high ? value >> 32 : value;
-  if (y.bytes == 4 || w.bytes == 4) seen = truncate(4, seen);
+  auto seen = part(s, w, value);
   if (y.bytes == 4) seen &= y.mask;
   return holds(seen, y.func, truncate(y.bytes, s.value));
 }

@@ -86,7 +86,7 @@ struct Program {
 };
 
 struct Step {
-  enum class Kind : std::uint8_t { begin, poll, post, flag, submit, touch };
+  enum class Kind : std::uint8_t { begin, poll, post, flag, submit, touch, sample };
   Kind kind{};
   /// A poll that is assumed to be satisfied, because the value that it waits for is unknown.
   bool assumed_satisfied = false;
@@ -100,7 +100,10 @@ struct Step {
   std::uint32_t column = kNone;     ///< of a post that lands on its own: where rows say that it has landed
   std::uint32_t covered = kNone;    ///< of such a post: it has also landed if the agent has got to this position
   const Sync* sync{};
+  /// A sample reads it in the followed execution; to the value of a step that uses a sample, that is added (samples.cpp).
   std::uint64_t value{};
+  std::uint32_t sample = kNone;  ///< the index of the agent's step whose value is still to be added
+  std::uint32_t uses = 0;        ///< of a sample: how many steps use it
 
   bool posts() const noexcept { return kind == Kind::post || kind == Kind::flag; }
 };
@@ -142,6 +145,8 @@ struct Word {
 class Model {
  public:
   Model(const Schedule& s, const CheckOptions& o);
+  /// Builds the chains of all words again, after values of posts have changed.
+  void chain_again();
 
   const Schedule& schedule;
   const CheckOptions& options;
@@ -160,7 +165,7 @@ class Model {
     std::uint32_t agent, step;
   };
   std::vector<Stuck> stuck;
-  std::size_t packets = 0, waits = 0;
+  std::size_t packets = 0, waits = 0, samples = 0;
   bool truncated = false;  ///< not all rounds were unrolled
   bool open = false;
 
@@ -245,7 +250,9 @@ class Model {
   void sync_of(const Schedule::Queue&, const PacketView&, Item&);
   void engines();
   void unroll();
-  void perform(std::uint32_t agent, const std::vector<Schedule::Action>&, std::uint32_t& action, std::uint32_t epoch);
+  using Named = std::map<std::string_view, std::uint32_t>;  ///< the step of the last sample of each name
+  void perform(std::uint32_t agent, const std::vector<Schedule::Action>&, std::uint32_t& action, std::uint32_t epoch,
+               Named&);
   void submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t action, std::uint32_t epoch);
   Sync sync_of(const Schedule::Action&) const;
   void join_words();
@@ -263,6 +270,8 @@ class Model {
   std::vector<std::uint64_t> wide_;                 ///< addresses of words of 8 bytes
 };
 
+/// The bytes that a poll or a sample reads of a word that holds this value.
+std::uint64_t part(const Step&, const Word&, std::uint64_t value) noexcept;
 /// Is the condition of a waiting step true if the word holds this value?
 bool satisfied(const Step&, const Word&, std::uint64_t value) noexcept;
 /// The value of a word after a post.

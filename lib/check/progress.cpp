@@ -3,6 +3,7 @@
 #include "values.hpp"
 
 #include <deque>
+#include <utility>
 
 namespace sdma::inline v0::check_detail {
 namespace {
@@ -46,6 +47,7 @@ class Execution {
     auto& at = cursors_[a];
     for (; at < agent.steps.size(); ++at) {
       auto& s = agent.steps[at];
+      if (s.sample != kNone) s.value += agent.steps[std::exchange(s.sample, kNone)].value;
       switch (s.kind) {
         case Step::Kind::begin:
           if (s.target != kNone && published_[a] < s.epoch) return stop(a, s, State::unpublished);
@@ -60,6 +62,7 @@ class Execution {
           ++published_[s.target];
           if (states_[s.target] == State::unpublished) wake(s.target);
           break;
+        case Step::Kind::sample: s.value = values_.now(s); break;
         case Step::Kind::post:
         case Step::Kind::flag:
         case Step::Kind::touch: break;

@@ -75,6 +75,7 @@ class Sweep {
       for (auto i = item->touch; i < item->touch + item->touches; ++i) touch(touches[i]);
     } else if (step != kNone && a.steps[step].position == position) {
       const auto& s = a.steps[step];
+      const bool polls = s.kind == Step::Kind::poll || s.kind == Step::Kind::sample;
       clock(agent, s.kind == Step::Kind::poll ? before(step) : step);
       if (s.kind == Step::Kind::touch) {
         const auto& action = m_.action(agent, s);
@@ -84,7 +85,7 @@ class Sweep {
         const auto right = m_.canonical(action.right.va);
         if (!action.old) touch({right, right + action.right.bytes, Mode::read});
       } else if (s.sync) {
-        const auto mode = s.kind == Step::Kind::poll ? Mode::poll : s.sync->op == Op::add ? Mode::modify : Mode::store;
+        const auto mode = polls ? Mode::poll : s.sync->op == Op::add ? Mode::modify : Mode::store;
         touch({s.sync->address, s.sync->address + s.sync->bytes, mode});
       }
     }

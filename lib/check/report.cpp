@@ -70,7 +70,7 @@ std::string Reporter::text(Position p) const {
   if (step->kind == Step::Kind::submit) return to_text(m_.schedule, {.kind = Kind::submit, .queues = {step->target}});
   auto action = m_.action(p.agent, *step);
   if (step->sync) action.signal = GpuVa{m_.words[step->sync->word].address};
-  action.value = step->value;
+  if (action.kind != Kind::sample) action.value = step->value;
   return to_text(m_.schedule, action);
 }
 

@@ -71,6 +71,7 @@ const OrderingRule* ordering_rule(std::string_view id) noexcept;
 void find_races(Model&, Reporter&);
 void find_stuck(const Model&, Reporter&);
 void find_bad_waits(const Model&, Reporter&);
+void find_unknown_samples(const Model&, Reporter&);
 void find_held_engines(const Model&, Reporter&);
 void find_unawaited(const Model&, Reporter&);
 void find_in_packets(const Model&, Reporter&);

@@ -65,7 +65,7 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
 }
 
 void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& actions, std::uint32_t& action,
-                    std::uint32_t epoch) {
+                    std::uint32_t epoch, Named& named) {
   using Kind = Schedule::Action::Kind;
   auto& syncs = action_syncs_[agent - queue_count()];
   for (const auto& a : actions) {
@@ -82,10 +82,10 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
         action = body;
         // A round without packets takes time, too.
         if (packets + ++rounds_ > options.max_packets) truncated = true;
-        perform(agent, a.body, action, static_cast<std::uint32_t>(n));
+        perform(agent, a.body, action, static_cast<std::uint32_t>(n), named);
       }
     } else {
-      const bool wait = a.kind == Kind::wait,
+      const bool wait = a.kind == Kind::wait, sample = a.kind == Kind::sample,
                  bytes = a.kind == Kind::load || a.kind == Kind::store || a.kind == Kind::expect;
       auto& steps = agents[agent].steps;
       acquires_ += wait;
@@ -94,14 +94,23 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
         truncated = true;
         continue;
       }
-      steps.push_back({.kind = bytes  ? Step::Kind::touch
-                               : wait ? Step::Kind::poll
-                                      : Step::Kind::post,
-                       .position = static_cast<std::uint32_t>(steps.size()) + 1,
-                       .source = number,
-                       .epoch = epoch,
-                       .sync = bytes ? nullptr : &syncs[number],
-                       .value = a.value.at(epoch)});
+      Step step{.kind = bytes    ? Step::Kind::touch
+                        : wait   ? Step::Kind::poll
+                        : sample ? Step::Kind::sample
+                                 : Step::Kind::post,
+                .position = static_cast<std::uint32_t>(steps.size()) + 1,
+                .source = number,
+                .epoch = epoch,
+                .sync = bytes ? nullptr : &syncs[number],
+                .value = a.value.plus.at(epoch)};
+      if (sample) {
+        named[a.value.sample] = static_cast<std::uint32_t>(steps.size());
+        ++samples;
+      } else if (const auto from = named.find(a.value.sample); from != named.end()) {
+        step.sample = from->second;
+        ++steps[from->second].uses;
+      }
+      steps.push_back(step);
       waits += wait;
     }
   }
@@ -110,10 +119,10 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
 /// The poll or post of an action. Without one, it has no word.
 Sync Model::sync_of(const Schedule::Action& a) const {
   using Kind = Schedule::Action::Kind;
-  Sync y{.op = a.kind == Kind::add ? Op::add : Op::store, .func = a.func, .value = a.value};
+  Sync y{.op = a.kind == Kind::add ? Op::add : Op::store, .func = a.func, .value = a.value.plus};
   y.address = canonical(a.signal);
   if (const auto l = find_symbol(schedule, a.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
-  if (a.kind == Kind::set || a.kind == Kind::wait || a.kind == Kind::add) y.word = 0;
+  if (a.kind == Kind::set || a.kind == Kind::wait || a.kind == Kind::add || a.kind == Kind::sample) y.word = 0;
   return y;
 }
 
@@ -139,7 +148,8 @@ void Model::unroll() {
     };
     collect(collect, *actors[i].actions);
     std::uint32_t action = 0;
-    perform(agent, *actors[i].actions, action, 0);
+    Named named;
+    perform(agent, *actors[i].actions, action, 0, named);
   }
   if (!detail::submits_queues(schedule))
     for (std::uint32_t q = 0; q < programs.size(); ++q) submit(kNone, q, 0, 0);

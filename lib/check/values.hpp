@@ -24,6 +24,11 @@ class Values {
     const auto& now = values_[poll.sync->word];
     return now.known && satisfied(poll, m_.words[poll.sync->word], now.value);
   }
+  /// What a sample reads; 0 if that is not known.
+  std::uint64_t now(const Step& sample) const noexcept {
+    const auto& now = values_[sample.sync->word];
+    return now.known ? part(sample, m_.words[sample.sync->word], now.value) : 0;
+  }
   void post(const Step& s) noexcept {
     const auto& w = m_.words[s.sync->word];
     auto& now = values_[s.sync->word];

@@ -51,7 +51,7 @@ void Model::chain() {
       const auto& s = agent.steps[i];
       if (!s.sync || s.sync->word == kNone) continue;
       auto& w = words[s.sync->word];
-      if (s.kind == Step::Kind::poll) w.polled = true;
+      if (s.kind == Step::Kind::poll || s.kind == Step::Kind::sample) w.polled = true;
       if (!s.posts()) continue;
       // A 64-bit value stored by two fences counts as a 32-bit one if its high half never changes.
       if (s.sync->high && s.sync->op == Op::store && w.known && s.value == w.init >> 32) continue;
@@ -90,6 +90,11 @@ void Model::chain() {
       const auto begin = canonical(a->range.va);
       copied({begin, begin + a->range.bytes, Mode::write});
     }
+}
+
+void Model::chain_again() {
+  for (auto& w : words) w = {.address = w.address, .init = w.init, .bytes = w.bytes, .known = w.known};
+  chain();
 }
 
 void Model::copied(const Touch& t) {

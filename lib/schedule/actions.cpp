@@ -49,16 +49,17 @@ bool ScheduleParser::action(int depth) {
   if (at("set")) return set_wait_or_add(Kind::set);
   if (at("wait")) return set_wait_or_add(Kind::wait);
   if (at("add")) return set_wait_or_add(Kind::add);
+  if (at("sample")) return sample();
   if (at("compute")) return compute();
   if (at("load") || at("store")) return load_or_store(t.text == "store");
   if (at("expect")) return expect_now();
   if (at("repeat")) return repeat(depth);
-  const std::string_view words[] = {"submit", "set",    "wait", "add", "compute", "load", "store",
-                                    "expect", "repeat", "let",  "for", "if",      "end"};
+  const std::string_view words[] = {"submit", "set",    "wait",   "add", "sample", "compute", "load",
+                                    "store",  "expect", "repeat", "let", "for",    "if",      "end"};
   const auto close = nearest(t.text, words);
   expected("an action or 'end'", !close.best().empty() ? suggestion(close)
                                  : find_packet(t.text) ? "packets belong in a queue"
-                                                       : "write submit, set, wait, add, load, store or repeat");
+                                                       : "write submit, set, wait, add, sample, load, store or repeat");
   lex_.skip_line();
   return false;
 }
@@ -112,16 +113,34 @@ bool ScheduleParser::set_wait_or_add(Schedule::Action::Kind kind) {
   }
   const auto signal = signal_of(*r);
   if (!signal) return false;
-  const auto v = word_value(*signal, repeats_ > 0);
+  auto v = word_value(*signal, repeats_ > 0 ? Varies::by_round : Varies::by_thread);
   if (!v) return false;
   a.signal = *signal;
-  a.value = *v;
+  a.value = std::move(*v);
   if (lex_.peek().kind == Token::word && !scope(a)) return false;
   actions_->push_back(std::move(a));
   return true;
 }
 
-/// `scope=agent` after a set, a wait or an add of a kernel.
+/// `sample n = host.count`: the name may be one that this thread has sampled before.
+bool ScheduleParser::sample() {
+  lex_.take();
+  const auto name = new_name(true);
+  if (!name) return false;
+  if (!lex_.peek().is("=")) return expected("'='", "write sample " + *name + " = host.count");
+  lex_.take();
+  const auto r = ref(false);
+  if (!r) return false;
+  const auto signal = signal_of(*r);
+  if (!signal) return false;
+  if (!sampled_.find(*name)) sampled_.define(*name, 0);
+  Schedule::Action a{.kind = Schedule::Action::Kind::sample, .signal = *signal, .value = sampled(*name)};
+  if (lex_.peek().kind == Token::word && !scope(a)) return false;
+  actions_->push_back(std::move(a));
+  return true;
+}
+
+/// `scope=agent` after a set, a wait, an add or a sample of a kernel.
 bool ScheduleParser::scope(Schedule::Action& a) {
   const Token t = lex_.take();
   if (t.text != "scope" || !lex_.peek().is("="))
@@ -209,11 +228,12 @@ bool ScheduleParser::repeat(int depth) {
   }
   Schedule::Action a{.kind = Schedule::Action::Kind::repeat, .rounds = *n};
   auto* const outer = std::exchange(actions_, &a.body);
-  const auto known = names_.size();
+  const auto known = names_.size(), samples = sampled_.size();
   ++repeats_;
   block(depth + 1);
   --repeats_;
   names_.forget(known);
+  sampled_.forget(samples);
   actions_ = outer;
   actions_->push_back(std::move(a));
   close(begin);

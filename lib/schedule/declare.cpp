@@ -359,10 +359,11 @@ bool ScheduleParser::expectation(const Ref& left) {
   if (!l->signal || left_part->given)
     return fail(left.at, "a number is compared with a signal, but " + quote(left.text()) + " names bytes of a buffer",
                 "compare with other bytes: == old gpu0.in");
-  const auto v = word_value(from->va, false);
+  const auto v = word_value(from->va, Varies::never);
   if (!v) return false;
-  s_.expectations.push_back(
-      {.kind = Schedule::Expectation::Kind::value, .left = *from, .value = static_cast<std::uint64_t>(v->constant)});
+  s_.expectations.push_back({.kind = Schedule::Expectation::Kind::value,
+                             .left = *from,
+                             .value = static_cast<std::uint64_t>(v->plus.constant)});
   return true;
 }
 

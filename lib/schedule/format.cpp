@@ -16,7 +16,7 @@ bool opens(std::string_view word) noexcept {
          word == "repeat";
 }
 bool assigns(std::string_view word) noexcept {
-  return word == "let" || word == "param" || word == "set" || word == "store";
+  return word == "let" || word == "param" || word == "set" || word == "store" || word == "sample";
 }
 bool compares(const Token& t) noexcept {
   return t.is("==") || t.is("!=") || t.is("<") || t.is("<=") || t.is(">") || t.is(">=");

@@ -31,6 +31,10 @@ class HostLane {
     const std::uint64_t now = store();
     if (recorder_) stored(a, value, now, from);
   }
+  /// The thread has just read `value`.
+  void sampled(const Schedule::Action& a, std::uint64_t value) {
+    if (recorder_) action(trace::now(), trace::now(), text_of(a), value);
+  }
   /// Calls `act`, and records how long it took. Returns its result.
   template <class Fn> bool during(const Schedule::Action& a, Fn&& act) {
     if (recorder_) recorder_->action_begin(lane_, trace::now(), text_of(a));

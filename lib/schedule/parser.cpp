@@ -23,6 +23,7 @@ ScheduleParser::ScheduleParser(Lexer& lex, Names& names, Source& source, const P
       setting_used_(options.set.size()),
       items_(options.max_items) {
   names_.reserve_epoch();
+  samples_ = &sampled_;
 }
 
 void ScheduleParser::run() {
@@ -103,6 +104,7 @@ void ScheduleParser::body(const Token& begin) {
   block(1);
   inner_ = false;
   names_.forget(known);
+  sampled_.forget(0);
   close(begin);
 }
 

@@ -125,6 +125,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool action(int depth);
   bool submit();
   bool set_wait_or_add(Schedule::Action::Kind);
+  bool sample();
   bool scope(Schedule::Action&);
   bool compute();
   bool load_or_store(bool store);
@@ -148,7 +149,8 @@ class ScheduleParser final : private Blocks, private Symbols {
   };
   std::optional<Part> part();
   std::optional<Schedule::Range> range(const Ref&, const Part&);
-  std::optional<EpochValue> word_value(GpuVa signal, bool epoch);
+  enum class Varies : std::uint8_t { never, by_thread, by_round };
+  std::optional<ActionValue> word_value(GpuVa signal, Varies);
   std::optional<std::uint64_t> word_bits(std::size_t at, Number, std::uint32_t bits);
   bool in_schedule(Place, std::size_t at);
   std::string declared(const Symbol&) const;
@@ -168,6 +170,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   SymbolTable memory_, queues_;  ///< buffers and signals, and queues: their names live apart
   std::vector<Alias> aliases_;
   std::set<std::string, std::less<>> hosts_, kernels_;
+  Names sampled_;  ///< what the thread has sampled so far, also in loops that have ended
   std::vector<bool> setting_used_;
   std::vector<std::string> params_;
   std::vector<Decision> decisions_;

@@ -22,6 +22,20 @@ std::string epoch_text(EpochValue v) {
   return out;
 }
 
+/// "4", "4*epoch+1", "n", "n+4", "n-epoch+1".
+std::string thread_value(const ActionValue& v) {
+  if (v.sample.empty()) return epoch_text(v.plus);
+  std::string out = v.sample;
+  if (v.plus.factor != 0) {
+    if (v.plus.factor > 0) out += "+";
+    out += epoch_text(v.plus);
+  } else if (v.plus.constant != 0) {
+    if (v.plus.constant > 0) out += "+";
+    out += std::to_string(v.plus.constant);
+  }
+  return out;
+}
+
 class Printer {
  public:
   explicit Printer(const Schedule& s) noexcept : s_(s) {}
@@ -49,6 +63,10 @@ class Printer {
       case What::set: synchronise("set", a, "="); break;
       case What::add: synchronise("add", a, "+="); break;
       case What::wait: synchronise("wait", a, sign_of(a.func)); break;
+      case What::sample:
+        out_ +=
+            "sample " + a.value.sample + " = " + address_text(s_, a.signal) + (a.system_scope ? "" : " scope=agent");
+        break;
       case What::compute:
         out_ += "compute ns=" + std::to_string(a.ns) + (a.hbm != 0 ? " hbm=" + size_text(a.hbm) : "");
         break;
@@ -93,7 +111,7 @@ class Printer {
         .append(" ")
         .append(sign)
         .append(" ")
-        .append(epoch_text(a.value));
+        .append(thread_value(a.value));
     if (!a.system_scope) out_ += " scope=agent";
   }
 

@@ -34,13 +34,13 @@ class Check {
       if (!is_name(h.name))
         add("host " + h.name, "this is not a valid name", "use letters, digits and _, and do not begin with a digit");
       if (!hosts.insert(h.name).second) add("host " + h.name, "the name is already used");
-      for (const auto& a : h.actions) action("host " + h.name, a, 1, false);
+      actions("host " + h.name, h.actions, 1, false);
     }
     for (const auto& k : s_.kernels) {
       const auto where = "kernel " + to_string(k.place) + "." + k.name;
       name(where, k.place, k.name, kernels_);
       if (k.place.is_host()) add(where, "a kernel runs on a GPU");
-      for (const auto& a : k.actions) action(where, a, 1, true);
+      actions(where, k.actions, 1, true);
     }
     for (const auto& e : s_.expectations) expectation(e);
     return std::move(found_);
@@ -134,9 +134,14 @@ class Check {
           "epochs must be in the order of their packets");
   }
 
+  void actions(const std::string& where, const std::vector<Schedule::Action>& all, int depth, bool kernel) {
+    if (depth > 32) return add(where, "repeats are nested too deeply");
+    const auto outer = samples_.size();
+    for (const auto& a : all) action(where, a, depth, kernel);
+    samples_.resize(outer);
+  }
   void action(const std::string& where, const Schedule::Action& a, int depth, bool kernel) {
     using What = Schedule::Action::Kind;
-    if (depth > 32) return add(where, "repeats are nested too deeply");
     for (const auto q : a.queues)
       if (q >= s_.queues.size()) add(where, "submits a queue that is not in this schedule");
     if (a.kind == What::submit && a.queues.empty()) add(where, "submits no queue");
@@ -146,14 +151,21 @@ class Check {
     if ((a.kind == What::load || a.kind == What::store) && !inside(a.range))
       add(where, "loads or stores bytes that are in neither a buffer nor a signal");
     if (a.kind == What::expect) bytes(where, a.range, a.right);
-    if (a.kind == What::set || a.kind == What::wait || a.kind == What::add) {
+    const bool samples = a.kind == What::sample;
+    if (a.kind == What::set || a.kind == What::wait || a.kind == What::add || samples) {
       const auto l = find_symbol(s_, a.signal);
-      if (!l || !l->signal || l->offset != 0) add(where, "sets, adds to or waits for something that is not a signal");
-      else if (depth == 1 && a.value.factor != 0) add(where, "'epoch' is allowed only in a repeat");
+      if (!l || !l->signal || l->offset != 0)
+        add(where, "sets, adds to, waits for or samples something that is not a signal");
+      else if (depth == 1 && a.value.plus.factor != 0) add(where, "'epoch' is allowed only in a repeat");
     }
+    if (samples && !is_name(a.value.sample)) add(where, "'" + a.value.sample + "' is not a valid name for a sample");
+    if (samples && a.value.plus != EpochValue{}) add(where, "adds to a sample: the action that uses it does that");
+    if (samples) samples_.push_back(a.value.sample);
+    else if (!a.value.sample.empty() && std::ranges::find(samples_, a.value.sample) == samples_.end())
+      add(where, "uses '" + a.value.sample + "', which it has not sampled before");
     if (a.kind == What::wait && (a.func == Compare::always || a.func > Compare::gt))
       add(where, "waits without a valid comparison");
-    for (const auto& inner : a.body) action(where, inner, depth + 1, kernel);
+    actions(where, a.body, depth + 1, kernel);
   }
 
   bool inside(const Schedule::Range& r) const {
@@ -185,6 +197,7 @@ class Check {
 
   const Schedule& s_;
   std::set<std::string> memory_, queues_, kernels_;  ///< names in use: of buffers and signals, of queues, of kernels
+  std::vector<std::string_view> samples_;            ///< that the thread has at this action
   std::vector<Diagnostic> found_;
 };
 

@@ -40,6 +40,9 @@ inline std::string sets_text(const Schedule& s, GpuVa signal) {
 inline std::string adds_text(const Schedule& s, GpuVa signal) {
   return fmt::format("adds {{}} to {}", address_text(s, signal));
 }
+inline std::string samples_text(const Schedule& s, GpuVa signal) {
+  return fmt::format("samples {}: {{}}", address_text(s, signal));
+}
 /// What a thread or a kernel does with a signal or with bytes; "" for other actions.
 inline std::string action_text(const Schedule& s, const Schedule::Action& a) {
   using Kind = Schedule::Action::Kind;
@@ -47,6 +50,7 @@ inline std::string action_text(const Schedule& s, const Schedule::Action& a) {
     case Kind::set: return sets_text(s, a.signal);
     case Kind::add: return adds_text(s, a.signal);
     case Kind::wait: return waits_text(s, a.signal, a.func);
+    case Kind::sample: return samples_text(s, a.signal);
     case Kind::compute: return "computes";
     case Kind::load: return "loads " + range_text(s, a.range);
     case Kind::store: return "stores " + range_text(s, a.range);

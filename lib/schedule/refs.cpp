@@ -176,17 +176,24 @@ std::optional<Schedule::Range> ScheduleParser::range(const Ref& r, const Part& p
   return Schedule::Range{base + static_cast<std::uint64_t>(p.from), static_cast<std::uint64_t>(end - p.from)};
 }
 
-/// A value that a signal holds or is compared with; with `epoch`, one that may depend on it.
-std::optional<EpochValue> ScheduleParser::word_value(GpuVa signal, bool epoch) {
+/// A value that a signal holds or is compared with. In a thread, it may depend on a sample; in its repeats, on the epoch, too.
+std::optional<ActionValue> ScheduleParser::word_value(GpuVa signal, Varies how) {
   const Token t = lex_.peek();
-  const auto v = epoch ? linear() : constant(expression());
+  const auto v =
+      how == Varies::never ? constant(expression()) : linear(how == Varies::by_round ? Allow::both : Allow::sample);
   if (!v) return {};
   const auto bits = s_.signals[find_symbol(s_, signal)->index].bits;
   const auto first = word_bits(t.at, v->constant + v->factor, bits);
   if (!first) return {};
   // A constant is stored as the bits that the word has.
   const auto kept = v->factor == 0 ? *first : static_cast<std::uint64_t>(v->constant);
-  return EpochValue{static_cast<std::int64_t>(v->factor), static_cast<std::int64_t>(kept)};
+  ActionValue out{EpochValue{static_cast<std::int64_t>(v->factor), static_cast<std::int64_t>(kept)}};
+  if (v->sample) {
+    // What is added is signed, whatever the word's size: `n - 1` is not n + 0xffffffff.
+    if (v->factor == 0) out.plus.constant = static_cast<std::int64_t>(v->constant);
+    out.sample = v->sample->name;
+  }
+  return out;
 }
 
 /// The bits of a value, signed or unsigned, in a signal.

@@ -4,6 +4,7 @@
 #include "contents.hpp"
 #include "host_lane.hpp"
 #include "rounds.hpp"
+#include "samples.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
@@ -146,6 +147,7 @@ class Runner {
     const Actor& actor;
     bool times_rounds;  ///< the first host thread
     HostLane lane;
+    Samples samples{};
   };
   void perform(const Actor& a, bool first) {
     Thread t{a, first && !a.kernel(), {options_.recorder, bound_, to_string(a.place), a.name}};
@@ -167,6 +169,7 @@ class Runner {
         case What::load: break;  // what it reads has no effect here
         case What::store: ok = t.lane.during(a, [&] { return store(a, round); }); break;
         case What::wait: ok = wait_for(t, a, round); break;
+        case What::sample: sample(t, a); break;
         case What::repeat:
           for (std::uint64_t i = 1; i <= a.rounds && ok; ++i) ok = !stop_ && !late(h, a, i) && actions(t, a.body, i);
           break;
@@ -224,17 +227,21 @@ class Runner {
   }
 
   /// The value of an action in this round; nothing, and a finding, if the signal does not hold it.
-  std::optional<std::uint64_t> value(const Actor& h, const Schedule::Action& a, std::uint64_t round) {
+  std::optional<std::uint64_t> value(Thread& t, const Schedule::Action& a, std::uint64_t round) {
     const auto bits = s_.signals[find_symbol(s_, a.signal)->index].bits;
-    const auto v = a.value.at(round);
-    constexpr std::uint64_t kMost = ~std::uint32_t{};
-    if (bits == 64 || v <= kMost) return v;
-    add(where(h, a), fmt::format("the value of round {} does not fit in 32 bits", round));
+    const auto v = t.samples.at(a.value, round);
+    if (bits == 64 || v <= ~std::uint32_t{}) return v;
+    add(where(t.actor, a), too_wide(v, round));
     return {};
+  }
+  void sample(Thread& t, const Schedule::Action& a) {
+    const auto seen = bound_.value(find_symbol(s_, a.signal)->index);
+    t.samples.set(a.value.sample, seen);
+    t.lane.sampled(a, seen);
   }
 
   bool set(Thread& t, const Schedule::Action& a, std::uint64_t round) {
-    const auto v = value(t.actor, a, round);
+    const auto v = value(t, a, round);
     if (!v) return false;
     rounds_.sets();
     const auto i = find_symbol(s_, a.signal)->index;
@@ -261,7 +268,7 @@ class Runner {
 
   bool wait_for(Thread& t, const Schedule::Action& a, std::uint64_t round) {
     const auto& h = t.actor;
-    const auto v = value(h, a, round);
+    const auto v = value(t, a, round);
     if (!v) return false;
     const auto i = find_symbol(s_, a.signal)->index;
     t.lane.begin_wait(a, *v);
@@ -273,8 +280,9 @@ class Runner {
       if (stop_ || fault()) return false;
       if (!deadline_.passed()) continue;
       add(where(h, a),
-          fmt::format("{} is {} after {}{}", name_of(s_, a.signal), bound_.value(i), timeout(),
-                      a.value.factor == 0 ? "" : fmt::format(", in round {}", round)),
+          fmt::format("{} is {} after {}{}{}", name_of(s_, a.signal), bound_.value(i), timeout(),
+                      a.value.plus.factor == 0 ? "" : fmt::format(", in round {}", round),
+                      a.value.sample.empty() ? "" : fmt::format(", with {}: it waits for {}", a.value.sample, *v)),
           "", queues());
       return false;
     }

@@ -100,17 +100,21 @@ Schedule::Script& Schedule::Script::submit_all() {
   to_.push_back(std::move(a));
   return *this;
 }
-Schedule::Script& Schedule::Script::set(GpuVa signal, EpochValue v) {
-  to_.push_back({.kind = Action::Kind::set, .signal = signal, .value = v});
+Schedule::Script& Schedule::Script::set(GpuVa signal, ActionValue v) {
+  to_.push_back({.kind = Action::Kind::set, .signal = signal, .value = std::move(v)});
   return *this;
 }
-Schedule::Script& Schedule::Script::wait(GpuVa signal, Compare func, EpochValue v) {
-  to_.push_back({.kind = Action::Kind::wait, .signal = signal, .func = func, .value = v});
+Schedule::Script& Schedule::Script::wait(GpuVa signal, Compare func, ActionValue v) {
+  to_.push_back({.kind = Action::Kind::wait, .signal = signal, .func = func, .value = std::move(v)});
   return *this;
 }
 
-Schedule::Script& Schedule::Script::add(GpuVa signal, EpochValue v) {
-  to_.push_back({.kind = Action::Kind::add, .signal = signal, .value = v});
+Schedule::Script& Schedule::Script::add(GpuVa signal, ActionValue v) {
+  to_.push_back({.kind = Action::Kind::add, .signal = signal, .value = std::move(v)});
+  return *this;
+}
+Schedule::Script& Schedule::Script::sample(std::string name, GpuVa signal) {
+  to_.push_back({.kind = Action::Kind::sample, .signal = signal, .value = sampled(std::move(name))});
   return *this;
 }
 Schedule::Script& Schedule::Script::compute(std::uint64_t ns, std::uint64_t hbm) {

@@ -48,9 +48,13 @@ bool World::perform(Thread& t, std::uint32_t id) {
     return false;
   }
   const auto signal = find_symbol(s_, a.signal)->index;
-  const auto value = a.value.at(f.round);
+  if (a.kind == Kind::sample) {
+    sample(t, id, a);
+    return false;
+  }
+  const auto value = t.samples.at(a.value, f.round);
   if (s_.signals[signal].bits == 32 && value > ~std::uint32_t{}) {
-    find(where(t), fmt::format("the value of round {} does not fit in 32 bits", f.round));
+    find(where(t), too_wide(value, t.frames.size() > 1 ? f.round : 0));
     return false;
   }
   const bool waits = a.kind == Kind::wait;
@@ -68,6 +72,24 @@ bool World::perform(Thread& t, std::uint32_t id) {
     store(t, id, cost(Cost::host_store), What::sets, Phase::schedule, st);
   }
   return false;
+}
+
+/// Takes as long as a look that finds a wait satisfied, and says what the word held when it began.
+void World::sample(Thread& t, std::uint32_t id, const Schedule::Action& a) {
+  const auto signal = find_symbol(s_, a.signal)->index;
+  const auto seen = memory_->value(signal);
+  t.samples.set(a.value.sample, seen);
+  begin_action(
+      t, [&] { return action_text(s_, a); }, seen);
+  const auto took = look(t, signal);
+  t.busy_ns += took;
+  end_action(t, now_ + took);
+  t.node = node(now_ + took, t.node, t.where, What::looks, Phase::sync);
+  at(now_ + took, Event::thread, id);
+}
+/// How long a thread takes to read a word.
+double World::look(const Thread& t, std::size_t signal) const noexcept {
+  return cost(t.kernel() ? Cost::kernel_poll : Cost::host_poll) + flight(t, signal);
 }
 
 /// Records that a thread begins an action now, which `text` describes. `end_action` ends it.
@@ -241,7 +263,7 @@ void World::wait(Thread& t, std::uint32_t id, std::size_t signal, Compare func, 
 /// The thread's word has its value since `cause`; the thread sees that later.
 void World::saw(Thread& t, std::uint32_t id, std::uint32_t cause) {
   t.waits = false;
-  const auto took = cost(t.kernel() ? Cost::kernel_poll : Cost::host_poll) + flight(t, t.signal);
+  const auto took = look(t, t.signal);
   t.busy_ns += took;
   end_action(t, now_ + took);
   t.node = node(now_ + took, cause, t.where, What::looks, Phase::sync);

@@ -11,6 +11,7 @@
 #include "../core/budget.hpp"
 #include "../engine/front.hpp"
 #include "../schedule/link.hpp"
+#include "../schedule/samples.hpp"
 #include "memory.hpp"
 #include "network.hpp"
 #include "sdma/queue/ring.hpp"
@@ -88,6 +89,7 @@ class World {
     std::size_t signal{};  ///< the signal that it waits for
     Compare func{};
     std::uint64_t reference{};
+    Samples samples{};
     double busy_ns{};
     std::uint32_t pace{};     ///< a kernel's resource of its own: the ns that it computes alone
     std::uint32_t flow{};     ///< of the bytes of its compute
@@ -194,6 +196,8 @@ class World {
   void wait(Thread&, std::uint32_t id, std::size_t signal, Compare, std::uint64_t reference);
   void saw(Thread&, std::uint32_t id, std::uint32_t cause);
   bool holds(const Thread&);
+  void sample(Thread&, std::uint32_t id, const Schedule::Action&);
+  double look(const Thread&, std::size_t signal) const noexcept;
   void store(Thread&, std::uint32_t id, double takes, What, Phase, const Store&);
   template <class Text> void begin_action(Thread&, Text&&, std::uint64_t value = 0, GpuVa waits_for = {});
   void end_action(const Thread&, double end);

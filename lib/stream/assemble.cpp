@@ -9,8 +9,9 @@ namespace {
 
 using namespace detail;
 
-constexpr std::string_view kScheduleWords[] = {"sdma", "param",  "choose", "gpus", "buffer", "signal", "queue",
-                                               "host", "expect", "submit", "set",  "wait",   "repeat"};
+constexpr std::string_view kScheduleWords[] = {"sdma",   "param", "choose", "gpus",   "buffer",
+                                               "signal", "queue", "host",   "kernel", "expect",
+                                               "submit", "set",   "wait",   "sample", "repeat"};
 
 class Assembler final : private Blocks {
  public:

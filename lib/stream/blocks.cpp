@@ -36,14 +36,14 @@ void Blocks::block(int depth, bool branch) {
   }
 }
 
-std::optional<std::string> Blocks::new_name() {
+std::optional<std::string> Blocks::new_name(bool sampled) {
   const Token t = lex_.peek();
   if (t.kind != Token::word) return expected("a name"), std::nullopt;
   lex_.take();
   auto name = expand(t);
   if (name && names_.epoch_reserved() && *name == "epoch")
     return none(t.at, "'epoch' is reserved for the round of a queue", "choose another name");
-  if (name && names_.find(*name))
+  if (name && (names_.find(*name) || (!sampled && samples_ && samples_->find(*name))))
     return none(t.at, quote(*name) + " is already defined", "a name cannot hide another: choose a new one");
   return name;
 }

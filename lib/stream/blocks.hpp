@@ -65,8 +65,8 @@ class Blocks : protected Parser {
   bool let();
   /// Parses what follows `let`: NAME = VALUE.
   std::optional<Definition> definition();
-  /// A name that a definition or a loop defines.
-  std::optional<std::string> new_name();
+  /// A name that a definition or a loop defines; with `sampled`, it may be that of a sample.
+  std::optional<std::string> new_name(bool sampled = false);
   /// What follows `in`.
   std::optional<Values> values();
   bool loop(int depth);

@@ -46,11 +46,12 @@ std::optional<std::uint64_t> Parser::number(std::string_view what, Number least,
               quote(what) + " must be from " + to_string(least) + " to " + to_string(most) + ", got " + to_string(*v));
 }
 
-std::optional<Linear> Parser::linear() {
+std::optional<Linear> Parser::linear(Allow what) {
   const auto begin = lex_.position();
-  epoch_ = true;
+  epoch_ = what != Allow::sample;
+  sample_ = what != Allow::epoch;
   const auto v = sum();
-  epoch_ = false;
+  epoch_ = sample_ = false;
   if (!v || v->factor == 0) return v;
   for (const auto part : {v->constant, v->factor})
     if (part < -kMostPerEpoch || part > kMostPerEpoch)
@@ -66,7 +67,9 @@ std::optional<Linear> Parser::sum() {
     const auto right = product();
     if (!right) return {};
     const int sign = op.text == "+" ? 1 : -1;
-    left = bounded(op, {left->constant + sign * right->constant, left->factor + sign * right->factor});
+    if (right->sample && (left->sample || sign < 0)) return not_added(op);
+    left = bounded(op, {left->constant + sign * right->constant, left->factor + sign * right->factor,
+                        left->sample ? left->sample : right->sample});
   }
   return left;
 }
@@ -77,6 +80,7 @@ std::optional<Linear> Parser::product() {
     const auto op = lex_.take();
     const auto right = value();
     if (!right) return {};
+    if (left->sample || right->sample) return not_added(op);
     if (op.text != "*" && right->constant == 0 && right->factor == 0) return none(op.at, "division by zero");
     if (op.text == "*" ? left->factor != 0 && right->factor != 0 : left->factor != 0 || right->factor != 0)
       return none(op.at, "this value is not linear in epoch",
@@ -96,6 +100,7 @@ std::optional<Linear> Parser::value() {
   if (t.kind == Token::word) return name(t);
   if (t.is("-")) {
     const auto v = nested(&Parser::value);
+    if (v && v->sample) return not_added(t);
     return v ? bounded(t, {-v->constant, -v->factor}) : v;
   }
   if (t.is("(")) {
@@ -133,6 +138,7 @@ std::optional<std::string> Parser::expand(const Token& word) {
     Lexer inner{source_.text().substr(0, word.at + close), word.at + i + 1};
     Parser p{inner, names_, source_};
     p.depth_ = depth_ + 1;
+    p.samples_ = samples_;
     const auto v = p.expression();
     if (!v) return {};
     if (inner.peek().kind != Token::end) return p.expected("'}'"), std::nullopt;
@@ -153,10 +159,19 @@ std::optional<Linear> Parser::name(const Token& word) {
     return none(word.at, "'epoch' is not allowed here",
                 "it is allowed in values of packets (reference, value, compare), and in set and wait inside a repeat");
   }
+  if (const auto* sample = samples_ ? samples_->entry(*full) : nullptr) {
+    if (sample_) return Linear{0, 0, sample};
+    return none(word.at, quote(*full) + " is sampled while the schedule runs, so it is not known here",
+                "the value of a set, an add or a wait may use it");
+  }
   if (const auto* v = names_.find(*full)) return Linear{*v};
   const auto close = nearest(*full, names_.all(), &Names::Entry::name);
   return none(word.at, quote(*full) + " is not defined",
               close.best().empty() ? "let " + *full + " = ... defines it" : suggestion(close));
+}
+
+std::nullopt_t Parser::not_added(const Token& op) {
+  return none(op.at, "a value can only be one sample with numbers added to it", "write wait host.count >= n + 4");
 }
 
 std::optional<Linear> Parser::bounded(const Token& op, Linear v) {

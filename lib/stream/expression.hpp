@@ -36,13 +36,21 @@ class Names {
   void reserve_epoch() noexcept { epoch_ = true; }
   bool epoch_reserved() const noexcept { return epoch_; }
 
-  const Number* find(std::string_view name) const noexcept {
+  struct Entry {
+    std::string name;
+    Number value{};
+  };
+  const Entry* entry(std::string_view name) const noexcept {
     const auto at = index_.find(name);
-    return at == index_.end() ? nullptr : &all_[at->second].value;
+    return at == index_.end() ? nullptr : &all_[at->second];
+  }
+  const Number* find(std::string_view name) const noexcept {
+    const auto* e = entry(name);
+    return e ? &e->value : nullptr;
   }
   void define(std::string_view name, Number value) {
     index_.emplace(name, all_.size());
-    all_.push_back({std::string(name), value});
+    all_.push_back({.name = std::string(name), .value = value});
   }
   void set_last(Number value) noexcept { all_.back().value = value; }
   std::size_t size() const noexcept { return all_.size(); }
@@ -51,10 +59,6 @@ class Names {
     for (; all_.size() > n; all_.pop_back()) index_.erase(all_.back().name);
   }
 
-  struct Entry {
-    std::string name;
-    Number value{};
-  };
   const std::vector<Entry>& all() const noexcept { return all_; }
 
  private:
@@ -66,9 +70,10 @@ class Names {
   bool epoch_ = false;
 };
 
-/// epoch * factor + constant.
+/// epoch * factor + constant, and perhaps a sample.
 struct Linear {
   Number constant{}, factor{};
+  const Names::Entry* sample = nullptr;  ///< valid until the next one is defined or forgotten
 };
 
 /// "'x'", "the end of the line": how a token is quoted in a message.
@@ -94,8 +99,10 @@ class Parser {
   std::optional<Number> expression() { return constant(sum()); }
   /// A number, a name, -x or (x), as in a list.
   std::optional<Number> primary() { return constant(value()); }
-  /// An expression that may use the reserved `epoch`: add it, subtract it, or multiply it by a number.
-  std::optional<Linear> linear();
+  enum class Allow : std::uint8_t { epoch = 1, sample = 2, both = 3 };
+  /// An expression that may use the reserved `epoch` (add it, subtract it, or multiply it by a number), or one sample (add numbers to
+  /// it), or both.
+  std::optional<Linear> linear(Allow what = Allow::epoch);
   /// An expression whose value is in a range; `what` is its name in a message.
   std::optional<std::uint64_t> number(std::string_view what, Number least, Number most);
   /// A word with its splices replaced by their values: `gpu{i+1}` is "gpu4".
@@ -112,6 +119,7 @@ class Parser {
   /// Reports that the next token is not `what`.
   bool expected(std::string_view what, std::string hint = "");
 
+  /// Of an expression that used neither `epoch` nor a sample.
   static std::optional<Number> constant(const std::optional<Linear>& v) {
     return v ? std::optional<Number>(v->constant) : std::nullopt;
   }
@@ -122,6 +130,7 @@ class Parser {
   Lexer& lex_;
   Names& names_;
   Source& source_;
+  Names* samples_ = nullptr;  ///< the names of values that are known only when a thread runs; null: there are none
 
  private:
   std::optional<Linear> sum();
@@ -129,11 +138,12 @@ class Parser {
   std::optional<Linear> value();
   std::optional<Linear> nested(std::optional<Linear> (Parser::*part)());
   std::optional<Linear> name(const Token&);
+  std::nullopt_t not_added(const Token& op);
   std::optional<Linear> bounded(const Token& op, Linear);
   std::optional<Linear> times(const Token& op, Linear, Linear);
 
-  bool epoch_ = false;  // `epoch` is allowed
-  int depth_ = 0;       // of parentheses, signs and splices
+  bool epoch_ = false, sample_ = false;  // they are allowed
+  int depth_ = 0;                        // of parentheses, signs and splices
 };
 
 }  // namespace sdma::inline v0::detail

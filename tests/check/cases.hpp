@@ -518,6 +518,17 @@ host main
   submit *
   wait host.x == 1
 end)"},
+{"unknown-sample", R"(gpus 1
+signal host.x value=0
+queue gpu0.p peer=gpu0
+  fence addr=host.x value=2
+end
+host main
+  submit *
+  sample n = host.x
+  wait host.x >= n
+  wait host.x == 2
+end)"},
 {"indirect-unknown", R"(gpus 1
 buffer gpu0.ib bytes=64 align=32
 signal host.x value=0
@@ -530,6 +541,20 @@ end
 host main
   submit *
   wait host.x == 1
+end)"},
+// What is sampled is used.
+{"", R"(gpus 1
+signal host.c value=0
+signal host.x value=0
+queue gpu0.p peer=gpu0
+  fence addr=host.c value=3
+  fence addr=host.x value=1
+end
+host main
+  submit *
+  wait host.x == 1
+  sample n = host.c
+  wait host.x == n-2
 end)"},
 // A barrier that counts: each round's arrivals are needed because the next round's need this one's.
 {"", R"(gpus 4

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kBytes = 16;
 
-/// Two or three queues of few packets, a host that submits them, sets and waits.
-Schedule random_schedule(std::mt19937& random) {
+/// Two or three queues of few packets, a host that submits them, sets and waits; with `samples`, for values that it has sampled.
+Schedule random_schedule(std::mt19937& random, bool samples) {
   const auto any = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   Schedule s{.gpus = 2};
   std::vector<GpuVa> buffers, signals;
@@ -54,16 +54,32 @@ Schedule random_schedule(std::mt19937& random) {
     }
   }
   auto host = s.add_host("main");
+  const auto seen = samples ? signals[any(3)] : GpuVa{};
+  if (seen.value != 0) host.sample("n", seen);
+  // A value that is right if the sample read what the word held at first, and perhaps also if it did not.
+  const auto value = [&](GpuVa of, std::uint32_t v) {
+    if (seen.value == 0 || of != seen || any(4) == 0) return ActionValue{v};
+    return sampled("n") + v;
+  };
   for (std::uint32_t q = 0; q < queues; ++q) {
     host.submit(s.queues[q]);
-    if (any(3) == 0) host.wait(signals[q], Compare::ge, 1);
+    if (any(3) == 0) host.wait(signals[q], Compare::ge, value(signals[q], 1));
+    if (seen.value != 0 && any(3) == 0) host.sample("n", any(3) ? seen : word());
   }
-  if (any(4)) host.set(any(4) ? signals[2] : word(), 1 + any(3) / 2);
+  if (any(4)) {
+    const auto to = any(4) ? signals[2] : word();
+    host.set(to, value(any(4) ? to : seen, 1 + any(3) / 2));
+  }
   for (std::uint32_t q = 0; q < queues; ++q)
-    if (any(12)) host.wait(any(8) ? signals[q] : word(), any(3) ? Compare::ge : Compare::eq, 1 + any(12) / 11);
+    if (any(12)) {
+      const auto of = any(8) ? signals[q] : word();
+      host.wait(of, any(3) ? Compare::ge : Compare::eq, value(of, 1 + any(12) / 11));
+    }
   if (any(4) == 0) {
+    const bool again = seen.value != 0 && any(2);
+    if (again) host.sample("n", signals[0]);
     host.submit(s.queues[0]);
-    host.wait(signals[0], Compare::ge, 2);
+    host.wait(signals[0], Compare::ge, again ? sampled("n") + 1 : ActionValue{2});
   }
   return s;
 }
@@ -101,6 +117,10 @@ class World {
                                                                     .split_stores = true,
                                                                     .holding_polls = false}));
     std::vector<std::uint64_t> rung(rings_.size(), 0);
+    std::uint64_t sample = 0;
+    const auto value = [&](const Schedule::Action& a) {
+      return static_cast<std::uint32_t>(a.value.at(0, a.value.sample.empty() ? 0 : sample));
+    };
     const auto& actions = s_.hosts[0].actions;
     for (std::size_t at = 0; at < actions.size();) {
       std::vector<std::size_t> able;
@@ -108,14 +128,15 @@ class World {
         if (pipelines[q]->ready()) able.push_back(q);
       const auto& a = actions[at];
       using Kind = Schedule::Action::Kind;
-      if (a.kind != Kind::wait || holds(word(a.signal), a.func, a.value.at(0))) able.push_back(pipelines.size());
+      if (a.kind != Kind::wait || holds(word(a.signal), a.func, value(a))) able.push_back(pipelines.size());
       if (able.empty()) return {};
       const auto who = able[chooser.choose(Choice::schedule, static_cast<std::uint32_t>(able.size()))];
       if (who < pipelines.size()) {
         if (pipelines[who]->step(1) == Progress::stopped) return {};
         continue;
       }
-      if (a.kind == Kind::set) word(a.signal) = static_cast<std::uint32_t>(a.value.at(0));
+      if (a.kind == Kind::set) word(a.signal) = value(a);
+      if (a.kind == Kind::sample) sample = word(a.signal);
       if (a.kind == Kind::submit)
         for (const auto q : a.queues) pipelines[q]->doorbell(rung[q] += s_.queues[q].dwords.size() * 4);
       ++at;
@@ -165,20 +186,25 @@ std::string broken(const Schedule& s, std::uint32_t most, bool& all) {
 }  // namespace
 
 TEST_CASE("whatever some execution breaks has been reported") {
+  const bool samples = GENERATE(false, true);
   std::mt19937 random(20);
-  int breaks = 0, good = 0, complete = 0, reported_only = 0;
-  constexpr int kSchedules = 400;
+  int breaks = 0, good = 0, complete = 0, reported_only = 0, sampling = 0;
+  const int kSchedules = samples ? 1200 : 400;
   for (int i = 0; i < kSchedules; ++i) {
-    const auto s = random_schedule(random);
+    const auto s = random_schedule(random, samples);
     REQUIRE(problems(s).empty());
     const auto report = check(s);
     bool all = false;
     const auto how = broken(s, 300, all);
     INFO(to_text(s));
     for (const auto& f : report.findings) UNSCOPED_INFO(to_string(f.diagnostic));
+    // What depends on a sample whose value depends on timing is not examined for each of its values.
+    const bool unknown =
+        std::ranges::any_of(report.findings, [](const auto& f) { return f.diagnostic.rule == "unknown-sample"; });
+    sampling += samples && report.verdict() == Verdict::proved;
     if (!how.empty()) {
       INFO(how);
-      CHECK(report.errors() > 0);
+      CHECK((report.errors() > 0 || unknown));
       ++breaks;
     } else {
       complete += all;
@@ -186,7 +212,8 @@ TEST_CASE("whatever some execution breaks has been reported") {
     }
   }
   // There is something to find, and something to leave alone.
-  CAPTURE(breaks, good, complete, reported_only);
+  CAPTURE(breaks, good, complete, reported_only, sampling);
   CHECK(breaks > kSchedules / 4);
   CHECK(good > kSchedules / 20);
+  CHECK((sampling > kSchedules / 50) == samples);
 }

@@ -19,6 +19,88 @@ struct Proof {
 
 // clang-format off
 constexpr Proof kProofs[] = {
+{"a counter is sampled before each round, and its next value is waited for", "", "n + 2", "n + 1", "unawaited", R"(gpus 1
+buffer gpu0.a bytes=8K
+buffer gpu0.b bytes=8K
+signal host.x value=7
+queue gpu0.p engine=2
+  copy_linear bytes=4K src=gpu0.a dst=gpu0.b
+  atomic op=add_rtn_64 addr=host.x value=1
+  copy_linear bytes=4K src=gpu0.a[4K] dst=gpu0.b[4K]
+  atomic op=add_rtn_64 addr=host.x value=1
+end
+host main
+  repeat 3
+    sample n = host.x
+    submit *
+    wait host.x >= n + 2
+  end
+end)"},
+{"the sample after a wait is what was waited for", "", "wait host.x >= 2", "wait host.x >= 1", "unknown-sample", R"(gpus 1
+signal host.x value=0
+signal host.y value=0
+queue gpu0.p engine=2
+  atomic op=add_rtn_64 addr=host.x value=1
+  atomic op=add_rtn_64 addr=host.x value=1
+  poll_mem addr=host.y func=ge reference=3
+  fence addr=host.y value=4
+end
+host main
+  submit *
+  wait host.x >= 2
+  sample n = host.x
+  set host.y = n + 1
+  wait host.y == n + 2
+end)"},
+{"a sample that is added orders what waits for the sum", "", "value=5", "value=4", "unreachable-count", R"(gpus 1
+buffer host.in bytes=4K
+buffer gpu0.b bytes=4K
+signal host.n value=5
+signal host.go value=0
+signal host.x value=0
+queue gpu0.p from=host
+  poll_mem addr=host.go func=ge reference=5
+  copy_linear bytes=4K src=host.in dst=gpu0.b
+  fence addr=host.x value=1
+end
+host main
+  sample n = host.n
+  submit *
+  store host.in = random
+  add host.go += n
+  wait host.x == 1
+end)"},
+{"a sample whose word another thread changes only afterwards", "", "wait host.go == 1\n  set host.n = 9", "set host.n = 9", "unknown-sample", R"(gpus 1
+signal host.n value=5
+signal host.go value=0
+signal host.x value=0
+queue gpu0.p engine=2
+  fence addr=host.x value=6
+end
+host main
+  submit *
+  sample n = host.n
+  set host.go = 1
+  wait host.x == n + 1
+end
+host other
+  wait host.go == 1
+  set host.n = 9
+end)"},
+{"a kernel's sample is followed by an acquire at system scope", "", "sample n = gpu0.n", "sample n = gpu0.n scope=agent", "unknown-sample", R"(gpus 1
+signal gpu0.n value=5
+signal host.x value=0
+queue gpu0.p engine=2
+  fence addr=host.x value=6
+end
+kernel gpu0.k
+  sample n = gpu0.n
+  wait host.x == n + 1
+end
+host main
+  submit *
+  wait host.x == 6
+end)"},
 {"a WRITE comes after the copies and writes before it", "write=ordered",
  "copy_linear bytes=4K src=gpu0.a dst=gpu1.b\n  write dst=host.f data=[1]",
  "write dst=host.f data=[1]\n  copy_linear bytes=4K src=gpu0.a dst=gpu1.b", "race", R"(gpus 2

@@ -90,6 +90,51 @@ host two
   submit gpu0.q
   wait host.y == 2
 end)"},
+{"a sample of a word that a copy stores to", "", "unknown-sample", Verdict::unproved, R"(gpus 1
+buffer host.w bytes=64 init=zero
+signal host.n value=0 at=host.w
+signal host.y value=0
+queue gpu0.q engine=2
+  write dst=host.w data=[3]
+  fence addr=host.y value=1
+end
+host main
+  submit *
+  wait host.y == 1
+  sample n = host.n
+  set host.y = n + 2
+  wait host.y == n + 2
+end)"},
+{"a WRITE stores what a wait needs, relative to a sample", "", "data-as-flag", Verdict::refuted, R"(gpus 1
+buffer gpu0.a bytes=4K init=zero
+buffer gpu0.b bytes=4K
+signal host.n value=5 bits=32
+signal host.f value=0 bits=32
+queue gpu0.q engine=2
+  copy_linear bytes=4K src=gpu0.a dst=gpu0.b
+  write dst=host.f data=[6]
+end
+host main
+  sample n = host.n
+  submit *
+  wait host.f == n + 1
+end)"},
+{"a condition on a word that a thread sets to what it has sampled", "", "cond-exec-assumed", Verdict::unproved, R"(gpus 1
+signal host.n value=5 bits=32
+signal host.c value=4 bits=32
+signal host.y value=0 bits=32
+queue gpu0.q engine=2
+  poll_mem addr=host.n func=eq reference=6
+  cond_exec addr=host.c reference=4 dwords=4
+  fence addr=host.y value=1
+end
+host main
+  sample n = host.n
+  set host.c = n + 4
+  set host.n = 6
+  submit *
+  wait host.y == 1
+end)"},
 {"the flag is in a buffer of random bytes", "", "unknown-value", Verdict::refuted, R"(gpus 2
 buffer gpu*.a bytes=4K init=zero
 buffer host.w bytes=4K init=random

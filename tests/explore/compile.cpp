@@ -252,7 +252,7 @@ class Compiler {
       } else {
         const auto r = signal(a);
         const auto w = cells_of(p_.cells, r.begin, r.end - r.begin);
-        auto value = a.value.at(epoch);
+        auto value = a.value.plus.at(epoch);
         if (w.bytes == 4) value = static_cast<std::uint32_t>(value);
         out.actions.push_back({.kind = a.kind == What::set ? Action::Kind::set : Action::Kind::wait,
                                .func = a.func,

@@ -135,7 +135,7 @@ TEST_CASE("problems name what contradicts itself") {
         }).ends_with("submits a queue that is not in this schedule"));
   CHECK(with([](auto& s) {
           s.hosts[0].actions[2].signal = link_buffer(0);
-        }).ends_with("sets, adds to or waits for something that is not a signal"));
+        }).ends_with("sets, adds to, waits for or samples something that is not a signal"));
   CHECK(with([](auto& s) { s.hosts[0].actions[2].value = kEpoch; }).ends_with("'epoch' is allowed only in a repeat"));
   CHECK(with([](auto& s) { s.expectations[0].right.bytes = 4; }) == "expect: 64K bytes are compared with 4");
   CHECK(with([](auto& s) {

@@ -398,6 +398,45 @@ TEST_CASE("kernels say what they miss") {
             .starts_with("4:1: 'kernel' inside a kernel | 'kernel' on line 3 has no 'end'"));
 }
 
+TEST_CASE("samples say where they can be used") {
+  const auto in = [](const std::string& lines) { return all(in_host("  sample n = host.done\n" + lines)); };
+  CHECK(in("  wait host.done >= n + 4\n  set host.done = n\n  add host.done += n-1\n  sample n = host.done") == "");
+  CHECK(in("  repeat 2\n    sample n = host.done\n    wait host.done >= 2*epoch+n-1\n  end\n  wait host.done > n") ==
+        "");
+  CHECK(all(in_host("  for i in 0..2\n    sample n{i} = host.done\n    wait host.done > n{i} + i\n  end")) == "");
+  const std::string only = ": a value can only be one sample with numbers added to it | write wait host.count >= n + 4";
+  CHECK(in("  wait host.done >= 2*n") == "9:22" + only);
+  CHECK(in("  wait host.done >= n/2") == "9:22" + only);
+  CHECK(in("  wait host.done >= 4-n") == "9:22" + only);
+  CHECK(in("  wait host.done >= n+n") == "9:22" + only);
+  CHECK(in("  wait host.done >= -n") == "9:21" + only);
+  const std::string unknown =
+      ": 'n' is sampled while the schedule runs, so it is not known here | the value of a set, an add or a wait may "
+      "use it";
+  CHECK(in("  let m = n+1") == "9:11" + unknown);
+  CHECK(in("  store gpu0.buf[n..8] = zero") == "9:18" + unknown);
+  CHECK(in("  if n == 2\n  end").starts_with("9:6" + unknown));
+  CHECK(in("  sample m{n} = host.done") == "9:12" + unknown);
+  CHECK(in("  wait host.done >= n + epoch").starts_with("9:25: 'epoch' is not allowed here"));
+  CHECK(in("  let n = 5") == "9:7: 'n' is already defined | a name cannot hide another: choose a new one");
+  CHECK(all(in_host("  let n = 5\n  sample n = host.done")).starts_with("9:10: 'n' is already defined"));
+  CHECK(all(in_host("  sample epoch = host.done")).starts_with("8:10: 'epoch' is reserved"));
+  CHECK(all(in_host("  sample = host.done")) == "8:10: expected a name, got '='");
+  CHECK(all(in_host("  sample n host.done")) == "8:12: expected '=', got 'host' | write sample n = host.count");
+  CHECK(all(in_host("  sample a.b = host.done")) == "8:11: expected '=', got '.' | write sample a = host.count");
+  CHECK(all(in_host("  sample {1}n = host.done")) == "8:10: expected a name, got '{'");
+  CHECK(all(in_host("  sample n = gpu0.buf")) == "8:14: 'gpu0.buf' is not a signal | it is declared on line 3");
+  CHECK(all(in_host("  sample n = host.done scope=agent")).starts_with("8:24: 'scope' is for kernels"));
+  // The name ends with its block: with a repeat, and with the thread.
+  CHECK(all(in_host("  repeat 2\n    sample n = host.done\n  end\n  wait host.done > n"))
+            .starts_with("11:20: 'n' is not defined"));
+  CHECK(all(in_host("  sample n = host.done\nend\nhost other\n  wait host.done > n"))
+            .starts_with("11:20: 'n' is not defined"));
+  // A loop is no block of its own for them, because FLAT has no loops.
+  CHECK(all(in_host("  for i in 0..2\n    sample n{i} = host.done\n  end\n  wait host.done > n1")) == "");
+  CHECK(all(in_host("  sample n = host.done\nend\nlet n = 5\nhost other")) == "");
+}
+
 TEST_CASE("actions keep their lines, whatever the order of hosts and kernels") {
   SourceMap map;
   const auto s = parse_schedule(
@@ -435,9 +474,32 @@ TEST_CASE("problems of kernels that were built in C++") {
               {.kind = Schedule::Action::Kind::expect, .range = {link_buffer(0), 4}, .right = {link_buffer(0), 8}});
         }) == "kernel gpu0.k: 4 bytes are compared with 8");
   CHECK(with([](Schedule& s) { s.kernels[0].actions[2].signal = link_buffer(0); }) ==
-        "kernel gpu0.k: sets, adds to or waits for something that is not a signal");
+        "kernel gpu0.k: sets, adds to, waits for or samples something that is not a signal");
   CHECK(with([](Schedule& s) { s.hosts[0].actions.push_back(s.kernels[0].actions[0]); }) ==
         "host main: only a kernel computes");
+  const auto script = [&](auto actions) {
+    return with([&](Schedule& s) {
+      auto other = s.add_host("other");
+      actions(other);
+    });
+  };
+  const auto x = link_signal(0);
+  CHECK(
+      script([&](auto& h) {
+        h.sample("n", x).wait(x, Compare::ge, sampled("n") + 1).repeat(2, [&](auto& r) { r.set(x, sampled("n") - 1); });
+      }) == "");
+  CHECK(script([&](auto& h) { h.wait(x, Compare::ge, sampled("n")).sample("n", x); }) ==
+        "host other: uses 'n', which it has not sampled before");
+  CHECK(script([&](auto& h) { h.repeat(2, [&](auto& r) { r.sample("n", x); }).add(x, sampled("n")); }) ==
+        "host other: uses 'n', which it has not sampled before");
+  CHECK(script([&](auto& h) { h.sample("a b", x); }) == "host other: 'a b' is not a valid name for a sample");
+  CHECK(script([&](auto& h) { h.sample("", x); }) == "host other: '' is not a valid name for a sample");
+  CHECK(script([&](auto& h) { h.sample("n", x + 4); }) ==
+        "host other: sets, adds to, waits for or samples something that is not a signal");
+  CHECK(with([&](Schedule& s) {
+          s.hosts[0].actions.push_back(
+              {.kind = Schedule::Action::Kind::sample, .signal = x, .value = sampled("n") + 1});
+        }) == "host main: adds to a sample: the action that uses it does that");
   CHECK(with([](Schedule& s) { s.hosts[0].actions[0].system_scope = false; }) ==
         "host main: only a kernel has another scope than the system");
 }

@@ -142,7 +142,7 @@ TEST_CASE("one host thread that fails stops the others") {
   CHECK(run_once("sdma 1\nsignal host.a value=0\nsignal host.b value=0 bits=32\nhost fails\n  repeat 2\n"
                  "    set host.b = 0xffffffff*epoch\n  end\nend\nhost waits\n  wait host.a == 1\nend\n",
                  {.timeout = 60s}) ==
-        "host fails: set host.b = 4294967295*epoch: the value of round 2 does not fit in 32 bits");
+        "host fails: set host.b = 4294967295*epoch: the value of round 2 does not fit in 32 bits: 8589934590");
 }
 
 TEST_CASE("an epoch that does not fit its field ends the run") {
@@ -330,6 +330,26 @@ TEST_CASE("a thread compares bytes between waits, in each round") {
   CHECK(run_once(text("expect gpu0.out == old host.in"), {.contents = false}) == "");
   const auto d = node(1);
   CHECK(run(link(parse(text("expect gpu0.out[0..8] == host.in[8..16]")), *d)).wrong == 8);
+}
+
+TEST_CASE("a sample is what the word holds at that moment, in each round") {
+  const std::string text =
+      "sdma 1\ngpus 1\nsignal host.x value=7\nsignal host.y value=0 bits=32\n"
+      "queue gpu0.q engine=2\n  atomic op=add_rtn_64 addr=host.x value=2\nend\n"
+      "host main\n  sample first = host.x\n  repeat 3\n    sample n = host.x\n    submit *\n    wait host.x >= n + 2\n"
+      "    set host.y = n + epoch\n  end\n  add host.x += first\nend\n";
+  for (const auto order : kOrderings)
+    CHECK(run_once(text + "expect host.x == 20\nexpect host.y == 14\n", {.timeout = 60s}, order) == "");
+  const auto one = [](const std::string& lines) {
+    return "sdma 1\ngpus 1\nsignal host.x value=3\nsignal host.y value=0 bits=32\nkernel gpu0.k\n  sample n = "
+           "host.x\n" +
+           lines + "\nend\nexpect host.y == 0\n";
+  };
+  CHECK(run_once(one("  set host.y = n - 3")) == "");
+  CHECK(run_once(one("  set host.y = n - 4")) ==
+        "kernel gpu0.k: set host.y = n-4: the value does not fit in 32 bits: 18446744073709551615");
+  CHECK(run_once(one("  wait host.x == n + 1"), {.timeout = 50ms})
+            .starts_with("kernel gpu0.k: wait host.x == n+1: host.x is 3 after 50ms, with n: it waits for 4"));
 }
 
 TEST_CASE("what a kernel stores depends on the seed, the range and the round") {

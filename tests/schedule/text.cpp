@@ -94,6 +94,30 @@ TEST_CASE("loops, lets and splices; what a round defines is forgotten") {
   CHECK(s.buffers[2].bytes == 12);
 }
 
+TEST_CASE("samples keep their names, and what is added to them its sign") {
+  const auto s = parse(
+      "sdma 1\ngpus 1\nsignal host.x value=0\nsignal host.y value=0 bits=32\nhost main\n  for i in 0..2\n    sample "
+      "n{i} = host.x\n"
+      "    wait host.x >= i + n{i}\n  end\n  repeat 2\n    sample m = host.y\n    set host.y = m - 1\n    add host.x "
+      "+= 2*epoch + n1 - 3\n"
+      "    wait host.y != m - epoch\n    wait host.x > n0 + epoch\n  end\nend\nkernel gpu0.k\n  sample n = host.x "
+      "scope=agent\n  set host.x = n\nend\n");
+  CHECK(problems(s).empty());
+  const std::string flat =
+      "sdma 1\ngpus 1\nsignal host.x value=0\nsignal host.y value=0 bits=32\nhost main\n  sample n0 = host.x\n  wait "
+      "host.x >= n0\n"
+      "  sample n1 = host.x\n  wait host.x >= n1+1\n  repeat 2\n    sample m = host.y\n    set host.y = m-1\n    add "
+      "host.x += n1+2*epoch-3\n"
+      "    wait host.y != m-epoch\n    wait host.x > n0+epoch\n  end\nend\nkernel gpu0.k\n  sample n = host.x "
+      "scope=agent\n  set host.x = n\nend\n";
+  CHECK(to_text(s) == flat);
+  CHECK(parse(flat) == s);
+  CHECK(s.hosts[0].actions[3].value == sampled("n1") + 1);
+  CHECK(s.hosts[0].actions[4].body[2].value == sampled("n1") + (2 * kEpoch - 3));
+  CHECK((sampled("n") - 5).at(9, 7) == 2);
+  CHECK((sampled("n") + kEpoch).at(9, 7) == 16);
+}
+
 TEST_CASE("times repeats a packet and what depends on its epoch") {
   const auto s = parse(
       "sdma 1\ngpus 1\nsignal host.w value=0\nqueue gpu0.q engine=0\n"

@@ -304,6 +304,29 @@ TEST_CASE("a kernel that submits does not pay the flight of the doorbell") {
   CHECK(t.ns == Approx(host - ns(Cost::host_poll) + ns(Cost::kernel_poll) + ns(Cost::pcie_flight) + 7000));
 }
 
+TEST_CASE("a sample takes a look, and is what the word held when it began") {
+  const auto with = [](const std::string& lines, const SimulateOptions& o = {}) {
+    return run(
+        "sdma 1\ngpus 1\nsignal host.x value=5\nsignal gpu0.y value=0\nqueue gpu0.q engine=2\n"
+        "  atomic op=add_rtn_64 addr=host.x value=1\nend\nkernel gpu0.k\n" +
+            lines + "\nend\nhost main\n  sample n = host.x\n  submit *\n  wait host.x == n + 1\nend\n",
+        o);
+  };
+  const auto before = with("  compute ns=1000000");
+  CHECK(with("  sample n = gpu0.y\n  compute ns=1000000").total_ns - before.total_ns == Approx(ns(Cost::kernel_poll)));
+  CHECK(with("  sample n = host.x\n  compute ns=1000000").total_ns - before.total_ns ==
+        Approx(ns(Cost::kernel_poll) + ns(Cost::pcie_flight)));
+  CHECK(with("  compute ns=1000000\n  sample n = host.x\n  wait host.x == n").findings.empty());
+  // The value is that of the moment: after the submit, it is the new one.
+  const auto late = simulate(
+      *parse_schedule("sdma 1\ngpus 1\nsignal host.x value=5\nkernel gpu0.k\n  add host.x += 1\n  compute ns=1000000\n"
+                      "  sample n = host.x\n  wait host.x == n + 1\nend\n",
+                      "t.sdma"),
+      machine());
+  REQUIRE_FALSE(late);
+  CHECK(late.error()[0].message == "waits forever for host.x == 7: its value is 6");
+}
+
 TEST_CASE("threads and kernels load and store at the rate of memory, and add") {
   const auto with = [](const std::string& line, const SimulateOptions& o = {}) {
     return run(

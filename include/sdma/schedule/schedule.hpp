@@ -85,6 +85,30 @@ struct EpochValue {
 };
 inline constexpr EpochValue kEpoch{1, 0};
 
+/// A value that a host thread or a kernel sets, adds or waits for: `plus`, and what the thread has sampled before, if `sample`
+/// names it. `sampled("n") + 4` is the text `n + 4`.
+struct ActionValue {
+  EpochValue plus{};
+  std::string sample{};  ///< the name that Action::Kind::sample gave; "": there is none
+  ActionValue() = default;
+  ActionValue(EpochValue v) noexcept : plus(v) {}
+  template <std::integral T> ActionValue(T c) noexcept : plus(c) {}
+  /// The value in this epoch, if the sample was `seen`: 64 bits, two's complement; wraps on overflow.
+  std::uint64_t at(std::uint64_t epoch, std::uint64_t seen) const noexcept { return plus.at(epoch) + seen; }
+  friend ActionValue operator+(ActionValue v, EpochValue n) noexcept {
+    v.plus = {v.plus.factor + n.factor, v.plus.constant + n.constant};
+    return v;
+  }
+  friend ActionValue operator-(ActionValue v, EpochValue n) noexcept { return std::move(v) + n * -1; }
+  friend bool operator==(const ActionValue&, const ActionValue&) = default;
+};
+/// The value that the thread sampled last under this name.
+inline ActionValue sampled(std::string name) {
+  ActionValue v;
+  v.sample = std::move(name);
+  return v;
+}
+
 /// What a buffer holds before the run.
 enum class Init : std::uint8_t {
   poison,  ///< every byte is kPoison, which marks bytes that nothing has written
@@ -202,15 +226,17 @@ struct Schedule {
 
   /// One action of a host thread or of a kernel.
   struct Action {
-    enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store, expect };
+    enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store, expect, sample };
     Kind kind{};
     std::vector<std::size_t> queues{};  ///< submit: indices of queues, submitted in this order, one doorbell each
-    GpuVa signal{};                     ///< set, wait, add: an address in link space
+    GpuVa signal{};                     ///< set, wait, add, sample: an address in link space
     Compare func = Compare::eq;         ///< wait
-    EpochValue value{};                 ///< set, wait, add; the epoch is the round of the innermost repeat, from 1
-    std::uint64_t rounds{};             ///< repeat
-    std::vector<Action> body{};         ///< repeat
-    std::uint64_t ns{};                 ///< compute, only in a kernel: how long it takes alone
+    /// set, wait, add: the epoch is the round of the innermost repeat, from 1. sample: `value.sample` is the name that what the
+    /// signal holds now gets, until the end of the block or the next sample of that name
+    ActionValue value{};
+    std::uint64_t rounds{};      ///< repeat
+    std::vector<Action> body{};  ///< repeat
+    std::uint64_t ns{};          ///< compute, only in a kernel: how long it takes alone
     std::uint64_t
         hbm{};  ///< compute: the bytes that it meanwhile exchanges with its GPU's memory; only simulations know them
     Range range{};  ///< load, store, expect: the bytes
@@ -219,7 +245,7 @@ struct Schedule {
     /// store: what each byte becomes. Without a value, random contents, which depend on the seed of the run, the range and
     /// the round.
     std::optional<std::uint8_t> byte{};
-    /// Only in a kernel: a wait is followed by an acquire at system scope, and a release at system scope comes before a set
+    /// Only in a kernel: a wait or a sample is followed by an acquire at system scope, and a release at system scope comes before a set
     /// and an add. If not, the scope is the GPU (`scope=agent`), and the checker says what that breaks.
     bool system_scope = true;
     friend bool operator==(const Action&, const Action&) = default;
@@ -231,9 +257,11 @@ struct Schedule {
     Script(const Schedule& s, std::vector<Action>& to) noexcept : schedule_(s), to_(to) {}
     Script& submit(const Queue&);  ///< a queue of this schedule
     Script& submit_all();          ///< all queues that the schedule has now
-    Script& set(GpuVa signal, EpochValue);
-    Script& wait(GpuVa signal, Compare, EpochValue);
-    Script& add(GpuVa signal, EpochValue);                     ///< an atomic addition
+    Script& set(GpuVa signal, ActionValue);
+    Script& wait(GpuVa signal, Compare, ActionValue);
+    Script& add(GpuVa signal, ActionValue);  ///< an atomic addition
+    /// Reads the signal now. `sampled(name)` is the value in the actions that follow, also in a repeat.
+    Script& sample(std::string name, GpuVa signal);
     Script& compute(std::uint64_t ns, std::uint64_t hbm = 0);  ///< only in a kernel
     Script& load(Range);                                       ///< reads the bytes
     /// Stores `byte` to each byte of the range; without it, random contents.
