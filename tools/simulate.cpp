@@ -1,5 +1,6 @@
 // sdma simulate: predicts the time of schedules on a described machine.
 #include "input.hpp"
+#include "json/library.hpp"
 #include "machine_file.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
@@ -79,10 +80,11 @@ int one(const Options& o, const MachineDescription& m) {
       if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, *r)})); code != kOk)
         return code;
   }
-  auto answer = o.format == Format::json ? to_json(*r, why) : to_table(*r, why);
-  if (o.explain && o.format == Format::table) answer += "\n" + explain(*r, *why);
+  const bool json = o.format == Format::json;
+  auto answer = json ? json::document(json::of(*r, why)) : to_table(*r, why);
+  if (o.explain && !json) answer += "\n" + explain(*r, *why);
   if (const auto code = write_text("-", std::move(answer)); code != kOk) return code;
-  say(path, r->findings);
+  if (!json) say(path, r->findings);
   return r->findings.empty() ? kOk : kFindings;
 }
 

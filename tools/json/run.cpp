@@ -94,6 +94,7 @@ Json of(const RunReport& r, const Bound& b) {
   for (std::size_t g = 0; g < ranks.size(); ++g)
     gpus.push_back({{"gpu", g},
                     {"device_gpu", ranks[g].device ? Json(*ranks[g].device) : Json()},
+                    {"name", ranks[g].device ? Json(b.device().topology().gpus[*ranks[g].device].name) : Json()},
                     {"queues", ranks[g].queues},
                     {"bytes", ranks[g].bytes},
                     {"holds", ranks[g].holds},
@@ -106,6 +107,7 @@ Json of(const RunReport& r, const Bound& b) {
 Json of(const RunAnswer& a) {
   Json j{{"device", a.device}, {"order", a.order ? Json(*a.order) : Json()}, {"seed", a.seed}};
   j.update(a.result);
+  j["findings"] = of(std::span(a.findings));
   return j;
 }
 
@@ -115,7 +117,7 @@ Json of(std::span<const RunFile> files) {
   for (const auto& f : files) {
     passed += f.passed;
     Json j{{"file", f.file}, {"passed", f.passed}};
-    if (!f.expects.empty()) j["expects"] = f.expects, j["findings"] = f.findings;
+    if (!f.expects.empty()) j["expects"] = f.expects, j["findings"] = of(std::span(f.findings));
     auto& runs = j["runs"] = Json::array();
     for (const auto& r : f.runs) runs.push_back(of(r));
     all.push_back(std::move(j));
