@@ -75,7 +75,8 @@ class Job {
     // Only software engines record events.
     std::optional<TimedSchedule> timed;
     if (recorder && !software(options_)) timed = with_timestamps(schedule_);
-    auto bound = bind(timed ? timed->schedule : schedule_, **device, {.gpus = options_.gpus});
+    const BindOptions how{.gpus = options_.gpus};
+    auto bound = bind(timed ? timed->schedule : schedule_, **device, how);
     if (!bound) {
       for (const auto& e : bound.error()) say(e);
       return kFindings;
@@ -97,7 +98,7 @@ class Job {
     }
     const auto result = sdma::run(*bound, go);
     elapsed_ = result.elapsed;
-    if (options_.json) answer_.result = json::of(result, *bound);
+    if (options_.json) answer_.result = json::of(result, *bound, how);
     if (timed && record_timestamps(*timed, *bound, *recorder, Deadline::in(result ? options_.timeout : 0s)) != Errc::ok)
       report({.severity = Severity::note,
               .where = options_.trace,

@@ -14,8 +14,9 @@
 
 namespace sdma::json {
 
-/// passed, elapsed_ns, round_ns, wrong, expectations, gpus, queues, findings. `expectations` have to be compared: RunOptions::contents.
-Json of(const RunReport&, const Bound&);
+/// passed, elapsed_ns, round_ns, wrong, queues, expectations, gpus, findings. `options`: those of the bind. The run has to have compared
+/// the expectations (RunOptions::contents).
+Json of(const RunReport&, const Bound&, const BindOptions& options = {});
 
 /// One run of a file by the tool, in one ordering.
 struct RunAnswer {
