@@ -1,4 +1,5 @@
 // sdma calibrate: fits a machine's parameters to measurements.
+#include "json/calibrate.hpp"
 #include "judge.hpp"
 #include "machine_file.hpp"
 #include "measure_device.hpp"
@@ -7,7 +8,6 @@
 #include "verb.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -49,37 +49,6 @@ std::vector<FreeParameter> free_of(const Options& o, const Measurements& m, cons
   return out;
 }
 
-/// Errors of a machine at the measurements.
-struct Errors {
-  struct Kind {
-    std::size_t count{};
-    double mean{}, worst{};
-    const Observation* at{};
-    double predicted{};
-  };
-  Kind relative{}, share{};  ///< of times and speed-ups; of shares
-};
-
-/// `all`: also of the measurements that a fit does not use.
-Errors errors_of(const Measurements& m, const std::vector<Fit::Prediction>& predictions, bool all = false) {
-  Errors out;
-  for (std::size_t i = 0; i < m.observations.size(); ++i) {
-    const auto& o = m.observations[i];
-    if (o.weight == 0 && !all) continue;
-    auto& kind = o.kind == Observation::Kind::share ? out.share : out.relative;
-    const auto e = std::abs(predictions[i].error);
-    ++kind.count;
-    kind.mean += e;
-    if (kind.at && e <= kind.worst) continue;
-    kind.worst = e;
-    kind.at = &o;
-    kind.predicted = predictions[i].value;
-  }
-  for (auto* k : {&out.relative, &out.share})
-    if (k->count > 0) k->mean /= static_cast<double>(k->count);
-  return out;
-}
-
 std::string value_text(const Observation& o, double value) {
   switch (o.kind) {
     case Observation::Kind::time: return fmt::format("{:.2f} us", value / 1000);
@@ -89,9 +58,9 @@ std::string value_text(const Observation& o, double value) {
   return fmt::format("{:.1f} %", value);
 }
 
-std::string summary(const Errors& e) {
+std::string summary(const json::FitErrors& e) {
   std::string out;
-  const auto errors = [&](const char* what, const Errors::Kind& k, const char* unit) {
+  const auto errors = [&](const char* what, const json::FitErrors::Kind& k, const char* unit) {
     if (k.count == 0) return;
     out +=
         fmt::format("{} ({}): the mean error is {:.1f} {}, the worst {:.1f} {}\n  worst: {}: measured {}, model {}\n",
@@ -118,14 +87,14 @@ std::string predicted_table(const Measurements& all, const std::vector<Fit::Pred
                     value_text(o, predictions[i].value), share ? "" : value_text(o, spread), 100 * predictions[i].error,
                     share ? "p" : "%", o.id, all.rows[i].machine.empty() ? "" : " (" + all.rows[i].machine + ")");
   }
-  out += "\n" + summary(errors_of(all, predictions, true));
+  out += "\n" + summary(json::fit_errors(all, predictions, true));
   if (judged > 0)
     out += fmt::format("of {} times and speed-ups, {} lie inside one interval, and {} inside two\n", judged, one, two);
   return out;
 }
 
 std::string table(const Fit& f, const FitOptions& options, const MachineDescription& m, const Measurements& all,
-                  const std::vector<Fit::Prediction>& predictions, const Errors& e) {
+                  const std::vector<Fit::Prediction>& predictions) {
   auto out = fmt::format("{:<29} {:>8} {:>8} {:<9} {}\n", "parameter", "value", "+-", "unit", "source");
   for (const auto& each : options.free) {
     const auto& p = m.parameter(each.cost);
@@ -133,7 +102,7 @@ std::string table(const Fit& f, const FitOptions& options, const MachineDescript
                        p.source);
   }
   out += "\n";
-  out += summary(e);
+  out += summary(json::fit_errors(all, predictions));
   for (std::size_t i = 0; i < all.observations.size(); ++i) {
     const auto& o = all.observations[i];
     if (o.weight == 0)
@@ -143,40 +112,6 @@ std::string table(const Fit& f, const FitOptions& options, const MachineDescript
   for (const auto& a : f.alike)
     out += fmt::format("{} and {} cannot be distinguished: correlation {:.3f}\n", name(a.a), name(a.b), a.correlation);
   return out + fmt::format("{} simulations; {}\n", f.simulations, name(f.end));
-}
-
-nlohmann::ordered_json json_of(const Measurements& all, const std::vector<Fit::Prediction>& predictions) {
-  auto j = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < all.observations.size(); ++i)
-    j.push_back({{"id", all.observations[i].id},
-                 {"measured", all.observations[i].value},
-                 {"model", predictions[i].value},
-                 {"error", predictions[i].error}});
-  return j;
-}
-
-std::string json(const Fit& f, const FitOptions& options, const MachineDescription& m, const Measurements& all,
-                 const std::vector<Fit::Prediction>& predictions, const Errors& e) {
-  using Json = nlohmann::ordered_json;
-  Json j{{"end", name(f.end)}, {"simulations", f.simulations}};
-  for (const auto& [key, k] : {std::pair{"times_and_speed_ups", &e.relative}, {"shares", &e.share}})
-    if (k->count > 0)
-      j[key] = {{"count", k->count}, {"mean_error", k->mean}, {"worst_error", k->worst}, {"worst", k->at->id}};
-  for (std::size_t i = 0; i < options.free.size(); ++i) {
-    const auto cost = options.free[i].cost;
-    const auto& p = m.parameter(cost);
-    j["parameters"].push_back({{"name", name(cost)},
-                               {"value", p.value},
-                               {"uncertainty", p.uncertainty},
-                               {"unit", unit(cost)},
-                               {"state", name(f.states[i])},
-                               {"source", p.source}});
-  }
-  j["alike"] = Json::array();
-  for (const auto& a : f.alike)
-    j["alike"].push_back({{"a", name(a.a)}, {"b", name(a.b)}, {"correlation", a.correlation}});
-  j["measurements"] = json_of(all, predictions);
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 /// The measurements, and the machine whose other parameters are kept. Reports errors.
@@ -204,9 +139,7 @@ int predict_only(const Options& o, const Measured& measured) {
     return kFindings;
   }
   if (o.format == Format::table) return write_text("-", predicted_table(measured.table, *predictions, measured.start));
-  using Json = nlohmann::ordered_json;
-  const Json j{{"machine", measured.start.name}, {"measurements", json_of(measured.table, *predictions)}};
-  return write_text("-", j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return write_text("-", json::document(json::predicted(measured.table, *predictions, measured.start)));
 }
 
 int run(const Options& o) {
@@ -236,7 +169,9 @@ int run(const Options& o) {
   };
   if (o.held_out) {
     const auto parts = held_out(*m, *start, options);
-    if (parts) return write_text("-", held_out_report(*m, *parts));
+    if (parts)
+      return write_text("-",
+                        o.format == Format::json ? json::document(json::of(*m, *parts)) : held_out_report(*m, *parts));
     for (const auto& d : parts.error()) report(d);
     return kFindings;
   }
@@ -248,13 +183,12 @@ int run(const Options& o) {
   const auto machine = rounded(*f, options);
   const auto predictions = predict(m->observations, machine);
   if (!predictions) return report(predictions.error()[0]), kFindings;
-  const auto e = errors_of(*m, *predictions);
   const auto finished = f->end == Fit::End::converged;
   // The file first: the reader of the report may exit before its end.
   if (!o.out.empty() && finished)
     if (const auto code = write_text(o.out, to_json(machine)); code != kOk) return code;
-  const auto text = o.format == Format::json ? json(*f, options, machine, *m, *predictions, e)
-                                             : table(*f, options, machine, *m, *predictions, e);
+  const auto text = o.format == Format::json ? json::document(json::of(*f, options, machine, *m, *predictions))
+                                             : table(*f, options, machine, *m, *predictions);
   if (o.out != "-")
     if (const auto code = write_text("-", text); code != kOk) return code;
   if (finished) return kOk;

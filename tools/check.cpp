@@ -2,6 +2,7 @@
 #include "sdma/check/check.hpp"
 #include "generation.hpp"
 #include "input.hpp"
+#include "json/check.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
@@ -10,7 +11,6 @@
 #include "verb.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <optional>
 
@@ -30,23 +30,9 @@ struct Options {
   bool kernel = false, rules = false;
 };
 
-/// One line.
-std::string dump(const nlohmann::ordered_json& j) {
-  return j.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
-std::string to_json_line(const Diagnostic& d) {
-  const auto colon = d.where.rfind(':');
-  nlohmann::ordered_json j{{"rule", d.rule}, {"severity", std::string(name(d.severity))}, {"where", d.where}};
-  if (colon != std::string::npos && d.where.substr(colon + 1).starts_with("0x"))
-    j["offset"] = std::stoull(d.where.substr(colon + 1), nullptr, 16);
-  j["message"] = d.message;
-  j["hint"] = d.hint;
-  return dump(j);
-}
-
 /// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
-int list_rules() {
+int list_rules(Format format) {
+  if (format == Format::json) return write_text("-", json::document(json::check_rules()));
   std::string out;
   const auto in_schedule = [](const ScheduleRule& r) {
     return fmt::format("{}: schedule: {}", name(r.severity), r.text);
@@ -65,54 +51,20 @@ int list_rules() {
   return write_text("-", std::move(out));
 }
 
-nlohmann::ordered_json to_json(const CheckFinding& f) {
-  const auto& d = f.diagnostic;
-  nlohmann::ordered_json j{{"rule", d.rule},
-                           {"severity", std::string(name(d.severity))},
-                           {"where", d.where},
-                           {"message", d.message},
-                           {"hint", d.hint}};
-  auto& places = j["places"] = nlohmann::ordered_json::array();
-  for (const auto& s : f.locations) {
-    nlohmann::ordered_json p{{"agent", s.agent}, {"offset", s.offset}, {"text", s.text}};
-    if (s.line != 0) p["line"] = s.line;
-    if (s.epoch != 0) p["epoch"] = s.epoch;
-    places.push_back(std::move(p));
-  }
-  if (!f.overlap.empty()) j["overlap"] = f.overlap;
-  auto& rules = j["rests_on"] = nlohmann::ordered_json::array();
-  for (const auto* r : f.rests_on)
-    rules.push_back(
-        {{"rule", std::string(r->id)}, {"strength", std::string(r->strength)}, {"option", std::string(r->option)}});
-  return j;
-}
-
 int judge(const Options& o, const Schedule& s, const CheckOptions& options) {
   const auto report = sdma::check(s, options);
   Output out{"-"};
   for (const auto& f : report.findings)
-    if (o.format == Format::json) out.text() += dump(to_json(f));
+    if (o.format == Format::json) out.text() += json::line(json::of(f));
     else tool::report(f.diagnostic);
   const bool expected = expects_finding(s);
   const bool good = expected ? as_expected(s, report) : report.errors() + report.warnings() == 0;
   const bool unproved = good && !expected && report.verdict() != Verdict::proved;
-  if (o.format == Format::json)
-    out.text() += dump({{"verdict", std::string(name(report.verdict()))},
-                        {"file", shown(o.input.path)},
-                        {"packets", report.packets},
-                        {"waits", report.waits}});
-  if (o.format == Format::text) {
-    const auto checked =
-        "checked packets: " + std::to_string(report.packets) + ", waits: " + std::to_string(report.waits);
-    if (expected && good) out.text() += shown(o.input.path) + ": found what it expects (" + checked + ")\n";
-    else if (unproved)
-      out.text() +=
-          shown(o.input.path) + ": nothing wrong was found, but this is not a proof: see the notes (" + checked + ")\n";
-    else if (good) out.text() += shown(o.input.path) + ": no race, no deadlock, no missing wait (" + checked + ")\n";
-    else
-      for (const auto& rule : expected_findings(s))
-        complain(shown(o.input.path) + ": expected to find '" + rule + "' and no other error");
-  }
+  if (o.format == Format::json) out.text() += json::line(json::answer_of(report, options, s));
+  else if (good) out.text() += json::summary(report, s, options.file) + "\n";
+  else
+    for (const auto& rule : expected_findings(s))
+      complain(options.file + ": expected to find '" + rule + "' and no other error");
   if (!out.close()) return out.exit_code();
   return unproved ? kUnproved : good ? kOk : kFindings;
 }
@@ -150,8 +102,9 @@ std::optional<int> check_schedule(const Options& o, const CheckOptions& options,
   }
   Output out{"-"};
   for (const auto& d : s.error())
-    if (o.format == Format::json) out.text() += to_json_line(d);
+    if (o.format == Format::json) out.text() += json::line(json::of(d));
     else report(d);
+  if (o.format == Format::json) out.text() += json::line(json::unread(options.file, s.error().size()));
   return out.close() ? kFindings : out.exit_code();
 }
 
@@ -184,7 +137,7 @@ int check_dumps(const Options& o, const CheckOptions& options) {
 }
 
 int run(const Options& o) {
-  if (o.rules) return list_rules();
+  if (o.rules) return list_rules(o.format);
   const auto node = topology(o);
   if (!node) return report(node.error()), kInput;
   const CheckOptions whole{.profile = o.profile,
@@ -210,12 +163,12 @@ int run(const Options& o) {
   }
   StreamChecker checker{options};
   Output out{"-"};
-  std::size_t errors = 0, warnings = 0;
+  json::StreamAnswer answer{.file = options.file};
   const auto show = [&](const std::vector<Diagnostic>& found) {
     for (const auto& d : found) {
-      errors += d.severity == Severity::error;
-      warnings += d.severity == Severity::warning;
-      if (o.format == Format::json) out.text() += to_json_line(d);
+      answer.errors += d.severity == Severity::error;
+      answer.warnings += d.severity == Severity::warning;
+      if (o.format == Format::json) out.text() += json::line(json::of(d));
       else report(d);
     }
     return out.drain();
@@ -223,6 +176,7 @@ int run(const Options& o) {
   const auto examine = [&](std::span<const std::uint32_t> dwords, bool last) {
     std::vector<Diagnostic> found;
     const auto used = checker.append(found, dwords, last);
+    answer.bytes += std::uint64_t{used} * 4;
     return show(found) ? used : dwords.size();
   };
   Result<void, Diagnostic> done;
@@ -241,9 +195,11 @@ int run(const Options& o) {
   } else {
     done = for_each_piece(*in, examine);
   }
+  // There is no verdict about an input of which a part could not be read.
+  if (done && o.format == Format::json) out.text() += json::line(json::of(answer));
   if (!out.close()) return out.exit_code();
   if (!done) return report(done.error()), kInput;
-  return errors + warnings > 0 ? kFindings : kOk;
+  return answer.errors + answer.warnings > 0 ? kFindings : kOk;
 }
 
 /// A number that must be a multiple of `unit`.
@@ -316,7 +272,7 @@ void add_check(VerbOptions& verb, Action& action) {
       "  sdma check ring.bin\n"
       "  sdma check --gfx=gfx90a ring.bin\n"
       "  sdma check --ring-bytes=1M --base=0x3ff00 --input=hex dmesg.txt\n"
-      "  sdma check --format=json ring.bin | jq -r .rule | sort | uniq -c");
+      "  sdma check --json ring.bin | jq -r '.rule // empty' | sort | uniq -c");
   action = [o, assumed] {
     // The parser has already refused invalid assumptions.
     for (const auto& a : *assumed) (void)o->profile.set(a);

@@ -82,7 +82,7 @@ class Exploring {
               .where = shown(options_.path),
               .message = fmt::format("interrupted: {} of {} values were not searched", n - found_.size(), n)});
     if (const auto code = write_files(); code != kOk) return code;
-    const auto out = options_.format == Format::json ? explore_json(found_, machine_)
+    const auto out = options_.format == Format::json ? json::document(json::of(found_, machine_))
                      : axis                          ? explore_sweep_table(found_)
                                                      : explore_table(found_.front());
     if (const auto code = write_text("-", out); code != kOk) return code;
@@ -118,7 +118,7 @@ class Exploring {
                      .message = "this schedule leaves nothing open",
                      .hint = "write choose n in 1..5 instead of param n = 1 (docs/explore.md)"}),
              kInput;
-    found_.push_back(explored(std::move(title), *std::move(r), machine_));
+    found_.push_back(json::explored(std::move(title), *std::move(r), machine_));
     return kOk;
   }
 

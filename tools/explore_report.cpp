@@ -5,14 +5,11 @@
 #include "sdma/simulate/report.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
 namespace sdma::tool {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string time_of(const Explored& e, std::size_t i) {
   return time_text(e.result.best[i].ns) + " +- " + time_text(e.rows[i].uncertainty_ns);
@@ -65,44 +62,11 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
-Json to_json(const std::vector<Decision>& all) {
-  auto out = Json::object();
-  for (const auto& d : all) {
-    if (d.order) out[d.name].push_back(Json::parse(d.value));
-    else if (d.alternatives > 1) out[d.name] = Json::parse(d.value);
-  }
-  return out;
-}
-Json to_json(const SpeedUp& s) { return {{"value", s.value}, {"uncertainty", s.uncertainty}, {"tie", s.tie()}}; }
-
 constexpr const char* kProved =
     "Each of these is proved: no race, no deadlock, no missing wait. Times are predictions, +- half of a 68 % "
     "interval.\n";
 
 }  // namespace
-
-Explored explored(std::string title, SearchResult result, const MachineDescription& m) {
-  Explored e{.title = std::move(title), .result = std::move(result)};
-  const auto& r = e.result;
-  std::vector<const Schedule*> schedules;
-  for (const auto& c : r.best) schedules.push_back(&c.schedule);
-  const auto compared = [&](const Candidate& base) {
-    const auto s = speed_ups(base.schedule, schedules, m);
-    auto out = s ? *s : std::vector<SpeedUp>(schedules.size());
-    for (std::size_t i = 0; i < out.size(); ++i)
-      if (base.decisions == r.best[i].decisions) out[i] = {1, 0};
-    return out;
-  };
-  const auto over_default = r.initial ? compared(*r.initial) : std::vector<SpeedUp>{};
-  const auto over_best = r.best.empty() ? std::vector<SpeedUp>{} : compared(r.best.front());
-  for (std::size_t i = 0; i < r.best.size(); ++i) {
-    const auto s = sensitivity(r.best[i].schedule, m);
-    Explored::Row row{.uncertainty_ns = s ? s->uncertainty_ns : 0, .over_best = over_best[i]};
-    if (r.initial) row.over_default = over_default[i];
-    e.rows.push_back(row);
-  }
-  return e;
-}
 
 std::string explore_table(const Explored& e) {
   if (e.rows.empty()) return "no candidate is proved\n" + sentences(e);
@@ -133,37 +97,6 @@ std::string explore_sweep_table(const std::vector<Explored>& all) {
   }
   if (complete) notes = fmt::format("searched: all {}\n", plural(simulated, "candidate")) + notes;
   return aligned(rows) + "\n" + notes + kProved;
-}
-
-std::string explore_json(const std::vector<Explored>& all, const MachineDescription& m) {
-  Json out{{"machine", m.name}, {"searches", Json::array()}};
-  for (const auto& e : all) {
-    const auto& r = e.result;
-    Json j = Json::object();
-    if (!e.title.empty()) j["set"] = e.title;
-    j["simulated"] = r.simulated;
-    j["candidates"] = r.candidates;
-    j["complete"] = r.complete;
-    j["refused"] = r.refused;
-    if (const auto& f = r.first_refused)
-      j["first_refused"] = {{"choices", to_json(f->decisions)},
-                            {"rule", f->reason.rule},
-                            {"where", f->reason.where},
-                            {"message", f->reason.message}};
-    j["default_ns"] = r.initial ? Json(r.initial->ns) : Json();
-    auto& best = j["best"] = Json::array();
-    for (std::size_t i = 0; i < e.rows.size(); ++i) {
-      const auto& row = e.rows[i];
-      best.push_back({{"ns", r.best[i].ns},
-                      {"uncertainty_ns", row.uncertainty_ns},
-                      {"over_default", row.over_default ? to_json(*row.over_default) : Json()},
-                      {"over_best", to_json(row.over_best)},
-                      {"same", r.best[i].same},
-                      {"choices", to_json(r.best[i].decisions)}});
-    }
-    out["searches"].push_back(std::move(j));
-  }
-  return out.dump(2) + "\n";
 }
 
 std::string explore_file(const Explored& e, std::size_t i, const std::string& command, const MachineDescription& m) {

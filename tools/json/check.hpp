@@ -1,0 +1,41 @@
+#pragma once
+// The answer of `sdma check`, for a schedule or for a stream of packets.
+//
+//   const auto report = check(s, options);
+//   const Json j = json::of(check(s, options), options, s);
+//   j["verdict"]              "proved", "unproved" or "refuted"
+//   j["assumed"]["options"]   ["fence=full"]: what --profile and --assume add to the rules of docs/ordering.md
+//
+// The tool prints JSON Lines: of(finding) for each finding, and then answer_of.
+#include "json.hpp"
+#include "sdma/check/check.hpp"
+#include "sdma/stream/rules.hpp"
+
+namespace sdma::json {
+
+/// rule, severity, where, message, hint as a Diagnostic; places, overlap and rests_on.
+Json of(const CheckFinding&);
+/// On what a verdict rests: the options that differ from docs/ordering.md, the node, whether other programs may take part.
+Json assumed(const CheckReport&, const CheckOptions&);
+/// Everything but the findings: verdict, file, packets, waits, summary, assumed, errors, warnings; expected and as_expected if the schedule
+/// expects findings.
+Json answer_of(const CheckReport&, const CheckOptions&, const Schedule&);
+/// The same, with `findings`.
+Json of(const CheckReport&, const CheckOptions&, const Schedule&);
+/// The sentence about a report that text and JSON have: "a.sdma: no race, no deadlock, no missing wait (checked packets: 6, waits: 1)".
+std::string summary(const CheckReport&, const Schedule&, const std::string& file);
+
+/// What a check of a stream has found. Its verdict is "clean" or "findings": rules about one stream prove nothing.
+struct StreamAnswer {
+  std::string file{};
+  std::uint64_t bytes{};  ///< that were examined
+  std::uint64_t errors{}, warnings{};
+};
+Json of(const StreamAnswer&);
+/// The answer about a schedule whose text has errors: its verdict is "unread".
+Json unread(const std::string& file, std::size_t errors);
+
+/// All rules: of streams, schedules and packets, each once with what it is about.
+Json check_rules();
+
+}  // namespace sdma::json

@@ -1,0 +1,76 @@
+#include "explore.hpp"
+
+namespace sdma::json {
+namespace {
+
+/// The choices by name; an order has a list of numbers per loop.
+Json choices_of(const std::vector<Decision>& all) {
+  auto out = Json::object();
+  for (const auto& d : all) {
+    if (d.order) out[d.name].push_back(Json::parse(d.value));
+    else if (d.alternatives > 1) out[d.name] = Json::parse(d.value);
+  }
+  return out;
+}
+
+}  // namespace
+
+Explored explored(std::string title, SearchResult result, const MachineDescription& m) {
+  Explored e{.title = std::move(title), .result = std::move(result)};
+  const auto& r = e.result;
+  std::vector<const Schedule*> schedules;
+  for (const auto& c : r.best) schedules.push_back(&c.schedule);
+  const auto compared = [&](const Candidate& base) {
+    const auto s = speed_ups(base.schedule, schedules, m);
+    auto out = s ? *s : std::vector<SpeedUp>(schedules.size());
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (base.decisions == r.best[i].decisions) out[i] = {1, 0};
+    return out;
+  };
+  const auto over_default = r.initial ? compared(*r.initial) : std::vector<SpeedUp>{};
+  const auto over_best = r.best.empty() ? std::vector<SpeedUp>{} : compared(r.best.front());
+  for (std::size_t i = 0; i < r.best.size(); ++i) {
+    const auto s = sensitivity(r.best[i].schedule, m);
+    Explored::Row row{.uncertainty_ns = s ? s->uncertainty_ns : 0, .over_best = over_best[i]};
+    if (r.initial) row.over_default = over_default[i];
+    e.rows.push_back(row);
+  }
+  return e;
+}
+
+Json of(const SpeedUp& s) { return {{"value", s.value}, {"uncertainty", s.uncertainty}, {"tie", s.tie()}}; }
+
+Json of(const Explored& e) {
+  const auto& r = e.result;
+  Json j = Json::object();
+  if (!e.title.empty()) j["set"] = e.title;
+  j["simulated"] = r.simulated;
+  j["candidates"] = r.candidates;
+  j["complete"] = r.complete;
+  j["refused"] = r.refused;
+  if (const auto& f = r.first_refused)
+    j["first_refused"] = {{"choices", choices_of(f->decisions)},
+                          {"rule", f->reason.rule},
+                          {"where", f->reason.where},
+                          {"message", f->reason.message}};
+  j["default_ns"] = r.initial ? Json(r.initial->ns) : Json();
+  auto& best = j["best"] = Json::array();
+  for (std::size_t i = 0; i < e.rows.size(); ++i) {
+    const auto& row = e.rows[i];
+    best.push_back({{"ns", r.best[i].ns},
+                    {"uncertainty_ns", row.uncertainty_ns},
+                    {"over_default", row.over_default ? of(*row.over_default) : Json()},
+                    {"over_best", of(row.over_best)},
+                    {"same", r.best[i].same},
+                    {"choices", choices_of(r.best[i].decisions)}});
+  }
+  return j;
+}
+
+Json of(std::span<const Explored> all, const MachineDescription& m) {
+  Json out{{"machine", m.name}, {"searches", Json::array()}};
+  for (const auto& e : all) out["searches"].push_back(of(e));
+  return out;
+}
+
+}  // namespace sdma::json

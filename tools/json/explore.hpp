@@ -1,0 +1,33 @@
+#pragma once
+// The answer of `sdma explore`: the best candidates of each search, with the uncertainty of their times and ratios.
+//
+//   const auto e = json::explored("chunk=64K", *search(...), machine);      // simulates again, for the uncertainties
+//   const Json j = json::of({&e, 1}, machine);
+//   j["searches"][0]["best"][0]["ns"]
+#include "json.hpp"
+#include "sdma/search/search.hpp"
+
+#include <vector>
+
+namespace sdma::json {
+
+/// A search, and what is known about the times that it found.
+struct Explored {
+  struct Row {
+    double uncertainty_ns{};
+    std::optional<SpeedUp> over_default{};  ///< nothing if the default is refused
+    SpeedUp over_best{1, 0};                ///< how fast it is, compared with the best
+  };
+  std::string title{};  ///< the swept value, "chunk=64K", or ""
+  SearchResult result{};
+  std::vector<Row> rows{};  ///< of result.best
+};
+
+Explored explored(std::string title, SearchResult, const MachineDescription&);
+
+Json of(const SpeedUp&);
+Json of(const Explored&);
+/// All searches of a command, and their machine.
+Json of(std::span<const Explored>, const MachineDescription&);
+
+}  // namespace sdma::json

@@ -1,0 +1,51 @@
+#pragma once
+// What the tool answers, as JSON: one function `of` per type of result. The program `sdma` prints these values with --json, and
+// bindings for other languages return them as their own dicts and lists. share/schemas describes each of them.
+//
+//   const Json j = json::of(*simulate(s, m));            // tools/json/library.hpp
+//   puts(json::document(j).c_str());                     // with line breaks; json::line(j) has none
+//
+//   of(Diagnostic)           this header      messages, on standard error or as part of an answer
+//   of(CheckReport, ..)      check.hpp        a proof or a counterexample, and what it assumes
+//   of(RunReport, ..)        run.hpp          expectations, queues and GPUs of a run
+//   of(Explored, ..)         explore.hpp      the best candidates of a search
+//   of(Swept)                sweep.hpp        the times of schedules at each value of a parameter
+//   of(Fit, ..), ..          calibrate.hpp    a fit, predictions, a fit judged by what it has not seen
+//   of(Simulation), ..       library.hpp      what the library itself writes as JSON
+//
+// Numbers are in the unit that the key's suffix names: _ns, _bytes, _percent, _per_s. A key that is missing does not apply; null is a
+// value that is not known. Keys may be added; their names and meanings do not change (docs/json.md).
+//
+// Pure functions; any thread may call them. They allocate, and throw only what the allocator throws.
+#include "sdma/core/diagnostic.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sdma::json {
+
+/// Keeps the order of keys.
+using Json = nlohmann::ordered_json;
+
+/// Where a diagnostic points, as far as its `where` says so: "a.sdma:11:3: gpu0.q", "ring.bin:0x0040", "a.csv:7".
+struct Position {
+  std::string file{};  ///< "" if there is neither a line nor an offset
+  std::optional<std::uint64_t> line{}, column{}, offset{};
+};
+Position position_of(std::string_view where);
+
+/// rule, severity, where, message, hint; and file, line, column, offset and excerpt, if they are known.
+Json of(const Diagnostic&);
+Json of(std::span<const Diagnostic>);
+
+/// On one line, with a newline at the end. Other characters than ASCII are escaped; invalid UTF-8 becomes U+FFFD.
+std::string line(const Json&);
+/// With line breaks and two spaces of indentation, and a newline at the end.
+std::string document(const Json&);
+
+}  // namespace sdma::json

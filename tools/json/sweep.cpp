@@ -1,0 +1,176 @@
+#include "sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace sdma::json {
+namespace {
+
+std::string name_of(const std::string& path) { return path == "-" ? "stdin" : path; }
+
+/// A file's name without folder and suffix, or the whole path if two names are equal.
+std::string short_name(const std::string& path, const std::vector<SweepFile>& all) {
+  const auto stem = [](const std::string& p) { return std::filesystem::path(p).stem().string(); };
+  const auto same = std::count_if(all.begin(), all.end(), [&](const auto& f) { return stem(f.path) == stem(path); });
+  return same == 1 ? stem(path) : path;
+}
+
+class Sweeping {
+ public:
+  explicit Sweeping(const SweepInput& in) : in_(in), out_{.axes = in.axes} {}
+
+  Result<Swept, SweepError> run() {
+    for (const auto& f : in_.files) out_.names.push_back(short_name(f.path, in_.files));
+    const auto& axes = in_.axes;
+    for (const auto v : axes[0].values)
+      for (const auto w : axes.size() > 1 ? axes[1].values : std::vector<double>{0})
+        if (!row(axes.size() > 1 ? std::vector{v, w} : std::vector{v})) return std::move(error_);
+    for (std::size_t a = 0; a < axes.size(); ++a)
+      if (!caps(a)) return std::move(error_);
+    return std::move(out_);
+  }
+
+ private:
+  using Kind = SweepError::Kind;
+  bool fail(Kind kind, std::vector<Diagnostic> all) { return error_ = {kind, std::move(all)}, false; }
+  /// Of a simulation.
+  bool fail(std::size_t file, std::vector<Diagnostic> all) {
+    for (auto& d : all) d.where = name_of(in_.files[file].path) + (d.where.empty() ? "" : ": " + d.where);
+    return fail(Kind::run, std::move(all));
+  }
+  bool refuse(std::string message, std::string hint) {
+    return fail(Kind::request, {{.where = "sdma", .message = std::move(message), .hint = std::move(hint)}});
+  }
+
+  /// The machine and the schedule of a file at these values.
+  std::optional<MachineDescription> machine(const std::vector<double>& values) {
+    auto m = in_.machine;
+    for (std::size_t a = 0; a < values.size(); ++a) {
+      const auto& axis = in_.axes[a];
+      if (!axis.of_machine() || m.set(axis.name, values[a]) == Errc::ok) continue;
+      refuse("--sweep " + axis.name + ": the machine has no such parameter, or it cannot be " + axis.text(values[a]),
+             "sdma simulate --show-machine lists them; xgmi.rate and pcie.rate are the rates of links in GB/s");
+      return {};
+    }
+    return m;
+  }
+  std::optional<Schedule> schedule(std::size_t file, const std::vector<double>& values) {
+    const auto& f = in_.files[file];
+    auto parse = in_.parse;
+    parse.read = files_beside(f.path);
+    for (std::size_t a = 0; a < values.size(); ++a)
+      if (!in_.axes[a].of_machine()) parse.set.push_back({in_.axes[a].name, in_.axes[a].text(values[a])});
+    auto s = parse_schedule(f.text, name_of(f.path), parse);
+    if (s) return *std::move(s);
+    fail(Kind::schedule, std::move(s.error()));
+    return {};
+  }
+
+  bool row(std::vector<double> values) {
+    const auto m = machine(values);
+    if (!m) return false;
+    Swept::Row row{.values = std::move(values)};
+    std::uint32_t gpus = 0;
+    for (std::size_t i = 0; i < in_.files.size(); ++i) {
+      const auto s = schedule(i, row.values);
+      if (!s) return false;
+      if (i == 0) gpus = s->gpus;
+      if (s->gpus != gpus)
+        return refuse(fmt::format("{} has {} GPUs, and {} has {}: their times cannot be compared",
+                                  name_of(in_.files[0].path), gpus, name_of(in_.files[i].path), s->gpus),
+                      "give all the same number, such as --set N=8");
+      auto t = simulate(*s, *m);
+      if (!t) return fail(i, std::move(t.error()));
+      row.ns.push_back(t->ns);
+    }
+    out_.rows.push_back(std::move(row));
+    return true;
+  }
+
+  /// Finds what caps an axis where no file's time changes from one value to the next.
+  bool caps(std::size_t a) {
+    const auto& axis = in_.axes[a];
+    if (!axis.of_machine()) return true;
+    std::string said;
+    double since = 0;
+    const auto end = [&](double until) {
+      if (!said.empty())
+        out_.notes.push_back(
+            fmt::format("{} from {} to {} changes nothing: {}", axis.name, axis.text(since), axis.text(until), said));
+      said.clear();
+    };
+    for (std::size_t i = 0; i + 1 < axis.values.size(); ++i) {
+      const auto from = axis.values[i], to = axis.values[i + 1];
+      std::string why;
+      if (flat(a, from, to)) {
+        // At the first and the last value of the other axis.
+        std::vector<std::string> found;
+        for (auto at : {out_.rows.front().values, out_.rows.back().values}) {
+          at[a] = from;
+          const auto m = machine(at);
+          for (std::size_t f = 0; f < in_.files.size(); ++f) {
+            const auto s = schedule(f, at);
+            if (!m || !s) return false;
+            auto caps = caps_of(*s, *m, axis.name, from, to);
+            if (!caps) return fail(f, std::move(caps.error()));
+            for (const auto& c : *caps)
+              if (std::find(found.begin(), found.end(), c) == found.end()) found.push_back(c);
+          }
+          if (in_.axes.size() == 1) break;
+        }
+        why = caps_text(found);
+      }
+      if (why == said) continue;
+      end(from);
+      said = why;
+      since = from;
+    }
+    end(axis.values.back());
+    return true;
+  }
+
+  /// True if no time changes between the two values of this axis.
+  bool flat(std::size_t a, double from, double to) const {
+    for (const auto& r : out_.rows) {
+      if (r.values[a] != from) continue;
+      auto values = r.values;
+      values[a] = to;
+      const auto other =
+          std::find_if(out_.rows.begin(), out_.rows.end(), [&](const auto& o) { return o.values == values; });
+      for (std::size_t f = 0; f < r.ns.size(); ++f)
+        if (!same_time(r.ns[f], other->ns[f])) return false;
+    }
+    return true;
+  }
+
+  const SweepInput& in_;
+  Swept out_;
+  SweepError error_{};
+};
+
+/// A whole number as such.
+Json number(double v) {
+  const auto whole = static_cast<std::uint64_t>(v);
+  return v >= 0 && static_cast<double>(whole) == v ? Json(whole) : Json(v);
+}
+
+}  // namespace
+
+Result<Swept, SweepError> swept(const SweepInput& in) { return Sweeping(in).run(); }
+
+Json of(const Swept& s) {
+  Json params = Json::array(), points = Json::array();
+  for (const auto& a : s.axes) params.push_back(a.name);
+  for (const auto& r : s.rows) {
+    Json values = Json::array();
+    for (const auto v : r.values) values.push_back(number(v));
+    points.push_back({{"value", values.size() == 1 ? values[0] : values}, {"ns", r.ns}});
+  }
+  Json j{{"param", params.size() == 1 ? params[0] : params}, {"files", s.names}, {"points", std::move(points)}};
+  if (!s.notes.empty()) j["notes"] = s.notes;
+  return j;
+}
+
+}  // namespace sdma::json

@@ -1,0 +1,58 @@
+#pragma once
+// The answer of `sdma simulate --sweep`: the time of each schedule at each value of one parameter, or of two.
+//
+//   auto r = json::swept({.files = {{"a.sdma", text}}, .machine = *mi300x_machine(), .axes = {axis}});
+//   if (!r) for (const auto& d : r.error().all) puts(to_string(d).c_str());
+//   json::of(*r)["points"][0]["ns"]                one time per file
+//
+// Errors: the first value that a file or the machine refuses, and every Diagnostic about it.
+#include "json.hpp"
+#include "sdma/core/result.hpp"
+#include "sdma/schedule/text.hpp"
+#include "sdma/simulate/sweep.hpp"
+
+#include <vector>
+
+namespace sdma::json {
+
+struct SweepFile {
+  std::string path{};  ///< "-": standard input; files that the schedule names are beside it
+  std::string text{};
+};
+struct SweepInput {
+  std::vector<SweepFile> files{};
+  ParseOptions parse{};
+  MachineDescription machine{};
+  std::vector<SweepAxis> axes{};  ///< one or two
+};
+
+struct Swept {
+  /// The times of the files at these values, one per axis.
+  struct Row {
+    std::vector<double> values{};
+    std::vector<double> ns{};
+    /// How many times as fast a file is as the first.
+    double gain(std::size_t file) const { return ns[0] == ns[file] ? 1 : ns[0] / ns[file]; }
+  };
+  std::vector<SweepAxis> axes{};
+  std::vector<std::string> names{};  ///< of the files, without folder and suffix if they then differ
+  std::vector<Row> rows{};
+  std::vector<std::string> notes{};  ///< where a parameter of the machine changes no time, and what caps it
+};
+
+struct SweepError {
+  enum class Kind : std::uint8_t {
+    request,   ///< the files do not fit together, or the machine has no such parameter
+    schedule,  ///< the text of a schedule has errors
+    run,       ///< a schedule cannot be simulated
+  };
+  Kind kind{};
+  std::vector<Diagnostic> all{};
+};
+
+Result<Swept, SweepError> swept(const SweepInput&);
+
+/// param, files, points; and notes, if there are any. A point's value is a list if there are two parameters.
+Json of(const Swept&);
+
+}  // namespace sdma::json
