@@ -6,12 +6,14 @@
 #include "output.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
+#include "sdma/core/plural.hpp"
 #include "sdma/device/layout.hpp"
 #include "sdma/stream/rules.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace sdma::tool {
@@ -84,6 +86,17 @@ Result<std::optional<Topology>, Diagnostic> topology(const Options& o) {
   return std::optional<Topology>(std::move(*t));
 }
 
+/// A proof is about one of the schedules that a text leaves open.
+void report_choices(const Decisions& decisions, const std::string& file) {
+  const auto open = std::ranges::count_if(decisions.met, [](const auto& d) { return d.alternatives > 1; });
+  if (open == 0) return;
+  report({.severity = Severity::note,
+          .where = file,
+          .message = fmt::format("the text leaves {} open, and only the first alternative of each is checked",
+                                 plural(static_cast<std::size_t>(open), "choice")),
+          .hint = "sdma explore checks the alternatives that it tries"});
+}
+
 /// Returns nothing if the file is not a schedule.
 std::optional<int> check_schedule(const Options& o, const CheckOptions& options, Input& in) {
   // A ring may be large, but its beginning shows whether it is a schedule.
@@ -94,8 +107,11 @@ std::optional<int> check_schedule(const Options& o, const CheckOptions& options,
   SourceMap map;
   parse.map = &map;
   parse.read = files_beside(o.input.path);
+  Decisions decisions;
+  parse.decisions = &decisions;
   const auto s = parse_schedule(*text, shown(o.input.path), parse);
   if (s) {
+    report_choices(decisions, options.file);
     auto with_map = options;
     with_map.map = &map;
     return judge(o, *s, with_map);
