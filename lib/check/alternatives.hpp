@@ -97,6 +97,14 @@ class Alternatives {
     return b;
   }
 
+  /// What the word holds if exactly the known posts have happened.
+  Wide known_value(const Base& b) const noexcept {
+    auto sum = b.value;
+    for (std::size_t c = 0; c < w_.chains.size(); ++c)
+      if (known_[c] > b.from[c]) sum += w_.chains[c].sums[known_[c]] - w_.chains[c].sums[b.from[c]];
+    return sum;
+  }
+
   const std::vector<std::uint32_t>& known() const noexcept { return known_; }
   const std::vector<std::uint32_t>& possible() const noexcept { return possible_; }
 

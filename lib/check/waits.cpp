@@ -93,14 +93,10 @@ class Waits {
     if (s.epoch < 2 || s.sync->value.factor != 0 || s.sync->high) return false;
     const auto base = alt.base(alt.known(), alt.known());
     if (!base) return false;
-    Wide sum = base->value;
     std::optional<Position> next;
-    for (std::size_t c = 0; c < w.chains.size(); ++c) {
-      const auto k = alt.known(c);
-      if (k > base->from[c]) sum += w.chains[c].sums[k] - w.chains[c].sums[base->from[c]];
-      if (k < alt.possible(c) && !next) next = alt.place(c, k);
-    }
-    if (!next || !satisfied(s, w, static_cast<std::uint64_t>(sum))) return false;
+    for (std::size_t c = 0; c < w.chains.size() && !next; ++c)
+      if (const auto k = alt.known(c); k < alt.possible(c)) next = alt.place(c, k);
+    if (!next || !satisfied(s, w, static_cast<std::uint64_t>(alt.known_value(*base)))) return false;
     if (first("stale-wait", a, s))
       r_.add({.rule = "stale-wait",
               .places = {*next, {a, s.position}},
