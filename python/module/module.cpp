@@ -1,0 +1,8 @@
+#include "module.hpp"
+#include "sdma/core/version.hpp"
+
+PYBIND11_MODULE(_sdma, m) {
+  m.attr("version") = sdma::runtime_version();
+  sdma::python::add_packets(m);
+  sdma::python::add_schedule(m);
+}
