@@ -341,6 +341,7 @@ void add_schedule(py::module_& m) {
              return Box{{.schedule = {.gpus = gpus}}};
            }),
            arg("gpus") = 1)
+      .def("copy", &Box::copy)
       .def("add_buffer", add_buffer, arg("name"), arg("bytes"), py::kw_only(), arg("place") = "host",
            arg("init") = "poison", arg("alignment") = 1, arg("map") = std::vector<py::object>{})
       .def("add_signal", add_signal, arg("name"), py::kw_only(), arg("place") = "host", arg("value") = 0,

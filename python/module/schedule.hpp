@@ -36,6 +36,11 @@ class Box {
   /// Raises an error if the schedule has a problem.
   Snapshot snapshot();
   Schedule& edit();
+  /// Another schedule, which changes by itself.
+  Box copy() {
+    taken_ = true;
+    return *this;
+  }
 
  private:
   std::shared_ptr<Content> content_;

@@ -1,8 +1,13 @@
 """DMA schedules for AMD Instinct MI300X, from Python. The manual of each function is in __init__.pyi, and docs/python.md is a tour."""
 from . import _sdma, packets
+from .devices import Device
 from .errors import Error
 from .packets import Packet
+from .results import Calibration, Check, Explore, Run, Simulation, Sweep
 from .schedules import EPOCH, Epoch, Queue, Schedule, Script
+from .traces import Trace
+from .verbs import (Machine, Plan, calibrate, check, compare, doctor, emulate, explore, plan, run, simulate, speed_ups, sweep,
+                    topology, trace)
 
 __version__ = _sdma.version
 fmt = _sdma.fmt

@@ -2,15 +2,21 @@
 
     import sdma
     s = sdma.Schedule.read("all_gather.sdma", N=8, chunk="64K")
-    print(s)
+    assert sdma.check(s)["verdict"] == "proved"
+    print(sdma.simulate(s)["ns"])
+
+Each verb of the program is a function. Its answer is a dict with the members that `sdma VERB --json` prints, so that one
+description holds for both (docs/json.md). Some answers also draw themselves in a notebook.
 
 Errors are `Error`: a sentence, the place in the text (file, line, column) and a hint. A wrong type is a TypeError.
 
 Threads: any thread may call any function, also with the same object: a calculation works on the schedule as it is at the call.
-The interpreter's lock is free during a calculation, and Ctrl-C ends the call.
+The interpreter's lock is free during a calculation, and Ctrl-C ends the call. A `Device` and what is bound to it belong to the process
+that opened them; another process, or a second thread at the same time, gets an Error.
 """
 import os
-from typing import Any, Callable, Iterator, Mapping, Sequence, Union
+import subprocess
+from typing import Any, Mapping, Sequence, Union
 
 from . import packets as packets
 from .packets import Packet as Packet
@@ -107,6 +113,8 @@ class Schedule:
     device has others. `str` is the schedule in the language of docs/schedules.md, without loops or params.
     """
     def __init__(self, gpus: int = 1) -> None: ...
+    def copy(self) -> Schedule:
+        """Another schedule, which changes by itself."""
     @staticmethod
     def parse(text: str, file: str = "text", /, **params: Params) -> Schedule:
         """Raises Error with all errors of the text. `file`: its name in errors, and the folder of the files that it names."""
@@ -144,9 +152,187 @@ class Schedule:
     @property
     def queues(self) -> list[Queue]: ...
     def problems(self) -> list[dict[str, Any]]:
-        """What is wrong; empty for a schedule that was parsed. `str` raises it as an Error."""
+        """What is wrong; empty for a schedule that was parsed. `str`, `check`, `simulate` and `run` raise it as an Error."""
     def fmt(self, *, flat: bool = False) -> str:
         """The source, formatted; with `flat`, or if there is no source, what `str` returns."""
 
 def fmt(text: str) -> str:
     """The text of a schedule or of packets, formatted; comments stay."""
+
+# --- Verbs --------------------------------------------------------------------------------------------------------
+# A `schedule` is a Schedule, or the path of a file. A `machine` is a Machine, the name of a layout such as "ring:8", the path of a file,
+# or None: eight MI300X.
+
+AnySchedule = Union[Schedule, str, os.PathLike[str]]
+AnyMachine = Union["Machine", str, os.PathLike[str], None]
+Node = Union[str, os.PathLike[str], None]
+"""The name of a layout, "kfd", "cuda", the path of a file, or None: eight MI300X."""
+
+class Check(dict[str, Any]):
+    """verdict, findings, what was assumed: the members of `sdma check --json`."""
+    @property
+    def proved(self) -> bool:
+        """True only if no execution has a race, a deadlock or a missing wait."""
+
+def check(schedule: AnySchedule, *, profile: str = "conservative", assume: Sequence[str] = (), topology: Node = None,
+          max_findings: int = 20, open: bool = False) -> Check:
+    """Finds races, deadlocks and missing waits, or proves that there are none.
+
+    `profile` and `assume`: what is assumed about engines, as `sdma check` takes it: "rocr", ["poll=full"]. `open`: other programs
+    may satisfy polls. The verdict is "proved", "unproved" or "refuted"; what was not examined is never "proved".
+    """
+
+class Simulation(dict[str, Any]):
+    """ns, uncertainty_ns, phases, path, busy: the members of `sdma simulate --json`. A notebook shows the timeline."""
+    def trace(self) -> Trace: ...
+
+def simulate(schedule: AnySchedule, machine: AnyMachine = None, *, sensitivity: bool = True, contents: bool = False,
+             seed: int = 0) -> Simulation:
+    """How long a schedule takes on a machine: a prediction, with its uncertainty.
+
+    `sensitivity=False` leaves out the uncertainty, which takes many simulations. `contents`: also moves the bytes, and checks the
+    expectations of the schedule.
+    """
+
+def speed_ups(baseline: AnySchedule, schedules: Sequence[AnySchedule], machine: AnyMachine = None) -> list[dict[str, Any]]:
+    """How many times as fast each schedule is as the baseline, with the uncertainty; `tie` if the model cannot tell."""
+
+class Sweep(dict[str, Any]):
+    """param, files, points: the members of `sdma simulate --sweep --json`. A notebook shows the curves."""
+    svg: str
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat dict per point and schedule, for pandas.DataFrame(sweep.rows)."""
+
+def sweep(schedules: AnySchedule | Sequence[AnySchedule], *axes: str, machine: AnyMachine = None, **params: Params) -> Sweep:
+    """The times of schedules for each value of one parameter or two: "chunk=1K..1G", "engine.poll_ns=500,1000"."""
+
+class Explore(dict[str, Any]):
+    """machine, searches: the members of `sdma explore --json`."""
+    schedules: Sequence[Schedule]
+    """The best, with nothing left open; the fastest first. All are proved."""
+
+def explore(schedule: AnySchedule, *, machine: AnyMachine = None, tries: int = 0, budget: float | None = None, best: int = 5,
+            seed: int = 0, **params: Params) -> Explore:
+    """The fastest of the schedules that a text leaves open (docs/explore.md).
+
+    `budget`: seconds; the default is 10, or no limit with `tries`, which makes the result repeatable.
+    """
+
+class Run(dict[str, Any]):
+    """passed, findings, expectations, queues: what `sdma run --json` says of one run. True if everything holds."""
+    diagnosis: dict[str, Any] | None
+    """Why queues hang, as `sdma doctor --json` says it; None if everything holds."""
+    trace: Trace | None
+
+def run(schedule: AnySchedule, *, device: str = "soft", order: str = "strict", gpus: Sequence[int] = (), seed: int = 0,
+        timeout: float = 10, inputs: Mapping[str, Bytes] | None = None, outputs: Mapping[str, Bytes] | None = None,
+        trace: bool = False) -> Run:
+    """Runs a schedule on a device of its own, and checks its expectations.
+
+    `inputs`: the first bytes of buffers, by name: {"gpu0.in": array}. `outputs`: arrays that receive those of buffers after the run.
+    `trace`: record the run, on a software device. A run that fails is an answer, not an exception.
+    """
+
+class Device:
+    """A device that stays open for several runs: "soft", "kfd" or "cuda".
+
+        with sdma.Device(gpus=2) as device:
+            a = device.array(16384, "uint32", place=0)
+            a[:] = 7
+            device.run(schedule, buffers={"gpu0.a": a})
+
+    One thread of one process uses it at a time. After `close`, its arrays still hold their bytes, but `run` raises an Error.
+    """
+    def __init__(self, kind: str = "soft", *, gpus: int = 8, order: str = "strict", seed: int = 0) -> None: ...
+    def __enter__(self) -> Device: ...
+    def __exit__(self, *exception: object) -> None: ...
+    def close(self) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def topology(self) -> dict[str, Any]: ...
+    def array(self, shape: int | Sequence[int], dtype: Any = "uint8", *, place: Place = "host") -> Any:
+        """A NumPy array in memory of the device, where engines read and write it. `place`: the number of a GPU of the device."""
+    def run(self, schedule: Schedule, *, buffers: Mapping[str, Any] | None = None, inputs: Mapping[str, Bytes] | None = None,
+            outputs: Mapping[str, Bytes] | None = None, gpus: Sequence[int] = (), seed: int = 0, timeout: float = 10) -> Run:
+        """As sdma.run. `buffers`: arrays of `array` that are the buffers themselves: nothing is filled or copied."""
+
+class Trace:
+    """A recording. A notebook shows its timeline."""
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Trace: ...
+    @staticmethod
+    def parse(text: str, file: str = "trace.jsonl") -> Trace: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def lost(self) -> int:
+        """Events that the recorder had no room for."""
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """The header, lanes, texts and events, as a .jsonl file has them."""
+    def __len__(self) -> int:
+        """The number of events."""
+    def to_string(self, form: str = "jsonl") -> str:
+        """`form`: "jsonl", "perfetto" (for ui.perfetto.dev), "html" or "text"."""
+    def to_svg(self, title: str = "") -> str: ...
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """The form follows the suffix: NAME.jsonl, NAME.html, or any other name for ui.perfetto.dev."""
+
+def trace(source: Trace | str | os.PathLike[str]) -> Trace:
+    """The recording in a file that `sdma run --trace NAME.jsonl` or Trace.save has written."""
+
+def compare(measured: Trace | str | os.PathLike[str], other: Schedule | Trace | str | os.PathLike[str], *,
+            machine: AnyMachine = None) -> dict[str, Any]:
+    """A recorded run beside the simulation of its Schedule, or beside another recording."""
+
+class Machine:
+    """What operations cost: m["engine.poll_ns"] = 1000. `str` lists the parameters with their sources."""
+    def __init__(self, layout: str = "") -> None:
+        """"": eight MI300X; or the name of a layout, such as "mi300x:4" or "ring:8"."""
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Machine: ...
+    @staticmethod
+    def parse(text: str, file: str = "machine") -> Machine: ...
+    def copy(self) -> Machine: ...
+    def __getitem__(self, parameter: str) -> float: ...
+    def __setitem__(self, parameter: str, value: float) -> None: ...
+    def to_json(self) -> str:
+        """The text of a file that `read` reads."""
+    def to_dict(self) -> dict[str, Any]: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def gpus(self) -> int: ...
+
+def topology(node: Node = None) -> dict[str, Any]:
+    """The GPUs, engines and links of a node. `str` of it is a table."""
+
+class Calibration(dict[str, Any]):
+    """The members of `sdma calibrate --json`."""
+    machine: Machine | None
+
+def calibrate(table: str | os.PathLike[str], *, start: AnyMachine = None, predict: bool = False, limit: float = 600) -> Calibration:
+    """Fits a machine to the measurements of a table, whose lines name the free parameters. `limit`: seconds.
+
+    `predict`: fit nothing, and compare what `start` predicts with the table.
+    """
+
+def doctor(*sources: Trace | bytes | str | os.PathLike[str]) -> dict[str, Any]:
+    """Why queues hang: from recordings, `.ring` files and dumps as text. `str` of it is the report. The verdict is "hung",
+    "undecided" or "healthy". After a run that failed, `Run.diagnosis` has the answer already. Core files, processes and the kernel's log
+    are read by the program: `sdma doctor`.
+    """
+
+class Plan:
+    """A collective: its schedule, the variant that was chosen, and notes about fallbacks."""
+    schedule: Schedule
+    variant: str
+    notes: list[str]
+
+def plan(collective: str, *, bytes: Params, gpus: int = 8, **options: Any) -> Plan:
+    """The schedule of a collective (docs/collectives.md): plan("all_gather", bytes="1M", variant="b2b", prelaunch="shared")."""
+
+def emulate(command: Sequence[str], *, gpus: int | None = None, **options: Any) -> subprocess.CompletedProcess[Any]:
+    """Runs a program on a software node, by the program `sdma`, which must be in PATH. `options`: as of subprocess.run."""
