@@ -15,13 +15,44 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <type_traits>
 #include <utility>
 
 namespace sdma::python {
+
+/// The calculations that have not ended, also those whose callers have. At the end of the process they are given a few seconds:
+/// they use constants of the library, which are destroyed then.
+class Running {
+ public:
+  /// Never destroyed, because a thread may end after everything else.
+  static Running& all() {
+    static auto& one = *new Running;
+    return one;
+  }
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    ++count_;
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    --count_;
+    changed_.notify_all();
+  }
+  void wait_for_all(std::chrono::seconds most) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, most, [&] { return count_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_{};
+  std::condition_variable changed_{};
+  int count_ = 0;
+};
 
 using Stop = std::atomic<bool>;
 enum class Ends : bool { later, first };
@@ -36,12 +67,14 @@ template <class Work> auto long_call(Work work, Ends ends = Ends::later) {
   };
   const auto shared = std::make_shared<Shared>(std::move(work));
   auto answer = shared->promise.get_future();
+  Running::all().begin();
   std::thread([shared] {
     try {
       shared->promise.set_value(shared->work(shared->stop));
     } catch (...) {
       shared->promise.set_exception(std::current_exception());
     }
+    Running::all().end();
   }).detach();
   constexpr auto kSlice = std::chrono::milliseconds(50);
   const auto ended = [&](auto wait) {

@@ -379,6 +379,12 @@ void add_schedule(py::module_& m) {
       .def_property_readonly("gpus", [](const Box& b) { return b.now().schedule.gpus; })
       .def_property_readonly("file", [](const Box& b) { return b.now().file; })
       .def_property_readonly("source", [](const Box& b) { return b.now().source; })
+      .def_property_readonly("given",
+                             [](const Box& b) {
+                               py::dict out;
+                               for (const auto& each : b.now().parse.set) out[py::str(each.name)] = each.value;
+                               return out;
+                             })
       .def_property_readonly("params", [](const Box& b) { return b.now().map.params; })
       .def_property_readonly("buffers", [](const Box& b) { return symbols(b, false); })
       .def_property_readonly("signals", [](const Box& b) { return symbols(b, true); })

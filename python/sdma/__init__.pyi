@@ -145,6 +145,9 @@ class Schedule:
     def params(self) -> list[str]:
         """The params that the text has."""
     @property
+    def given(self) -> dict[str, str]:
+        """The params that were given when it was read."""
+    @property
     def buffers(self) -> list[dict[str, Any]]:
         """name, place, bytes and address of each."""
     @property
@@ -205,7 +208,10 @@ class Sweep(dict[str, Any]):
         """One flat dict per point and schedule, for pandas.DataFrame(sweep.rows)."""
 
 def sweep(schedules: AnySchedule | Sequence[AnySchedule], *axes: str, machine: AnyMachine = None, **params: Params) -> Sweep:
-    """The times of schedules for each value of one parameter or two: "chunk=1K..1G", "engine.poll_ns=500,1000"."""
+    """The times of schedules for each value of one parameter or two: "chunk=1K..1G", "engine.poll_ns=500,1000".
+
+    Schedules are read again for each value, with the params that they were read with and those given here.
+    """
 
 class Explore(dict[str, Any]):
     """machine, searches: the members of `sdma explore --json`."""

@@ -68,33 +68,35 @@ def speed_ups(baseline, schedules, machine=None):
     return _sdma.speed_ups(_schedule(baseline), [_schedule(s) for s in schedules], _machine(machine))
 
 
+def _source(schedule, given):
+    """The file and the text of a schedule that is read again. Adds the params that it was read with to `given`."""
+    if not isinstance(schedule, Schedule):
+        return os.fspath(schedule), _file(schedule)
+    if schedule.source is None:
+        raise TypeError("this reads its schedules again for each value: pass the path of a text, or a schedule that was read")
+    for name, value in schedule.given.items():
+        if given.setdefault(name, value) != value:
+            raise ValueError(f"the schedules were read with different values of {name}: pass {name}=... here, and paths")
+    return schedule.file, schedule.source
+
+
 def sweep(schedules, *axes, machine=None, **params):
     if isinstance(schedules, (str, os.PathLike, Schedule)):
         schedules = [schedules]
-    files = []
-    for s in schedules:
-        if isinstance(s, Schedule):
-            if s.source is None:
-                raise TypeError("a sweep reads its schedules again for each value: pass the path of a text, or a schedule that was read")
-            files.append((s.file, s.source))
-        else:
-            files.append((os.fspath(s), _file(s)))
-    answer, svg = _sdma.sweep(files, list(axes), _machine(machine), settings(params))
+    given = {}
+    files = [_source(s, given) for s in schedules]
+    answer, svg = _sdma.sweep(files, list(axes), _machine(machine), settings({**given, **params}))
     answer = results.Sweep(answer)
     answer.svg = svg
     return answer
 
 
 def explore(schedule, *, machine=None, tries=0, budget=None, best=5, seed=0, **params):
-    if isinstance(schedule, Schedule):
-        file, source = schedule.file, schedule.source
-        if source is None:
-            raise TypeError("pass the path of a text, or a schedule that was read: one that was built leaves nothing open")
-    else:
-        file, source = os.fspath(schedule), _file(schedule)
+    given = {}
+    file, source = _source(schedule, given)
     if budget is None:
         budget = 0 if tries else 10
-    answer, texts = _sdma.explore(source, file, _machine(machine), settings(params), tries, budget, best, seed)
+    answer, texts = _sdma.explore(source, file, _machine(machine), settings({**given, **params}), tries, budget, best, seed)
     answer = results.Explore(answer)
     answer.schedules = [Schedule.parse(text) for text in texts]
     return answer

@@ -126,6 +126,10 @@ def test_sweep_answers_as_the_program(tool, schedules):
     assert have == answer
     assert [row["chunk"] for row in have.rows] == [4096, 16384, 65536, 262144, 1048576]
     assert have._repr_svg_().startswith("<svg")
+    again = sdma.Schedule.read(path, N=2)
+    assert sdma.sweep(again, "chunk=4K,8K") == sdma.sweep(path, "chunk=4K,8K", N=2) != sdma.sweep(again, "chunk=4K,8K", N=8)
+    with pytest.raises(ValueError, match="different values of N"):
+        sdma.sweep([again, sdma.Schedule.read(path, N=8)], "chunk=4K,8K")
     two = sdma.sweep([path, sdma.Schedule.read(schedules / "5_allgather_prelaunch.sdma")], "chunk=4K,8K", "engine.poll_ns=500,1000", N=4)
     assert len(two.rows) == 8 and {"chunk", "engine.poll_ns", "file", "ns", "speed_up"} == set(two.rows[0])
     for axes in ((), ("chunk",), ("chunk=4K", "chunk=8K"), ("a=1", "b=2", "c=3"), ("engine.nothing=1",)):
@@ -140,6 +144,7 @@ def test_explore_answers_as_the_program(tool, schedules):
     answer = json.loads(tool("explore", "--json", "--set", "N=4", "--tries=12", "--best=2", path))
     have = sdma.explore(path, N=4, tries=12, best=2)
     assert have == answer
+    assert sdma.explore(sdma.Schedule.read(path, N=2), tries=12) == sdma.explore(path, N=2, tries=12) != answer
     assert len(have.schedules) == 2 and all(sdma.check(s).proved for s in have.schedules)
     with pytest.raises(sdma.Error, match="leaves nothing open"):
         sdma.explore(schedules / ALL_GATHER, tries=3)
