@@ -8,7 +8,6 @@ The names of classes are those of the C++ structs; `help(CopyLinear)` lists the 
 (True), names of enumerants ("ge") and lists of dwords. A field with a default may be left out. A packet never changes, and two packets
 are equal if their dwords are. Errors: TypeError for a field that the packet does not have, Error for a value that does not fit.
 """
-import difflib
 import operator
 import struct
 
@@ -101,6 +100,8 @@ class Unknown(Packet):
 
 
 def _nearest(word, known):
+    import difflib
+
     close = difflib.get_close_matches(word, known, 1)
     return f"; did you mean '{close[0]}'?" if close else ""
 

@@ -1,16 +1,21 @@
 """Answers: dicts with the members that `sdma VERB --json` prints. Some draw themselves in a notebook."""
-import html
+
+
+def _escape(text):
+    import html  # Rarely needed, and an import should be fast.
+
+    return html.escape(text)
 
 
 def _table(rows, columns):
-    head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
-    cell = lambda value: html.escape("" if value is None else str(value)).replace("\n", "<br>")
+    head = "".join(f"<th>{_escape(c)}</th>" for c in columns)
+    cell = lambda value: _escape("" if value is None else str(value)).replace("\n", "<br>")
     body = "".join("<tr>" + "".join(f"<td style='text-align:left'>{cell(r.get(c))}</td>" for c in columns) + "</tr>" for r in rows)
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
 def _findings(title, findings):
-    text = f"<p><b>{html.escape(title)}</b></p>"
+    text = f"<p><b>{_escape(title)}</b></p>"
     return text + (_table(findings, ("severity", "rule", "where", "message", "hint")) if findings else "")
 
 
@@ -91,7 +96,7 @@ class Text(dict):
         return self._text
 
     def _repr_html_(self):
-        return f"<pre>{html.escape(self._text)}</pre>"
+        return f"<pre>{_escape(self._text)}</pre>"
 
 
 class Calibration(dict):

@@ -1,7 +1,5 @@
 """The verbs of the program `sdma`, as functions."""
 import os
-import shutil
-import subprocess
 
 from . import _sdma, results
 from .devices import Device
@@ -188,6 +186,9 @@ class Plan:
 
 
 def emulate(command, *, gpus=None, **options):
+    import shutil
+    import subprocess
+
     program = shutil.which("sdma")
     if program is None:
         raise FileNotFoundError("there is no program sdma in PATH: install the tools (the wheel has only this package)")
