@@ -1,6 +1,7 @@
 // sdma as: text to dwords.
 #include "generation.hpp"
 #include "input.hpp"
+#include "json/json.hpp"
 #include "output.hpp"
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/text.hpp"
@@ -14,7 +15,7 @@ namespace sdma::tool {
 namespace {
 
 enum class From { text, json };
-enum class To { binary, hex };
+enum class To { binary, hex, json };
 
 struct Options {
   std::string path = "-", output = "-";
@@ -26,6 +27,20 @@ struct Options {
 void append_hex(std::string& out, std::span<const std::uint32_t> dwords) {
   for (std::size_t i = 0; i < dwords.size(); ++i)
     out += fmt::format("{:08x}{}", dwords[i], i % 8 == 7 || i + 1 == dwords.size() ? '\n' : ' ');
+}
+
+/// One object on a line, whose dwords are written like those of dis --json, so that as --input=json reads it back.
+bool write_json(Output& out, const std::string& file, Generation g, std::span<const std::uint32_t> dwords) {
+  out.text() = json::line(
+      {{"file", file}, {"generation", name_of(g)}, {"bytes", std::uint64_t{dwords.size()} * 4}, {"dwords", nullptr}});
+  constexpr std::string_view kEnd = "null}\n";
+  out.text().resize(out.text().size() - kEnd.size());
+  for (std::size_t i = 0; i < dwords.size(); ++i) {
+    fmt::format_to(std::back_inserter(out.text()), "{}\"{:#010x}\"", i == 0 ? "[" : ",", dwords[i]);
+    if (!out.drain()) return false;
+  }
+  out.text() += dwords.empty() ? "[]}\n" : "]}\n";
+  return true;
 }
 
 int run(const Options& o) {
@@ -40,8 +55,13 @@ int run(const Options& o) {
     return kInput;
   }
   Output out{o.output};
-  if (o.format == To::hex) append_hex(out.text(), *dwords);
-  else out.write(dwords->data(), dwords->size() * 4);
+  switch (o.format) {
+    case To::hex: append_hex(out.text(), *dwords); break;
+    case To::json:
+      if (!write_json(out, name, o.generation, *dwords)) return out.exit_code();
+      break;
+    case To::binary: out.write(dwords->data(), dwords->size() * 4);
+  }
   return out.close() ? kOk : out.exit_code();
 }
 
@@ -51,9 +71,10 @@ void add_as(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<Options>();
   verb.value("FILE", o->path, "input file; - is standard input").shown("-");
   add_choice<From>(verb, "--input", o->input, {{"text", From::text}, {"json", From::json}},
-                   "contents of FILE: packet lines (default), or the output of dis --format=json");
-  add_choice<To>(verb, "--format", o->format, {{"binary", To::binary}, {"hex", To::hex}},
-                 "output form: the ring's bytes (default), or eight dwords per line");
+                   "contents of FILE: packet lines (default), or the output of dis --json or as --json");
+  add_choice<To>(verb, "--format", o->format, {{"binary", To::binary}, {"hex", To::hex}, {"json", To::json}},
+                 "output form: the ring's bytes (default), eight dwords per line, or one object");
+  add_json(verb, [o] { o->format = To::json; });
   add_generation(verb, o->generation);
   verb.value("-o,--output", o->output, "output file, unchanged if the text has errors; - is standard output")
       .type("FILE");

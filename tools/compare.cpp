@@ -1,6 +1,7 @@
 // sdma compare: a measured run beside its simulation, queue by queue and phase by phase.
 #include "sdma/trace/compare.hpp"
 #include "input.hpp"
+#include "json/library.hpp"
 #include "machine_file.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
@@ -79,16 +80,22 @@ int run(const Options& o) {
   if (!other.trace) return other.code;
   const auto c = trace::compare({shown(o.measured), *measured}, {other.name, *other.trace});
   if (!c) return report(c.error()), kInput;
-  const auto text = o.format == Format::json ? to_json(*c, other.column) : to_table(*c, other.column);
-  if (const int code = write_text("-", text); code != kOk) return code;
-  for (const auto& d : c->differences) report(d);
   const auto error = c->run.error();
   const bool within = !o.within || (error && std::abs(*error) <= *o.within);
+  const bool good = within && c->differences.empty();
+  if (o.format == Format::json) {
+    auto j = json::of(*c, other.column);
+    if (o.within) j["within"] = {{"percent", *o.within}, {"holds", within}};
+    const int code = write_text("-", json::document(j));
+    return code != kOk ? code : good ? kOk : kFindings;
+  }
+  if (const int code = write_text("-", to_table(*c, other.column)); code != kOk) return code;
+  for (const auto& d : c->differences) report(d);
   if (!within)
     report({.where = shown(o.measured),
             .message = fmt::format("the time of the run differs by {}, more than --within {}",
                                    error ? fmt::format("{:+.1f} %", *error) : "more than any percentage", *o.within)});
-  return within && c->differences.empty() ? kOk : kFindings;
+  return good ? kOk : kFindings;
 }
 
 }  // namespace

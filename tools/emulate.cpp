@@ -189,6 +189,10 @@ void add_emulate(VerbOptions& verb, Action& action) {
   verb.value("--names", o->names,
              "names for addresses in --trace and --watch: a file with a line FIRST..+SIZE NAME per range")
       .type("FILE");
+  // The parser's caller switches messages to JSON.
+  verb.call(
+      "--json", [] {},
+      "print the messages of sdma emulate itself as JSON on standard error; the program's output stays as it is");
   verb.flag("--watch", o->watch, "print queue, doorbell and packet events on stderr as they happen");
   add_choice<std::string>(
       verb, "--kernels", o->kernels, {{"refuse", "refuse"}, {"skip", "skip"}},

@@ -1,5 +1,6 @@
 // sdma fmt: formats or expands schedules and packet streams.
 #include "input.hpp"
+#include "json/json.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
 #include "sdma/stream/text.hpp"
@@ -14,7 +15,7 @@ namespace {
 struct Options {
   std::vector<std::string> paths{"-"};
   ParseOptions parse;
-  bool flat = false, check = false, write = false;
+  bool flat = false, check = false, write = false, json = false;
 };
 
 /// The formatted text; nothing if the text has errors, which are then reported.
@@ -34,35 +35,63 @@ std::optional<std::string> formatted(const std::string& path, const std::string&
   return {};
 }
 
+/// The answer with --json: of each file, whether formatting changes it and, unless a file or --check wants it elsewhere, its text.
+class Answer {
+ public:
+  void add_unread(const std::string& path) { add(path, nullptr, false); }
+  void add_changed(const std::string& path, bool changed, bool written) { add(path, changed, written); }
+  void add_text(const std::string& path, bool changed, const std::string& text) {
+    add(path, changed, false)["text"] = text;
+  }
+  std::string text() const { return json::document({{"files", files_}}); }
+
+ private:
+  json::Json& add(const std::string& path, json::Json changed, bool written) {
+    files_.push_back({{"file", shown(path)}, {"changed", std::move(changed)}, {"written", written}});
+    return files_.back();
+  }
+  json::Json files_ = json::Json::array();
+};
+
 int run(const Options& o) {
   int worst = kOk;
   Output out{"-"};
+  Answer answer;
   for (const auto& path : o.paths) {
     const auto text = read_text(path);
     if (!text) {
       report(text.error());
+      answer.add_unread(path);
       worst = kInput;
       continue;
     }
     const auto good = formatted(path, *text, o);
+    const bool changed = good && *good != *text;
     if (!good) {
+      answer.add_unread(path);
       worst = kInput;
     } else if (o.check) {
-      if (*good == *text) continue;
+      answer.add_changed(path, changed, false);
+      if (!changed) continue;
+      worst = std::max<int>(worst, kFindings);
+      if (o.json) continue;
       report({.where = shown(path),
               .message = o.flat ? "sdma fmt --flat would change this file" : "sdma fmt would change this file",
               .hint = o.flat ? "sdma fmt --flat --write expands it" : "sdma fmt --write formats it"});
-      worst = std::max<int>(worst, kFindings);
     } else if (o.write && path != "-") {
-      if (*good == *text) continue;
+      answer.add_changed(path, changed, changed);
+      if (!changed) continue;
       Output file{path};
       file.text() = *good;
       if (!file.close()) return file.exit_code();
+    } else if (o.json) {
+      answer.add_text(path, changed, *good);
     } else {
       out.text() += *good;
       if (!out.drain()) return out.exit_code();
     }
   }
+  if (o.json) out.text() = answer.text();
   return out.close() ? worst : out.exit_code();
 }
 
@@ -75,6 +104,7 @@ void add_fmt(VerbOptions& verb, Action& action) {
   add_settings(verb, o->parse.set);
   const auto check = verb.flag("--check", o->check, "print nothing, and exit with 1 if a file would change");
   verb.flag("--write", o->write, "replace the files instead of writing to standard output").excludes(check);
+  verb.flag("--json", o->json, "print one object: of each file, whether it changes and its text");
   verb.footer(
       "Examples:\n"
       "  sdma fmt ag.sdma\n"

@@ -1,4 +1,5 @@
 // The program `sdma`: one file per verb, and one line per verb in the table.
+#include "json/json.hpp"
 #include "output.hpp"
 #include "sdma/core/descriptors.hpp"
 #include "sdma/core/version.hpp"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 #include <new>
+#include <span>
 
 namespace sdma::tool {
 namespace {
@@ -112,10 +114,20 @@ std::string plainly(std::string said) {
   return said;
 }
 
+/// Do these words ask for JSON? `words` ends where those of a program begin.
+bool ask_for_json(std::span<const char* const> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i], before = i > 0 ? words[i - 1] : "";
+    if (word == "--json" || word == "--format=json" || (word == "json" && before == "--format")) return true;
+  }
+  return false;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Assembles, disassembles, checks, runs, simulates and draws DMA schedules for AMD Instinct MI300X."};
   app.name("sdma");
-  app.set_version_flag("--version", std::string("sdma ") + std::string(runtime_version()), "print the version");
+  app.set_version_flag("--version", std::string("sdma ") + std::string(runtime_version()),
+                       "print the version; with --json, as an object");
   app.set_help_flag("-h,--help", "print this help");
   app.get_formatter()->column_width(34);
   app.footer(
@@ -148,11 +160,21 @@ int run(int argc, char** argv) {
     const auto end = std::find(words.begin(), words.end(), std::string_view("--"));
     if (end != words.end()) *end = kProgramFollows;
   }
+  // Before the parser, because its own complaints are to be JSON, too. The words of a program that emulate runs are not ours.
+  auto* const emulate = app.get_subcommand("emulate");
+  if (words.size() < 2 || words[1] != emulate->get_name())
+    if (ask_for_json({words.begin() + 1, std::find(words.begin() + 1, words.end(), std::string_view("--"))}))
+      report_as_json();
+  const auto json_of_emulate = [&] {
+    if (emulate->get_option("--json")->count() > 0) report_as_json();
+  };
   try {
     app.parse(static_cast<int>(words.size()), words.data());
+    json_of_emulate();
   } catch (const CLI::CallForVersion&) {
-    return write_text("-", app.version() + "\n");
+    return write_text("-", ask_for_json(words) ? json::line({{"version", runtime_version()}}) : app.version() + "\n");
   } catch (const CLI::ParseError& e) {
+    json_of_emulate();
     if (e.get_exit_code() == 0) return write_text("-", app.help());
     if (misunderstood(app, {words.begin() + 1, words.end()})) return kUsage;
     complain(plainly(e.what()),

@@ -1,11 +1,15 @@
 #include "report.hpp"
 
+#include "json/json.hpp"
+
 #include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
 
 namespace sdma::tool {
 namespace {
+
+bool as_json = false;
 
 bool coloured() {
   static const bool yes = [] {
@@ -31,12 +35,13 @@ std::string paint(const Diagnostic& d, std::string s) {
 }  // namespace
 
 void report(const Diagnostic& d) {
-  auto s = to_string(d);
-  if (coloured()) s = paint(d, std::move(s));
-  s += '\n';
+  auto s = as_json ? json::line(json::of(d)) : to_string(d) + "\n";
+  if (!as_json && coloured()) s = paint(d, std::move(s));
   // A failure to write to standard error cannot be reported.
   std::fwrite(s.data(), 1, s.size(), stderr);
 }
+
+void report_as_json() { as_json = true; }
 
 void complain(const std::string& message, const std::string& hint) {
   report({.where = "sdma", .message = message, .hint = hint});

@@ -1,6 +1,7 @@
 // sdma run: executes schedules and checks their expectations.
 #include "sdma/schedule/run.hpp"
 #include "input.hpp"
+#include "json/run.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
 #include "sdma/check/check.hpp"
@@ -30,7 +31,7 @@ struct Options {
   std::chrono::nanoseconds timeout = 10s;
   std::vector<std::pair<std::string, std::string>> inputs, outputs;
   std::string trace;
-  bool test = false;
+  bool test = false, json = false;
 };
 
 bool software(const Options& o) { return o.device == DeviceKind::soft; }
@@ -46,7 +47,7 @@ Result<std::unique_ptr<Device>, Diagnostic> open(const Options& o, std::uint32_t
   return device;
 }
 
-/// Runs one file in one ordering, and reports its errors on standard error.
+/// Runs one file in one ordering, and reports its findings: on standard error or, with --json, in the answer.
 class Job {
  public:
   Job(const Options& o, const std::string& path, const Schedule& s, const SourceMap& map)
@@ -63,15 +64,19 @@ class Job {
     return code != kOk ? code : saved;
   }
   std::chrono::nanoseconds elapsed() const noexcept { return elapsed_; }
+  const json::RunAnswer& answer() const noexcept { return answer_; }
 
  private:
   int run(Ordering order, trace::Recorder* recorder) {
+    answer_ = {.device = std::string(name(options_.device)), .seed = options_.seed};
+    if (software(options_)) answer_.order = std::string(name(order));
     auto device = open(options_, schedule_.gpus, order, recorder);
-    if (!device) return say(device.error()), kInput;
+    if (!device) return report(placed(device.error())), kInput;
     // Only software engines record events.
     std::optional<TimedSchedule> timed;
     if (recorder && !software(options_)) timed = with_timestamps(schedule_);
-    auto bound = bind(timed ? timed->schedule : schedule_, **device, {.gpus = options_.gpus});
+    const BindOptions how{.gpus = options_.gpus};
+    auto bound = bind(timed ? timed->schedule : schedule_, **device, how);
     if (!bound) {
       for (const auto& e : bound.error()) say(e);
       return kFindings;
@@ -93,6 +98,7 @@ class Job {
     }
     const auto result = sdma::run(*bound, go);
     elapsed_ = result.elapsed;
+    if (options_.json) answer_.result = json::of(result, *bound, how);
     if (timed && record_timestamps(*timed, *bound, *recorder, Deadline::in(result ? options_.timeout : 0s)) != Errc::ok)
       report({.severity = Severity::note,
               .where = options_.trace,
@@ -115,15 +121,20 @@ class Job {
     return result ? kOk : kFindings;
   }
   /// Says why queues hang, if any does. A fault has been reported already.
-  void explain(const Bound& bound) const {
+  void explain(const Bound& bound) {
     const auto d = doctor::diagnose(doctor::snapshot_of(bound));
     if (d.verdict() == doctor::Verdict::hung && d.findings.front().what != doctor::HangClass::fault)
       say({.severity = Severity::note, .message = summary(d)});
   }
-  void say(Diagnostic d) const {
+  void say(Diagnostic d) {
+    d = placed(std::move(d));
+    if (options_.json) answer_.findings.push_back(std::move(d));
+    else report(d);
+  }
+  Diagnostic placed(Diagnostic d) const {
     const bool line = !d.where.empty() && d.where[0] >= '0' && d.where[0] <= '9';
     d.where = shown(path_) + (d.where.empty() ? "" : (line ? ":" : ": ") + d.where);
-    report(d);
+    return d;
   }
   /// The line of the packet at which this queue has stopped. First round only, because the ring may be padded after it.
   SourceMap::Location stopped_at(const std::string& name, const Device& device, const Bound& bound) const {
@@ -158,56 +169,100 @@ class Job {
   const Schedule& schedule_;
   const SourceMap& map_;
   std::chrono::nanoseconds elapsed_{};
+  json::RunAnswer answer_{};
 };
 
-int one(const Options& o, const std::string& path, const Schedule& s, const SourceMap& map, Output& out) {
+/// The findings of a file that is wrong on purpose: it is not run.
+std::vector<Diagnostic> not_run(const Schedule& s, const std::string& path) {
+  std::vector<Diagnostic> all;
+  for (const auto& rule : expected_findings(s))
+    all.push_back({.where = shown(path),
+                   .message = "not run: it contains a deliberate error, '" + rule + "', for sdma check to find"});
+  return all;
+}
+
+/// Lines for people or, with --json, one object.
+class Answer {
+ public:
+  explicit Answer(const Options& o) : json_(o.json) {}
+
+  void say(const std::string& line) {
+    if (!json_) out_.text() += line + "\n";
+  }
+  void add(json::RunFile file) {
+    if (json_) files_.push_back(std::move(file));
+    else
+      for (const auto& d : file.findings) report(d);
+  }
+  /// Prints it. Returns this code, or that of an error of the output.
+  int close(int code) {
+    if (json_) out_.text() = json::document(json::of(files_));
+    return out_.close() ? code : out_.exit_code();
+  }
+
+ private:
+  bool json_;
+  Output out_{"-"};
+  std::vector<json::RunFile> files_{};
+};
+
+int one(const Options& o, const std::string& path, const Schedule& s, const SourceMap& map, Answer& answer) {
   if (expects_finding(s)) {
-    for (const auto& rule : expected_findings(s))
-      report({.where = shown(path),
-              .message = "not run: it contains a deliberate error, '" + rule + "', for sdma check to find"});
+    answer.add({.file = shown(path), .expects = expected_findings(s), .findings = not_run(s, path)});
     return kFindings;
   }
   const auto order = o.order.value_or(Ordering::strict);
   Job job{o, path, s, map};
   const int code = job.run(order);
+  answer.add({.file = shown(path), .passed = code == kOk, .runs = {job.answer()}});
   if (code != kOk) return code;
   const auto n = s.expectations.size();
-  out.text() += fmt::format("{}: {} ({}, seed {}, {:.3f} ms)\n", shown(path),
-                            n == 0   ? "ran; it has no expectations"
-                            : n == 1 ? "1 expectation holds"
-                                     : fmt::format("{} expectations hold", n),
-                            software(o) ? name(order) : name(o.device), o.seed,
-                            std::chrono::duration<double, std::milli>(job.elapsed()).count());
+  answer.say(fmt::format("{}: {} ({}, seed {}, {:.3f} ms)", shown(path),
+                         n == 0   ? "ran; it has no expectations"
+                         : n == 1 ? "1 expectation holds"
+                                  : fmt::format("{} expectations hold", n),
+                         software(o) ? name(order) : name(o.device), o.seed,
+                         std::chrono::duration<double, std::milli>(job.elapsed()).count()));
   return kOk;
 }
 
-/// A schedule that is wrong on purpose is never run: the checker must find that error and no other.
-bool found(const Schedule& s, const SourceMap& map) {
+/// A schedule that is wrong on purpose is never run: the checker must find that error and no other. If not, what it found.
+std::vector<Diagnostic> unexpected(const Schedule& s, const SourceMap& map) {
   const auto result = check(s, {.map = &map});
-  if (as_expected(s, result)) return true;
-  for (const auto& f : result.findings) report(f.diagnostic);
+  std::vector<Diagnostic> all;
+  if (as_expected(s, result)) return all;
+  for (const auto& f : result.findings) all.push_back(f.diagnostic);
   for (const auto& rule : expected_findings(s))
-    report({.where = map.file, .message = "expected sdma check to find '" + rule + "' and no other error"});
-  return false;
+    all.push_back({.where = map.file, .message = "expected sdma check to find '" + rule + "' and no other error"});
+  return all;
 }
 
-int test(const Options& o, Output& out) {
+int test(const Options& o, Answer& answer) {
   std::size_t passed = 0, failed = 0;
   for (const auto& path : o.paths) {
     const auto text = read_text(path);
     if (!text) report(text.error());
     SourceMap map;
     const auto s = text ? load_schedule(path, *text, o.parse, &map) : std::nullopt;
-    const bool wrong = s && expects_finding(*s);
-    bool good = wrong ? found(*s, map) : s.has_value();
-    // The ordering of a driver's engines cannot be chosen.
-    for (const auto order : {Ordering::strict, Ordering::rocr, Ordering::adversarial})
-      if (good && !wrong && (!software(o) ? order == Ordering::strict : !o.order || *o.order == order))
-        good = Job{o, path, *s, map}.run(order) == kOk;
-    out.text() += (good ? "passed: " : "FAILED: ") + shown(path) + "\n";
-    ++(good ? passed : failed);
+    json::RunFile file{.file = shown(path), .passed = s.has_value()};
+    if (s && expects_finding(*s)) {
+      file.expects = expected_findings(*s);
+      file.findings = unexpected(*s, map);
+      file.passed = file.findings.empty();
+    } else if (s) {
+      // The ordering of a driver's engines cannot be chosen.
+      for (const auto order : {Ordering::strict, Ordering::rocr, Ordering::adversarial}) {
+        if (!file.passed || !(software(o) ? !o.order || *o.order == order : order == Ordering::strict)) continue;
+        Job job{o, path, *s, map};
+        file.passed = job.run(order) == kOk;
+        file.runs.push_back(job.answer());
+      }
+    }
+    answer.say((file.passed ? "passed: " : "FAILED: ") + shown(path));
+    ++(file.passed ? passed : failed);
+    answer.add(std::move(file));
   }
-  out.text() += std::to_string(passed) + " passed, " + std::to_string(failed) + " failed\n";
+  answer.say(std::to_string(passed) + " passed, " + std::to_string(failed) + " failed");
   return failed == 0 ? kOk : kFindings;
 }
 
@@ -235,19 +290,21 @@ int run(const Options& o) {
     return complain("--test does not take --trace", "run one FILE without --test to record a trace"), kUsage;
   if (o.trace == "-") return complain("--trace needs a file, not -", "standard output is for the report"), kUsage;
   if (overwrites(written(o), read(o))) return kUsage;
-  Output out{"-"};
+  Answer answer{o};
   int code = kOk;
   if (o.test) {
-    code = test(o, out);
+    code = test(o, answer);
   } else {
     const auto text = read_text(o.paths[0]);
     if (!text) return report(text.error()), kInput;
     SourceMap map;
     const auto s = load_schedule(o.paths[0], *text, o.parse, &map);
     if (!s) return kInput;
-    code = one(o, o.paths[0], *s, map, out);
+    code = one(o, o.paths[0], *s, map, answer);
+    // Without a device, or after an error of a file, there is no answer.
+    if (code != kOk && code != kFindings) return code;
   }
-  return out.close() ? code : out.exit_code();
+  return answer.close(code);
 }
 
 }  // namespace
@@ -281,6 +338,8 @@ void add_run(VerbOptions& verb, Action& action) {
                  "; with --device=kfd or cuda, its packets are those of the last round, timed by TIMESTAMP packets")
       .type("PATH");
   verb.flag("--test", o->test, "run each file in all orderings, and print one line per file");
+  verb.flag("--json", o->json,
+            "print one object: for each file and ordering, which expectations hold, queues, bytes and times");
   verb.footer(
       "With --order=adversarial, data lands in any order that hardware may choose, and queues and host threads are "
       "delayed: "

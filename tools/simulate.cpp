@@ -1,5 +1,6 @@
 // sdma simulate: predicts the time of schedules on a described machine.
 #include "input.hpp"
+#include "json/library.hpp"
 #include "machine_file.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
@@ -33,11 +34,13 @@ struct Options {
   std::uint64_t seed = 0;
 };
 
+/// The same with the file, which the simulator does not know.
+std::vector<Diagnostic> in_file(const std::string& path, std::vector<Diagnostic> all) {
+  for (auto& d : all) d.where = shown(path) + (d.where.empty() ? "" : ": " + d.where);
+  return all;
+}
 void say(const std::string& path, const std::vector<Diagnostic>& all) {
-  for (auto d : all) {
-    d.where = shown(path) + (d.where.empty() ? "" : ": " + d.where);
-    report(d);
-  }
+  for (const auto& d : in_file(path, all)) report(d);
 }
 
 /// The picture shows all rounds, but the time is that of the last one.
@@ -59,9 +62,10 @@ int one(const Options& o, const MachineDescription& m) {
            kFindings;
   std::optional<trace::Recorder> recorder;
   if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
-  const auto r = simulate(
-      *s, m, {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed, .map = &map});
+  auto r = simulate(*s, m,
+                    {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed, .map = &map});
   if (!r) return say(path, r.error()), kFindings;
+  r->findings = in_file(path, std::move(r->findings));
   std::optional<Sensitivity> found;
   if (!o.no_sensitivity) {
     auto h = sensitivity(*s, m);
@@ -79,10 +83,12 @@ int one(const Options& o, const MachineDescription& m) {
       if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, *r)})); code != kOk)
         return code;
   }
-  auto answer = o.format == Format::json ? to_json(*r, why) : to_table(*r, why);
-  if (o.explain && o.format == Format::table) answer += "\n" + explain(*r, *why);
+  const bool json = o.format == Format::json;
+  auto answer = json ? json::document(json::of(*r, why)) : to_table(*r, why);
+  if (o.explain && !json) answer += "\n" + explain(*r, *why);
   if (const auto code = write_text("-", std::move(answer)); code != kOk) return code;
-  say(path, r->findings);
+  if (!json)
+    for (const auto& d : r->findings) report(d);
   return r->findings.empty() ? kOk : kFindings;
 }
 

@@ -150,6 +150,8 @@ void add_trace(VerbOptions& verb, Action& action) {
       "output form: JSON for ui.perfetto.dev (default), an HTML page (default for -o NAME.html), JSON Lines that have "
       "been "
       "checked (default for -o NAME.jsonl), or text");
+  verb.call(
+      "--json", [o] { o->format = Form::jsonl; }, "short for --format=jsonl");
   verb.flag("--follow", o->follow, "print events as text while they are recorded, until the writer ends");
   verb.value("--names", o->names, "names for addresses: a file with a line FIRST..+SIZE NAME per range").type("FILE");
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");

@@ -220,6 +220,11 @@ def verb(t, sdma, conformance):
     t.run(*t.case(tool, top, own, bless=True))
     if "slept" not in t.run(tool, "nap"):
         raise Broken("sdma nap does nothing")
+    schemas, schema = t.root / "share/schemas", "share/schemas/nap.json"
+    with_schemas = [sys.executable, t.root / "tests/tools/schemas.py", tool, schemas, t.root / "tests/tools/cases"]
+    t.run(*with_schemas)
+    with t.without(schema):
+        t.noticed(schema, "there is no nap.json", *with_schemas)
     with t.without("tools/meson.build"):
         t.noticed("tools/meson.build", "tools/nap.cpp", *t.hygiene("sources"))
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sdma::json {
 
 Json of(const CheckFinding& f) {
@@ -21,7 +23,7 @@ Json of(const CheckFinding& f) {
   return j;
 }
 
-Json assumed(const CheckOptions& o) {
+Json assumed(const CheckReport& r, const CheckOptions& o) {
   Json j{{"rules", "docs/ordering.md"}, {"options", Json::array()}};
   for (const auto option : profile_options()) {
     // An option is assumed if it is set already, and differs from the rules themselves.
@@ -30,7 +32,9 @@ Json assumed(const CheckOptions& o) {
       j["options"].push_back(option);
   }
   j["node"] = o.topology ? o.topology->name : "8 MI300X";
-  j["other_programs"] = o.open;
+  // The checker says so whenever it assumes it.
+  j["other_programs"] = std::any_of(r.findings.begin(), r.findings.end(),
+                                    [](const auto& f) { return f.diagnostic.rule == "open-schedule"; });
   return j;
 }
 
@@ -45,8 +49,8 @@ std::string summary(const CheckReport& r, const Schedule& s, const std::string& 
 }
 
 Json answer_of(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
-  Json j{{"verdict", name(r.verdict())}, {"file", o.file},           {"packets", r.packets}, {"waits", r.waits},
-         {"errors", r.errors()},         {"warnings", r.warnings()}, {"assumed", assumed(o)}};
+  Json j{{"verdict", name(r.verdict())}, {"file", o.file},           {"packets", r.packets},    {"waits", r.waits},
+         {"errors", r.errors()},         {"warnings", r.warnings()}, {"assumed", assumed(r, o)}};
   if (expects_finding(s)) {
     auto& expected = j["expected"] = Json::array();
     for (const auto& e : s.expectations)

@@ -15,8 +15,8 @@ namespace sdma::json {
 
 /// rule, severity, where, message, hint as a Diagnostic; places, overlap and rests_on.
 Json of(const CheckFinding&);
-/// On what a verdict rests: the options that differ from docs/ordering.md, the node, whether other programs take part.
-Json assumed(const CheckOptions&);
+/// On what a verdict rests: the options that differ from docs/ordering.md, the node, whether other programs may take part.
+Json assumed(const CheckReport&, const CheckOptions&);
 /// Everything but the findings: verdict, file, packets, waits, summary, assumed, errors, warnings; expected and as_expected if the schedule
 /// expects findings.
 Json answer_of(const CheckReport&, const CheckOptions&, const Schedule&);

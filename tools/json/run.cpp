@@ -38,14 +38,13 @@ std::optional<std::uint32_t> gpu_of(const Schedule& s, const Expectation& e) {
 
 }  // namespace
 
-Json of(const RunReport& r, const Bound& b) {
+Json of(const RunReport& r, const Bound& b, const BindOptions& options) {
   const auto& s = b.schedule();
   Json j{{"passed", static_cast<bool>(r)},
          {"elapsed_ns", r.elapsed.count()},
          {"round_ns", r.round.count() > 0 ? Json(r.round.count()) : Json()},
          {"wrong", r.wrong}};
   struct Rank {
-    std::optional<std::uint32_t> device;
     std::uint64_t queues{}, bytes{}, holds{}, fails{}, not_compared{};
   };
   std::vector<Rank> ranks(s.gpus);
@@ -65,7 +64,6 @@ Json of(const RunReport& r, const Bound& b) {
     auto& rank = ranks[queue.place.index];
     ++rank.queues;
     rank.bytes += work.bytes * b.epoch(q);
-    rank.device = b.queue(q).gpu().value;
   }
   // A finding about an expectation begins with its text; after any other finding, nothing is compared.
   const auto said = [&](const std::string& text) {
@@ -91,14 +89,17 @@ Json of(const RunReport& r, const Bound& b) {
     ++(!compared ? rank.not_compared : fails ? rank.fails : rank.holds);
   }
   auto& gpus = j["gpus"] = Json::array();
-  for (std::size_t g = 0; g < ranks.size(); ++g)
+  for (std::size_t g = 0; g < ranks.size(); ++g) {
+    const auto device = options.gpus.empty() ? g : options.gpus[g].value;
     gpus.push_back({{"gpu", g},
-                    {"device_gpu", ranks[g].device ? Json(*ranks[g].device) : Json()},
+                    {"device_gpu", device},
+                    {"name", b.device().topology().gpus[device].name},
                     {"queues", ranks[g].queues},
                     {"bytes", ranks[g].bytes},
                     {"holds", ranks[g].holds},
                     {"fails", ranks[g].fails},
                     {"not_compared", ranks[g].not_compared}});
+  }
   j["findings"] = of(std::span<const Diagnostic>(r.findings));
   return j;
 }
@@ -106,6 +107,7 @@ Json of(const RunReport& r, const Bound& b) {
 Json of(const RunAnswer& a) {
   Json j{{"device", a.device}, {"order", a.order ? Json(*a.order) : Json()}, {"seed", a.seed}};
   j.update(a.result);
+  j["findings"] = of(std::span(a.findings));
   return j;
 }
 
@@ -115,7 +117,7 @@ Json of(std::span<const RunFile> files) {
   for (const auto& f : files) {
     passed += f.passed;
     Json j{{"file", f.file}, {"passed", f.passed}};
-    if (!f.expects.empty()) j["expects"] = f.expects, j["findings"] = f.findings;
+    if (!f.expects.empty()) j["expects"] = f.expects, j["findings"] = of(std::span(f.findings));
     auto& runs = j["runs"] = Json::array();
     for (const auto& r : f.runs) runs.push_back(of(r));
     all.push_back(std::move(j));

@@ -14,15 +14,18 @@
 
 namespace sdma::json {
 
-/// passed, elapsed_ns, round_ns, wrong, expectations, gpus, queues, findings. `expectations` have to be compared: RunOptions::contents.
-Json of(const RunReport&, const Bound&);
+/// passed, elapsed_ns, round_ns, wrong, queues, expectations, gpus, findings. `options`: those of the bind. The run has to have compared
+/// the expectations (RunOptions::contents).
+Json of(const RunReport&, const Bound&, const BindOptions& options = {});
 
 /// One run of a file by the tool, in one ordering.
 struct RunAnswer {
   std::string device{};                ///< "soft", "kfd", "cuda"
   std::optional<std::string> order{};  ///< of a software device
   std::uint64_t seed{};
-  Json result{};  ///< of(RunReport, Bound), or only `passed` and `findings` if the schedule could not be bound
+  Json result = Json{{"passed", false}};  ///< of(RunReport, Bound), unless the schedule could not be bound
+  /// In place of those of `result`: with the lines of the schedule, and why queues hang.
+  std::vector<Diagnostic> findings{};
 };
 Json of(const RunAnswer&);
 
@@ -32,7 +35,7 @@ struct RunFile {
   bool passed{};
   std::vector<std::string> expects{};  ///< the findings that the file expects from the checker; then it is not run
   std::vector<RunAnswer> runs{};
-  Json findings = Json::array();  ///< of a file that is not run
+  std::vector<Diagnostic> findings{};  ///< of a file that is not run: what the checker found instead
 };
 /// All files, and how many passed and failed.
 Json of(std::span<const RunFile>);

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""A page whose examples are commands: each must print what the page shows.
+
+  page.py [--bless] PAGE SOURCE PROGRAM...
+
+In a block of the page, a line that begins with `$ ` is a command for bash, and the lines up to the next command are what it prints, on
+standard output and standard error. The commands of a page run in order in one empty folder, where PROGRAMs lie under their own names,
+and `examples` is that of SOURCE. Exit code 1, with a difference, if a command prints something else; 77, which Meson reports, if jq is
+missing. With --bless, the page gets what its commands print now.
+"""
+import difflib
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SECONDS = 60  # for one command
+
+
+def run(command, folder):
+    env = {"PATH": f"{folder}:/usr/bin:/bin", "LC_ALL": "C", "TERM": "dumb"}
+    done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=SECONDS, text=True)  # fmt: skip
+    return done.stdout if not done.stdout or done.stdout.endswith("\n") else done.stdout + "\n"
+
+
+def now(text, source, programs):
+    """The page with what its commands print now, and how many there are."""
+    with tempfile.TemporaryDirectory() as folder:
+        for program in programs:
+            pathlib.Path(folder, program.name).symlink_to(program)
+        pathlib.Path(folder, "examples").symlink_to(source / "examples")
+        count = 0
+
+        def block(match):
+            nonlocal count
+            commands = [line for line in match[1].splitlines() if line.startswith("$ ")]
+            count += len(commands)
+            return "```\n" + "".join(f"{line}\n{run(line[2:], folder)}" for line in commands) + "```\n"
+
+        return re.sub(r"^```\n((?=\$ ).*?)^```\n", block, text, flags=re.M | re.S), count
+
+
+def main(arguments):
+    bless = arguments[:1] == ["--bless"]
+    page, source, *programs = (pathlib.Path(a).resolve() for a in arguments[bless:])
+    if not shutil.which("jq", path="/usr/bin:/bin"):
+        print("skipped: there is no program jq")
+        return 77
+    text = page.read_text(encoding="utf-8")
+    current, count = now(text, source, programs)
+    if bless:
+        page.write_text(current, encoding="utf-8")
+    elif current != text:
+        sys.stdout.writelines(difflib.unified_diff(text.splitlines(True), current.splitlines(True), str(page), "what it prints now"))
+        return 1
+    print(f"{count} commands")
+    return 0 if count else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
