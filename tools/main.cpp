@@ -132,6 +132,7 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   app.footer(
       "Exit codes: 0 success, 1 findings, 2 usage error, 3 input or output error.\n"
+      "With --json, each subcommand answers in JSON, and its messages are JSON, too.\n"
       "Examples:\n"
       "  sdma dis ring.bin\n"
       "  sdma check --ring-bytes=1M ring.bin\n"
