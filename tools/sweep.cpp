@@ -32,7 +32,7 @@ class Report {
     if (!r_.csv.empty())
       if (const auto code = write_text(r_.csv, csv()); code != kOk) return code;
     if (!r_.plot.empty())
-      if (const auto code = write_text(r_.plot, curves_svg(curves())); code != kOk) return code;
+      if (const auto code = write_text(r_.plot, curves_svg(json::curves(s_))); code != kOk) return code;
     return write_text("-", r_.json ? json::document(json::of(s_)) : table());
   }
 
@@ -64,28 +64,6 @@ class Report {
         out += fmt::format("{},{},{:.6g}\n", csv_word(s_.names[i]), r.ns[i], r.gain(i));
       }
     return out;
-  }
-
-  /// Speed-ups over the first file; the times of a single one.
-  Curves curves() const {
-    const bool one = s_.names.size() == 1;
-    const auto& x = s_.axes[0];
-    Curves c{.title = one ? s_.names[0] + ", simulated" : "Speed-up over " + s_.names[0] + ", simulated",
-             .x_label = x.name,
-             .y_label = one ? "time, us" : "speed-up",
-             .bytes = !x.of_machine() || x.name.ends_with("_bytes")};
-    const auto others = s_.axes.size() > 1 ? s_.axes[1].values : std::vector<double>{0};
-    for (std::size_t i = 0; i < s_.names.size(); ++i)
-      for (const auto w : others) {
-        auto name = s_.names[i];
-        if (s_.axes.size() > 1) name += fmt::format(", {}={}", s_.axes[1].name, s_.axes[1].text(w));
-        Curves::Series series{.name = std::move(name)};
-        for (const auto& r : s_.rows)
-          if (r.values.size() == 1 || r.values[1] == w)
-            series.points.emplace_back(r.values[0], one ? r.ns[0] / 1e3 : r.gain(i));
-        c.series.push_back(std::move(series));
-      }
-    return c;
   }
 
   const SweepRequest& r_;

@@ -225,6 +225,11 @@ def verb(t, sdma, conformance):
     t.run(*with_schemas)
     with t.without(schema):
         t.noticed(schema, "there is no nap.json", *with_schemas)
+    functions = [sys.executable, t.root / "tests/python/verbs.py", tool, t.root]
+    t.run(*functions)
+    for file in "python/sdma/verbs.py", "python/sdma/__init__.py", "python/sdma/__init__.pyi":
+        with t.without(file):
+            t.noticed(file, f"{file}: there is no", *functions)
     with t.without("tools/meson.build"):
         t.noticed("tools/meson.build", "tools/nap.cpp", *t.hygiene("sources"))
 

@@ -320,7 +320,7 @@ OWN_MACHINE = re.compile(r"(?<![\w./$}])/(home/[a-z]|Users/[A-Za-z]|root/|work/|
 
 # Where prose follows CONTRIBUTING.md, section Words: files, and folders with all that they contain. To bring a folder under
 # the rules (include, lib, tools, examples), clean it and add it here.
-PROSE = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "tools", "examples", "bench", "lib/emulator"]
+PROSE = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "tools", "examples", "bench", "python", "lib/emulator"]
 PROSE += [f"include/sdma/{room}" for room in ("core", "packets", "stream", "queue", "sync", "engine", "device")]
 PROSE += [f"lib/{room}" for room in ("core", "stream", "queue", "sync", "engine", "device", "kfd")]
 PROSE += [f"{root}/{room}" for root in ("include/sdma", "lib") for room in ("check", "draw", "schedule", "simulate", "trace")]

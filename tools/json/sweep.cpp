@@ -84,6 +84,8 @@ class Sweeping {
       auto t = simulate(*s, *m);
       if (!t) return fail(i, std::move(t.error()));
       row.ns.push_back(t->ns);
+      if (in_.proceed && !in_.proceed())
+        return fail(i, {{.message = "the sweep was ended", .hint = "sweep fewer values"}});
     }
     out_.rows.push_back(std::move(row));
     return true;
@@ -159,6 +161,27 @@ Json number(double v) {
 }  // namespace
 
 Result<Swept, SweepError> swept(const SweepInput& in) { return Sweeping(in).run(); }
+
+Curves curves(const Swept& s) {
+  const bool one = s.names.size() == 1;
+  const auto& x = s.axes[0];
+  Curves c{.title = one ? s.names[0] + ", simulated" : "Speed-up over " + s.names[0] + ", simulated",
+           .x_label = x.name,
+           .y_label = one ? "time, us" : "speed-up",
+           .bytes = !x.of_machine() || x.name.ends_with("_bytes")};
+  const auto others = s.axes.size() > 1 ? s.axes[1].values : std::vector<double>{0};
+  for (std::size_t i = 0; i < s.names.size(); ++i)
+    for (const auto w : others) {
+      auto name = s.names[i];
+      if (s.axes.size() > 1) name += fmt::format(", {}={}", s.axes[1].name, s.axes[1].text(w));
+      Curves::Series series{.name = std::move(name)};
+      for (const auto& r : s.rows)
+        if (r.values.size() == 1 || r.values[1] == w)
+          series.points.emplace_back(r.values[0], one ? r.ns[0] / 1e3 : r.gain(i));
+      c.series.push_back(std::move(series));
+    }
+  return c;
+}
 
 Json of(const Swept& s) {
   Json params = Json::array(), points = Json::array();

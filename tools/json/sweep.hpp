@@ -8,9 +8,11 @@
 // Errors: the first value that a file or the machine refuses, and every Diagnostic about it.
 #include "json.hpp"
 #include "sdma/core/result.hpp"
+#include "sdma/draw/curves.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/sweep.hpp"
 
+#include <functional>
 #include <vector>
 
 namespace sdma::json {
@@ -24,6 +26,8 @@ struct SweepInput {
   ParseOptions parse{};
   MachineDescription machine{};
   std::vector<SweepAxis> axes{};  ///< one or two
+  /// Called after each simulation of a row; false ends the sweep with an error.
+  std::function<bool()> proceed{};
 };
 
 struct Swept {
@@ -44,13 +48,16 @@ struct SweepError {
   enum class Kind : std::uint8_t {
     request,   ///< the files do not fit together, or the machine has no such parameter
     schedule,  ///< the text of a schedule has errors
-    run,       ///< a schedule cannot be simulated
+    run,       ///< a schedule cannot be simulated, or `proceed` has ended the sweep
   };
   Kind kind{};
   std::vector<Diagnostic> all{};
 };
 
 Result<Swept, SweepError> swept(const SweepInput&);
+
+/// The speed-ups over the first file, or the times of a single one, for curves_svg.
+Curves curves(const Swept&);
 
 /// param, files, points; and notes, if there are any. A point's value is a list if there are two parameters.
 Json of(const Swept&);

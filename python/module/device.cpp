@@ -1,0 +1,240 @@
+// Devices, their memory, and runs.
+#include "device.hpp"
+#include "answer.hpp"
+#include "bytes.hpp"
+#include "json/library.hpp"
+#include "json/run.hpp"
+#include "module.hpp"
+#include "schedule.hpp"
+#include "sdma/core/nearest.hpp"
+#include "sdma/doctor/bound.hpp"
+#include "trace.hpp"
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+
+namespace sdma::python {
+namespace {
+
+using Arrays = std::vector<std::pair<std::string, py::object>>;
+using json::Json;
+
+DeviceKind kind_of(const std::string& word) {
+  if (const auto k = device_kind(word)) return *k;
+  throw py::value_error(fmt::format("'{}' is not a device: pass {}", word, kDeviceNames));
+}
+Ordering order_of(const std::string& word) {
+  for (const auto o : {Ordering::strict, Ordering::rocr, Ordering::adversarial})
+    if (name(o) == word) return o;
+  throw py::value_error(fmt::format("'{}' is not an order: pass strict, rocr or adversarial", word));
+}
+
+std::shared_ptr<Opened> open(const std::string& device, std::uint32_t gpus, const std::string& order,
+                             std::uint64_t seed, trace::Recorder* recorder = nullptr) {
+  const auto kind = kind_of(device);
+  OpenOptions o{.gpus = gpus, .soft = {.ordering = order_of(order), .seed = seed, .trace = recorder}};
+  auto opened = value_or_fail(open_device(kind, o));
+  return std::make_shared<Opened>(kind, std::move(opened));
+}
+
+/// What a run takes from Python and gives back to it.
+struct Request {
+  Schedule schedule;
+  std::string file;
+  std::optional<SourceMap> map;
+  BindOptions bind{};
+  RunOptions run{};
+  std::vector<std::pair<Schedule::Range, Held>> outputs{};
+};
+
+struct Answer {
+  Json report{}, diagnosis{};
+};
+
+/// The buffer of a schedule with this name. `what`: how the caller has named it, in errors.
+std::size_t buffer_named(const Schedule& s, const std::string& what, const std::string& wanted) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < s.buffers.size(); ++i) {
+    names.push_back(name_of(s, SymbolOffset{false, i, 0}));
+    if (names.back() == wanted) return i;
+  }
+  fail(fmt::format("{}: the schedule has no buffer '{}'{}", what, wanted,
+                   did_you_mean(wanted, {names.begin(), names.end()})),
+       "schedule.buffers lists them");
+}
+
+void set_inputs(Request& r, const Arrays& inputs) {
+  for (const auto& [name, array] : inputs) {
+    const auto what = fmt::format("inputs['{}']", name);
+    const auto i = buffer_named(r.schedule, what, name);
+    const auto in = held(array, what, Access::read);
+    const auto bytes = in.bytes();
+    if (bytes.size() > r.schedule.buffers[i].bytes)
+      fail(fmt::format("{} has {} bytes, but the buffer has {}", what, bytes.size(), r.schedule.buffers[i].bytes),
+           "pass a slice of it, or make the buffer larger");
+    r.run.inputs.push_back({name, {bytes.begin(), bytes.end()}});
+  }
+}
+void set_outputs(Request& r, const Arrays& outputs) {
+  for (const auto& [name, array] : outputs) {
+    const auto what = fmt::format("outputs['{}']", name);
+    const auto i = buffer_named(r.schedule, what, name);
+    auto out = held(array, what, Access::write);
+    const auto bytes = out.bytes().size();
+    if (bytes > r.schedule.buffers[i].bytes)
+      fail(fmt::format("{} has {} bytes, but the buffer has {}", what, bytes, r.schedule.buffers[i].bytes),
+           "pass a smaller array");
+    r.outputs.emplace_back(Schedule::Range{link_buffer(i), bytes}, std::move(out));
+  }
+}
+/// Arrays in the device's memory become the buffers themselves.
+std::vector<std::shared_ptr<Block>> set_buffers(Request& r, Opened& device, const Arrays& buffers) {
+  std::vector<std::shared_ptr<Block>> kept;
+  for (const auto& [name, array] : buffers) {
+    const auto what = fmt::format("buffers['{}']", name);
+    auto& b = r.schedule.buffers[buffer_named(r.schedule, what, name)];
+    const auto view = held(array, what, Access::write);
+    const auto bytes = view.bytes();
+    const auto lies_in = [&](const std::shared_ptr<Block>& block) {
+      const auto all = block ? block->memory.host() : std::span<std::byte>();
+      return !all.empty() && bytes.data() >= all.data() && bytes.data() + bytes.size() <= all.data() + all.size();
+    };
+    std::shared_ptr<Block> block;
+    for (const auto& each : device.blocks)
+      if (auto held_block = each.lock(); lies_in(held_block)) block = std::move(held_block);
+    if (!block)
+      fail(fmt::format("{} is not in the memory of this device", what),
+           "make it with device.array(), or pass it in inputs or outputs, which copies");
+    if (bytes.size() != b.bytes)
+      fail(fmt::format("{} has {} bytes, but the buffer has {}", what, bytes.size(), b.bytes), "they must be equal");
+    const auto gpu = b.place.is_host() || r.bind.gpus.empty() ? b.place.index : r.bind.gpus.at(b.place.index).value;
+    if (block->where ? b.place.is_host() || block->where->value != gpu : !b.place.is_host())
+      fail(fmt::format("{} is memory of {}", what,
+                       block->where ? to_string(Place::gpu(block->where->value)) : "the host"),
+           "make it with device.array(..., place=...) where the buffer is");
+    const auto all = block->memory.host();
+    b.at = block->memory.va() + static_cast<std::uint64_t>(bytes.data() - all.data());
+    b.init = Init::poison;  // of a buffer at a fixed address: nothing fills it
+    r.bind.external.push_back({block->memory.va(), all});
+    kept.push_back(std::move(block));
+  }
+  return kept;
+}
+
+/// Errors of a schedule begin with its file.
+Diagnostic of_file(const Request& r, Diagnostic d) {
+  d.where = r.file + (d.where.empty() ? "" : ": " + d.where);
+  return d;
+}
+
+Result<Answer, std::vector<Diagnostic>> perform(Request& r, Device& device, const Stop& stop) {
+  Stoppable stoppable{device, stop};
+  r.run.map = r.map ? &*r.map : nullptr;
+  const auto bound = bind(r.schedule, stoppable, r.bind);
+  if (!bound) {
+    std::vector<Diagnostic> all;
+    for (const auto& e : bound.error()) all.push_back(of_file(r, e));
+    return all;
+  }
+  auto report = sdma::run(*bound, r.run);
+  Answer a{.report = json::of(report, *bound)};
+  if (!report && !stop) a.diagnosis = json::of(doctor::diagnose(doctor::snapshot_of(*bound)));
+  for (const auto& [range, array] : r.outputs) {
+    const auto from = bound->bytes(range);
+    std::copy(from.begin(), from.end(), array.bytes().begin());
+  }
+  return a;
+}
+
+Request request_of(Box& box, const std::vector<std::uint32_t>& gpus, std::uint64_t seed, double timeout,
+                   const Arrays& inputs, const Arrays& outputs) {
+  if (!(timeout > 0 && timeout < 1e9)) throw py::value_error("timeout is a number of seconds above 0");
+  const auto s = box.snapshot();
+  Request r{.schedule = s->schedule, .file = s->file, .map = {}};
+  if (s->lines()) r.map = s->map;
+  for (const auto g : gpus) r.bind.gpus.push_back(GpuId{g});
+  r.run.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout * 1e9));
+  r.run.seed = seed;
+  set_inputs(r, inputs);
+  set_outputs(r, outputs);
+  return r;
+}
+
+py::tuple on_device(const std::shared_ptr<Opened>& device, Box& box, const std::vector<std::uint32_t>& gpus,
+                    std::uint64_t seed, double timeout, const Arrays& inputs, const Arrays& outputs,
+                    const Arrays& buffers) {
+  const Use use{device};
+  auto r = request_of(box, gpus, seed, timeout, inputs, outputs);
+  const auto kept = set_buffers(r, *device, buffers);
+  const auto a = value_or_fail(
+      long_call([&r, &device](const Stop& stop) { return perform(r, *device->device, stop); }, Ends::first));
+  return py::make_tuple(to_python(a.report), to_python(a.diagnosis));
+}
+
+/// On a device of its own. With `record`, also returns the recording.
+py::tuple once(Box& box, const std::string& kind, const std::string& order, const std::vector<std::uint32_t>& gpus,
+               std::uint64_t seed, double timeout, const Arrays& inputs, const Arrays& outputs, bool record) {
+  auto r = request_of(box, gpus, seed, timeout, inputs, outputs);
+  std::optional<trace::Recorder> recorder;
+  if (record && kind_of(kind) != DeviceKind::soft)
+    fail("only a software device records the times of its packets", "run with device='soft', or use sdma run --trace");
+  if (record) recorder.emplace();
+  r.run.recorder = recorder ? &*recorder : nullptr;
+  auto needed = r.schedule.gpus;
+  for (const auto g : gpus) needed = std::max(needed, g + 1);
+  const auto device = open(kind, needed, order, seed, r.run.recorder);
+  const auto a = value_or_fail(
+      long_call([&r, &device](const Stop& stop) { return perform(r, *device->device, stop); }, Ends::first));
+  py::object recording = py::none();
+  if (recorder) recording = py::cast(Recording{r.file, std::make_shared<const trace::Trace>(recorder->snapshot())});
+  return py::make_tuple(to_python(a.report), to_python(a.diagnosis), recording);
+}
+
+std::shared_ptr<Block> allocate(const std::shared_ptr<Opened>& device, std::uint64_t bytes,
+                                std::optional<std::uint32_t> gpu) {
+  const Use use{device};
+  std::optional<GpuId> where;
+  if (gpu) where = GpuId{*gpu};
+  auto m = value_or_fail(device->device->allocate({.where = where, .bytes = bytes}));
+  if (m.host().empty()) fail("the host cannot access this memory", "use memory of the host");
+  std::erase_if(device->blocks, [](const auto& b) { return b.expired(); });
+  auto block = std::make_shared<Block>(device, where, std::move(m));
+  device->blocks.push_back(block);
+  return block;
+}
+
+}  // namespace
+
+Use::Use(const std::shared_ptr<Opened>& o) : opened_(o) {
+  if (::getpid() != o->owner)
+    fail(fmt::format("process {} has opened this device, and this is process {}", o->owner, ::getpid()),
+         "open a device in this process; multiprocessing does not share one");
+  if (o->closed) fail("the device is closed", "open another: sdma.Device(...)");
+  if (o->used) fail("another thread is using this device", "wait for its call to return, or open a device per thread");
+  o->used = true;
+}
+
+void add_device(py::module_& m) {
+  using py::arg;
+  py::class_<Block, std::shared_ptr<Block>>(m, "Block", py::buffer_protocol()).def_buffer([](Block& b) {
+    const auto all = b.memory.host();
+    return py::buffer_info(reinterpret_cast<std::uint8_t*>(all.data()), static_cast<py::ssize_t>(all.size()));
+  });
+  py::class_<Opened, std::shared_ptr<Opened>>(m, "Opened")
+      .def(py::init([](const std::string& kind, std::uint32_t gpus, const std::string& order, std::uint64_t seed) {
+        return open(kind, gpus, order, seed);
+      }))
+      .def("run", on_device)
+      .def("allocate", allocate)
+      .def("close", [](Opened& o) { o.closed = true; })
+      .def_property_readonly("closed", [](const Opened& o) { return o.closed; })
+      .def_property_readonly("kind", [](const Opened& o) { return name(o.kind); })
+      .def_property_readonly("gpus", [](const Opened& o) { return o.device->topology().gpus.size(); })
+      .def_property_readonly("topology", [](const Opened& o) { return to_python(json::of(o.device->topology())); })
+      .def_property_readonly("caveat", [](const Opened& o) { return caveat(*o.device); });
+  m.def("run", once);
+}
+
+}  // namespace sdma::python

@@ -1,0 +1,30 @@
+#pragma once
+// The extension `sdma._sdma`: what the package in python/sdma consists of below its classes. The manual for users is
+// python/sdma/__init__.pyi; nothing else imports this extension, so its names may change.
+//
+//   packets.cpp    dwords and values
+//   schedule.cpp   schedules: read, built and printed
+//   verbs.cpp      calculations: check, simulate, sweep, explore
+//   machine.cpp    machines to simulate, and nodes
+//   trace.cpp      recordings
+//   device.cpp     devices, their memory, and runs
+//   files.cpp      doctor, calibrate, and the plans of collectives
+//
+// Every function returns values of Python, or raises an exception.
+#include "long_call.hpp"
+
+#include <pybind11/pybind11.h>
+
+namespace sdma::python {
+
+namespace py = pybind11;
+
+void add_packets(py::module_&);
+void add_schedule(py::module_&);
+void add_machine(py::module_&);
+void add_trace(py::module_&);
+void add_verbs(py::module_&);
+void add_device(py::module_&);
+void add_files(py::module_&);
+
+}  // namespace sdma::python

@@ -1,0 +1,51 @@
+#pragma once
+// A schedule as Python holds it: with its text, if it was read, and safe from changes while something calculates with it.
+//
+//   Box b = ...;
+//   const Snapshot s = b.snapshot();               // constant from now on; keep it, and pass it to a thread
+//   b.edit().add_host("main");                     // copies the schedule first if a snapshot exists
+//
+// Every member is called with the interpreter's lock held. A Snapshot may be used and destroyed by any thread, without the lock.
+// Errors: `valid` raises what problems() says.
+#include "sdma/schedule/text.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sdma::python {
+
+struct Content {
+  Schedule schedule{};
+  std::string file = "schedule";
+  std::optional<std::string> source{};  ///< nothing if it was built or changed in Python
+  ParseOptions parse{};                 ///< the params that were given; `map` and `decisions` are not used
+  SourceMap map{};
+  /// Null if there is no source.
+  const SourceMap* lines() const noexcept { return source ? &map : nullptr; }
+};
+using Snapshot = std::shared_ptr<const Content>;
+
+class Box {
+ public:
+  explicit Box(Content c) : content_(std::make_shared<Content>(std::move(c))) {}
+
+  const Content& now() const noexcept { return *content_; }
+  /// Raises an error if the schedule has a problem.
+  Snapshot snapshot();
+  Schedule& edit();
+  /// Another schedule, which changes by itself.
+  Box copy() {
+    taken_ = true;
+    return *this;
+  }
+
+ private:
+  std::shared_ptr<Content> content_;
+  bool taken_ = false;  // a snapshot of this content exists, or has existed
+  bool valid_ = false;
+};
+
+}  // namespace sdma::python

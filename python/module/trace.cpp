@@ -1,0 +1,74 @@
+// Recordings: read, drawn, converted and compared.
+#include "trace.hpp"
+#include "answer.hpp"
+#include "json/library.hpp"
+#include "module.hpp"
+#include "sdma/trace/compare.hpp"
+#include "sdma/trace/form.hpp"
+#include "sdma/trace/page.hpp"
+#include "sdma/trace/write.hpp"
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+namespace sdma::python {
+namespace {
+
+Recording parse(const std::string& text, const std::string& file) {
+  auto t = value_or_fail(long_call([=](const Stop&) { return trace::from_json_lines(text, file); }));
+  return {file, std::make_shared<const trace::Trace>(std::move(t))};
+}
+
+trace::Form form_of(const std::string& word) {
+  if (word == "perfetto") return trace::Form::perfetto;
+  if (word == "html") return trace::Form::html;
+  if (word == "jsonl") return trace::Form::jsonl;
+  if (word == "text") return trace::Form::text;
+  throw py::value_error(fmt::format("'{}' is not a form of a trace: pass perfetto, html, jsonl or text", word));
+}
+
+std::string text_of(const Recording& r, const std::string& form) {
+  return long_call([r, f = form_of(form)](const Stop&) { return trace::to_string(*r.trace, f, r.name); });
+}
+
+std::string svg(const Recording& r, const std::string& title) {
+  return long_call([=](const Stop&) { return trace::timeline_svg(*r.trace, {.title = title}); });
+}
+
+py::object lines(const Recording& r) {
+  py::list out;
+  for (const auto& line : long_call([=](const Stop&) { return json::lines_of(*r.trace); })) out.append(to_python(line));
+  return out;
+}
+
+/// `simulated`: the second is a simulation.
+py::object compare(const Recording& measured, const Recording& other, bool simulated) {
+  const auto found = value_or_fail(long_call([=](const Stop&) -> Result<json::Json, Diagnostic> {
+    const auto c = trace::compare({measured.name, *measured.trace}, {other.name, *other.trace});
+    if (!c) return c.error();
+    auto j = json::of(*c, simulated ? "simulated" : "other");
+    j["differences"] = json::of(std::span(c->differences));
+    return j;
+  }));
+  return to_python(found);
+}
+
+}  // namespace
+
+void add_trace(py::module_& m) {
+  py::class_<Recording>(m, "Trace")
+      .def_static("parse", parse, py::arg("text"), py::arg("file") = "trace.jsonl")
+      .def("to_string", text_of, py::arg("form") = "jsonl")
+      .def("to_svg", svg, py::arg("title") = "")
+      .def_property_readonly("lines", lines)
+      .def_property_readonly("name", [](const Recording& r) { return r.name; })
+      .def_property_readonly("lost", [](const Recording& r) { return r.trace->lost; })
+      .def("__len__", [](const Recording& r) { return r.trace->events.size(); });
+  m.def("compare", compare);
+  m.def("traces_page", [](const Recording& a, const Recording& b) {
+    const trace::PageTrace both[] = {{a.name, *a.trace}, {b.name, *b.trace}};
+    return trace::to_page(both);
+  });
+}
+
+}  // namespace sdma::python

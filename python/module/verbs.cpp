@@ -1,0 +1,177 @@
+// Calculations about schedules: check, simulate, sweep, explore.
+#include "answer.hpp"
+#include "json/check.hpp"
+#include "json/explore.hpp"
+#include "json/library.hpp"
+#include "json/sweep.hpp"
+#include "machine.hpp"
+#include "module.hpp"
+#include "schedule.hpp"
+#include "sdma/draw/curves.hpp"
+#include "trace.hpp"
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+namespace sdma::python {
+namespace {
+
+using Diagnostics = std::vector<Diagnostic>;
+using json::Json;
+
+Profile profile_of(const std::string& word, const std::vector<std::string>& assume) {
+  std::optional<Profile> p;
+  if (word == "conservative") p = Profile::conservative();
+  if (word == "rocr") p = Profile::rocr();
+  if (word == "strict") p = Profile::strict();
+  if (word == "cuda") p = Profile::cuda();
+  if (!p) throw py::value_error(fmt::format("'{}' is not a profile: pass conservative, rocr, strict or cuda", word));
+  for (const auto& option : assume)
+    if (!p->set(option)) {
+      std::string all;
+      for (const auto known : profile_options()) all += fmt::format(" {}", known);
+      throw py::value_error(fmt::format("'{}' cannot be assumed: pass some of{}", option, all));
+    }
+  return *p;
+}
+
+py::object check_schedule(Box& box, const std::string& profile, const std::vector<std::string>& assume,
+                          const std::string& device, const std::string& text, const std::string& file,
+                          std::size_t max_findings, bool open) {
+  const auto s = box.snapshot();
+  const auto p = profile_of(profile, assume);
+  const auto node = topology_of(device, text, file);
+  const auto found = long_call([=](const Stop&) {
+    const CheckOptions options{.profile = p,
+                               .file = s->file,
+                               .map = s->lines(),
+                               .topology = node ? &*node : nullptr,
+                               .max_findings = max_findings,
+                               .open = open};
+    return json::of(check(s->schedule, options), options, s->schedule);
+  });
+  return to_python(found);
+}
+
+/// The places of errors begin with the schedule's file, as the tool prints them.
+Diagnostics of_file(const Content& c, Diagnostics all) {
+  for (auto& d : all) d.where = c.file + (d.where.empty() ? "" : ": " + d.where);
+  return all;
+}
+
+py::object simulated(Box& box, const MachineDescription& machine, bool sensitive, bool contents, std::uint64_t seed) {
+  const auto s = box.snapshot();
+  const auto found = value_or_fail(long_call([=](const Stop&) -> Result<Json, Diagnostics> {
+    const auto r = simulate(s->schedule, machine, {.contents = contents, .seed = seed, .map = s->lines()});
+    if (!r) return of_file(*s, r.error());
+    std::optional<Sensitivity> why;
+    if (sensitive) {
+      auto h = sensitivity(s->schedule, machine);
+      if (!h) return of_file(*s, h.error());
+      why = *std::move(h);
+    }
+    return json::of(*r, why ? &*why : nullptr);
+  }));
+  return to_python(found);
+}
+
+Recording recorded(Box& box, const MachineDescription& machine) {
+  const auto s = box.snapshot();
+  auto t = value_or_fail(long_call([=](const Stop&) -> Result<trace::Trace, Diagnostics> {
+    trace::Recorder recorder(trace::Recorder::kDefaultEvents, "virtual");
+    const auto r = simulate(s->schedule, machine, {.recorder = &recorder, .map = s->lines()});
+    if (!r) return of_file(*s, r.error());
+    return recorder.snapshot();
+  }));
+  return {"the simulation", std::make_shared<const trace::Trace>(std::move(t))};
+}
+
+/// (speed-up, half of its 68 % interval, tie) of each schedule over the baseline.
+py::object faster(Box& baseline, const std::vector<std::shared_ptr<Box>>& others, const MachineDescription& machine) {
+  std::vector<Snapshot> all{baseline.snapshot()};
+  for (const auto& o : others) all.push_back(o->snapshot());
+  const auto found = value_or_fail(long_call([=](const Stop&) -> Result<Json, Diagnostics> {
+    std::vector<const Schedule*> schedules;
+    for (const auto& s : all) schedules.push_back(&s->schedule);
+    const auto r = speed_ups(*schedules[0], std::span(schedules).subspan(1), machine);
+    if (!r) return r.error();
+    auto j = Json::array();
+    for (const auto& each : *r) j.push_back(json::of(each));
+    return j;
+  }));
+  return to_python(found);
+}
+
+ParseOptions settings(const std::vector<std::pair<std::string, std::string>>& params) {
+  ParseOptions o;
+  for (const auto& [name, value] : params) o.set.push_back({name, value});
+  return o;
+}
+
+/// `files`: (path, text) of each schedule. Returns the answer, and its curves as SVG.
+py::object sweep(const std::vector<std::pair<std::string, std::string>>& files, const std::vector<std::string>& axes,
+                 const MachineDescription& machine, const std::vector<std::pair<std::string, std::string>>& params) {
+  json::SweepInput in{.parse = settings(params), .machine = machine};
+  for (const auto& [path, text] : files) in.files.push_back({path, text});
+  for (const auto& text : axes) {
+    auto axis = sweep_axis(text);
+    if (const auto* why = std::get_if<std::string>(&axis))
+      fail(fmt::format("{}: {}", text, *why), "write chunk=1K..1G, chunk=1K..1G*4, or xgmi.rate=48,61,100");
+    in.axes.push_back(std::get<SweepAxis>(std::move(axis)));
+  }
+  if (in.files.empty() || in.axes.empty() || in.axes.size() > 2)
+    fail("a sweep has at least one schedule, and one or two axes", "sweep('a.sdma', 'chunk=1K..1M')");
+  std::size_t points = 1;
+  for (const auto& a : in.axes) points *= a.values.size();
+  if (points > kMostSwept) fail(fmt::format("the sweep has more than {} points", kMostSwept), "give a larger factor");
+  if (in.axes.size() == 2 && in.axes[0].name == in.axes[1].name)
+    fail(fmt::format("{} appears twice", in.axes[0].name), "write a list: NAME=A,B,C");
+  using Found = Result<std::pair<Json, std::string>, Diagnostics>;
+  const auto found = value_or_fail(long_call([=](const Stop& stop) -> Found {
+    auto request = in;
+    request.proceed = [&] { return !stop; };
+    const auto r = json::swept(request);
+    if (!r) return r.error().all;
+    return std::pair{json::of(*r), curves_svg(json::curves(*r))};
+  }));
+  return py::make_tuple(to_python(found.first), found.second);
+}
+
+/// `budget`: seconds; 0: none.
+py::object explore(const std::string& text, const std::string& file, const MachineDescription& machine,
+                   const std::vector<std::pair<std::string, std::string>>& params, std::uint64_t tries, double budget,
+                   std::size_t best, std::uint64_t seed) {
+  auto parse = settings(params);
+  parse.read = files_beside(file);
+  const auto found =
+      value_or_fail(long_call([=](const Stop& stop) -> Result<std::pair<Json, std::vector<std::string>>, Diagnostics> {
+        SearchOptions o{.parse = parse, .best = best, .seed = seed, .proceed = [&](const auto&) { return !stop; }};
+        if (tries > 0) o.tries = tries;
+        if (budget > 0) o.deadline = Deadline::in(std::chrono::nanoseconds(static_cast<std::int64_t>(budget * 1e9)));
+        auto r = search(text, file, machine, o);
+        if (!r) return r.error();
+        if (r->candidates <= 1)
+          return Diagnostics{{.where = file,
+                              .message = "this schedule leaves nothing open",
+                              .hint = "write choose n in 1..5 instead of param n = 1 (docs/explore.md)"}};
+        std::vector<std::string> texts;
+        for (const auto& c : r->best) texts.push_back(to_text(c.schedule));
+        const auto e = json::explored("", *std::move(r), machine);
+        return std::pair{json::of({&e, 1}, machine), texts};
+      }));
+  return py::make_tuple(to_python(found.first), found.second);
+}
+
+}  // namespace
+
+void add_verbs(py::module_& m) {
+  m.def("check", check_schedule);
+  m.def("check_rules", [] { return to_python(json::check_rules()); });
+  m.def("simulate", simulated);
+  m.def("simulate_trace", recorded);
+  m.def("speed_ups", faster);
+  m.def("sweep", sweep);
+  m.def("explore", explore);
+}
+
+}  // namespace sdma::python

@@ -1,0 +1,106 @@
+"""Answers: dicts with the members that `sdma VERB --json` prints. Some draw themselves in a notebook."""
+
+
+def _escape(text):
+    import html  # Rarely needed, and an import should be fast.
+
+    return html.escape(text)
+
+
+def _table(rows, columns):
+    head = "".join(f"<th>{_escape(c)}</th>" for c in columns)
+    cell = lambda value: _escape("" if value is None else str(value)).replace("\n", "<br>")
+    body = "".join("<tr>" + "".join(f"<td style='text-align:left'>{cell(r.get(c))}</td>" for c in columns) + "</tr>" for r in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _findings(title, findings):
+    text = f"<p><b>{_escape(title)}</b></p>"
+    return text + (_table(findings, ("severity", "rule", "where", "message", "hint")) if findings else "")
+
+
+class Check(dict):
+    """The verdict about a schedule: `sdma check --json`."""
+
+    @property
+    def proved(self):
+        """True only if no execution has a race, a deadlock or a missing wait."""
+        return self["verdict"] == "proved"
+
+    def _repr_html_(self):
+        return _findings(self["summary"], self["findings"])
+
+
+class Run(dict):
+    """What holds after a run: `sdma run --json`, of one run. It is true if everything holds."""
+
+    diagnosis = None
+    """Why queues hang, as `sdma doctor --json` says it; None if everything holds."""
+    trace = None
+    """The recording, if one was asked for."""
+
+    def __bool__(self):
+        return self["passed"]
+
+    def _repr_html_(self):
+        return _findings("everything holds" if self else "the run failed", self["findings"])
+
+
+class Simulation(dict):
+    """How long a schedule takes: `sdma simulate --json`."""
+
+    _record = None
+
+    def trace(self):
+        """The recording of this simulation. The simulation runs again, with the same result."""
+        return self._record()
+
+    def _repr_svg_(self):
+        return self.trace().to_svg(f"{self['ns'] / 1000:.2f} us, simulated")
+
+
+class Sweep(dict):
+    """The times of schedules at each value of a parameter: `sdma simulate --sweep --json`."""
+
+    svg = ""
+    """The curves: speed-ups over the first schedule, or the times of a single one."""
+
+    @property
+    def rows(self):
+        """One dict per point and schedule, for pandas.DataFrame(sweep.rows): the values, file, ns and speed_up."""
+        names = self["param"] if isinstance(self["param"], list) else [self["param"]]
+        rows = []
+        for point in self["points"]:
+            values = point["value"] if isinstance(point["value"], list) else [point["value"]]
+            for file, ns in zip(self["files"], point["ns"]):
+                rows.append({**dict(zip(names, values)), "file": file, "ns": ns, "speed_up": point["ns"][0] / ns if ns else 1})
+        return rows
+
+    def _repr_svg_(self):
+        return self.svg
+
+
+class Explore(dict):
+    """The fastest of the schedules that a text leaves open: `sdma explore --json`."""
+
+    schedules = ()
+    """The best, as schedules with nothing left open; the fastest first."""
+
+
+class Text(dict):
+    """An answer whose `str` is the report that the program prints."""
+
+    _text = ""
+
+    def __str__(self):
+        return self._text
+
+    def _repr_html_(self):
+        return f"<pre>{_escape(self._text)}</pre>"
+
+
+class Calibration(dict):
+    """A fit to measurements, or predictions of them: `sdma calibrate --json`."""
+
+    machine = None
+    """The fitted machine; None if nothing was fitted."""

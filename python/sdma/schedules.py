@@ -1,0 +1,81 @@
+"""Schedules: the classes of the extension, with the parts that are easier in Python."""
+import os
+
+from . import _sdma
+
+Queue = _sdma.Queue
+Schedule = _sdma.Schedule
+Script = _sdma.Script
+
+
+class Epoch:
+    """A value that depends on how often its queue was submitted, or on the round of a repeat."""
+
+    __slots__ = ("factor", "constant")
+
+    def __init__(self, factor=1, constant=0):
+        self.factor, self.constant = factor, constant
+
+    def __mul__(self, n):
+        return Epoch(self.factor * n, self.constant * n)
+
+    def __add__(self, n):
+        return Epoch(self.factor, self.constant + n)
+
+    def __sub__(self, n):
+        return self + -n
+
+    __rmul__, __radd__ = __mul__, __add__
+
+    def __eq__(self, other):
+        return isinstance(other, Epoch) and (self.factor, self.constant) == (other.factor, other.constant)
+
+    def __hash__(self):
+        return hash((self.factor, self.constant))
+
+    def __repr__(self):
+        return f"EPOCH * {self.factor} + {self.constant}"
+
+
+EPOCH = Epoch()
+
+
+def _text_of(name, value):
+    if isinstance(value, bool) or not isinstance(value, str) and not hasattr(value, "__index__"):
+        raise TypeError(f"param {name}: pass a number or text such as '64K', not {type(value).__name__}")
+    return value if isinstance(value, str) else str(value.__index__())
+
+
+def settings(params):
+    return [(name, _text_of(name, value)) for name, value in params.items()]
+
+
+def _parse(text, file="text", /, **params):
+    return _sdma.parse(text, os.fspath(file), settings(params))
+
+
+def _read(path, /, **params):
+    with open(path, "rb") as file:
+        return _sdma.parse(file.read().removeprefix(b"\xef\xbb\xbf"), os.fspath(path), settings(params))
+
+
+def _put(queue, *packets):
+    for packet in packets:
+        if getattr(packet, "name", None) is None:
+            raise TypeError(f"{packet!r} is not a packet: pass one of sdma.packets")
+        if packet.generation != _sdma.default_generation:
+            raise ValueError(f"a schedule has packets of {_sdma.default_generation}, not of {packet.generation}")
+        queue.append(bytes(packet), packet.epochs)
+    return queue
+
+
+def _repr(schedule):
+    counts = f"{schedule.gpus} GPUs, {len(schedule.buffers)} buffers, {len(schedule.signals)} signals, {len(schedule.queues)} queues"
+    return f"<Schedule {schedule.file}: {counts}>"
+
+
+Schedule.parse = staticmethod(_parse)
+Schedule.read = staticmethod(_read)
+Schedule.__repr__ = _repr
+Queue.put = _put
+Queue.__repr__ = lambda queue: f"<Queue {queue.name}: {len(queue.dwords)} dwords>"

@@ -1,0 +1,25 @@
+"""Recordings of runs and simulations."""
+import os
+
+from . import _sdma
+
+Trace = _sdma.Trace
+_FORMS = {".html": "html", ".jsonl": "jsonl"}
+
+
+def _read(path):
+    with open(path, "rb") as file:
+        return Trace.parse(file.read(), os.fspath(path))
+
+
+def _save(trace, path):
+    path = os.fspath(path)
+    text = trace.to_string(_FORMS.get(os.path.splitext(path)[1], "perfetto"))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+Trace.read = staticmethod(_read)
+Trace.save = _save
+Trace._repr_svg_ = lambda trace: trace.to_svg(trace.name)
+Trace.__repr__ = lambda trace: f"<Trace {trace.name}: {len(trace)} events>"

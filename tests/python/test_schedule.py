@@ -1,0 +1,149 @@
+"""Schedules: read, built and printed; a built one means what its text means; what is refused, and threads."""
+import threading
+
+import pytest
+import sdma
+from sdma import EPOCH, packets
+
+
+def two(gpus=2, bytes=65536):
+    """A copy from one GPU to another."""
+    s = sdma.Schedule(gpus=gpus)
+    a = s.add_buffer("a", bytes, place=0, init="random")
+    b = s.add_buffer("b", bytes, place=1)
+    done = s.add_signal("done")
+    q = s.add_queue("push", place=0, peer=1)
+    q.copy(src=a, dst=b, bytes=bytes).put(packets.Atomic(op="add_64", addr=done, value=1))
+    s.add_host("main").submit(q).wait(done, "eq", 1)
+    s.expect_equal(b, a, bytes)
+    return s
+
+
+def test_built_and_read_are_the_same():
+    text = """sdma 1
+gpus 2
+buffer gpu0.a bytes=64K init=random
+buffer gpu1.b bytes=64K
+signal host.done value=0
+queue gpu0.push peer=gpu1
+  copy_linear bytes=64K src=gpu0.a dst=gpu1.b
+  atomic op=add_64 addr=host.done value=1
+end
+host main
+  submit gpu0.push
+  wait host.done == 1
+end
+expect gpu1.b == gpu0.a
+"""
+    assert str(two()) == text
+    assert sdma.Schedule.parse(text) == two()
+    assert two() != two(gpus=3)
+    assert two() != "a text"
+
+
+def test_everything_that_can_be_built():
+    s = sdma.Schedule(2)
+    a = s.add_buffer("a", 4096, place=0, init="zero", alignment=256, map=[0, "host"])
+    go = s.add_signal("go", place="host", value=3, bits=32)
+    word = s.add_signal("word", place=1)
+    q = s.add_queue("q", place=0, engine=1, ring_bytes=4096, doorbell_each=True)
+    h = s.add_queue("h", place=1, peer="host", from_host=True)
+    q.put(packets.PollMem(addr=go, func="ge", reference=EPOCH * 2 + 1), packets.Fence(addr=word, value=EPOCH))
+    h.put(packets.Nop())
+    with s.add_host().repeat(8) as r:
+        r.submit().set(go, 2 * EPOCH + 1).wait(word, "ge", EPOCH)
+    k = s.add_kernel("gemm", place=0)
+    k.compute(500, hbm=64).load(a, 64).store(a + 64, 64, byte=7).add(word, 1)
+    s.expect_value(go, 17)
+    s.expect_equal(a, a + 1024, 64, old=True)
+    flat = str(s)
+    for words in ("reference=2*epoch+1", "value=epoch", "repeat 8", "kernel gpu0.gemm", "doorbell", "engine=1", "ring=4K",
+                  "align=256", "init=zero", "submit *", "compute", "old gpu0.a[1K..+64]"):
+        assert words in flat, words
+    assert sdma.Schedule.parse(flat) == s
+    assert s["gpu0.a"] == a and s["host.go"] == go
+    assert [q.name for q in s.queues] == ["gpu0.q", "gpu1.h"]
+    assert s.buffers == [{"name": "gpu0.a", "place": 0, "bytes": 4096, "address": a}]
+    assert [(g["name"], g["value"], g["bytes"]) for g in s.signals] == [("host.go", 3, 4), ("gpu1.word", 0, 8)]
+    assert sdma.dis(s.queues[1].dwords) == [packets.Nop()]
+
+
+def test_reading_with_params(schedules):
+    path = schedules / "2_allgather_b2b.sdma"
+    s = sdma.Schedule.read(path, N=4, chunk="64K")
+    assert (s.gpus, s.file, s.source) == (4, str(path), path.read_text())
+    assert {"N", "chunk"} <= set(s.params)
+    assert s == sdma.Schedule.read(str(path), N="2*2", chunk=65536)
+    assert s != sdma.Schedule.read(path, N=4, chunk="32K")
+    assert sdma.Schedule.parse(s.fmt(flat=True)) == s
+    assert s.fmt() == sdma.fmt(s.source)
+    s.add_host("another")
+    assert s.source is None and "host another" in s.fmt()
+
+
+def test_every_shipped_schedule_survives_its_text(schedules):
+    found = 0
+    for path in sorted(schedules.glob("*.sdma")):
+        s = sdma.Schedule.read(path)
+        assert sdma.Schedule.parse(str(s)) == s, path
+        found += 1
+    assert found >= 5
+
+
+def test_formatting():
+    assert sdma.fmt("sdma   1\ngpus 2   # two\n") == "sdma 1\ngpus 2   # two\n"
+
+
+@pytest.mark.parametrize("make, error, words", [
+    (lambda: sdma.Schedule.parse("sdma 1\ngpus 2\nbuff x", "x.sdma"), sdma.Error, "did you mean 'buffer'"),
+    (lambda: sdma.Schedule.parse("sdma 1\ngpus 2", N=2), sdma.Error, "N"),
+    (lambda: sdma.Schedule.parse("sdma 1\ngpus 2", N=1.5), TypeError, "param N"),
+    (lambda: sdma.Schedule.parse(7), TypeError, ""),
+    (lambda: sdma.Schedule.read("/nowhere/x.sdma"), FileNotFoundError, "/nowhere"),
+    (lambda: sdma.Schedule(65), ValueError, "at most 64"),
+    (lambda: sdma.Schedule(-1), TypeError, ""),
+    (lambda: sdma.Schedule(2).add_buffer("a", 64, place="gpu0"), ValueError, 'or "host"'),
+    (lambda: sdma.Schedule(2).add_buffer("a", 64, place=-1), ValueError, "is not a place"),
+    (lambda: sdma.Schedule(2).add_buffer("a", 64, init="ones"), ValueError, "poison, random or zero"),
+    (lambda: sdma.Schedule(2).add_buffer("a", -64), TypeError, ""),
+    (lambda: sdma.Schedule(2)["gpu0.a"], KeyError, "no buffer and no signal"),
+    (lambda: two()["gpu0.b"], KeyError, "did you mean"),
+    (lambda: two().queues[0].copy(src=1, dst=2, bytes=0), sdma.Error, "at least one byte"),
+    (lambda: two().queues[0].put("nop"), TypeError, "is not a packet"),
+    (lambda: two().queues[0].put(packets.Unknown([3])), TypeError, "is not a packet"),
+    (lambda: two().queues[0].put(packets.Nop(generation="6.0")), ValueError, "not of 6.0"),
+    (lambda: two().add_host("b").submit(two().queues[0]), sdma.Error, "another schedule"),
+    (lambda: two().add_host("b").wait(4, "==", 1), ValueError, "lt, le, eq"),
+    (lambda: two().add_host("b").set(4, 2**64), ValueError, "64 bits"),
+    (lambda: two().add_host("b").set(4, "one"), TypeError, ""),
+])
+def test_what_is_refused(make, error, words):
+    with pytest.raises(error, match=words):
+        make()
+
+
+def test_problems_are_errors_where_the_schedule_is_used():
+    s = two()
+    s.add_buffer("a", 64, place=0)
+    assert any("gpu0.a" in p["where"] + p["message"] for p in s.problems())
+    with pytest.raises(sdma.Error, match="gpu0.a"):
+        str(s)
+    assert two().problems() == []
+
+
+def test_threads_may_change_and_print_one_schedule():
+    s, wrong = two(), []
+
+    def use(i):
+        try:
+            for k in range(50):
+                s.add_host(f"h{i}_{k}").submit(s.queues[0])
+                assert "host main" in str(s)
+        except Exception as error:  # reported by the thread of the test
+            wrong.append(error)
+
+    threads = [threading.Thread(target=use, args=(i,)) for i in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong
+    assert str(s).count("\nhost ") == 201

@@ -1,0 +1,258 @@
+"""Each verb, beside what the program prints with --json; and that the functions are those of the manual (verbs.py: that each verb has one)."""
+import ast
+import inspect
+import json
+import os
+import subprocess
+
+import pytest
+import sdma
+from sdma import packets
+
+ALL_GATHER = "2_allgather_b2b.sdma"
+OPEN = "9_allgather_open.sdma"
+
+
+@pytest.fixture(scope="session")
+def tool():
+    def call(*words, code=0):
+        done = subprocess.run([os.environ["SDMA_TOOL"], *map(str, words)], capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        return done.stdout
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def all_gather(schedules):
+    return sdma.Schedule.read(schedules / ALL_GATHER, N=8, chunk="64K")
+
+
+def test_the_manual_and_the_module_have_the_same_names_and_parameters(root):
+    manual = ast.parse((root / "python/sdma/__init__.pyi").read_text())
+    described = {n.name: n for n in manual.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    modules = {"packets", "errors", "devices", "results", "schedules", "traces", "verbs"}
+    public = {n for n in vars(sdma) if not n.startswith("_")} - modules
+    assert public - {"Packet", "EPOCH"} == set(described)
+
+    def parameters(node, self):
+        names = [a.arg for a in node.args.posonlyargs + node.args.args][1 if self else 0 :]
+        return [*names, *([node.args.vararg.arg] if node.args.vararg else []), *(a.arg for a in node.args.kwonlyargs),
+                *([node.args.kwarg.arg] if node.args.kwarg else [])]
+
+    def compare(what, node, function, self):
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            # Of the extension: the docstring has the signature.
+            doc = function.__doc__ or ""
+            for name in parameters(node, self):
+                assert name in doc or "*args" in doc, (what, name, doc)
+            return
+        have = [n for n in signature.parameters][1 if self and inspect.isfunction(function) else 0 :]
+        assert have == parameters(node, self), what
+
+    for name, node in described.items():
+        value = getattr(sdma, name)
+        if isinstance(node, ast.FunctionDef):
+            if inspect.isfunction(value):
+                compare(name, node, value, False)
+            continue
+        for member in node.body:
+            if isinstance(member, ast.FunctionDef) and not member.name.startswith("__"):
+                assert hasattr(value, member.name), (name, member.name)
+                static = any(getattr(d, "id", "") == "staticmethod" for d in member.decorator_list)
+                there = inspect.getattr_static(value, member.name)
+                if not isinstance(there, property) and not any(getattr(d, "id", "") == "property" for d in member.decorator_list):
+                    compare(f"{name}.{member.name}", member, getattr(value, member.name), not static)
+
+
+def test_check_answers_as_the_program(tool, schedules):
+    for file, code, verdict in ((ALL_GATHER, 0, "proved"), ("7_race.sdma", 0, "refuted")):
+        path = schedules / file
+        *findings, answer = [json.loads(line) for line in tool("check", "--json", path, code=code).splitlines()]
+        have = sdma.check(path)
+        assert have["verdict"] == verdict
+        assert {k: v for k, v in have.items() if k != "findings"} == answer
+        assert have["findings"] == findings
+        assert have.proved == (verdict == "proved")
+    assert "<table>" in sdma.check(schedules / "7_race.sdma")._repr_html_()
+
+
+def test_check_takes_the_options_of_the_program(all_gather):
+    assert sdma.check(all_gather, profile="strict", assume=["poll_yields=no"])["assumed"]["options"]
+    assert sdma.check(all_gather, topology="mi300x:8")["verdict"] == "proved"
+    for wrong, words in (({"profile": "none"}, "conservative"), ({"assume": ["x=y"]}, "poll=full")):
+        with pytest.raises(ValueError, match=words):
+            sdma.check(all_gather, **wrong)
+    with pytest.raises(TypeError, match="pass a Schedule"):
+        sdma.check(7)
+
+
+def test_simulate_answers_as_the_program(tool, schedules, all_gather):
+    words = ("--set", "N=8", "--set", "chunk=64K", schedules / ALL_GATHER)
+    answer = json.loads(tool("simulate", "--json", *words))
+    have = sdma.simulate(all_gather)
+    assert {k: have[k] for k in answer} == answer
+    assert have["uncertainty_ns"] > 0
+    assert "uncertainty_ns" not in sdma.simulate(all_gather, sensitivity=False)
+    answer = json.loads(tool("simulate", "--json", "--machine=mi300x:8", "--parameter", "engine.poll_ns=9000", *words))
+    machine = sdma.Machine("mi300x:8")
+    machine["engine.poll_ns"] = 9000
+    assert sdma.simulate(all_gather, machine)["ns"] == answer["ns"]
+
+
+def test_a_simulation_draws_what_it_was_of(all_gather):
+    s = all_gather.copy()
+    answer = sdma.simulate(s, sensitivity=False)
+    s.add_host("later").wait(s["host.done"] if "host.done" in [g["name"] for g in s.signals] else s.signals[0]["address"], "eq", 99)
+    assert answer._repr_svg_().startswith("<svg") and len(answer.trace()) > 100
+
+
+def test_sweep_answers_as_the_program(tool, schedules):
+    path = schedules / ALL_GATHER
+    answer = json.loads(tool("simulate", "--json", "--set", "N=4", "--sweep", "chunk=4K..1M*4", path))
+    have = sdma.sweep(path, "chunk=4K..1M*4", N=4)
+    assert have == answer
+    assert [row["chunk"] for row in have.rows] == [4096, 16384, 65536, 262144, 1048576]
+    assert have._repr_svg_().startswith("<svg")
+    again = sdma.Schedule.read(path, N=2)
+    assert sdma.sweep(again, "chunk=4K,8K") == sdma.sweep(path, "chunk=4K,8K", N=2) != sdma.sweep(again, "chunk=4K,8K", N=8)
+    with pytest.raises(ValueError, match="different values of N"):
+        sdma.sweep([again, sdma.Schedule.read(path, N=8)], "chunk=4K,8K")
+    two = sdma.sweep([path, sdma.Schedule.read(schedules / "5_allgather_prelaunch.sdma")], "chunk=4K,8K", "engine.poll_ns=500,1000", N=4)
+    assert len(two.rows) == 8 and {"chunk", "engine.poll_ns", "file", "ns", "speed_up"} == set(two.rows[0])
+    for axes in ((), ("chunk",), ("chunk=4K", "chunk=8K"), ("a=1", "b=2", "c=3"), ("engine.nothing=1",)):
+        with pytest.raises(sdma.Error):
+            sdma.sweep(path, *axes)
+    with pytest.raises(TypeError, match="reads its schedules again"):
+        sdma.sweep(sdma.Schedule(2), "chunk=4K")
+
+
+def test_explore_answers_as_the_program(tool, schedules):
+    path = schedules / OPEN
+    answer = json.loads(tool("explore", "--json", "--set", "N=4", "--tries=12", "--best=2", path))
+    have = sdma.explore(path, N=4, tries=12, best=2)
+    assert have == answer
+    assert sdma.explore(sdma.Schedule.read(path, N=2), tries=12) == sdma.explore(path, N=2, tries=12) != answer
+    assert len(have.schedules) == 2 and all(sdma.check(s).proved for s in have.schedules)
+    with pytest.raises(sdma.Error, match="leaves nothing open"):
+        sdma.explore(schedules / ALL_GATHER, tries=3)
+
+
+def test_run_answers_as_the_program(tool, schedules):
+    path = schedules / ALL_GATHER
+    (file,) = json.loads(tool("run", "--json", "--set", "N=4", path))["files"]
+    (answer,) = file["runs"]
+    have = sdma.run(sdma.Schedule.read(path, N=4))
+    times = {"elapsed_ns", "round_ns"}
+    assert times <= set(have)
+    assert {k: v for k, v in have.items() if k not in times} == {k: answer[k] for k in have if k not in times}
+    assert len(have["queues"]) == 4 and have["expectations"]
+
+
+def test_speed_ups(schedules, all_gather):
+    (same,) = sdma.speed_ups(all_gather, [all_gather])
+    assert same["value"] == 1 and same["tie"]
+
+
+def test_compare_and_trace(tool, schedules, tmp_path, all_gather):
+    path = tmp_path / "run.jsonl"
+    tool("run", "--set", "N=8", "--set", "chunk=64K", "--trace", path, schedules / ALL_GATHER)
+    t = sdma.trace(path)
+    assert len(t) > 50 and t.lost == 0 and t.lines[0]["events"] == len(t)
+    for name, begin in (("a.json", "{"), ("a.html", "<!"), ("a.jsonl", '{"sdma_trace"')):
+        t.save(tmp_path / name)
+        assert (tmp_path / name).read_text().startswith(begin)
+    assert (tmp_path / "a.jsonl").read_text() == path.read_text()
+    assert t._repr_svg_().startswith("<svg")
+    answer = sdma.compare(t, all_gather)
+    assert {"origin", "run", "queues", "differences"} <= set(answer)
+    assert sdma.compare(path, path)["differences"] == []
+    with pytest.raises(ValueError, match="perfetto"):
+        t.to_string("png")
+    with pytest.raises(sdma.Error):
+        sdma.Trace.parse("{}")
+    with pytest.raises(FileNotFoundError):
+        sdma.trace(tmp_path / "none.jsonl")
+
+
+def test_machines(tool, tmp_path):
+    m = sdma.Machine()
+    assert json.loads(m.to_json()) == m.to_dict() == json.loads(tool("simulate", "--show-machine", "--json"))
+    assert str(m) == tool("simulate", "--show-machine")
+    path = tmp_path / "m.json"
+    path.write_text(m.to_json())
+    assert sdma.Machine.read(path) == m
+    other = m.copy()
+    other["engine.poll_ns"] = m["engine.poll_ns"] * 2
+    assert other != m and other["engine.poll_ns"] == 2 * m["engine.poll_ns"]
+    other["xgmi.rate"] = 50
+    for wrong, error in (("engine.pol_ns", KeyError), ("engine.poll_ns", ValueError)):
+        with pytest.raises(error):
+            other[wrong] = -1
+    with pytest.raises(KeyError, match="each link"):
+        m["xgmi.rate"]
+    with pytest.raises(sdma.Error, match="name of a layout"):
+        sdma.Machine("nothing")
+    with pytest.raises(sdma.Error, match="mine.json"):
+        sdma.Machine.parse("{", "mine.json")
+
+
+def test_topology(tool):
+    for words in ((), ("ring:4",)):
+        assert sdma.topology(*words) == json.loads(tool("topology", "--json", *words))
+        assert str(sdma.topology(*words)) == tool("topology", *words)
+
+
+def test_calibrate(tool, root):
+    table = root / "share/published/dma-latte.csv"
+    assert sdma.calibrate(table, predict=True) == json.loads(tool("calibrate", "--predict", "--json", "--from", table))
+    with pytest.raises(ValueError, match="seconds"):
+        sdma.calibrate(table, limit=0)
+
+
+def test_plan():
+    p = sdma.plan("all_to_all", bytes="64K", gpus=4, variant="swap", in_place=True, offsets=[4, 8])
+    assert p.variant == "swap" and p.notes and sdma.run(p.schedule)
+    assert sdma.plan("all_gather", bytes=4096, gpus=2).variant in ("pcpy", "bcst", "b2b")
+    for wrong in ({"gpus": 1}, {"variant": "best"}, {"nothing": 3}):
+        with pytest.raises(sdma.Error):
+            sdma.plan("all_gather", **{"bytes": 4096, **wrong})
+
+
+def test_doctor(tmp_path, tool):
+    text = "poll_mem addr=0x7f0000001000 func=eq reference=1\nfence addr=0x7f0000001008 value=1\n"
+    lines = "".join(f"{d:08x} " for d in sdma.dis(sdma.as_(text))[0].dwords)
+    path = tmp_path / "ring.txt"
+    path.write_text(f"rptr=0x0 wptr=0x18\n{lines}\n")
+    answer = sdma.doctor(path)
+    assert answer["verdict"] in ("hung", "undecided") and "ring.txt" in str(answer)
+    assert sdma.doctor(path.read_bytes())["findings"]
+    with pytest.raises(sdma.Error):
+        sdma.doctor()
+
+
+def test_emulate(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="install the tools"):
+        sdma.emulate(["true"])
+    program = tmp_path / "sdma"
+    program.write_text('#!/bin/sh\necho "$@"\n')
+    program.chmod(0o755)
+    done = sdma.emulate(["rocminfo", "-v"], gpus=4, capture_output=True, text=True)
+    assert done.stdout == "emulate --gpus=4 -- rocminfo -v\n"
+
+
+def test_dis_agrees_with_the_program(tool, tmp_path):
+    data = sdma.as_("copy_linear bytes=4K src=0x1000 dst=0x2000\n.dword 0x00000003\nfence addr=0x1000 value=-1\n")
+    path = tmp_path / "ring.bin"
+    path.write_bytes(data)
+    lines = [json.loads(line) for line in tool("dis", "--json", path).splitlines()]
+    have = sdma.dis(data)
+    assert [p.name for p in have] == [line["packet"] for line in lines]
+    assert [p.dwords for p in have] == [[int(d, 16) for d in line["dwords"]] for line in lines]
+    for p, line in zip(have, lines):
+        for name, value in line.get("fields", {}).items():
+            assert p.fields[name] == (int(value, 16) if isinstance(value, str) and value.startswith("0x") else value)
+    assert isinstance(have[1], packets.Unknown)
