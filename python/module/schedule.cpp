@@ -67,6 +67,13 @@ EpochValue value_of(const py::object& o) {
   return EpochValue(number(o));
 }
 
+/// The same, or the value of a sample.
+ActionValue action_value_of(const py::object& o) {
+  ActionValue v = value_of(o);
+  if (py::hasattr(o, "sample")) v.sample = o.attr("sample").cast<std::string>();
+  return v;
+}
+
 class QueueRef {
  public:
   QueueRef(BoxPtr box, std::size_t index) : box_(std::move(box)), index_(index) {}
@@ -248,25 +255,35 @@ void add_script(py::module_& m) {
       .def(
           "set",
           [](py::object self, std::uint64_t signal, const py::object& value) {
-            self.cast<ScriptRef&>().add([v = value_of(value), signal](auto&, Script& s) { s.set(GpuVa{signal}, v); });
+            self.cast<ScriptRef&>().add(
+                [v = action_value_of(value), signal](auto&, Script& s) { s.set(GpuVa{signal}, v); });
             return self;
           },
           py::arg("signal"), py::arg("value"))
       .def(
           "add",
           [](py::object self, std::uint64_t signal, const py::object& value) {
-            self.cast<ScriptRef&>().add([v = value_of(value), signal](auto&, Script& s) { s.add(GpuVa{signal}, v); });
+            self.cast<ScriptRef&>().add(
+                [v = action_value_of(value), signal](auto&, Script& s) { s.add(GpuVa{signal}, v); });
             return self;
           },
           py::arg("signal"), py::arg("value"))
       .def(
           "wait",
           [](py::object self, std::uint64_t signal, const std::string& func, const py::object& value) {
-            self.cast<ScriptRef&>().add(
-                [f = compare_of(func), v = value_of(value), signal](auto&, Script& s) { s.wait(GpuVa{signal}, f, v); });
+            self.cast<ScriptRef&>().add([f = compare_of(func), v = action_value_of(value), signal](auto&, Script& s) {
+              s.wait(GpuVa{signal}, f, v);
+            });
             return self;
           },
           py::arg("signal"), py::arg("func"), py::arg("value"))
+      .def(
+          "sample",
+          [](py::object self, std::string name, std::uint64_t signal) {
+            self.cast<ScriptRef&>().add([&](auto&, Script& s) { s.sample(std::move(name), GpuVa{signal}); });
+            return self;
+          },
+          py::arg("name"), py::arg("signal"))
       .def(
           "compute",
           [](py::object self, std::uint64_t ns, std::uint64_t hbm) {

@@ -4,7 +4,7 @@ from .devices import Device
 from .errors import Error
 from .packets import Packet
 from .results import Calibration, Check, Explore, Run, Simulation, Sweep
-from .schedules import EPOCH, Epoch, Queue, Schedule, Script
+from .schedules import EPOCH, Epoch, Queue, Sampled, Schedule, Script, sampled
 from .traces import Trace
 from .verbs import (Machine, Plan, calibrate, check, compare, doctor, emulate, explore, plan, run, simulate, speed_ups, sweep,
                     topology, trace)

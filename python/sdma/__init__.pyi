@@ -70,6 +70,19 @@ class Epoch:
 EPOCH: Epoch
 """1 in the first submit of a queue, and in the first round of a repeat."""
 
+class Sampled:
+    """What a thread has sampled, plus a number or a value that depends on the epoch: `sampled("n") + 4`."""
+    sample: str
+    factor: int
+    constant: int
+    def __init__(self, sample: str, factor: int = 0, constant: int = 0) -> None: ...
+    def __add__(self, n: int | Epoch) -> Sampled: ...
+    def __radd__(self, n: int | Epoch) -> Sampled: ...
+    def __sub__(self, n: int | Epoch) -> Sampled: ...
+
+def sampled(name: str) -> Sampled:
+    """The value of the last `Script.sample` with this name, in the actions of the same thread after it."""
+
 class Queue:
     """The packets for one engine. Each method appends, and returns the queue."""
     @property
@@ -84,10 +97,12 @@ class Script:
     """The actions of a host thread or a kernel. Each method appends, and returns the script."""
     def submit(self, *queues: Queue) -> Script:
         """A doorbell for each of these queues, or for all queues that the schedule has now."""
-    def set(self, signal: int, value: Value) -> Script: ...
-    def add(self, signal: int, value: Value) -> Script: ...
-    def wait(self, signal: int, func: str, value: Value) -> Script:
+    def set(self, signal: int, value: Value | Sampled) -> Script: ...
+    def add(self, signal: int, value: Value | Sampled) -> Script: ...
+    def wait(self, signal: int, func: str, value: Value | Sampled) -> Script:
         """`func`: "eq", "ge", ..., as in a poll_mem packet."""
+    def sample(self, name: str, signal: int) -> Script:
+        """Reads the signal now: `h.sample("n", count).submit(q).wait(count, "ge", sampled("n") + 4)`."""
     def compute(self, ns: int, hbm: int = 0) -> Script:
         """Only in a kernel."""
     def load(self, address: int, bytes: int) -> Script: ...

@@ -116,6 +116,8 @@ def _line(kind, fields):
         if name not in described:
             raise TypeError(f"{kind.__name__} has no field '{name}'{_nearest(name, described)}")
         what = described[name][1]
+        if hasattr(value, "sample"):
+            raise TypeError(f"{kind.__name__}.{name} cannot be a sample: packets are built before a thread samples")
         if hasattr(value, "factor") and hasattr(value, "constant"):
             if what != "value":
                 raise TypeError(f"{kind.__name__}.{name} cannot depend on the epoch: only a value can")

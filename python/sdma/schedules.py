@@ -40,6 +40,38 @@ class Epoch:
 EPOCH = Epoch()
 
 
+class Sampled:
+    """What a thread has sampled under this name, plus a number or a value that depends on the epoch."""
+
+    __slots__ = ("sample", "factor", "constant")
+
+    def __init__(self, sample, factor=0, constant=0):
+        self.sample, self.factor, self.constant = sample, factor, constant
+
+    def __add__(self, n):
+        if isinstance(n, Epoch):
+            return Sampled(self.sample, self.factor + n.factor, self.constant + n.constant)
+        return Sampled(self.sample, self.factor, self.constant + n)
+
+    def __sub__(self, n):
+        return self + n * -1
+
+    __radd__ = __add__
+
+    def __eq__(self, other):
+        return isinstance(other, Sampled) and repr(self) == repr(other)
+
+    def __hash__(self):
+        return hash(repr(self))
+
+    def __repr__(self):
+        return f"sampled({self.sample!r}) + EPOCH * {self.factor} + {self.constant}"
+
+
+def sampled(name):
+    return Sampled(name)
+
+
 def _text_of(name, value):
     if isinstance(value, bool) or not isinstance(value, str) and not hasattr(value, "__index__"):
         raise TypeError(f"param {name}: pass a number or text such as '64K', not {type(value).__name__}")

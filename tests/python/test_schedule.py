@@ -147,3 +147,21 @@ def test_threads_may_change_and_print_one_schedule():
     [t.join() for t in threads]
     assert not wrong
     assert str(s).count("\nhost ") == 201
+
+
+def test_a_sample_is_added_to_what_follows():
+    s = sdma.Schedule(gpus=1)
+    count = s.add_signal("count", value=7)
+    q = s.add_queue("q", place=0, engine=2)
+    q.put(packets.Atomic(op="add_rtn_64", addr=count, value=2))
+    with s.add_host("main").repeat(3) as r:
+        r.sample("n", count).submit(q).wait(count, "ge", sdma.sampled("n") + 2)
+        r.wait(count, "ne", 1 + sdma.sampled("n") - EPOCH)
+    assert "sample n = host.count" in str(s) and "wait host.count >= n+2" in str(s) and "!= n-epoch+1" in str(s)
+    assert sdma.Schedule.parse(str(s)) == s
+    assert sdma.sampled("n") + EPOCH * 2 - 3 == sdma.Sampled("n", 2, -3) != sdma.sampled("m")
+    s.add_host("other").set(count, sdma.sampled("n"))
+    with pytest.raises(sdma.Error, match="uses 'n', which it has not sampled before"):
+        sdma.check(s)
+    with pytest.raises(TypeError, match="cannot be a sample"):
+        q.put(packets.Fence(addr=count, value=sdma.sampled("n")))
