@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The library as its users take it: each way builds a small client from nothing, and runs it.
 
-  consume.py subproject|installed|copied SOURCE BUILD VERSION COMPILER...
+  consume.py subproject|installed|copied|wheel SOURCE BUILD VERSION COMPILER...
 
 BUILD is a finished build folder of SOURCE, which is installed; the other ways build what they need.
 """
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 STRICT = ["-std=c++20", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
@@ -131,7 +132,32 @@ def copied(source, build, version, work, compilers):
             run(work / "program")
 
 
-WAYS = {way.__name__: way for way in (subproject, installed, copied)}
+def wheel(source, build, version, work, compilers):
+    """(e) The package for Python: a wheel from a clean tree, in an empty virtual environment."""
+    # The build backend leaves files in the tree that it builds.
+    tree = shutil.copytree(source, work / "tree", symlinks=True, ignore=shutil.ignore_patterns("build", "build-*", ".*", "__pycache__"))
+    environment = os.environ | {"CXX": compilers[-1]}
+    run(sys.executable, "-m", "pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", work,
+        *(f"--config-settings=setup-args={option}" for option in FAST), tree, env=environment)  # fmt: skip
+    (package,) = work.glob("*.whl")
+    if not package.name.startswith(f"sdma-{version}-"):
+        sys.exit(f"{package.name} is not of version {version}")
+    names = zipfile.ZipFile(package).namelist()
+    if wrong := [name for name in names if not name.startswith(("sdma/", f"sdma-{version}.dist-info/"))]:
+        sys.exit(f"the wheel contains what is not of the package: {wrong}")
+    if missing := {path.name for path in (source / "python/sdma").iterdir() if path.name != "meson.build"} - {
+        name.removeprefix("sdma/") for name in names
+    }:
+        sys.exit(f"the wheel lacks {sorted(missing)}")
+    python = work / "venv" / "bin" / "python"
+    run(sys.executable, "-m", "venv", work / "venv")
+    run(python, "-m", "pip", "install", "--no-index", package)
+    # Outside of the tree, and with nothing else on the path.
+    alone = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_LIBRARY_PATH")}
+    run(python, "-I", HERE / "package.py", source / "examples/schedules/2_allgather_b2b.sdma", cwd=work, env=alone)
+
+
+WAYS = {way.__name__: way for way in (subproject, installed, copied, wheel)}
 
 
 def main(arguments):
