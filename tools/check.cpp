@@ -65,7 +65,7 @@ int judge(const Options& o, const Schedule& s, const CheckOptions& options) {
   if (o.format == Format::json) out.text() += json::line(json::answer_of(report, options, s));
   else if (good) out.text() += json::summary(report, s, options.file) + "\n";
   else
-    for (const auto& rule : expected_findings(s))
+    for (const auto& rule : json::expected_findings(s))
       complain(options.file + ": expected to find '" + rule + "' and no other error");
   if (!out.close()) return out.exit_code();
   return unproved ? kUnproved : good ? kOk : kFindings;
@@ -211,7 +211,7 @@ int run(const Options& o) {
   } else {
     done = for_each_piece(*in, examine);
   }
-  // There is no verdict about an input of which a part could not be read.
+  // If a part of the input could not be read, there is no verdict.
   if (done && o.format == Format::json) out.text() += json::line(json::of(answer));
   if (!out.close()) return out.exit_code();
   if (!done) return report(done.error()), kInput;

@@ -1,6 +1,7 @@
 // sdma run: executes schedules and checks their expectations.
 #include "sdma/schedule/run.hpp"
 #include "input.hpp"
+#include "json/check.hpp"
 #include "json/run.hpp"
 #include "output.hpp"
 #include "schedule_file.hpp"
@@ -175,7 +176,7 @@ class Job {
 /// The findings of a file that is wrong on purpose: it is not run.
 std::vector<Diagnostic> not_run(const Schedule& s, const std::string& path) {
   std::vector<Diagnostic> all;
-  for (const auto& rule : expected_findings(s))
+  for (const auto& rule : json::expected_findings(s))
     all.push_back({.where = shown(path),
                    .message = "not run: it contains a deliberate error, '" + rule + "', for sdma check to find"});
   return all;
@@ -208,7 +209,7 @@ class Answer {
 
 int one(const Options& o, const std::string& path, const Schedule& s, const SourceMap& map, Answer& answer) {
   if (expects_finding(s)) {
-    answer.add({.file = shown(path), .expects = expected_findings(s), .findings = not_run(s, path)});
+    answer.add({.file = shown(path), .expects = json::expected_findings(s), .findings = not_run(s, path)});
     return kFindings;
   }
   const auto order = o.order.value_or(Ordering::strict);
@@ -232,7 +233,7 @@ std::vector<Diagnostic> unexpected(const Schedule& s, const SourceMap& map) {
   std::vector<Diagnostic> all;
   if (as_expected(s, result)) return all;
   for (const auto& f : result.findings) all.push_back(f.diagnostic);
-  for (const auto& rule : expected_findings(s))
+  for (const auto& rule : json::expected_findings(s))
     all.push_back({.where = map.file, .message = "expected sdma check to find '" + rule + "' and no other error"});
   return all;
 }
@@ -246,7 +247,7 @@ int test(const Options& o, Answer& answer) {
     const auto s = text ? load_schedule(path, *text, o.parse, &map) : std::nullopt;
     json::RunFile file{.file = shown(path), .passed = s.has_value()};
     if (s && expects_finding(*s)) {
-      file.expects = expected_findings(*s);
+      file.expects = json::expected_findings(*s);
       file.findings = unexpected(*s, map);
       file.passed = file.findings.empty();
     } else if (s) {

@@ -46,11 +46,4 @@ std::optional<Schedule> load_schedule(const std::string& path, const std::string
   return {};
 }
 
-std::vector<std::string> expected_findings(const Schedule& s) {
-  std::vector<std::string> rules;
-  for (const auto& e : s.expectations)
-    if (e.kind == Schedule::Expectation::Kind::finding) rules.push_back(e.rule);
-  return rules;
-}
-
 }  // namespace sdma::tool

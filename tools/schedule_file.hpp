@@ -22,7 +22,5 @@ void add_pairs(VerbOptions&, const std::string& option, const std::string& form,
 /// The schedule of a text; nothing if the text has errors, which are then reported.
 std::optional<Schedule> load_schedule(const std::string& path, const std::string& text, ParseOptions,
                                       SourceMap* map = nullptr);
-/// What a schedule that is wrong on purpose expects the checker to find.
-std::vector<std::string> expected_findings(const Schedule&);
 
 }  // namespace sdma::tool

@@ -81,15 +81,15 @@ void World::sample(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   t.samples.set(a.value.sample, seen);
   begin_action(
       t, [&] { return action_text(s_, a); }, seen);
-  const auto took = look(t, signal);
+  look(t, id, signal, t.node, false);
+}
+/// The thread reads a word, which has held its value since `cause`, and then continues. `waited`: this ends a wait.
+void World::look(Thread& t, std::uint32_t id, std::size_t signal, std::uint32_t cause, bool waited) {
+  const auto took = cost(t.kernel() ? Cost::kernel_poll : Cost::host_poll) + flight(t, signal);
   t.busy_ns += took;
   end_action(t, now_ + took);
-  t.node = node(now_ + took, t.node, t.where, What::looks, Phase::sync);
-  at(now_ + took, Event::thread, id);
-}
-/// How long a thread takes to read a word.
-double World::look(const Thread& t, std::size_t signal) const noexcept {
-  return cost(t.kernel() ? Cost::kernel_poll : Cost::host_poll) + flight(t, signal);
+  t.node = node(now_ + took, cause, t.where, What::looks, Phase::sync);
+  at(now_ + took, Event::thread, id, waited);
 }
 
 /// Records that a thread begins an action now, which `text` describes. `end_action` ends it.
@@ -263,11 +263,7 @@ void World::wait(Thread& t, std::uint32_t id, std::size_t signal, Compare func, 
 /// The thread's word has its value since `cause`; the thread sees that later.
 void World::saw(Thread& t, std::uint32_t id, std::uint32_t cause) {
   t.waits = false;
-  const auto took = look(t, t.signal);
-  t.busy_ns += took;
-  end_action(t, now_ + took);
-  t.node = node(now_ + took, cause, t.where, What::looks, Phase::sync);
-  at(now_ + took, Event::thread, id, 1);
+  look(t, id, t.signal, cause, true);
 }
 
 void World::store_lands(std::uint32_t index, std::uint32_t cause) {

@@ -197,7 +197,7 @@ class World {
   void saw(Thread&, std::uint32_t id, std::uint32_t cause);
   bool holds(const Thread&);
   void sample(Thread&, std::uint32_t id, const Schedule::Action&);
-  double look(const Thread&, std::size_t signal) const noexcept;
+  void look(Thread&, std::uint32_t id, std::size_t signal, std::uint32_t cause, bool waited);
   void store(Thread&, std::uint32_t id, double takes, What, Phase, const Store&);
   template <class Text> void begin_action(Thread&, Text&&, std::uint64_t value = 0, GpuVa waits_for = {});
   void end_action(const Thread&, double end);

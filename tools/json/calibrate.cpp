@@ -22,7 +22,7 @@ void add_errors(Json& j, const FitErrors& e) {
       j[key] = {{"count", k->count}, {"mean_error", k->mean}, {"worst_error", k->worst}, {"worst", k->at->id}};
 }
 
-/// The errors of one kind of cells; nothing if there is no such cell.
+/// The errors of one kind of cells; null without such cells.
 Json of(const HeldOutErrors& e, bool shares) {
   if (e.cells == 0) return {};
   Json j{{"cells", e.cells}, {"mean_error", e.mean}, {"worst_error", e.worst}};

@@ -23,6 +23,13 @@ Json of(const CheckFinding& f) {
   return j;
 }
 
+std::vector<std::string> expected_findings(const Schedule& s) {
+  std::vector<std::string> rules;
+  for (const auto& e : s.expectations)
+    if (e.kind == Schedule::Expectation::Kind::finding) rules.push_back(e.rule);
+  return rules;
+}
+
 Json assumed(const CheckReport& r, const CheckOptions& o) {
   Json j{{"rules", "docs/ordering.md"}, {"options", Json::array()}};
   for (const auto option : profile_options()) {
@@ -52,9 +59,7 @@ Json answer_of(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
   Json j{{"verdict", name(r.verdict())}, {"file", o.file},           {"packets", r.packets},    {"waits", r.waits},
          {"errors", r.errors()},         {"warnings", r.warnings()}, {"assumed", assumed(r, o)}};
   if (expects_finding(s)) {
-    auto& expected = j["expected"] = Json::array();
-    for (const auto& e : s.expectations)
-      if (e.kind == Schedule::Expectation::Kind::finding) expected.push_back(e.rule);
+    j["expected"] = expected_findings(s);
     j["as_expected"] = as_expected(s, r);
   }
   j["summary"] = summary(r, s, o.file);

@@ -15,6 +15,8 @@ namespace sdma::json {
 
 /// rule, severity, where, message, hint as a Diagnostic; places, overlap and rests_on.
 Json of(const CheckFinding&);
+/// What a schedule that is wrong on purpose expects the checker to find.
+std::vector<std::string> expected_findings(const Schedule&);
 /// On what a verdict rests: the options that differ from docs/ordering.md, the node, whether other programs may take part.
 Json assumed(const CheckReport&, const CheckOptions&);
 /// Everything but the findings: verdict, file, packets, waits, summary, assumed, errors, warnings; expected and as_expected if the schedule
