@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The collectives on the software device: compared with the same memcpys by plain threads, and their cost to the host thread.
 //
 //   build/bench/bench-collectives [ROUNDS]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The same packets twice: by this library, and by hand, with a structure of bit fields over the ring.
 //
 // `ours_X` and `hand_X` take the same arguments, in registers, and must store the same dwords. bench/count_instructions

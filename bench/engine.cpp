@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The software engine: copies compared with memcpy of the same bytes, and small packets per second on one core.
 #include "sdma/engine/pipeline.hpp"
 #include "sdma/stream/writer.hpp"

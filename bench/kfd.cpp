@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Doorbell to completion on a device of the kernel driver, with memory, events and doorbells from libhsakmt.
 //
 //   build/bench/bench-kfd                                       on MI300X

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // From the doorbell to the completion that the host sees, compared with a word that two threads pass back and forth, on the same
 // machine, in the same run, with the same way of waiting.
 //

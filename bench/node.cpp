@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Prints figures of the node: the cost while idle, the latency while busy and while sleeping, and packets per second.
 //
 //   build/tools/sdma emulate --doorbells=protect|park|spin -- build/bench/bench-node

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ROCr's asynchronous copies on the software node, compared with plain memcpy of the same bytes: bandwidth, and the latency of
 // small copies. The time includes ROCr: from the call to the signal that a spinning host sees.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Collectives that were measured on GPUs beside the simulator's predictions of them, by machines that were fitted to single mechanisms.
 //
 //   build/bench/bench-predict share/measured/two-h200      the tables of docs/silicon.md, as Markdown

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tables of docs/reproduction.md and their pictures: figures of share/published beside those of the model.
 //
 //   build/bench/bench-reproduce              the tables, as Markdown

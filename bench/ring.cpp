@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The cost of a checked batch: [poll, 7 copies, atomic], 63 dwords, reserved, written and published, compared with unchecked
 // hand-written stores of the same dwords to the same ring, and with a memcpy of the bytes. All run together, with interleaved
 // repetitions, and the best of each counts. Compare the ratios.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A copy from host memory to a GPU's memory, and a word that signals its completion.
 //
 //   host memory --- engine 1 of gpu0 (it faces the host) ---> memory of gpu0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two queues in order: the second one copies the data that the first one has copied.
 //
 //   queue a   copy input -> middle   fence(ready = 1)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Many queues, one word: each engine subtracts one when it has finished, and the host waits for zero. The queues are submitted
 // ahead of time and wait at a poll; one store of the host releases all of them.
 //

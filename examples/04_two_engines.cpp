@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One buffer, two engines: gpu0 sends half of it straight to gpu1, and half through gpu2, over other links.
 //
 //   gpu0 --- engine 14 ----------------------------> gpu1      first half

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All-gather: each of N GPUs holds a part of a file, and at the end each holds all of it.
 //
 //            gpu0     gpu1     gpu2                   gpu0     gpu1     gpu2

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Copies in pieces that overlap with compute: when do finer pieces win, and when do they lose? Simulated, on eight MI300X.
 //
 //   FiCCO   an all-gather whose pieces unlock pieces of a GEMM:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Shared by all examples: opens the device that the command line names, and ends the program with a reason.
 #include "sdma/device/open.hpp"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # For scripts/test and scripts/demo: packages, the lock, and steps with a name and a time. Sourced, not run.
 set -euo pipefail
 

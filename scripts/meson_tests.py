@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Information from Meson about its tests, for scripts/test.
 
   meson_tests.py count BUILD             passed, failed and skipped of the last `meson test`: three numbers

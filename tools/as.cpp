@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma as: text to dwords.
 #include "generation.hpp"
 #include "input.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma calibrate: fits a machine's parameters to measurements.
 #include "json/calibrate.hpp"
 #include "judge.hpp"

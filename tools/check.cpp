@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma check: errors in a ring, a set of rings, or a schedule.
 #include "sdma/check/check.hpp"
 #include "generation.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma compare: a measured run beside its simulation, queue by queue and phase by phase.
 #include "sdma/trace/compare.hpp"
 #include "input.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma dis: dwords to text.
 #include "generation.hpp"
 #include "input.hpp"

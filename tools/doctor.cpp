@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma doctor: why queues hang, from dumps, recordings and core files, a process, or a program that it runs.
 #include "sdma/doctor/diagnose.hpp"
 

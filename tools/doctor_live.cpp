@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "doctor_live.hpp"
 
 #include "program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The live half of `sdma doctor`: a process that runs, and a program that the doctor runs.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma emulate: runs a program on a software KFD node.
 #include "input.hpp"
 #include "names_file.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma explore: the fastest of the schedules that a file leaves open.
 #include "explore_report.hpp"
 #include "input.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "explore_report.hpp"
 
 #include "sdma/core/plural.hpp"

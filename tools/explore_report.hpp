@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What sdma explore reports: the best candidates with the uncertainty of their times and ratios, as a table or as schedules.
 //

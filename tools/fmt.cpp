@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma fmt: formats or expands schedules and packet streams.
 #include "input.hpp"
 #include "json/json.hpp"

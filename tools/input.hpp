@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The source of a verb's dwords: a file or standard input, as the bytes of a ring, as hex text, or as a ring dump.
 //

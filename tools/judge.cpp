@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "judge.hpp"
 
 #include <fmt/format.h>

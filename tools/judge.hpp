@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The report of sdma calibrate --held-out: errors of a fit at what it has not seen, as Markdown tables.
 //

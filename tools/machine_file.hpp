@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Shared by simulate, compare and calibrate: the machine that a simulation uses, from a file and from options.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The program `sdma`: one file per verb, and one line per verb in the table.
 #include "json/json.hpp"
 #include "output.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "measure_device.hpp"
 
 #include "input.hpp"

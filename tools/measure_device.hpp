@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The measuring half of sdma calibrate: single mechanisms of a device as a table, and the machine from which their fit starts.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "names_file.hpp"
 
 #include "input.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Reads a file of names for addresses, as --names gives it: the form is that of sdma/core/names.hpp. "-" is standard input.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The options of a verb, in the words of the tool. CLI11 parses them; only options.cpp and main.cpp include it, because its
 // headers add seconds to each compilation.

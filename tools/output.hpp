@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The destination of a verb's data: standard output, or the file of -o.
 //

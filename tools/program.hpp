@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Programs that this tool runs: on the software node, or under the doctor.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One line of progress on a terminal, which each call overwrites, and which the end erases. Nothing if standard error is not one.
 //

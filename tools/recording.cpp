@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "recording.hpp"
 
 #include "output.hpp"

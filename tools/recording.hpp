@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The recordings of a program's processes, from which `sdma emulate` draws pictures after the program has ended.
 //

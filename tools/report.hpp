@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Messages for people, on standard error: "file:0xOFFSET: error[rule]: message", and a hint on the next line. Coloured only on
 // a terminal, and not if NO_COLOR is set or TERM is "dumb". Never on standard output, which is for data.

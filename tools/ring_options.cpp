@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ring_options.hpp"
 
 #include "input.hpp"

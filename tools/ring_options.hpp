@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Options of verbs that read a ring with its positions and indirect buffers: --rptr, --wptr, --ib.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ring_text.hpp"
 
 #include "sdma/core/plural.hpp"

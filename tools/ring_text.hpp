@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A dump with positions as `sdma dis` prints it: marks for rptr and wptr, the packets before rptr, indirect buffers.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma run: executes schedules and checks their expectations.
 #include "sdma/schedule/run.hpp"
 #include "input.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "schedule_file.hpp"
 
 #include "input.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Shared by fmt, run, check and simulate: a schedule from a file, and the values of its params.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma simulate: predicts the time of schedules on a described machine.
 #include "input.hpp"
 #include "json/library.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // `sdma simulate --sweep`: every file at every value, as a table, CSV, JSON or a picture.
 #include "sdma/schedule/text.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma topology: a node's GPUs, engines and links, and the engine that serves each pair.
 #include "sdma/device/cuda.hpp"
 #include "sdma/device/kfd.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sdma trace: shows a recording as a picture, as JSON Lines or as text, or follows one as it is made.
 #include "names_file.hpp"
 #include "output.hpp"

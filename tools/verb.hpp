@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A verb of the tool: a line in main.cpp's table, and a file with its options and its action.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The command line of the small programs here: --name value or --name=value. Each option has a default.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Builds the command groups of a collective, one after another. Internal: each collective's file says which GPU sends which
 // bytes to which peer.

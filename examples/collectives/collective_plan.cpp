@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Prints a collective's schedule as text, to read, run, check, sweep or compare:
 //
 //   collective_plan all_gather --variant=b2b+pl -g 4 -b 64K > ag.sdma && sdma run ag.sdma

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // All DMA collectives. They are clients of the SDK; no part of them is in the library.
 //

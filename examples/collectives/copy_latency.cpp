@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The four phases of one DMA copy from a GPU to another, by size.
 //
 //   CPU   |--- control ---|                                                   | sees it

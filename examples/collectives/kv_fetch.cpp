@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // KV-cache fetch, as in LLM serving: a request's blocks are scattered in a pool of host memory. They are copied to contiguous
 // GPU memory, and later back to their places. These are many small copies, so the fixed cost of a copy matters most.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The median of measurements, for the small programs here. Requires at least one value. Any thread may call it.
 #include <algorithm>

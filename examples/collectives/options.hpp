@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The options of a DMA collective: kind, variant, number of GPUs, and size.
 //

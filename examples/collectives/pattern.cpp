@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pattern.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Bytes that identify their origin: each is a function of (seed, buffer, offset), and none is kPoison. Internal:
 // run.cpp fills buffers with them and checks them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The schedule of a collective: Options in, sdma::Schedule out, with notes about fallbacks.
 //

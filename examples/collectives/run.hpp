@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Runs a planned collective on a device, any number of times: fill, start, wait, check.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A plan as SOURCE with params: a schedule that a sweep can change, and that collective_perf takes as a variant.
 //

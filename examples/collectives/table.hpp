@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A table of the best variant by collective, number of GPUs, size and prelaunch.
 //

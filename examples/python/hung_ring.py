@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A hung ring: two queues wait for each other; why, and how to find it before it hangs.
 
     PYTHONPATH=build/python python3 examples/python/hung_ring.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """An algorithm of one's own: an all-gather around a ring, built with loops of Python, then proved, predicted and run.
 
     PYTHONPATH=build/python python3 examples/python/own_algorithm.py

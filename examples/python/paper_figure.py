@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A figure of the paper DMA-Latte: the speed-up of all-gather variants over one copy per peer, by size, as the simulator predicts it.
 
     PYTHONPATH=build/python python3 examples/python/paper_figure.py all_gather.csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A sweep: the time of an all-gather by the size of its chunks, and what a faster poll would change.
 
     PYTHONPATH=build/python python3 examples/python/sweep.py curves.svg

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The posts to a word that may have happened when a wait is satisfied, according to the current clocks. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/check/check.hpp"
 
 #include "../schedule/symbols.hpp"

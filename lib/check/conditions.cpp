@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds the conditions that have the same outcome in every execution: the word of a COND_EXEC always holds its reference,
 // or never does. Packets that are skipped in every execution are left out of the model.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Suggests what to add to a schedule, as text that can be pasted into it. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is still pending when the last host thread or kernel has ended: stores that nothing has waited for, and signals that a
 // queue may still poll or store to.
 #include "edits.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // X2: a poll that is not met yet may hold its engine, so that no other queue of the engine executes packets. Finds polls
 // that then wait for each other, over any number of engines.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds the data packets that store a known value to a word that something waits for: posts that land in no order with the
 // other posts of their queue, and that say nothing about the data before them.
 //

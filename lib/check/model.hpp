@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A schedule as the checker sees it: agents, their steps, and the words through which they synchronise. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Computes happens-before: the largest order that holds in every execution.
 //
 // A wait comes after a post if the wait cannot be satisfied without the post, provided that everything that happened

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Findings about a single packet, signal or kernel.
 #include "../schedule/extent.hpp"
 #include "report.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Findings about the engines that queues run on: engines that a node does not have or that are dead, engines that serve
 // other links than the packets use, and engines that queues of different directions share.
 #include "../device/request.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Follows one execution to its end: every agent that can proceed does, and a poll is satisfied as soon as its word
 // allows.
 #include "values.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Goes through every accessed byte in the order of one execution: tracks which access wrote it last and which have read
 // it since, and checks that each new access is ordered after them.
 //

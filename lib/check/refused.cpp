@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Packets that an engine refuses at the addresses to which their aliases lead: misaligned ones, those that break a rule of
 // their packet, and those whose ranges overlap. The functions are those that the software engine asks before it executes
 // a packet; only its limits (swapped bytes, encryption) and mappings are left out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds submits that wait forever for room in their ring.
 //
 // A submit writes the queue's packets to its ring in pieces (schedule/link.hpp) and waits until each piece has room, as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The checker's rules, and the ordering rules that findings rest on.
 #include "report.hpp"
 

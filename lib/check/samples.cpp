@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds samples whose value depends on timing.
 //
 // Everything else is examined for the values that the followed execution has sampled. That holds for every execution if each of these

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds agents that are stuck forever, and why: cycles of waits, waits for values that nothing writes, counts that are
 // never reached.
 #include "../stream/print.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds waits that may be satisfied too early, or that may miss their value.
 #include "alternatives.hpp"
 #include "edits.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Builds the words that are polled and posted to, their initial values and their chains.
 #include "../schedule/contents.hpp"
 #include "model.hpp"

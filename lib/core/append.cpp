@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "append.hpp"
 
 #include <fmt/format.h>

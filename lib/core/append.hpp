@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Appends formatted text to a string. Internal. Only append.cpp instantiates the formatter for a string that grows, because that
 // takes seconds to compile.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Bytes as base64 (RFC 4648), with padding. Internal.
 #include <string>

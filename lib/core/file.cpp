@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/core/file.hpp"
 
 #include "write_all.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Reads JSON files that users write, key by key, with errors that name the place; and writes JSON in one form. Internal. Only
 // json.cpp instantiates the parser and the printer of the JSON library, because they take seconds to compile.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A JSON string, without the JSON library's headers. Internal.
 #include <string>

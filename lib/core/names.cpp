@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/core/names.hpp"
 
 #include "sdma/core/number.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/core/nearest.hpp"
 
 namespace sdma::inline v0 {

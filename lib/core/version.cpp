@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/core/version.hpp"
 
 namespace sdma::inline v0 {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A write that continues after short writes and signals. Internal.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "busy_wait.hpp"
 
 #include "sdma/core/compiler.hpp"

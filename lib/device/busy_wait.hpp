@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How a host thread waits for a word that hardware stores: it spins, and naps only if that takes long.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the nodes of devices share that handle events and faults themselves, without a kernel driver.
 //

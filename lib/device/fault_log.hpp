@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The faults of a device that finds them itself: those that no wait has returned yet, and the one that stopped each queue.
 //

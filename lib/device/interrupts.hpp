@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The events of a device without a kernel driver: mailboxes, interrupts, and threads that wait for them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/device/layout.hpp"
 
 #include "sdma/core/number.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/device/open.hpp"
 
 #include <fmt/format.h>

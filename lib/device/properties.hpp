@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The properties files of the driver's topology: lines of a name and a number.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Up to which position an engine in software may read a ring: the doorbell's value, or wptr's after the queue was mapped anew.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The checks of requests that apply to every device. Any thread may call these functions. Internal to the library.
 #include "sdma/device/device.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the handles of any device share: a reference count, the process that opened the device, and words for signals.
 //

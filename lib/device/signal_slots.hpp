@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Words for signals, cut from pages of memory; each has its own cache line. Words are reused in the order in which they
 // were given back. So if an engine still stores to a freed word by mistake, that word is not in use again at once.

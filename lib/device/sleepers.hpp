@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The queues and host threads of an adversarial device that sleep on purpose, and the order in which they wake.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/device/soft.hpp"
 
 #include "soft_node.hpp"

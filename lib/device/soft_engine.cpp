@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "soft_engine.hpp"
 
 #include "soft_node.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One engine of the software device: a thread that serves the rings of its queues.
 //

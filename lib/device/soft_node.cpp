@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "soft_node.hpp"
 
 #include <fmt/format.h>

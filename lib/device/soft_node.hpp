@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the engines and handles of one software device share: memory, signals, events, faults, and the list of waiters.
 //

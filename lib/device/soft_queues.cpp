@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The queues of a software node: creation, destruction, and the thread that finds doorbells rung without `wake`.
 #include "soft_node.hpp"
 

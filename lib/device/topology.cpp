@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/device/topology.hpp"
 
 #include "../core/append.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "../core/json.hpp"
 #include "sdma/device/topology.hpp"
 

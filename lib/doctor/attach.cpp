@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/doctor/attach.hpp"
 
 #include "compute.hpp"

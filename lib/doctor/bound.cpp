@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/doctor/bound.hpp"
 
 #include "sdma/doctor/read.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "case.hpp"
 
 #include "sdma/stream/text.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the parts of a diagnosis share: the snapshot, the followed execution, and how a finding is put into words. Internal.
 #include "../sync/phrases.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "compute.hpp"
 
 #include "sdma/core/plural.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the compute queues of a live process do, as far as that says whether one of them may still change a word. Internal.
 //

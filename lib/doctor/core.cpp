@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Core files: what an ELF core and the notes of a `gpucore.*` say about queues.
 #include "sdma/doctor/read.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "debug_session.hpp"
 
 #include "../engine/signals_blocked.hpp"

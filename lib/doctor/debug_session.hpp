@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A debug session with the driver, short enough that the process does not notice: sdma/doctor/attach.hpp has the sequence. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/doctor/diagnose.hpp"
 
 #include "case.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "follow.hpp"
 
 #include "sdma/engine/execute.hpp"

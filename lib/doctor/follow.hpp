@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Follows one execution of all pending packets, from the positions of a snapshot. Internal.
 //

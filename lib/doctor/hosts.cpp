@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Host threads that wait for words: a wake-up that was lost, a trap without its mailbox, a completion that does not come.
 #include "case.hpp"
 #include "sdma/packets/control.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/doctor/kernel_log.hpp"
 
 #include "words.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The packets of one queue in the order of execution, with their positions. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads the log of this machine's kernel.
 #include "sdma/doctor/kernel_log.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What /proc shows of another process: its mappings, its memory, its tracer. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/doctor/processes.hpp"
 
 #include "process.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/doctor/snapshot.hpp"
 
 #include <algorithm>

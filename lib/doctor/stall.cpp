@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/doctor/stall.hpp"
 
 #include "sdma/stream/reader.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A diagnosis as text for people, and as JSON.
 #include "../core/json.hpp"
 #include "../sync/phrases.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Why a wait is not satisfied: which packets store to its word, and what they store.
 #include "case.hpp"
 #include "sdma/engine/execute.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Words of a line, and numbers without a mark, as the kernel writes them. Internal.
 #include <algorithm>

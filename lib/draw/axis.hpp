@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // An axis of a plot: the pixel of a value, and the values that get a grid line. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/draw/curves.hpp"
 
 #include "axis.hpp"

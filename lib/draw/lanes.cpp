@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/draw/lanes.hpp"
 
 #include "axis.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // An SVG document with the few elements that our pictures use. Internal.
 //

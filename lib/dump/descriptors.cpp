@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/dump/descriptors.hpp"
 
 #include "line.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How the lines of a dump are laid out: which columns say where a line lies, and what the other numbers are.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One line of a dump in text: the numbers at its end, and what is before and after them.
 //

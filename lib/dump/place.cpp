@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/dump/place.hpp"
 
 #include "plausible.hpp"

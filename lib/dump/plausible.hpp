@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How well dwords read as packets: to choose between two ways to read a dump, never to accept one.
 #include "sdma/packets/catalogue.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "resync.hpp"
 
 #include "plausible.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Where reading is lost in dwords that begin with a packet, and where it resumes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The lines of one dump, in the layout that a survey found: bytes, gaps, repeats, and the lines that are not part of it.
 //

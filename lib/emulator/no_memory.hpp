@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Exceptions end at the boundary to the program, which is written in C: a call without memory fails with ENOMEM.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The configuration of the node: environment variables, set by `sdma emulate` and read once by each process.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How long the threads that act as the hardware spin before they sleep, and how long they sleep if nothing wakes them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbols.hpp"
 
 #include "real.hpp"

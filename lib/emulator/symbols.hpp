@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the program calls the bytes at an address: its variables, as the symbol tables of its files name them. Host memory that a
 // program gives to the node keeps its addresses, so the packets of a recording can name it.

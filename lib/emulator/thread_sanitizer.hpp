@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // For programs that are built with ThreadSanitizer. It follows the copies of an engine's thread, but not the packets, doorbells
 // and signals that order them, so each copy between buffers of the program would be reported as a data race.

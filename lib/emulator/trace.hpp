@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Records what the node does: the JSON Lines of docs/trace.md, one line per event. Each line is written at once, so a killed
 // program leaves a readable trace. The first process with an event writes FILE; each further one creates FILE.PID or,

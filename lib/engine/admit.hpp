@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Decides whether a packet may be executed. Checks privilege, fields, support in software, every byte of the footprint,
 // and overlap before the packet's first store, so that a refused packet has not written anything.

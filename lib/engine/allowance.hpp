@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How much of the work of large packets one step may execute. A packet of a gigabyte does not fit in a step: the step
 // executes a part of it and returns, and a later step continues.

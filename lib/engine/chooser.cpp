@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/engine/chooser.hpp"
 
 namespace sdma::inline v0 {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/engine/fault.hpp"
 
 #include "sdma/packets/catalogue.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/engine/memory.hpp"
 
 #include <algorithm>

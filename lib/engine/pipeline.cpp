@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/engine/pipeline.hpp"
 
 #include "admit.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A thread that starts during the lifetime of this object never runs the program's signal handlers.
 //

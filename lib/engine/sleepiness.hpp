@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Decides when a queue, or a host thread, of an adversarial device falls asleep.
 //

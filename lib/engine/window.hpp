@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Packets in flight: those that have started and have not landed, and which of their effects may land next.
 //

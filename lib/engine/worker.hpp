@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A thread that serves queues: it runs rounds while there is work, spins briefly when there is none, and then sleeps. The owner
 // of the queues implements Served: what a round does, and how to sleep. Internal.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The kernel driver's ioctl interface as bytes: numbers, structs and flags. Code that calls the driver includes this, and so does
 // the software node, which implements it.

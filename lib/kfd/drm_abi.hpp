@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The part of the DRM ioctl interface that identifies a GPU, and that allocates, shares and maps buffers: its numbers, structs and
 // queries. Both sides include it: code that asks a render node, and the software node, which answers.

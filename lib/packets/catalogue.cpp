@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/packets/catalogue.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Precompiled once for all sources of the library, which then build in two thirds of the time. Each source still
 // includes what it uses, and builds without this header (-Db_pch=false).
 #include "sdma/packets/registry.hpp"

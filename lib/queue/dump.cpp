@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/queue/dump.hpp"
 
 #include "sdma/core/file.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parses the actions of host threads and kernels.
 #include "parser.hpp"
 #include "symbols.hpp"

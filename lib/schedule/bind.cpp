@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/schedule/bind.hpp"
 
 #include "../stream/print.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parses the bodies of queues.
 #include "extent.hpp"
 #include "link.hpp"

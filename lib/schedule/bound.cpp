@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "bound.hpp"
 
 #include "sdma/sync/wait.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The members of a Bound. Internal: bind.cpp creates them, bound.cpp uses them.
 #include "link.hpp"

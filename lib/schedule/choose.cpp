@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parses what a schedule leaves open: `choose`, as a statement and in a loop.
 #include "parser.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Describes how bytes differ from what is expected. Internal.
 #include "sdma/schedule/schedule.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "contents.hpp"
 
 #include "symbols.hpp"

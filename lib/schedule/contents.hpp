@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What buffers and signals hold before anything runs: run and simulate store it, and check asks for it. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parses declarations and expectations.
 #include "link.hpp"
 #include "parser.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Finds accesses of a packet beyond the end of its symbols. Internal: the parser reports them with a column, problems()
 // without one.

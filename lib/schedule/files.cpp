@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Other files of a schedule: lists of numbers, in the folder of its own.
 #include "sdma/core/file.hpp"
 #include "sdma/schedule/text.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Formats a source line by line. Needs only its words, so it also formats text with errors.
 #include "../stream/lexer.hpp"
 #include "sdma/schedule/text.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The lane of a host thread of a run, or of a kernel's stand-in: records what the thread does while it does it. Internal.
 //

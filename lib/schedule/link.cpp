@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "link.hpp"
 
 #include "sdma/core/number.hpp"

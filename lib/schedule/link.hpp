@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Links a queue of a schedule to a machine, real or simulated: chooses its engine and the size of its ring, cuts its
 // packets into slots, and relocates their addresses. Internal.

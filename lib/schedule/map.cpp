@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Maps the parts of a schedule to lines and columns of its text.
 #include "parser.hpp"
 #include "symbols.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Parses the text of a schedule in two passes: declarations first, then bodies. Internal.
 //

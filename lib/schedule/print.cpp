@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Prints schedules as FLAT.
 #include "../stream/print.hpp"
 #include "sdma/core/number.hpp"

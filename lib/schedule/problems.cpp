@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Errors that a schedule built in C++ can have, and one parsed from text cannot.
 #include "../stream/packet_line.hpp"
 #include "extent.hpp"

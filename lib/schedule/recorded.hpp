@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How recordings call what a schedule does: its addresses and the actions of its host threads. Runs and simulations share these
 // names. Internal.

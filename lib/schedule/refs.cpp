@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parses names with their places, and the offsets after them.
 #include "parser.hpp"
 #include "sdma/core/number.hpp"

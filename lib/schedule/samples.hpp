@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What a host thread or a kernel has sampled, by name. Internal: runs and simulations share it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/schedule/schedule.hpp"
 
 #include "../stream/packet_line.hpp"

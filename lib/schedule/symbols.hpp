@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One view of buffers and signals, where a SymbolOffset names either, and one of host threads and kernels. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/search/search.hpp"
 
 #include "sdma/simulate/sweep.hpp"

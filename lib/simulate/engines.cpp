@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Engines: one front end each, a window of bytes in flight, requests in order, and the flows that carry their bytes.
 #include "world.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/simulate/fit.hpp"
 
 #include "fit_search.hpp"

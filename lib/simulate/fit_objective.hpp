@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How far a machine's predictions are from observations, with a limit on simulations and on time. Internal to fit.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "fit_search.hpp"
 
 #include "dense.hpp"

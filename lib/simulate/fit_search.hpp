@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The two searches of a fit for a minimum. Internal to fit.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How certain the values of a fit are. Internal to fit.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/simulate/held_out.hpp"
 
 #include "settings.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The part of a time that a machine's model_error applies to. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Times mechanisms on a device.
 #include "unfitted.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/simulate/measurements.hpp"
 
 #include "settings.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The schedules of mechanisms, as texts.
 #include "sdma/simulate/mechanisms.hpp"
 

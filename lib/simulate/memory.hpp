@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The memory of a simulated schedule: every buffer and signal at its link address, in pages that take no memory until
 // they are accessed. Internal.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Flows of bytes that share resources by max-min fairness. Internal.
 //

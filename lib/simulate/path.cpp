@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The critical path: from the end of a round backwards, always to what was waited for.
 #include "world.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Packets of a queue, in ring order: what each waits for, and the words that it changes.
 #include "world.hpp"
 

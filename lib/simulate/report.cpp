@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/simulate/report.hpp"
 
 #include "../core/json.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "latent.hpp"
 #include "sdma/simulate/simulate.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The values of a schedule's params, as tables of measurements write them: "N=8 chunk=64K". Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/simulate/sweep.hpp"
 
 #include "sdma/core/number.hpp"

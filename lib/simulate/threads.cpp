@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Host threads, compute kernels, and the rounds that they begin and end.
 #include "world.hpp"
 

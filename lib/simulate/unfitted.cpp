@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where a fit to measured mechanisms starts: the machine, and the parameters that these mechanisms can determine.
 #include "unfitted.hpp"
 

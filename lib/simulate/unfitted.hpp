@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Which parameters measured mechanisms can determine, and from where their fit starts. Internal; no errors.
 #include "sdma/simulate/measurements.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A running simulation: events, host threads and kernels, engines and their queues, and the cause of each step.
 // Internal; simulate.hpp describes the model.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "blocks.hpp"
 #include "packet_line.hpp"
 #include "sdma/stream/text.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Statements, `let` and loops. Internal: the part of the language that streams and schedules share.
 //

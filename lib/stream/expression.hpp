@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Numbers, names and arithmetic in the language of docs/text.md. Internal: streams and schedules share it.
 //

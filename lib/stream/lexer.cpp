@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "lexer.hpp"
 
 #include "sdma/core/number.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Turns characters into tokens. Internal: shared by all parsers of the language of docs/text.md.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What a NOP skips. A NOP whose length is wrong swallows the packets after it, and nothing executes them. Internal to the
 // stream rules.

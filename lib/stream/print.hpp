@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Formats numbers, fast enough for the disassembler. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The rules about a stream: ids, severities and sentences. rules.cpp checks them.
 #include "sdma/stream/rules.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A text, its name, and what is wrong with it. Internal: shared by all parsers of the language of docs/text.md.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The stores of a stream that nothing has waited for yet: which packet wrote which range. Internal to the stream rules.
 //

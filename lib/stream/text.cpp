@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/stream/text.hpp"
 
 #include "print.hpp"

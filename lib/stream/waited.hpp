@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The conditions that polls of a stream have waited for and that no packet of the stream has changed since. Internal to
 // the stream rules.

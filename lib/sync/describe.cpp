@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/sync/describe.hpp"
 
 #include "phrases.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How reports about waits write values and comparisons. Internal.
 #include "sdma/packets/poll.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "bars.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Packets and actions as bars in rows, the first step of every picture of a trace. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/trace/compare.hpp"
 #include "bars.hpp"
 #include "sdma/packets/footprint.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/trace/form.hpp"
 
 #include "page_data.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Appends the lines of a trace file. Writers of whole traces and of growing ones share these functions. Each line ends
 // with a newline. Internal.

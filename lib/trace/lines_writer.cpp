@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "../core/write_all.hpp"
 #include "json_lines.hpp"
 #include "sdma/trace/lines.hpp"

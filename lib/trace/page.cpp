@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/trace/page.hpp"
 #include "page_data.hpp"
 #include "sdma/core/file.hpp"

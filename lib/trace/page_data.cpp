@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "page_data.hpp"
 
 #include "../core/append.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The data of a page, as elements of HTML that a browser decodes one after another while it loads the page. Internal.
 //

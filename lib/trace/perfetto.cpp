@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "../core/append.hpp"
 #include "../core/json_string.hpp"
 #include "bars.hpp"

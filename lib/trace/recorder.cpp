@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/trace/trace.hpp"
 
 #include <fmt/format.h>

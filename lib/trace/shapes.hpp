@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What packets of a page have in common, so that the page holds it once. Internal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What all writers of traces share: the name and the line of a packet, an address, an action. Internal.
 #include "../stream/print.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Draws a trace: one bar per packet, and arrows from triggers to completions.
 #include "bars.hpp"
 #include "sdma/draw/lanes.hpp"

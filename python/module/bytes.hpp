@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Bytes that Python owns: bytes, bytearray, memoryview, NumPy arrays.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Devices, their memory, and runs.
 #include "device.hpp"
 #include "answer.hpp"

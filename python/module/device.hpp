@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A device as Python holds it, and memory of it. Python decides when objects die, in any order and perhaps in a child after a fork:
 //

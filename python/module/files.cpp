@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What answers from files: doctor and calibrate; and the plans of collectives.
 #include "answer.hpp"
 #include "bytes.hpp"

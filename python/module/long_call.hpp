@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Calculations that take long, without the interpreter's lock, and ended by Ctrl-C.
 //

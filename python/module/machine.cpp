@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Machines to simulate, and the nodes that they are.
 #include "machine.hpp"
 #include "answer.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Machines and nodes by name, for the functions that take one. Errors are raised.
 #include "sdma/simulate/machine.hpp"

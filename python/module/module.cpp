@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "module.hpp"
 #include "sdma/core/version.hpp"
 

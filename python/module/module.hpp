@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The extension `sdma._sdma`: what the package in python/sdma consists of below its classes. The manual for users is
 // python/sdma/__init__.pyi; nothing else imports this extension, so its names may change.

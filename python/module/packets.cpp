@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Packets: what the registry says about them, and dwords to values and back.
 #include "answer.hpp"
 #include "bytes.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Schedules: read from text, built, and printed.
 #include "schedule.hpp"
 #include "answer.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A schedule as Python holds it: with its text, if it was read, and safe from changes while something calculates with it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Recordings: read, drawn, converted and compared.
 #include "trace.hpp"
 #include "answer.hpp"

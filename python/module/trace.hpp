@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A recording as Python holds it: constant, and shared by those who draw it.
 #include "sdma/trace/trace.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calculations about schedules: check, simulate, sweep, explore.
 #include "answer.hpp"
 #include "json/check.hpp"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """DMA schedules for AMD Instinct MI300X, from Python. The manual of each function is in __init__.pyi, and docs/python.md is a tour."""
 from . import _sdma, packets
 from .devices import Device

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """DMA schedules for AMD Instinct MI300X, from Python: what the program `sdma` does, as functions.
 
     import sdma

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Devices that stay open, and arrays in their memory."""
 from . import _sdma, results
 

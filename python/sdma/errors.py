@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What is wrong, where, and what to do."""
 
 

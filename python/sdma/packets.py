@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Packets as values: one class per packet, made from the registry of the library.
 
     from sdma.packets import CopyLinear, PollMem

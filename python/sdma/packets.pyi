@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Packets as values. The classes are made from the registry of the library when the package is imported: `__all__` lists them."""
 from typing import Any
 

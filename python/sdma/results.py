@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Answers: dicts with the members that `sdma VERB --json` prints. Some draw themselves in a notebook."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Schedules: the classes of the extension, with the parts that are easier in Python."""
 import os
 

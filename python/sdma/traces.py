@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Recordings of runs and simulations."""
 import os
 

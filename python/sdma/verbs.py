@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The verbs of the program `sdma`, as functions."""
 import os
 

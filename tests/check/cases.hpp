@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Schedules with one thing wrong, and some with nothing: for (const Case& c : kCases) check(c.text) has c.rule and no other error.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Parses and checks a schedule: has(checked("gpus 1\n..."), "race"). The text needs no first line; checked_whole() takes a
 // text that has one.

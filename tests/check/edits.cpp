@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a hint says is typed into the schedule, as it stands, and then the finding is gone.
 #include "checked.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Is the checker sound? Small random schedules, executed in every way that the adversarial ordering allows (or in as many as
 // there is time for): whatever some execution breaks, the checker has reported.
 #include "sdma/check/check.hpp"

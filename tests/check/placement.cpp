@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Engines that do not exist, are dead, serve another link, or are shared.
 #include "checked.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The stream rules about polls, in schedules: the checker knows epochs and what other agents store.
 #include "checked.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Submits that wait for room in a ring forever, and those for which room comes.
 #include "checked.hpp"
 #include "sdma/device/soft.hpp"

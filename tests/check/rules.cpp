@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Every rule of the checker, broken once, and beside it what is right (cases.hpp).
 #include "cases.hpp"
 #include "checked.hpp"

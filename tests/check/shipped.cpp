@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is shipped is right, and what is wrong on purpose is found: examples, and the collectives as they are printed.
 #include "sdma/check/check.hpp"
 #include "support/catch.hpp"

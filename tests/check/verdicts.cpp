@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is proved, and what is not: schedules that were once proved although an execution breaks them, each with the assumption
 // under which it breaks.
 #include "checked.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The race checker has nothing to say against any collective.
 #include "sdma/check/check.hpp"
 #include "support.hpp"

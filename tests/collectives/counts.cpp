@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Commands a GPU, completions and doorbells, counted in the rings: the published table, for N = 8.
 #include "support.hpp"
 

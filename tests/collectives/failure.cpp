@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A queue that fails in the middle: an error that names it, and not a byte of what had not been released.
 #include "support.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Every variant, number of GPUs, ordering and boundary, on the software device: right to the last byte, and no byte besides.
 #include "support.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rounds published ahead and triggered, many of them; many collectives at once; several threads on one node.
 #include "support.hpp"
 

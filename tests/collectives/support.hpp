@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A node, a planned collective and its run, or the test's end with the reason: what the tests of collectives share.
 #include "collectives/collectives.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Plans as text: golden files, round trips, the runner of schedules on them; options and tables out of text.
 #include "sdma/schedule/text.hpp"
 #include "collectives/source.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // --sweep: which values it has, what it changes, and which parameter caps another.
 #include "perf/axes.hpp"
 

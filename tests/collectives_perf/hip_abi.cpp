@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What perf/hip_streams.hpp says of HIP's ABI, against <hip/hip_runtime_api.h>, where that is installed. Nothing runs: it
 // compiles, or it does not.
 #include "perf/hip_streams.hpp"

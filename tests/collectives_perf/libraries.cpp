@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is loaded at run time, and the files of the kernel that stand for an energy counter.
 #include "perf/hwmon.hpp"
 #include "perf/loaded_library.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "perf/model.hpp"
 
 #include "support.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // NCCL's contenders alone, on the libraries that stand in.
 #include "perf/nccl.hpp"
 #include "sdma/device/open.hpp"

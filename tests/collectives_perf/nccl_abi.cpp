@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What perf/nccl_calls.hpp says of NCCL's ABI, against <nccl.h>, where that is installed. Nothing runs: it compiles, or it does
 // not.
 #include "perf/nccl_calls.hpp"

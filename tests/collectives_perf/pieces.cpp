@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where NCCL's collectives have their data: carried out on memory of the host, as NCCL's manual says what each does.
 #include "perf/pieces.hpp"
 #include "support/catch.hpp"

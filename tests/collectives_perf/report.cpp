@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "perf/against.hpp"
 #include "perf/elsewhere.hpp"
 #include "perf/nccl_format.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Schedule files as variants: their names and params, what is refused, and that they are verified and timed like ours.
 #include "perf/schedule_file.hpp"
 

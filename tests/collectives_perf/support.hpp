@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Settings out of what a command line would give, and points as if they had been measured.
 #include "perf/point.hpp"

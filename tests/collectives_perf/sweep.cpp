@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "perf/sweep.hpp"
 
 #include "sdma/device/soft.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The library as its users take it: each way builds a small client from nothing, and runs it.
 
   consume.py subproject|installed|copied|wheel SOURCE BUILD VERSION COMPILER...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A client of the headers alone: it links nothing, and builds without exceptions and RTTI.
 #include "sdma/core/version.hpp"
 #include "sdma/packets/copy.hpp"

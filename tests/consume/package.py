@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A client of the package for Python: reads a schedule, proves it, predicts it and runs it.
 
   package.py SCHEDULE

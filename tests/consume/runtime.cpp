@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A client of the compiled library.
 #include "sdma/core/version.hpp"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Follows a recipe of CONTRIBUTING.md in a copy of the tree, and proves that its list of files is complete and works.
 
   contributing.py RECIPE.toml SOURCE BUILD SDMA CONFORMANCE COMPILER...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A Budget that cannot pay gives nothing.
 #include "../../lib/core/budget.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Deadlines: the far end and the near end. Nothing here sleeps, and nothing depends on how fast the machine is.
 #include "sdma/core/deadline.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/core/descriptors.hpp"
 
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/core/number.hpp"
 
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Result: a value or a reason, for trivial types, rich ones, none at all, and types that only move.
 #include "sdma/core/result.hpp"
 

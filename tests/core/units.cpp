@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Strong types: what they allow; what they refuse is in tests/nocompile.
 #include "sdma/core/units.hpp"
 

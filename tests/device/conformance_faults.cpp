@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What any device must do with packets that cannot be executed, and what it tells of them.
 #include "conformance_support.hpp"
 #include "sdma/stream/writer.hpp"

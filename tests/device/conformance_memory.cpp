@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What any device must do with requests for memory and queues, and with handles whose device has gone.
 #include "conformance_support.hpp"
 

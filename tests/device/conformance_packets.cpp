@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What any device's engines must do with packets: copies to the last byte, words that order queues, events and timestamps.
 #include "conformance_support.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What any device's queues must do: one by one, all at once, coming and going, and however their doorbells are stored.
 #include "conformance_support.hpp"
 #include "sdma/device/queues.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The conformance tests on software devices: three orderings, several seeds, VAs that are and are not the host's addresses.
 #include "conformance.hpp"
 #include "sdma/device/soft.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is particular to the CUDA device: its limits, its window of commands, shadows, polls that CUDA would compare differently,
 // and what becomes of errors. On the stand-in for the driver, or on NVIDIA GPUs.
 #include "sdma/device/cuda.hpp"

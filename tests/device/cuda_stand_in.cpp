@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The stand-in for libcuda keeps the promises of tests/device/stand_in/README.md: devices, streams, and what blocks.
 #include "cuda_stand_in.hpp"
 

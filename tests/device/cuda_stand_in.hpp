@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Stand-ins for libcuda with settings of their own, and the driver's objects that its tests use.
 //

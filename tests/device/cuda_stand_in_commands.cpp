@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The stand-in for libcuda: copies, batches, memsets, kernels, injected failures and adversarial order.
 #include "cuda_stand_in.hpp"
 

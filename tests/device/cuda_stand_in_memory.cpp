@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The stand-in for libcuda: the GPUs' memory, who may access it, and what an illegal access does.
 #include "cuda_stand_in.hpp"
 

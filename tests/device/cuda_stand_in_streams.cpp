@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The stand-in for libcuda: streams, what they wait for and write, and what blocks its caller.
 #include "cuda_stand_in.hpp"
 

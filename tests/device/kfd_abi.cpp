@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What lib/device/kfd/thunk.hpp says of libhsakmt's ABI, and drm.hpp of libdrm_amdgpu's, against their headers. Nothing runs: it
 // compiles, or it does not.
 #include "../../lib/device/kfd/drm.hpp"

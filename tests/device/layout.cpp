@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Layouts: the links that each has, and the names that are refused.
 #include "sdma/device/layout.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Naps: each ends when all others are quiet, one after another, and none is endless.
 #include "../../lib/device/sleepers.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What only a software device promises: counters, traces, its options, and that fork does not hang.
 #include "sdma/device/soft.hpp"
 

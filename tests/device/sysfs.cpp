@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/device/sysfs.hpp"
 
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/device/product.hpp"
 #include "sdma/device/sysfs.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Core files for tests: an ELF file with notes and segments, and the notes of the kernel and of ROCr.
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Queues that do not hang: slow, idle, waiting for a queue that makes progress, or as they are at one moment. None is accused.
 #include "scene.hpp"
 #include "support/catch.hpp"

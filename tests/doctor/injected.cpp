@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Hangs of every class, each with its answer, in scenes of many seeds and snapshots of every form.
 #include "scene.hpp"
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Page faults in logs as dmesg, journalctl and the kernel itself print them, and what a diagnosis makes of them.
 #include "sdma/doctor/kernel_log.hpp"
 

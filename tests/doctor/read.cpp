@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Snapshots from files: ring dumps, text, recordings, core files.
 #include "sdma/doctor/read.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a diagnosis says: the paragraph, the table, the packets around rptr, and JSON.
 #include "scene.hpp"
 #include "sdma/core/file.hpp"

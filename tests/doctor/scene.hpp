@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Queues and words as a doctor finds them: rings with a past, in which one thing is wrong.
 //

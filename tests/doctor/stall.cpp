@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reports of waits that gave up, on rings whose engine is a test: each with the diagnosis that belongs to it.
 #include "sdma/doctor/stall.hpp"
 

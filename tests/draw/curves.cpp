@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/draw/curves.hpp"
 
 #include "draw/elements.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Finds the elements of a picture, their attributes and texts.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Descriptors of queues as the driver prints them, built here dword by dword.
 #include "sdma/dump/descriptors.hpp"
 #include "sdma/dump/text.hpp"

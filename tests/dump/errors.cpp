@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What may be data is never dropped: a line that does not fit, a gap, a form that two readings share.
 #include "sdma/dump/text.hpp"
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Random dwords, printed in each form as the tools print it, and read back.
 #include "sdma/dump/text.hpp"
 

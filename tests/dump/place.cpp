@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rings cut by their positions: each packet is found again, wherever the ring's end or the dump's beginning cuts it.
 #include "sdma/dump/place.hpp"
 #include "sdma/packets/registry.hpp"

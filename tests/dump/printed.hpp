@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Dwords as tools print them: the text forms that read_text_dump reads back.
 #include <fmt/format.h>

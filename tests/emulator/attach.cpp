@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The queues of a live process, as sdma/doctor/attach.hpp finds them. Part of the program of debugger.cpp.
 #include "sdma/doctor/attach.hpp"
 #include "debuggee.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Kernels by name: symbols and metadata of a loaded code object, and the same damaged in every way.
 #include "../../lib/emulator/queues/code_object.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Code objects as ROCr loads them: an ELF image with symbols and metadata, built by a test. There is no code in it.
 //

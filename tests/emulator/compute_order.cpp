@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Compute queues: rptr and data are visible before an interrupt is raised. rptr lies in the event's slot here: the interrupt wakes
 // only if the slot was written before.
 #include "../../lib/emulator/queues/aql.hpp"

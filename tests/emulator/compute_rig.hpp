@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A compute queue without a node: memory, events and a ring, whose steps a test runs by itself.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A process to be debugged: it does what it is told through a socket, in the test "(process) is debugged" of debugger.cpp.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // DBG_TRAP: what the kernel checks, what a debugger sees of another process, and how a runtime waits for it. Run under
 // `sdma emulate --gpus=2`.
 #include "debuggee.hpp"

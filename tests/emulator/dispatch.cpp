@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A kernel that is neither ROCr's nor HIP's: it is compiled at run time, and must not seem to work on a node without shaders.
 #define __HIP_PLATFORM_AMD__
 #include <hip/hip_runtime_api.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // GPUs as libdrm and what is above it find them: PCI devices with two DRM nodes each. Part of the program of ioctl.cpp.
 #include "raw.hpp"
 

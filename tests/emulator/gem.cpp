@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Buffers of a DRM file: handles, sharing, and the mappings that engines use. Run under `sdma emulate --gpus=2`.
 #include "gem.hpp"
 

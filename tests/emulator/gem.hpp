@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One client for the whole program: only the first DRM file that a process acquires has the mappings that its queues use.
 #include "raw.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # A copy faults, a newer ROCr writes a gpucore file, and the kernel writes its own: `sdma doctor` names the packet.
 #
 #   gpucore.sh SDMA PROGRAM      SDMA_TEST_ROCR: the folder of the newer libhsa-runtime64.so.1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Programs of an unmodified runtime that hang on purpose: hangs dependency|idle|64 queues ... The tests of `sdma doctor` examine
 // them from outside.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // HIP's copies between host and GPUs, streams and events, every byte verified. Run under `sdma emulate`.
 #define __HIP_PLATFORM_AMD__
 #include <hip/hip_runtime_api.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Programs of an unmodified HIP that hang on purpose, without a kernel of their own: hip_hangs callback|value|event|process|released.
 // The tests of `sdma doctor` examine them from outside.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What HIP shares: registered and managed memory of the program, graphs that are launched again, and memory and events of another
 // process. Run under `sdma emulate`.
 #define __HIP_PLATFORM_AMD__

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the node answers to ioctls, good and bad, from a program that uses no library. Run under `sdma emulate --gpus=2`.
 #include "raw.hpp"
 

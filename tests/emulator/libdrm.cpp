@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Buffers as libdrm_amdgpu allocates, shares and maps them. Part of the program of gem.cpp.
 #include "gem.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How programs end, and what they leave: lifetime copy|fork|exit|kill|wait|children. cases/ runs it under `sdma emulate`.
 #include "raw.hpp"
 #include "sdma/packets/copy.hpp"

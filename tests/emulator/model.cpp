@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The model interface, loaded as libhsakmt loads it: by name, for one function, and everything else through its table.
 // Run with HSA_MODEL_LIB=/.../libsdma-model.so.
 #include "../../lib/emulator/model/interface.hpp"

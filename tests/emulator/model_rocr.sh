@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # ROCr with a libhsakmt that has the model interface: rocminfo, and copies of every form that this client allows. Each program
 # initialises ROCr once, because that client cannot be opened twice in one process.
 #

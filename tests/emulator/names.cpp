@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Copies between everything that a program can give to the node: what recordings call it. cases/names runs it under
 // `sdma emulate`. Prints the address of its VRAM, for a file of names.
 #include "raw.hpp"

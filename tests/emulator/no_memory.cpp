@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each allocation of each ioctl, and of each interposed function, fails in turn: the process lives, the call says ENOMEM and has
 // changed nothing, and it succeeds afterwards. Run under `sdma emulate --gpus=2`, with and without --watch.
 #include "raw.hpp"

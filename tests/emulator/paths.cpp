@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions of the C library that resolve or walk paths, in the tree and across its border with the machine's files.
 #include "support/catch.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What tests write into PM4 packets by hand: the header of type 3, and the halves of an address. The node's own description is in
 // lib/emulator/queues/pm4_packets.hpp; these do not use it, because they check it.

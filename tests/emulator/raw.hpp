@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A KFD client that needs no library: descriptors, ioctls, memory and queues as the kernel's interface has them.
 #include "../../lib/kfd/abi.hpp"

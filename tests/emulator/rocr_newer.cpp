@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What Debian's ROCr 5.2.3 does not have, apart from virtual memory: DMABUFs of ROCr's memory, and copies on an engine that the
 // program chooses. Part of the program of vmem.cpp.
 #include "child.hpp"

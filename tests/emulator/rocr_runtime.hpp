@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // ROCr's agents, memory and signals, as the tests use them.
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program that is built with a sanitizer: engines copy between its own buffers, which it writes and reads in between.
 // sanitized [error]: with `error`, it also makes the mistake that its sanitizer reports. cases/sanitizers runs it under
 // `sdma emulate`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A descriptor goes to another process through a Unix socket.
 #include "support/catch.hpp"

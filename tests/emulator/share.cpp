@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory of one process in another: DMABUFs through a socket, IPC handles as bytes, copies by the receiver's engines. Part of the
 // program of ioctl.cpp.
 #include "raw.hpp"

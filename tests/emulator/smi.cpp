@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Descriptors of SMI events, without events: those of a fault are in gem_fault.cpp. Part of the program of gem.cpp.
 #include "gem.hpp"
 

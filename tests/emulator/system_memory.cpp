@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Host memory that GPUs use: the driver's limits for GTT and USERPTR. Part of the program of ioctl.cpp.
 #include "../../lib/emulator/node/system_memory.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // libhsakmt, as the distribution ships it, on the node: properties, memory, events, and a queue whose interrupt wakes a wait.
 // Run under `sdma emulate --gpus=2`.
 #include "sdma/packets/copy.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What programs read in the tree about a GPU, consistent with what the topology and the ioctls say about it.
 #include "raw.hpp"
 

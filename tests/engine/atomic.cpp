@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Every atomic operation against its meaning, written again from the names: and on memory, whole words only.
 #include "engine/rig.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each packet's effect, and that nothing else was written: against a byte by byte model, in all three orderings.
 #include "engine/rig.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Every fault: the queue stops, says why and where, and has written nothing of the packet.
 #include "engine/rig.hpp"
 

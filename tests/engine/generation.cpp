@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An engine executes the packets of its generation, and no others.
 #include "engine/rig.hpp"
 #include "sdma/packets/catalogue.hpp"

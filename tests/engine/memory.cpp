@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // engine/memory: who sees what at which address, and that nobody sees it after unmap.
 #include "sdma/engine/memory.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the orderings allow: exactly, by every sequence of choices; and that programs without a race do not care.
 #include "engine/rig.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Nobody who sleeps is forgotten: whoever is, ends these tests at their deadline.
 #include "../../lib/engine/park.hpp"
 

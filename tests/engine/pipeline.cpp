@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One queue as a state machine: doorbells, budgets, rptr, conditions, indirect buffers, hooks.
 #include "engine/rig.hpp"
 

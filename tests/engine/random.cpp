@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Random packets of every kind, through the fuzz target: fields as the registry describes them, addresses mostly mapped.
 #include "sdma/packets/registry.hpp"
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A queue without a device: an address space, a ring, and a pipeline that reads it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A queue that sleeps on purpose: what it does not do meanwhile, and that where it sleeps depends on the seed alone.
 #include "../../lib/engine/sleepiness.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A worker lets others lock, sleeps, wakes and stops. If one of these hangs, its test fails at a deadline.
 #include "../../lib/engine/worker.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What executions of schedules do, by rule of docs/ordering.md. For each: options, the verdict, a schedule.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is known about sync cells before anything runs: which only grow or only shrink, and what a random one may hold.
 #include "program.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Turns a schedule into cells, streams and scripts.
 #include "program.hpp"
 #include "sdma/device/topology.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Decodes the packets of one submit, with the values of its epoch.
 #include "program.hpp"
 #include "sdma/packets/footprint.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "early.hpp"
 
 #include "machine.hpp"

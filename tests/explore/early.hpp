@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Judges stale-wait by what it says: a wait may be satisfied before a certain post has landed.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Changes schedules: mutations, and shrinking to the least that still has a property.
 //

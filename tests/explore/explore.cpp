@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "explore.hpp"
 
 #include "reduce.hpp"

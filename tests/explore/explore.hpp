@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Executes a small schedule in every way that the ordering rules allow, and says whether an execution breaks it.
 //

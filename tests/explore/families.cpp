@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Families of schedules with one host and one counter or flag per step: collectives as people write them.
 #include "families.hpp"
 

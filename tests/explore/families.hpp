@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The kinds of schedules that generate() makes. Internal.
 #include "edit.hpp"

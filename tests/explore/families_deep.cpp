@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Families of schedules with longer chains of dependences.
 #include "families.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Families of schedules for what is rare: several hosts, shared engines, aliases, conditions, odd words.
 #include "families.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "generate.hpp"
 
 #include "families.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Random schedules: right ones of a few kinds, each then with up to a few mutations.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Compares what `sdma check` says about a schedule with what its executions do.
 //

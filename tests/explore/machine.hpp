@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The operational model: which steps a state allows, and what each does. Every rule of docs/ordering.md that concerns order
 // is in machine.cpp, once.

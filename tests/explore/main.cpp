@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // explore-check: compares sdma check with all executions of small schedules. kUsage is its manual.
 #include "generate.hpp"
 #include "judge.hpp"

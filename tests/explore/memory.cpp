@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Splits memory into cells, and says what each holds at first.
 #include "program.hpp"
 

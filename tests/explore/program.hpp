@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A schedule as the explorer executes it: cells of memory, streams of packets, scripts of hosts.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "reduce.hpp"
 
 namespace sdma::explore {

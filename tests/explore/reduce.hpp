@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Chooses the steps that a search has to try in a state: a persistent set.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The explorer's own tests: the ordering rules one by one, and the reduced search against the whole one.
 #include "cases.hpp"
 #include "early.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any text is refused with errors that say where, or becomes dwords that survive their own text.
 #include "sdma/stream/text.hpp"
 

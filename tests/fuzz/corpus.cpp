@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Gives a fuzz target every file of a folder, without a fuzzer: what was once found stays found, with every compiler.
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any text is the kernel's descriptors or registers of queues, or an error with a place. Descriptors survive their own text.
 #include "sdma/dump/descriptors.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any dwords become text that becomes the same dwords, whole and in two pieces.
 #include "sdma/stream/text.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any text is a dump or an error, and a dump's dwords are at most what its text can hold or repeat.
 #include "sdma/dump/text.hpp"
 

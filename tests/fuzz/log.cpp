@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any text is a kernel's log: each fault has a device that is in the text, and a cut log has no more faults than the whole.
 #include "sdma/doctor/kernel_log.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ioctls of any number, size and content, and any dwords in rings of the queues that they make: no crash, an errno that the
 // kernel knows, nothing written where the caller gave no room, no round without end; and when all is destroyed and freed
 // again, nothing is held any more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Several threads produce into one ring while an engine reads it: every packet is executed once, in its producer's order, and
 // no dword is read that was not published. The input says what each producer does; the machine says when.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Readers of files that people write or edit: any text is refused with an error that says where, or becomes a value that survives its
 // own text. The first character chooses the reader:
 //

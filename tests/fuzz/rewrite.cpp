@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A ring and indirect buffers that change while the engine reads them, between any two of its looks: no crash, no read past a
 // copy, no step without end, and not a byte written that is not mapped for writing. Producers must not do this; engines meet it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any bytes are a `.ring` file, which survives its own bytes, or an error. The first byte may change a valid file instead.
 #include "sdma/queue/dump.hpp"
 

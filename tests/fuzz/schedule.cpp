@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any text is refused with errors that say where, or becomes a schedule that survives its own text and its own layout.
 #include "sdma/schedule/text.hpp"
 

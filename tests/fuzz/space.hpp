@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The memory around a pipeline that is fuzzed: what it may write, what it may only read, and what is not its own.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any dwords survive JSON and can be checked, in one piece or two; any text is JSON Lines or is refused with a place.
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/rules.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Rules of the source tree that no compiler knows. Each check is a function from the tree's root to complaints.
 
   hygiene.py CHECK ROOT [COMPILER...]   runs one check; exit code 1 and a line each, if there are complaints
@@ -425,7 +426,7 @@ def paragraph(root):
     bad = []
     for path in files(root, "include", suffixes=(".hpp",)):
         lines = [line.strip() for line in read(root, path).split("\n")]
-        lines = [line for line in lines if line != "#pragma once"]
+        lines = [line for line in lines if line != "#pragma once" and SPDX not in line]
         while lines and not lines[0]:
             lines.pop(0)
         said = []
@@ -433,6 +434,25 @@ def paragraph(root):
             said += lines.pop(0).lstrip("/!").split()
         if len(said) < 6:
             bad.append(f"{path}:1: begins with no paragraph that says what it is")
+    return bad
+
+
+# Forms that have comments, where the first line is ours to write. .reuse/dep5 speaks for all others.
+COMMENTED = SOURCES + (".hpp.in", ".py", ".pyi", ".js", ".css", ".html", ".sh", ".toml", ".map", "meson.build", "meson_options.txt", "CMakeLists.txt")
+SPDX_FOLDERS = ("bench", "docs", "examples", "include", "integration", "lib", "python", "scripts", "share", "tests", "tools")
+SPDX = "SPDX-License-Identifier: MIT"
+
+
+def licence(root):
+    """every source names its licence in its first lines, and the licence lies in the folder of headers, with which it is copied"""
+    bad = []
+    for path in sorted(p for folder in SPDX_FOLDERS for p in (root / folder).rglob("*") if p.is_file()):
+        text = path.read_bytes()[:200]
+        if (path.name.endswith(COMMENTED) or text.startswith(b"#!")) and SPDX.encode() not in text:
+            bad.append(f"{path.relative_to(root)}:1: has no line {SPDX}")
+    texts = [root / "LICENSE", root / "include/sdma/LICENSE"]
+    if len({path.read_text(encoding="utf-8") if path.is_file() else path for path in texts}) != 1:
+        bad.append("include/sdma/LICENSE:1: differs from LICENSE")
     return bad
 
 
@@ -533,7 +553,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, standard, attributes, weight, wire, length, words, overlay, paragraph, drivers, paths, sources, exports)
+    for check in (includes, alone, standard, attributes, weight, wire, length, words, overlay, paragraph, licence, drivers, paths, sources, exports)
 }
 
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Each check of hygiene.py finds what it is for, and is silent where there is nothing: on trees of one or two files.
 
   selftest.py COMPILER...
@@ -260,6 +261,25 @@ class Overlay(Tree):
     def test_innocent(self):
         text = "// reinterpret_cast would not do\nfor (std::uint32_t d : dwords) f(d);\nint x = y ? 1 : 2;\n"
         self.good(self.check, header("packets/a", text) | header("device/b", "reinterpret_cast<int*>(p)\n"))
+
+
+class Licence(Tree):
+    check = staticmethod(hygiene.licence)
+    texts = {"LICENSE": "free\n", "include/sdma/LICENSE": "free\n"}
+
+    def test_named(self):
+        line = f"// {hygiene.SPDX}\n"
+        self.good(self.check, self.texts | {"include/sdma/core/a.hpp": line, "lib/a.cpp": line, "docs/a.md": "no comment\n"})
+
+    def test_not_named(self):
+        for name in ("include/sdma/core/a.hpp", "tools/a.cpp", "lib/meson.build", "lib/trace/page/body.html"):
+            with self.subTest(name):
+                self.bad(self.check, self.texts | {name: "text\n"}, f"{name}:1: has no line SPDX")
+        self.bad(self.check, self.texts | {"scripts/a": "#!/bin/sh\n"}, "scripts/a:1: has no line SPDX")
+
+    def test_text_of_the_licence(self):
+        for texts in ({"LICENSE": "free\n"}, self.texts | {"include/sdma/LICENSE": "other\n"}):
+            self.bad(self.check, texts, "differs from LICENSE")
 
 
 class Paragraph(Tree):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A World on a device: real queues of one GPU, words in uncached host memory, steps in the order of the program.
 //

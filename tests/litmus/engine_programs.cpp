@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "litmus.hpp"
 
 namespace sdma::litmus {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Litmus programs: a few packets each, whose outcome shows which packets are ordered. docs/litmus.md is their table.
 //

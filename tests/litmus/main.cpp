@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // litmus [--device=soft|kfd|cuda] [--seeds=N] [--runs=N] [RULE|NAME...]
 // Runs each program and prints how often each outcome was seen. On the software engine: once with every sequence of choices
 // in each ordering, which must give exactly the outcomes of the table, and with N seeds of the whole model, which must give

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A World on the software engine: all queues in one thread, and a chooser that decides everything.
 //

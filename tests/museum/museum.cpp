@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The exhibits of the museum that need the C++ interface. The page shows the lines between `// exhibit NAME VERSION` and
 // `// end`; museum.py compares what `says` reports with what the table expects.
 #include "queue/memory.hpp"

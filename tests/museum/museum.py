@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The museum: bugs that others have published, each beside its fix, and what our parts say about both.
 
   museum.py SOURCE SDMA PROGRAM COMPILER     tests every exhibit, and that docs/museum.md shows what the tools say now

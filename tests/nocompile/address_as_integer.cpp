@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: GpuVa
 #include "sdma/packets/copy.hpp"
 

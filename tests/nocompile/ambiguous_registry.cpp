@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: two packets claim the same dwords
 #include "sdma/packets/registry.hpp"
 #include "sdma/packets/unambiguous.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Compiles: a program that says `using namespace sdma` and has names of its own that the layout language also uses.
 #include "sdma/packets/registry.hpp"
 #include "sdma/stream/reader.hpp"

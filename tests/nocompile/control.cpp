@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Compiles: what the others do wrong, done right. Were this refused, their refusals would say nothing.
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"

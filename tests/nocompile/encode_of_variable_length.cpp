@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: this packet's length varies: use encode_to
 #include "sdma/packets/write.hpp"
 

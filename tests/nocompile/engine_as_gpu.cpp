@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: EngineId
 #include "sdma/core/units.hpp"
 

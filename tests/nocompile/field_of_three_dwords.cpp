@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: a field or the pattern of this packet leaves the packet's fixed dwords
 #include "sdma/packets/encode.hpp"
 

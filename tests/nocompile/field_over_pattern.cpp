@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: a bit of this packet has two owners (two fields, or a field and the pattern)
 #include "sdma/packets/encode.hpp"
 

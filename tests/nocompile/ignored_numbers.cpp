@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: nodiscard
 // with: -Werror=unused-result
 #include "sdma/core/file.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: nodiscard
 // with: -Werror=unused-result
 // Each line alone loses what is wrong with a run, a schedule, a packet or a queue.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: this packet's length is counted by a field that it does not have
 #include "sdma/packets/encode.hpp"
 

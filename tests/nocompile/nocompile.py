@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Files that a compiler must refuse, and for the reason that they name.
 
   nocompile.py INCLUDE FILE COMPILER...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: constraints not satisfied
 #include "sdma/packets/encode.hpp"
 

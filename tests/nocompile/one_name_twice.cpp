@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: two fields of this packet have one name
 #include "sdma/packets/encode.hpp"
 

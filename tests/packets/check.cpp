@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // check names the first field that is wrong, and why; fits is the same question as yes or no.
 #include "packets/generic.hpp"
 

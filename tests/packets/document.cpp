@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is generated from the registry: the tables of docs/packets.md and the rows of include/sdma/packets/length_table.hpp.
 //
 //   document KIND FILE            exit code 1 and a message if the part of FILE after its marker line is out of date

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Codes and names of enumerations, bit by bit; what a comparison and an operation width mean.
 #include <map>
 #include <set>

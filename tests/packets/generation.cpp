@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Generations: the same packets, with other layouts.
 #include "generic.hpp"
 #include "sdma/packets/catalogue.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "packets/generic.hpp"
 
 namespace sdma::test {

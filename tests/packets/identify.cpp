@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which packet do these dwords begin? Never more than one answer, never a look behind the span.
 #include <memory>
 

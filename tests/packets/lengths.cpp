@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The lengths agree with the registry, for every packet and for dwords that no packet begins with.
 #include "sdma/packets/lengths.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The names and the order of fields are the text form's, and frozen with its version: a stream that somebody keeps must
 // read the same later. The list is written by hand; (in parentheses) what may be left out, with its default unless 0.
 #include <map>

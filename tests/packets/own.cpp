@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The example of docs/porting.md: a packet that a program describes for itself.
 #include "sdma/packets/encode.hpp"
 #include "sdma/queue/ring.hpp"

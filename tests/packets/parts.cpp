@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Packets of variable shape: parts that may be missing, and dwords after a repeated part. No packet of the registry has such a
 // shape; those of engines that do are only recognised. This one is ours.
 #include "generic.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // decode(encode(p)) == p for every packet, and no bit of a packet that nobody owns or that two do.
 #include "packets/generic.hpp"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Runs: arrays as buffers, what is refused, and devices that are used after close, by two threads or by another process."""
 import os
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The programs of examples/python, and each snippet of docs/python.md."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Packets: every class of the registry, dwords to values and back, and what is refused."""
 import array
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Schedules: read, built and printed; a built one means what its text means; what is refused, and threads."""
 import threading
 

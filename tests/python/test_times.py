@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the package adds: time to import, and to a call beyond that of the library. The least of several, because others use the machine."""
 import subprocess
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Each verb, beside what the program prints with --json; and that the functions are those of the manual (verbs.py: that each verb has one)."""
 import ast
 import inspect

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Each verb of the program has a function in the package for Python, and in its manual. Nothing is imported, so any tree can be examined.
 
   verbs.py SDMA ROOT    exit code 1 and a line each, if a function is missing

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What no C++ program can see of itself: the fences that publish emits, and that a doorbell is one 64-bit store.
 
   instructions.py INCLUDE COMPILER...     exit code 1 and a line each where it is otherwise, 77 on other machines than x86-64

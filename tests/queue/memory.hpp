@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Memory that a ring takes: dwords, and rptr, wptr and doorbell each in a line of its own.
 #include "sdma/queue/ring.hpp"

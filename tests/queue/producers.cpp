@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Random producers, through the fuzz target: several threads, slots of any size, given up and kept open, and a real engine.
 #include "support/catch.hpp"
 

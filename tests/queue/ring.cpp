@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/queue/ring.hpp"
 
 #include "memory.hpp"

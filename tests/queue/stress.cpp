@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Real threads, a tiny ring, and an engine that trusts nobody: what the model cannot have wrong about the compiler and this
 // machine. Under ThreadSanitizer the dwords themselves are watched.
 #include "memory.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/schedule/bind.hpp"
 
 #include "sdma/sync/wait.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What memory holds before anything runs: fill() stores it, FirstContents knows it. Both have to agree.
 #include "../../lib/schedule/contents.hpp"
 

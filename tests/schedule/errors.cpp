@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/schedule/text.hpp"
 #include "support/catch.hpp"
 

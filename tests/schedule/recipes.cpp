@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Every recipe of docs/recipes.md is formatted, proved, and right on engines as weakly ordered as hardware may be.
 #include "sdma/check/check.hpp"
 #include "sdma/device/soft.hpp"

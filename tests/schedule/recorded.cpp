@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a recording of a run calls things: its buffers, its queues and their epochs, and what each host thread does.
 #include "sdma/device/soft.hpp"
 #include "sdma/schedule/run.hpp"

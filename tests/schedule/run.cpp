@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/schedule/run.hpp"
 
 #include "../../lib/schedule/compare.hpp"

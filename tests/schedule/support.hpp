@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Schedules out of texts and files, on a software node: what the tests of binding and running share.
 #include "sdma/device/soft.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The all-gather of eight MI300X, from 1 KB to 1 GB: examples/schedules/9_allgather_open.sdma has a schedule at least as good as the
 // best of the variants that people wrote, at every size.
 #include "collectives/plan.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The search itself: what it finds, what it refuses, and what it says about how much it has seen.
 #include "sdma/search/search.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The two tables that the machine is fitted to: the all-gather's, and the shares of one copy.
 #include "collectives/plan.hpp"
 #include "sdma/core/number.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The fit: recovers what it is given, says how certain that is, and says what measurements cannot decide.
 #include "sdma/simulate/fit.hpp"
 #include "sdma/schedule/text.hpp"

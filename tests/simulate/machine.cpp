@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/simulate/machine.hpp"
 
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tables of measurements: what they say becomes observations, and what is wrong with them is named with its line.
 #include "sdma/simulate/measurements.hpp"
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Mechanisms: their schedules, their times on a device, and the machine that a fit to them finds.
 #include "sdma/simulate/mechanisms.hpp"
 #include "sdma/check/check.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Each mechanism of the model, alone: where a time comes from can be calculated by hand.
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/report.hpp"

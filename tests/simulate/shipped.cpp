@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // share/machines/mi300x.json is what `sdma calibrate --from share/published/dma-latte.csv` writes.
 #include "sdma/simulate/measurements.hpp"
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sweeps: their texts, the parameters that they set, and the parameter that caps another.
 #include "sdma/simulate/sweep.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What an assembler says: language, loops and every error with its line, column and caret.
 #include "sdma/stream/text.hpp"
 #include "support/catch.hpp"

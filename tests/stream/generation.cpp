@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Text, JSON and rules of packets of other generations.
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/rules.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Golden files: NAME.hex are dwords, NAME.sdma their text, NAME.json their JSON Lines. `ninja -C build bless` writes the latter two.
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/text.hpp"

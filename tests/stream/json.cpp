@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/stream/json.hpp"
 
 #include "random.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Dwords that look like a ring and are not: packets with random fields, reserved bits, unknown opcodes, cut-off ends.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The reader takes any dwords, never looks behind them, and always gets on.
 #include "sdma/stream/reader.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/stream/rules.hpp"
 
 #include "random.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The writer is transactional: a call stores all its packets, or not a bit. Long requests become several packets.
 #include "sdma/stream/writer.hpp"
 

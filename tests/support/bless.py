@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Writes all golden files anew from what the code does now: `ninja -C build bless`. Look at the difference before you commit it.
 
   bless.py SOURCE NAME=PROGRAM... [--cases PROGRAM... FOLDER]...

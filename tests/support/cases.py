@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The one driver of command-line tests: files with a command and what it must print.
 
   cases.py [--bless] PROGRAM... CASES...

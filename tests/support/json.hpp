@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The JSON library for tests. Only json.cpp instantiates its parser and its printer, which take seconds to compile.
 //

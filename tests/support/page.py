@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A page whose examples are commands: each must print what the page shows.
 
   page.py [--bless] PAGE SOURCE PROGRAM...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Is this a build with the thread sanitizer? It stops at every data race, also at those that a test makes on purpose.
 

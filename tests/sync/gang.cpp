@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // hsa.hpp on the software engine: a gang of queues, dependencies and stamps take effect, in every order that it may choose.
 #include "sdma/device/soft.hpp"
 #include "sdma/sync/hsa.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/sync/hsa.hpp"
 
 #include "sdma/packets/catalogue.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/sync/recipes.hpp"
 
 #include "support/catch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/sync/signal.hpp"
 
 #include "support.hpp"

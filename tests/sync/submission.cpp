@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Submissions of any length, on rings that are read by a thread or not at all.
 #include "sdma/sync/submission.hpp"
 

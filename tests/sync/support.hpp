@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A ring in plain memory with nobody who reads it: tests move rptr themselves.
 #include "sdma/core/deadline.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/sync/timeline.hpp"
 
 #include "sdma/packets/encode.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/sync/wait.hpp"
 
 #include "support.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What the tool prints with --json is what share/schemas says: no more, no less.
 
   schemas.py PROGRAM SCHEMAS CASES...

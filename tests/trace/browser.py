@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Chromium, driven through the WebDriver protocol: HTTP and JSON to chromedriver, on a port that it chooses."""
 import base64
 import json

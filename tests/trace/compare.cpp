@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/trace/compare.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/copy.hpp"

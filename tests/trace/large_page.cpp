@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes the page of a trace with many packets in one lane: large_page PACKETS FILE. Prints how long that took, and the memory.
 //
 // The packets are copies between rising addresses, in two rows; each 16th is a fence, which writes a signal, each 1000th a poll. Packet

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The page of a large trace in a real browser: large_page.py LARGE-PAGE CHROMIUM CHROMEDRIVER [PACKETS [SCREENSHOTS]].
 
 LARGE-PAGE (large_page.cpp) writes the page. This program checks what the page shows of it against the numbers in that file,

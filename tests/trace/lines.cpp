@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/trace/lines.hpp"
 
 #include "sample.hpp"

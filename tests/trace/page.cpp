@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/trace/page.hpp"
 #include "sample.hpp"
 #include "sdma/trace/write.hpp"

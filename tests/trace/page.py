@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The page of traces in a real browser: page.py SDMA CHROMIUM CHROMEDRIVER [SCREENSHOTS]. With a folder, what was seen is kept there."""
 import pathlib
 import re

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/packets/encode.hpp"
 #include "sdma/packets/sync.hpp"
 #include "sdma/trace/trace.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A trace with every kind of event, and what makes writers stumble: overlapping packets, one without an end, an end without
 // a beginning, names with quotes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pictures of traces: what they contain. tests/draw tests how they are drawn.
 #include "draw/elements.hpp"
 #include "sdma/trace/write.hpp"

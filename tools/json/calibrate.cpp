@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "calibrate.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The answers of `sdma calibrate`: a fit, what a machine predicts, and a fit judged by what it has not seen.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "check.hpp"
 
 #include "sdma/packets/registry.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The answer of `sdma check`, for a schedule or for a stream of packets.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "explore.hpp"
 
 namespace sdma::json {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The answer of `sdma explore`: the best candidates of each search, with the uncertainty of their times and ratios.
 //

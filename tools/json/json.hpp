@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the tool answers, as JSON: one function `of` per type of result. The program `sdma` prints these values with --json, and
 // bindings for other languages return them as their own dicts and lists. share/schemas describes each of them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The results whose JSON the library writes itself, as values: the same keys as in the texts of the library's to_json.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "run.hpp"
 
 #include "sdma/packets/footprint.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The answer of `sdma run`: what holds, per expectation, queue and GPU.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The answer of `sdma simulate --sweep`: the time of each schedule at each value of one parameter, or of two.
 //

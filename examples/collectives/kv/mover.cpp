@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "mover.hpp"
 
 #include "collectives/median.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The command line of kv_fetch: its manual, and what the arguments ask for.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What a fetch consists of, whatever executes it: blocks are dealt to lanes, and lanes get groups of packets.
 //

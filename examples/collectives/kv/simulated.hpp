@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Requests in simulated time: no engine runs, and a machine description gives the time of each group of packets.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "against.hpp"
 
 #include <fmt/format.h>

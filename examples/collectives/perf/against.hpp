@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The conclusions of a comparison with another library, one for each size.
 //

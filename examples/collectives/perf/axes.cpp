@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "axes.hpp"
 
 #include "schedule_file.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // --sweep: the whole table again for each value of a parameter of the machine, of an option of the schedules, or of a param of schedule
 // files; with two sweeps, for each pair of values.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "blas.hpp"
 
 namespace collectives::perf {

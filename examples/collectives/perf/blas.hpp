@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The matrix product of cuBLAS or hipBLAS, as one function: C = A^T B in bf16, with sums in fp32.
 //

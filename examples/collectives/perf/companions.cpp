@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "companions.hpp"
 
 #include "blas.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What --against, --energy and --beside need, opened in the right order and kept until the program ends.
 //

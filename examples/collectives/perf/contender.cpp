@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "contender.hpp"
 
 namespace collectives::perf {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One way to perform a collective at one size, ready for rounds. Ours and other libraries' are timed by the same code.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cuda_streams.hpp"
 
 #include "sdma/device/cuda.hpp"

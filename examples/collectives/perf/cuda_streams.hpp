@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Streams of CUDA beside the CUDA device, in the contexts that it uses.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "elsewhere.hpp"
 
 #include "collectives/plan.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What others have published of the same collective, to stand beside a sweep: as lines below its table, and as curves.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gpu_streams.hpp"
 
 #include "sdma/sync/wait.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Streams of our own beside a device, to run other libraries' work on: each on one GPU, with words of the host.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "habits.hpp"
 
 #include <fmt/format.h>

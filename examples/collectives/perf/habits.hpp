@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The options of nccl-tests that mean little to DMA engines. Scripts give them, so they are accepted, and a note says what they do
 // not do.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "hip_streams.hpp"
 
 #include "pci.hpp"

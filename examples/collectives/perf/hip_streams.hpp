@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Streams of HIP beside the KFD device: RCCL's and hipBLAS's work runs on them.
 //

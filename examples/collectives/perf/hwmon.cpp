@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "hwmon.hpp"
 
 #include <fmt/format.h>

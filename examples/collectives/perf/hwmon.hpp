@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Energy counters of AMD GPUs, from files of the kernel's hardware monitor.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A shared library that is loaded when it is first needed, and functions in it. Nothing of it is needed to build.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // collective_perf: times and verifies the DMA collectives, in the conventions of nccl-tests and rccl-tests.
 //
 //   collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1 --csv=ag.csv --json=ag.json --plot=ag.svg

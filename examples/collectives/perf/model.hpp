@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Measures in the simulator instead of on a device: no engine runs, and a machine description gives the time of each
 // schedule.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "nccl.hpp"
 
 #include "collectives/pattern.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // NCCL's collectives as contenders, on the same GPUs, in the same process: its kernels, and its copy-engine mode.
 //

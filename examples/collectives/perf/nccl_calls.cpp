@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "nccl_calls.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The part of NCCL's ABI that nccl.cpp uses, stated here, so that a build needs no NCCL. RCCL has the same functions.
 //

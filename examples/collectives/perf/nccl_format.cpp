@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "nccl_format.hpp"
 
 #include "table.hpp"

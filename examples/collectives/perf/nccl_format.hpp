@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The table as nccl-tests prints it from version 2.13 on, for scripts that parse it: 13 columns, and a footer.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "nvml.hpp"
 
 #include "loaded_library.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Energy counters of NVIDIA GPUs, by NVML (libnvidia-ml.so.1), which is loaded when they are asked for.
 //

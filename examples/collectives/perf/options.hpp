@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The command line of collective_perf. No other file uses the command-line parser.
 #include "settings.hpp"

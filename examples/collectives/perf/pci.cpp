@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pci.hpp"
 
 #include "sdma/device/cuda.hpp"

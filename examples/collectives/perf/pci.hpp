@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The PCI addresses of a collective's GPUs: the name of a GPU that every vendor's library understands.
 //

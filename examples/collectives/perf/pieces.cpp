@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pieces.hpp"
 
 #include "collectives/plan.hpp"

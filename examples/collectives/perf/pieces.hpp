@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Where NCCL's collectives have their data: what each rank is given, what must not survive, and what must arrive.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "plot.hpp"
 
 #include "schedule_file.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Draws the curves of a sweep (sdma/draw/curves.hpp).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The measurements of one size in one way, and values derived from them.
 //

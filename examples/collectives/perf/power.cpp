@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "power.hpp"
 
 #include "sdma/core/deadline.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The power of the GPUs of a collective, from counters of energy that change only every 20 to 100 ms.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Matrix products that keep every GPU of a collective busy, by cuBLAS or hipBLAS: what a collective has to share the GPU with.
 //

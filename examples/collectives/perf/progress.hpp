@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Shows the progress and an estimate of the remaining time on one line of a terminal, which it overwrites each time.
 // Prints nothing if standard error is not a terminal.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Reads the texts of options into values, and keeps the first error. Internal to the settings.
 //

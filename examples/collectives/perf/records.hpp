@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A sweep for other programs: CSV, one line per row, and JSON, written as a whole.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A variant of one's own: a file in the language of docs/schedules.md, in the same table as ours.
 //

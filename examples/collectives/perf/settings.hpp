@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The settings of a benchmark: sizes, ways, rounds, device and output files.
 //

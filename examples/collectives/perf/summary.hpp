@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The conclusions of a sweep: speed-ups over pcpy, and the best way by size.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Measures one size on a device, in one way or in several that take turns.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The text on standard output: one row per size and way, with '#' lines around them, in the columns of nccl-tests.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Finds races, deadlocks and missing waits in a schedule before it runs: the result is a proof that there are none, or
 // a counterexample.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the C++ standard does not have: attributes, builtins and instructions, one macro each. To port sdma to a compiler,
 // write a branch here and nothing elsewhere.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The moment at which a wait gives up. Every blocking call of this library takes one; there is no way to say "forever".
 //

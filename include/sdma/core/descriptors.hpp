@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // For programs that may be started with standard input, output or error closed.
 //

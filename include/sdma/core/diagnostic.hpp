@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What is wrong, where, and what to do about it. The same form serves a packet, a stream, a schedule, and a device that
 // cannot be opened.

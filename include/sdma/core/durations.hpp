@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // std::chrono's durations and steady clock, without its calendars, time zones and streams.
 //

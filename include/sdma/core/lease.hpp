@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A resource that is returned to its owner exactly once. Every handle holds one: Memory, SignalMemory, Event, Queue.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Names of address ranges: what the buffers and signals of a program are called. Everything that prints addresses for people
 // uses this table.

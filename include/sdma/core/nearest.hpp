@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // "did you mean": finds the candidate that is closest to a mistyped word.
 //

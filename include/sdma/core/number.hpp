@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Numbers as people write them: counts, sizes with a unit, times, and GPUs.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A value, or the reason why there is no value: a subset of std::expected, with the same names, for C++20 without
 // exceptions.

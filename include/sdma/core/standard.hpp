@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The oldest C++ standard that these headers compile with. Every public header includes this one before anything else, so
 // that an older standard gets one sentence and not an error for each line that it cannot read.

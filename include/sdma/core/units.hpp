@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Strong types for values that must not be confused: an address as the GPU sees it, a GPU, an engine.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Which version of sdma this is. The version of the headers is a constant. A function returns the version of the
 // compiled library, because a program may be built with the headers of one version and run with the library of another.

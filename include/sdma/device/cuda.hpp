@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Real copy engines: NVIDIA GPUs, which execute the same rings by CUDA streams.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The GPUs of a node, provided by software (device/soft.hpp) or by the kernel driver (device/kfd.hpp).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A real node: MI300X GPUs under the kernel driver (KFD).
 //

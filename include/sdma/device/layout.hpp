@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Nodes by name: products, and link layouts that exist only in simulations.
 //

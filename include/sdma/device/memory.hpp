@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What a device lends: memory, signals, events. The destructor of a handle gives back what it holds.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The GPUs that a software node can present: one product for each generation of engines.
 //

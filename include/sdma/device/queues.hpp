@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Queues of a device in the form that programs need: one queue for each engine, created on first use; a completion that
 // the link supports; and a drain before destruction.

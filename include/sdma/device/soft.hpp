@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A node in software: GPUs, engines, queues and memory. It executes the same ring bytes through the same ring and
 // doorbell protocol as hardware, and can order memory as weakly as hardware may.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Reads and writes the kernel's description of a node: the files under /sys/devices/virtual/kfd/kfd/topology.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A node as a value: its GPUs, its processors, the links between them, and which engine drives which link.
 //

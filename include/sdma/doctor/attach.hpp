@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A snapshot of the queues of a live process, of this program's user or, for root, of any.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A snapshot of a schedule that is bound to a device: its queues, with the memory of the device and the names of the schedule.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Why queues hang: which packet waits, for what, and who would have to change it.
 //

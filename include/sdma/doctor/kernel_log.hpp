@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Page faults of GPUs in the kernel's log: which process, which page, which GPU. Neither a queue's state nor a core file says this.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Processes that use GPUs, as far as the kernel shows them without a debug session.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Snapshots from files: dumps of rings, dumps in text, recordings, core files.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What is known about queues at one moment: the input of `diagnose`. Plain data, from a process, dumps or a recording.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A snapshot of what a wait that gave up has left: one queue, the words around it, the thread that waited.
 //

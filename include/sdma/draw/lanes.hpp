@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Draws lanes of bars over time: SVG 1.1 without scripts or embedded fonts.
 //

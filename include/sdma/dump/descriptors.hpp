@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Descriptors of queues, as the driver prints them for root: /sys/kernel/debug/kfd/mqds and hqds. They are not packets.
 //

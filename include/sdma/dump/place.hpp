@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A dump of a ring by its positions: what the engine has consumed, where it stands, what is pending.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Dumps of rings as people have them, in text: pasted from a log, a debugger, a hex viewer, a register tool, the kernel.
 //

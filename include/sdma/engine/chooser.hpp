@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Makes the decisions that the ordering model leaves open, either from a seed or in a search through all of them.
 //

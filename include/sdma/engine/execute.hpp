@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What each packet does when an engine executes it: one overload of `execute` per packet, in the order of Packets.
 //

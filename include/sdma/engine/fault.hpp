@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Why a queue of the software engine stopped, as plain data and as a sentence.
 //

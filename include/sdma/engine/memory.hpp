@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The memory that GPUs see at their virtual addresses. The control path creates mappings, and engines look them up
 // without a lock.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One queue of an engine as a state machine. This is the executable model of ordering (docs/engine.md).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The packet that writes back and invalidates the GPU's caches: SDMA 5.0 and later, whose engines use the GPU's L2.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The packets of every generation, as data (registry.hpp has those of 4.4.2 as constants).
 //

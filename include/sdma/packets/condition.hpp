@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The condition that a poll waits for, and what can be said about it without knowing the word.
 //

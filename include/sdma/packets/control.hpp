@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Packets that move no data: padding, indirect buffers, interrupts, conditional execution, registers.
 //

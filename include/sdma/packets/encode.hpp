@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Converts typed packets to dwords and back. Encoding costs no more than the stores that you would write by hand.
 //

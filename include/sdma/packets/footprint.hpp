@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What a packet will do to memory and to its queue: the bytes that it touches, how it takes part in ordering, the word
 // that it waits for or posts to, and the dwords that it may skip.

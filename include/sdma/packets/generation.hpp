@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Generations of sDMA engines: which packets an engine knows, and where their fields are.
 //

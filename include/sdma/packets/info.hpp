@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The packet descriptions as plain data, for code that handles packets generically: text, JSON, rules, documentation,
 // fuzzers. Hot paths use encode.hpp.

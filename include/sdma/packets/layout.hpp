@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How a packet is described. Each packet has one description, next to its struct. Encoder, decoder, text, JSON, checks
 // and documentation are all derived from it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // By which dwords each packet is identified, and how long it is: extracted from the descriptions of all packets, for lengths.hpp.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The length of any packet, for code that only steps over packets. The registry (packets/registry.hpp) knows everything
 // about every packet, and takes much longer to compile.

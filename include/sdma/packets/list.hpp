@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The list of all packets, as types. What is known about every packet at once derives from it: the registry
 // (packets/registry.hpp) and the lengths (packets/lengths.hpp).

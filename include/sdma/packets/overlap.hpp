@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Does a packet write bytes that it also reads, or write a byte twice? Engines move the bytes of a packet in any order,
 // so the result of such a packet is undefined.

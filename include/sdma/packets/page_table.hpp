@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Packets that write page tables. Only the kernel submits them; in a user queue the engine rejects them [inferred].
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Packets that wait for a word or inspect memory: the POLL family, and the HDP (host data path) flush.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Memory that a packet touches, as data: a run of bytes, or rows and slices of such runs.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The list of all packets, as data. Code that uses only typed packets does not need this header, and compiles faster
 // without it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What a packet looks like in a generation: which fields, where, with which pattern and length. Internal to the headers of
 // packets, but for well_formed:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Packets that signal completion: FENCE, ATOMIC, SEMAPHORE.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Packets that are identified by their header and skipped as a whole; their fields are not described:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Packets that store without reading memory: the dwords that they carry, a repeated value, a timestamp.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A ring as a file, with its positions and dwords, so that you can examine a stuck queue later and elsewhere.
 //

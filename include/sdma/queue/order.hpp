@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The memory-ordering rules among a producer, other producers and an engine. Each rule has a name of its own.
 //

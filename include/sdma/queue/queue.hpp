@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Ownership of a queue: ring memory attached to an engine, and the function that destroys it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A ring that cannot be overrun: reserve a slot, write packets into it, publish it. Nothing here blocks or allocates.
 // Any engine may read the ring, in hardware or in software.

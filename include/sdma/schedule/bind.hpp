@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The linker: binds a schedule to a device, so that it can be submitted any number of times.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the text of a schedule leaves open, and what a reading of it has taken.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Runs the host threads and kernels of a bound schedule: from filling its buffers to checking its expectations.
 //

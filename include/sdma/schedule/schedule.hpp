@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Many queues as one object: buffers, signals and queues by name, the actions of host threads and of compute kernels, and
 // what must be true in the end.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Schedules as text: parses, prints and formats the language of docs/schedules.md.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Records the timeline of a schedule on hardware. Hardware engines do not record anything, so with_timestamps inserts
 // TIMESTAMP packets between the schedule's packets.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Finds the fastest of the schedules that a text leaves open (sdma/schedule/decisions.hpp): a search by simulation, with the
 // checker as judge. `sdma explore` is its command line (docs/explore.md).

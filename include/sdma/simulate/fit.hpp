@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Fits a machine to measurements: finds the values of parameters with which the simulator comes closest to times, speed-ups
 // and shares that were measured elsewhere.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Judges a fit by what it has not seen: leaves a part of a table out, fits to the rest, and predicts what was left out.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A machine to simulate: its topology, and what each operation on it costs. A machine is data, so a JSON file can
 // describe another node.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Published measurements: a table with one line per cell, and the schedules that were measured as files next to it.
 //

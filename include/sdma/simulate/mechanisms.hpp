@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The single mechanisms that a machine is measured by, and their times on a device: the table from which a machine is fitted.
 //

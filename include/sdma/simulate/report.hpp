@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The result of a simulation as text for people and as JSON for programs.
 //

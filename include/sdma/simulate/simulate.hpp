@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Computes how long a schedule takes on a described machine: the engine code that the software device also uses
 // executes the schedule's real packets in virtual time.

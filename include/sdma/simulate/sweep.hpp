@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Sweeps: one parameter after another value of it, and the parameter that hides its effect.
 //

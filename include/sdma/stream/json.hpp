@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Packets as JSON Lines: one object per packet, for jq, Python and anything else that reads JSON.
 //

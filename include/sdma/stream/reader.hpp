@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Reads dwords as packets, one after another, from any source: a ring, a dump, a fuzzer.
 //

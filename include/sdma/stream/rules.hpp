@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Checks a stream of packets for mistakes: packets that an engine would not execute as intended, and unusual ones.
 //

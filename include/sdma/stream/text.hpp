@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Packets as text, and text as packets: one line per packet, exact to the bit.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Writes packets as dwords, one after another, into a span: a slot of a ring, an array, a buffer for a file.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A stall report as text for people. `describe` is compiled into sdma-runtime.
 //

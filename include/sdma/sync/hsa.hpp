@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How an engine waits for a ROCr signal, and how it completes one. The functions are templates over the signal type, so
 // no HSA header is needed or included.

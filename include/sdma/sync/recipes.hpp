@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How a queue signals completion, and how it waits for another queue: each idiom is one call on a Writer.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A 64-bit word in memory, which engines and host threads post to and wait for.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The state of a queue when a wait gave up: numbers and dwords, no text. `describe` (sync/describe.hpp, compiled) prints what it
 // holds; `doctor::diagnose(doctor::snapshot_of(report, peek, waited))` (doctor/stall.hpp, compiled) says why the queue hangs.

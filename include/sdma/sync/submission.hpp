@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Submissions of any length: waits for room, with a deadline, and divides what is longer than a slot.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Epochs on a signal: values that only grow, so that a past round cannot satisfy a wait for a later one.
 //

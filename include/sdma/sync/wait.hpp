@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Host waits that always end: with the value, or at the deadline with a report of why the value did not come.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Compares two traces of one schedule, queue by queue: where a simulation differs from a measured run, and by how much.
 //

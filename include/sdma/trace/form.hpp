@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The form of a trace file, which the file's name selects. Every option --trace of this project follows this rule.
 //

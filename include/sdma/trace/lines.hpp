@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A trace as a JSON Lines file that grows during a run: a writer appends each event, and a reader returns the events so
 // far.

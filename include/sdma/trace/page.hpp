@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One or two traces as one HTML page that works in any browser, without a network or a trace viewer.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Records what happened, when, and in which lane. Everything that executes packets, in hardware or in software, uses
 // this form.

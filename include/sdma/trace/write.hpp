@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A trace as a file: JSON Lines, which can be read back without loss; Perfetto's JSON, for a trace viewer; a picture; and
 // plain text.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Seven copies that complete together: as seven commands of the original, and as one command of the patched blit.
 //
 //   batch          prints dwords, traps, fences and atomics of both; ends with 1 unless the batch has one of each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sends the same random commands through the original blits and through the patched ones, and compares the dwords in their rings.
 //
 //   compare ISA PACKETS [SEED]         compare gfx942 1000000

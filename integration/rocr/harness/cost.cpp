@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What one submission costs: a copy with one dependency and an interrupt, on a ring whose engine consumes at once.
 //
 //   cost [ROUNDS]          prints ns per submission, original and patched, with one thread and with four; the best of ROUNDS

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Programs for a whole ROCr on the software node: four threads that copy at once, and an all-gather over all GPUs. Every byte is
 // verified.
 //

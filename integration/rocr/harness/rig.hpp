@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One blit object of ROCr, original or patched, with a ring in plain memory and an engine that only moves rptr.
 //

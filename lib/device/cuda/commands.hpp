@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The commands of one stream: copies, in batches where that helps, written values, waits, kernels; and how many are finished.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "node.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // libcuda, loaded at run time: the functions that the CUDA device needs, and the part of the ABI that they use.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gpu.hpp"
 
 #include "kernels.hpp"

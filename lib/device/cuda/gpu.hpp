@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A physical GPU as CUDA devices use it: its context, its kernels, and its streams. One for the whole process.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What each packet becomes: commands of the queue's stream, or work of the device's thread. In the order of Packets.
 #include "kernels.hpp"
 #include "node.hpp"

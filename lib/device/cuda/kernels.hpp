@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The kernels of the CUDA device, as PTX text that the driver compiles: what copy engines cannot do.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The memory that a CUDA device lends: pinned host memory, and GPU memory with or without a shadow for the host.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "node.hpp"
 
 #include "../busy_wait.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the queues and handles of one CUDA device share: physical GPUs, memory, events, faults, and the device's thread.
 //

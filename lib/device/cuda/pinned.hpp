@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Pinned host memory of the whole process: what devices have freed serves later requests.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a CUDA device needs from this machine, and the node that it finds.
 #include "node.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "queue.hpp"
 
 #include "node.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A queue of the CUDA device: its ring, its front end, and the stream that executes its packets.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The queues of a CUDA node: creation, destruction, and what stays if a stream cannot end.
 #include "node.hpp"
 

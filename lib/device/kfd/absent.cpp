@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // KfdDevice in a library that was built without it: `open` always fails and says why.
 #include "sdma/device/kfd.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/device/kfd.hpp"
 
 #include "node.hpp"

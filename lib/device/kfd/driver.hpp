@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The kernel driver's ioctls that no function of libhsakmt offers, or that an old libhsakmt does not know: queues by
 // engine id (KFD 1.17), and waits that keep what the driver says about a fault. kfd/abi.hpp has the numbers and the structs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "drm.hpp"
 
 #include "../../kfd/drm_abi.hpp"

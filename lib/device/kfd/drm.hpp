@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Identifies the GPU of a render node: through libdrm_amdgpu if that is installed, otherwise with ioctls that make the
 // same queries.

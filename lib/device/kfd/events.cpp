@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the kernel driver reports to a KFD device: interrupts of queues, VM faults, resets. Also the words of signals.
 #include "../busy_wait.hpp"
 #include "node.hpp"

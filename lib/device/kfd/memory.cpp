@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory of a KFD device by purpose, and the host's access to VRAM.
 #include "node.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the handles of one KFD device share: the driver's descriptor, memory, signals, events, queues and faults.
 //

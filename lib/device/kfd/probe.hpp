@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Finds what a KFD device needs, and what of that is missing. Keeps nothing open.
 //

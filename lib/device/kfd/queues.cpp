@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Queues of a KFD device: created by libhsakmt if it supports queues by engine, otherwise by the driver's ioctl.
 #include "node.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "thunk.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // libhsakmt, loaded at run time: the functions that a device needs, and the part of the ABI that they use.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The model interface of libhsakmt, version 0.4: a library that replaces the kernel driver and executes queues.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One GPU of the model interface: sDMA queues without a kernel driver. The engine is that of the software node.
 //

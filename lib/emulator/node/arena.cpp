@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "arena.hpp"
 
 #include "../real.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The offsets of a node: an mmap of /dev/kfd or of any render node, at the offset that an ioctl returned, must give the pages that
 // the ioctl meant.

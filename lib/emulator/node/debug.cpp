@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "debug.hpp"
 
 #include "../../device/properties.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // DBG_TRAP: what a debugger may ask of this process, and the runtime's part of the conversation (RUNTIME_ENABLE).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "debug_link.hpp"
 
 #include "../../engine/signals_blocked.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How DBG_TRAP reaches the process that it is about. The node of each process is in that process, so a thread of it answers the
 // debuggers of others, through a socket whose name is the arena's inode. The kernel answers by itself; here, a process whose

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Export and import of memory objects: as a DMABUF, a descriptor that is sent through a socket or inherited by a fork, or as an
 // IPC handle, 16 bytes that can be sent in any way. The importer maps the same pages, in this process or in another, and no others.
 //

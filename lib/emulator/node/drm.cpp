@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // DRM ioctls of a render node, as libdrm_amdgpu, libhsakmt and ROCr use them to identify the GPU, and to allocate, share and map
 // buffers. Submissions, and what belongs to them, return EINVAL.
 #include "../../kfd/drm_abi.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "drm_file.hpp"
 
 #include "../real.hpp"

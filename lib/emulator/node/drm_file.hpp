@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A file that a program has opened on a DRM node: its GEM handles, its mappings and its contexts.
 //

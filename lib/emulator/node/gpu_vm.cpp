@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gpu_vm.hpp"
 
 #include <cerrno>

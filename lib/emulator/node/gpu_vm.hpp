@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What one DRM file has mapped with GEM_VA: pieces of buffers at GPU addresses.
 //

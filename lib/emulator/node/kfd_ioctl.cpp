@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The table of KFD ioctls: the argument and the handler of each number. The caller gives the size of its argument: fields beyond
 // it are zero on entry, and are not written back.
 #include "../no_memory.hpp"

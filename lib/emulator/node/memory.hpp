@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Memory objects: the results of ALLOC_MEMORY_OF_GPU, and the address space of each GPU.
 //

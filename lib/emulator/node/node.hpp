@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The state of the node for one process: its memory, events and queues. It is created when the process first opens one of our
 // devices, and lives until the process ends, as in the kernel, even if all descriptors are closed.

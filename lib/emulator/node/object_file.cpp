@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "object_file.hpp"
 
 #include "../real.hpp"

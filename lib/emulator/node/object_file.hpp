@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The file of one memory object: a memfd with the object's bytes and nothing else, so that a process that gets a descriptor of it
 // (a DMABUF) gets this object and no other.

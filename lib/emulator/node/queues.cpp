@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "queues.hpp"
 
 #include "../options.hpp"

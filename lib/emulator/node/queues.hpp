@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Queues as the ioctls see them: their engines, slots and memory, and the requests that the kernel refuses.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What a node shows the nodes of other processes, which read it from the beginning of the arena: whose arena it is, how much its
 // engines have done, its VM faults, and its sDMA queues. `sdma_GPUID` of a process in the tree, the kernel's log, and `mqds` in debugfs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "smi.hpp"
 
 #include "../real.hpp"

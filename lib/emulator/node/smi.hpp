@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The stream of a GPU's events for monitors (SMI_EVENTS): lines of text, from a descriptor that a program reads and polls.
 //

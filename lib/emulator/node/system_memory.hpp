@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How much of the host's memory the driver lets a process use, and how much of it is in use.
 //

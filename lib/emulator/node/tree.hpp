@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The files that the node adds to the machine. They are in memory: nothing is written to disk, so nothing can be left over.
 //

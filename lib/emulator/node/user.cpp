@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "user.hpp"
 
 #include "../real.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Access to the program's memory as in a kernel: copies return EFAULT where a plain access would kill the program.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Marks a function that interposes one of the C library. The library hides everything else; exports.map lists these.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Interposes opendir and the functions on its result, for directories of the tree.
 #include "../no_memory.hpp"
 #include "../real.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Interposes fts_open and the functions on its result, where one of the paths is in the tree or above it.
 //
 // The working directory never changes: as with FTS_NOCHDIR, fts_accpath is fts_path.

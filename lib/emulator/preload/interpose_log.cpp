@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Interposes klogctl: the kernel's log is that of the node, for root. The machine's own is not shown, because its GPUs are not
 // those of the node.
 #include "../no_memory.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Interposes mmap, lseek, and the functions that read and write through a descriptor, for our descriptors only.
 //
 //   mmap     of a device at an offset of the node maps what lies there; of a DMABUF, its bytes. Our descriptors cannot be mapped

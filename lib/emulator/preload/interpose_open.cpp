@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Interposes open, fopen and ioctl. Paths of the tree are answered here; all others are passed to the C library.
 //
 // A text is a sealed memfd. An open directory is a memfd that holds its path (for openat and fdopendir). These are real

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Interposes process_vm_readv and process_vm_writev: memory of a driver does not answer them. The kernel finds no pages for a
 // mapping of a device, and a debugger that works here must also work there. /proc/PID/mem answers.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Interposes the stat family, access, readlink and others that describe a path, so that the tree's entries and our descriptors look like the kernel's:
 // /dev/kfd appears as a character device, although it is a memfd.
 #include "../no_memory.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "override.hpp"
 
 #include "../options.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A ROCr that is older than the node's GPU ignores that GPU: version 5.2.3 does not support gfx942. A variable makes ROCr treat
 // the GPU as another one. It is set here, before libhsakmt reads it, with a message on stderr. If no other GPU can take the place

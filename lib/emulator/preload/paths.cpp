@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "paths.hpp"
 
 #include "../node/node.hpp"

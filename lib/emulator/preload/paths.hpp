@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Paths and descriptors of the tree, shared by the interposed functions.
 //

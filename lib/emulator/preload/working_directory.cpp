@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Interposes chdir and getcwd, with their variants.
 #include "working_directory.hpp"
 

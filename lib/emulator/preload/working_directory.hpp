@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A working directory in the tree. The kernel keeps it, so that it is inherited by fork and exec and is separate for a child of
 // vfork: it is an empty directory that was removed at once, and whose name contains the path in the tree.

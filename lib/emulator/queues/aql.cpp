@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "aql.hpp"
 
 #include "../trace.hpp"

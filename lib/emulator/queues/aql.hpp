@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Compute queues without shaders: AQL packets that synchronise are executed, and a kernel dispatch is refused unless its effect is
 // known.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "blit.hpp"
 
 #include "../rocr.hpp"

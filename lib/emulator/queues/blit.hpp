@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // ROCr's own copy and fill kernels. ROCr uses shaders instead of sDMA to move bytes within a GPU, to fill memory, and to load
 // the code of a program (for example when HIP initialises).

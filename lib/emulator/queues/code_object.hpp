@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A kernel of a loaded code object, by its name. ROCr copies the loadable segments of a code object to GPU memory, and the first of
 // them contains the ELF header, the dynamic symbols and the metadata note.

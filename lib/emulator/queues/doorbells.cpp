@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "doorbells.hpp"
 
 #include "../../kfd/abi.hpp"

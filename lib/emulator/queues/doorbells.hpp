@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // How a sleeping server notices that a program has stored a doorbell, which is a plain store to a shared page.
 //

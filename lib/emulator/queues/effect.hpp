@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What a known kernel does to memory, executed in bounded steps.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // KFD events as in the kernel: a list of events, waiters, and the page of mailbox slots, where an engine stores the number of
 // the event before it raises an interrupt.

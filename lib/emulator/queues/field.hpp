@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Reads a value from bytes at an offset, which may be misaligned.
 //

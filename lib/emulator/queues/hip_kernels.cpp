@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "hip_kernels.hpp"
 
 #include "code_object.hpp"

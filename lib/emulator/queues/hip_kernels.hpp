@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // HIP's own kernels, with which it fills memory, copies within a GPU, and waits for and writes words of a stream. They are known by name:
 // their code is compiled at run time and depends on the compiler.

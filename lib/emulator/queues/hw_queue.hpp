@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A queue as the node's thread serves it: its doorbell, its pointers, and one step of its work.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Reads MessagePack where it lies, without allocation: the metadata of code objects.
 //

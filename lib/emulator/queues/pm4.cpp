@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pm4.hpp"
 
 #include "pm4_packets.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Executes PM4 packets without shaders: waits, writes, fences, interrupts and timestamps. A queue of PM4 packets uses it, and an AQL
 // queue for the vendor packet that jumps to a buffer of PM4.

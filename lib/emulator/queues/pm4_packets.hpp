@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // PM4 packets of a compute queue, as gfx9 encodes them: opcodes, lengths and fields. Each packet is described here only.
 //

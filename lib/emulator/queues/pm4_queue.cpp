@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pm4_queue.hpp"
 
 #include "../trace.hpp"

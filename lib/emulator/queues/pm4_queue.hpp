@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A compute queue of PM4 packets: the ring, and when rptr and interrupts become visible. See pm4.hpp for the packets.
 //

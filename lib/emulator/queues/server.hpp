@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One GPU of one process: a thread that serves all its queues, engine by engine, and notices doorbells by itself.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "skipped.hpp"
 
 #include "../options.hpp"

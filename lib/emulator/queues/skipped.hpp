@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Kernel dispatches that complete without effect, with `sdma emulate --kernels=skip`. The first one is reported on stderr at once,
 // and all of them, counted by name, when the program calls exit or returns from main.

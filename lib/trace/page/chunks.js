@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 'use strict';
 // Decodes the chunks of the data into arrays while the page is loading. lib/trace/page_data.hpp describes the chunks. The
 // first part of a chunk of packets becomes arrays; the second, which only details and searches need, stays as bytes.

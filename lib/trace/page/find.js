@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Searches for packets by their text. A shape without a match in its fixed text needs the text of each of its packets, so the
 // search takes turns with the page: it works for some milliseconds, says how far it is, and continues later.
 const TURN = 25;  // ms

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 'use strict';
 // Levels of detail of things with a beginning and an end, in the order of their beginnings. A cell of level 0 sums up 64 of
 // them, a cell of each further level 8 cells of the level below. A cell has its first beginning, its last end and, for each kind

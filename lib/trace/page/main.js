@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The controls: zoom, move, select, find; and the address, which records what is shown.
 const byId = id => document.getElementById(id);
 const {state, canvas} = view;

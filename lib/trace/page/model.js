@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The data as the page uses it: traces have lanes, which have packets and marks. Times are ns from the beginning of the trace. A
 // packet is an index of its lane's arrays; it becomes an object, a Bar, only where one is selected or pointed at. An action of a host
 // thread is a packet without dwords, whose shape says that it is an action.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The path to a packet, back to the trigger. The cause of a step is the last of everything that the step had to wait for.
 //
 // A packet waits for the packet of its lane that ended last before it began; for its doorbell, the first one after its position;

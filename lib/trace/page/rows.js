@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The contents of one lane of the chart. What is at least one pixel wide is drawn as it is. What is narrower is summed up, pixel
 // by pixel: a pixel with one packet shows this packet; a pixel with several is a block, whose filled height is the part of
 // its time during which a packet ran. Neighbouring blocks say together how many packets they stand for.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The chart: lanes of the two traces alternate. Each trace has a scale of its own, on which its packets fill the view as those of the first
 // trace do, or both have that of the first trace. The view is a part of the first trace's time. Every change redraws the lanes that are visible. The canvas is as large as the window
 // and stays in it while the lanes scroll, because browsers limit the size of a canvas.

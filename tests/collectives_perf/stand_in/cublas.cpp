@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A libcublas.so.13 for machines without one: a product is a memset of its result on the stand-in for libcuda.
 //
 // As cuBLAS does, it loads what it needs with the first product, which blocks while a stream waits. It refuses more than three

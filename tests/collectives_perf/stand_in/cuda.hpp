@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The libcuda of tests/device/stand_in, as the libraries here use it: found when it is first needed, as the real ones do.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The GPU calls that the stand-in for NCCL needs; gpu_cuda.cpp and gpu_hip.cpp have them.
 //

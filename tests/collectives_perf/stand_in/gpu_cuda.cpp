@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The stand-in for libcuda.
 #include "cuda.hpp"
 #include "gpu.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A libnccl.so.2 and a librccl.so.1 for machines without them: the calls that collective_perf makes, as copies on a GPU's streams
 // (gpu.hpp): those of the stand-in for libcuda, or of HIP on the software node.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A libnvidia-ml.so.1 for machines without an NVIDIA GPU: energy counters of GPUs that use 100 W each.
 //
 // GPUs are those of the stand-in for libcuda, by their PCI addresses: bus 0x10 and up. A counter changes every 20 ms.

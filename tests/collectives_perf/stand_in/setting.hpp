@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the stand-ins have in common: numbers of the environment, and exported functions. Any thread. No errors.
 #include <cstdlib>

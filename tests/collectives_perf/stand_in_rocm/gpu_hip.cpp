@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // HIP: Debian's, on the software node.
 #include "gpu.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A libhipblas.so.2 for machines without one: a product is a copy to its result, by HIP. It has both forms of the product, and
 // the old one refuses.
 #include "setting.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The ABI of the stand-in: that of lib/device/cuda/driver.hpp, and the further codes that the stand-in returns.
 //

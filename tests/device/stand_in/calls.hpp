@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The functions that the stand-in offers, by name, as cuGetProcAddress finds them.
 //

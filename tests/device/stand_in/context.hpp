@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Primary contexts: one per device while it is retained, and which of them is current in a thread.
 //

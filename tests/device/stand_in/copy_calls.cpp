@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Copies, batches of copies, and memsets.
 #include "calls.hpp"
 #include "handles.hpp"

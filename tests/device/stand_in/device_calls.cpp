@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cuInit, devices, errors and contexts.
 #include "calls.hpp"
 #include "context.hpp"

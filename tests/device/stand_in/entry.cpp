@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The one exported function: it finds all others.
 #include "calls.hpp"
 #include "settings.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Injected failures, for the paths of a program that no healthy driver reaches.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Stream handles. A program that uses one after it destroyed it gets kInvalidHandle, or nothing else here. Any thread may use it.
 #include "stream.hpp"

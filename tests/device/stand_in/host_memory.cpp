@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "host_memory.hpp"
 
 #include <sys/mman.h>

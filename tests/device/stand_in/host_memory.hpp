@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Pinned host memory (cuMemHostAlloc). The GPUs know it by its host address. Any thread may use it.
 #include "memory.hpp"

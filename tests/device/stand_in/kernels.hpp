@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The kernels that the stand-in knows: an atomic operation as PTX's `atom`, the time in ticks of 10 ns, and bytes that changed.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "memory.hpp"
 
 #include "host_memory.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // All memory that commands may touch: pinned host memory and the GPUs' memory.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pinned host memory, and the GPUs' virtual memory.
 #include "calls.hpp"
 #include "context.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What a stream is free to decide: when it goes on, and in which order it does what has no order.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // What the environment says of the stand-in. Read once, at the first use, except for the connections.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "stream.hpp"
 
 #include "failures.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Streams, and the words that they wait for and write.
 #include "calls.hpp"
 #include "handles.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Copies and memsets, as the command of a stream executes them: rows of bytes, in the order that the stream chooses.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The GPUs' memory: handles, reserved addresses, and what is mapped where for which device.
 //

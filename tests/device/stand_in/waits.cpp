@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "waits.hpp"
 
 #include "word.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Streams that wait for a word. One thread reads all their words again and again, with naps between, because many threads that
 // poll would leave no processor to anyone else. Any thread may use it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // One word of memory, which hosts and other streams may access at the same time.
 //

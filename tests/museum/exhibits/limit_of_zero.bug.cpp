@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: narrow
 #include "sdma/packets/copy.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/packets/copy.hpp"
 
 inline constexpr std::uint32_t kLimit = std::uint32_t{1} << 30;

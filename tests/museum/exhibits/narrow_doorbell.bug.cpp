@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // must not compile: uint64_t
 #include "sdma/queue/ring.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sdma/queue/ring.hpp"
 
 std::uint64_t rptr[2], wptr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Memory as C++ promises it, no stronger: per location an order of its stores (modification order), per thread what it
 // knows of each. A load returns any store that is not older than what its thread knows; an acquire of a release brings the

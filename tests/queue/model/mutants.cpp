@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A rule that nothing can break is no rule: each order of order.hpp weakened, and each step of the protocol left out or
 // changed, must break a promise in one of the scenarios.
 #include "ring_mutants.hpp"

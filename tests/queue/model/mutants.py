@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Copies of Ring, each with one line of its protocol changed, for a test that must notice. Fails where ring.hpp no longer
 contains the text that a copy changes, or where order.hpp names an order that mutants.cpp does not weaken.
 

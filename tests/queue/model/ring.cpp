@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The real Ring over the model of memory: every execution of each scenario, to its end.
 #include "scenarios.hpp"
 #include "support/catch.hpp"

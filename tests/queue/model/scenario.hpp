@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // A Ring, its producers, an engine and whoever watches, as threads of a World, and what must hold at every moment:
 //   a doorbell never goes back and never covers a slot that is not published; wptr is not behind a doorbell that is seen;

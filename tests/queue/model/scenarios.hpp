@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The situations that are explored: small ones, together all paths of Ring. A ring has 256 dwords, its size in bytes is 1024.
 #include "scenario.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // Threads over a model of memory, and an explorer of everything that they can do. An execution is re-run from its start for
 // each branch (the code under test is real code on a fiber, which cannot be copied) and given up where it reaches a state

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a GPU says about itself: product, firmware, partitions, errors. The serial number is the node's made-up id, and the
 // version of the VBIOS names the node. Errors of memory and of links are counted, and there are none.
 #include "parts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The driver's debugfs, which only root may read:
 //
 //   /sys/kernel/debug/kfd/mqds     the descriptors of the sDMA queues of all processes that use a node

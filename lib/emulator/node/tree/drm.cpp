@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The DRM nodes of a GPU: a primary and a render node, below the PCI device and in /dev.
 #include "parts.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The blocks of a GPU with their versions and register bases, as the driver shows the product's discovery table:
 //
 //   ip_discovery/die/0/42/3/{hw_id,num_instance,major,minor,revision,harvest,num_base_addresses,base_addr}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the driver would have written to the kernel's log: the VM faults of the processes that use a node now.
 #include "kernel_log.hpp"
 

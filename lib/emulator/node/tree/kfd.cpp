@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The driver itself: its module, the device /dev/kfd, and the topology.
 #include "../../options.hpp"
 #include "../../real.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The mappings of the process itself, as its own runtime sees them:
 //
 //   /proc/self/maps     memory of the node is "/dev/dri/renderD128", as the driver's is; doorbells are "/dev/kfd"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How much memory a GPU has, and how much of it the processes on this machine use.
 #include "../../../kfd/abi.hpp"
 #include "parts.hpp"

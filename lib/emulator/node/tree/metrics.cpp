@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // gpu_metrics: the driver's binary table of sensors, version 1.5 for gfx942 and gfx950, and 1.3 for the others. Versions of librocm_smi64 before 6
 // abort if they read a table later than 1.3, so such a program gets 1.3.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The parts of the tree: one function for each group of files, and the GPU that a group describes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A GPU as a PCI device on a bus of its own, next to the machine's devices: what lspci, hwloc and libdrm read.
 //
 // Addresses of BARs are invented; their sizes are those of the product.

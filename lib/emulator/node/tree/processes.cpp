@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The directories of processes, which change while the node runs:
 //
 //   /sys/devices/virtual/kfd/kfd/proc/PID/{pasid,vram_GPUID,sdma_GPUID,queues/,stats_GPUID/...}

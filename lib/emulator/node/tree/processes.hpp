@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // The processes on this machine that use a node, and their memory. The node keeps no list: the objects of a process are memfds
 // with names (object_file.hpp), so /proc shows them as long as the process exists. Processes of other users are not seen.

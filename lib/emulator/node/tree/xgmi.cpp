@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How xGMI connects the GPUs. The directory of the hive is below the first GPU, and the others link to it.
 #include "parts.hpp"
 

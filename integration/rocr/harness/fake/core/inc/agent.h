@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // As much of ROCr's agents, signals and runtime as amd_blit_sdma.cpp uses, so that it can be compiled alone and driven without a
 // GPU. Found before ROCr's own headers of these names. `rocr` is a macro here: the harness compiles the original file and the

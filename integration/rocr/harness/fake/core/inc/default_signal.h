@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #pragma once
 // See agent.h.
 #include "core/inc/agent.h"
