@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The program `sdma`: one file per verb, and one line per verb in the table.
+#include "build_info.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
 #include "sdma/core/descriptors.hpp"
-#include "sdma/core/version.hpp"
 #include "verb.hpp"
 
 #include <CLI/CLI.hpp>
@@ -127,8 +127,8 @@ bool ask_for_json(std::span<const char* const> words) {
 int run(int argc, char** argv) {
   CLI::App app{"Assembles, disassembles, checks, runs, simulates and draws DMA schedules for AMD Instinct MI300X."};
   app.name("sdma");
-  app.set_version_flag("--version", std::string("sdma ") + std::string(runtime_version()),
-                       "print the version; with --json, as an object");
+  app.set_version_flag("--version", version_text,
+                       "print the version and the build's options; with --json, as an object");
   app.set_help_flag("-h,--help", "print this help");
   app.get_formatter()->column_width(34);
   app.footer(
@@ -174,7 +174,7 @@ int run(int argc, char** argv) {
     app.parse(static_cast<int>(words.size()), words.data());
     json_of_emulate();
   } catch (const CLI::CallForVersion&) {
-    return write_text("-", ask_for_json(words) ? json::line({{"version", runtime_version()}}) : app.version() + "\n");
+    return write_text("-", ask_for_json(words) ? json::line(version_json()) : version_text());
   } catch (const CLI::ParseError& e) {
     json_of_emulate();
     if (e.get_exit_code() == 0) return write_text("-", app.help());

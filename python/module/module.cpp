@@ -13,7 +13,7 @@ PYBIND11_MODULE(_sdma, m) {
     const pybind11::gil_scoped_release unlocked;
     sdma::python::Running::all().wait_for_all(kLastWait);
   }));
-  m.attr("version") = sdma::runtime_version();
+  m.attr("version") = sdma::version().string;
   sdma::python::add_packets(m);
   sdma::python::add_schedule(m);
   sdma::python::add_machine(m);

@@ -5,11 +5,42 @@
 
 #include <string>
 
+using sdma::Version;
+
 TEST_CASE("the version's numbers and its text agree") {
   const auto& v = sdma::kVersion;
   CHECK(v.string == std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch));
+  CHECK(v.string == SDMA_VERSION_STRING);
+  CHECK(v.major * 10000 + v.minor * 100 + v.patch == SDMA_VERSION);
+}
+
+TEST_CASE("the preprocessor can compare versions") {
+#if SDMA_VERSION >= 200 && SDMA_VERSION < 1000000
+  SUCCEED();
+#else
+  FAIL("SDMA_VERSION is " << SDMA_VERSION);
+#endif
 }
 
 TEST_CASE("headers and library of one build have one version") {
-  CHECK(sdma::runtime_version() == sdma::kVersion.string);
+  CHECK(sdma::version() == sdma::kVersion);
+  CHECK(sdma::version().string == sdma::kVersion.string);
+  CHECK(sdma::version().compatible_with(sdma::kVersion));
+}
+
+TEST_CASE("versions are ordered by their numbers, major first") {
+  CHECK(Version{0, 2, 0} < Version{0, 2, 1});
+  CHECK(Version{0, 2, 9} < Version{0, 10, 0});
+  CHECK(Version{0, 99, 99} < Version{1, 0, 0});
+  CHECK(Version{1, 2, 3} == Version{1, 2, 3, "1.2.3"});
+}
+
+TEST_CASE(
+    "before 1.0.0, a library is compatible with the headers of its minor version; afterwards, of its major version") {
+  CHECK(Version{0, 2, 1}.compatible_with({0, 2, 0}));
+  CHECK_FALSE(Version{0, 2, 0}.compatible_with({0, 2, 1}));  // the program may need what 0.2.1 mended
+  CHECK_FALSE(Version{0, 3, 0}.compatible_with({0, 2, 0}));
+  CHECK(Version{1, 3, 0}.compatible_with({1, 2, 7}));
+  CHECK_FALSE(Version{1, 2, 0}.compatible_with({1, 3, 0}));
+  CHECK_FALSE(Version{2, 0, 0}.compatible_with({1, 0, 0}));
 }

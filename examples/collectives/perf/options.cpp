@@ -73,7 +73,7 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   app.footer(kFooter);
   app.set_help_flag("-h,--help", "print this help");
-  app.set_version_flag("--version", "collective_perf " + std::string(sdma::runtime_version()), "print the version");
+  app.set_version_flag("--version", "collective_perf " + std::string(sdma::version().string), "print the version");
   const auto text = [&](const char* names, std::string& to, const char* type, const char* doc) {
     app.add_option(names, to, doc)->type_name(type);
   };

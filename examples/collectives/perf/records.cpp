@@ -125,7 +125,7 @@ std::string to_json(const Settings& s, std::string_view device, std::span<const 
       "{},\n"
       "  \"best\": {},\n  \"best_without_prelaunch\": {},\n  \"against\": {},\n  \"settle_us\": {},\n"
       "  \"idle_watts\": {},\n  \"elsewhere\": {},\n  \"points\": [{}]\n}}\n",
-      json_text(sdma::runtime_version()), json_text(name(s.options.collective)), gpus, json_text(name(s.where)),
+      json_text(sdma::version().string), json_text(name(s.options.collective)), gpus, json_text(name(s.where)),
       json_text(device), json_text(order_of(s)), s.seed, json_text(s.type.name), s.iterations, s.warmups, s.checks,
       complete, wrong_elements(points), number(average_busbw(points)),
       best_json(comparable(s) && s.axes.empty() ? best(points, true) : std::vector<Range>{}),

@@ -52,7 +52,7 @@ std::string header(const Settings& s, std::string_view device, std::string_view 
   std::string which;
   for (const auto g : s.gpus) which += fmt::format("{}{}", which.empty() ? " (" : ",", g.value);
   if (!which.empty()) which += ")";
-  auto text = fmt::format("# collective_perf {}: {}, {} GPUs{}, {}\n", sdma::runtime_version(),
+  auto text = fmt::format("# collective_perf {}: {}, {} GPUs{}, {}\n", sdma::version().string,
                           name(s.options.collective), s.options.gpus, which, device);
   text += fmt::format("# minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {}\n", s.least, s.most,
                       s.factor != 0 ? fmt::format("{}(factor)", s.factor) : fmt::format("{}(bytes)", s.step), s.warmups,

@@ -1,26 +1,57 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Which version of sdma this is. The version of the headers is a constant. A function returns the version of the
-// compiled library, because a program may be built with the headers of one version and run with the library of another.
+// Which version of sdma this is: of the headers, as macros and as a constant, and of the compiled library, as a function. They
+// can differ, because a program may be built with the headers of one version and run with the library of another.
 //
-//   if (runtime_version() != kVersion.string) warn("headers and library differ");
+//   #if SDMA_VERSION >= 200                                          // 0.2.0: before the compiler reads what follows
+//   static_assert(kVersion >= Version{0, 2, 0});                     // the same, in C++
+//   if (!version().compatible_with(kVersion)) warn("headers and library differ");
 //
-// These are constants; any thread may read them. No errors.
+// docs/stability.md says what a version promises. These are constants; any thread may read them. No errors.
 #include "sdma/core/standard.hpp"
 
+#include <compare>
 #include <string_view>
+
+/// The version of these headers: 0.2.0.
+#define SDMA_VERSION_MAJOR 0
+#define SDMA_VERSION_MINOR 2
+#define SDMA_VERSION_PATCH 0
+#define SDMA_VERSION_STRING "0.2.0"
+/// The same as one number, 10000 * major + 100 * minor + patch, for `#if SDMA_VERSION >= 200`.
+#define SDMA_VERSION (SDMA_VERSION_MAJOR * 10000 + SDMA_VERSION_MINOR * 100 + SDMA_VERSION_PATCH)
 
 namespace sdma::inline v0 {
 
+/// Versions are ordered by their numbers.
 struct Version {
   unsigned major{}, minor{}, patch{};
-  std::string_view string{};  ///< the same, "major.minor.patch"
+  std::string_view string{};  ///< the same, "major.minor.patch", or empty in a version that a program writes itself
+
+  constexpr auto operator<=>(const Version& o) const noexcept {
+    if (const auto c = major <=> o.major; c != 0) return c;
+    if (const auto c = minor <=> o.minor; c != 0) return c;
+    return patch <=> o.patch;
+  }
+  constexpr bool operator==(const Version& o) const noexcept { return (*this <=> o) == 0; }
+
+  /// May a program that was compiled with the headers `o` run with a library of this version? Yes, if the library is not
+  /// older, and both have the same major version and, before 1.0.0, the same minor version.
+  constexpr bool compatible_with(const Version& o) const noexcept {
+    return major == o.major && (major != 0 || minor == o.minor) && *this >= o;
+  }
 };
 
 /// The version of these headers.
-inline constexpr Version kVersion{.major = 0, .minor = 1, .patch = 0, .string = "0.1.0"};
+inline constexpr Version kVersion{.major = SDMA_VERSION_MAJOR,
+                                  .minor = SDMA_VERSION_MINOR,
+                                  .patch = SDMA_VERSION_PATCH,
+                                  .string = SDMA_VERSION_STRING};
 
 /// The version of the sdma-runtime library that the program runs with. Defined in the library, not in this header.
-std::string_view runtime_version() noexcept;
+Version version() noexcept;
+
+/// Deprecated since 0.2.0: `version().string` is the same.
+[[deprecated("use version().string")]] std::string_view runtime_version() noexcept;
 
 }  // namespace sdma::inline v0
