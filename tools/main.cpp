@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The program `sdma`: one file per verb, and one line per verb in the table.
 #include "build_info.hpp"
+#include "complete.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
 #include "sdma/core/descriptors.hpp"
@@ -132,7 +133,7 @@ int run(int argc, char** argv) {
   app.set_help_flag("-h,--help", "print this help");
   app.get_formatter()->column_width(34);
   app.footer(
-      "Exit codes: 0 success, 1 findings, 2 usage error, 3 input or output error.\n"
+      "Exit codes: 0 success; 1 findings; 2 usage error; 3 input or output error.\n"
       "With --json, each subcommand answers in JSON, and its messages are JSON, too.\n"
       "Examples:\n"
       "  sdma dis ring.bin\n"
@@ -156,6 +157,11 @@ int run(int argc, char** argv) {
     verb->final_callback([mine, &action] { action = *mine; });
     for (auto* o : verb->get_options())
       o->check([](const std::string& value) { return value.empty() ? "the value is empty" : ""; });
+  }
+  if (argc > 1 && words[1] == std::string_view("--complete")) {
+    std::string text;
+    for (const auto& w : completions(app, Words(words.begin() + 2, words.end()))) text += w + "\n";
+    return write_text("-", text);
   }
   if (argc < 2) return complain("no subcommand given", "sdma --help lists them"), kUsage;
   if (words[1] == std::string_view("emulate")) {

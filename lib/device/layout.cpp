@@ -5,6 +5,7 @@
 #include "sdma/device/product.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -14,8 +15,6 @@ namespace {
 
 constexpr std::uint32_t kMi300xGbit = 512, kNicGbit = 400;
 constexpr std::uint32_t kPerSocket = 4;
-constexpr std::string_view kExamples =
-    "mi300x:8, mi355x:8, mi308x:8, mi250x:2, mesh:16, ring:8, switch:8x400G, nodes:2x8x400G";
 
 constexpr std::uint32_t mb_of_gbit(std::uint32_t gbit) noexcept { return gbit * 125; }
 
@@ -42,7 +41,7 @@ std::string lower(std::string_view s) {
 Diagnostic refuse(std::string_view name, std::string why) {
   return {.where = "'" + std::string(name) + "'",
           .message = std::move(why),
-          .hint = "layouts are " + std::string(kExamples)};
+          .hint = fmt::format("layouts are {}", fmt::join(kLayoutExamples, ", "))};
 }
 
 /// "8", "8x400G", "2x8", "2x8x400G": the counts, and the rate in Gbit/s.

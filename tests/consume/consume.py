@@ -48,10 +48,13 @@ def targets(build):
 
 
 def subproject(source, build, version, work, compilers):
-    """(a) In subprojects/ of a Meson project: only headers and library are built there, or only headers."""
+    """(a) In subprojects/ of a Meson project, through a wrap file: only headers and library are built there, or only headers."""
     path = client(work, "client")
-    (path / "subprojects").mkdir()
-    (path / "subprojects" / "sdma").symlink_to(source)
+    # The archive and the wrap file, as a release has them: dependencies are found in any order.
+    files = path / "subprojects" / "packagefiles"
+    files.mkdir(parents=True)
+    run(source / "scripts" / "release", "--worktree", files)
+    (files / "sdma.wrap").rename(path / "subprojects" / "sdma.wrap")
     # In the GCC build, the last compiler is clang, which needs less time for unoptimised code.
     environment = os.environ | {"CXX": compilers[-1]}
     ways = [
@@ -73,19 +76,24 @@ def options_of(build):
 
 
 def installed(source, build, version, work, compilers):
-    """(b) Through pkg-config after an installation, headers and library, shared and static; (d) the same with CMake."""
+    """(b) Through pkg-config after an installation that was moved: headers and library, shared and static; (d) the same with CMake."""
     # The installation is staged, as for a package: the folder `stage` stands for the root of the file system.
     stage, options = work / "stage", options_of(build)
-    run("meson", "install", "-C", build, "--no-rebuild", "--destdir", stage)
-    prefix = stage / options["prefix"].lstrip("/")
+    install = ("meson", "install", "-C", build, "--no-rebuild", "--destdir", stage)
+    run(*install)
+    # One line removes what was installed.
+    run("ninja", "-C", build, "uninstall")
+    if left := [path for path in stage.rglob("*") if not path.is_dir() or path.is_symlink()]:
+        sys.exit(f"not removed: {left}")
+    run(*install)
+    # pkg-config and CMake find everything from the places of their files.
+    prefix = work / "moved"
+    (stage / options["prefix"].lstrip("/")).rename(prefix)
     library = prefix / options["libdir"]
     # A library that looked for others in the build folder would work here, and nowhere else.
     if str(build) in run("readelf", "-d", *library.glob("lib*.so")):
         sys.exit(f"an installed library has a run path into {build}")
-    # A package would be unpacked at the root. This one stays in `stage`, and its pkg-config files say so.
-    for file in stage.rglob("*.pc"):
-        text = file.read_text().replace(f"prefix={options['prefix']}\n", f"prefix={prefix}\n", 1)
-        file.write_text(text)
+    programs_work(prefix, options, version)
 
     headers = {path.relative_to(source / "include") for path in (source / "include").rglob("*.hpp")}
     found = {path.relative_to(prefix / "include") for path in (prefix / "include").rglob("*.hpp")}
@@ -117,10 +125,58 @@ def installed(source, build, version, work, compilers):
         run(out)  # without the library's path: it is inside
 
     path = client(work, "client")
-    run("cmake", "-G", "Ninja", "-S", path, "-B", work / "cmake", f"-DCMAKE_CXX_COMPILER={compilers[0]}", env=environment)
-    run("cmake", "--build", work / "cmake")
-    for program in ("headers", "runtime"):
-        run(work / "cmake" / program, env=environment)
+    for way, options in {"config": [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DASKED={version}"], "pkg-config": ["-DPKG_CONFIG=ON"]}.items():
+        run("cmake", "-G", "Ninja", "-S", path, "-B", work / way, f"-DCMAKE_CXX_COMPILER={compilers[0]}", *options, env=environment)
+        run("cmake", "--build", work / way)
+        for program in ("headers", "runtime", "runtime_static"):
+            run(work / way / program, env=environment)
+    # Versions that this one does not serve, and what it does not have, are refused with a reason.
+    major, minor, patch = map(int, version.split("."))
+    for asked in (f"{major}.{minor}", f"{major}.{minor}.{patch} EXACT", str(major)):
+        found_by_cmake(work, prefix, asked, "")
+    for asked, why in {
+        f"{major}.{minor + 1}": "version",
+        f"{major}.{minor}.{patch + 1}": "version",
+        f"{major + 1}": "version",
+        f"{major}.{minor} COMPONENTS nothing": "there is no component 'nothing'",
+    }.items():
+        found_by_cmake(work, prefix, asked, why)
+
+
+def found_by_cmake(work, prefix, asked, why):
+    """find_package(sdma ASKED) succeeds, or fails with a message that contains `why`."""
+    path = work / "asked"
+    path.mkdir(exist_ok=True)
+    text = f"cmake_minimum_required(VERSION 3.20)\nproject(asked CXX)\nfind_package(sdma {asked} REQUIRED)\n"
+    (path / "CMakeLists.txt").write_text(text)
+    command = ["cmake", "-S", path, "-B", path / "built", "--fresh", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said = " ".join(done.stdout.split())
+    if (done.returncode == 0) == bool(why) or why not in said:
+        sys.exit(f"find_package(sdma {asked}): exit code {done.returncode}, expected {why or 'success'}:\n{done.stdout}")
+
+
+def programs_work(prefix, options, version):
+    """The installed programs and the package for Python find the library, wherever the installation is."""
+    alone = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_LIBRARY_PATH")}
+    programs = prefix / options["bindir"]
+    if f"sdma {version}\n" not in run(programs / "sdma", "--version", env=alone):
+        sys.exit(f"the moved program is not of version {version}")
+    schedules = prefix / "share/sdma/examples/schedules"
+    run(programs / "sdma", "check", schedules / "2_allgather_b2b.sdma", env=alone)
+    run(programs / "collective_plan", "all_gather", "-g", "4", env=alone)
+    run(programs / "collective_perf", "--device=simulate", "-e", "4K", env=alone)
+    run(programs / "kv_fetch", "--help", env=alone)
+    emulated = run(programs / "sdma", "emulate", "--gpus=3", "--", programs / "sdma", "topology", "--device=kfd", env=alone)
+    if "3 GPUs" not in emulated and emulated.count("MI300X") < 3:
+        sys.exit("the moved program does not find the software node's library")
+    for package in prefix.glob("lib/python3*/*-packages"):
+        run(sys.executable, "-c", "import sdma; print(sdma.dis([0]))", env=alone | {"PYTHONPATH": str(package)})
+    # Each program has a man page, and completion.
+    for program in programs.iterdir():
+        for file in (prefix / "share/man/man1" / f"{program.name}.1", prefix / "share/bash-completion/completions" / program.name):
+            if not file.is_file():
+                sys.exit(f"{file} is missing")
 
 
 def copied(source, build, version, work, compilers):

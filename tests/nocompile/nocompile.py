@@ -4,9 +4,9 @@
 
   nocompile.py INCLUDE FILE COMPILER...
 
-A file's first line is `// must not compile: TEXT`: its compilation must fail and TEXT must stand in one of its messages;
+A file's second line, below its licence, is `// must not compile: TEXT`: its compilation must fail and TEXT must stand in one of its messages;
 where lines end with `// refused`, in a message about each of them, and about no other. A second line `// with: FLAGS` adds
-flags. A file without such a first line must compile, without a warning.
+flags. A file without such a line must compile, without a warning.
 """
 import os
 import re
@@ -17,7 +17,7 @@ import sys
 def expectation(path):
     """(the text of the refusal or None, flags)"""
     with open(path, encoding="utf-8") as source:
-        first, second = source.readline(), source.readline()
+        _licence, first, second = source.readline(), source.readline(), source.readline()
     refusal = re.fullmatch(r"// must not compile: (.+)\n", first)
     flags = re.fullmatch(r"// with: (.+)\n", second)
     return refusal and refusal[1], flags[1].split() if flags else []

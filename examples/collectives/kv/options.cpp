@@ -56,7 +56,7 @@ constexpr char kManual[] =
     "on\n"
     "all sizes of the sweep reach a rate. It does not count the time that the host needs to find the blocks.\n"
     "\n"
-    "Exit codes: 0; 1: wrong bytes, or a device failed; 2: wrong arguments.\n"
+    "Exit codes: 0 every byte is right; 1 wrong bytes, or a device failed; 2 wrong arguments.\n"
     "\n"
     "Examples:\n"
     "  kv_fetch --device=simulate --sweep 4K..1M --engines 1,2,4\n"

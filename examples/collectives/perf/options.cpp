@@ -95,10 +95,11 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   };
-  text("--collective,COLLECTIVE", g.collective, "NAME",
-       "collective to time: all_gather (default), all_to_all, broadcast, scatter or gather");
-  text("--variant", g.variants, "LIST",
-       "variants to time: all (default), auto, or a list: pcpy,b2b+pl,my_ring.sdma,my_ring.sdma:chunks=4; a schedule "
+  text("--collective,COLLECTIVE", g.collective, "all_gather|all_to_all|broadcast|scatter|gather",
+       "collective to time (default: all_gather)");
+  text("--variant", g.variants, "all|auto|pcpy|bcst|swap|b2b|pcpy+pl|bcst+pl|swap+pl|b2b+pl,..",
+       "variants to time: all (default), or a list, also with schedule files: "
+       "pcpy,b2b+pl,my_ring.sdma,my_ring.sdma:chunks=4; a schedule "
        "file "
        "takes the number of GPUs in its param N and the size in its param bytes");
   pairs("--map", g.map, "PARAM=EXPR", "chunk=bytes/N",
@@ -122,7 +123,7 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
                                          [&g, name](const std::string& v) { g.set.emplace_back(name, v); })
         ->group("");
   text(
-      "--device", g.where, "KIND",
+      "--device", g.where, "kfd|cuda|simulate|soft",
       "device to use: kfd, the kernel driver's node; cuda, NVIDIA GPUs; simulate, times from a machine description; "
       "soft, a "
       "software node, whose times are those of CPUs (default: kfd or cuda if there are such GPUs, otherwise simulate)");

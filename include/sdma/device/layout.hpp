@@ -25,6 +25,11 @@ namespace sdma::inline v0 {
 /// The most GPUs of a built layout: as many as a schedule can have.
 inline constexpr std::uint32_t kMostLaidOut = 64;
 
+/// A layout of each kind.
+inline constexpr std::string_view kLayoutExamples[] = {"mi300x:8",      "mi308x:8",      "mi325x:8", "mi350x:8",
+                                                       "mi355x:8",      "mi250x:2",      "mesh:16",  "ring:8",
+                                                       "switch:8x400G", "nodes:2x8x400G"};
+
 /// Could this be the name of a layout, rather than that of a file? True for "word:digits...".
 bool names_layout(std::string_view) noexcept;
 

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The steps of the Containerfile in two Debian 12 that debootstrap makes, and what they leave: Debian's packages, installed.
+
+  containerfile.py SOURCE
+
+Builds without optimisation (DEB_BUILD_OPTIONS=noopt), because the packaging is under test. Then lintian looks at the packages, the commands
+of README.md run with the installed programs, and the packages are removed again. Exit code 1 with the reason; 77, which Meson
+reports, where debootstrap cannot work: not root, or no mirror of Debian in apt's sources.
+"""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+SUITE = "bookworm"
+# Commands of README.md that need what no package of ours has.
+ELSEWHERE = re.compile(r"\./my_program|emulate rocminfo|run\.jsonl|scripts/|dmesg")
+# Values that differ from run to run.
+VARIES = re.compile(r" ms\)|\.\.\.$")
+BEGUN = time.monotonic()
+
+
+def say(*words):
+    print(f"[{time.monotonic() - BEGUN:5.0f} s]", *words, flush=True)
+
+
+def run(*command, **options):
+    command = [str(part) for part in command]
+    say("+", shlex.join(command))
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **options)
+    if done.returncode:
+        print(done.stdout[-20000:], flush=True)
+        sys.exit(f"exit code {done.returncode}: {shlex.join(command)}")
+    return done.stdout
+
+
+def mirror():
+    """The archive that this machine's apt uses, or ''."""
+    done = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE) $(REPO_URI)", "Created-By: Packages"],
+                          capture_output=True, text=True)  # fmt: skip
+    archives = [line.split()[1] for line in done.stdout.splitlines() if len(line.split()) == 2]
+    return next((uri for uri in archives if uri.rstrip("/").endswith("/debian")), "")
+
+
+class Root:
+    """A Debian in a folder. What is mounted in it is mounted for one command, in a namespace of its own."""
+
+    def __init__(self, folder):
+        self.folder, self.environment, self.where = folder, {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/root"}, "/"
+        self.environment |= {"DEBIAN_FRONTEND": "noninteractive"}
+
+    def sh(self, words, **options):
+        return subprocess.run(["unshare", "--mount", "sh", "-c",
+                               'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" sh -c "$1"',
+                               str(self.folder), f"cd {shlex.quote(self.where)} && {words}"],
+                              env=self.environment, stdout=subprocess.PIPE, text=True, errors="replace",
+                              **{"stderr": subprocess.STDOUT} | options)  # fmt: skip
+
+    def must(self, words):
+        say("#", words)
+        done = self.sh(words)
+        if done.returncode:
+            print(done.stdout[-20000:], flush=True)
+            sys.exit(f"exit code {done.returncode}: {words}")
+        return done.stdout
+
+
+def bootstrapped(work, archive):
+    """A folder with Debian, which uses the sources and settings of this machine's apt."""
+    root = work / "debian"
+    run("debootstrap", "--variant=minbase", SUITE, root, archive)
+    (root / "etc/apt/sources.list").unlink(missing_ok=True)
+    for name in ("sources.list", "sources.list.d", "apt.conf.d", "trusted.gpg.d"):
+        path = pathlib.Path("/etc/apt", name)
+        if path.is_dir():
+            shutil.copytree(path, root / "etc/apt" / name, dirs_exist_ok=True)
+        elif path.is_file():
+            shutil.copy(path, root / "etc/apt" / name)
+    for name in ("resolv.conf", "hosts"):
+        shutil.copy(f"/etc/{name}", root / "etc" / name)
+    return root
+
+
+def clean_tree(source, to):
+    """What a clone has, as it is now."""
+    listed = subprocess.run(["git", "-C", source, "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                            stdout=subprocess.PIPE, check=True).stdout.decode().split("\0")  # fmt: skip
+    for name in filter(None, listed):
+        if (source / name).is_symlink() or (source / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source / name, to / name, follow_symlinks=False)
+
+
+def steps(text):
+    """(instruction, arguments) of a Containerfile."""
+    text = re.sub(r"\\\n", " ", text)
+    return [tuple(line.split(None, 1)) for line in text.split("\n") if line.strip() and not line.startswith("#")]
+
+
+def built(source, work, base):
+    """Runs the steps. Returns the roots by name; the last one is ''."""
+    roots, root = {}, None
+    for instruction, rest in steps((source / "Containerfile").read_text(encoding="utf-8")):
+        if instruction == "FROM":
+            image, _, name = rest.partition(" AS ")
+            if image != f"debian:{SUITE}":
+                sys.exit(f"FROM {image}: only debian:{SUITE} can be made here")
+            folder = work / f"root-{len(roots)}"
+            run("cp", "-a", base, folder)
+            root = roots[name] = Root(folder)
+            root.environment["DEB_BUILD_OPTIONS"] = f"noopt parallel={os.cpu_count()}"
+        elif instruction == "RUN":
+            root.must(rest)
+        elif instruction == "WORKDIR":
+            (root.folder / rest.lstrip("/")).mkdir(parents=True, exist_ok=True)
+            root.where = rest
+        elif instruction == "COPY":
+            words = rest.split()
+            to = root.folder / words[-1].strip("/")
+            to.mkdir(parents=True, exist_ok=True)
+            if words[0].startswith("--from="):
+                other = roots[words[0].removeprefix("--from=")].folder
+                files = [file for word in words[1:-1] for file in other.glob(word.lstrip("/"))]
+                if not files:
+                    sys.exit(f"COPY {rest}: there is no such file")
+                for file in files:
+                    shutil.copy(file, to)
+            else:
+                clean_tree(source, to)
+        elif instruction == "ENTRYPOINT":
+            program = re.findall(r'"([^"]*)"', rest)[0]
+            root.must(f"{program} --version")
+        else:
+            sys.exit(f"{instruction}: this driver does not know the instruction")
+    return roots
+
+
+def readme(source, root):
+    """The commands of README.md's section on the tool, and what it shows of their output."""
+    text = (source / "README.md").read_text(encoding="utf-8").partition("## The tool")[2].partition("\n## ")[0]
+    root.where, count = "/tmp", 0
+    for block in re.findall(r"^```\n((?=\$ ).*?)^```$", text, flags=re.M | re.S):
+        for part in re.split(r"(?m)^\$ ", block)[1:]:
+            command, _, shown = part.partition("\n")
+            command = re.sub(r"\s+#.*", "", command)
+            if ELSEWHERE.search(command):
+                continue
+            if folder := re.fullmatch(r"cd (\S+)", command):
+                root.where = str(pathlib.Path("/usr/share/sdma") / folder[1])
+                continue
+            done = root.sh(command)
+            count += 1
+            if done.returncode not in (0, 1, 4):
+                sys.exit(f"README.md: {command}: exit code {done.returncode}\n{done.stdout}")
+            if missing := [line for line in shown.splitlines() if line.strip() and not VARIES.search(line) and line not in done.stdout]:
+                sys.exit(f"README.md: {command}: prints no line {missing[0]!r}, but\n{done.stdout}")
+    if count < 6:
+        sys.exit(f"README.md: only {count} commands were found")
+    say(f"{count} commands of README.md")
+
+
+def files_of(root):
+    """All files of a Debian but those that apt and dpkg keep for themselves."""
+    own = ("var/lib/apt", "var/lib/dpkg", "var/cache", "var/log", "proc", "dev", "tmp", "root")
+    found = set()
+    for folder, folders, names in os.walk(root.folder):
+        here = os.path.relpath(folder, root.folder)
+        folders[:] = [f for f in folders if os.path.normpath(f"{here}/{f}") not in own and f != "__pycache__"]
+        found |= {os.path.normpath(f"{here}/{name}") for name in names}
+    return found
+
+
+def main(arguments):
+    if len(arguments) != 1:
+        sys.exit(__doc__)
+    source, archive = pathlib.Path(arguments[0]).resolve(), mirror()
+    if os.geteuid() != 0 or not shutil.which("debootstrap") or not archive:
+        print("skipped: needs root, debootstrap, and an archive of Debian among apt's sources")
+        return 77
+    if (tried := subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True)).returncode:
+        print(f"skipped: may not mount: {tried.stderr}")
+        return 77
+    with tempfile.TemporaryDirectory(prefix="sdma-packages-") as folder:
+        work = pathlib.Path(folder)
+        roots = built(source, work, bootstrapped(work, archive))
+        build, installed = roots["build"], roots[""]
+        (changes,) = (build.folder / "src").glob("*.changes")
+        say(run("lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", changes))
+        readme(source, installed)
+        installed.where = "/"
+        installed.must("man -w sdma-check || test -e /usr/share/man/man1/sdma-check.1.gz")
+        installed.must("python3 -c 'import sdma; print(sdma.dis([0]))'")
+        # A client of the installed headers and library.
+        packages = "libsdma-dev libsdma-runtime0 sdma-tools python3-sdma"
+        before = {name for name in files_of(installed) if "sdma" in name.lower()}
+        if not before:
+            sys.exit("the packages have no files")
+        installed.must(f"apt-get purge -y {packages}")
+        if left := sorted(name for name in files_of(installed) if "sdma" in name.lower() or "collective_" in name):
+            sys.exit(f"not removed: {left}")
+        say(f"{len(before)} files installed and removed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the last release promised is still there: each public name with its declaration, and each symbol of the library.
+
+  stability.py names INCLUDE LIST [--accept|--release VERSION]
+  stability.py symbols LIBRARY LIST [--accept|--release VERSION]
+
+`names` reads the headers below INCLUDE with doxygen; LIST is names.txt. `symbols` reads LIBRARY with nm; LIST is a symbols file of
+Debian. What is new is not a complaint. Exit code 1, with a line for each thing that is gone or differs.
+
+  --accept             removes from LIST what is gone or differs, and adds what replaced it: the break is a decision. Add a line to CHANGELOG.md
+  --release VERSION    replaces LIST by what there is
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+
+DOXYFILE = """
+QUIET = YES
+WARNINGS = NO
+INPUT = {include}
+RECURSIVE = YES
+FILE_PATTERNS = *.hpp
+STRIP_FROM_PATH = {include}
+GENERATE_HTML = NO
+GENERATE_LATEX = NO
+GENERATE_XML = YES
+XML_PROGRAMLISTING = NO
+EXTRACT_ALL = YES
+MACRO_EXPANSION = YES
+OUTPUT_DIRECTORY = {work}
+INPUT_FILTER = "sed 's/^namespace sdma::inline v0/namespace sdma/'"
+"""
+# What these contain is nobody's interface; doxygen's @ names have no name.
+NOT_PUBLIC = re.compile(r"(^|::)(detail|@\d+)(::|$)")
+
+
+def text_of(element, *path):
+    for name in path:
+        element = element.find(name) if element is not None else None
+    return " ".join("".join(element.itertext()).split()) if element is not None else ""
+
+
+def parameters(member):
+    """Of a template: "<class T, int N>", without the names of defaults, or ""."""
+    found = member.find("templateparamlist")
+    if found is None:
+        return ""
+    return "template<" + ", ".join(text_of(p, "type") for p in found.iter("param")) + "> "
+
+
+def declaration(member, scope):
+    name = f"{scope}::{text_of(member, 'name')}" if scope else text_of(member, "name")
+    kind = member.get("kind")
+    if kind == "enum":
+        return f"enum {name} : {text_of(member, 'type')}".rstrip(" :")
+    if kind == "define":
+        return f"#define {name}"
+    if kind == "function":
+        # Names and defaults of parameters are not promised; what follows the parameters is: const, noexcept, =delete.
+        types = ", ".join(text_of(p, "type") for p in member.findall("param"))
+        after = text_of(member, "argsstring").rpartition(")")[2]
+        return f"{parameters(member)}{text_of(member, 'type')} {name}({types}){after}".strip()
+    return f"{parameters(member)}{kind} {text_of(member, 'type')} {name}{text_of(member, 'argsstring')}".strip()
+
+
+def names(include):
+    """{declaration: header} of everything that is public."""
+    found = {}
+
+    def add(what, element):
+        header = element.find("location").get("file") if element.find("location") is not None else ""
+        found[what] = str(pathlib.Path(header).relative_to(include)) if header.startswith("/") else header
+
+    with tempfile.TemporaryDirectory() as work:
+        run = subprocess.run(["doxygen", "-"], input=DOXYFILE.format(include=include, work=work), capture_output=True, text=True)
+        if run.returncode:
+            sys.exit(f"doxygen: exit code {run.returncode}\n{run.stderr}")
+        for file in sorted(pathlib.Path(work, "xml").glob("*.xml")):
+            compound = xml.parse(file).getroot().find("compounddef")
+            if compound is None or compound.get("prot") == "private":
+                continue
+            kind, scope = compound.get("kind"), text_of(compound, "compoundname")
+            if NOT_PUBLIC.search(scope) or kind in ("dir", "page"):
+                continue
+            members = list(compound.iter("memberdef"))
+            if kind == "file":
+                members, scope = [m for m in members if m.get("kind") == "define"], ""
+            elif kind != "namespace":
+                bases = ", ".join(text_of(b) if b.text is None else b.text for b in compound.findall("basecompoundref") if b.get("prot") == "public")
+                add(f"{parameters(compound)}{kind} {scope}{' : ' + bases if bases else ''}", compound)
+            for member in members:
+                if member.get("prot") != "public" or NOT_PUBLIC.search(text_of(member, "name")) or member.get("kind") == "friend":
+                    continue
+                what = declaration(member, scope)
+                if NOT_PUBLIC.search(what.split("(")[0]):
+                    continue
+                add(what, member)
+                for value in member.findall("enumvalue"):
+                    add(f"{scope}::{text_of(member, 'name')}::{text_of(value, 'name')} {text_of(value, 'initializer')}".strip(), member)
+    return found
+
+
+class Names:
+    def __init__(self, include):
+        self.now = {f"{header}: {what}" for what, header in names(pathlib.Path(include).resolve()).items()}
+
+    @staticmethod
+    def read(text):
+        return {line for line in text.split("\n") if line and not line.startswith("#")}
+
+    def written(self, lines, text, version):
+        version = version or re.search(r"(?m)^# of (\S+)$", text)[1]
+        head = "# SPDX-License-Identifier: MIT\n# Each public name, with its declaration, as doxygen reads the headers. Written by stability.py.\n"
+        return f"{head}# of {version}\n" + "".join(f"{line}\n" for line in sorted(lines))
+
+
+class Symbols:
+    def __init__(self, library):
+        command = ["nm", "--dynamic", "--defined-only", "--format=posix", library]
+        symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+        # Instances of templates are weak: each client has its own. "detail" is nobody's interface.
+        self.now = {line.split()[0] for line in symbols if line and line.split()[1] in "BDRT" and "6detail" not in line}
+
+    @staticmethod
+    def read(text):
+        return set(re.findall(r"(?m)^ (\S+)@Base ", text))
+
+    def written(self, lines, text, version):
+        # A symbol that remains keeps the version in which it appeared.
+        since = dict(re.findall(r"(?m)^ (\S+)@Base (\S+)$", text))
+        latest = version or max(since.values(), key=lambda v: [int(n) for n in v.split(".")])
+        head = "".join(line + "\n" for line in text.split("\n") if line and not line.startswith(" "))
+        return head + "".join(f" {symbol}@Base {since.get(symbol, latest)}\n" for symbol in sorted(lines))
+
+
+def main(arguments):
+    kinds = {"names": Names, "symbols": Symbols}
+    if len(arguments) < 3 or arguments[0] not in kinds or arguments[3:4] not in ([], ["--accept"], ["--release"]):
+        sys.exit(__doc__)
+    what, listed = kinds[arguments[0]](arguments[1]), pathlib.Path(arguments[2])
+    text = listed.read_text(encoding="utf-8") if listed.is_file() else ""
+    before = what.read(text)
+    gone = before - what.now
+    if not what.now:
+        sys.exit(f"{arguments[1]}: nothing is public there")
+    if arguments[3:4] == ["--release"]:
+        listed.write_text(what.written(what.now, text, arguments[4]), encoding="utf-8")
+    elif arguments[3:4] == ["--accept"]:
+        listed.write_text(what.written(before & what.now, text, None), encoding="utf-8")
+    elif not before:
+        sys.exit(f"{listed}: lists nothing")
+    elif gone:
+        print(*(f"gone or changed: {line}" for line in sorted(gone)), sep="\n")
+        print(f"{len(gone)} of {len(before)} that the last release had. If that is meant: stability.py {arguments[0]} .. --accept, and a line in CHANGELOG.md")
+        return 1
+    print(f"{len(what.now)} now, {len(before)} in the last release")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
