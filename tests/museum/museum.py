@@ -73,7 +73,7 @@ class Exhibit:
         if not self.suffix:
             return self.museum.regions[self.name, version]
         text = (self.museum.exhibits / self.file(version)).read_text(encoding="utf-8")
-        return re.sub(r"\A// must not compile: .*\n", "", text)
+        return re.sub(r"\A// SPDX-.*\n\s*// must not compile: .*\n|\A// SPDX-.*\n", "", text)
 
     def command(self, version):
         """For a shell, in the folder of the exhibits."""
