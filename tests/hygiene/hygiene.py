@@ -456,6 +456,24 @@ def licence(root):
     return bad
 
 
+# Where the version is written. The compiler compares the first two, too.
+VERSIONS = {
+    "meson.build": r"(?m)^  version: '([\d.]+)'",
+    "include/sdma/core/version.hpp": r'SDMA_VERSION_STRING "([\d.]+)"',
+    "CHANGELOG.md": r"(?m)^## \[([\d.]+)\]",
+    "debian/changelog": r"\Asdma \(([\d.]+)\)",
+}
+
+
+def version(root):
+    """the build, the headers, the changelog and Debian's packages have one version"""
+    found = {path: re.search(pattern, read(root, path)) if (root / path).is_file() else None for path, pattern in VERSIONS.items()}
+    bad = [f"{path}:1: has no version" for path, match in found.items() if not match]
+    numbers = {path: match[1] for path, match in found.items() if match}
+    first = next(iter(numbers.values()), "")
+    return bad + [f"{path}:1: version {number}, but meson.build has {first}" for path, number in numbers.items() if number != first]
+
+
 DRIVER_LINES = ("- Tests: ", "- Driver: ", "- Run: ")
 
 
@@ -553,7 +571,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, standard, attributes, weight, wire, length, words, overlay, paragraph, licence, drivers, paths, sources, exports)
+    for check in (includes, alone, standard, attributes, weight, wire, length, words, overlay, paragraph, licence, version, drivers, paths, sources, exports)
 }
 
 

@@ -282,6 +282,27 @@ class Licence(Tree):
             self.bad(self.check, texts, "differs from LICENSE")
 
 
+class Version(Tree):
+    check = staticmethod(hygiene.version)
+    texts = {
+        "meson.build": "project('sdma',\n  version: '1.2.3',\n",
+        "include/sdma/core/version.hpp": '#define SDMA_VERSION_STRING "1.2.3"\n',
+        "CHANGELOG.md": "# Changelog\n\n## [1.2.3] - 2030-01-01\n\n## [1.2.2]\n",
+        "debian/changelog": "sdma (1.2.3) unstable; urgency=medium\n",
+    }
+
+    def test_one(self):
+        self.good(self.check, self.texts)
+
+    def test_several(self):
+        for name, text in list(self.texts.items())[1:]:
+            with self.subTest(name):
+                self.bad(self.check, self.texts | {name: text.replace("1.2.3", "1.2.4")}, f"{name}:1: version 1.2.4, but meson.build has 1.2.3")
+
+    def test_none(self):
+        self.bad(self.check, self.texts | {"debian/changelog": ""}, "debian/changelog:1: has no version")
+
+
 class Paragraph(Tree):
     check = staticmethod(hygiene.paragraph)
 
