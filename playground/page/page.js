@@ -350,7 +350,7 @@ async function restore() {
       if ($("dump").value) readRing();
       return judge();
     } catch (e) {
-      status("verdict", "the link is damaged: " + e.message);
+      status("notice", "the link is damaged: " + e.message);
     }
   }
   $("source").value = examples[Object.keys(examples).find((n) => n.endsWith("2_allgather_b2b.sdma"))];

@@ -98,7 +98,7 @@ def link(browser):
     until(browser, "the link opens", "document.body.dataset.ready")
     expect("its text is the same", browser.run("return document.getElementById('source').value") == "sdma 1  # über \U0001f600\ngpus 2\n")
     browser.open(address[:-8] + "!!!!!!!!")
-    until(browser, "a damaged link is reported", "document.getElementById('verdict').textContent.startsWith('the link is damaged')")
+    until(browser, "a damaged link is reported", "document.getElementById('notice').textContent.startsWith('the link is damaged')")
 
 
 def ring(browser):
