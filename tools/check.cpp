@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace sdma::tool {
 namespace {
@@ -89,7 +90,8 @@ Result<std::optional<Topology>, Diagnostic> topology(const Options& o) {
 
 /// A proof is about one of the schedules that a text leaves open.
 void report_choices(const Decisions& decisions, const std::string& file) {
-  const auto open = std::ranges::count_if(decisions.met, [](const auto& d) { return d.alternatives > 1; });
+  const auto open =
+      std::count_if(decisions.met.begin(), decisions.met.end(), [](const auto& d) { return d.alternatives > 1; });
   if (open == 0) return;
   report({.severity = Severity::note,
           .where = file,
@@ -226,7 +228,8 @@ Option add_number(VerbOptions& verb, const std::string& name, T& value, unsigned
     const auto n = parse_size(given);
     if (!n) return "'" + given + "' is not a number from 0 to 2^64 - 1: write 4096, 0x1000, 4K, 1M or 2G";
     if (*n % unit != 0) return given + " is not a multiple of " + std::to_string(unit);
-    return value = *n, "";
+    if (!std::in_range<T>(*n)) return given + " is larger than this program can hold";
+    return value = static_cast<T>(*n), "";
   };
   return verb.parsed(name, take, doc).type("N");
 }

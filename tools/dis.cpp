@@ -97,9 +97,10 @@ int print_descriptors(const std::string& text, const std::string& name, const Op
     report({.severity = Severity::note, .where = name, .message = std::move(message)});
   };
   note("read as descriptors of queues, as KFD's debugfs prints them: not packets");
-  if (std::ranges::any_of(found->queues, [](const auto& d) { return !d.registers; }))
+  const auto& queues = found->queues;
+  if (std::any_of(queues.begin(), queues.end(), [](const auto& d) { return !d.registers; }))
     note("rptr and wptr of a descriptor may be old while its queue is mapped");
-  if (std::ranges::any_of(found->queues, &QueueDescriptor::registers))
+  if (std::any_of(queues.begin(), queues.end(), [](const auto& d) { return d.registers; }))
     note("that the registers come in the order of a descriptor is inferred");
   if (found->others != 0) note(fmt::format("left out {} queues of other engines", found->others));
   return write_text(o.output, o.format == Format::json ? to_json(*found) : to_text(*found));

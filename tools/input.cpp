@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::size_t kSniffed = 4096;
-constexpr std::size_t kMostText = std::size_t{1} << 32;
+constexpr std::uint64_t kMostText = std::uint64_t{1} << 32;
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
@@ -37,7 +37,7 @@ bool is_text(std::string_view bytes) noexcept {
 
 /// The form of input that begins with these bytes. A new form of input is added here.
 Form detect(std::string_view head) noexcept {
-  if (is_dump(std::as_bytes(std::span(head)))) return Form::dump;
+  if (is_dump(std::as_bytes(std::span(head.data(), head.size())))) return Form::dump;
   return is_text(head) ? Form::hex : Form::binary;
 }
 
@@ -159,7 +159,7 @@ Result<RingInput, Diagnostic> Input::read_text() const {
   if (!text) return std::move(text.error());
   std::vector<std::string_view> rings;
   for (const auto& d : text->dumps) rings.push_back(d.ring);
-  const auto wanted = std::ranges::find(rings, ring_);
+  const auto wanted = std::find(rings.begin(), rings.end(), ring_);
   if (wanted == rings.end() && !(ring_.empty() && rings.size() == 1))
     return Diagnostic{
         .where = name_,

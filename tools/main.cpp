@@ -171,7 +171,8 @@ int run(int argc, char** argv) {
   // Before the parser, because its own complaints are to be JSON, too. The words of a program that emulate runs are not ours.
   auto* const emulate = app.get_subcommand("emulate");
   if (words.size() < 2 || words[1] != emulate->get_name())
-    if (ask_for_json({words.begin() + 1, std::find(words.begin() + 1, words.end(), std::string_view("--"))}))
+    if (const auto own = std::find(words.begin() + 1, words.end(), std::string_view("--"));
+        ask_for_json(std::span(words).first(static_cast<std::size_t>(own - words.begin())).subspan(1)))
       report_as_json();
   const auto json_of_emulate = [&] {
     if (emulate->get_option("--json")->count() > 0) report_as_json();

@@ -45,8 +45,8 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
 }
 
 static std::size_t count(const CheckReport& r, Severity severity) noexcept {
-  return static_cast<std::size_t>(
-      std::ranges::count(r.findings, severity, [](const auto& f) { return f.diagnostic.severity; }));
+  return static_cast<std::size_t>(std::count_if(r.findings.begin(), r.findings.end(),
+                                                [&](const auto& f) { return f.diagnostic.severity == severity; }));
 }
 std::string_view name(Verdict v) noexcept {
   constexpr std::string_view kNames[] = {"proved", "unproved", "refuted"};
@@ -54,7 +54,9 @@ std::string_view name(Verdict v) noexcept {
 }
 Verdict CheckReport::verdict() const noexcept {
   if (errors() > 0) return Verdict::refuted;
-  return std::ranges::all_of(findings, &CheckFinding::advice) ? Verdict::proved : Verdict::unproved;
+  return std::all_of(findings.begin(), findings.end(), [](const CheckFinding& f) { return f.advice; })
+             ? Verdict::proved
+             : Verdict::unproved;
 }
 std::size_t CheckReport::errors() const noexcept { return count(*this, Severity::error); }
 std::size_t CheckReport::warnings() const noexcept { return count(*this, Severity::warning); }

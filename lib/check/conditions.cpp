@@ -153,7 +153,7 @@ class Conditions {
   Item::Outcome outcome_of(std::size_t q, const Item& item) const {
     const auto view = Reader{std::span(s_.queues[q].dwords).subspan(item.dword)}.next();
     const auto& epochs = s_.queues[q].epochs;
-    if (std::ranges::any_of(epochs, [&](const auto& e) { return e.packet == item.dword; })) return {};
+    if (std::any_of(epochs.begin(), epochs.end(), [&](const auto& e) { return e.packet == item.dword; })) return {};
     const auto& now = contents_.at(m_.programs[q].touches[item.touch].begin);
     if (!now.known) return {};
     const auto met = now.values.contains(decode<CondExec>(view.dwords).reference);

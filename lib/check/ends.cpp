@@ -84,9 +84,10 @@ class PendingAtEnd {
     return {};
   }
   bool host_waits() const {
-    return std::any_of(m_.agents.begin() + m_.queue_count(), m_.agents.end(), [](const Agent& a) {
-      return std::any_of(a.steps.begin(), a.steps.end(), [](const Step& s) { return s.kind == Step::Kind::poll; });
-    });
+    return std::any_of(
+        m_.agents.begin() + static_cast<std::ptrdiff_t>(m_.queue_count()), m_.agents.end(), [](const Agent& a) {
+          return std::any_of(a.steps.begin(), a.steps.end(), [](const Step& s) { return s.kind == Step::Kind::poll; });
+        });
   }
 
   void report_signals(std::uint32_t q) {

@@ -84,7 +84,8 @@ class HeldEngines {
   /// The first wait of an agent after `position`.
   std::uint32_t after(std::uint32_t agent, std::uint32_t position) const {
     return static_cast<std::uint32_t>(
-        std::partition_point(waits_.begin() + first_[agent], waits_.begin() + first_[agent + 1],
+        std::partition_point(waits_.begin() + static_cast<std::ptrdiff_t>(first_[agent]),
+                             waits_.begin() + static_cast<std::ptrdiff_t>(first_[agent + 1]),
                              [&](const Wait& w) { return m_.agents[agent].steps[w.step].position <= position; }) -
         waits_.begin());
   }
@@ -129,8 +130,10 @@ class HeldEngines {
         if (q == x.agent) continue;
         // A wait that comes after the post in every execution does not hold it up.
         const auto begin = pending(q);
-        const auto end = std::partition_point(waits_.begin() + begin, waits_.begin() + std::max(begin, first_[q + 1]),
-                                              [&](const Wait& w) { return !landed_before(w, x); });
+        const auto end =
+            std::partition_point(waits_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 waits_.begin() + static_cast<std::ptrdiff_t>(std::max(begin, first_[q + 1])),
+                                 [&](const Wait& w) { return !landed_before(w, x); });
         add(begin, static_cast<std::uint32_t>(end - waits_.begin()), x, true);
       }
     }

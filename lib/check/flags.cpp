@@ -36,11 +36,12 @@ class Awaited {
   }
   std::uint32_t bytes(std::uint64_t address) const {
     const auto& all = waits_.at(address);
-    return std::ranges::any_of(all, [](const Wait& w) { return w.bytes == 8; }) ? 8 : 4;
+    return std::any_of(all.begin(), all.end(), [](const Wait& w) { return w.bytes == 8; }) ? 8 : 4;
   }
   /// Can this value satisfy a wait for the word in one of the first rounds?
   bool satisfied_by(std::uint64_t address, std::uint64_t value) const {
-    return std::ranges::any_of(waits_.at(address), [&](const Wait& w) {
+    const auto& waits = waits_.at(address);
+    return std::any_of(waits.begin(), waits.end(), [&](const Wait& w) {
       const auto seen = truncate(w.bytes, value) & (w.bytes == 4 ? w.mask : ~std::uint64_t{0});
       return holds(seen, w.func, truncate(w.bytes, w.value.at(1))) ||
              holds(seen, w.func, truncate(w.bytes, w.value.at(2)));

@@ -59,7 +59,7 @@ class Packets {
           item && item->info && (of_addresses(d.rule, *item->info) || known_better(q, position - 1, *item, d.rule)))
         continue;
       // A long loop breaks a rule in every round: report it once per line.
-      const auto line = m_.options.map ? m_.options.map->packet(q, offset / 4).line : 0;
+      const auto line = m_.options.map ? m_.options.map->packet(q, static_cast<std::size_t>(offset / 4)).line : 0;
       if (line != 0 && !lines_.insert({line, d.rule}).second) continue;
       if (r_.admit(d.rule))
         r_.store({.rule = d.rule,

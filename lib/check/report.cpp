@@ -95,7 +95,8 @@ void Reporter::store(Finding f) {
   if (f.severity) out.diagnostic.severity = *f.severity;
   out.advice = rule != rules.end() && rule->id == f.rule
                    ? rule->advice
-                   : std::ranges::any_of(stream_rules(), [&](const auto& s) { return s.id == f.rule && s.advice; });
+                   : std::any_of(stream_rules().begin(), stream_rules().end(),
+                                 [&](const auto& s) { return s.id == f.rule && s.advice; });
   if (!f.where.empty()) out.diagnostic.where = std::move(f.where);
   auto& excerpt = out.diagnostic.excerpt;
   const auto line = [&](std::string s) { excerpt += (excerpt.empty() ? "  " : "\n  ") + std::move(s); };

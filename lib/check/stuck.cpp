@@ -175,7 +175,8 @@ class StuckFinder {
                   std::string(detail::name_of(grammar::names<Compare>, static_cast<std::uint64_t>(s.sync->func))) +
                   " " + detail::hex_text(truncate(4, s.value)) + ", which no value satisfies";
       // As the rule about one stream says it.
-      f.hint = std::ranges::find(stream_rules(), "poll-never", &StreamRule::id)->hint;
+      const auto rules = stream_rules();
+      f.hint = std::find_if(rules.begin(), rules.end(), [](const StreamRule& r) { return r.id == "poll-never"; })->hint;
     } else if (counts) {
       f.rule = "unreachable-count";
       f.message = r_.agent(a) + " waits for a count that is never reached: " + name + " ends at " + value;

@@ -201,7 +201,9 @@ int FileWriter::link_beside() {
 int FileWriter::rename_beside() {
   // A file that appeared meanwhile is replaced only if `open` would have replaced it.
   if (is_new_) {
+#ifdef RENAME_NOREPLACE  // Linux
     if (::renameat2(AT_FDCWD, beside_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) return 0;
+#endif
     struct stat is {};
     const bool there = ::lstat(target_.c_str(), &is) == 0;
     if (there && (!S_ISREG(is.st_mode) || is.st_uid != ::geteuid())) return EEXIST;

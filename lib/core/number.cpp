@@ -2,7 +2,10 @@
 #include "sdma/core/number.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 
 namespace sdma::inline v0 {
 namespace {
@@ -31,6 +34,25 @@ std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
   const auto n = digits(text.substr(0, text.size() - 1), 10);
   if (!n || *n > ~std::uint64_t{} >> shift) return {};
   return *n << shift;
+}
+
+std::optional<double> parse_real(std::string_view text) noexcept {
+  double v = 0;
+#ifdef __cpp_lib_to_chars
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (error != std::errc{} || end != text.data() + text.size()) return {};
+#else
+  // strtod also takes spaces, a plus sign, hexadecimal digits and words.
+  std::array<char, 128> copy{};
+  if (text.empty() || text.size() >= copy.size() || text.front() == '+' ||
+      text.find_first_not_of("0123456789.eE+-") != text.npos)
+    return {};
+  std::copy(text.begin(), text.end(), copy.begin());
+  char* end = nullptr;
+  v = std::strtod(copy.data(), &end);
+  if (end != copy.data() + text.size()) return {};
+#endif
+  return std::isfinite(v) ? std::optional(v) : std::nullopt;
 }
 
 std::optional<std::chrono::nanoseconds> parse_time(std::string_view text) noexcept {

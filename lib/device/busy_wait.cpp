@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "busy_wait.hpp"
 
+#include "sdma/core/atomic_ref.hpp"
 #include "sdma/core/compiler.hpp"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ struct Waiting {
 void busy_wait(void*, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
   static const auto spin = std::thread::hardware_concurrency() < kFewCores ? kSpinWithFewCores : kSpin;
   thread_local Waiting w;
-  const std::atomic_ref value(*word);
+  const atomic_ref value(*word);
   const auto now = Deadline::Clock::now();
   if (w.word != word || w.seen != seen || now - w.left > kSameWait)
     w = {.word = word, .seen = seen, .since = now, .left = {}};

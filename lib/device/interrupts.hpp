@@ -8,6 +8,7 @@
 //
 // An event is set or not: several interrupts before a wait count as one, as in the kernel. Any thread; internal. Errors:
 // timed_out; bad_argument for an event that does not exist.
+#include "sdma/core/atomic_ref.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/device/memory.hpp"
@@ -47,7 +48,7 @@ class Interrupts {
     const std::lock_guard lock(mutex_);
     const auto at = events_.find(id);
     if (at == events_.end()) return;
-    std::atomic_ref mailbox(*at->second.mailbox);
+    atomic_ref mailbox(*at->second.mailbox);
     if (mailbox.exchange(kNone, std::memory_order_acq_rel) == kNone) return;  // lost wake-up, as in the kernel
     ++at->second.pending;
     came_.notify_all();

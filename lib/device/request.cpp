@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "request.hpp"
+#include "sdma/core/atomic_ref.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -87,11 +88,11 @@ void load_bytes(const std::byte* from, std::span<std::byte> to) noexcept {
   for (std::size_t i = 0; i < to.size();) {
     auto* at = const_cast<std::byte*>(from + i);
     if (to.size() - i >= 4 && reinterpret_cast<std::uintptr_t>(at) % 4 == 0) {
-      const auto v = std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load(std::memory_order_acquire);
+      const auto v = atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load(std::memory_order_acquire);
       std::memcpy(to.data() + i, &v, 4);
       i += 4;
     } else {
-      to[i] = std::byte{std::atomic_ref(*reinterpret_cast<unsigned char*>(at)).load(std::memory_order_acquire)};
+      to[i] = std::byte{atomic_ref(*reinterpret_cast<unsigned char*>(at)).load(std::memory_order_acquire)};
       ++i;
     }
   }

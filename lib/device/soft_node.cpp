@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "soft_node.hpp"
+#include "sdma/core/atomic_ref.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -142,7 +143,7 @@ void SoftNode::sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t s
   auto& n = *static_cast<SoftNode*>(node);
   // A store by the word's address calls no hook, so check the word again after a millisecond.
   n.signal_sleepers_.sleep_unless(Deadline{std::min(d.at, Deadline::in(1ms).at)},
-                                  [&] { return std::atomic_ref(*word).load(std::memory_order_seq_cst) != seen; });
+                                  [&] { return atomic_ref(*word).load(std::memory_order_seq_cst) != seen; });
 }
 
 // --- Faults and wake-ups ----------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The queues of a software node: creation, destruction, and the thread that finds doorbells rung without `wake`.
+#include "sdma/core/atomic_ref.hpp"
 #include "soft_node.hpp"
 
 #include <fmt/format.h>
@@ -35,11 +36,10 @@ void on_begin(void* context, const PacketEvent& e) noexcept {
 void trace_signal(SoftQueue& q, GpuVa va, std::uint64_t ns) noexcept {
   auto& reader = q.engine->reader();
   if (auto* p = va.value % 8 == 0 ? reader.at(va, 8, Access::read) : nullptr)
-    q.trace->signal(q.lane, ns, va,
-                    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).load(std::memory_order_relaxed));
+    q.trace->signal(q.lane, ns, va, atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).load(std::memory_order_relaxed));
   else if (auto* half = reader.at(va, 4, Access::read))
     q.trace->signal(q.lane, ns, va,
-                    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(half)).load(std::memory_order_relaxed));
+                    atomic_ref(*reinterpret_cast<std::uint32_t*>(half)).load(std::memory_order_relaxed));
 }
 
 void on_end(void* context, const PacketEvent& e) noexcept {

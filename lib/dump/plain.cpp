@@ -105,7 +105,7 @@ void expand_repeats(std::string& text) {
       out += kBegin;
       continue;
     }
-    left -= times;
+    left -= static_cast<std::size_t>(times);
     for (std::uint64_t i = 1; i < times; ++i) out.append(", ").append(value);
     at += digits + kEnd.size();
   }

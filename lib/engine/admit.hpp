@@ -40,7 +40,8 @@ template <class P> std::string_view nameless(const P& p) noexcept {
   each<P>([&]<std::size_t I>() {
     using T = typename FieldOf<P, I>::Type;
     if constexpr (std::is_enum_v<T>)
-      if (const auto v = number<P, I>(p); v >= kKnown<T>.size() || !kKnown<T>[v]) bad = field<P, I>.name;
+      if (const auto v = number<P, I>(p); v >= kKnown<T>.size() || !kKnown<T>[static_cast<std::size_t>(v)])
+        bad = field<P, I>.name;
   });
   return bad;
 }

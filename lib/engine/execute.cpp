@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/engine/execute.hpp"
 
+#include "sdma/core/atomic_ref.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -45,27 +47,28 @@ Outcome copy(MemoryReader& r, GpuVa dst, GpuVa src, std::uint64_t bytes) noexcep
 
 Outcome take(MemoryReader& r, std::byte* to, GpuVa src, std::uint64_t bytes) noexcept {
   return each_piece(r, src, bytes, Access::read,
-                    [&](std::byte* from, std::uint64_t at, std::uint64_t n) { std::memcpy(to + at, from, n); });
+                    [&](std::byte* from, std::uint64_t at, std::size_t n) { std::memcpy(to + at, from, n); });
 }
 /// memmove, because the data of a WRITE may lie in the ring or indirect buffer that it overwrites.
 Outcome give(MemoryReader& r, GpuVa dst, const std::byte* from, std::uint64_t bytes) noexcept {
   return each_piece(r, dst, bytes, Access::write,
-                    [&](std::byte* to, std::uint64_t at, std::uint64_t n) { std::memmove(to, from + at, n); });
+                    [&](std::byte* to, std::uint64_t at, std::size_t n) { std::memmove(to, from + at, n); });
 }
 
 /// Repeats a 32-bit pattern; byte i of the whole gets its byte i mod 4, and `phase` is where this part begins.
 Outcome repeat(MemoryReader& r, GpuVa dst, std::uint32_t pattern, std::uint64_t phase, std::uint64_t bytes) noexcept {
   std::array<std::byte, 4> unit{};
   std::memcpy(unit.data(), &pattern, sizeof pattern);
-  return each_piece(r, dst, bytes, Access::write, [&](std::byte* to, std::uint64_t at, std::uint64_t n) {
+  return each_piece(r, dst, bytes, Access::write, [&](std::byte* to, std::uint64_t at, std::size_t n) {
     if (std::equal(unit.begin() + 1, unit.end(), unit.begin())) {
       std::memset(to, std::to_integer<int>(unit[0]), n);
       return;
     }
     std::array<std::byte, 256> block{};
-    for (std::size_t i = 0; i < block.size(); ++i) block[i] = unit[(phase + at + i) % unit.size()];
-    for (std::uint64_t done = 0; done < n; done += block.size())
-      std::memcpy(to + done, block.data(), std::min<std::uint64_t>(block.size(), n - done));
+    for (std::size_t i = 0; i < block.size(); ++i)
+      block[i] = unit[static_cast<std::size_t>((phase + at + i) % unit.size())];
+    for (std::size_t done = 0; done < n; done += block.size())
+      std::memcpy(to + done, block.data(), std::min(block.size(), n - done));
   });
 }
 
@@ -82,9 +85,7 @@ template <class Fn> Outcome each_row(const Region& box, Part part, Fn fn) noexce
   return Outcome::done;
 }
 
-template <class U> std::atomic_ref<U> word(std::byte* at) noexcept {
-  return std::atomic_ref<U>(*reinterpret_cast<U*>(at));
-}
+template <class U> atomic_ref<U> word(std::byte* at) noexcept { return atomic_ref<U>(*reinterpret_cast<U*>(at)); }
 
 /// A release store of a word.
 template <class U> Outcome announce(Machine& m, GpuVa va, U value) noexcept {

@@ -2,6 +2,7 @@
 #include "front.hpp"
 
 #include "admit.hpp"
+#include "sdma/core/atomic_ref.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -12,14 +13,13 @@ namespace sdma::inline v0::detail {
 FrontEnd::FrontEnd(const PipelineConfig& c)
     : ring_(c.ring),
       reader_(*c.reader),
-      copy_(std::make_unique_for_overwrite<std::uint32_t[]>(2 * c.ring.size())),
+      copy_(new std::uint32_t[2 * c.ring.size()]),
       gpu_(c.gpu),
       engine_(c.engine),
       queue_(c.queue),
       packets_(&catalogue(c.generation)) {
-  if (c.ordering == Ordering::adversarial && c.prefetch)
-    ib_copy_.words = std::make_unique_for_overwrite<std::uint32_t[]>(kPrefetchedIb);
-  if (c.rptr) read_ = std::atomic_ref(*c.rptr).load(std::memory_order_acquire);
+  if (c.ordering == Ordering::adversarial && c.prefetch) ib_copy_.words.reset(new std::uint32_t[kPrefetchedIb]);
+  if (c.rptr) read_ = atomic_ref(*c.rptr).load(std::memory_order_acquire);
   limit_ = rung_ = copied_from_ = copied_to_ = read_;
   fault_.generation = c.generation;
 }
@@ -57,7 +57,7 @@ void FrontEnd::prefetch(std::uint64_t from, std::uint64_t to, Chooser& model) no
   for (auto at = from; at < to; at += sizeof(std::uint32_t))
     copy_[slot(at)] = copy_[slot(at) + ring_.size()] = ring_[slot(at)];
   copied_to_ = to;
-  Reader packets{{copy_.get() + slot(from), (to - from) / sizeof(std::uint32_t)}};
+  Reader packets{{copy_.get() + slot(from), static_cast<std::size_t>((to - from) / sizeof(std::uint32_t))}};
   while (packets) {
     const auto at = from + packets.position() * sizeof(std::uint32_t);
     const auto view = packets.next();

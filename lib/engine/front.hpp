@@ -81,7 +81,9 @@ class FrontEnd {
   };
 
   std::uint64_t ring_bytes() const noexcept { return ring_.size() * sizeof(std::uint32_t); }
-  std::size_t slot(std::uint64_t position) const noexcept { return position / sizeof(std::uint32_t) % ring_.size(); }
+  std::size_t slot(std::uint64_t position) const noexcept {
+    return static_cast<std::size_t>(position / sizeof(std::uint32_t) % ring_.size());
+  }
   bool fetch() noexcept;
   bool fail(FaultKind, GpuVa = {}, std::string_view rule = {}) noexcept;
   void fill_in(Fault&, const Fetched&) const noexcept;

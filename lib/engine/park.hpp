@@ -60,7 +60,8 @@ class Parking {
   void wait(std::uint32_t now, Deadline d) noexcept {
     const auto left = d.left().count();
     if (left <= 0) return;
-    const timespec t{.tv_sec = static_cast<std::time_t>(left / 1'000'000'000), .tv_nsec = left % 1'000'000'000};
+    const timespec t{.tv_sec = static_cast<std::time_t>(left / 1'000'000'000),
+                     .tv_nsec = static_cast<long>(left % 1'000'000'000)};
     syscall(SYS_futex, address(), FUTEX_WAIT_PRIVATE, now, &t, nullptr, 0);
     (void)word_.load(std::memory_order_seq_cst);
   }

@@ -4,6 +4,7 @@
 #include "admit.hpp"
 #include "allowance.hpp"
 #include "front.hpp"
+#include "sdma/core/atomic_ref.hpp"
 #include "sleepiness.hpp"
 #include "window.hpp"
 
@@ -308,7 +309,7 @@ class Pipeline::Impl {
     const auto target = rptr_target();
     if (!c_.rptr || target == published_) return;
     if (weak() && c_.late_rptr && worked && chooser_.choose(Choice::write_rptr, 2) == 0) return;
-    std::atomic_ref(*c_.rptr).store(target, std::memory_order_release);
+    atomic_ref(*c_.rptr).store(target, std::memory_order_release);
     published_ = target;
   }
 

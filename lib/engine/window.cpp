@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "window.hpp"
+#include "sdma/core/atomic_ref.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -18,8 +19,8 @@ std::uint32_t nth_bit(std::uint64_t bits, std::uint32_t i) noexcept {
 std::uint64_t peek(Machine& m, GpuVa va, std::uint32_t bytes) noexcept {
   auto* at = m.memory.at(va, bytes, Access::read);
   if (!at) return 0;
-  if (bytes == 4) return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load(std::memory_order_acquire);
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).load(std::memory_order_acquire);
+  if (bytes == 4) return atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load(std::memory_order_acquire);
+  return atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).load(std::memory_order_acquire);
 }
 
 // Unmapped memory counts as satisfied: the packet then starts, and stops the queue with a fault.

@@ -42,7 +42,8 @@ class List {
  private:
   /// Has one of the first `n` packets the same name or the same pattern?
   bool named(const PacketInfo& p, std::size_t n) const {
-    return std::ranges::any_of(std::span(packets_).first(n), [&](const auto& o) {
+    const auto others = std::span(packets_).first(n);
+    return std::any_of(others.begin(), others.end(), [&](const auto& o) {
       return o.name == p.name || (o.pattern.mask == p.pattern.mask && o.pattern.value == p.pattern.value);
     });
   }
@@ -61,7 +62,9 @@ class List {
     auto& fields = fields_.emplace_back();
     for (const auto& f : std::span(p.fields.data(), p.all_fields))
       if (f.generations.contains(generation_)) fields.push_back(f.in_generation(generation_));
-    if (p.counted) p.counted = &*std::ranges::find(fields, p.counted->member, &FieldInfo::member);
+    if (p.counted)
+      p.counted = &*std::find_if(fields.begin(), fields.end(),
+                                 [&](const FieldInfo& f) { return f.member == p.counted->member; });
     p.fields = fields;
     if (p.exception && p.exception->pattern_generations.contains(generation_)) p.pattern = p.exception->pattern;
     if (p.exception && p.exception->length_generations.contains(generation_)) p.head = p.fixed = p.exception->fixed;

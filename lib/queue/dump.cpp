@@ -104,7 +104,8 @@ std::vector<std::byte> to_bytes(const RingDump& d) {
   std::vector<std::byte> out(h.total());
   std::memcpy(out.data(), &h, sizeof h);
   std::copy(label.begin(), label.end(), reinterpret_cast<char*>(out.data() + sizeof h));
-  std::ranges::copy(std::as_bytes(std::span(d.dwords)), out.begin() + static_cast<std::ptrdiff_t>(h.dwords_at()));
+  const auto bytes = std::as_bytes(std::span(d.dwords));
+  std::copy(bytes.begin(), bytes.end(), out.begin() + static_cast<std::ptrdiff_t>(h.dwords_at()));
   return out;
 }
 
@@ -132,7 +133,8 @@ Result<RingDump, Diagnostic> from_bytes(std::span<const std::byte> in, std::stri
              .engine = {h->engine},
              .label = std::string(reinterpret_cast<const char*>(in.data() + sizeof(FileHeader)), h->label),
              .dwords = std::vector<std::uint32_t>(h->dwords)};
-  std::ranges::copy(in.subspan(h->dwords_at()), std::as_writable_bytes(std::span(d.dwords)).begin());
+  const auto bytes = in.subspan(h->dwords_at());
+  std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(d.dwords)).begin());
   return d;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bound.hpp"
 
+#include "sdma/core/atomic_ref.hpp"
 #include "sdma/sync/wait.hpp"
 #include "sdma/trace/trace.hpp"
 #include "symbols.hpp"
@@ -36,16 +37,15 @@ const Signal& Bound::signal(std::size_t i) const noexcept { return impl_->waits[
 std::uint64_t Bound::value(std::size_t i) const noexcept {
   auto* const p = impl_->signals[i].host;
   if (impl_->schedule.signals[i].bits == 32)
-    return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(p)).load(std::memory_order_acquire);
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).load(std::memory_order_acquire);
+    return atomic_ref(*reinterpret_cast<std::uint32_t*>(p)).load(std::memory_order_acquire);
+  return atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).load(std::memory_order_acquire);
 }
 void Bound::set(std::size_t i, std::uint64_t v) const noexcept {
   order::Native::before_doorbell(Caching::write_combining);
   auto* const p = impl_->signals[i].host;
   if (impl_->schedule.signals[i].bits == 32)
-    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(p))
-        .store(static_cast<std::uint32_t>(v), std::memory_order_release);
-  else std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).store(v, std::memory_order_release);
+    atomic_ref(*reinterpret_cast<std::uint32_t*>(p)).store(static_cast<std::uint32_t>(v), std::memory_order_release);
+  else atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).store(v, std::memory_order_release);
   if (const auto& w = impl_->waits[i]; w.wake) w.wake(w.context, w.va);
 }
 
@@ -55,10 +55,10 @@ std::uint64_t Bound::add(std::size_t i, std::uint64_t v) const noexcept {
   std::uint64_t now = 0;
   if (impl_->schedule.signals[i].bits == 32) {
     const auto n = static_cast<std::uint32_t>(v);
-    now = std::atomic_ref(*reinterpret_cast<std::uint32_t*>(p)).fetch_add(n, std::memory_order_acq_rel) + n;
+    now = atomic_ref(*reinterpret_cast<std::uint32_t*>(p)).fetch_add(n, std::memory_order_acq_rel) + n;
     now = static_cast<std::uint32_t>(now);
   } else {
-    now = std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).fetch_add(v, std::memory_order_acq_rel) + v;
+    now = atomic_ref(*reinterpret_cast<std::uint64_t*>(p)).fetch_add(v, std::memory_order_acq_rel) + v;
   }
   if (const auto& w = impl_->waits[i]; w.wake) w.wake(w.context, w.va);
   return now;

@@ -93,7 +93,8 @@ std::optional<std::uint64_t> FirstContents::word(GpuVa va, std::size_t bytes) co
     auto r = ranges_.upper_bound(at);
     if (r == ranges_.begin() || (--r)->second.end <= at || !r->second.known) return {};
     const auto from = at - r->second.base;
-    std::memcpy(reinterpret_cast<std::byte*>(&out) + i, &r->second.bytes[std::min<std::uint64_t>(from, 8)], 1);
+    std::memcpy(reinterpret_cast<std::byte*>(&out) + i,
+                &r->second.bytes[static_cast<std::size_t>(std::min<std::uint64_t>(from, 8))], 1);
   }
   return out;
 }

@@ -90,7 +90,9 @@ class Printer {
     const auto v = Reader{std::span(q.dwords).subspan(dword)}.next();
     const auto epochs = std::equal_range(q.epochs.begin(), q.epochs.end(), Schedule::EpochField{.packet = dword},
                                          [](const auto& a, const auto& b) { return a.packet < b.packet; });
-    if (v.whole()) packet(v, {epochs.first, epochs.second});
+    if (v.whole())
+      packet(v, {q.epochs.data() + (epochs.first - q.epochs.begin()),
+                 q.epochs.data() + (epochs.second - q.epochs.begin())});
     else plain_packets(v.dwords);
     out_.erase(0, 2);
     if (out_.ends_with('\n')) out_.pop_back();
@@ -158,7 +160,7 @@ class Printer {
       if (first == epoch && !has_symbol(v)) continue;
       plain_packets(dwords.subspan(plain, begin - plain));
       plain = r.position();
-      packet(v, {first, epoch});
+      packet(v, {q.epochs.data() + (first - q.epochs.begin()), q.epochs.data() + (epoch - q.epochs.begin())});
     }
     plain_packets(dwords.subspan(plain));
     out_ += "end\n";

@@ -162,7 +162,7 @@ class Check {
     if (samples && !is_name(a.value.sample)) add(where, "'" + a.value.sample + "' is not a valid name for a sample");
     if (samples && a.value.plus != EpochValue{}) add(where, "adds to a sample: the action that uses it does that");
     if (samples) samples_.push_back(a.value.sample);
-    else if (!a.value.sample.empty() && std::ranges::find(samples_, a.value.sample) == samples_.end())
+    else if (!a.value.sample.empty() && std::find(samples_.begin(), samples_.end(), a.value.sample) == samples_.end())
       add(where, "uses '" + a.value.sample + "', which it has not sampled before");
     if (a.kind == What::wait && (a.func == Compare::always || a.func > Compare::gt))
       add(where, "waits without a valid comparison");

@@ -303,7 +303,8 @@ class Runner {
   std::span<const std::byte> expected(const Schedule::Range& right, bool old) const {
     if (!old) return bound_.bytes(right);
     const auto r = *find_symbol(s_, right.va);
-    return std::span<const std::byte>(old_.at({r.signal, r.index})).subspan(r.offset, right.bytes);
+    return std::span<const std::byte>(old_.at({r.signal, r.index}))
+        .subspan(static_cast<std::size_t>(r.offset), static_cast<std::size_t>(right.bytes));
   }
 
   /// Short waits one after another, so that a fault or the failure of another thread ends them.

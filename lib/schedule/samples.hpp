@@ -34,7 +34,7 @@ class Samples {
 
  private:
   std::uint64_t* find(std::string_view name) noexcept {
-    const auto at = std::ranges::find(all_, name, &std::pair<std::string_view, std::uint64_t>::first);
+    const auto at = std::find_if(all_.begin(), all_.end(), [&](const auto& sample) { return sample.first == name; });
     return at == all_.end() ? nullptr : &at->second;
   }
 

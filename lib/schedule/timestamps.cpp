@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/schedule/timestamps.hpp"
 
+#include "sdma/core/atomic_ref.hpp"
 #include "sdma/packets/footprint.hpp"
 #include "sdma/stream/reader.hpp"
 #include "sdma/sync/wait.hpp"
@@ -30,7 +31,7 @@ std::uint64_t nanoseconds(Deadline::Clock::time_point t) {
 /// The word of a timestamp; 0 if none was stored.
 std::uint64_t stamp(std::span<std::byte> words, std::size_t i) {
   auto* word = reinterpret_cast<std::uint64_t*>(words.data() + i * TimedSchedule::kStampStride);
-  return std::atomic_ref(*word).load(std::memory_order_relaxed);
+  return atomic_ref(*word).load(std::memory_order_relaxed);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/simulate/measurements.hpp"
+#include "sdma/core/number.hpp"
 
 #include "settings.hpp"
 
@@ -42,13 +43,6 @@ constexpr std::array<std::string_view, kColumns> kColumnNames{
     "schedule", "settings", "what",   "baseline", "baseline_settings", "value",
     "spread",   "weight",   "source", "id",       "machine",           "includes"};
 constexpr std::string_view kShare = "share.", kFree = "free", kPower = "power", kCommon = "common";
-
-/// The whole text as a finite number.
-std::optional<double> number(std::string_view s) {
-  double v = 0;
-  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  return error == std::errc{} && end == s.data() + s.size() && std::isfinite(v) ? std::optional(v) : std::nullopt;
-}
 
 /// The fields of a line; nothing if a quote is not closed or is inside a field.
 std::optional<Words> fields(std::string_view line) {
@@ -105,7 +99,7 @@ class Table {
       return complain(fmt::format("'{}' is not a setting of a fit", w.empty() ? "" : w[0]),
                       "write '#: free PARAMETER START', '#: power P' or '#: common C'; a comment begins with '# '");
     if (w[0] == kFree) return free(w);
-    const auto p = w.size() == 2 ? number(w[1]) : std::nullopt;
+    const auto p = w.size() == 2 ? parse_real(w[1]) : std::nullopt;
     if (!p && w[0] == kPower)
       return complain("this is not '#: power P'", "2 gives least squares; 4 weakens the worst errors");
     if (!p)
@@ -114,7 +108,7 @@ class Table {
   }
 
   void free(const Words& w) {
-    const auto start = w.size() > 2 ? number(w[2]) : std::nullopt;
+    const auto start = w.size() > 2 ? parse_real(w[2]) : std::nullopt;
     if (!start)
       return complain("this is not '#: free PARAMETER START [LOW HIGH] [NOTE]'", "#: free engine.poll_ns 3000");
     const auto cost = cost_named(w[1]);
@@ -126,7 +120,8 @@ class Table {
     }
     FreeParameter p{.cost = static_cast<Cost>(cost)};
     std::size_t note = 3;
-    const auto low = w.size() > 3 ? number(w[3]) : std::nullopt, high = w.size() > 4 ? number(w[4]) : std::nullopt;
+    const auto low = w.size() > 3 ? parse_real(w[3]) : std::nullopt,
+               high = w.size() > 4 ? parse_real(w[4]) : std::nullopt;
     if (low && !high) return complain("the lower bound has no upper bound", "write both, or neither");
     if (low) p.low = *low, p.high = *high, note = 5;
     for (; note < w.size(); ++note) p.note += (p.note.empty() ? "" : " ") + w[note];
@@ -173,7 +168,7 @@ class Table {
     const auto n = [&](Column c, double otherwise) {
       const auto text = field(c);
       if (text.empty() && c != kValue) return otherwise;
-      const auto v = number(text);
+      const auto v = parse_real(text);
       if (!v)
         complain(fmt::format("the {} '{}' is not a number", kColumnNames[c], text),
                  "write it without a unit, such as 2.58");

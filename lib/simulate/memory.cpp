@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <utility>
 
 namespace sdma::inline v0::detail {
 
@@ -33,9 +34,16 @@ void LinkMemory::alias(const SymbolOffset& l) {
 
 void LinkMemory::buffer(const SymbolOffset& l) {
   const auto bytes = (bytes_of(s_, l) + 7) / 8 * 8;
-  auto* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) findings_.push_back({.where = name_of(s_, l), .message = "no address space is left for it"});
-  else map(l, static_cast<std::byte*>(at), bytes, s_.buffers[l.index].map);
+  // Where std::size_t has 32 bits, a buffer may be larger than the address space.
+  if (!std::in_range<std::size_t>(bytes)) return no_room(l);
+  auto* at = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) no_room(l);
+  else map(l, static_cast<std::byte*>(at), static_cast<std::size_t>(bytes), s_.buffers[l.index].map);
+}
+
+void LinkMemory::no_room(const SymbolOffset& l) {
+  findings_.push_back({.where = name_of(s_, l), .message = "no address space is left for it"});
 }
 
 void LinkMemory::map(const SymbolOffset& l, std::byte* host, std::size_t bytes, const std::vector<Place>& gpus) {

@@ -48,6 +48,7 @@ class LinkMemory {
   };
   void alias(const SymbolOffset&);
   void buffer(const SymbolOffset&);
+  void no_room(const SymbolOffset&);
   void map(const SymbolOffset&, std::byte* host, std::size_t bytes, const std::vector<Place>& gpus);
 
   const Schedule& s_;

@@ -16,10 +16,7 @@ namespace {
 /// A size, or a number with a fraction.
 std::optional<double> swept_number(std::string_view text) {
   if (const auto size = parse_size(text)) return static_cast<double>(*size);
-  double v = 0;
-  const auto end = text.data() + text.size();
-  if (const auto [at, error] = std::from_chars(text.data(), end, v); error != std::errc{} || at != end) return {};
-  return std::isfinite(v) ? std::optional(v) : std::nullopt;
+  return parse_real(text);
 }
 
 std::string not_a_size(std::string_view word) { return fmt::format("'{}' is not a size", word); }

@@ -229,7 +229,7 @@ void World::computed(std::uint32_t id, std::uint64_t version) {
 void World::access(Thread& t, std::uint32_t id, const Schedule::Action& a, std::uint64_t round) {
   const auto va = memory_->resolve(a.range.va);
   if (o_.contents && a.kind == Schedule::Action::Kind::store)
-    detail::store(a, o_.seed, round, {memory_->at(va), a.range.bytes});
+    detail::store(a, o_.seed, round, {memory_->at(va), static_cast<std::size_t>(a.range.bytes)});
   if (o_.contents && a.kind == Schedule::Action::Kind::expect) compare(t, a);
   const auto rate = [&](Place p) { return cost(p.is_host() ? Cost::host_memory : Cost::hbm_rate); };
   const auto takes = [&](const Schedule::Range& r) {

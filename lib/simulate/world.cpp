@@ -199,7 +199,7 @@ void World::prepare() {
   }
   if (o_.contents)
     fill(s_, o_.seed, [this](std::size_t i) {
-      return std::span(memory_->at(memory_->resolve(link_buffer(i))), s_.buffers[i].bytes);
+      return std::span(memory_->at(memory_->resolve(link_buffer(i))), static_cast<std::size_t>(s_.buffers[i].bytes));
     });
   // After the buffers, because a signal may be a word in one.
   for (std::size_t i = 0; i < s_.signals.size() && findings_.empty(); ++i) memory_->set(i, s_.signals[i].value);
@@ -282,7 +282,7 @@ void World::remember(const std::vector<Schedule::Action>& all) {
 /// An expectation that a thread compares at this moment.
 void World::compare(const Thread& t, const Schedule::Action& a) {
   const auto bytes = [&](const Schedule::Range& r) {
-    return std::span<const std::byte>(memory_->at(memory_->resolve(r.va)), r.bytes);
+    return std::span<const std::byte>(memory_->at(memory_->resolve(r.va)), static_cast<std::size_t>(r.bytes));
   };
   const auto should = a.old ? std::span<const std::byte>(old_of_actions_.at(&a)) : bytes(a.right);
   if (auto d = difference(s_, a.range, bytes(a.range), should); !d.empty())
@@ -301,10 +301,12 @@ void World::expectations(Simulation& r) {
              .message = fmt::format("{} is {}, not {}", name_of(s_, e.left.va), memory_->value(signal), e.value)});
       continue;
     }
-    const std::span<const std::byte> is{memory_->at(memory_->resolve(e.left.va)), e.left.bytes};
+    const std::span<const std::byte> is{memory_->at(memory_->resolve(e.left.va)),
+                                        static_cast<std::size_t>(e.left.bytes)};
     const std::span<const std::byte> should =
         e.old ? std::span<const std::byte>(old_[old++])
-              : std::span<const std::byte>(memory_->at(memory_->resolve(e.right.va)), e.right.bytes);
+              : std::span<const std::byte>(memory_->at(memory_->resolve(e.right.va)),
+                                           static_cast<std::size_t>(e.right.bytes));
     if (auto d = difference(s_, e.left, is, should); !d.empty())
       r.findings.push_back({.where = "expect", .message = std::move(d)});
   }

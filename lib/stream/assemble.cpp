@@ -41,7 +41,8 @@ class Assembler final : private Blocks {
       return fail(t.at, "'end' without 'for' or 'if'");
     }
     const std::string_view packet = depth > 0 ? "a packet or 'end'" : "a packet";
-    if (t.kind == Token::word && std::ranges::find(kScheduleWords, t.text) != std::end(kScheduleWords)) {
+    if (t.kind == Token::word &&
+        std::find(std::begin(kScheduleWords), std::end(kScheduleWords), t.text) != std::end(kScheduleWords)) {
       expected(packet,
                t.text == "param" ? "a stream has no parameters: use let"
                : t.text == "sdma"

@@ -81,7 +81,7 @@ struct Linear {
 std::string quote(const Token&);
 /// "'x'".
 std::string quote(std::string_view);
-/// The closest of many words. `word_of`: a projection, as std::ranges::find has.
+/// The closest of many words. `word_of`: a projection, from an element to its word.
 template <class All, class WordOf = std::identity>
 Nearest nearest(std::string_view word, const All& all, WordOf word_of = {}) {
   Nearest n{word};

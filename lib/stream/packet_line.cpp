@@ -14,7 +14,8 @@ constexpr auto kByName = [] {
   std::array<std::uint8_t, kPackets.size()> order{};
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint8_t>(i);
   // Of two packets with one name, the described one comes first in kPackets.
-  std::ranges::sort(order, {}, [](auto i) { return std::pair(kPackets[i].name, i); });
+  std::sort(order.begin(), order.end(),
+            [](auto a, auto b) { return std::pair(kPackets[a].name, a) < std::pair(kPackets[b].name, b); });
   return order;
 }();
 
@@ -40,7 +41,8 @@ std::string owner(const PacketInfo& info, std::size_t dword, unsigned b) {
 }  // namespace
 
 const PacketInfo* find_packet(std::string_view name) noexcept {
-  const auto at = std::ranges::lower_bound(kByName, name, {}, [](auto i) { return kPackets[i].name; });
+  const auto at = std::lower_bound(kByName.begin(), kByName.end(), name,
+                                   [](auto i, std::string_view n) { return kPackets[i].name < n; });
   return at != kByName.end() && kPackets[*at].name == name ? &kPackets[*at] : nullptr;
 }
 
@@ -95,8 +97,9 @@ bool PacketLines::dwords(std::vector<std::uint32_t>& out, std::size_t room) {
     out.resize(begin);
     return false;
   }
-  out.reserve(begin + n * line.times);
-  for (std::size_t i = n; i < n * line.times; ++i) out.push_back(out[begin + i - n]);
+  const auto all = n * static_cast<std::size_t>(line.times);  // at most `room`
+  out.reserve(begin + all);
+  for (std::size_t i = n; i < all; ++i) out.push_back(out[begin + i - n]);
   return true;
 }
 
@@ -161,7 +164,7 @@ bool PacketLines::field(const Token& t, std::string_view name, Line& line, std::
   if (skips(info) && name == kSkipped) {
     if (line.payload_given) return fail(t.at, "duplicate field " + quote(name));
     const auto most = info.counted->mask() + info.counted->bias - info.head;
-    return list(name, std::min<std::size_t>(most, room), line);
+    return list(name, static_cast<std::size_t>(std::min<std::uint64_t>(most, room)), line);
   }
   const auto* f = find_field(info, name);
   if (!f) return flag(t, name, line);
@@ -173,7 +176,8 @@ bool PacketLines::field(const Token& t, std::string_view name, Line& line, std::
   const Token first = lex_.peek();
   if (f->kind == Kind::payload) {
     const auto most = (f->mask() + f->bias) * info.stride;
-    return list(name, std::min<std::size_t>(most, room), line) && payload_counts(first, *f, line);
+    return list(name, static_cast<std::size_t>(std::min<std::uint64_t>(most, room)), line) &&
+           payload_counts(first, *f, line);
   }
   const auto v = value(*f);
   if (!v) return false;
@@ -340,14 +344,14 @@ bool PacketLines::too_many(std::size_t at, std::size_t room) {
 }
 
 // A line's fields are stored where the description has them, and a packet of the catalogue has all its dwords there.
-static_assert(std::ranges::none_of(kPackets, [](const PacketInfo& p) { return p.parts != nullptr; }));
+static_assert(std::none_of(kPackets.begin(), kPackets.end(), [](const PacketInfo& p) { return p.parts != nullptr; }));
 
 bool PacketLines::append(const Line& line, std::vector<std::uint32_t>& out, std::size_t room) {
   const auto n = line.info->length(line.head.data());
   if (line.times > room / n) return too_many(lex_.behind(), room);
   const auto begin = out.size();
   // resize keeps growth geometric; reserve would reallocate for every line.
-  out.resize(begin + n * line.times);
+  out.resize(begin + n * static_cast<std::size_t>(line.times));
   for (auto at = begin; at < out.size(); at += n) {
     std::copy_n(line.head.begin(), line.info->head, out.begin() + static_cast<std::ptrdiff_t>(at));
     std::copy(line.payload.begin(), line.payload.end(),

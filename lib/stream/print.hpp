@@ -78,7 +78,7 @@ inline std::string value_text(std::uint64_t v, unsigned width = 64) {
 
 /// The name of a code, "" if it has none. Names are sorted by code.
 inline std::string_view name_of(std::span<const Name> names, std::uint64_t code) noexcept {
-  const auto at = std::ranges::lower_bound(names, code, {}, &Name::value);
+  const auto at = std::lower_bound(names.begin(), names.end(), code, [](const Name& n, auto c) { return n.value < c; });
   return at != names.end() && at->value == code ? at->text : std::string_view{};
 }
 

@@ -4,6 +4,8 @@
 #include "print.hpp"
 #include "sdma/packets/unambiguous.hpp"
 
+#include <algorithm>
+
 namespace sdma::inline v0 {
 namespace {
 
@@ -92,7 +94,7 @@ void append_packet(std::string& out, const PacketView& v, const AddressName* nam
   const std::uint32_t* d = whole.data();
   // The dwords that a NOP skips are printed as a list, and the length of the list implies the count.
   const auto skipped = skips(info) ? v.dwords.subspan(info.head) : std::span<const std::uint32_t>{};
-  const bool has_payload = std::ranges::any_of(skipped, [](auto w) { return w != 0; });
+  const bool has_payload = std::any_of(skipped.begin(), skipped.end(), [](auto w) { return w != 0; });
 
   char line[kFixedPart];
   char* p = put(line, info.name);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include "sdma/core/atomic_ref.hpp"
 #include "sdma/trace/trace.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -14,7 +16,8 @@
 namespace sdma::inline v0::trace {
 namespace {
 
-constexpr std::size_t kMostEvents = std::size_t{1} << 32;
+constexpr auto kMostEvents =
+    static_cast<std::size_t>(std::min<std::uint64_t>(std::uint64_t{1} << 32, std::numeric_limits<std::size_t>::max()));
 
 constexpr std::string_view kNames[kKinds] = {"doorbell",      "packet_begin",    "packet_end", "signal",     "fault",
                                              "queue_created", "queue_destroyed", "counter",    "flow_begin", "flow_end",
@@ -50,8 +53,7 @@ struct Recorder::Slots {
     if (!all) return;
     // An atomic store, so that no compiler removes it: it touches the pages now, so that they do not fault during a
     // measurement.
-    for (std::size_t i = 0; i < wanted * kStripes; ++i)
-      std::atomic_ref(all[i].ready).store(0, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < wanted * kStripes; ++i) atomic_ref(all[i].ready).store(0, std::memory_order_relaxed);
     each = wanted;
   }
   ~Slots() { std::free(all); }
@@ -121,7 +123,7 @@ void Recorder::record(const Event& e) noexcept {
     if (at >= s.each) continue;
     auto& slot = s.all[stripe * s.each + at];
     slot.event = e;
-    std::atomic_ref(slot.ready).store(1, std::memory_order_release);
+    atomic_ref(slot.ready).store(1, std::memory_order_release);
     return;
   }
   lost_.fetch_add(1, std::memory_order_relaxed);
@@ -151,7 +153,7 @@ Trace Recorder::snapshot() const {
     const auto taken = std::min(s.cursors[stripe].next.load(std::memory_order_relaxed), s.each);
     for (std::size_t at = 0; at < taken; ++at) {
       auto& slot = s.all[stripe * s.each + at];
-      if (std::atomic_ref(slot.ready).load(std::memory_order_acquire) == 0) {
+      if (atomic_ref(slot.ready).load(std::memory_order_acquire) == 0) {
         ++missing;
         continue;
       }

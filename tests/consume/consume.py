@@ -187,6 +187,14 @@ def copied(source, build, version, work, compilers):
             run(compiler, *STRICT, optimise, f"-I{work / 'vendor'}", f'-DSDMA_EXPECTED_VERSION="{version}"',
                 HERE / "headers.cpp", "-o", work / "program")  # fmt: skip
             run(work / "program")
+    # Another standard library, and a std::size_t of 32 bits. Their Debian packages: libc++-dev with libc++abi-dev, g++-multilib.
+    for name, flag in (("clang++", "-stdlib=libc++"), ("g++", "-m32")):
+        found = [compiler for compiler in compilers if pathlib.PurePath(compiler).name == name]
+        if found and subprocess.run([found[0], flag, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"], input="#include <string>\n", text=True,
+                                    capture_output=True).returncode == 0:  # fmt: skip
+            run(found[0], flag, *STRICT, f"-I{work / 'vendor'}", f'-DSDMA_EXPECTED_VERSION="{version}"', HERE / "headers.cpp", "-o",
+                work / "program")  # fmt: skip
+            run(work / "program")
 
 
 def wheel(source, build, version, work, compilers):

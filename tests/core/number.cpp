@@ -70,3 +70,13 @@ TEST_CASE("GPUs are a count or a list") {
 }
 
 }  // namespace
+
+TEST_CASE("a real number is the whole text, finite and decimal") {
+  CHECK(sdma::parse_real("0.755") == 0.755);
+  CHECK(sdma::parse_real("-1.5e3") == -1500);
+  CHECK(sdma::parse_real("48") == 48);
+  for (const auto* text : {"", " 1", "1 ", "+1", "0x10", "inf", "nan", "1e999", "1.2.3", "e5"}) {
+    CAPTURE(text);
+    CHECK_FALSE(sdma::parse_real(text));
+  }
+}

@@ -124,6 +124,23 @@ def includes(root):
     return bad
 
 
+def has_library(compiler, *flags):
+    """Is there a C++ standard library for these flags?"""
+    command = [compiler, *flags, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"]
+    return subprocess.run(command, input="#include <string>\n", capture_output=True, text=True).returncode == 0
+
+
+def uses_128_bits(root, path, seen=None):
+    """Does this header, or one that it includes, need an integer of 128 bits? GCC has none for a processor of 32 bits."""
+    seen = set() if seen is None else seen
+    if path in seen or not (root / path).is_file():
+        return False
+    seen.add(path)
+    text = read(root, path)
+    below = re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, flags=re.M)
+    return "__int128" in text or any(uses_128_bits(root, pathlib.PurePath("include", target), seen) for target in below)
+
+
 def alone(root, *compilers):
     """each public header compiles as the only include, as C++20 and C++23, the header-only ones without exceptions and RTTI"""
     # Whether a header includes what it uses is the same question for every compiler that has the same standard library: the
@@ -135,6 +152,15 @@ def alone(root, *compilers):
     # The newer standard, and a compiler of which sdma/core/compiler.hpp knows nothing.
     more = [(compiler, unit, "c++2b") for compiler in compilers for unit in (bare, headers[::-1]) if unit]
     more += [(compiler, bare, "c++20", "-DSDMA_STANDARD_ONLY") for compiler in compilers if bare]
+    # Another standard library, and a std::size_t of 32 bits, where they are installed.
+    for target in (["clang++", "-stdlib=libc++"], ["g++", "-m32"]):
+        found = [c for c in compilers if pathlib.PurePath(c).name == target[0]]
+        if not found or not has_library(found[0], *target[1:]):
+            print(f"skipped: {' '.join(target)} is not installed")
+            continue
+        narrow = "-m32" in target
+        sets = [[path for path in unit if not (narrow and uses_128_bits(root, path))] for unit in (bare, headers[::-1])]
+        more += [(found[0], unit, "c++20", *target[1:]) for unit in sets if unit]
 
     def compile_one(job):
         compiler, paths, standard, *define = job
@@ -194,9 +220,12 @@ def standard(root, *compilers):
 
 
 COMPILER = pathlib.PurePath("include/sdma/core/compiler.hpp")
-OWN_WORDS = re.compile(r"\bgnu::|\b__attribute__|\b__builtin_|\b__extension__|\basm\b|\bno_unique_address\b|\bmsvc::|\b__declspec\b|\b_mm_")
+OWN_WORDS = re.compile(r"\bgnu::|\b__attribute__|\b__atomic_|\b__builtin_|\b__extension__|\basm\b|\bno_unique_address\b|\bmsvc::|\b__declspec\b|\b_mm_")
 # Where a compiler's word has no other form.
-OWN_WORDS_IN = {pathlib.PurePath("include/sdma/packets/overlap.hpp"): "__int128, which no macro can replace"}
+OWN_WORDS_IN = {
+    pathlib.PurePath("include/sdma/packets/overlap.hpp"): "__int128, which no macro can replace",
+    pathlib.PurePath("include/sdma/core/atomic_ref.hpp"): "the accesses that make up a std::atomic_ref",
+}
 
 
 def attributes(root):
@@ -439,7 +468,7 @@ def paragraph(root):
 
 # Forms that have comments, where the first line is ours to write. .reuse/dep5 speaks for all others.
 COMMENTED = SOURCES + (".hpp.in", ".py", ".pyi", ".js", ".css", ".html", ".sh", ".toml", ".map", "meson.build", "meson_options.txt", "CMakeLists.txt")
-SPDX_FOLDERS = ("bench", "docs", "examples", "include", "integration", "lib", "python", "scripts", "share", "tests", "tools")
+SPDX_FOLDERS = ("bench", "docs", "examples", "include", "integration", "lib", "playground", "python", "scripts", "share", "tests", "tools")
 SPDX = "SPDX-License-Identifier: MIT"
 
 

@@ -22,7 +22,8 @@ namespace sdma::inline v0::detail {
 inline void yield() noexcept { ::sched_yield(); }
 inline void nap(std::chrono::nanoseconds t) noexcept {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(t);
-  const ::timespec for_so_long{.tv_sec = static_cast<std::time_t>(seconds.count()), .tv_nsec = (t - seconds).count()};
+  const ::timespec for_so_long{.tv_sec = static_cast<std::time_t>(seconds.count()),
+                               .tv_nsec = static_cast<long>((t - seconds).count())};
   ::nanosleep(&for_so_long, nullptr);
 }
 #else

@@ -27,6 +27,8 @@ namespace sdma::inline v0 {
 [[nodiscard]] std::optional<std::uint64_t> parse_count(std::string_view) noexcept;
 /// "4096", "0x1000", "4K", "1M" or "2G"; in bytes. Zero is allowed.
 [[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view) noexcept;
+/// A finite decimal number, with a fraction and an exponent if the text has them: 48, 0.755, 1e3.
+[[nodiscard]] std::optional<double> parse_real(std::string_view) noexcept;
 /// "10s", "250ms" or "50us", from 1 to 1,000,000 of the unit.
 [[nodiscard]] std::optional<std::chrono::nanoseconds> parse_time(std::string_view) noexcept;
 

@@ -153,7 +153,7 @@ class AddressSpace::Reader {
   friend class AddressSpace;
   static std::span<std::byte> piece(const Mapping& m, GpuVa va, std::uint64_t bytes) noexcept {
     const auto at = va - m.va, left = m.bytes - at;
-    return {m.host + at, bytes < left ? bytes : left};
+    return {m.host + at, static_cast<std::size_t>(bytes < left ? bytes : left)};  // the host holds the mapping
   }
   void enter() noexcept;
   void leave() noexcept { inside_.store(0, std::memory_order_release); }

@@ -128,10 +128,13 @@ template <Generation G, Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t lengt
   if constexpr (!detail::kPlain<P>) {
     const auto& l = grammar::layout<P>.length;
     std::size_t n = detail::shape<P, G>.fixed - detail::missing(l, detail::parts_of(p));
-    if constexpr (!detail::kFixed<P>) n += l.stride * detail::number<P, detail::counter<P>()>(p);
+    if constexpr (!detail::kFixed<P>)
+      n += l.stride * static_cast<std::size_t>(detail::number<P, detail::counter<P>()>(p));
     return n;
   } else if constexpr (detail::kFixed<P>) return detail::shape<P, G>.fixed;
-  else return detail::shape<P, G>.fixed + grammar::layout<P>.length.stride * detail::number<P, detail::counter<P>()>(p);
+  else
+    return detail::shape<P, G>.fixed +
+           grammar::layout<P>.length.stride * static_cast<std::size_t>(detail::number<P, detail::counter<P>()>(p));
 }
 template <Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p) noexcept {
   return length<kDefaultGeneration>(p);
@@ -272,7 +275,8 @@ SDMA_ALWAYS_INLINE constexpr P decode(std::span<const std::uint32_t> d) noexcept
     using F = detail::FieldOf<P, I, G>;
     const auto v = value_of(f, d.data());
     if constexpr (f.kind == Kind::payload)
-      p.*F::member = d.subspan(grammar::layout<P>.length.fixed, grammar::layout<P>.length.stride * v);
+      p.*F::member =
+          d.subspan(grammar::layout<P>.length.fixed, grammar::layout<P>.length.stride * static_cast<std::size_t>(v));
     else p.*F::member = static_cast<typename F::Type>(v);
   });
   return p;

@@ -101,7 +101,7 @@ template <class P> constexpr P decode_as(std::span<const std::uint32_t> d, const
       for (const auto& f : info.fields) {
         if (f.member != I) continue;
         if constexpr (grammar::layout<P>.fields[I].kind == Kind::payload)
-          p.*F::member = whole.payload().first(info.stride * value_of(f, whole.data()));
+          p.*F::member = whole.payload().first(info.stride * static_cast<std::size_t>(value_of(f, whole.data())));
         else p.*F::member = static_cast<typename F::Type>(value_of(f, whole.data()));
       }
     };

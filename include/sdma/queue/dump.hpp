@@ -69,7 +69,9 @@ struct Pending {
   std::size_t ring_dwords{};
 
   /// Where dword `index` lies, in bytes from the start of the ring. Requires ring_dwords != 0.
-  std::size_t ring_offset(std::size_t index) const noexcept { return (read / 4 + index) % ring_dwords * 4; }
+  std::size_t ring_offset(std::size_t index) const noexcept {
+    return static_cast<std::size_t>((read / 4 + index) % ring_dwords * 4);
+  }
 };
 /// What the engine has not read yet. Returns a Diagnostic if the positions are impossible for this ring: one is not a
 /// multiple of 4, or `read` is ahead of wptr, or `read` lags wptr by a whole ring or more.

@@ -28,6 +28,7 @@
 // Ring takes these rules from a policy, so that a test can substitute a model of memory, explore every interleaving,
 // and weaken each rule in turn to prove that the exploration notices. The policy has no state; any thread may use it.
 // No errors.
+#include "sdma/core/atomic_ref.hpp"
 #include "sdma/core/compiler.hpp"
 
 #include <atomic>
@@ -64,10 +65,10 @@ struct Native {
   static constexpr auto kCommitted = std::memory_order_acquire;
 
   static std::uint64_t load(const std::uint64_t* word, std::memory_order o) noexcept {
-    return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(word)).load(o);
+    return atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(word)).load(o);
   }
   static void store(std::uint64_t* word, std::uint64_t v, std::memory_order o) noexcept {
-    std::atomic_ref<std::uint64_t>(*word).store(v, o);
+    atomic_ref<std::uint64_t>(*word).store(v, o);
   }
 
   /// Called after the dwords of a slot have been stored (`last` is the last one) and before the store that announces
@@ -86,7 +87,7 @@ struct Native {
     SDMA_STORE_FENCE();
   }
 };
-static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free, "a doorbell is one 64-bit store");
+static_assert(atomic_ref<std::uint64_t>::is_always_lock_free, "a doorbell is one 64-bit store");
 
 }  // namespace order
 

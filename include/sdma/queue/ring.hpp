@@ -287,7 +287,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
           return Errc::no_space;
         }
         if (skip != 0) {
-          fill_nops({at, skip / 4});
+          fill_nops({at, static_cast<std::size_t>(skip / 4)});
           return Slot{{m_.dwords.data(), dwords}, begin, end, ticket(r)};
         }
       }

@@ -27,6 +27,7 @@
 // its pollers.
 //
 // Any thread may use a Signal at any time. No errors: the word must be neither null nor misaligned (asserted).
+#include "sdma/core/atomic_ref.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/queue/order.hpp"
@@ -79,9 +80,9 @@ struct Signal {
   constexpr GpuVa high() const noexcept { return va + 4; }
 
  private:
-  std::atomic_ref<std::uint64_t> ref() const noexcept {
+  atomic_ref<std::uint64_t> ref() const noexcept {
     assert(word && reinterpret_cast<std::uintptr_t>(word) % 8 == 0);
-    return std::atomic_ref<std::uint64_t>(*word);
+    return atomic_ref<std::uint64_t>(*word);
   }
 };
 

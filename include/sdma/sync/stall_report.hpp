@@ -98,7 +98,8 @@ inline void keep_dwords(StallReport& r, std::span<const std::uint32_t> ring) noe
   const auto read = r.read / 4;
   const auto left = (r.committed - r.read) / 4;
   r.head_dwords = static_cast<std::uint8_t>(left < StallReport::kHead ? left : StallReport::kHead);
-  for (std::size_t i = 0; i < r.head_dwords; ++i) r.head[i] = shared_dword(ring[(read + i) & mask]);
+  for (std::size_t i = 0; i < r.head_dwords; ++i)
+    r.head[i] = shared_dword(ring[static_cast<std::size_t>((read + i) & mask)]);
 
   const auto offset = static_cast<std::size_t>(read & mask);
   // At offset 0 the previous packet lies at the end of the ring, after a whole lap of packets.
@@ -112,7 +113,8 @@ inline void keep_dwords(StallReport& r, std::span<const std::uint32_t> ring) noe
     n = there < StallReport::kBefore ? there : StallReport::kBefore;
   }
   r.before_dwords = static_cast<std::uint8_t>(n < StallReport::kBefore ? n : StallReport::kBefore);
-  for (std::size_t i = 0; i < r.before_dwords; ++i) r.before[i] = shared_dword(ring[(read - n + i) & mask]);
+  for (std::size_t i = 0; i < r.before_dwords; ++i)
+    r.before[i] = shared_dword(ring[static_cast<std::size_t>((read - n + i) & mask)]);
 }
 
 }  // namespace detail

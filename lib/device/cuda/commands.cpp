@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "commands.hpp"
+#include "sdma/core/atomic_ref.hpp"
 
 namespace sdma::inline v0::detail::cuda {
 namespace {
@@ -19,7 +20,7 @@ void Commands::count(Status s) noexcept {
 
 std::uint64_t Commands::progress() noexcept {
   // The word holds the low half of a number that is at most kWindow ahead of what was seen before.
-  const auto low = std::atomic_ref(*parts_.progress).load(std::memory_order_acquire);
+  const auto low = atomic_ref(*parts_.progress).load(std::memory_order_acquire);
   finished_ += static_cast<std::uint32_t>(low - static_cast<std::uint32_t>(finished_));
   return finished_;
 }

@@ -3,6 +3,7 @@
 #include "kernels.hpp"
 #include "node.hpp"
 #include "queue.hpp"
+#include "sdma/core/atomic_ref.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -213,7 +214,7 @@ bool CudaQueue::stream_can_wait(const PollMem& p) noexcept {
   // CUDA's compare is that of sDMA as long as the word stays less than 2^31 ahead of the bound: `watch_polls` looks.
   const std::uint32_t bound = p.reference + (p.func == Compare::gt);
   auto* const at = reinterpret_cast<std::uint32_t*>(reader_.at(p.addr, 4, Access::read));
-  return bound <= 0x80000000 && std::atomic_ref(*at).load(std::memory_order_acquire) < 0x80000000;
+  return bound <= 0x80000000 && atomic_ref(*at).load(std::memory_order_acquire) < 0x80000000;
 }
 
 Issued CudaQueue::issue(const PollMem& p) noexcept {
@@ -235,7 +236,7 @@ Issued CudaQueue::poll_by_thread(const PollMem& p) noexcept {
   std::uint32_t value = 0;
   if (on_host(p.addr, Access::read)) {
     auto* const at = reader_.at(p.addr, 4, Access::read);
-    value = std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load(std::memory_order_acquire);
+    value = atomic_ref(*reinterpret_cast<std::uint32_t*>(at)).load(std::memory_order_acquire);
   } else {  // the mapping stays while this Section lasts
     const std::lock_guard own(gpu_.control());
     auto* const bounce = gpu_.bounce(0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "memory.hpp"
+#include "sdma/core/atomic_ref.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -20,7 +21,7 @@ std::byte* aligned(std::byte* p, std::uint64_t to) noexcept {
 
 /// The shadow's word, with the bytes of `gpu` where the host has not stored since `base`.
 void take_over(std::uint64_t* shadow, std::uint64_t base, std::uint64_t gpu) noexcept {
-  std::atomic_ref word(*shadow);
+  atomic_ref word(*shadow);
   for (auto now = word.load(std::memory_order_relaxed);;) {
     auto next = gpu;
     for (unsigned byte = 0; byte < 8; ++byte) {

@@ -2,6 +2,7 @@
 #include "node.hpp"
 
 #include "../busy_wait.hpp"
+#include "sdma/core/atomic_ref.hpp"
 
 #include <fmt/format.h>
 
@@ -142,7 +143,7 @@ Result<Clock> Node::clock(GpuId g) noexcept {
     if (took >= shortest) continue;
     shortest = took;
     best.host = before + took / 2;
-    best.ticks = std::atomic_ref(*word).load(std::memory_order_acquire);
+    best.ticks = atomic_ref(*word).load(std::memory_order_acquire);
   }
   return best;
 }

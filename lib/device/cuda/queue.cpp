@@ -2,6 +2,7 @@
 #include "queue.hpp"
 
 #include "node.hpp"
+#include "sdma/core/atomic_ref.hpp"
 #include "sdma/sync/wait.hpp"
 
 namespace sdma::inline v0::detail::cuda {
@@ -145,7 +146,7 @@ void CudaQueue::watch_polls() noexcept {
   if (waits_.count == 0) return;
   commands_.report();
   const auto& w = waits_.front();
-  const auto value = w.word ? std::atomic_ref(*const_cast<std::uint32_t*>(w.word)).load(std::memory_order_acquire) : 0;
+  const auto value = w.word ? atomic_ref(*const_cast<std::uint32_t*>(w.word)).load(std::memory_order_acquire) : 0;
   if (w.equal || !w.word || value - w.bound <= 0x7fffffff || value < w.bound) {
     suspect_since_ = {};
     return;
@@ -189,7 +190,7 @@ bool CudaQueue::retire() noexcept {
         unmet = true;
         continue;
       }
-      const auto value = std::atomic_ref(*const_cast<std::uint32_t*>(w.front().word)).load(std::memory_order_acquire);
+      const auto value = atomic_ref(*const_cast<std::uint32_t*>(w.front().word)).load(std::memory_order_acquire);
       unmet = unmet ||
               (w.front().equal ? value != w.front().bound : static_cast<std::int32_t>(value - w.front().bound) < 0);
     }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// What a browser lacks. The verbs that need devices, processes or threads are here in name only, so that `sdma --help` is the same.
+#include "output.hpp"
+#include "verb.hpp"
+
+#include <sys/types.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sdma::tool {
+namespace {
+
+void absent(VerbOptions& verb, Action& action, const std::string& name) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  verb.values("WORDS", *words, "ignored");
+  action = [name] {
+    complain("the playground has no sdma " + name,
+             "it has dis, as, check, fmt and simulate; the installed program has all verbs");
+    return kUsage;
+  };
+}
+
+}  // namespace
+
+void add_doctor(VerbOptions& verb, Action& action) { absent(verb, action, "doctor"); }
+void add_run(VerbOptions& verb, Action& action) { absent(verb, action, "run"); }
+void add_explore(VerbOptions& verb, Action& action) { absent(verb, action, "explore"); }
+void add_compare(VerbOptions& verb, Action& action) { absent(verb, action, "compare"); }
+void add_calibrate(VerbOptions& verb, Action& action) { absent(verb, action, "calibrate"); }
+void add_topology(VerbOptions& verb, Action& action) { absent(verb, action, "topology"); }
+void add_trace(VerbOptions& verb, Action& action) { absent(verb, action, "trace"); }
+void add_emulate(VerbOptions& verb, Action& action) {
+  verb.flag("--json", *std::make_shared<bool>(), "ignored"), absent(verb, action, "emulate");
+}
+
+}  // namespace sdma::tool
+
+/// Extended attributes, which Emscripten's C library declares only.
+extern "C" ssize_t fgetxattr(int, const char*, void*, size_t) {
+  errno = ENOTSUP;
+  return -1;
+}
