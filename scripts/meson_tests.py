@@ -54,17 +54,15 @@ def unlisted(build, suites):
 
 
 def targets(build, suites):
-    wanted = set()
-    for test in introspect(build, "--tests"):
-        if suites_of(test) & set(suites):
-            wanted |= set(test["depends"])
+    wanted, tests = set(), [test for test in introspect(build, "--tests") if suites_of(test) & set(suites)]
+    if not tests:
+        sys.exit(f"no test in {', '.join(suites)}")
+    for test in tests:
+        wanted |= set(test["depends"])
     files = []
     for target in introspect(build, "--targets"):
         if target["id"] in wanted:
             files += [os.path.relpath(name, build) for name in target["filename"]]
-    if not files:
-        # Without a target, ninja would build everything.
-        sys.exit(f"no test in {', '.join(suites)}")
     return sorted(files)
 
 
