@@ -10,6 +10,7 @@ A name counts as documented if one of these says what it is:
   its own comment, or that of an overload, of a declaration in the same line, or of the function that it overrides;
   a packet's layout, in which each field has its meaning;
   the manual of its header, for what a namespace contains, if the manual uses the name;
+  the comment of its class, if that has the name in back quotes; of its enumeration, if that uses the name of a value;
   its class, for constructors, assignments, conversions and operators, and for functions that are deleted.
 """
 import collections
@@ -107,6 +108,8 @@ def explain(names, source):
             said = fields.get((scope, name)) or overloads.get(n.full) or (lines.get((n.file, n.line)) if n.kind in ("variable", "typedef", "function") else "") or ""
         bare = re.sub(r"<.*", "", name).strip()
         top = n.kind in ("class", "concept", "define") or scope in ("sdma", "trace", "doctor", "hsa", "grammar", "order")
+        if not said and not note and f"`{name}`" in overloads.get(n.full.rpartition("::")[0], ""):
+            note = "class"
         if not said and not note and top and bare in manuals[n.file]:
             note = "manual"
         result.append(n._replace(comment=said, note="" if said else note))
@@ -117,7 +120,8 @@ def undocumented(names):
     for n in names:
         if not n.comment and not n.note:
             yield n.full, n
-        yield from ((f"{n.full}::{value}", n) for value, _, said in n.values if not said)
+        words = set(re.findall(r"\w+", n.comment))
+        yield from ((f"{n.full}::{value}", n) for value, _, said in n.values if not said and value not in words)
 
 
 def escape(said):

@@ -67,12 +67,15 @@ struct Profile {
   bool host_link_xgmi = false;  ///< C8: host_link=xgmi    the host's stores to VRAM need no flush
   bool bar_read_free = false;   ///< C9: bar_read=free     the host's loads from VRAM need no flush
 
+  /// The default: the rules of docs/ordering.md, and nothing that is stronger.
   static constexpr Profile conservative() noexcept { return {}; }
+  /// Adds what ROCr relies on, without other evidence.
   static constexpr Profile rocr() noexcept {
     Profile p;
     p.fence_full = p.poll_yields = p.vram_fence_covers = true;
     return p;
   }
+  /// Adds to `rocr` that copies, writes, polls and conditions take effect in order.
   static constexpr Profile strict() noexcept {
     Profile p = rocr();
     p.copies_in_order = p.writes_ordered = p.poll_full = p.finite_poll_edge = p.cond_exec_ordered = true;
@@ -91,8 +94,9 @@ struct Profile {
 /// Every "option=value" that Profile::set accepts.
 std::span<const std::string_view> profile_options() noexcept;
 
+/// What to assume, and how much to examine.
 struct CheckOptions {
-  Profile profile{};
+  Profile profile{};              ///< the ordering rules that proofs may rest on
   std::string file = "schedule";  ///< the schedule's name in findings, if there is no map
   const SourceMap* map{};         ///< the source lines of the packets, from parse_schedule
   const Topology* topology{};     ///< the node's engines and links; null: eight MI300X
@@ -107,8 +111,8 @@ struct CheckOptions {
 
 /// A rule about a schedule. docs/rules.md has a section for each.
 struct ScheduleRule {
-  std::string_view id;
-  Severity severity;
+  std::string_view id;    ///< the name of the rule, as findings print it
+  Severity severity;      ///< of its findings
   std::string_view text;  ///< what a finding means, a sentence
   /// The proof holds in spite of a finding. Findings of all other rules leave something unproved.
   bool advice = false;
@@ -119,11 +123,13 @@ std::span<const ScheduleRule> schedule_rules() noexcept;
 /// A rule of docs/ordering.md, on which findings may rest.
 struct OrderingRule {
   std::string_view id, strength;  ///< "Q5", "unknown"
-  std::string_view text;
-  std::string_view option;  ///< the option that removes it, "" if none does
+  std::string_view text;          ///< what the rule states, in one sentence
+  std::string_view option;        ///< the option that removes it, "" if none does
 };
+/// All ordering rules that a profile can name.
 std::span<const OrderingRule> ordering_rules() noexcept;
 
+/// One contradiction that the checker found.
 struct CheckFinding {
   /// The location of a packet, an action or a step.
   struct Location {
@@ -134,11 +140,11 @@ struct CheckFinding {
         epoch{};  ///< of a packet: the epoch of its queue; of a host or kernel action: the round of its repeat, or 0
     std::string text{};  ///< the packet or the action
   };
-  Diagnostic diagnostic{};
-  std::vector<Location> locations{};
-  std::string overlap{};  ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
-  std::vector<const OrderingRule*> rests_on{};
-  bool advice = false;  ///< as ScheduleRule::advice
+  Diagnostic diagnostic{};                      ///< rule, place, message and hint
+  std::vector<Location> locations{};            ///< the lines and packets that take part
+  std::string overlap{};                        ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
+  std::vector<const OrderingRule*> rests_on{};  ///< the ordering rules without which the finding would not hold
+  bool advice = false;                          ///< as ScheduleRule::advice
 };
 
 /// What a check has shown. Whatever was not examined is not proved.
@@ -153,9 +159,13 @@ std::string_view name(Verdict) noexcept;
 struct [[nodiscard]] CheckReport {
   std::vector<CheckFinding> findings{};  ///< errors first
   std::size_t packets{}, waits{};        ///< how many the check covered, in all submits
+  /// The number of findings that are errors.
   std::size_t errors() const noexcept;
+  /// The number of findings that are warnings.
   std::size_t warnings() const noexcept;
+  /// What the findings amount to.
   Verdict verdict() const noexcept;
+  /// No error, and everything was examined.
   bool proved() const noexcept { return verdict() == Verdict::proved; }
 };
 

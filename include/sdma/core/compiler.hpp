@@ -43,9 +43,12 @@
 #include <cstring>
 #define SDMA_ALWAYS_INLINE
 #define SDMA_ALWAYS_INLINE_LAMBDA
+/// Keeps a cold function out of its callers.
 #define SDMA_NOINLINE
+/// A function that the thread sanitizer does not instrument.
 #define SDMA_NO_THREAD_SANITIZER
 #define SDMA_NO_UNIQUE_ADDRESS [[no_unique_address]]
+/// Memcpy, also without the C library.
 #define SDMA_COPY_BYTES(to, from, bytes) static_cast<void>(std::memcpy(to, from, bytes))
 
 #endif
@@ -73,5 +76,6 @@
 #else
 #include <atomic>
 #define SDMA_STORE_FENCE() std::atomic_thread_fence(std::memory_order_seq_cst)
+/// Tells the processor that a loop spins.
 #define SDMA_PAUSE() static_cast<void>(0)
 #endif

@@ -12,9 +12,10 @@
 
 namespace sdma::inline v0 {
 
+/// The numbers of a release, as semantic versions order them.
 struct Version {
-  unsigned major{}, minor{}, patch{};
-  std::string_view string{};  ///< the same, "major.minor.patch"
+  unsigned major{}, minor{}, patch{};  ///< the three numbers, in this order
+  std::string_view string{};           ///< the same, "major.minor.patch"
 };
 
 /// The version of these headers.

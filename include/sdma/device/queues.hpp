@@ -31,9 +31,10 @@ namespace sdma::inline v0 {
 
 class EngineQueues {
  public:
+  /// One queue and its ring.
   struct Lane {
-    Queue queue{};
-    Ring<Producers::many> ring;
+    Queue queue{};               ///< which the device made
+    Ring<Producers::many> ring;  ///< on the memory of `queue`
     explicit Lane(Queue q) noexcept : queue(std::move(q)), ring(queue.memory()) {}
   };
 

@@ -69,6 +69,7 @@ enum class HangClass : std::uint8_t {
   follows,             ///< waits for a queue that hangs for a reason of its own
   unpublished,         ///< a reserved slot was not published, and holds back all later ones
 };
+/// How many classes there are.
 inline constexpr auto kHangClasses = static_cast<std::size_t>(HangClass::unpublished) + 1;
 /// "never-written", ...: the words of JSON.
 std::string_view name(HangClass) noexcept;
@@ -83,10 +84,11 @@ enum class Basis : std::uint8_t {
 };
 std::string_view name(Basis) noexcept;
 
+/// One sentence of a diagnosis, and what it rests on.
 struct Statement {
-  std::string text{};  ///< a sentence with a full stop
-  Basis basis = Basis::seen;
-  std::string rests_on{};  ///< "doorbell in the dump", "MI300X has 16 engines"; a guess also says what would decide
+  std::string text{};         ///< a sentence with a full stop
+  Basis basis = Basis::seen;  ///< seen, inferred or guessed
+  std::string rests_on{};     ///< "doorbell in the dump", "MI300X has 16 engines"; a guess also says what would decide
 };
 
 /// A packet of a queue.
@@ -104,62 +106,65 @@ struct Release {
     host,     ///< no packet of the known queues: a host thread, or a queue that is not in the snapshot
     packet,   ///< the packet at `place`
   };
-  By by = By::unknown;
-  std::optional<Place> place{};
+  By by = By::unknown;           ///< what would let the queue go on
+  std::optional<Place> place{};  ///< where that packet is, if it is a packet
 };
 std::string_view name(Release::By) noexcept;
 
 /// The word that is waited for.
 struct WordSeen {
-  GpuVa va{};
-  std::string name{};  ///< of the range that holds it, or ""
-  Compare func{};
-  std::uint64_t reference{};
-  std::uint32_t mask = 0xffffffff;
+  GpuVa va{};                            ///< where the word is
+  std::string name{};                    ///< of the range that holds it, or ""
+  Compare func{};                        ///< the comparison that the wait makes
+  std::uint64_t reference{};             ///< what the word is compared with
+  std::uint32_t mask = 0xffffffff;       ///< the bits that are compared
   std::optional<std::uint64_t> value{};  ///< nullopt: it could not be read
 };
 
+/// Why one queue makes no progress.
 struct Finding {
-  HangClass what = HangClass::unknown;
-  Basis basis = Basis::inferred;       ///< of the class; a guess is not a verdict
-  std::optional<std::size_t> queue{};  ///< index into Snapshot::queues; nullopt: about a host thread
-  std::optional<Place> at{};           ///< the packet at which the queue stalls
-  std::optional<WordSeen> word{};
-  Release release{};
+  HangClass what = HangClass::unknown;  ///< its class
+  Basis basis = Basis::inferred;        ///< of the class; a guess is not a verdict
+  std::optional<std::size_t> queue{};   ///< index into Snapshot::queues; nullopt: about a host thread
+  std::optional<Place> at{};            ///< the packet at which the queue stalls
+  std::optional<WordSeen> word{};       ///< the word that it waits for, if it waits
+  Release release{};                    ///< who could end the wait
   std::vector<Place> cycle{};  ///< of a cycle: where each queue stalls; each waits for the next, the last for the first
-  std::vector<Statement> statements{};
-  std::string to_do{};
+  std::vector<Statement> statements{};  ///< what was concluded, in order
+  std::string to_do{};                  ///< what to change, in one or two sentences
 };
 
 /// How a packet near rptr relates to the positions.
 enum class Part : std::uint8_t { consumed, at_rptr, pending };
+/// A packet near the place where a queue stalls.
 struct NearPacket {
-  Part part{};
-  std::uint64_t position{};
-  std::string text{};
+  Part part{};               ///< on which side of rptr
+  std::uint64_t position{};  ///< in bytes, from the start of the queue
+  std::string text{};        ///< the packet as text
 };
 
 /// A row of the table, and the packets around rptr.
 struct QueueState {
-  std::string name{};
-  Known<GpuId> gpu{};
-  Known<EngineId> engine{};
-  Known<std::uint64_t> rptr{}, wptr{}, doorbell{};
-  std::uint64_t ring_bytes{};  ///< 0: not known
-  HangClass what = HangClass::unknown;
-  std::size_t pending_packets{};  ///< without NOPs
-  bool moved = false;             ///< rptr changed while the queue was watched
-  std::vector<NearPacket> near{};
+  std::string name{};                               ///< as the snapshot names it
+  Known<GpuId> gpu{};                               ///< whose engine serves it
+  Known<EngineId> engine{};                         ///< which engine serves it
+  Known<std::uint64_t> rptr{}, wptr{}, doorbell{};  ///< positions in bytes
+  std::uint64_t ring_bytes{};                       ///< 0: not known
+  HangClass what = HangClass::unknown;              ///< its class, or that it is healthy
+  std::size_t pending_packets{};                    ///< without NOPs
+  bool moved = false;                               ///< rptr changed while the queue was watched
+  std::vector<NearPacket> near{};                   ///< the packets around rptr
 };
 
+/// `healthy`: nothing hangs; `undecided`: too little is known, or the reason is a guess; `hung`: a queue hangs.
 enum class Verdict : std::uint8_t { healthy, undecided, hung };
 std::string_view name(Verdict) noexcept;
 
 struct Diagnosis {
-  std::string from{};
-  std::vector<Finding> findings{};  ///< causes first, then what follows from them; never empty
-  std::vector<QueueState> queues{};
-  std::uint64_t watched_ns{};
+  std::string from{};                ///< the file or the process
+  std::vector<Finding> findings{};   ///< causes first, then what follows from them; never empty
+  std::vector<QueueState> queues{};  ///< all that the snapshot has
+  std::uint64_t watched_ns{};        ///< for how long it was watched; 0 for one moment
   std::vector<std::string> notes{};  ///< what was not examined
 
   /// hung: a finding is a hang, and neither a guess nor `follows`, which is as certain as what it follows from. undecided: none is, and

@@ -37,7 +37,7 @@ namespace sdma::inline v0 {
 /// The node's clock in ticks of 10 ns (100 MHz), the same for all engines: the host's, or a virtual one.
 struct TickSource {
   std::uint64_t (*now)(void* context) noexcept = nullptr;  ///< null: the host's steady clock
-  void* context = nullptr;
+  void* context = nullptr;                                 ///< passed to `now`
 };
 /// The host's steady clock in ticks of 10 ns.
 std::uint64_t host_ticks() noexcept;
@@ -50,11 +50,12 @@ struct EngineState {
 
 /// Everything that a packet can access.
 struct Machine {
-  AddressSpace::Reader& memory;
-  EngineState& state;
-  TickSource ticks{};
-  EngineId engine{};
-  void* context = nullptr;
+  AddressSpace::Reader& memory;  ///< through which packets load and store
+  EngineState& state;            ///< of the engine that executes
+  TickSource ticks{};            ///< its clock
+  EngineId engine{};             ///< which engine it is; PRE_EXE selects by it
+  void* context = nullptr;       ///< passed to `trap`
+  /// Called by a TRAP; null: nothing happens.
   void (*trap)(void* context, std::uint32_t trap_context) noexcept = nullptr;
 };
 
@@ -68,13 +69,13 @@ enum class Outcome : std::uint8_t {
 
 /// Bytes [begin, end) of a packet's work.
 struct Part {
-  std::uint64_t begin{}, end{};
+  std::uint64_t begin{}, end{};  ///< offsets into the work
 };
 
 /// Bytes that are loaded and not stored yet: at most kBytes of each source.
 struct Stage {
-  static constexpr std::size_t kBytes = 64;
-  std::array<std::byte, kBytes> first{}, second{};
+  static constexpr std::size_t kBytes = 64;         ///< the most that a stage holds, per source
+  std::array<std::byte, kBytes> first{}, second{};  ///< of the first and of the second source
 };
 
 // clang-format off

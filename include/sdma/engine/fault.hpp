@@ -63,15 +63,15 @@ std::string_view name(FaultKind) noexcept;
 std::string_view on_hardware(FaultKind) noexcept;
 
 struct Fault {
-  FaultKind kind = FaultKind::none;
-  Access access = Access::read;  ///< of unmapped and read_only
-  std::uint8_t dword_count{};    ///< of `dwords`
-  bool anonymous = false;        ///< reported by a kernel driver: queue, position and packet are not known
-  std::uint8_t depth{};          ///< 0: in the ring; n: in an indirect buffer, nested n deep
+  FaultKind kind = FaultKind::none;  ///< what happened
+  Access access = Access::read;      ///< of unmapped and read_only
+  std::uint8_t dword_count{};        ///< of `dwords`
+  bool anonymous = false;            ///< reported by a kernel driver: queue, position and packet are not known
+  std::uint8_t depth{};              ///< 0: in the ring; n: in an indirect buffer, nested n deep
   Generation generation = kDefaultGeneration;  ///< of the engine
-  GpuId gpu{};
-  EngineId engine{};
-  std::uint64_t queue{};
+  GpuId gpu{};                                 ///< whose engine stopped
+  EngineId engine{};                           ///< which engine stopped
+  std::uint64_t queue{};                       ///< the queue's number
   std::uint64_t position{};  ///< bytes from the queue's beginning: the packet, or the INDIRECT that led to it
   std::uint64_t offset{};    ///< bytes from the beginning of the indirect buffer, if depth > 0
   GpuVa va{};                ///< the address that caused the fault, if one did

@@ -16,6 +16,7 @@ namespace sdma::inline v0 {
 
 /// How memory is accessed, and which accesses a mapping allows.
 enum class Access : std::uint8_t { read = 1, write = 2, read_write = 3 };
+/// Does a mapping permit this access?
 constexpr bool allows(Access mapping, Access wanted) noexcept {
   const auto have = static_cast<unsigned>(mapping), want = static_cast<unsigned>(wanted);
   return (have & want) == want;
@@ -26,7 +27,7 @@ constexpr bool allows(Access mapping, Access wanted) noexcept {
 struct Region {
   GpuVa va{};
   std::uint64_t bytes{};
-  Access access = Access::read;
+  Access access = Access::read;  ///< what the packet does with it
   std::uint32_t rows = 1;
   std::uint64_t pitch{};
   std::uint32_t slices = 1;

@@ -42,7 +42,7 @@ namespace order {
 
 /// The policy for real memory. Each constant is one rule: `Ring` uses these and no other memory order.
 struct Native {
-  template <class T> using Atomic = std::atomic<T>;
+  template <class T> using Atomic = std::atomic<T>;  ///< the type of a word that threads share
 
   // Between producer and engine, on words that both access.
   static constexpr auto kWptr = std::memory_order_release;      ///< 2: dwords before wptr
@@ -61,11 +61,14 @@ struct Native {
   static constexpr auto kGiveBell = std::memory_order_acq_rel;
   /// A ticket is free once its slot's doorbell has been rung.
   static constexpr auto kCommit = std::memory_order_release;
+  /// How the thread at the front reads what others have completed.
   static constexpr auto kCommitted = std::memory_order_acquire;
 
+  /// Loads a word with this order.
   static std::uint64_t load(const std::uint64_t* word, std::memory_order o) noexcept {
     return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(word)).load(o);
   }
+  /// Stores a word with this order.
   static void store(std::uint64_t* word, std::uint64_t v, std::memory_order o) noexcept {
     std::atomic_ref<std::uint64_t>(*word).store(v, o);
   }

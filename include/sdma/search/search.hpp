@@ -37,43 +37,48 @@
 
 namespace sdma::inline v0 {
 
+/// One schedule that the text permits.
 struct Candidate {
-  std::vector<Decision> decisions{};
-  Schedule schedule{};
-  double ns{};
-  std::uint64_t same{};  ///< how many other candidates had the same time, and were not examined
+  std::vector<Decision> decisions{};  ///< what was chosen for it
+  Schedule schedule{};                ///< with these choices
+  double ns{};                        ///< its predicted time
+  std::uint64_t same{};               ///< how many other candidates had the same time, and were not examined
 };
 
+/// How far a search is.
 struct SearchProgress {
-  std::uint64_t simulated{};
-  double candidates{};  ///< as SearchResult::candidates
-  double best_ns{};     ///< 0: no candidate is proved yet
+  std::uint64_t simulated{};  ///< schedules so far
+  double candidates{};        ///< as SearchResult::candidates
+  double best_ns{};           ///< 0: no candidate is proved yet
 };
 
+/// What bounds a search.
 struct SearchOptions {
-  ParseOptions parse{};           ///< `map` and `decisions` are not used
-  Profile profile{};              ///< what the checker assumes
-  std::size_t best = 5;           ///< how many candidates to keep
-  std::uint64_t tries = 100'000;  ///< the most candidates to simulate
-  std::optional<Deadline> deadline{};
-  std::uint64_t seed = 0;  ///< of the random candidates
+  ParseOptions parse{};                ///< `map` and `decisions` are not used
+  Profile profile{};                   ///< what the checker assumes
+  std::size_t best = 5;                ///< how many candidates to keep
+  std::uint64_t tries = 100'000;       ///< the most candidates to simulate
+  std::optional<Deadline> deadline{};  ///< when it ends at the latest; without one, when everything was simulated
+  std::uint64_t seed = 0;              ///< of the random candidates
   /// Called after each simulation; false ends the search.
   std::function<bool(const SearchProgress&)> proceed{};
 };
 
+/// What a search found.
 struct SearchResult {
   std::vector<Candidate> best{};       ///< proved; the fastest first, each with a time of its own
   std::optional<Candidate> initial{};  ///< the default; nothing if it is refused
   std::uint64_t simulated{};           ///< different candidates that were simulated or refused
   /// How many there are: exact if `complete`, else the number that there would be if every candidate left open what the default does.
   double candidates{};
-  bool complete{};  ///< all of them were simulated
-  std::uint64_t refused{};
+  bool complete{};          ///< all of them were simulated
+  std::uint64_t refused{};  ///< schedules that the checker refused
+  /// A schedule that the checker refused.
   struct Refusal {
-    std::vector<Decision> decisions{};
-    Diagnostic reason{};
+    std::vector<Decision> decisions{};  ///< what was chosen for it
+    Diagnostic reason{};                ///< the first finding
   };
-  std::optional<Refusal> first_refused{};
+  std::optional<Refusal> first_refused{};  ///< the first of them, if any
 };
 
 Result<SearchResult, std::vector<Diagnostic>> search(std::string_view text, std::string_view file,

@@ -53,13 +53,14 @@
 
 namespace sdma::inline v0 {
 
+/// A file of measurements.
 struct Measurements {
   /// The line of an observation, as the table has it.
   struct Row {
     std::string schedule{}, settings{}, what{}, baseline{}, source{}, machine{}, includes{};
-    std::size_t line{};
+    std::size_t line{};  ///< where it begins in the file
   };
-  std::vector<Observation> observations{};
+  std::vector<Observation> observations{};       ///< what was measured, in order
   std::vector<Row> rows{};                       ///< in the order of the observations
   FitOptions options{};                          ///< free parameters and power, from lines with "#:"
   std::vector<std::pair<Cost, double>> start{};  ///< the values from which a fit starts

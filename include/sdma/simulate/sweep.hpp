@@ -22,9 +22,11 @@
 
 namespace sdma::inline v0 {
 
+/// One number that varies.
 struct SweepAxis {
-  std::string name{};
-  std::vector<double> values{};
+  std::string name{};            ///< of a param, or of the machine if it has a dot
+  std::vector<double> values{};  ///< in order
+  /// Does it vary the machine?
   bool of_machine() const noexcept { return name.find('.') != name.npos; }
   /// "64K" for a number of bytes or a param, "0.5" for other numbers.
   std::string text(double value) const;

@@ -64,6 +64,7 @@ enum class Halves : std::uint8_t {
   by_value,  ///< `both` if the high half is not 0 during encoding, otherwise `low`. A dependency that is 0: no poll at all
 };
 
+/// How much of a signal a dependency examines.
 struct DependOptions {
   Halves halves = Halves::both;
   /// Polls each half twice. ROCr does so on gfx900 to gfx908, where a poll may end too early.

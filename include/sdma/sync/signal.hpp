@@ -48,12 +48,13 @@ struct Signal {
   /// `va` changes.
   using Wake = void (*)(void* context, GpuVa va) noexcept;
 
-  std::uint64_t* word{};
-  GpuVa va{};
+  std::uint64_t* word{};  ///< as the host sees it
+  GpuVa va{};             ///< as engines see it
   Sleep sleep = nullptr;  ///< null: waits spin, yield and nap (sync/wait.hpp). Software devices sleep on a condition.
-  void* context{};
-  Wake wake = nullptr;  ///< null: engines poll memory by themselves, as hardware does
+  void* context{};        ///< passed to the signal's functions
+  Wake wake = nullptr;    ///< null: engines poll memory by themselves, as hardware does
 
+  /// Its value, with acquire.
   std::uint64_t load() const noexcept { return ref().load(std::memory_order_acquire); }
 
   /// Stores `value`, and releases what this thread wrote before. `written`: how the memory that the thread wrote is
@@ -76,6 +77,7 @@ struct Signal {
 
   /// The addresses of the two halves, for polls and fences.
   constexpr GpuVa low() const noexcept { return va; }
+  /// The address of the high half.
   constexpr GpuVa high() const noexcept { return va + 4; }
 
  private:
@@ -87,6 +89,7 @@ struct Signal {
 
 /// The half of a value that a poll of Signal::low() compares, and the half that a poll of Signal::high() compares.
 constexpr std::uint32_t low_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v); }
+/// The high 32 bits.
 constexpr std::uint32_t high_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v >> 32); }
 
 }  // namespace sdma::inline v0

@@ -53,13 +53,13 @@ namespace sdma::inline v0::trace {
 
 /// A trace, and its name in messages: its file.
 struct NamedTrace {
-  std::string_view name{};
-  const Trace& trace;
+  std::string_view name{};  ///< of the file
+  const Trace& trace;       ///< not owned
 };
 
 /// The same time in both traces, in ns.
 struct TimePair {
-  double measured{}, other{};
+  double measured{}, other{};  ///< in the measured trace, and in the other
   /// By how many percent of the measured time the other differs; nothing if only the measured time is 0.
   std::optional<double> error() const noexcept;
   friend bool operator==(const TimePair&, const TimePair&) = default;
@@ -70,19 +70,21 @@ enum class Origin : std::uint8_t { trigger, doorbell, packet };
 std::string_view name(Origin) noexcept;
 
 enum class QueuePhase : std::uint8_t { schedule, wait, copy, sync, rest };
-inline constexpr std::size_t kQueuePhases = 5;
+inline constexpr std::size_t kQueuePhases = 5;  ///< how many phases there are
 /// "schedule", ...
 std::string_view name(QueuePhase) noexcept;
 
+/// A queue that both traces have.
 struct ComparedQueue {
-  Lane measured{}, other{};
-  std::size_t packets{};  ///< how many packets have a counterpart; the times are theirs
-  TimePair begin{}, end{};
+  Lane measured{}, other{};                     ///< as each trace names it
+  std::size_t packets{};                        ///< how many packets have a counterpart; the times are theirs
+  TimePair begin{}, end{};                      ///< its first and last moment that are compared
   std::array<TimePair, kQueuePhases> phases{};  ///< of the time from the origin to `end`
 };
 
+/// A measured run beside another.
 struct Comparison {
-  Origin origin{};
+  Origin origin{};                      ///< where both count from
   TimePair run{};                       ///< from the origin to the end of the last compared packet
   std::vector<ComparedQueue> queues{};  ///< in the order of the measured trace
   std::vector<Diagnostic>
