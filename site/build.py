@@ -79,6 +79,7 @@ class Builder:
                 return f"[{match[1]}]({up}api/{path.relative_to('include/sdma').with_suffix('.md')}{anchor})"
             if not (self.source / path).exists():
                 self.complaints.append(f"{page}: {match[2]}: there is no such file")
+                return match[0]
             return f"[{match[1]}]({up}{self.view(path)})"
 
         prose = LINK.sub(link, prose)
