@@ -62,7 +62,7 @@ def signature(member):
     return (f"template <{parameters}> " if parameters else "") + " ".join(line.split())
 
 
-def read(xml):
+def read(xml, source):
     """Every public name, in the order of files and lines."""
     found = []
     for path in sorted(pathlib.Path(xml).glob("*.xml")):
@@ -75,11 +75,14 @@ def read(xml):
                 what = "concept" if kind == "concept" else "class"
                 found.append(Name(what, scope, place.get("file"), int(place.get("line")), f"{kind} {scope.split('::')[-1]}", comment(compound), "", ()))
             # Members of a namespace are those of the namespace, not of a file, or they would be found twice.
+            undefined = set(re.findall(r"#undef (\w+)", (pathlib.Path(source) / "include" / place.get("file")).read_text(encoding="utf-8"))) if kind == "file" else set()
             members = [m for m in compound.iter("memberdef") if kind != "file" or m.get("kind") == "define"]
             for member in members:
                 if member.get("prot") != "public" or member.get("kind") not in ("function", "variable", "typedef", "enum", "define"):
                     continue
                 place, name = member.find("location"), text(member.find("name"))
+                if name in undefined:
+                    continue  # the header itself uses it, and nobody else can
                 full = name if member.get("kind") == "define" else f"{scope}::{name}"
                 line = signature(member)
                 note = "class" if line.endswith(("=delete", "=default")) or re.match(r"~|operator\b", name) or name == re.sub(r"<.*", "", scope).split("::")[-1] else ""
@@ -105,7 +108,7 @@ def explain(names, source):
         scope, name = (n.full.split("::")[-2:] if "::" in n.full else ("", n.full))
         said, note = n.comment, n.note
         if not said:
-            said = fields.get((scope, name)) or overloads.get(n.full) or (lines.get((n.file, n.line)) if n.kind in ("variable", "typedef", "function") else "") or ""
+            said = fields.get((scope, name)) or overloads.get(n.full) or overloads.get(re.sub(r" ?<.*", "", n.full)) or (lines.get((n.file, n.line)) if n.kind in ("variable", "typedef", "function") else "") or ""
         bare = re.sub(r"<.*", "", name).strip()
         top = n.kind in ("class", "concept", "define") or scope in ("sdma", "trace", "doctor", "hsa", "grammar", "order")
         if not said and not note and f"`{name}`" in overloads.get(n.full.rpartition("::")[0], ""):
@@ -220,7 +223,7 @@ def header_page(file, names, source, up):
 
 def main(xml, source, pages):
     source, pages = pathlib.Path(source), pathlib.Path(pages)
-    names = explain(read(xml), source)
+    names = explain(read(xml, source), source)
     files = sorted(str(p.relative_to(source / "include")) for p in (source / "include/sdma").rglob("*.hpp"))
     index = ["# The library, header by header\n", "Each page has the manual of a header and all its public names. [Architecture](../docs/architecture.md) says what the modules are.\n"]
     module = ""

@@ -80,6 +80,7 @@ struct LinkEnd {
 std::string to_string(LinkEnd);
 
 /// The type of a link. The numbers are the kernel's; all types that are not listed here become `other`.
+/// `pcie`: through the host; `xgmi`: between GPUs. The values are the driver's.
 enum class LinkType : std::uint8_t { other = 0, pcie = 2, xgmi = 11 };
 constexpr std::string_view name(LinkType t) noexcept {
   return t == LinkType::pcie ? "pcie" : t == LinkType::xgmi ? "xgmi" : "other";
@@ -106,9 +107,11 @@ struct SharedPath {
 };
 
 /// The direction in which bytes move between a GPU and its host.
+/// `to_host`: the engine writes host memory; `from_host`: it reads host memory.
 enum class HostDirection : std::uint8_t { to_host, from_host };
 
 /// How an engine signals completion.
+/// `fence`: a store, which any link carries; `atomic`: an addition, which not every link carries.
 enum class Completion : std::uint8_t { fence, atomic };
 
 struct Topology {

@@ -100,6 +100,7 @@ struct Place {
 
 /// Who could make the poll's condition true.
 struct Release {
+  /// Who that is.
   enum class By : std::uint8_t {
     unknown,  ///< not known, or the queue does not wait for a word
     nobody,   ///< no value satisfies the condition
@@ -135,6 +136,7 @@ struct Finding {
 };
 
 /// How a packet near rptr relates to the positions.
+/// `consumed`: the engine has read it; `at_rptr`: rptr is there; `pending`: it was not read.
 enum class Part : std::uint8_t { consumed, at_rptr, pending };
 /// A packet near the place where a queue stalls.
 struct NearPacket {

@@ -50,6 +50,7 @@ struct RingPositions {
   Generation generation = kDefaultGeneration;   ///< whose packets these are
 };
 
+/// What the dwords of a part are.
 enum class RingPartKind : std::uint8_t {
   whole,     ///< no position is known
   consumed,  ///< the engine has read it

@@ -60,7 +60,7 @@ struct Machine {
 };
 
 enum class Outcome : std::uint8_t {
-  done,
+  done,     ///< executed
   not_yet,  ///< the word does not have the awaited value yet: nothing was changed
   skip,     ///< the condition fails: the next `dwords` dwords are not executed
   call,     ///< continue in the indirect buffer

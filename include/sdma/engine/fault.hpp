@@ -41,8 +41,9 @@
 
 namespace sdma::inline v0 {
 
+/// What stopped a queue.
 enum class FaultKind : std::uint8_t {
-  none,
+  none,              ///< nothing did
   unmapped,          ///< no memory at `va` for this GPU
   read_only,         ///< a store to a mapping that may only be read
   unknown_packet,    ///< a dword that does not begin a packet of this engine, or a packet that is only recognised

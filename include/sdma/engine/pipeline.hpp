@@ -82,6 +82,7 @@ struct PipelineHooks {
 };
 
 /// What happens to a queue when one of its polls expires. What real engines do is not known (docs/litmus.md, Q9).
+/// `stop`: the queue stops; `keep_running`: it continues; `either`: the chooser decides.
 enum class PollTimeout : std::uint8_t { stop, keep_running, either };
 
 /// What a pipeline should be like.

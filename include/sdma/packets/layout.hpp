@@ -147,6 +147,7 @@ struct Exception {
 };
 
 /// Who may submit a packet. A privileged packet stops a user queue.
+/// `user`: any queue; `kernel`: only a queue of the driver.
 enum class Privilege : std::uint8_t { user, kernel };
 
 namespace detail {
@@ -187,20 +188,22 @@ constexpr Pattern op(std::uint32_t o, std::uint32_t sub) noexcept { return op(o)
 struct Length {
   /// Dwords [at, at + dwords), which are there only if `flag` is 1.
   struct Part {
-    std::uint8_t at{}, dwords{};
+    std::uint8_t at{}, dwords{};  ///< the first of them, and how many
     std::string_view flag{};
   };
   std::uint8_t fixed{};
   std::string_view counted{};
   std::uint8_t stride = 1;
-  std::uint8_t tail_dwords{};  ///< dwords after the payload
-  std::array<Part, 2> parts{};
+  std::uint8_t tail_dwords{};   ///< dwords after the payload
+  std::array<Part, 2> parts{};  ///< those that a flag adds
 
+  /// Adds dwords that are there only if the flag is 1.
   constexpr Length optional(int at, int n, std::string_view flag) const noexcept {
     auto l = *this;
     l.parts[l.parts[0].dwords != 0] = {static_cast<std::uint8_t>(at), static_cast<std::uint8_t>(n), flag};
     return l;
   }
+  /// Adds dwords after the payload.
   constexpr Length tail(int n) const noexcept {
     auto l = *this;
     l.tail_dwords = static_cast<std::uint8_t>(n);
@@ -251,6 +254,7 @@ template <auto Member> struct Field : FieldInfo {
   }
   /// Text omits the field while it has its default.
   constexpr Field opt() const noexcept { auto f = *this; f.optional = true; return f; }
+  /// These values have names.
   constexpr Field named(std::span<const Name> n) const noexcept { auto f = *this; f.enumerants = n; return f; }
   // clang-format on
 };
@@ -292,6 +296,7 @@ template <class P> struct Rule {
   std::string_view id, text;  ///< its name, and what it demands
   bool (*holds)(const P&);    ///< does it hold?
 };
+/// A rule with its name, its sentence, and the function that decides it.
 template <class P>
 constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)(const P&)) noexcept {
   return {id, text, holds};

@@ -15,6 +15,7 @@
 namespace sdma::inline v0 {
 
 /// How memory is accessed, and which accesses a mapping allows.
+/// `read`: loads; `write`: stores; `read_write`: both.
 enum class Access : std::uint8_t { read = 1, write = 2, read_write = 3 };
 /// Does a mapping permit this access?
 constexpr bool allows(Access mapping, Access wanted) noexcept {
@@ -25,7 +26,7 @@ constexpr bool allows(Access mapping, Access wanted) noexcept {
 /// Bytes that a packet touches: `rows` runs of `bytes` bytes, which begin `pitch` bytes apart. The rows are repeated
 /// `slices` times, `slice_pitch` bytes apart.
 struct Region {
-  GpuVa va{};
+  GpuVa va{};  ///< of the first byte
   std::uint64_t bytes{};
   Access access = Access::read;  ///< what the packet does with it
   std::uint32_t rows = 1;

@@ -36,6 +36,7 @@
 namespace sdma::inline v0 {
 
 /// How the CPU maps the memory of a ring. If you do not know, `write_combining` is the safe assumption.
+/// `write_back`: ordinary memory; `write_combining`: stores are collected; `vram`: memory of a GPU.
 enum class Caching : std::uint8_t { write_back, write_combining, vram };
 
 namespace order {

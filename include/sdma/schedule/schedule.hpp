@@ -310,16 +310,17 @@ struct Schedule {
 
   /// A condition that a run checks after all host threads and kernels have ended.
   struct Expectation {
+    /// What has to hold.
     enum class Kind : std::uint8_t {
       bytes,    ///< `left` holds what `right` holds; with `old`, what `right` held before the run
       value,    ///< the signal at `left` holds `value`
       finding,  ///< the checker must report `rule`; such a schedule is never run
     };
-    Kind kind{};  ///< which expectation it is
-    Range left{}, right{};
-    bool old{};
-    std::uint64_t value{};
-    std::string rule{};
+    Kind kind{};            ///< which expectation it is
+    Range left{}, right{};  ///< what is compared
+    bool old{};             ///< `right` as it was before the run
+    std::uint64_t value{};  ///< of a signal
+    std::string rule{};     ///< of a finding
     friend bool operator==(const Expectation&, const Expectation&) = default;
   };
 

@@ -33,8 +33,9 @@ namespace sdma::inline v0 {
 struct TimedSchedule {
   /// Dwords [begin, begin + dwords) of the original queue, and where they begin in the timed queue.
   struct Bar {
-    std::size_t begin{}, dwords{}, timed_begin{};
+    std::size_t begin{}, dwords{}, timed_begin{};  ///< counted in dwords
   };
+  /// The stamps of one queue.
   struct Queue {
     std::size_t stamps{};     ///< index of its buffer: kStampStride bytes for each bar, and for one more
     std::size_t done{};       ///< index of its signal

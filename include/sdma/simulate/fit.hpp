@@ -63,6 +63,7 @@ namespace sdma::inline v0 {
 
 /// One measurement of a schedule.
 struct Observation {
+  /// What was measured.
   enum class Kind : std::uint8_t {
     time,   ///< Simulation::ns: the time of the last round
     ratio,  ///< the baseline's time / the schedule's time: a speed-up

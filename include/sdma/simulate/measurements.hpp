@@ -57,6 +57,7 @@ namespace sdma::inline v0 {
 struct Measurements {
   /// The line of an observation, as the table has it.
   struct Row {
+    /// The columns, as text.
     std::string schedule{}, settings{}, what{}, baseline{}, source{}, machine{}, includes{};
     std::size_t line{};  ///< where it begins in the file
   };

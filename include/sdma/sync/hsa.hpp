@@ -46,6 +46,7 @@ namespace sdma::inline v0::hsa {
 inline constexpr std::size_t kCompleteDwords = kDwordsOf<Timestamp, Fence, Fence, Fence, Trap>;
 /// The most dwords that `depend` writes, without and with `twice`.
 inline constexpr std::size_t kDependDwords = kDwordsOf<PollMem, PollMem>, kDependTwiceDwords = 2 * kDependDwords;
+/// Dwords that `join` writes.
 inline constexpr std::size_t kJoinDwords = kDwordsOf<PollMem, Atomic>;
 static_assert(kDwordsOf<Fence, Fence> >= kDwordsOf<Atomic>);
 
@@ -55,6 +56,7 @@ template <class T> GpuVa member_va(const T& member) noexcept {
 }
 }  // namespace detail
 
+/// The address of a signal's value.
 template <class S> GpuVa value_va(const S& s) noexcept { return detail::member_va(s.value); }
 
 /// Which halves of a signal's value are polled, or stored with fences.
@@ -66,7 +68,7 @@ enum class Halves : std::uint8_t {
 
 /// How much of a signal a dependency examines.
 struct DependOptions {
-  Halves halves = Halves::both;
+  Halves halves = Halves::both;  ///< those that are polled
   /// Polls each half twice. ROCr does so on gfx900 to gfx908, where a poll may end too early.
   bool twice = false;
 };

@@ -66,9 +66,11 @@ struct TimePair {
 };
 
 /// The moment at which both traces begin to count.
+/// `trigger`, `doorbell`, `packet`: as the manual defines them.
 enum class Origin : std::uint8_t { trigger, doorbell, packet };
 std::string_view name(Origin) noexcept;
 
+/// What a queue does: `schedule`, `wait`, `copy`, `sync` and `rest`, as the manual defines them.
 enum class QueuePhase : std::uint8_t { schedule, wait, copy, sync, rest };
 inline constexpr std::size_t kQueuePhases = 5;  ///< how many phases there are
 /// "schedule", ...

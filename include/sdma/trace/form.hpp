@@ -21,6 +21,7 @@
 
 namespace sdma::inline v0::trace {
 
+/// `perfetto`: for ui.perfetto.dev; `html`: a page for a browser; `jsonl`: one JSON value per line.
 enum class Form : std::uint8_t {
   perfetto,
   html,
