@@ -65,6 +65,8 @@ def signature(member):
 def read(xml, source):
     """Every public name, in the order of files and lines."""
     found = []
+    # A macro in place of values: the comment of such an enumeration speaks for them.
+    macros = {name for path in pathlib.Path(source, "include").rglob("*.hpp") for name in re.findall(r"#undef (\w+)", path.read_text(encoding="utf-8"))}
     for path in sorted(pathlib.Path(xml).glob("*.xml")):
         for compound in ElementTree.parse(path).getroot().iter("compounddef"):
             kind, scope = compound.get("kind"), text(compound.find("compoundname"))
@@ -75,19 +77,19 @@ def read(xml, source):
                 what = "concept" if kind == "concept" else "class"
                 found.append(Name(what, scope, place.get("file"), int(place.get("line")), f"{kind} {scope.split('::')[-1]}", comment(compound), "", ()))
             # Members of a namespace are those of the namespace, not of a file, or they would be found twice.
-            undefined = set(re.findall(r"#undef (\w+)", (pathlib.Path(source) / "include" / place.get("file")).read_text(encoding="utf-8"))) if kind == "file" else set()
             members = [m for m in compound.iter("memberdef") if kind != "file" or m.get("kind") == "define"]
             for member in members:
                 if member.get("prot") != "public" or member.get("kind") not in ("function", "variable", "typedef", "enum", "define"):
                     continue
                 place, name = member.find("location"), text(member.find("name"))
-                if name in undefined:
+                if name in macros:
                     continue  # the header itself uses it, and nobody else can
                 full = name if member.get("kind") == "define" else f"{scope}::{name}"
                 line = signature(member)
                 note = "class" if line.endswith(("=delete", "=default")) or re.match(r"~|operator\b", name) or name == re.sub(r"<.*", "", scope).split("::")[-1] else ""
                 note = "base" if member.find("reimplements") is not None else note
-                values = tuple((text(v.find("name")), text(v.find("initializer")), comment(v)) for v in member.findall("enumvalue"))
+                values = tuple((text(v.find("name")), text(v.find("initializer")), comment(v)) for v in member.findall("enumvalue")
+                               if text(v.find("name")) not in macros)
                 found.append(Name(member.get("kind"), full, place.get("file"), int(place.get("line")), line, comment(member), note, values))
     return sorted(set(found), key=lambda n: (n.file, n.line, n.full))
 

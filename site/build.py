@@ -5,7 +5,7 @@
 Collects README.md (the front page), CONTRIBUTING.md, CHANGELOG.md, docs and the README of integration/rocr, adds a page for each
 public header (api.py) and a view of each file that a page links to, and has mkdocs render them. Needs Debian's doxygen, mkdocs and
 mkdocs-material, and neither a compiler nor a network. Ends with an error if doxygen or mkdocs warns, if a link leads nowhere, or if
-a public name has no comment and is not in undocumented.txt. With --playground, copies that folder to OUTPUT/playground and adds it to the navigation.
+a public name has no comment. With --playground, copies that folder to OUTPUT/playground and adds it to the navigation.
 """
 import argparse
 import json
@@ -104,8 +104,7 @@ class Builder:
         done = subprocess.run(["doxygen", self.work / "Doxyfile"], capture_output=True, text=True)
         if done.returncode != 0 or done.stderr:
             self.complaints.append(f"doxygen:\n{done.stderr}")
-        count, names, bare = api.main(self.work / "xml", self.source, self.pages / "api")
-        self.bare = [(name.replace(" ", ""), place) for name, place in bare]
+        count, names, self.bare = api.main(self.work / "xml", self.source, self.pages / "api")
         shutil.move(self.pages / "api/names.json", self.work / "names.json")
         for path in sorted((self.source / "include/sdma").rglob("*.hpp")):
             self.view(path.relative_to(self.source))
@@ -146,13 +145,6 @@ class Builder:
             self.complaints.append("\n".join(["mkdocs:", *said]))
 
 
-def undocumented(bare):
-    """Names without a comment that undocumented.txt does not have, and names in it that have one."""
-    known = set((SITE / "undocumented.txt").read_text(encoding="utf-8").split("\n\n", 1)[1].split())
-    said = [f"{place}: {name} has no comment" for name, place in bare.items() if name not in known]
-    return said + [f"site/undocumented.txt: {name}: it has a comment, or is gone: remove the line" for name in sorted(known - bare.keys())]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=pathlib.Path)
@@ -173,7 +165,7 @@ def main():
         shutil.copytree(playground, work / "docs/playground", ignore=shutil.ignore_patterns("*.md"))
     builder.write_views()
     builder.render(playground)
-    builder.complaints += undocumented(dict(builder.bare))
+    builder.complaints += [f"{place}: {name} has no comment" for name, place in builder.bare]
     if builder.complaints:
         print(*builder.complaints, sep="\n", file=sys.stderr)
         sys.exit(1)

@@ -117,7 +117,7 @@ inline ActionValue sampled(std::string name) {
 enum class Init : std::uint8_t {
   poison,  ///< every byte is kPoison, which marks bytes that nothing has written
   random,  ///< depends on the seed of the run and the number of the buffer
-  zero,
+  zero,    ///< every byte is 0
 };
 inline constexpr std::uint8_t kPoison = 0xdb;  ///< what bytes hold before they are written
 
@@ -162,7 +162,7 @@ struct Schedule {
     /// With the host as the peer: the engine that reads from the host, not the one that writes to it. Runtimes keep one engine
     /// for each direction (Topology::engine_for).
     bool from_host = false;
-    std::uint32_t engine{};
+    std::uint32_t engine{};      ///< the number of the engine, if there is no peer
     std::uint64_t ring_bytes{};  ///< 0: bind chooses
     /// Each packet that moves data is published with a doorbell of its own, together with the packets that follow it; the first also with
     /// those before it. Otherwise, one doorbell publishes as many packets as fit into half of the ring.
@@ -235,6 +235,9 @@ struct Schedule {
 
   /// One action of a host thread or of a kernel.
   struct Action {
+    /// `submit`: publishes queues; `set`: stores to a signal; `add`: adds to it; `wait`: until it has a value; `sample`: names
+    /// what it holds; `repeat`: performs a body several times; `compute`: a kernel works; `load`, `store`: a thread accesses
+    /// bytes; `expect`: they must equal others.
     enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store, expect, sample };
     Kind kind{};                        ///< which action it is
     std::vector<std::size_t> queues{};  ///< submit: indices of queues, submitted in this order, one doorbell each

@@ -134,7 +134,10 @@ struct FitOptions {
 
 /// A machine fitted to observations, and how well it fits.
 struct Fit {
+  /// What became of a parameter: `fitted`, `range`, `at_bound`, `undetermined`, as in the manual's table.
   enum class State : std::uint8_t { fitted, range, at_bound, undetermined };
+  /// `converged`: no step improves the values; `simulations`, `deadline`: that limit was reached; `stopped`: the callback
+  /// ended the fit.
   enum class End : std::uint8_t { converged, simulations, deadline, stopped };
   /// What the fitted machine predicts for an observation.
   struct Prediction {

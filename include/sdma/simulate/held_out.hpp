@@ -31,6 +31,7 @@ double half_interval(const Observation&, const MachineDescription&);
 
 /// Predictions for observations that a fit has not seen.
 struct HeldOut {
+  /// Which lines were left out: `column`, `half`, `quarter`, `source`, `unseen`, as the manual defines them.
   enum class Kind : std::uint8_t { unseen, column, half, quarter, source };
   /// One observation that was held out.
   struct Cell {
@@ -59,8 +60,8 @@ struct HeldOutErrors {
   double after_factor{};  ///< the mean after the best common factor of each row with several cells; 0: there is none
   double inside_one{}, inside_two{};  ///< fractions of the cells that lie inside their interval, and inside twice that
   double inside_one_deviation{};      ///< the standard deviation of the former, if rows are drawn anew
-  std::size_t compared{},
-      best{};  ///< rows with all their ratios: how many there are, and how often the best variant is right
+  /// Rows with all their ratios: how many there are, and how often the best variant is right.
+  std::size_t compared{}, best{};
 };
 /// Over the cells of several parts, of which each cell may be in one. `shares`: of shares, otherwise of times and ratios.
 HeldOutErrors errors_of(const Measurements&, std::span<const HeldOut* const>, bool shares);
