@@ -67,15 +67,15 @@ struct Profile {
   bool host_link_xgmi = false;  ///< C8: host_link=xgmi    the host's stores to VRAM need no flush
   bool bar_read_free = false;   ///< C9: bar_read=free     the host's loads from VRAM need no flush
 
-  /// The default: the rules of docs/ordering.md, and nothing that is stronger.
+  /// The default: the rules of docs/ordering.md, and no assumption beyond them.
   static constexpr Profile conservative() noexcept { return {}; }
-  /// Adds what ROCr relies on, without other evidence.
+  /// Also assumes what ROCr relies on: fence=full, poll_yields=yes and vram_fence=covers.
   static constexpr Profile rocr() noexcept {
     Profile p;
     p.fence_full = p.poll_yields = p.vram_fence_covers = true;
     return p;
   }
-  /// Adds to `rocr` that copies, writes, polls and conditions take effect in order.
+  /// Also assumes that copies, writes, polls and COND_EXEC take effect in the order of the queue.
   static constexpr Profile strict() noexcept {
     Profile p = rocr();
     p.copies_in_order = p.writes_ordered = p.poll_full = p.finite_poll_edge = p.cond_exec_ordered = true;
@@ -111,7 +111,7 @@ struct CheckOptions {
 
 /// A rule about a schedule. docs/rules.md has a section for each.
 struct ScheduleRule {
-  std::string_view id;    ///< the name of the rule, as findings print it
+  std::string_view id;    ///< its name in findings and in docs/rules.md
   Severity severity;      ///< of its findings
   std::string_view text;  ///< what a finding means, a sentence
   /// The proof holds in spite of a finding. Findings of all other rules leave something unproved.
@@ -126,10 +126,10 @@ struct OrderingRule {
   std::string_view text;          ///< what the rule states, in one sentence
   std::string_view option;        ///< the option that removes it, "" if none does
 };
-/// All ordering rules that a profile can name.
+/// All rules of docs/ordering.md on which findings may rest.
 std::span<const OrderingRule> ordering_rules() noexcept;
 
-/// One contradiction that the checker found.
+/// What the checker found: an error, a warning or a note, with the places that take part.
 struct CheckFinding {
   /// The location of a packet, an action or a step.
   struct Location {
@@ -140,10 +140,10 @@ struct CheckFinding {
         epoch{};  ///< of a packet: the epoch of its queue; of a host or kernel action: the round of its repeat, or 0
     std::string text{};  ///< the packet or the action
   };
-  Diagnostic diagnostic{};                      ///< rule, place, message and hint
-  std::vector<Location> locations{};            ///< the lines and packets that take part
+  Diagnostic diagnostic{};                      ///< severity, rule, place, message and hint
+  std::vector<Location> locations{};            ///< the packets and actions that take part
   std::string overlap{};                        ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
-  std::vector<const OrderingRule*> rests_on{};  ///< the ordering rules without which the finding would not hold
+  std::vector<const OrderingRule*> rests_on{};  ///< the ordering rules that the finding relies on
   bool advice = false;                          ///< as ScheduleRule::advice
 };
 
@@ -163,9 +163,9 @@ struct [[nodiscard]] CheckReport {
   std::size_t errors() const noexcept;
   /// The number of findings that are warnings.
   std::size_t warnings() const noexcept;
-  /// What the findings amount to.
+  /// refuted: there is an error; proved: all findings, if any, are advice; unproved: any other.
   Verdict verdict() const noexcept;
-  /// No error, and everything was examined.
+  /// Is the verdict `proved`? Findings that are advice do not prevent it.
   bool proved() const noexcept { return verdict() == Verdict::proved; }
 };
 

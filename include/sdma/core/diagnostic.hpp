@@ -17,7 +17,7 @@
 
 namespace sdma::inline v0 {
 
-/// `note` is information, `warning` a likely mistake, `error` a reason to stop.
+/// `note`: information; `warning`: probably a mistake; `error`: certainly one, or a failure.
 enum class Severity : std::uint8_t { note, warning, error };
 
 constexpr std::string_view name(Severity s) noexcept {

@@ -48,7 +48,7 @@ namespace sdma::inline v0 {
 
 class FileWriter {
  public:
-  /// `whole`: readers see the complete file or none; `live`: they see what has been written so far.
+  /// `whole`: `close` replaces the file (but see the table above); `live`: each write is visible at once.
   enum class Kind : std::uint8_t { whole, live };
 
   /// `path`: "-" is standard output.
@@ -90,7 +90,7 @@ Result<void, Diagnostic> save_file(const std::string& path, std::string_view byt
 /// A file that did not exist before.
 struct FreshFile {
   int fd = -1;         ///< for reading and writing; the caller closes it
-  std::string path{};  ///< where the file is
+  std::string path{};  ///< the name that was free
 };
 /// Creates the file `path` or, if that name is taken, the first of path-1, path-2, ... that is free. Never opens a file that
 /// exists, nor follows a symbolic link to one.

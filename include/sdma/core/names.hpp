@@ -44,9 +44,9 @@ class NameTable {
  public:
   /// One named range of addresses.
   struct Range {
-    GpuVa va{};             ///< where it begins
+    GpuVa va{};             ///< the first address
     std::uint64_t bytes{};  ///< its length in bytes
-    std::string name{};     ///< as text shows it
+    std::string name{};     ///< what `text` calls it
     friend bool operator==(const Range&, const Range&) = default;
   };
 
@@ -61,7 +61,7 @@ class NameTable {
   std::string text(GpuVa) const;
   /// In the order in which they were added.
   const std::vector<Range>& ranges() const noexcept { return ranges_; }
-  /// Is there no name?
+  /// Does it have no range?
   bool empty() const noexcept { return ranges_.empty(); }
   friend bool operator==(const NameTable& a, const NameTable& b) { return a.ranges_ == b.ranges_; }
 

@@ -101,7 +101,7 @@ template <class T, class E = Errc> class [[nodiscard]] Result {
   using error_type = E;  ///< what a failure holds
   constexpr Result(T v) noexcept : s_(std::move(v)) {}
   constexpr Result(E e) noexcept : s_(std::move(e)) {}
-  /// Is it a success?
+  /// Is it a success? The same as a conversion to bool.
   constexpr bool has_value() const noexcept { return s_.has(); }
   constexpr explicit operator bool() const noexcept { return s_.has(); }
   constexpr T& operator*() & noexcept { return s_.value(); }
@@ -111,10 +111,10 @@ template <class T, class E = Errc> class [[nodiscard]] Result {
   constexpr const T* operator->() const noexcept { return &s_.value(); }
   constexpr E& error() & noexcept { return s_.error(); }
   constexpr const E& error() const& noexcept { return s_.error(); }
-  /// What failed. Requires a failure.
+  /// The error. Requires that there is no value.
   constexpr E&& error() && noexcept { return std::move(s_.error()); }
   constexpr T value_or(T other) const& noexcept { return s_.has() ? s_.value() : std::move(other); }
-  /// The value, or `other` after a failure.
+  /// The value, or `other` if there is none.
   constexpr T value_or(T other) && noexcept { return std::move(s_.has() ? s_.value() : other); }
 
  private:
@@ -124,16 +124,16 @@ template <class T, class E = Errc> class [[nodiscard]] Result {
 /// Success, or an `E` that says why not: `return {};` is success.
 template <class E> class [[nodiscard]] Result<void, E> {
  public:
-  using value_type = void;  ///< nothing
+  using value_type = void;  ///< a success holds no value
   using error_type = E;     ///< what a failure holds
   constexpr Result() noexcept : s_(std::monostate{}) {}
   constexpr Result(E e) noexcept : s_(std::move(e)) {}
-  /// Is it a success?
+  /// Is it a success? The same as a conversion to bool.
   constexpr bool has_value() const noexcept { return s_.has(); }
   constexpr explicit operator bool() const noexcept { return s_.has(); }
   constexpr E& error() & noexcept { return s_.error(); }
   constexpr const E& error() const& noexcept { return s_.error(); }
-  /// What failed. Requires a failure.
+  /// The error. Requires that there is no value.
   constexpr E&& error() && noexcept { return std::move(s_.error()); }
 
  private:

@@ -17,7 +17,7 @@ namespace sdma::inline v0 {
 
 /// A GPU virtual address, 64 bits. Explicit from an integer; sums and differences are in bytes.
 struct GpuVa {
-  std::uint64_t value{};  ///< the address, in bytes
+  std::uint64_t value{};  ///< the address as an integer
   constexpr GpuVa() = default;
   constexpr explicit GpuVa(std::uint64_t v) noexcept : value(v) {}
   friend constexpr GpuVa operator+(GpuVa a, std::uint64_t bytes) noexcept { return GpuVa{a.value + bytes}; }
@@ -27,7 +27,7 @@ struct GpuVa {
 
 /// A GPU of a node: its index in the topology, from 0.
 struct GpuId {
-  std::uint32_t value{};  ///< its number in the node, from 0
+  std::uint32_t value{};  ///< its index in the topology
   friend constexpr auto operator<=>(GpuId, GpuId) = default;
 };
 

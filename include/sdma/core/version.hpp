@@ -12,9 +12,9 @@
 
 namespace sdma::inline v0 {
 
-/// The numbers of a release, as semantic versions order them.
+/// The version of a release, by the rules of semantic versioning.
 struct Version {
-  unsigned major{}, minor{}, patch{};  ///< the three numbers, in this order
+  unsigned major{}, minor{}, patch{};  ///< of "major.minor.patch"
   std::string_view string{};           ///< the same, "major.minor.patch"
 };
 

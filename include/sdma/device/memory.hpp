@@ -37,10 +37,10 @@ enum class Purpose : std::uint8_t {
   packets  ///< rings and indirect buffers that the host writes
 };
 
-/// What memory should be like.
+/// A request for memory.
 struct MemoryRequest {
   std::optional<GpuId> where{};     ///< whose memory; nullopt: the host's
-  std::uint64_t bytes{};            ///< at least this many
+  std::uint64_t bytes{};            ///< 1 or more
   std::uint64_t alignment = 4096;   ///< of the host address and the VA: a power of two
   std::uint64_t gpus = ~0ull;       ///< bit g: GPU g may access it
   Purpose purpose = Purpose::data;  ///< what it is for
@@ -55,7 +55,7 @@ class Memory {
   Memory(Lease lease, GpuVa va, std::uint64_t bytes, std::byte* host) noexcept
       : lease_(std::move(lease)), va_(va), bytes_(bytes), host_(host) {}
 
-  /// Its address, as engines see it.
+  /// The address of its first byte, as engines see it.
   GpuVa va() const noexcept { return va_; }
   /// Its length in bytes.
   std::uint64_t bytes() const noexcept { return bytes_; }
@@ -76,7 +76,7 @@ class Memory {
   std::byte* host_ = nullptr;
 };
 
-/// What a signal should be like.
+/// A request for a signal.
 struct SignalRequest {
   std::optional<GpuId> where{};  ///< whose memory; nullopt: the host's, which is right if a host thread waits
   std::uint64_t value{};         ///< the initial value
@@ -106,9 +106,9 @@ class Event {
   Event() = default;
   Event(Lease lease, GpuVa mailbox, std::uint32_t id) noexcept : lease_(std::move(lease)), mailbox_(mailbox), id_(id) {}
 
-  /// The address of the word that a TRAP's fence writes.
+  /// The address of the word to which a fence stores `id` before the TRAP.
   GpuVa mailbox() const noexcept { return mailbox_; }
-  /// The number that the TRAP carries.
+  /// The event's number: Trap::context, and the value of the fence.
   std::uint32_t id() const noexcept { return id_; }
   /// Gives it back now.
   void reset() noexcept { lease_.reset(); }

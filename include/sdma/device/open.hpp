@@ -30,7 +30,7 @@ std::optional<DeviceKind> device_kind(std::string_view name) noexcept;
 struct OpenOptions {
   /// CUDA: how many GPUs the program needs; if there are fewer, logical GPUs share them. 0: those that there are.
   std::uint32_t gpus = 0;
-  SoftOptions soft{};  ///< of a software node
+  SoftOptions soft{};  ///< for DeviceKind::soft
 };
 Result<std::unique_ptr<Device>, Diagnostic> open_device(DeviceKind, const OpenOptions& = {});
 

@@ -33,8 +33,8 @@ class EngineQueues {
  public:
   /// One queue and its ring.
   struct Lane {
-    Queue queue{};               ///< which the device made
-    Ring<Producers::many> ring;  ///< on the memory of `queue`
+    Queue queue{};               ///< the device's queue
+    Ring<Producers::many> ring;  ///< the ring in that queue's memory
     explicit Lane(Queue q) noexcept : queue(std::move(q)), ring(queue.memory()) {}
   };
 

@@ -30,7 +30,7 @@
 
 namespace sdma::inline v0 {
 
-/// Where the kernel shows the topology.
+/// The directory in which the kernel lists the topology.
 inline constexpr std::string_view kSysfsTopology = "/sys/devices/virtual/kfd/kfd/topology";
 
 /// Maps a path relative to the topology directory to the file's content.
@@ -44,18 +44,18 @@ struct SysfsGpu {
   std::uint32_t device_id{};      ///< PCI
   std::uint32_t location_id{};    ///< PCI bus << 8 | device << 3 | function
   std::uint32_t domain{};         ///< PCI
-  std::uint64_t unique_id{};      ///< the product's serial number; 0 if it has none
+  std::uint64_t unique_id{};      ///< the kernel's identifier of this very GPU; 0: none
   std::uint64_t hive_id{};        ///< equal for GPUs that xGMI connects; 0: none
   std::uint32_t xcc{};            ///< compute dies of this partition
-  std::uint32_t compute_units{};  ///< the number of them
+  std::uint32_t compute_units{};  ///< how many this partition has
   std::uint32_t firmware{};       ///< version of the command processor's firmware
-  std::uint32_t sdma_firmware{};  ///< the version of the engines' firmware
+  std::uint32_t sdma_firmware{};  ///< version of the sDMA engines' firmware
   friend bool operator==(const SysfsGpu&, const SysfsGpu&) = default;
 };
 
 struct SysfsNode {
-  Topology topology{};                     ///< without what sysfs does not state
-  std::vector<SysfsGpu> gpus{};            ///< in the order of the topology
+  Topology topology{};                     ///< `shared` is empty: the kernel does not list it
+  std::vector<SysfsGpu> gpus{};            ///< in the order of Topology::gpus
   std::vector<std::uint32_t> cpu_nodes{};  ///< N of nodes/N, in the order of Topology::cpus
   std::vector<std::uint32_t> cpu_cores{};  ///< the same order
   friend bool operator==(const SysfsNode&, const SysfsNode&) = default;

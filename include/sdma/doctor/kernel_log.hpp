@@ -36,7 +36,7 @@ struct LoggedFault {
   std::string device{};             ///< PCI address: "0000:c1:00.0"
   std::uint32_t process{};          ///< 0: the log does not name it
   std::string program{};            ///< its name, at most 15 characters
-  std::optional<GpuVa> page{};      ///< the address of its page, if the line has it
+  std::optional<GpuVa> page{};      ///< the address of the page; nullopt: the log does not name it
   std::string client{};  ///< the unit that made the access, as the driver calls it: "SDMA0". Empty: not named
   friend bool operator==(const LoggedFault&, const LoggedFault&) = default;
 };

@@ -26,7 +26,7 @@ struct ProcessKind {
   bool emulated{};       ///< it runs on the software node
   bool this_emulated{};  ///< so does this program
 };
-/// What the process is to the doctor.
+/// What /proc says about the process. If there is none, `exists` is false.
 ProcessKind kind_of_process(int pid);
 
 std::vector<int> gpu_processes_below(int pid);

@@ -54,7 +54,7 @@ std::string_view name(Source) noexcept;
 /// A value that may be unknown.
 template <class T> struct Known {
   T value{};                      ///< meaningless if the source is unknown
-  Source from = Source::unknown;  ///< where it was read
+  Source from = Source::unknown;  ///< where the value comes from
   constexpr explicit operator bool() const noexcept { return from != Source::unknown; }
   constexpr const T& operator*() const noexcept { return value; }
 };
@@ -63,7 +63,7 @@ template <class T> struct Known {
 struct QueueSnapshot {
   std::string name{};                          ///< how reports call it: "gpu 0 queue 2", "stuck.ring"
   std::uint64_t id{};                          ///< the driver's number
-  Known<GpuId> gpu{};                          ///< whose engine serves it
+  Known<GpuId> gpu{};                          ///< the GPU whose engine serves it
   Known<EngineId> engine{};                    ///< which engine serves it
   Generation generation = kDefaultGeneration;  ///< of the engine, which decides how packets are read
 
@@ -100,7 +100,7 @@ struct Range {
 struct HostWait {
   std::string name{};          ///< "thread 4711"
   GpuVa signal{};              ///< the word that the thread waits for
-  Compare func = Compare::ge;  ///< the comparison
+  Compare func = Compare::ge;  ///< the comparison that ends the wait
   std::uint64_t reference{};   ///< what the word is compared with
   std::uint32_t bytes = 8;     ///< of the word
   Known<bool> asleep{};        ///< it sleeps until an interrupt wakes it, and does not read the word meanwhile
@@ -117,8 +117,8 @@ struct PageFault {
 
 /// A store by the host to a word, or its intention to make one.
 struct HostPost {
-  GpuVa signal{};         ///< the word that the thread will write
-  std::uint64_t value{};  ///< what it will hold
+  GpuVa signal{};         ///< the word that is stored to
+  std::uint64_t value{};  ///< what is stored
   bool happened{};        ///< true: it was recorded; false: the program will make it
 };
 
@@ -126,9 +126,9 @@ struct HostPost {
 class Words {
  public:
   void add(GpuVa va, std::span<const std::byte> bytes);
-  /// Adds one word of `bytes` bytes.
+  /// Adds a word of `bytes` bytes at `va`, which holds `value`.
   void add(GpuVa va, std::uint64_t value, std::uint32_t bytes);
-  /// Is no word known?
+  /// Is no byte known?
   bool empty() const noexcept { return pieces_.empty(); }
   /// Errc::unmapped if one of the bytes is not in it. What was added last wins.
   Errc read(GpuVa va, std::span<std::byte> out) const;
@@ -148,9 +148,9 @@ struct Snapshot {
   Peek peek{};                           ///< the memory of a live process; empty: only `words` are known
   std::vector<Range> ranges{};           ///< what the process has mapped
   bool ranges_complete = false;          ///< an address outside all ranges is not mapped
-  std::vector<PageFault> page_faults{};  ///< those that the log reports
-  std::vector<HostWait> waits{};         ///< threads that wait
-  std::vector<HostPost> posts{};         ///< threads that will write
+  std::vector<PageFault> page_faults{};  ///< those that the driver reported
+  std::vector<HostWait> waits{};         ///< host threads that wait for a word
+  std::vector<HostPost> posts{};         ///< stores that the host has made or will make
   bool all_queues = false;               ///< no other queue of the process exists
   bool others_run = false;       ///< a queue that is not in `queues`, such as one of kernels, may be executing packets
   std::uint64_t watched_ns = 0;  ///< how long the queues were watched; 0: a single moment

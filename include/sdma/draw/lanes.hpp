@@ -27,19 +27,19 @@ struct Lanes {
   struct Bar {
     double begin{}, end{};          ///< in microseconds
     std::size_t row = 0;            ///< of its lane; 0 is the top row
-    std::string colour{}, title{};  ///< an SVG colour, and what a pointer over it shows
+    std::string colour{}, title{};  ///< an SVG colour; the text that a resting pointer shows
   };
-  /// One row.
+  /// A lane: one or more rows of bars.
   struct Lane {
-    std::string name{};       ///< at its left
+    std::string name{};       ///< shown at its left
     std::vector<Bar> bars{};  ///< in any order
   };
-  /// A line from one bar to another.
+  /// An arrow from a moment in one lane to a moment in another.
   struct Arrow {
     std::size_t from{};   ///< an index of `lanes`
     double begin{};       ///< in microseconds
-    std::size_t to{};     ///< the lane where it ends
-    double end{};         ///< the time where it ends
+    std::size_t to{};     ///< an index of `lanes`
+    double end{};         ///< in microseconds
     std::size_t row = 0;  ///< of `to`, where the arrow ends
   };
   /// One entry of the legend.
@@ -49,7 +49,7 @@ struct Lanes {
   std::string title{};          ///< above the picture
   double begin = 0, end = 0;    ///< limits of the time axis, in microseconds
   std::vector<Lane> lanes{};    ///< from top to bottom
-  std::vector<Arrow> arrows{};  ///< drawn above the bars
+  std::vector<Arrow> arrows{};  ///< drawn over the bars
   std::vector<Key> keys{};      ///< the meaning of the colours
   std::string arrows_are{};     ///< the meaning of the arrows
   std::string note{};           ///< a line at the bottom

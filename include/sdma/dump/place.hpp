@@ -50,7 +50,7 @@ struct RingPositions {
   Generation generation = kDefaultGeneration;   ///< whose packets these are
 };
 
-/// What the dwords of a part are.
+/// Where a part lies, relative to rptr and wptr.
 enum class RingPartKind : std::uint8_t {
   whole,     ///< no position is known
   consumed,  ///< the engine has read it
@@ -69,9 +69,9 @@ struct RingGap {
 };
 
 struct RingPart {
-  RingPartKind kind = RingPartKind::whole;  ///< what these dwords are
+  RingPartKind kind = RingPartKind::whole;  ///< relative to rptr and wptr
   std::uint64_t at = 0;                     ///< position of the first dword in bytes, counted as `first` is
-  std::vector<std::uint32_t> dwords{};      ///< its contents
+  std::vector<std::uint32_t> dwords{};      ///< the part's dwords
   std::vector<RingGap> gaps{};              ///< in their order, apart from each other
 
   /// Leading dwords that belong to a packet whose beginning is not in the part, or to no packet.
@@ -80,7 +80,7 @@ struct RingPart {
   bool is_old() const noexcept { return kind == RingPartKind::consumed || kind == RingPartKind::stale; }
 };
 
-/// A dump with each part at its position.
+/// A dump, divided at rptr and wptr.
 struct PlacedRing {
   std::vector<RingPart> parts{};    ///< in the order of positions
   std::vector<Diagnostic> notes{};  ///< what was assumed

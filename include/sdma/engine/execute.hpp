@@ -51,9 +51,9 @@ struct EngineState {
 /// Everything that a packet can access.
 struct Machine {
   AddressSpace::Reader& memory;  ///< through which packets load and store
-  EngineState& state;            ///< of the engine that executes
-  TickSource ticks{};            ///< its clock
-  EngineId engine{};             ///< which engine it is; PRE_EXE selects by it
+  EngineState& state;            ///< shared by all queues of this engine
+  TickSource ticks{};            ///< the node's clock
+  EngineId engine{};             ///< the engine that executes; PRE_EXE selects by its number modulo 8
   void* context = nullptr;       ///< passed to `trap`
   /// Called by a TRAP; null: nothing happens.
   void (*trap)(void* context, std::uint32_t trap_context) noexcept = nullptr;
@@ -69,12 +69,12 @@ enum class Outcome : std::uint8_t {
 
 /// Bytes [begin, end) of a packet's work.
 struct Part {
-  std::uint64_t begin{}, end{};  ///< offsets into the work
+  std::uint64_t begin{}, end{};  ///< in bytes; `end` is not included
 };
 
 /// Bytes that are loaded and not stored yet: at most kBytes of each source.
 struct Stage {
-  static constexpr std::size_t kBytes = 64;         ///< the most that a stage holds, per source
+  static constexpr std::size_t kBytes = 64;         ///< the most bytes of each source
   std::array<std::byte, kBytes> first{}, second{};  ///< of the first and of the second source
 };
 

@@ -41,9 +41,9 @@
 
 namespace sdma::inline v0 {
 
-/// What stopped a queue.
+/// Why a queue stopped. (After poll_timeout, it may continue: PollTimeout.)
 enum class FaultKind : std::uint8_t {
-  none,              ///< nothing did
+  none,              ///< no fault
   unmapped,          ///< no memory at `va` for this GPU
   read_only,         ///< a store to a mapping that may only be read
   unknown_packet,    ///< a dword that does not begin a packet of this engine, or a packet that is only recognised
@@ -72,7 +72,7 @@ struct Fault {
   Generation generation = kDefaultGeneration;  ///< of the engine
   GpuId gpu{};                                 ///< whose engine stopped
   EngineId engine{};                           ///< which engine stopped
-  std::uint64_t queue{};                       ///< the queue's number
+  std::uint64_t queue{};                       ///< the device's id of the queue
   std::uint64_t position{};  ///< bytes from the queue's beginning: the packet, or the INDIRECT that led to it
   std::uint64_t offset{};    ///< bytes from the beginning of the indirect buffer, if depth > 0
   GpuVa va{};                ///< the address that caused the fault, if one did

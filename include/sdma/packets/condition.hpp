@@ -36,7 +36,7 @@ constexpr bool holds(std::uint64_t value, Compare f, std::uint64_t reference) no
 /// The condition of a poll: `(value & mask) func reference`.
 struct Condition {
   Compare func{};  ///< the comparison
-  std::uint32_t reference{}, mask = 0xffffffff;  ///< what is compared with, and the bits that are compared
+  std::uint32_t reference{}, mask = 0xffffffff;  ///< the right side, and the bits of the value that count
 };
 /// Is there a value that satisfies it?
 constexpr bool can_hold(const Condition& c) noexcept {

@@ -351,7 +351,7 @@ template <Packet P> [[nodiscard]] constexpr bool fits(const P& p, Generation g) 
 /// "generation" (it lacks the packet or the field), "absent" (the field is in an optional part that is not there), or the
 /// id of the packet's own rule. Converts to false if nothing is wrong.
 struct [[nodiscard]] Violation {
-  std::string_view field{}, rule{};  ///< the name of the member, and the id of the rule; empty if all hold
+  std::string_view field{}, rule{};  ///< as above; `rule` is empty if nothing is wrong
   constexpr explicit operator bool() const noexcept { return !rule.empty(); }
 };
 template <Generation G, Packet P> constexpr Violation check(const P& p) noexcept {

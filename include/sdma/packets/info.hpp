@@ -14,28 +14,28 @@
 
 namespace sdma::inline v0 {
 
-/// A rule over the dwords of a complete packet.
+/// The description of a packet in one generation, as plain data.
 struct PacketInfo;
-/// A rule that relates several fields.
+/// A rule over the dwords of a complete packet.
 struct RuleInfo {
-  std::string_view id, text;                                         ///< its name, and what it demands
+  std::string_view id, text;                                         ///< its name, and what must hold
   bool (*holds)(std::span<const std::uint32_t>, const PacketInfo&);  ///< does it hold for these dwords of this packet?
 };
 
 struct PacketInfo {
-  /// The longest fixed part in dwords, and the most fields.
+  /// Limits in dwords: of `head`, and of `described()`.
   static constexpr std::size_t kMaxHead = 16, kMaxDescribed = 32;
 
-  std::string_view name, doc;           ///< in text, and in one line
-  Pattern pattern;                      ///< of the bits that are fixed
-  std::span<const FieldInfo> fields{};  ///< in the order of text
+  std::string_view name, doc;           ///< its name in text, its meaning in one line
+  Pattern pattern;                      ///< the bits that identify it
+  std::span<const FieldInfo> fields{};  ///< in the order in which text shows them
   std::span<const RuleInfo> rules{};    ///< in the order in which they are checked
   std::uint8_t head{};                  ///< dwords that determine the length; the payload, if any, follows them
   std::uint8_t fixed{}, stride = 1;     ///< length = fixed + stride * (value of *counted)
   /// Not null: some of the `fixed` dwords are optional or follow the payload. Unfolded has them in their places.
   const grammar::Length* parts{};
   const FieldInfo* counted{};                  ///< null: the length is `fixed`
-  Privilege privilege = Privilege::user;       ///< who may send it
+  Privilege privilege = Privilege::user;       ///< who may submit it
   bool fields_unknown = false;                 ///< its length is known, but its fields are not: text shows raw dwords
   bool foreign = false;                        ///< only other generations have it; then `fields_unknown` is set too
   std::uint8_t index = 255;                    ///< its place in kPackets
@@ -46,14 +46,14 @@ struct PacketInfo {
   /// The bits of each described dword that the pattern or a field owns; the others are reserved.
   std::array<std::uint32_t, kMaxDescribed> owned{};
 
-  /// Its length in dwords. Reads as many dwords as the length depends on.
+  /// The length in dwords of the packet at `d`, which must have at least `head` dwords.
   constexpr std::size_t length(const std::uint32_t* d) const noexcept {
     if (parts) [[unlikely]]
       return (counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed) -
              detail::missing(*parts, detail::parts_of(*parts, fields, d));
     return counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed;
   }
-  /// Do these dwords begin such a packet?
+  /// Do these dwords have the packet's pattern?
   constexpr bool matches(std::span<const std::uint32_t> d) const noexcept { return pattern.matches(d); }
   /// How many dwords the description numbers: those before the payload, and those after it.
   constexpr std::size_t described() const noexcept { return parts ? fixed : head; }
@@ -78,9 +78,9 @@ class Unfolded {
   Unfolded(const Unfolded&) = delete;
   Unfolded& operator=(const Unfolded&) = delete;
 
-  /// The fixed part.
+  /// The described dwords: FieldInfo::dword is an index of them.
   constexpr const std::uint32_t* data() const noexcept { return dwords_; }
-  /// The dwords after the fixed part.
+  /// The dwords of the payload; empty if there is none.
   constexpr std::span<const std::uint32_t> payload() const noexcept { return payload_; }
   /// Is the field in a part that is there?
   constexpr bool has(const FieldInfo& f) const noexcept {

@@ -74,14 +74,14 @@ enum class Kind : std::uint8_t {
 /// A field as plain data. `limit`: the largest documented value, where the width could hold more.
 struct FieldInfo {
   std::string_view name{}, doc{};  ///< its name in text and JSON, and its meaning in one line
-  /// Its dword, its lowest and highest bit, and what is added to the stored value.
+  /// Where it is: its dword, and its first and last bit (above 31: in the next dword). Value = stored bits + bias.
   std::uint8_t dword{}, lo{}, hi{}, bias{};
   Kind kind = Kind::count;                 ///< how text shows its value
   bool optional = false;                   ///< text omits it if it holds `default_value`
   std::uint64_t default_value = 0;         ///< the member's default
   std::uint32_t alignment = 1;             ///< `check` reports a misaligned value; it can still be encoded and decoded
-  std::uint64_t limit = ~std::uint64_t{};  ///< the largest documented value
-  std::span<const Name> enumerants{};      ///< the values that have names
+  std::uint64_t limit = ~std::uint64_t{};  ///< the largest documented value; by default, none
+  std::span<const Name> enumerants{};      ///< names of values; the others are numbers
   std::uint8_t member{};                   ///< which field of the packet's layout it is
   std::uint8_t moved_dword{}, moved_lo{}, moved_hi{};  ///< its place in `moved_generations`
   Generations generations = kAllGenerations;           ///< those that have the field
@@ -95,7 +95,7 @@ struct FieldInfo {
   }
   /// Its width in bits.
   constexpr unsigned width() const noexcept { return hi - lo + 1u; }
-  /// As many low bits as it is wide.
+  /// The largest stored value: the low width() bits set.
   constexpr std::uint64_t mask() const noexcept {
     return width() == 64 ? ~std::uint64_t{} : (std::uint64_t{1} << width()) - 1;
   }
@@ -108,10 +108,10 @@ struct FieldInfo {
 
 /// The bits of a packet that have one fixed value.
 struct Pattern {
-  static constexpr std::size_t kDwords = 6;            ///< how many dwords a pattern may fix
+  static constexpr std::size_t kDwords = 6;            ///< how many dwords it can fix, from the first
   std::array<std::uint32_t, kDwords> mask{}, value{};  ///< the fixed bits of each dword, and their values
 
-  /// Also fixes bits `lo` to `hi` of a dword.
+  /// A copy that also fixes bits `lo` to `hi` of a dword, to the value `v`.
   constexpr Pattern is(unsigned dword, unsigned lo, unsigned hi, std::uint32_t v) const noexcept {
     Pattern p = *this;
     const auto m = (hi - lo == 31 ? ~0u : (1u << (hi - lo + 1)) - 1) << lo;
@@ -137,17 +137,17 @@ struct Pattern {
 
 /// What some generations have in place of a packet's pattern or fixed length.
 struct Exception {
-  /// Those that have another pattern, and those that have another length.
+  /// The generations with another pattern, and those with another fixed length.
   Generations pattern_generations{}, length_generations{};
-  Pattern pattern{};     ///< in these generations
-  std::uint8_t fixed{};  ///< the length there, in dwords
+  Pattern pattern{};     ///< in pattern_generations
+  std::uint8_t fixed{};  ///< in length_generations, in dwords
 
   /// Does any generation differ?
   constexpr bool any() const noexcept { return (pattern_generations | length_generations).mask != 0; }
 };
 
 /// Who may submit a packet. A privileged packet stops a user queue.
-/// `user`: any queue; `kernel`: only a queue of the driver.
+/// `user`: everyone; `kernel`: only the driver, in its own queues.
 enum class Privilege : std::uint8_t { user, kernel };
 
 namespace detail {
@@ -176,7 +176,7 @@ template <class E> inline constexpr auto names = std::array<Name, 0>{};
 /// Names for the retry count of a poll: a poll with 4095 never expires.
 inline constexpr std::array kRetryNames{Name{0xfff, "forever"}};
 
-/// `none`: the field holds the value; `minus_one`: it holds the value less one.
+/// What a field stores. `none`: its value; `minus_one`: its value less one.
 enum class Bias : std::uint8_t { none = 0, minus_one = 1 };
 /// The field stores its value minus one.
 inline constexpr auto minus_one = Bias::minus_one;
@@ -195,15 +195,15 @@ struct Length {
   std::string_view counted{};
   std::uint8_t stride = 1;
   std::uint8_t tail_dwords{};   ///< dwords after the payload
-  std::array<Part, 2> parts{};  ///< those that a flag adds
+  std::array<Part, 2> parts{};  ///< those that are optional
 
-  /// Adds dwords that are there only if the flag is 1.
+  /// Dwords [at, at + n) are there only if `flag` is 1. At most two such parts.
   constexpr Length optional(int at, int n, std::string_view flag) const noexcept {
     auto l = *this;
     l.parts[l.parts[0].dwords != 0] = {static_cast<std::uint8_t>(at), static_cast<std::uint8_t>(n), flag};
     return l;
   }
-  /// Adds dwords after the payload.
+  /// The last `n` of the fixed dwords come after the payload.
   constexpr Length tail(int n) const noexcept {
     auto l = *this;
     l.tail_dwords = static_cast<std::uint8_t>(n);
@@ -232,13 +232,13 @@ template <auto Member> struct Field : FieldInfo {
   using Type = decltype(detail::type_of(Member));    ///< the member's type
 
   // clang-format off
-  /// The value has to be a multiple of this.
+  /// The value must be a multiple of `a`.
   constexpr Field aligned(std::uint32_t a) const noexcept { auto f = *this; f.alignment = a; return f; }
-  /// The largest documented value.
+  /// The largest documented value is `n`, although the width could hold more.
   constexpr Field up_to(std::uint64_t n) const noexcept { auto f = *this; f.limit = n; return f; }
-  /// Text shows the value as a size in bytes.
+  /// Text shows the value as a size: decimal, with the largest of K, M, G that divides it.
   constexpr Field size() const noexcept { auto f = *this; f.kind = Kind::bytes; return f; }
-  /// Text shows the value as a number with a sign.
+  /// Text shows the value in decimal from -4095 to 4095, otherwise in hexadecimal.
   constexpr Field value() const noexcept { auto f = *this; f.kind = Kind::value; return f; }
   /// Text shows the value in hexadecimal.
   constexpr Field hex() const noexcept { auto f = *this; f.kind = Kind::hex; return f; }
@@ -293,10 +293,10 @@ constexpr Field<M> payload(std::string_view name, int dword, int lo, int hi, std
 /// A constraint that the width of a field cannot express. `id` has a section in docs/rules.md; `text` says what must
 /// hold.
 template <class P> struct Rule {
-  std::string_view id, text;  ///< its name, and what it demands
+  std::string_view id, text;  ///< its name, and what must hold
   bool (*holds)(const P&);    ///< does it hold?
 };
-/// A rule with its name, its sentence, and the function that decides it.
+/// Makes a Rule of its three parts.
 template <class P>
 constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)(const P&)) noexcept {
   return {id, text, holds};
@@ -307,10 +307,10 @@ inline constexpr auto kernel_only = Privilege::kernel;
 
 /// What is said about a packet as a whole.
 struct Description {
-  std::string_view name, doc;                 ///< in text, and in one line
-  Pattern pattern;                            ///< of the bits that are fixed
+  std::string_view name, doc;                 ///< its name in text, its meaning in one line
+  Pattern pattern;                            ///< the bits that identify it
   Length length;                              ///< in dwords
-  Privilege privilege = Privilege::user;      ///< who may send it
+  Privilege privilege = Privilege::user;      ///< who may submit it
   Generations generations = kAllGenerations;  ///< those that have it
   Exception exception{};                      ///< what differs in some generations
   std::uint8_t default_fields{};              ///< how many fields 4.4.2 has: the first ones
@@ -318,7 +318,7 @@ struct Description {
 /// The fields are in one array, so that code for all of them is a loop and not one template instance per field.
 /// `Member...` are the members that hold them, in the same order.
 template <class P, std::size_t Rules, auto... Member> struct Layout : Description {
-  std::array<FieldInfo, sizeof...(Member)> fields{};  ///< in the order of text
+  std::array<FieldInfo, sizeof...(Member)> fields{};  ///< in the order in which text shows them
   std::array<Rule<P>, Rules> rules{};                 ///< in the order in which they are checked
 };
 template <auto M0, auto... M>

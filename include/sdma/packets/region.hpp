@@ -15,7 +15,7 @@
 namespace sdma::inline v0 {
 
 /// How memory is accessed, and which accesses a mapping allows.
-/// `read`: loads; `write`: stores; `read_write`: both.
+/// `read`: loads; `write`: stores; `read_write`: both. A value is a set of bits.
 enum class Access : std::uint8_t { read = 1, write = 2, read_write = 3 };
 /// Does a mapping permit this access?
 constexpr bool allows(Access mapping, Access wanted) noexcept {

@@ -35,12 +35,12 @@
 
 namespace sdma::inline v0 {
 
-/// A ring as it was found, with its positions.
+/// The contents and positions of a ring at one moment.
 struct RingDump {
   std::uint64_t read{}, committed{}, reserved{};  ///< bytes, as Ring::positions
   std::uint64_t wptr{}, doorbell{};               ///< the values in memory; doorbell is 0 if the ring has none
-  GpuId gpu{};                                    ///< whose engine serves it
-  EngineId engine{};                              ///< which engine serves it
+  GpuId gpu{};                                    ///< the GPU whose engine serves it
+  EngineId engine{};                              ///< the engine that serves it
   std::string label{};                            ///< free text that identifies the dump; at most 4096 bytes
   std::vector<std::uint32_t> dwords{};            ///< the whole ring
 };
@@ -65,9 +65,9 @@ RingDump dump(const Ring<K, Order>& ring, GpuId gpu = {}, EngineId engine = {}, 
 
 /// The dwords from `read` to `wptr`.
 struct Pending {
-  std::vector<std::uint32_t> dwords{};  ///< those that were read
+  std::vector<std::uint32_t> dwords{};  ///< those that the engine has not read
   std::uint64_t read{};                 ///< position of the first dword
-  std::size_t ring_dwords{};            ///< the size of the ring
+  std::size_t ring_dwords{};            ///< the ring's size in dwords
 
   /// Where dword `index` lies, in bytes from the start of the ring. Requires ring_dwords != 0.
   std::size_t ring_offset(std::size_t index) const noexcept { return (read / 4 + index) % ring_dwords * 4; }
@@ -76,7 +76,7 @@ struct Pending {
 /// multiple of 4, or `read` is ahead of wptr, or `read` lags wptr by a whole ring or more.
 Result<Pending, Diagnostic> pending(const RingDump&, std::string_view name = "ring");
 
-/// The bytes of a .ring file.
+/// The dump as the bytes of a .ring file.
 std::vector<std::byte> to_bytes(const RingDump&);
 /// Do these bytes begin like a dump?
 bool is_dump(std::span<const std::byte>) noexcept;

@@ -36,7 +36,7 @@
 namespace sdma::inline v0 {
 
 /// How the CPU maps the memory of a ring. If you do not know, `write_combining` is the safe assumption.
-/// `write_back`: ordinary memory; `write_combining`: stores are collected; `vram`: memory of a GPU.
+/// `write_back`: cached host memory; `write_combining`: stores go through a buffer, out of order; `vram`: GPU memory.
 enum class Caching : std::uint8_t { write_back, write_combining, vram };
 
 namespace order {
@@ -62,14 +62,14 @@ struct Native {
   static constexpr auto kGiveBell = std::memory_order_acq_rel;
   /// A ticket is free once its slot's doorbell has been rung.
   static constexpr auto kCommit = std::memory_order_release;
-  /// How the thread at the front reads what others have completed.
+  /// The other side of kCommit: for a producer that looks for a free ticket, and for Ring::positions.
   static constexpr auto kCommitted = std::memory_order_acquire;
 
-  /// Loads a word with this order.
+  /// Loads a word that engines or other threads may store to.
   static std::uint64_t load(const std::uint64_t* word, std::memory_order o) noexcept {
     return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(word)).load(o);
   }
-  /// Stores a word with this order.
+  /// Stores a word that engines or other threads may load.
   static void store(std::uint64_t* word, std::uint64_t v, std::memory_order o) noexcept {
     std::atomic_ref<std::uint64_t>(*word).store(v, o);
   }

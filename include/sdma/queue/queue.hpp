@@ -33,7 +33,7 @@ class Queue {
   void reset() noexcept { lease_.reset(); }
   explicit operator bool() const noexcept { return static_cast<bool>(lease_); }
 
-  /// The memory of its ring.
+  /// The memory of its ring: what a Ring is made of.
   const RingMemory& memory() const noexcept { return memory_; }
   /// The GPU whose engine serves it.
   GpuId gpu() const noexcept { return gpu_; }

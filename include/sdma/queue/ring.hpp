@@ -101,13 +101,13 @@ inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds small
 
 /// Contiguous room in the ring.
 struct Slot {
-  std::span<std::uint32_t> dwords{};  ///< to be written by the producer
+  std::span<std::uint32_t> dwords{};  ///< for the producer's packets
   /// Positions in bytes. The range includes dwords that were skipped at the end of the ring.
   std::uint64_t begin{}, end{};
-  std::uint32_t ticket{};  ///< which open slot it is; for `publish`
+  std::uint32_t ticket{};  ///< used by `publish`; 0 with one producer
 };
 
-/// `one`: one thread at a time; `many`: any threads.
+/// How many threads may produce: `one` at a time, or `many` at once.
 enum class Producers : std::uint8_t { one, many };
 
 /// Fills `s` with NOP packets: with one, or with several if one cannot be long enough.
@@ -194,7 +194,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   }
 
   struct Positions {
-    std::uint64_t read, committed, reserved;  ///< in bytes since the ring was first used
+    std::uint64_t read, committed, reserved;  ///< in bytes: read by the engine, published, taken
   };
   /// In bytes; read <= committed <= reserved. rptr is loaded first, so the engine may have advanced since. All zero if
   /// the memory was refused.
@@ -204,7 +204,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     // The engine may already be past a doorbell whose position `committed_` does not show yet.
     return {read, committed < read ? read : committed, position(load(reserved_, Order::kReserve))};
   }
-  /// The memory that it was given.
+  /// The memory that the constructor was given, even if it was refused.
   const RingMemory& memory() const noexcept { return m_; }
 
  private:

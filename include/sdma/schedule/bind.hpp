@@ -43,7 +43,7 @@ namespace sdma::inline v0 {
 struct BindOptions {
   /// Memory that the caller keeps until the Bound is destroyed.
   struct ExternalMemory {
-    GpuVa va{};                   ///< where it is on the device
+    GpuVa va{};                   ///< its address, as the device sees it
     std::span<std::byte> host{};  ///< the same bytes, as the host sees them
   };
   std::vector<GpuId> gpus{};  ///< the device's GPU for each GPU of the schedule; empty: the same numbers
@@ -53,15 +53,15 @@ struct BindOptions {
 
 /// What a submit has published with one doorbell, for a recording. Times are those of trace::now().
 struct SubmittedPiece {
-  std::uint64_t epoch{};     ///< of the run, from 1
-  std::uint64_t position{};  ///< of its first packet, in the ring
-  std::size_t packets{};     ///< how many were submitted
+  std::uint64_t epoch{};     ///< the queue's epoch in this submit
+  std::uint64_t position{};  ///< where its first packet begins, as Ring counts
+  std::size_t packets{};     ///< how many this doorbell published
   bool waited{};             ///< the ring had no room at first
   std::uint64_t began_ns{};  ///< the ring had room
   std::uint64_t built_ns{};  ///< the packets were in the ring
   std::uint64_t rung_ns{};   ///< the doorbell was stored
 };
-/// Is called when packets are submitted.
+/// Receives each piece that a submit publishes.
 class SubmitObserver {
  public:
   virtual ~SubmitObserver() = default;

@@ -119,7 +119,7 @@ enum class Init : std::uint8_t {
   random,  ///< depends on the seed of the run and the number of the buffer
   zero,    ///< every byte is 0
 };
-inline constexpr std::uint8_t kPoison = 0xdb;  ///< what bytes hold before they are written
+inline constexpr std::uint8_t kPoison = 0xdb;  ///< each byte of a buffer with Init::poison
 
 struct Schedule {
   /// Memory of a GPU or of the host.
@@ -149,7 +149,7 @@ struct Schedule {
   struct EpochField {
     std::size_t packet{};      ///< index of the packet's first dword in Queue::dwords
     std::string_view field{};  ///< the name of the field, from the registry
-    EpochValue value{};        ///< its value at the start
+    EpochValue value{};        ///< what the field holds, for each epoch
     friend bool operator==(const EpochField&, const EpochField&) = default;
   };
 
@@ -162,7 +162,7 @@ struct Schedule {
     /// With the host as the peer: the engine that reads from the host, not the one that writes to it. Runtimes keep one engine
     /// for each direction (Topology::engine_for).
     bool from_host = false;
-    std::uint32_t engine{};      ///< the number of the engine, if there is no peer
+    std::uint32_t engine{};      ///< the number of the engine; used only without a peer
     std::uint64_t ring_bytes{};  ///< 0: bind chooses
     /// Each packet that moves data is published with a doorbell of its own, together with the packets that follow it; the first also with
     /// those before it. Otherwise, one doorbell publishes as many packets as fit into half of the ring.
@@ -191,17 +191,17 @@ struct Schedule {
       return add(
           dwords_for<CopyLinear>(c.bytes, c.chunk), [&](Writer& w) { return w.copy(c); }, "copy");
     }
-    /// Adds a broadcast, of any length.
+    /// Appends a broadcast; a long one becomes several packets.
     Queue& broadcast(const Writer::Broadcast& c) {
       return add(
           dwords_for<CopyBroadcast>(c.bytes, c.chunk), [&](Writer& w) { return w.broadcast(c); }, "broadcast");
     }
-    /// Adds an exchange, of any length.
+    /// Appends an exchange of two ranges; a long one becomes several packets.
     Queue& swap(const Writer::Swap& c) {
       return add(
           dwords_for<CopySwap>(c.bytes, c.chunk), [&](Writer& w) { return w.swap(c); }, "swap");
     }
-    /// Adds a fill, of any length.
+    /// Appends a fill; a long one becomes several packets.
     Queue& fill(const Writer::Fill& c) {
       return add(
           dwords_for<Fill>(c.bytes, c.chunk), [&](Writer& w) { return w.fill(c); }, "fill");
@@ -235,9 +235,9 @@ struct Schedule {
 
   /// One action of a host thread or of a kernel.
   struct Action {
-    /// `submit`: publishes queues; `set`: stores to a signal; `add`: adds to it; `wait`: until it has a value; `sample`: names
-    /// what it holds; `repeat`: performs a body several times; `compute`: a kernel works; `load`, `store`: a thread accesses
-    /// bytes; `expect`: they must equal others.
+    /// `submit`: publishes queues; `set`: stores a value to a signal; `add`: adds one to it; `wait`: waits until a comparison
+    /// with it is true; `sample`: reads it and names what it holds; `repeat`: performs `body` several times; `compute`: keeps a
+    /// kernel busy; `load`, `store`: access bytes; `expect`: bytes must equal others at this moment.
     enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store, expect, sample };
     Kind kind{};                        ///< which action it is
     std::vector<std::size_t> queues{};  ///< submit: indices of queues, submitted in this order, one doorbell each
@@ -269,9 +269,9 @@ struct Schedule {
     Script(const Schedule& s, std::vector<Action>& to) noexcept : schedule_(s), to_(to) {}
     Script& submit(const Queue&);  ///< a queue of this schedule
     Script& submit_all();          ///< all queues that the schedule has now
-    /// Stores a value to the signal.
+    /// Stores the value to the signal.
     Script& set(GpuVa signal, ActionValue);
-    /// Waits until the signal compares so.
+    /// Waits until the comparison of the signal with the value is true.
     Script& wait(GpuVa signal, Compare, ActionValue);
     Script& add(GpuVa signal, ActionValue);  ///< an atomic addition
     /// Reads the signal now. `sampled(name)` is the value in the actions that follow, also in a repeat.
@@ -313,17 +313,17 @@ struct Schedule {
 
   /// A condition that a run checks after all host threads and kernels have ended.
   struct Expectation {
-    /// What has to hold.
+    /// What is expected.
     enum class Kind : std::uint8_t {
       bytes,    ///< `left` holds what `right` holds; with `old`, what `right` held before the run
       value,    ///< the signal at `left` holds `value`
       finding,  ///< the checker must report `rule`; such a schedule is never run
     };
-    Kind kind{};            ///< which expectation it is
-    Range left{}, right{};  ///< what is compared
-    bool old{};             ///< `right` as it was before the run
-    std::uint64_t value{};  ///< of a signal
-    std::string rule{};     ///< of a finding
+    Kind kind{};            ///< what is expected
+    Range left{}, right{};  ///< bytes: what is compared; value: `left` begins at the signal
+    bool old{};             ///< bytes: compare with what `right` held before the run
+    std::uint64_t value{};  ///< value: what the signal must hold
+    std::string rule{};     ///< finding: the id of the checker's rule
     friend bool operator==(const Expectation&, const Expectation&) = default;
   };
 
@@ -333,17 +333,17 @@ struct Schedule {
   std::deque<Queue> queues{};               ///< by index; references stay valid
   std::deque<Host> hosts{};                 ///< by index; references stay valid
   std::deque<Kernel> kernels{};             ///< by index; references stay valid
-  std::vector<Expectation> expectations{};  ///< in the order of the text
+  std::vector<Expectation> expectations{};  ///< in the order in which they were added
 
   /// Returns the address of the buffer's first byte, in link space.
   GpuVa add_buffer(Buffer);
   /// Returns the address of the signal, in link space.
   GpuVa add_signal(Signal);
-  /// Adds a queue.
+  /// Adds a queue, and returns the schedule's copy of it.
   Queue& add_queue(Queue);
-  /// Adds a host thread, whose actions are then added.
+  /// Adds a host thread. The Script that it returns appends the actions.
   Script add_host(std::string name);
-  /// Adds a kernel on a GPU.
+  /// Adds a kernel on a GPU. The Script that it returns appends the actions.
   Script add_kernel(Place, std::string name);
   /// Expects `left` to hold, in the end, what `right` holds then.
   void expect_equal(Range left, Range right) { expectations.push_back({.left = left, .right = right}); }
@@ -364,15 +364,15 @@ constexpr GpuVa link_signal(std::size_t k) noexcept { return GpuVa{kLinkSignals 
 
 /// A buffer or a signal, and an offset in it.
 struct SymbolOffset {
-  bool signal{};           ///< of a signal, not of a buffer
-  std::size_t index{};     ///< which one
+  bool signal{};           ///< true: a signal; false: a buffer
+  std::size_t index{};     ///< into Schedule::signals or Schedule::buffers
   std::uint64_t offset{};  ///< in bytes; may be the end of the symbol
 };
 /// The symbol at a link address; nullopt if the address belongs to no buffer and no signal.
 std::optional<SymbolOffset> find_symbol(const Schedule&, GpuVa);
 /// "gpu1.buf", "host.done".
 std::string name_of(const Schedule&, const SymbolOffset&);
-/// How many bytes the symbol has from there on.
+/// The size of the whole buffer or signal, in bytes; `offset` does not matter.
 std::uint64_t bytes_of(const Schedule&, const SymbolOffset&);
 /// "gpu1.buf[64K]"; "" if find_symbol finds nothing.
 std::string name_of(const Schedule&, GpuVa);

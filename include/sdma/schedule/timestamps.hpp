@@ -33,7 +33,7 @@ namespace sdma::inline v0 {
 struct TimedSchedule {
   /// Dwords [begin, begin + dwords) of the original queue, and where they begin in the timed queue.
   struct Bar {
-    std::size_t begin{}, dwords{}, timed_begin{};  ///< counted in dwords
+    std::size_t begin{}, dwords{}, timed_begin{};  ///< all count dwords of a queue
   };
   /// The stamps of one queue.
   struct Queue {
@@ -44,7 +44,7 @@ struct TimedSchedule {
   static constexpr std::size_t kStampStride = 8;  ///< bytes: what TIMESTAMP stores, and the alignment that it requires
 
   Schedule schedule{};  ///< the original's buffers, signals, queues, actions and expectations keep their numbers
-  std::vector<Queue> queues{};  ///< by index
+  std::vector<Queue> queues{};  ///< in the order of Schedule::queues
 };
 
 /// Requires a schedule without problems(). Dwords that do not form an executable packet are kept in their place.

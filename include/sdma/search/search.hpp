@@ -37,28 +37,28 @@
 
 namespace sdma::inline v0 {
 
-/// One schedule that the text permits.
+/// One way to take every choice that the text leaves open.
 struct Candidate {
   std::vector<Decision> decisions{};  ///< what was chosen for it
   Schedule schedule{};                ///< with these choices
-  double ns{};                        ///< its predicted time
+  double ns{};                        ///< the predicted time of its last round
   std::uint64_t same{};               ///< how many other candidates had the same time, and were not examined
 };
 
-/// How far a search is.
+/// How far a search has come.
 struct SearchProgress {
-  std::uint64_t simulated{};  ///< schedules so far
+  std::uint64_t simulated{};  ///< as SearchResult::simulated, so far
   double candidates{};        ///< as SearchResult::candidates
   double best_ns{};           ///< 0: no candidate is proved yet
 };
 
-/// What bounds a search.
+/// What a search assumes, keeps and may spend.
 struct SearchOptions {
   ParseOptions parse{};                ///< `map` and `decisions` are not used
   Profile profile{};                   ///< what the checker assumes
   std::size_t best = 5;                ///< how many candidates to keep
   std::uint64_t tries = 100'000;       ///< the most candidates to simulate
-  std::optional<Deadline> deadline{};  ///< when it ends at the latest; without one, when everything was simulated
+  std::optional<Deadline> deadline{};  ///< the search ends then; none: time does not limit it
   std::uint64_t seed = 0;              ///< of the random candidates
   /// Called after each simulation; false ends the search.
   std::function<bool(const SearchProgress&)> proceed{};
@@ -72,13 +72,13 @@ struct SearchResult {
   /// How many there are: exact if `complete`, else the number that there would be if every candidate left open what the default does.
   double candidates{};
   bool complete{};          ///< all of them were simulated
-  std::uint64_t refused{};  ///< schedules that the checker refused
-  /// A schedule that the checker refused.
+  std::uint64_t refused{};  ///< candidates that could not be read or simulated, or were not proved
+  /// A candidate that was refused, and why.
   struct Refusal {
     std::vector<Decision> decisions{};  ///< what was chosen for it
-    Diagnostic reason{};                ///< the first finding
+    Diagnostic reason{};                ///< the first error, or the first finding that is not advice
   };
-  std::optional<Refusal> first_refused{};  ///< the first of them, if any
+  std::optional<Refusal> first_refused{};  ///< the first candidate that was refused, if any
 };
 
 Result<SearchResult, std::vector<Diagnostic>> search(std::string_view text, std::string_view file,

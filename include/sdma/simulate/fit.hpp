@@ -71,7 +71,7 @@ struct Observation {
   };
   std::string id{};                            ///< for messages
   Kind kind{};                                 ///< what was measured
-  std::shared_ptr<const Schedule> schedule{};  ///< the schedule that ran
+  std::shared_ptr<const Schedule> schedule{};  ///< whose time it is
   std::shared_ptr<const Schedule> baseline{};  ///< of a ratio
   Phase phase{};                               ///< of a share
   double value{};                              ///< ns, a ratio, or percent
@@ -84,7 +84,7 @@ struct Observation {
   static Observation time(std::string id, std::shared_ptr<const Schedule> s, double ns, double spread_ns = 0) {
     return {.id = std::move(id), .kind = Kind::time, .schedule = std::move(s), .value = ns, .spread = spread_ns};
   }
-  /// How many times as long one schedule takes as another.
+  /// A speed-up: the time of `baseline`, divided by the time of `s`.
   static Observation ratio(std::string id, std::shared_ptr<const Schedule> s, std::shared_ptr<const Schedule> baseline,
                            double value, double spread = 0) {
     return {.id = std::move(id),
@@ -108,7 +108,7 @@ struct Observation {
 
 /// A parameter that a fit may change.
 struct FreeParameter {
-  Cost cost{};  ///< which one
+  Cost cost{};  ///< the parameter
   /// Bounds. Both 0: a hundredth to a hundred times the initial value, within what the parameter can be.
   double low{}, high{};
   std::string note{};  ///< for the source: which measurements determine it. Empty: "N measurements"
@@ -117,7 +117,7 @@ struct FreeParameter {
 /// The state of a fit, for its callback.
 struct FitProgress {
   std::string_view stage{};                        ///< "descent", "search" or "uncertainty"
-  std::uint64_t simulations{}, max_simulations{};  ///< those so far, and the most
+  std::uint64_t simulations{}, max_simulations{};  ///< how many so far, and FitOptions::max_simulations
   double mean_error{}, worst_error{};              ///< of the best values so far: 0.09 is 9 %
 };
 
@@ -126,17 +126,17 @@ struct FitOptions {
   /// The standard deviation of an error that a group shares, relative to that of an observation's own error. 0: none is shared.
   double common = 0;
   double power = 2;  ///< 2: least squares. A larger power gives more weight to the worst errors. From 1 to 16
-  std::uint64_t max_simulations = 1000000;                     ///< the most; then the fit ends
-  Deadline deadline = Deadline::in(std::chrono::minutes(10));  ///< then the fit ends
+  std::uint64_t max_simulations = 1000000;                     ///< after so many, the fit ends
+  Deadline deadline = Deadline::in(std::chrono::minutes(10));  ///< at this time, the fit ends
   /// Called after each evaluation. If it returns false, the fit ends with the best values so far.
   std::function<bool(const FitProgress&)> progress{};
 };
 
 /// A machine fitted to observations, and how well it fits.
 struct Fit {
-  /// What became of a parameter: `fitted`, `range`, `at_bound`, `undetermined`, as in the manual's table.
+  /// How well the observations determine a parameter. The table at the top of this header describes each state.
   enum class State : std::uint8_t { fitted, range, at_bound, undetermined };
-  /// `converged`: no step improves the values; `simulations`, `deadline`: that limit was reached; `stopped`: the callback
+  /// `converged`: the search found no better values; `simulations`, `deadline`: that limit was reached; `stopped`: the callback
   /// ended the fit.
   enum class End : std::uint8_t { converged, simulations, deadline, stopped };
   /// What the fitted machine predicts for an observation.
@@ -148,7 +148,7 @@ struct Fit {
   /// Two parameters whose effects the observations can hardly separate.
   struct Alike {
     Cost a{}, b{};         ///< the two
-    double correlation{};  ///< from -1 to 1
+    double correlation{};  ///< -1 to 1; its absolute value exceeds kAlike
   };
 
   MachineDescription machine{};  ///< the initial one, with new values, uncertainties and sources of the free parameters
@@ -163,7 +163,7 @@ struct Fit {
   /// uncertainties (they are those of the initial machine) and no correlations, and the sources say so.
   End end{};
 
-  static constexpr double kAlike = 0.95;  ///< the limit of `alike`
+  static constexpr double kAlike = 0.95;  ///< pairs with a larger |correlation| are in `alike`
 };
 
 Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation>, const MachineDescription& initial,

@@ -84,22 +84,22 @@ std::string_view unit(Cost) noexcept;
 /// The index of the parameter with this name; kCosts if there is none.
 std::size_t cost_named(std::string_view) noexcept;
 
-/// A number of the machine, and where it comes from.
+/// The value of a parameter, how certain it is, and where it comes from.
 struct Parameter {
-  double value{};        ///< in the unit of its cost
+  double value{};        ///< in the parameter's unit: unit(Cost)
   double uncertainty{};  ///< in the parameter's unit: the true value may be larger or smaller by this much
-  std::string source{};  ///< where the value comes from
+  std::string source{};  ///< where the value comes from, for people: "fitted: ..."
   /// Was it fitted to measurements?
   bool fitted() const noexcept { return source.starts_with("fitted"); }
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 
 struct MachineDescription {
-  std::string name{};   ///< of the machine
-  std::string notes{};  ///< what its file says about it
+  std::string name{};   ///< what reports call the machine
+  std::string notes{};  ///< for people: the origin of the numbers
   /// GPUs, engines and links.
   Topology topology{};
-  std::array<Parameter, kCosts> parameters{};  ///< by cost
+  std::array<Parameter, kCosts> parameters{};  ///< indexed by Cost
   /// What is left of a fit's errors, relative to the part of a time in which neither bytes move nor kernels compute: 68 % of the times and ratios that it was
   /// fitted to are off by less. 0: not known.
   double model_error{};

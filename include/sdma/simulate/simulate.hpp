@@ -50,14 +50,15 @@
 
 namespace sdma::inline v0 {
 
-/// `control`: the host builds packets; `schedule`: doorbells, and engines that fetch; `copy`: bytes move; `sync`:
-/// completions, and their notice; `compute`: kernels run.
+/// What a part of a round is spent on. `control`: the host builds packets; `schedule`: doorbells, fetches, triggers and polls;
+/// `copy`: from the engine's front end until all bytes have landed; `sync`: fences and atomics, until a thread notices them;
+/// `compute`: kernels work.
 enum class Phase : std::uint8_t { control, schedule, copy, sync, compute };
 inline constexpr std::size_t kPhases = 5;  ///< how many phases there are
 /// "control", ...
 std::string_view name(Phase) noexcept;
 
-/// What a simulation assumes, and what it records.
+/// What to simulate, what to record, and when to give up.
 struct SimulateOptions {
   trace::Recorder* recorder{};  ///< clock "virtual"; null: no trace
   bool contents = false;        ///< also move the bytes, and check the schedule's expectations
@@ -72,7 +73,7 @@ struct SimulateOptions {
 /// One step of the critical path.
 struct PathStep {
   double begin_ns{}, end_ns{};  ///< from the beginning of the simulation
-  Phase phase{};                ///< which one it is
+  Phase phase{};                ///< the phase that this step counts for
   std::string where{};          ///< "host main", "gpu0 engine 14", "link gpu0->gpu1"
   std::string what{};           ///< "builds 7 packets of gpu0.b2b", "moves 64K", "waits for the poll of gpu0.b2b"
   friend bool operator==(const PathStep&, const PathStep&) = default;
@@ -80,8 +81,8 @@ struct PathStep {
 
 /// A resource, and how busy it was.
 struct Busy {
-  /// `host`: a thread; `engine`: an sDMA engine; `link`: between two ends; `memory`: of a GPU or the host; `agent`: a
-  /// kernel.
+  /// `host`: a host thread; `engine`: an sDMA engine; `link`: a link, or a path that links share; `memory`: of a GPU or of the
+  /// host; `agent`: a compute kernel.
   enum class Kind : std::uint8_t { host, engine, link, memory, agent };
   Kind kind{};         ///< what kind of resource it is
   std::string name{};  ///< "host main", "gpu0 engine 14", "link gpu0->gpu1", "gpu0 memory"
@@ -90,11 +91,11 @@ struct Busy {
   double rate{};          ///< its maximum, in bytes/ns; 0: it has no rate
 };
 
-/// A predicted run.
+/// What a simulation predicts for a run.
 struct Simulation {
-  /// One repetition.
+  /// When a round began and ended.
   struct Round {
-    double begin_ns{}, end_ns{};  ///< on the virtual clock
+    double begin_ns{}, end_ns{};  ///< from the beginning of the simulation
   };
   double ns{};                             ///< time of the last round
   double total_ns{};                       ///< time of the whole run
@@ -104,7 +105,7 @@ struct Simulation {
   std::vector<PathStep> path{};                   ///< of the last round, in order of time
   std::vector<Busy> busy{};                       ///< the resources that were used, by kind and name
   std::string bottleneck{};                       ///< what most of the path's time is spent on: one phrase
-  std::uint64_t packets{}, bytes{}, doorbells{};  ///< how many of each
+  std::uint64_t packets{}, bytes{}, doorbells{};  ///< of the whole run; bytes: those that engines moved
   std::uint64_t steps{};                          ///< what it took of SimulateOptions::max_steps
   std::vector<Diagnostic> findings{};             ///< expectations that fail, with `contents`
 };
@@ -133,7 +134,7 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const 
 
 /// How many times as fast a schedule is as another, and half of its 68 % interval.
 struct SpeedUp {
-  double value{}, uncertainty{};  ///< 2: twice as fast
+  double value{}, uncertainty{};  ///< `value` is 2: twice as fast
   /// Whether the interval contains 1: the model does not know which of the two is faster.
   bool tie() const noexcept { return value - uncertainty <= 1 && value + uncertainty >= 1; }
 };

@@ -22,11 +22,11 @@
 
 namespace sdma::inline v0 {
 
-/// One number that varies.
+/// A number that a sweep varies, and its values.
 struct SweepAxis {
-  std::string name{};            ///< of a param, or of the machine if it has a dot
-  std::vector<double> values{};  ///< in order
-  /// Does it vary the machine?
+  std::string name{};            ///< a param of the schedule, or, with a dot, a parameter of the machine
+  std::vector<double> values{};  ///< in the order of the sweep
+  /// Does it vary a parameter of the machine, rather than a param of the schedule?
   bool of_machine() const noexcept { return name.find('.') != name.npos; }
   /// "64K" for a number of bytes or a param, "0.5" for other numbers.
   std::string text(double value) const;

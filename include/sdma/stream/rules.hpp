@@ -36,8 +36,8 @@ namespace sdma::inline v0 {
 
 /// A rule about a stream, or a rule that all packets share.
 struct StreamRule {
-  std::string_view id;    ///< its name, as diagnostics print it
-  Severity severity;      ///< of its diagnostics
+  std::string_view id;    ///< Diagnostic::rule of its findings
+  Severity severity;      ///< of its findings
   std::string_view text;  ///< what a finding means, a sentence
   std::string_view hint;  ///< what to do where it does not
   bool advice = false;    ///< as ScheduleRule::advice: a schedule may be proved in spite of a finding

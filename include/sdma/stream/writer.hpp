@@ -52,9 +52,9 @@ template <Generation G> struct FixedGeneration {
   static constexpr Generation value() noexcept { return G; }
   /// Does this generation have the packet, and room for its values?
   template <Packet P> static constexpr bool fits(const P& p) noexcept { return sdma::fits<G>(p); }
-  /// Its length in dwords.
+  /// How many dwords the packet has.
   template <Packet P> static constexpr std::size_t length(const P& p) noexcept { return sdma::length<G>(p); }
-  /// Encodes it, and returns the end of its dwords.
+  /// Stores the packet at `out`, which must have room, and returns the end of its dwords.
   template <Packet P>
   SDMA_ALWAYS_INLINE static constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
     return sdma::encode_to<G>(p, out);
@@ -62,14 +62,14 @@ template <Generation G> struct FixedGeneration {
 };
 /// A generation that is known at run time.
 struct AnyGeneration {
-  Generation generation = kDefaultGeneration;  ///< chosen at run time
+  Generation generation = kDefaultGeneration;  ///< the one to encode for
   /// The generation.
   constexpr Generation value() const noexcept { return generation; }
   /// Does this generation have the packet, and room for its values?
   template <Packet P> constexpr bool fits(const P& p) const noexcept { return sdma::fits(p, generation); }
-  /// Its length in dwords.
+  /// How many dwords the packet has.
   template <Packet P> constexpr std::size_t length(const P& p) const noexcept { return sdma::length(p, generation); }
-  /// Encodes it, and returns the end of its dwords.
+  /// Stores the packet at `out`, which must have room, and returns the end of its dwords.
   template <Packet P> constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) const noexcept {
     return sdma::encode_to(p, out, generation);
   }
@@ -79,21 +79,21 @@ struct AnyGeneration {
 struct WriterRequests {
   /// A copy of any length.
   struct Copy {
-    GpuVa src{}, dst{};            ///< addresses
+    GpuVa src{}, dst{};            ///< the first addresses
     std::uint64_t bytes{};         ///< its length
-    std::uint32_t chunk = kChunk;  ///< the most bytes of one packet
+    std::uint32_t chunk = kChunk;  ///< the most bytes of one packet; see chunk_for
   };
   /// A copy to two destinations, of any length.
   struct Broadcast {
-    GpuVa src{}, dst1{}, dst2{};   ///< addresses
+    GpuVa src{}, dst1{}, dst2{};   ///< the first addresses
     std::uint64_t bytes{};         ///< its length
-    std::uint32_t chunk = kChunk;  ///< the most bytes of one packet
+    std::uint32_t chunk = kChunk;  ///< the most bytes of one packet; see chunk_for
   };
   /// An exchange of any length.
   struct Swap {
-    GpuVa a{}, b{};                ///< addresses
+    GpuVa a{}, b{};                ///< the first addresses
     std::uint64_t bytes{};         ///< its length
-    std::uint32_t chunk = kChunk;  ///< the most bytes of one packet
+    std::uint32_t chunk = kChunk;  ///< the most bytes of one packet; see chunk_for
   };
   /// A fill of any length.
   struct Fill {
@@ -101,7 +101,7 @@ struct WriterRequests {
     std::uint32_t data{};
     std::uint64_t bytes{};
     FillUnit unit = FillUnit::dword;
-    std::uint32_t chunk = kChunk;            ///< the most bytes of one packet
+    std::uint32_t chunk = kChunk;            ///< the most bytes of one packet; see chunk_for
     FillCount count = FillCount::last_byte;  ///< last_dword: for fills with dwords only
   };
 };
@@ -226,7 +226,7 @@ template <class Target> class BasicWriter : public WriterRequests {
 
   /// The first error of any call since the Writer was made, or since clear_error.
   constexpr Errc error() const noexcept { return error_; }
-  /// Forgets the error.
+  /// Sets error() to ok.
   constexpr void clear_error() noexcept { error_ = Errc::ok; }
   /// Records the error of a call that is built on this Writer, and returns it.
   constexpr Errc fail(Errc e) noexcept {

@@ -46,7 +46,7 @@ namespace sdma::inline v0::hsa {
 inline constexpr std::size_t kCompleteDwords = kDwordsOf<Timestamp, Fence, Fence, Fence, Trap>;
 /// The most dwords that `depend` writes, without and with `twice`.
 inline constexpr std::size_t kDependDwords = kDwordsOf<PollMem, PollMem>, kDependTwiceDwords = 2 * kDependDwords;
-/// Dwords that `join` writes.
+/// The most dwords that `join` writes; without atomics, it writes fewer.
 inline constexpr std::size_t kJoinDwords = kDwordsOf<PollMem, Atomic>;
 static_assert(kDwordsOf<Fence, Fence> >= kDwordsOf<Atomic>);
 
@@ -66,9 +66,9 @@ enum class Halves : std::uint8_t {
   by_value,  ///< `both` if the high half is not 0 during encoding, otherwise `low`. A dependency that is 0: no poll at all
 };
 
-/// How much of a signal a dependency examines.
+/// How `depend` polls a signal.
 struct DependOptions {
-  Halves halves = Halves::both;  ///< those that are polled
+  Halves halves = Halves::both;  ///< which halves it polls
   /// Polls each half twice. ROCr does so on gfx900 to gfx908, where a poll may end too early.
   bool twice = false;
 };

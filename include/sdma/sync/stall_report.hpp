@@ -32,9 +32,9 @@
 
 namespace sdma::inline v0 {
 
-/// What a wait saw when its deadline passed.
+/// What a wait saw when its deadline passed, or `inspect` when it was called.
 struct StallReport {
-  static constexpr std::size_t kHead = 64, kBefore = 16;  ///< how many dwords are kept after rptr, and before it
+  static constexpr std::size_t kHead = 64, kBefore = 16;  ///< the most dwords of `head`, and of `before`
 
   // What was waited for.
   GpuVa signal{};             ///< its address as engines see it
@@ -46,7 +46,7 @@ struct StallReport {
 
   // The queue, in bytes as Ring::positions has them. All zero without a ring.
   std::uint64_t ring_bytes{};                     ///< its size; 0: no ring was given, or its memory was refused
-  std::uint64_t read{}, committed{}, reserved{};  ///< positions of the ring, in bytes
+  std::uint64_t read{}, committed{}, reserved{};  ///< as Ring::positions has them
   std::uint64_t wptr{};        ///< its value in memory; if it is not `committed`, something else stores to it
   std::uint64_t read_first{};  ///< `read` when the wait began; equal to `read` if the engine has not moved
   bool has_doorbell{};         ///< false: the engine watches wptr
@@ -60,9 +60,9 @@ struct StallReport {
   std::uint8_t before_dwords{};  ///< how many of `before` are valid
   bool before_known{};  ///< `before` begins with the packet before `read`: all of it, or its first kBefore dwords
 
-  /// The dwords from rptr on.
+  /// The valid dwords of `head`.
   constexpr std::span<const std::uint32_t> head_span() const noexcept { return {head.data(), head_dwords}; }
-  /// The dwords before rptr.
+  /// The valid dwords of `before`.
   constexpr std::span<const std::uint32_t> before_span() const noexcept { return {before.data(), before_dwords}; }
 };
 
@@ -152,9 +152,9 @@ template <Producers K, class Order> StallReport inspect(const Ring<K, Order>& ri
 /// A reference to a ring of any type, or to none, so that a report can be taken of it.
 struct RingView {
   const void* ring{};  ///< the ring, for the functions below
-  /// Makes the ring's part of a report; null: there is no ring.
+  /// Fills the part of a report that describes the ring; null: there is no ring.
   StallReport (*inspect)(const void*) noexcept = nullptr;
-  std::uint64_t (*read)(const void*) noexcept = nullptr;  ///< the position that the engine has read
+  std::uint64_t (*read)(const void*) noexcept = nullptr;  ///< Positions::read of the ring
 
   RingView() = default;
   template <Producers K, class Order>

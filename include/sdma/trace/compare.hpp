@@ -53,7 +53,7 @@ namespace sdma::inline v0::trace {
 
 /// A trace, and its name in messages: its file.
 struct NamedTrace {
-  std::string_view name{};  ///< of the file
+  std::string_view name{};  ///< in messages: its file
   const Trace& trace;       ///< not owned
 };
 
@@ -66,13 +66,15 @@ struct TimePair {
 };
 
 /// The moment at which both traces begin to count.
-/// `trigger`, `doorbell`, `packet`: as the manual defines them.
+/// `trigger`: a host thread's first store after the last doorbell, if a packet ends after it; `doorbell`: the earliest
+/// doorbell of the compared rounds; `packet`: the begin of the first compared packet.
 enum class Origin : std::uint8_t { trigger, doorbell, packet };
 std::string_view name(Origin) noexcept;
 
-/// What a queue does: `schedule`, `wait`, `copy`, `sync` and `rest`, as the manual defines them.
+/// What a queue does. `schedule`: nothing has begun; `copy`: data is in flight; else `sync`: a fence, atomic, trap or
+/// timestamp is; else `wait`: a poll is; else `rest`.
 enum class QueuePhase : std::uint8_t { schedule, wait, copy, sync, rest };
-inline constexpr std::size_t kQueuePhases = 5;  ///< how many phases there are
+inline constexpr std::size_t kQueuePhases = 5;  ///< the number of enumerators of QueuePhase
 /// "schedule", ...
 std::string_view name(QueuePhase) noexcept;
 
@@ -80,11 +82,11 @@ std::string_view name(QueuePhase) noexcept;
 struct ComparedQueue {
   Lane measured{}, other{};                     ///< as each trace names it
   std::size_t packets{};                        ///< how many packets have a counterpart; the times are theirs
-  TimePair begin{}, end{};                      ///< its first and last moment that are compared
-  std::array<TimePair, kQueuePhases> phases{};  ///< of the time from the origin to `end`
+  TimePair begin{}, end{};                      ///< of its first compared packet, of its last
+  std::array<TimePair, kQueuePhases> phases{};  ///< indexed by QueuePhase; from the origin to `end`
 };
 
-/// A measured run beside another.
+/// What `compare` found. Times are in ns.
 struct Comparison {
   Origin origin{};                      ///< where both count from
   TimePair run{};                       ///< from the origin to the end of the last compared packet

@@ -21,7 +21,7 @@
 
 namespace sdma::inline v0::trace {
 
-/// `perfetto`: for ui.perfetto.dev; `html`: a page for a browser; `jsonl`: one JSON value per line.
+/// `perfetto`: JSON for ui.perfetto.dev; `html`: a page for a browser; `jsonl`: JSON Lines, one object per line.
 enum class Form : std::uint8_t {
   perfetto,
   html,

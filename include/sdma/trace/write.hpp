@@ -46,9 +46,9 @@
 
 namespace sdma::inline v0::trace {
 
-/// The trace, one JSON value per line.
+/// The trace as JSON Lines: one object per line.
 std::string to_json_lines(const Trace&);
-/// The trace in the form that Perfetto reads.
+/// The trace as JSON for Perfetto and chrome://tracing.
 std::string to_perfetto(const Trace&);
 /// The trace as text, one event per line.
 std::string to_text(const Trace&);
@@ -56,7 +56,7 @@ std::string to_text(const Trace&);
 /// a newline.
 std::string to_line(const Trace&, const Event&, std::uint64_t first_ns);
 
-/// How a timeline is drawn.
+/// What timeline_svg draws.
 struct TimelineOptions {
   std::string title{};              ///< above the picture
   double begin_ns = 0, end_ns = 0;  ///< by the trace's clock; both 0: the whole trace
