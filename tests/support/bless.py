@@ -15,7 +15,7 @@
 | docs/reproduction.md: tables | the simulator                          | bench/reproduce.cpp                  |
 | docs/figures                 | the simulator                          | bench/reproduce.cpp                  |
 | docs/museum.md               | tests/museum                           | tests/museum/museum.py               |
-| docs/json.md: examples       | the commands in it                     | tests/support/page.py                |
+| docs/json.md, docs/journeys  | the commands in them                   | tests/support/page.py                |
 | *.test (--cases)             | the command that each begins with      | tests/support/cases.py               |
 
 It says which of these it leaves, because the build lacks the program.
@@ -84,8 +84,9 @@ def museum(source, sdma):
     output(sys.executable, source / "tests/museum/museum.py", "--bless", source, sdma)
 
 
-def json_page(source, sdma):
-    output(sys.executable, source / "tests/support/page.py", "--bless", source / "docs/json.md", source, sdma)
+def pages(source, sdma):
+    for page in [source / "docs/json.md", *sorted((source / "docs/journeys").glob("*.md"))]:
+        output(sys.executable, source / "tests/support/page.py", "--bless", page, source, sdma)
 
 
 KINDS = [
@@ -96,7 +97,7 @@ KINDS = [
     ("docs/packets.md, packets/length_table.hpp", "document", packets),
     ("docs/reproduction.md, docs/figures", "reproduce", reproduction),
     ("docs/museum.md", "sdma", museum),
-    ("docs/json.md", "sdma", json_page),
+    ("docs/json.md, docs/journeys", "sdma", pages),
 ]
 OPTION = {"sdma": "tools", "collective_plan": "examples", "reproduce": "bench"}
 

@@ -6,8 +6,10 @@
 
 In a block of the page, a line that begins with `$ ` is a command for bash, and the lines up to the next command are what it prints, on
 standard output and standard error. The commands of a page run in order in one empty folder, where PROGRAMs lie under their own names,
-and `examples` is that of SOURCE. Exit code 1, with a difference, if a command prints something else; 77, which Meson reports, if jq is
-missing. With --bless, the page gets what its commands print now.
+and `examples`, `include` and `tests` are those of SOURCE. A block with a title, ```sdma title="NAME", is a file of that folder, from
+where it stands in the page. A time in ms before a bracket may differ from run to run: any number is right. Exit code 1, with a difference, if a command
+prints something else; 77, which Meson reports, if the page uses jq and it is missing. With --bless, the page gets what its commands print
+now.
 """
 import difflib
 import pathlib
@@ -18,6 +20,13 @@ import sys
 import tempfile
 
 SECONDS = 60  # for one command
+
+
+BLOCK = re.compile(r'^```\n((?=\$ ).*?)^```\n|^```\w+ title="([\w.-]+)"\n(.*?)^```\n', flags=re.M | re.S)
+
+
+def timeless(text):
+    return re.sub(r"\b\d+(\.\d+)? ms\)", "# ms)", text)
 
 
 def run(command, folder):
@@ -32,25 +41,30 @@ def now(text, source, programs):
     with tempfile.TemporaryDirectory() as folder:
         for program in programs:
             pathlib.Path(folder, program.name).symlink_to(program)
-        pathlib.Path(folder, "examples").symlink_to(source / "examples")
+        for name in ("examples", "include", "tests"):
+            pathlib.Path(folder, name).symlink_to(source / name)
         count = 0
 
         def block(match):
             nonlocal count
+            if match[2]:
+                pathlib.Path(folder, match[2]).write_text(match[3], encoding="utf-8")
+                return match[0]
             commands = [line for line in match[1].splitlines() if line.startswith("$ ")]
             count += len(commands)
-            return "```\n" + "".join(f"{line}\n{run(line[2:], folder)}" for line in commands) + "```\n"
+            printed = "```\n" + "".join(f"{line}\n{run(line[2:], folder)}" for line in commands) + "```\n"
+            return match[0] if timeless(printed) == timeless(match[0]) else printed
 
-        return re.sub(r"^```\n((?=\$ ).*?)^```\n", block, text, flags=re.M | re.S), count
+        return BLOCK.sub(block, text), count
 
 
 def main(arguments):
     bless = arguments[:1] == ["--bless"]
     page, source, *programs = (pathlib.Path(a).resolve() for a in arguments[bless:])
-    if not shutil.which("jq", path="/usr/bin:/bin"):
+    text = page.read_text(encoding="utf-8")
+    if re.search(r"\bjq\b", text) and not shutil.which("jq", path="/usr/bin:/bin"):
         print("skipped: there is no program jq")
         return 77
-    text = page.read_text(encoding="utf-8")
     current, count = now(text, source, programs)
     if bless:
         page.write_text(current, encoding="utf-8")

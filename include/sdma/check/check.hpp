@@ -67,12 +67,15 @@ struct Profile {
   bool host_link_xgmi = false;  ///< C8: host_link=xgmi    the host's stores to VRAM need no flush
   bool bar_read_free = false;   ///< C9: bar_read=free     the host's loads from VRAM need no flush
 
+  /// The default: the rules of docs/ordering.md, and no assumption beyond them.
   static constexpr Profile conservative() noexcept { return {}; }
+  /// Also assumes what ROCr relies on: fence=full, poll_yields=yes and vram_fence=covers.
   static constexpr Profile rocr() noexcept {
     Profile p;
     p.fence_full = p.poll_yields = p.vram_fence_covers = true;
     return p;
   }
+  /// Also assumes that copies, writes, polls and COND_EXEC take effect in the order of the queue.
   static constexpr Profile strict() noexcept {
     Profile p = rocr();
     p.copies_in_order = p.writes_ordered = p.poll_full = p.finite_poll_edge = p.cond_exec_ordered = true;
@@ -91,8 +94,9 @@ struct Profile {
 /// Every "option=value" that Profile::set accepts.
 std::span<const std::string_view> profile_options() noexcept;
 
+/// What to assume, and how much to examine.
 struct CheckOptions {
-  Profile profile{};
+  Profile profile{};              ///< the ordering rules that proofs may rest on
   std::string file = "schedule";  ///< the schedule's name in findings, if there is no map
   const SourceMap* map{};         ///< the source lines of the packets, from parse_schedule
   const Topology* topology{};     ///< the node's engines and links; null: eight MI300X
@@ -107,8 +111,8 @@ struct CheckOptions {
 
 /// A rule about a schedule. docs/rules.md has a section for each.
 struct ScheduleRule {
-  std::string_view id;
-  Severity severity;
+  std::string_view id;    ///< its name in findings and in docs/rules.md
+  Severity severity;      ///< of its findings
   std::string_view text;  ///< what a finding means, a sentence
   /// The proof holds in spite of a finding. Findings of all other rules leave something unproved.
   bool advice = false;
@@ -119,11 +123,13 @@ std::span<const ScheduleRule> schedule_rules() noexcept;
 /// A rule of docs/ordering.md, on which findings may rest.
 struct OrderingRule {
   std::string_view id, strength;  ///< "Q5", "unknown"
-  std::string_view text;
-  std::string_view option;  ///< the option that removes it, "" if none does
+  std::string_view text;          ///< what the rule states, in one sentence
+  std::string_view option;        ///< the option that removes it, "" if none does
 };
+/// All rules of docs/ordering.md on which findings may rest.
 std::span<const OrderingRule> ordering_rules() noexcept;
 
+/// What the checker found: an error, a warning or a note, with the places that take part.
 struct CheckFinding {
   /// The location of a packet, an action or a step.
   struct Location {
@@ -134,11 +140,11 @@ struct CheckFinding {
         epoch{};  ///< of a packet: the epoch of its queue; of a host or kernel action: the round of its repeat, or 0
     std::string text{};  ///< the packet or the action
   };
-  Diagnostic diagnostic{};
-  std::vector<Location> locations{};
-  std::string overlap{};  ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
-  std::vector<const OrderingRule*> rests_on{};
-  bool advice = false;  ///< as ScheduleRule::advice
+  Diagnostic diagnostic{};                      ///< severity, rule, place, message and hint
+  std::vector<Location> locations{};            ///< the packets and actions that take part
+  std::string overlap{};                        ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
+  std::vector<const OrderingRule*> rests_on{};  ///< the ordering rules that the finding relies on
+  bool advice = false;                          ///< as ScheduleRule::advice
 };
 
 /// What a check has shown. Whatever was not examined is not proved.
@@ -153,9 +159,13 @@ std::string_view name(Verdict) noexcept;
 struct [[nodiscard]] CheckReport {
   std::vector<CheckFinding> findings{};  ///< errors first
   std::size_t packets{}, waits{};        ///< how many the check covered, in all submits
+  /// The number of findings that are errors.
   std::size_t errors() const noexcept;
+  /// The number of findings that are warnings.
   std::size_t warnings() const noexcept;
+  /// refuted: there is an error; proved: all findings, if any, are advice; unproved: any other.
   Verdict verdict() const noexcept;
+  /// Is the verdict `proved`? Findings that are advice do not prevent it.
   bool proved() const noexcept { return verdict() == Verdict::proved; }
 };
 

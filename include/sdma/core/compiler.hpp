@@ -43,9 +43,12 @@
 #include <cstring>
 #define SDMA_ALWAYS_INLINE
 #define SDMA_ALWAYS_INLINE_LAMBDA
+/// Keeps a function out of its callers; empty in this branch.
 #define SDMA_NOINLINE
+/// Keeps ThreadSanitizer from instrumenting a function; empty in this branch.
 #define SDMA_NO_THREAD_SANITIZER
 #define SDMA_NO_UNIQUE_ADDRESS [[no_unique_address]]
+/// Copies a constant number of bytes; in this branch, with std::memcpy.
 #define SDMA_COPY_BYTES(to, from, bytes) static_cast<void>(std::memcpy(to, from, bytes))
 
 #endif
@@ -73,5 +76,6 @@
 #else
 #include <atomic>
 #define SDMA_STORE_FENCE() std::atomic_thread_fence(std::memory_order_seq_cst)
+/// Tells the processor that a loop spins; in this branch, does nothing.
 #define SDMA_PAUSE() static_cast<void>(0)
 #endif

@@ -15,8 +15,8 @@
 namespace sdma::inline v0 {
 
 struct Deadline {
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point at{};
+  using Clock = std::chrono::steady_clock;  ///< steady: changes of the wall clock do not move a deadline
+  Clock::time_point at{};                   ///< the moment at which it passes
 
   /// `d` from now.
   template <std::integral Rep, class Period> static Deadline in(std::chrono::duration<Rep, Period> d) noexcept {
@@ -26,6 +26,7 @@ struct Deadline {
     if (Seconds(d) >= Seconds(Clock::time_point::max() - now)) return {Clock::time_point::max()};
     return {d <= d.zero() ? now : now + std::chrono::duration_cast<Clock::duration>(d)};
   }
+  /// Is it `at` or later?
   bool passed() const noexcept { return Clock::now() >= at; }
   /// The time that is left; zero once the deadline has passed.
   std::chrono::nanoseconds left() const noexcept {

@@ -17,6 +17,7 @@
 
 namespace sdma::inline v0 {
 
+/// `note`: information; `warning`: probably a mistake; `error`: certainly one, or a failure.
 enum class Severity : std::uint8_t { note, warning, error };
 
 constexpr std::string_view name(Severity s) noexcept {
@@ -24,12 +25,12 @@ constexpr std::string_view name(Severity s) noexcept {
 }
 
 struct Diagnostic {
-  std::string rule{};  ///< id of the rule, or "": each id has a section in docs/rules.md
-  Severity severity = Severity::error;
-  std::string where{};    ///< "file:line:column", "file:0xOFFSET", or what was opened
-  std::string message{};  ///< one sentence, no full stop
-  std::string hint{};     ///< what to do, or ""
-  std::string excerpt{};  ///< the source line, and a caret under the place; "" if the input is not text
+  std::string rule{};                   ///< id of the rule, or "": each id has a section in docs/rules.md
+  Severity severity = Severity::error;  ///< how serious it is
+  std::string where{};                  ///< "file:line:column", "file:0xOFFSET", or what was opened
+  std::string message{};                ///< one sentence, no full stop
+  std::string hint{};                   ///< what to do, or ""
+  std::string excerpt{};                ///< the source line, and a caret under the place; "" if the input is not text
 };
 
 /// "where: severity[rule]: message", then the excerpt and a line "  hint: ...", if there are any. No newline at the end.

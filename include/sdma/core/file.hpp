@@ -48,6 +48,7 @@ namespace sdma::inline v0 {
 
 class FileWriter {
  public:
+  /// `whole`: `close` replaces the file (but see the table above); `live`: each write is visible at once.
   enum class Kind : std::uint8_t { whole, live };
 
   /// `path`: "-" is standard output.
@@ -88,13 +89,14 @@ Result<void, Diagnostic> save_file(const std::string& path, std::string_view byt
 
 /// A file that did not exist before.
 struct FreshFile {
-  int fd = -1;  ///< for reading and writing; the caller closes it
-  std::string path{};
+  int fd = -1;         ///< for reading and writing; the caller closes it
+  std::string path{};  ///< the name that was free
 };
 /// Creates the file `path` or, if that name is taken, the first of path-1, path-2, ... that is free. Never opens a file that
 /// exists, nor follows a symbolic link to one.
 Result<FreshFile, Diagnostic> create_fresh(const std::string& path);
 
+/// Reads a file piece by piece.
 class FileReader {
  public:
   /// "-": standard input. Opened by the first read.

@@ -42,10 +42,11 @@ namespace sdma::inline v0 {
 
 class NameTable {
  public:
+  /// One named range of addresses.
   struct Range {
-    GpuVa va{};
-    std::uint64_t bytes{};
-    std::string name{};
+    GpuVa va{};             ///< the first address
+    std::uint64_t bytes{};  ///< its length in bytes
+    std::string name{};     ///< what `text` calls it
     friend bool operator==(const Range&, const Range&) = default;
   };
 
@@ -60,6 +61,7 @@ class NameTable {
   std::string text(GpuVa) const;
   /// In the order in which they were added.
   const std::vector<Range>& ranges() const noexcept { return ranges_; }
+  /// Does it have no range?
   bool empty() const noexcept { return ranges_.empty(); }
   friend bool operator==(const NameTable& a, const NameTable& b) { return a.ranges_ == b.ranges_; }
 

@@ -28,6 +28,7 @@ class Nearest {
   explicit Nearest(std::string_view word) noexcept
       : word_(word), distance_(std::min<std::size_t>(3, (word.size() + 2) / 3) + 1) {}
 
+  /// Considers one more candidate. Keeps a reference to its text.
   void offer(std::string_view candidate) noexcept {
     const bool part = !word_.empty() && candidate.starts_with(word_) && candidate.substr(word_.size()).starts_with('_');
     const auto d = part ? 1 : edits(word_, candidate);
@@ -36,6 +37,7 @@ class Nearest {
       best_ = candidate;
     }
   }
+  /// The nearest candidate so far, the first of equals; empty if none is near enough.
   std::string_view best() const noexcept { return best_; }
 
  private:

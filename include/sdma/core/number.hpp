@@ -38,9 +38,11 @@ namespace sdma::inline v0 {
 
 /// A size in the largest unit that divides it. `unit` is 'K', 'M' or 'G', or 0 for bytes.
 struct ScaledSize {
-  std::uint64_t count{};
+  std::uint64_t count{};  ///< how many units
+  /// 'K', 'M' or 'G' (powers of 1024); 0: bytes.
   char unit{};
 };
+/// `bytes` in the largest unit that divides it.
 constexpr ScaledSize scaled(std::uint64_t bytes) noexcept {
   const auto unit = bytes == 0 ? 0u : static_cast<unsigned>(std::countr_zero(bytes)) / 10;
   const auto steps = unit < 3 ? unit : 3;

@@ -97,10 +97,11 @@ using ResultStorage = std::conditional_t<std::is_trivially_copyable_v<T> && std:
 /// A `T`, or an `E` that says why there is none.
 template <class T, class E = Errc> class [[nodiscard]] Result {
  public:
-  using value_type = T;
-  using error_type = E;
+  using value_type = T;  ///< what a success holds
+  using error_type = E;  ///< what a failure holds
   constexpr Result(T v) noexcept : s_(std::move(v)) {}
   constexpr Result(E e) noexcept : s_(std::move(e)) {}
+  /// Is it a success? The same as a conversion to bool.
   constexpr bool has_value() const noexcept { return s_.has(); }
   constexpr explicit operator bool() const noexcept { return s_.has(); }
   constexpr T& operator*() & noexcept { return s_.value(); }
@@ -110,8 +111,10 @@ template <class T, class E = Errc> class [[nodiscard]] Result {
   constexpr const T* operator->() const noexcept { return &s_.value(); }
   constexpr E& error() & noexcept { return s_.error(); }
   constexpr const E& error() const& noexcept { return s_.error(); }
+  /// The error. Requires that there is no value.
   constexpr E&& error() && noexcept { return std::move(s_.error()); }
   constexpr T value_or(T other) const& noexcept { return s_.has() ? s_.value() : std::move(other); }
+  /// The value, or `other` if there is none.
   constexpr T value_or(T other) && noexcept { return std::move(s_.has() ? s_.value() : other); }
 
  private:
@@ -121,14 +124,16 @@ template <class T, class E = Errc> class [[nodiscard]] Result {
 /// Success, or an `E` that says why not: `return {};` is success.
 template <class E> class [[nodiscard]] Result<void, E> {
  public:
-  using value_type = void;
-  using error_type = E;
+  using value_type = void;  ///< a success holds no value
+  using error_type = E;     ///< what a failure holds
   constexpr Result() noexcept : s_(std::monostate{}) {}
   constexpr Result(E e) noexcept : s_(std::move(e)) {}
+  /// Is it a success? The same as a conversion to bool.
   constexpr bool has_value() const noexcept { return s_.has(); }
   constexpr explicit operator bool() const noexcept { return s_.has(); }
   constexpr E& error() & noexcept { return s_.error(); }
   constexpr const E& error() const& noexcept { return s_.error(); }
+  /// The error. Requires that there is no value.
   constexpr E&& error() && noexcept { return std::move(s_.error()); }
 
  private:

@@ -17,7 +17,7 @@ namespace sdma::inline v0 {
 
 /// A GPU virtual address, 64 bits. Explicit from an integer; sums and differences are in bytes.
 struct GpuVa {
-  std::uint64_t value{};
+  std::uint64_t value{};  ///< the address as an integer
   constexpr GpuVa() = default;
   constexpr explicit GpuVa(std::uint64_t v) noexcept : value(v) {}
   friend constexpr GpuVa operator+(GpuVa a, std::uint64_t bytes) noexcept { return GpuVa{a.value + bytes}; }
@@ -27,13 +27,13 @@ struct GpuVa {
 
 /// A GPU of a node: its index in the topology, from 0.
 struct GpuId {
-  std::uint32_t value{};
+  std::uint32_t value{};  ///< its index in the topology
   friend constexpr auto operator<=>(GpuId, GpuId) = default;
 };
 
 /// An sDMA engine of a GPU: 0 and 1 face the host, 2 to 15 the xGMI links (MI300X, one partition).
 struct EngineId {
-  std::uint32_t value{};
+  std::uint32_t value{};  ///< its number on the GPU, from 0
   friend constexpr auto operator<=>(EngineId, EngineId) = default;
 };
 

@@ -25,7 +25,7 @@ namespace sdma::inline v0 {
 
 /// Versions are ordered by their numbers.
 struct Version {
-  unsigned major{}, minor{}, patch{};
+  unsigned major{}, minor{}, patch{};  ///< of "major.minor.patch"
   std::string_view string{};  ///< the same, "major.minor.patch", or empty in a version that a program writes itself
 
   constexpr auto operator<=>(const Version& o) const noexcept {

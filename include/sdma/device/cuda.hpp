@@ -84,6 +84,7 @@ struct CudaGpu {
 
 class CudaDevice final : public Device {
  public:
+  /// Opens the GPUs. Errors: the first of what `missing` lists, such as no driver or no GPU.
   static Result<std::unique_ptr<CudaDevice>, Diagnostic> open(const CudaOptions& = {});
   /// Every reason why `open` would fail, in the order of its checks; empty if a device can be opened. Initialises the
   /// driver if it can be loaded.
@@ -92,7 +93,7 @@ class CudaDevice final : public Device {
 
   const Topology& topology() const noexcept override;
   Result<Memory, Diagnostic> allocate(const MemoryRequest&) override;
-  using Device::create_signal;
+  using Device::create_signal;  ///< the overload without a request
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) override;
   Result<Event, Diagnostic> create_event() override;
   Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
@@ -103,6 +104,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
   Result<Clock> clock(GpuId) const noexcept override;
 
+  /// The GPUs that were opened, in the order of Topology::gpus.
   const std::vector<CudaGpu>& gpus() const noexcept;
   /// "CUDA 13.0": what the driver supports.
   std::string version() const;

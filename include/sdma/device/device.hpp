@@ -48,10 +48,11 @@ enum class EnginePick : std::uint8_t {
 /// The value of Queue::engine() if the driver chose the engine and does not say which.
 inline constexpr EngineId kUnknownEngine{~std::uint32_t{0}};
 
+/// A request for a queue.
 struct QueueRequest {
-  GpuId gpu{};
-  EngineId engine{};
-  EnginePick pick = EnginePick::exact;
+  GpuId gpu{};                           ///< the GPU whose engine serves the queue
+  EngineId engine{};                     ///< which engine; used only if `pick` is `exact`
+  EnginePick pick = EnginePick::exact;   ///< how the engine is chosen
   std::uint64_t ring_bytes = 64 * 1024;  ///< a power of two, at least 1 KiB
   int priority = 0;                      ///< -3 to 3; may be ignored
   bool watch_wptr = false;               ///< no doorbell: RingMemory::doorbell is null and the engine watches wptr
@@ -60,9 +61,9 @@ struct QueueRequest {
 
 /// A GPU's clock (the one that TIMESTAMP stores) and the host's clock, read at the same moment.
 struct Clock {
-  std::uint64_t ticks{};
-  Deadline::Clock::time_point host{};
-  std::uint64_t hz = 100'000'000;
+  std::uint64_t ticks{};               ///< what the GPU's clock shows
+  Deadline::Clock::time_point host{};  ///< what the host's clock shows at that moment
+  std::uint64_t hz = 100'000'000;      ///< the rate of the GPU's clock, in ticks per second
   /// The host's time at `tick`, which should be close to `ticks`.
   Deadline::Clock::time_point at(std::uint64_t tick) const noexcept {
     const auto difference = static_cast<std::int64_t>(tick - ticks);
@@ -74,13 +75,20 @@ class Device {
  public:
   virtual ~Device() = default;  ///< stops all engines; remaining handles stay valid and still return what they hold
 
+  /// The GPUs, engines and links of the node.
   virtual const Topology& topology() const noexcept = 0;
 
   // Each of these returns a handle, or a Diagnostic if the request is invalid or cannot be served.
+  /// Allocates memory. Errors: there is no such GPU; the size is 0; the alignment is not a power of two up to 2^40; out of
+  /// memory.
   virtual Result<Memory, Diagnostic> allocate(const MemoryRequest&) = 0;
   virtual Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) = 0;
+  /// A signal in the host's memory that begins at 0.
   Result<SignalMemory, Diagnostic> create_signal() { return create_signal(SignalRequest{}); }
+  /// An interrupt with its mailbox. Errors: no more events can be created, or no memory is left for the mailbox.
   virtual Result<Event, Diagnostic> create_event() = 0;
+  /// A queue with its ring. Errors: there is no such GPU or engine, or the engine is dead; `ring_bytes` or `priority` is out
+  /// of range; all queues of the engine are in use; out of memory.
   virtual Result<Queue, Diagnostic> create_queue(const QueueRequest&) = 0;
 
   /// Waits for the next interrupt of `e`, which may have arrived before the call. timed_out: none arrived.

@@ -56,12 +56,13 @@ namespace detail {
 class KfdNode;
 }
 
+/// Where to find the driver and its libraries.
 struct KfdOptions {
   std::string libhsakmt = "libhsakmt.so.1";   ///< a name for the loader, or a path
   std::string libdrm = "libdrm_amdgpu.so.1";  ///< the same; if it is "" or cannot be loaded, ioctls are used
-  std::string kfd = "/dev/kfd";
-  std::string render = "/dev/dri/renderD";  ///< the GPU's minor number is appended
-  std::string topology{kSysfsTopology};
+  std::string kfd = "/dev/kfd";               ///< the driver's device file
+  std::string render = "/dev/dri/renderD";    ///< the GPU's minor number is appended
+  std::string topology{kSysfsTopology};       ///< the directory with the driver's topology
 };
 
 /// What the driver says about a GPU. Same order as Topology::gpus.
@@ -86,7 +87,7 @@ class KfdDevice final : public Device {
 
   const Topology& topology() const noexcept override;
   Result<Memory, Diagnostic> allocate(const MemoryRequest&) override;
-  using Device::create_signal;
+  using Device::create_signal;  ///< the overload without a request
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) override;
   Result<Event, Diagnostic> create_event() override;
   Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
@@ -97,6 +98,7 @@ class KfdDevice final : public Device {
   [[nodiscard]] Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
   Result<Clock> clock(GpuId) const noexcept override;
 
+  /// The GPUs that were opened, in the order of Topology::gpus.
   const std::vector<KfdGpu>& gpus() const noexcept;
   /// "1.17": the version of the driver's interface.
   std::string version() const;

@@ -37,13 +37,14 @@ enum class Purpose : std::uint8_t {
   packets  ///< rings and indirect buffers that the host writes
 };
 
+/// A request for memory.
 struct MemoryRequest {
-  std::optional<GpuId> where{};  ///< whose memory; nullopt: the host's
-  std::uint64_t bytes{};
-  std::uint64_t alignment = 4096;  ///< of the host address and the VA: a power of two
-  std::uint64_t gpus = ~0ull;      ///< bit g: GPU g may access it
-  Purpose purpose = Purpose::data;
-  bool host_access = true;  ///< for a GPU's memory: map it for the host too
+  std::optional<GpuId> where{};     ///< whose memory; nullopt: the host's
+  std::uint64_t bytes{};            ///< 1 or more
+  std::uint64_t alignment = 4096;   ///< of the host address and the VA: a power of two
+  std::uint64_t gpus = ~0ull;       ///< bit g: GPU g may access it
+  Purpose purpose = Purpose::data;  ///< what it is for
+  bool host_access = true;          ///< for a GPU's memory: map it for the host too
 };
 
 /// Memory at one GPU address, the same for every GPU that may access it. Host memory is zeroed; the contents of a GPU's
@@ -54,7 +55,9 @@ class Memory {
   Memory(Lease lease, GpuVa va, std::uint64_t bytes, std::byte* host) noexcept
       : lease_(std::move(lease)), va_(va), bytes_(bytes), host_(host) {}
 
+  /// The address of its first byte, as engines see it.
   GpuVa va() const noexcept { return va_; }
+  /// Its length in bytes.
   std::uint64_t bytes() const noexcept { return bytes_; }
   /// All of the memory as the host sees it; empty if the host cannot reach it.
   std::span<std::byte> host() const noexcept { return {host_, host_ ? static_cast<std::size_t>(bytes_) : 0}; }
@@ -62,6 +65,7 @@ class Memory {
   template <class T> std::span<T> as() const noexcept {
     return {reinterpret_cast<T*>(host_), host_ ? static_cast<std::size_t>(bytes_ / sizeof(T)) : 0};
   }
+  /// Gives it back now.
   void reset() noexcept { lease_.reset(); }
   explicit operator bool() const noexcept { return static_cast<bool>(lease_); }
 
@@ -72,6 +76,7 @@ class Memory {
   std::byte* host_ = nullptr;
 };
 
+/// A request for a signal.
 struct SignalRequest {
   std::optional<GpuId> where{};  ///< whose memory; nullopt: the host's, which is right if a host thread waits
   std::uint64_t value{};         ///< the initial value
@@ -85,6 +90,7 @@ class SignalMemory {
 
   const Signal& operator*() const noexcept { return signal_; }
   const Signal* operator->() const noexcept { return &signal_; }
+  /// Gives it back now.
   void reset() noexcept { lease_.reset(); }
   explicit operator bool() const noexcept { return static_cast<bool>(lease_); }
 
@@ -100,8 +106,11 @@ class Event {
   Event() = default;
   Event(Lease lease, GpuVa mailbox, std::uint32_t id) noexcept : lease_(std::move(lease)), mailbox_(mailbox), id_(id) {}
 
+  /// The address of the word to which a fence stores `id` before the TRAP.
   GpuVa mailbox() const noexcept { return mailbox_; }
+  /// The event's number: Trap::context, and the value of the fence.
   std::uint32_t id() const noexcept { return id_; }
+  /// Gives it back now.
   void reset() noexcept { lease_.reset(); }
   explicit operator bool() const noexcept { return static_cast<bool>(lease_); }
 

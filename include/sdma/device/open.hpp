@@ -20,15 +20,17 @@
 
 namespace sdma::inline v0 {
 
+/// `soft`: a software node; `kfd`: the kernel driver; `cuda`: NVIDIA GPUs.
 enum class DeviceKind : std::uint8_t { soft, kfd, cuda };
 inline constexpr std::string_view kDeviceNames = "soft, kfd or cuda";
 std::string_view name(DeviceKind) noexcept;
 std::optional<DeviceKind> device_kind(std::string_view name) noexcept;
 
+/// Options for each kind of device; only those of the opened kind matter.
 struct OpenOptions {
   /// CUDA: how many GPUs the program needs; if there are fewer, logical GPUs share them. 0: those that there are.
   std::uint32_t gpus = 0;
-  SoftOptions soft{};
+  SoftOptions soft{};  ///< for DeviceKind::soft
 };
 Result<std::unique_ptr<Device>, Diagnostic> open_device(DeviceKind, const OpenOptions& = {});
 

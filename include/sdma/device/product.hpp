@@ -20,27 +20,36 @@
 
 namespace sdma::inline v0 {
 
+/// The class of its PCI function: `graphics`, a VGA controller; `display_without_output`, another display controller;
+/// `accelerator`, a processing accelerator.
 enum class ProductKind : std::uint8_t { graphics, display_without_output, accelerator };
 
 struct Product {
-  std::uint32_t gfx{};  ///< as Gpu::gfx
-  std::uint32_t device_id{};
-  std::string_view name{}, kernel_name{};
-  std::uint32_t memory_gib{};
+  std::uint32_t gfx{};                     ///< as Gpu::gfx
+  std::uint32_t device_id{};               ///< of its PCI function
+  std::string_view name{}, kernel_name{};  ///< the maker's name, and the kernel's
+  std::uint32_t memory_gib{};              ///< its VRAM in GiB
+  /// How many engines face the host, how many face other GPUs, and how many queues each engine serves.
   std::uint32_t host_engines{}, xgmi_engines{}, queues_per_engine{};
+  /// How many there are in the GPU; of shader arrays, how many in each shader engine.
   std::uint32_t compute_units{}, dies{}, shader_engines{},
       arrays_each{};                           ///< compute units and shader engines of all dies
   std::uint32_t lanes{}, waves_per_simd{};     ///< lanes: of a wave
   std::uint32_t l1_kib{}, l2_kib{}, l3_kib{};  ///< of a compute unit, a die, the GPU
+  /// The clocks of the compute units and of the memory, in MHz; the width of the memory's bus, in bits.
   std::uint32_t engine_mhz{}, memory_mhz{}, memory_bits{};
   std::uint32_t firmware{}, sdma_firmware{};  ///< recent versions
   std::uint32_t family{}, revision{};         ///< as libdrm_amdgpu knows them
   std::uint32_t pcie{}, watts{};              ///< pcie: its generation
-  ProductKind kind{};
+  ProductKind kind{};                         ///< the class of its PCI function
 
+  /// Its memory in bytes.
   constexpr std::uint64_t memory_bytes() const noexcept { return memory_gib * std::uint64_t{1024 * 1024 * 1024}; }
+  /// Is its memory HBM? In this table, only HBM has a bus of 1024 bits or more.
   constexpr bool has_hbm() const noexcept { return memory_bits >= 1024; }
+  /// How many SIMDs a compute unit has.
   constexpr std::uint32_t simds_per_unit() const noexcept { return lanes == 64 ? 4 : 2; }
+  /// How many compute units a shader array has, rounded up.
   constexpr std::uint32_t units_per_array() const noexcept {
     const auto arrays = shader_engines * arrays_each;
     return (compute_units + arrays - 1) / arrays;
@@ -48,6 +57,7 @@ struct Product {
 };
 
 // clang-format off
+/// The products whose figures are known: one for each target. `node_of` makes nodes of them.
 inline constexpr std::array kProducts{
     //        target  device    name            kernel's name    GiB  engines queues   CUs dies SEs arrays  lanes waves  L1   L2    L3      MHz: engine, memory, bits  firmware  family rev   PCIe W    kind
     Product{ 90000, 0x6860, "MI25",           "vega10",          16,  2,  0, 2,        64, 1,  4, 1,        64, 10,      16, 4096, 0,      1500,  945, 2048,          468, 430,  141, 0x01,  3, 300,  ProductKind::display_without_output},
@@ -82,9 +92,10 @@ constexpr const Product& product_like(std::uint32_t gfx) noexcept {
 
 /// What the kernel calls a product, and what its maker calls it. Several products have one target.
 struct ProductName {
-  std::uint32_t device_id{};
-  std::string_view kernel_name, name;
+  std::uint32_t device_id{};           ///< of its PCI function
+  std::string_view kernel_name, name;  ///< the kernel's name, and the maker's
 };
+/// Further PCI device ids, of which this table has only the names.
 inline constexpr std::array kOtherProducts{
     ProductName{0x74a0, "ip discovery", "MI300A"}, ProductName{0x74a2, "ip discovery", "MI308X"},
     ProductName{0x74a5, "ip discovery", "MI325X"}, ProductName{0x740c, "aldebaran", "MI250X"},

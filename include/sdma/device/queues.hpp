@@ -31,9 +31,10 @@ namespace sdma::inline v0 {
 
 class EngineQueues {
  public:
+  /// One queue and its ring.
   struct Lane {
-    Queue queue{};
-    Ring<Producers::many> ring;
+    Queue queue{};               ///< the device's queue
+    Ring<Producers::many> ring;  ///< the ring in that queue's memory
     explicit Lane(Queue q) noexcept : queue(std::move(q)), ring(queue.memory()) {}
   };
 

@@ -48,10 +48,11 @@ namespace detail {
 class SoftNode;
 }
 
+/// How a software node is made.
 struct SoftOptions {
-  std::uint32_t gpus = 8;              ///< MI300X, 1 to 8
-  std::optional<Topology> topology{};  ///< another node: up to 64 GPUs; `gpus` is then ignored
-  Ordering ordering = Ordering::strict;
+  std::uint32_t gpus = 8;                ///< MI300X, 1 to 8
+  std::optional<Topology> topology{};    ///< another node: up to 64 GPUs; `gpus` is then ignored
+  Ordering ordering = Ordering::strict;  ///< the order in which packets take effect (docs/engine.md)
   std::uint64_t seed =
       0;  ///< for rocr and adversarial: makes choices repeatable, but not the timing of threads (docs/engine.md)
   GpuVa va_base{};           ///< VAs count up from here and differ from host addresses; 0: they are the same
@@ -61,20 +62,22 @@ struct SoftOptions {
 
 /// What one engine has done since the device was opened, including queues that no longer exist.
 struct EngineCounters {
-  GpuId gpu{};
-  EngineId engine{};
+  GpuId gpu{};                       ///< the GPU that has the engine
+  EngineId engine{};                 ///< its number on the GPU
   std::uint64_t packets{}, bytes{};  ///< bytes: those that copies, fills and writes have stored
   std::uint64_t doorbells{};         ///< how many the engine saw; it may see several as one
 };
 
 class SoftDevice final : public Device {
  public:
+  /// Makes a node. Errors: it would have no GPU or too many, or a GPU with more than 64 engines; `va_base` is not a multiple
+  /// of 4096; `scan_interval` is negative.
   static Result<std::unique_ptr<SoftDevice>, Diagnostic> open(const SoftOptions& = {});
   ~SoftDevice() override;
 
   const Topology& topology() const noexcept override;
   Result<Memory, Diagnostic> allocate(const MemoryRequest&) override;
-  using Device::create_signal;
+  using Device::create_signal;  ///< the overload without a request
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) override;
   Result<Event, Diagnostic> create_event() override;
   Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;

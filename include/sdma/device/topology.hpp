@@ -32,28 +32,31 @@ namespace sdma::inline v0 {
 
 /// A processor socket or NUMA node of the host.
 struct CpuNode {
-  std::string name{};
+  std::string name{};            ///< the kernel's name of it; "host" if there is none
   std::uint64_t memory_bytes{};  ///< 0: unknown
   friend bool operator==(const CpuNode&, const CpuNode&) = default;
 };
 
+/// One GPU: its name, memory and engines.
 struct Gpu {
-  std::string name{};
+  std::string name{};   ///< the product: "MI300X"
   std::uint32_t gfx{};  ///< as the kernel counts: major * 10000 + minor * 100 + stepping; 90402 is gfx942
   /// Of its sDMA engines; that of MI300X for a target that is not known.
   Generation generation() const noexcept { return generation_of_target(gfx).value_or(kDefaultGeneration); }
-  std::uint64_t memory_bytes{};
-  std::uint32_t host_engines{};  ///< engines 0 to host_engines - 1 face the host
-  std::uint32_t xgmi_engines{};  ///< the next engines face other GPUs
-  std::uint32_t queues_per_engine{};
+  std::uint64_t memory_bytes{};       ///< its VRAM; 0: unknown
+  std::uint32_t host_engines{};       ///< engines 0 to host_engines - 1 face the host
+  std::uint32_t xgmi_engines{};       ///< the next engines face other GPUs
+  std::uint32_t queues_per_engine{};  ///< how many queues an engine can serve at once
   /// Bit n: engine n is dead. The driver counts and may recommend it, but nothing executes its queues: on some products
   /// several engine numbers share one engine, and only one of them works.
   std::uint64_t dead_engines{};
+  /// How many sDMA engines it has.
   std::uint32_t engines() const noexcept { return host_engines + xgmi_engines; }
   /// Bit n: the GPU has engine n, and it is not dead.
   std::uint64_t live_engines() const noexcept { return first(engines()) & ~dead_engines; }
   /// The live engines that face the host.
   std::uint64_t live_host_engines() const noexcept { return first(host_engines) & ~dead_engines; }
+  /// A mask with bits 0 to n - 1; all 64 bits if n is larger.
   static constexpr std::uint64_t first(std::uint32_t n) noexcept {
     return n < 64 ? (std::uint64_t{1} << n) - 1 : ~std::uint64_t{0};
   }
@@ -62,10 +65,13 @@ struct Gpu {
 
 /// One end of a link.
 struct LinkEnd {
+  /// `cpu`: a processor with its memory; `gpu`: a GPU.
   enum class Kind : std::uint8_t { cpu, gpu };
-  Kind kind{};
+  Kind kind{};            ///< which list `index` belongs to
   std::uint32_t index{};  ///< into Topology::cpus or Topology::gpus
+  /// The end at the processor with this number.
   static constexpr LinkEnd cpu(std::uint32_t i) noexcept { return {Kind::cpu, i}; }
+  /// The end at the GPU with this number.
   static constexpr LinkEnd gpu(std::uint32_t i) noexcept { return {Kind::gpu, i}; }
   friend bool operator==(const LinkEnd&, const LinkEnd&) = default;
 };
@@ -74,6 +80,7 @@ struct LinkEnd {
 std::string to_string(LinkEnd);
 
 /// The type of a link. The numbers are the kernel's; all types that are not listed here become `other`.
+/// `pcie`: PCI Express; `xgmi`: AMD's direct link between GPUs, or between a GPU and a processor.
 enum class LinkType : std::uint8_t { other = 0, pcie = 2, xgmi = 11 };
 constexpr std::string_view name(LinkType t) noexcept {
   return t == LinkType::pcie ? "pcie" : t == LinkType::xgmi ? "xgmi" : "other";
@@ -81,10 +88,10 @@ constexpr std::string_view name(LinkType t) noexcept {
 
 /// One direction of a connection.
 struct Link {
-  LinkEnd from{}, to{};
-  LinkType type = LinkType::other;
-  std::uint32_t mb_per_s{};  ///< raw rate of this direction, in 10^6 bytes per second; 0: unknown
-  bool atomics_64{};         ///< an engine of `from` can add to a word of `to`
+  LinkEnd from{}, to{};             ///< bytes go from `from` to `to`
+  LinkType type = LinkType::other;  ///< PCIe, xGMI or other
+  std::uint32_t mb_per_s{};         ///< raw rate of this direction, in 10^6 bytes per second; 0: unknown
+  bool atomics_64{};                ///< an engine of `from` can add to a word of `to`
   /// Bit n: engine n of the GPU at `from` (of the GPU at `to`, if `from` is a CPU) is recommended. 0: none.
   std::uint64_t engine_mask{};
   std::vector<std::uint32_t>
@@ -94,22 +101,24 @@ struct Link {
 
 /// What several links cross, such as one direction of a port to a switch, or of a NIC. The bytes of these links share its rate.
 struct SharedPath {
-  std::string name{};
+  std::string name{};        ///< as reports show it
   std::uint32_t mb_per_s{};  ///< as Link::mb_per_s, but known
   friend bool operator==(const SharedPath&, const SharedPath&) = default;
 };
 
 /// The direction in which bytes move between a GPU and its host.
+/// `to_host`: the engine writes host memory; `from_host`: it reads host memory.
 enum class HostDirection : std::uint8_t { to_host, from_host };
 
 /// How an engine signals completion.
+/// `fence`: a store, which any link carries; `atomic`: an addition, which not every link carries.
 enum class Completion : std::uint8_t { fence, atomic };
 
 struct Topology {
-  std::string name{};
-  std::vector<CpuNode> cpus{};
-  std::vector<Gpu> gpus{};
-  std::vector<Link> links{};
+  std::string name{};                ///< of the node: "8 x MI300X"
+  std::vector<CpuNode> cpus{};       ///< by number
+  std::vector<Gpu> gpus{};           ///< by number
+  std::vector<Link> links{};         ///< one for each direction of a connection
   std::vector<SharedPath> shared{};  ///< kernels do not list these: only files and layout.hpp have them
 
   /// The direct link; null if there is none.

@@ -44,6 +44,7 @@
 
 namespace sdma::inline v0::doctor {
 
+/// How `examine` looks at a process.
 struct AttachOptions {
   bool attach = false;                                        ///< begin a debug session
   std::chrono::milliseconds watch = std::chrono::seconds(1);  ///< the time between the two looks

@@ -69,6 +69,7 @@ enum class HangClass : std::uint8_t {
   follows,             ///< waits for a queue that hangs for a reason of its own
   unpublished,         ///< a reserved slot was not published, and holds back all later ones
 };
+/// How many classes of hangs there are.
 inline constexpr auto kHangClasses = static_cast<std::size_t>(HangClass::unpublished) + 1;
 /// "never-written", ...: the words of JSON.
 std::string_view name(HangClass) noexcept;
@@ -83,10 +84,11 @@ enum class Basis : std::uint8_t {
 };
 std::string_view name(Basis) noexcept;
 
+/// One sentence of a diagnosis, and what it rests on.
 struct Statement {
-  std::string text{};  ///< a sentence with a full stop
-  Basis basis = Basis::seen;
-  std::string rests_on{};  ///< "doorbell in the dump", "MI300X has 16 engines"; a guess also says what would decide
+  std::string text{};         ///< a sentence with a full stop
+  Basis basis = Basis::seen;  ///< seen, inferred or guessed
+  std::string rests_on{};     ///< "doorbell in the dump", "MI300X has 16 engines"; a guess also says what would decide
 };
 
 /// A packet of a queue.
@@ -98,68 +100,73 @@ struct Place {
 
 /// Who could make the poll's condition true.
 struct Release {
+  /// What kind of writer that is.
   enum class By : std::uint8_t {
     unknown,  ///< not known, or the queue does not wait for a word
     nobody,   ///< no value satisfies the condition
     host,     ///< no packet of the known queues: a host thread, or a queue that is not in the snapshot
     packet,   ///< the packet at `place`
   };
-  By by = By::unknown;
-  std::optional<Place> place{};
+  By by = By::unknown;           ///< who could write the word
+  std::optional<Place> place{};  ///< that packet, if `by` is `packet`
 };
 std::string_view name(Release::By) noexcept;
 
 /// The word that is waited for.
 struct WordSeen {
-  GpuVa va{};
-  std::string name{};  ///< of the range that holds it, or ""
-  Compare func{};
-  std::uint64_t reference{};
-  std::uint32_t mask = 0xffffffff;
+  GpuVa va{};                            ///< where the word is
+  std::string name{};                    ///< of the range that holds it, or ""
+  Compare func{};                        ///< the comparison that the wait makes
+  std::uint64_t reference{};             ///< what the word is compared with
+  std::uint32_t mask = 0xffffffff;       ///< the bits that are compared
   std::optional<std::uint64_t> value{};  ///< nullopt: it could not be read
 };
 
+/// What is wrong with one queue or host thread, or that nothing is.
 struct Finding {
-  HangClass what = HangClass::unknown;
-  Basis basis = Basis::inferred;       ///< of the class; a guess is not a verdict
-  std::optional<std::size_t> queue{};  ///< index into Snapshot::queues; nullopt: about a host thread
-  std::optional<Place> at{};           ///< the packet at which the queue stalls
-  std::optional<WordSeen> word{};
-  Release release{};
+  HangClass what = HangClass::unknown;  ///< the class of the hang
+  Basis basis = Basis::inferred;        ///< of the class; a guess is not a verdict
+  std::optional<std::size_t> queue{};   ///< index into Snapshot::queues; nullopt: about a host thread
+  std::optional<Place> at{};            ///< the packet at which the queue stalls
+  std::optional<WordSeen> word{};       ///< the word that is waited for, if any
+  Release release{};                    ///< who could end the wait
   std::vector<Place> cycle{};  ///< of a cycle: where each queue stalls; each waits for the next, the last for the first
-  std::vector<Statement> statements{};
-  std::string to_do{};
+  std::vector<Statement> statements{};  ///< the reasons for the finding, in order
+  std::string to_do{};                  ///< what to change, in one or two sentences
 };
 
 /// How a packet near rptr relates to the positions.
+/// `consumed`: it lies before rptr; `at_rptr`: rptr points to it; `pending`: it lies after rptr.
 enum class Part : std::uint8_t { consumed, at_rptr, pending };
+/// A packet near the place where a queue stalls.
 struct NearPacket {
-  Part part{};
-  std::uint64_t position{};
-  std::string text{};
+  Part part{};               ///< how it relates to rptr
+  std::uint64_t position{};  ///< its first byte, counted as rptr and wptr are
+  std::string text{};        ///< the packet, as a dump shows it
 };
 
 /// A row of the table, and the packets around rptr.
 struct QueueState {
-  std::string name{};
-  Known<GpuId> gpu{};
-  Known<EngineId> engine{};
-  Known<std::uint64_t> rptr{}, wptr{}, doorbell{};
-  std::uint64_t ring_bytes{};  ///< 0: not known
-  HangClass what = HangClass::unknown;
-  std::size_t pending_packets{};  ///< without NOPs
-  bool moved = false;             ///< rptr changed while the queue was watched
-  std::vector<NearPacket> near{};
+  std::string name{};                               ///< as the snapshot names it
+  Known<GpuId> gpu{};                               ///< whose engine serves it
+  Known<EngineId> engine{};                         ///< which engine serves it
+  Known<std::uint64_t> rptr{}, wptr{}, doorbell{};  ///< positions in bytes
+  std::uint64_t ring_bytes{};                       ///< 0: not known
+  HangClass what = HangClass::unknown;              ///< the class of its finding
+  std::size_t pending_packets{};                    ///< without NOPs
+  bool moved = false;                               ///< rptr changed while the queue was watched
+  std::vector<NearPacket> near{};                   ///< the packets around rptr
 };
 
+/// `healthy`: nothing hangs; `undecided`: it is not sure whether anything hangs; `hung`: a queue or a host thread hangs.
 enum class Verdict : std::uint8_t { healthy, undecided, hung };
 std::string_view name(Verdict) noexcept;
 
 struct Diagnosis {
-  std::string from{};
-  std::vector<Finding> findings{};  ///< causes first, then what follows from them; never empty
-  std::vector<QueueState> queues{};
-  std::uint64_t watched_ns{};
+  std::string from{};                ///< as Snapshot::from
+  std::vector<Finding> findings{};   ///< causes first, then what follows from them; never empty
+  std::vector<QueueState> queues{};  ///< in the order of Snapshot::queues
+  std::uint64_t watched_ns{};        ///< how long the queues were watched; 0: a single moment
   std::vector<std::string> notes{};  ///< what was not examined
 
   /// hung: a finding is a hang, and neither a guess nor `follows`, which is as certain as what it follows from. undecided: none is, and

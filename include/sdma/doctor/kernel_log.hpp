@@ -30,12 +30,13 @@
 
 namespace sdma::inline v0::doctor {
 
+/// A fault that the kernel's log reports.
 struct LoggedFault {
   std::optional<double> seconds{};  ///< since the machine started
   std::string device{};             ///< PCI address: "0000:c1:00.0"
   std::uint32_t process{};          ///< 0: the log does not name it
   std::string program{};            ///< its name, at most 15 characters
-  std::optional<GpuVa> page{};
+  std::optional<GpuVa> page{};      ///< the address of the page; nullopt: the log does not name it
   std::string client{};  ///< the unit that made the access, as the driver calls it: "SDMA0". Empty: not named
   friend bool operator==(const LoggedFault&, const LoggedFault&) = default;
 };

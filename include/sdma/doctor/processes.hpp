@@ -20,12 +20,13 @@ namespace sdma::inline v0::doctor {
 
 /// What is known about a process before it is examined.
 struct ProcessKind {
-  bool exists{};
+  bool exists{};         ///< is there such a process?
   bool readable{};       ///< this user may examine it
   bool uses_gpu{};       ///< it has opened /dev/kfd
   bool emulated{};       ///< it runs on the software node
   bool this_emulated{};  ///< so does this program
 };
+/// What /proc says about the process. If there is none, `exists` is false.
 ProcessKind kind_of_process(int pid);
 
 std::vector<int> gpu_processes_below(int pid);

@@ -53,19 +53,19 @@ std::string_view name(Source) noexcept;
 
 /// A value that may be unknown.
 template <class T> struct Known {
-  T value{};
-  Source from = Source::unknown;
+  T value{};                      ///< meaningless if the source is unknown
+  Source from = Source::unknown;  ///< where the value comes from
   constexpr explicit operator bool() const noexcept { return from != Source::unknown; }
   constexpr const T& operator*() const noexcept { return value; }
 };
 
 /// One queue.
 struct QueueSnapshot {
-  std::string name{};  ///< how reports call it: "gpu 0 queue 2", "stuck.ring"
-  std::uint64_t id{};  ///< the driver's number
-  Known<GpuId> gpu{};
-  Known<EngineId> engine{};
-  Generation generation = kDefaultGeneration;
+  std::string name{};                          ///< how reports call it: "gpu 0 queue 2", "stuck.ring"
+  std::uint64_t id{};                          ///< the driver's number
+  Known<GpuId> gpu{};                          ///< the GPU whose engine serves it
+  Known<EngineId> engine{};                    ///< which engine serves it
+  Generation generation = kDefaultGeneration;  ///< of the engine, which decides how packets are read
 
   Known<GpuVa> ring_va{};               ///< address of the ring's first dword
   std::vector<std::uint32_t> ring{};    ///< the whole ring; or, if `first` is not 0, a window of it
@@ -86,22 +86,24 @@ struct QueueSnapshot {
 
 /// An address range of the process.
 struct Range {
+  /// `host`: host memory; `vram`: a GPU's memory; `ring`: a queue's; `doorbell`: a page of doorbells; `other`:
+  /// anything else.
   enum class Kind : std::uint8_t { other, host, vram, ring, doorbell };
-  GpuVa va{};
-  std::uint64_t bytes{};
-  std::string name{};  ///< how reports call it: "gpu 0 memory", "[heap]"
-  Kind kind{};
-  Known<GpuId> gpu{};  ///< of vram: whose memory it is
+  GpuVa va{};             ///< where it begins
+  std::uint64_t bytes{};  ///< its length
+  std::string name{};     ///< how reports call it: "gpu 0 memory", "[heap]"
+  Kind kind{};            ///< what is mapped there
+  Known<GpuId> gpu{};     ///< of vram: whose memory it is
 };
 
 /// A thread of the host that waits for a word.
 struct HostWait {
-  std::string name{};  ///< "thread 4711"
-  GpuVa signal{};
-  Compare func = Compare::ge;
-  std::uint64_t reference{};
-  std::uint32_t bytes = 8;  ///< of the word
-  Known<bool> asleep{};     ///< it sleeps until an interrupt wakes it, and does not read the word meanwhile
+  std::string name{};          ///< "thread 4711"
+  GpuVa signal{};              ///< the word that the thread waits for
+  Compare func = Compare::ge;  ///< the comparison that ends the wait
+  std::uint64_t reference{};   ///< what the word is compared with
+  std::uint32_t bytes = 8;     ///< of the word
+  Known<bool> asleep{};        ///< it sleeps until an interrupt wakes it, and does not read the word meanwhile
 };
 
 /// A page fault that the driver reported for the process, not for one of its queues: kernel_log.hpp.
@@ -115,16 +117,18 @@ struct PageFault {
 
 /// A store by the host to a word, or its intention to make one.
 struct HostPost {
-  GpuVa signal{};
-  std::uint64_t value{};
-  bool happened{};  ///< true: it was recorded; false: the program will make it
+  GpuVa signal{};         ///< the word that is stored to
+  std::uint64_t value{};  ///< what is stored
+  bool happened{};        ///< true: it was recorded; false: the program will make it
 };
 
 /// Parts of memory as they were at one moment.
 class Words {
  public:
   void add(GpuVa va, std::span<const std::byte> bytes);
+  /// Adds a word of `bytes` bytes at `va`, which holds `value`.
   void add(GpuVa va, std::uint64_t value, std::uint32_t bytes);
+  /// Is no byte known?
   bool empty() const noexcept { return pieces_.empty(); }
   /// Errc::unmapped if one of the bytes is not in it. What was added last wins.
   Errc read(GpuVa va, std::span<std::byte> out) const;
@@ -138,16 +142,16 @@ class Words {
 };
 
 struct Snapshot {
-  std::string from{};  ///< "process 4711", "stuck.ring and 2 other files"
-  std::vector<QueueSnapshot> queues{};
-  Words words{};  ///< read first
-  Peek peek{};    ///< the memory of a live process; empty: only `words` are known
-  std::vector<Range> ranges{};
-  bool ranges_complete = false;  ///< an address outside all ranges is not mapped
-  std::vector<PageFault> page_faults{};
-  std::vector<HostWait> waits{};
-  std::vector<HostPost> posts{};
-  bool all_queues = false;       ///< no other queue of the process exists
+  std::string from{};                    ///< "process 4711", "stuck.ring and 2 other files"
+  std::vector<QueueSnapshot> queues{};   ///< all that are known
+  Words words{};                         ///< read first
+  Peek peek{};                           ///< the memory of a live process; empty: only `words` are known
+  std::vector<Range> ranges{};           ///< what the process has mapped
+  bool ranges_complete = false;          ///< an address outside all ranges is not mapped
+  std::vector<PageFault> page_faults{};  ///< those that the driver reported
+  std::vector<HostWait> waits{};         ///< host threads that wait for a word
+  std::vector<HostPost> posts{};         ///< stores that the host has made or will make
+  bool all_queues = false;               ///< no other queue of the process exists
   bool others_run = false;       ///< a queue that is not in `queues`, such as one of kernels, may be executing packets
   std::uint64_t watched_ns = 0;  ///< how long the queues were watched; 0: a single moment
   std::vector<std::string> notes{};  ///< what could not be read, one sentence each, for the reader of the report

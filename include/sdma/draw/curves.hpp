@@ -23,16 +23,18 @@
 
 namespace sdma::inline v0 {
 
+/// A picture of curves that share both axes.
 struct Curves {
+  /// One curve.
   struct Series {
-    std::string name{};
+    std::string name{};                               ///< as the legend shows it
     std::vector<std::pair<double, double>> points{};  ///< x (on a logarithmic axis), y
-    bool dashed = false;
-    std::string colour{};  ///< "#d55e00"; "": the next default colour
+    bool dashed = false;                              ///< draws a dashed line
+    std::string colour{};                             ///< "#d55e00"; "": the next default colour
   };
-  std::string title{}, x_label{}, y_label{};
-  std::vector<Series> series{};
-  bool bytes = true;   ///< x values are sizes, written as 1K, 1M
+  std::string title{}, x_label{}, y_label{};  ///< of the picture and of its axes
+  std::vector<Series> series{};               ///< in the order of the legend
+  bool bytes = true;                          ///< x values are sizes, written as 1K, 1M
   bool log_y = false;  ///< y on a logarithmic axis: 0.5 is as far from 1 as 2 is; otherwise the axis begins at 0
 };
 std::string curves_svg(const Curves&);

@@ -23,32 +23,36 @@
 namespace sdma::inline v0 {
 
 struct Lanes {
+  /// One span of time in a lane.
   struct Bar {
-    double begin{}, end{};  ///< in microseconds
-    std::size_t row = 0;    ///< of its lane; 0 is the top row
-    std::string colour{}, title{};
+    double begin{}, end{};          ///< in microseconds
+    std::size_t row = 0;            ///< of its lane; 0 is the top row
+    std::string colour{}, title{};  ///< an SVG colour; the text that a resting pointer shows
   };
+  /// A lane: one or more rows of bars.
   struct Lane {
-    std::string name{};
-    std::vector<Bar> bars{};
+    std::string name{};       ///< shown at its left
+    std::vector<Bar> bars{};  ///< in any order
   };
+  /// An arrow from a moment in one lane to a moment in another.
   struct Arrow {
-    std::size_t from{};  ///< an index of `lanes`
-    double begin{};      ///< in microseconds
-    std::size_t to{};
-    double end{};
+    std::size_t from{};   ///< an index of `lanes`
+    double begin{};       ///< in microseconds
+    std::size_t to{};     ///< an index of `lanes`
+    double end{};         ///< in microseconds
     std::size_t row = 0;  ///< of `to`, where the arrow ends
   };
+  /// One entry of the legend.
   struct Key {
-    std::string name{}, colour{};
+    std::string name{}, colour{};  ///< what the colour means, and the colour
   };
-  std::string title{};
-  double begin = 0, end = 0;  ///< limits of the time axis, in microseconds
-  std::vector<Lane> lanes{};
-  std::vector<Arrow> arrows{};
-  std::vector<Key> keys{};   ///< the meaning of the colours
-  std::string arrows_are{};  ///< the meaning of the arrows
-  std::string note{};        ///< a line at the bottom
+  std::string title{};          ///< above the picture
+  double begin = 0, end = 0;    ///< limits of the time axis, in microseconds
+  std::vector<Lane> lanes{};    ///< from top to bottom
+  std::vector<Arrow> arrows{};  ///< drawn over the bars
+  std::vector<Key> keys{};      ///< the meaning of the colours
+  std::string arrows_are{};     ///< the meaning of the arrows
+  std::string note{};           ///< a line at the bottom
 };
 std::string lanes_svg(const Lanes&);
 

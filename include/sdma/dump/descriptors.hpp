@@ -44,21 +44,24 @@ struct QueueDescriptor {
   std::optional<std::uint32_t> process{};                      ///< its id
   std::optional<std::uint32_t> device{};                       ///< gpu_id
   std::optional<std::uint32_t> named_engine{}, named_queue{};  ///< as the heading names them
-  std::vector<std::uint32_t> dwords{};
-  std::size_t line{};  ///< of its heading; lines count from 1
+  std::vector<std::uint32_t> dwords{};                         ///< from dword 0 on; see the table above
+  std::size_t line{};                                          ///< of its heading; lines count from 1
 
   /// A field by name: "ring_base", "ring_bytes", "rptr", "wptr", "rptr_va", "ib_base", "ib_dwords", "ib_rptr",
   /// "ib_offset", "engine", "queue"; nothing if the dwords do not reach it.
   std::optional<std::uint64_t> value(std::string_view field) const;
   /// Stores a field of a descriptor in memory. Returns false if there is no such field, or if the value does not fit it.
   bool set(std::string_view field, std::uint64_t value);
+  /// The engine that the heading names, else the field "engine"; nothing if neither is there.
   std::optional<std::uint64_t> engine() const;
+  /// The queue that the heading names, else the field "queue"; nothing if neither is there.
   std::optional<std::uint64_t> queue() const;
 };
 
+/// The descriptors of sDMA queues in one text.
 struct QueueDescriptors {
-  std::vector<QueueDescriptor> queues{};
-  std::size_t others = 0;  ///< queues of other engines
+  std::vector<QueueDescriptor> queues{};  ///< in the order of the text
+  std::size_t others = 0;                 ///< queues of other engines
 };
 
 /// Does the text have a heading of such a descriptor?

@@ -43,12 +43,14 @@
 
 namespace sdma::inline v0 {
 
+/// Positions that came with a dump.
 struct RingPositions {
   std::optional<std::uint64_t> rptr{}, wptr{};  ///< bytes
   std::uint64_t first = 0;                      ///< position of the dump's first dword, in bytes
   Generation generation = kDefaultGeneration;   ///< whose packets these are
 };
 
+/// Where a part lies, relative to rptr and wptr.
 enum class RingPartKind : std::uint8_t {
   whole,     ///< no position is known
   consumed,  ///< the engine has read it
@@ -67,10 +69,10 @@ struct RingGap {
 };
 
 struct RingPart {
-  RingPartKind kind = RingPartKind::whole;
-  std::uint64_t at = 0;  ///< position of the first dword in bytes, counted as `first` is
-  std::vector<std::uint32_t> dwords{};
-  std::vector<RingGap> gaps{};  ///< in their order, apart from each other
+  RingPartKind kind = RingPartKind::whole;  ///< relative to rptr and wptr
+  std::uint64_t at = 0;                     ///< position of the first dword in bytes, counted as `first` is
+  std::vector<std::uint32_t> dwords{};      ///< the part's dwords
+  std::vector<RingGap> gaps{};              ///< in their order, apart from each other
 
   /// Leading dwords that belong to a packet whose beginning is not in the part, or to no packet.
   std::size_t lost() const noexcept { return gaps.empty() || gaps.front().at != 0 ? 0 : gaps.front().dwords; }
@@ -78,9 +80,10 @@ struct RingPart {
   bool is_old() const noexcept { return kind == RingPartKind::consumed || kind == RingPartKind::stale; }
 };
 
+/// A dump, divided at rptr and wptr.
 struct PlacedRing {
-  std::vector<RingPart> parts{};
-  std::vector<Diagnostic> notes{};
+  std::vector<RingPart> parts{};    ///< in the order of positions
+  std::vector<Diagnostic> notes{};  ///< what was assumed
 };
 
 Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, const RingPositions&,

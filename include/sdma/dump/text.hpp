@@ -51,6 +51,7 @@ struct TextDump {
   std::size_t line{};                           ///< of the first dword; lines count from 1
 };
 
+/// The dumps that a text contains.
 struct TextDumps {
   std::vector<TextDump> dumps{};    ///< at least one
   std::vector<Diagnostic> notes{};  ///< what was skipped, and what was left out

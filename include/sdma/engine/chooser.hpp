@@ -64,6 +64,7 @@ class Enumerator final : public Chooser {
   std::uint32_t choose(Choice, std::uint32_t n) noexcept override;
   /// Ends a run. True: another run follows, with other answers.
   [[nodiscard]] bool next() noexcept;
+  /// How many runs have ended.
   std::uint64_t runs() const noexcept { return runs_; }
 
  private:

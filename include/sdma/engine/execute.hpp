@@ -37,7 +37,7 @@ namespace sdma::inline v0 {
 /// The node's clock in ticks of 10 ns (100 MHz), the same for all engines: the host's, or a virtual one.
 struct TickSource {
   std::uint64_t (*now)(void* context) noexcept = nullptr;  ///< null: the host's steady clock
-  void* context = nullptr;
+  void* context = nullptr;                                 ///< passed to `now`
 };
 /// The host's steady clock in ticks of 10 ns.
 std::uint64_t host_ticks() noexcept;
@@ -50,16 +50,17 @@ struct EngineState {
 
 /// Everything that a packet can access.
 struct Machine {
-  AddressSpace::Reader& memory;
-  EngineState& state;
-  TickSource ticks{};
-  EngineId engine{};
-  void* context = nullptr;
+  AddressSpace::Reader& memory;  ///< through which packets load and store
+  EngineState& state;            ///< shared by all queues of this engine
+  TickSource ticks{};            ///< the node's clock
+  EngineId engine{};             ///< the engine that executes; PRE_EXE selects by its number modulo 8
+  void* context = nullptr;       ///< passed to `trap`
+  /// Called by a TRAP; null: nothing happens.
   void (*trap)(void* context, std::uint32_t trap_context) noexcept = nullptr;
 };
 
 enum class Outcome : std::uint8_t {
-  done,
+  done,     ///< executed
   not_yet,  ///< the word does not have the awaited value yet: nothing was changed
   skip,     ///< the condition fails: the next `dwords` dwords are not executed
   call,     ///< continue in the indirect buffer
@@ -68,13 +69,13 @@ enum class Outcome : std::uint8_t {
 
 /// Bytes [begin, end) of a packet's work.
 struct Part {
-  std::uint64_t begin{}, end{};
+  std::uint64_t begin{}, end{};  ///< in bytes; `end` is not included
 };
 
 /// Bytes that are loaded and not stored yet: at most kBytes of each source.
 struct Stage {
-  static constexpr std::size_t kBytes = 64;
-  std::array<std::byte, kBytes> first{}, second{};
+  static constexpr std::size_t kBytes = 64;         ///< the most bytes of each source
+  std::array<std::byte, kBytes> first{}, second{};  ///< of the first and of the second source
 };
 
 // clang-format off

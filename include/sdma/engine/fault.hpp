@@ -41,8 +41,9 @@
 
 namespace sdma::inline v0 {
 
+/// Why a queue stopped. (After poll_timeout, it may continue: PollTimeout.)
 enum class FaultKind : std::uint8_t {
-  none,
+  none,              ///< no fault
   unmapped,          ///< no memory at `va` for this GPU
   read_only,         ///< a store to a mapping that may only be read
   unknown_packet,    ///< a dword that does not begin a packet of this engine, or a packet that is only recognised
@@ -63,15 +64,15 @@ std::string_view name(FaultKind) noexcept;
 std::string_view on_hardware(FaultKind) noexcept;
 
 struct Fault {
-  FaultKind kind = FaultKind::none;
-  Access access = Access::read;  ///< of unmapped and read_only
-  std::uint8_t dword_count{};    ///< of `dwords`
-  bool anonymous = false;        ///< reported by a kernel driver: queue, position and packet are not known
-  std::uint8_t depth{};          ///< 0: in the ring; n: in an indirect buffer, nested n deep
+  FaultKind kind = FaultKind::none;  ///< what happened
+  Access access = Access::read;      ///< of unmapped and read_only
+  std::uint8_t dword_count{};        ///< of `dwords`
+  bool anonymous = false;            ///< reported by a kernel driver: queue, position and packet are not known
+  std::uint8_t depth{};              ///< 0: in the ring; n: in an indirect buffer, nested n deep
   Generation generation = kDefaultGeneration;  ///< of the engine
-  GpuId gpu{};
-  EngineId engine{};
-  std::uint64_t queue{};
+  GpuId gpu{};                                 ///< whose engine stopped
+  EngineId engine{};                           ///< which engine stopped
+  std::uint64_t queue{};                       ///< the device's id of the queue
   std::uint64_t position{};  ///< bytes from the queue's beginning: the packet, or the INDIRECT that led to it
   std::uint64_t offset{};    ///< bytes from the beginning of the indirect buffer, if depth > 0
   GpuVa va{};                ///< the address that caused the fault, if one did

@@ -43,12 +43,12 @@ namespace sdma::inline v0 {
 /// One piece of memory and its GPU address.
 struct Mapping {
   static constexpr std::uint32_t kHost = ~0u;  ///< owner: the host's memory
-  GpuVa va{};
-  std::uint64_t bytes{};
+  GpuVa va{};                                  ///< the first address
+  std::uint64_t bytes{};                       ///< its size
   std::byte* host{};  ///< where the bytes are; the caller keeps them until unmap, or a later drain, returns ok
-  std::uint32_t owner = kHost;  ///< the GPU in whose memory they lie, or kHost
-  std::uint64_t gpus = ~0ull;   ///< bit g: GPU g may access it
-  Access access = Access::read_write;
+  std::uint32_t owner = kHost;         ///< the GPU in whose memory they lie, or kHost
+  std::uint64_t gpus = ~0ull;          ///< bit g: GPU g may access it
+  Access access = Access::read_write;  ///< what engines may do there
 };
 
 class AddressSpace {
@@ -79,6 +79,7 @@ class AddressSpace {
 
   /// A copy of the mapping that holds `va`, for the control path, reports and tests. unmapped: there is none.
   Result<Mapping> find(GpuVa va) const;
+  /// A copy of all mappings, sorted by address.
   std::vector<Mapping> mappings() const;
 
  private:
@@ -147,6 +148,7 @@ class AddressSpace::Reader {
   }
   /// Is every byte of `r` mapped? Sets `*missing` to the first that is not.
   [[nodiscard]] bool covers(const Region& r, GpuVa* missing = nullptr) noexcept;
+  /// The GPU as which this Reader accesses memory.
   GpuId gpu() const noexcept { return gpu_; }
 
  private:

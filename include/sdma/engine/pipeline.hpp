@@ -57,40 +57,45 @@
 
 namespace sdma::inline v0 {
 
+/// When the effects of packets may land; see the table above. `strict`: before the next packet starts; `rocr`: what
+/// runtimes rely on, and no more; `adversarial`: as weak as hardware may be.
 enum class Ordering : std::uint8_t { strict, rocr, adversarial };
 std::string_view name(Ordering) noexcept;
 
 /// A packet, at the moment when it starts or when all its effects have landed.
 struct PacketEvent {
   std::uint64_t queue{}, position{}, ticks{};  ///< position: in bytes; if depth > 0, that of the INDIRECT
-  std::uint8_t depth{};
-  PacketView view{};  ///< valid during the call; a long payload may be missing from its dwords
+  std::uint8_t depth{};                        ///< 0: in the ring; n: in an indirect buffer, nested n deep
+  PacketView view{};                           ///< valid during the call; a long payload may be missing from its dwords
 };
 
 /// Notifications to the owner. Null functions are not called. All of them run on the thread that calls step, inside a
 /// Section of its Reader. They must not call a member of the Pipeline.
 struct PipelineHooks {
-  void* context = nullptr;
+  void* context = nullptr;  ///< passed to the functions below
+  /// Called when a TRAP interrupts the host. Unless the ordering is adversarial, rptr is written first.
   void (*trap)(void* context, std::uint64_t queue, std::uint32_t trap_context) noexcept = nullptr;
-  void (*begin)(void* context, const PacketEvent&) noexcept = nullptr;
-  void (*end)(void* context, const PacketEvent&) noexcept = nullptr;
+  void (*begin)(void* context, const PacketEvent&) noexcept = nullptr;  ///< a packet starts, or begins to wait
+  void (*end)(void* context, const PacketEvent&) noexcept = nullptr;    ///< its effects have landed
   /// Also called for an expired poll after which the queue continues.
   void (*fault)(void* context, const Fault&) noexcept = nullptr;
 };
 
 /// What happens to a queue when one of its polls expires. What real engines do is not known (docs/litmus.md, Q9).
+/// `stop`: the queue stops with a fault; `keep_running`: it reports one and continues; `either`: the chooser decides.
 enum class PollTimeout : std::uint8_t { stop, keep_running, either };
 
+/// The parts and parameters of a Pipeline. `ring` and `reader` are required.
 struct PipelineConfig {
   std::span<std::uint32_t> ring{};  ///< its size in dwords is a power of two; the pipeline only reads it
   /// In bytes; execution begins at its value. Null: execution begins at 0, and the position is not published.
   std::uint64_t* rptr{};
-  AddressSpace::Reader* reader{};  ///< pipelines that one thread steps may share it
-  GpuId gpu{};
-  EngineId engine{};
-  std::uint64_t queue{};                       ///< for faults and traces
-  Generation generation = kDefaultGeneration;  ///< whose packets the engine executes; others are unknown to it
-  Ordering ordering = Ordering::strict;
+  AddressSpace::Reader* reader{};                  ///< pipelines that one thread steps may share it
+  GpuId gpu{};                                     ///< for faults
+  EngineId engine{};                               ///< for faults, and for PRE_EXE
+  std::uint64_t queue{};                           ///< for faults and traces
+  Generation generation = kDefaultGeneration;      ///< whose packets the engine executes; others are unknown to it
+  Ordering ordering = Ordering::strict;            ///< when effects may land
   std::uint64_t seed = 0;                          ///< for rocr and adversarial; not used with a chooser
   Chooser* chooser{};                              ///< not owned
   std::uint32_t pieces = 8;                        ///< 1 to 64: into how many pieces adversarial may cut a copy
@@ -102,10 +107,10 @@ struct PipelineConfig {
   /// For adversarial: the queue may fall asleep when its doorbell rings, and before any packet. The caller of `step`
   /// must call `awaken` in the end.
   bool sleeps = false;
-  PollTimeout poll_timeout = PollTimeout::stop;
-  TickSource ticks{};
-  EngineState* state{};  ///< null: the pipeline's own
-  PipelineHooks hooks{};
+  PollTimeout poll_timeout = PollTimeout::stop;  ///< what an expired poll does to the queue
+  TickSource ticks{};                            ///< the node's clock
+  EngineState* state{};                          ///< null: the pipeline's own
+  PipelineHooks hooks{};                         ///< notifications; none by default
 };
 
 enum class Progress : std::uint8_t {
@@ -149,13 +154,16 @@ class Pipeline {
   /// Null unless the queue has stopped.
   const Fault* fault() const noexcept;
 
+  /// What a pipeline has done so far.
   struct Counters {
+    /// Packets that the front end has passed (some may be in flight), bytes stored, doorbells with new packets.
     std::uint64_t packets{}, bytes{}, doorbells{};
   };
   /// `bytes`: those that copies, fills and writes have stored.
   const Counters& counters() const noexcept;
   /// How far the front end has read, in bytes; rptr may lag.
   std::uint64_t position() const noexcept;
+  /// PipelineConfig::queue.
   std::uint64_t queue() const noexcept;
 
  private:

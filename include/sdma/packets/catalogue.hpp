@@ -26,6 +26,7 @@ class Catalogue {
             const std::uint8_t* next) noexcept
       : generation_(g), packets_(packets), first_(&first), next_(next) {}
 
+  /// The generation that it describes.
   Generation generation() const noexcept { return generation_; }
   /// The described packets, then those that are only recognised; then those of other generations.
   std::span<const PacketInfo> packets() const noexcept { return packets_; }

@@ -13,6 +13,8 @@ namespace sdma::inline v0 {
 // clang-format off
 
 /// The condition of a poll: `(value & mask) func reference`, unsigned. Code 7 is unassigned.
+/// `always` holds. The others hold if the masked value is less than (`lt`), at most (`le`), equal to (`eq`), different
+/// from (`ne`), at least (`ge`) or greater than (`gt`) the reference, unsigned.
 enum class Compare : std::uint8_t { always, lt, le, eq, ne, ge, gt };
 template <> inline constexpr auto grammar::names<Compare> = std::to_array<Name>(
     {{0, "always"}, {1, "lt"}, {2, "le"}, {3, "eq"}, {4, "ne"}, {5, "ge"}, {6, "gt"}});
@@ -33,8 +35,8 @@ constexpr bool holds(std::uint64_t value, Compare f, std::uint64_t reference) no
 
 /// The condition of a poll: `(value & mask) func reference`.
 struct Condition {
-  Compare func{};
-  std::uint32_t reference{}, mask = 0xffffffff;
+  Compare func{};  ///< the comparison
+  std::uint32_t reference{}, mask = 0xffffffff;  ///< the right side, and the bits of the value that count
 };
 /// Is there a value that satisfies it?
 constexpr bool can_hold(const Condition& c) noexcept {

@@ -355,7 +355,7 @@ template <Packet P> [[nodiscard]] constexpr bool fits(const P& p, Generation g) 
 /// "generation" (it lacks the packet or the field), "absent" (the field is in an optional part that is not there), or the
 /// id of the packet's own rule. Converts to false if nothing is wrong.
 struct [[nodiscard]] Violation {
-  std::string_view field{}, rule{};
+  std::string_view field{}, rule{};  ///< as above; `rule` is empty if nothing is wrong
   constexpr explicit operator bool() const noexcept { return !rule.empty(); }
 };
 template <Generation G, Packet P> constexpr Violation check(const P& p) noexcept {

@@ -118,6 +118,7 @@ constexpr Region table(const CopyStruct& p) noexcept {
           .rows = p.count,
           .pitch = pitch};
 }
+/// The other side of the copy: `count` consecutive dwords.
 constexpr Region linear(const CopyStruct& p) noexcept {
   return {.va = p.linear, .bytes = std::uint64_t{4} * p.count, .access = p.detile ? Access::write : Access::read};
 }
@@ -143,6 +144,7 @@ constexpr Region region(const CopySubwindow& p, GpuVa base, const Box& b, Access
           .slice_pitch = b.slice << log2};
 }
 }  // namespace detail
+/// The box that the copy reads.
 constexpr Region source(const CopySubwindow& p) noexcept {
   return detail::region(p, p.src, {p.src_x, p.src_y, p.src_z, p.src_pitch, p.src_slice}, Access::read);
 }
@@ -162,6 +164,7 @@ template <class Fn> constexpr void footprint(const CopyDirtyPage& p, Fn&& fn) {
 
 /// Physical addresses do not belong to an address space, so they are only in `physical_footprint`.
 template <class Fn> constexpr void footprint(const CopyPhysical&, Fn&&) {}
+/// Calls `fn` for the source and for the destination, which have physical addresses.
 template <class Fn> constexpr void physical_footprint(const CopyPhysical& p, Fn&& fn) {
   detail::reads<&CopyPhysical::src>(p, p.bytes, fn);
   detail::writes<&CopyPhysical::dst>(p, p.bytes, fn);

@@ -39,25 +39,26 @@ enum class Generation : std::uint8_t {
   v7_0,           ///< gfx120x
   v7_1,           ///< gfx125x: recognised only
 };
-inline constexpr std::size_t kGenerationCount = 13;
+inline constexpr std::size_t kGenerationCount = 13;  ///< the number of enumerators of Generation
 /// The generation of MI300X, which everything assumes unless you say otherwise.
 inline constexpr Generation kDefaultGeneration = Generation::v4_4_2;
 
 /// A set of generations.
 struct Generations {
-  std::uint16_t mask{};
+  std::uint16_t mask{};  ///< bit i: the generation with the value i
 
+  /// Is `g` in the set?
   constexpr bool contains(Generation g) const noexcept { return mask >> static_cast<unsigned>(g) & 1; }
   constexpr Generations operator|(Generations o) const noexcept { return {static_cast<std::uint16_t>(mask | o.mask)}; }
   constexpr bool operator==(const Generations&) const = default;
 };
-inline constexpr Generations kAllGenerations{(1u << kGenerationCount) - 1};
+inline constexpr Generations kAllGenerations{(1u << kGenerationCount) - 1};  ///< with 7.1, which is recognised only
 
 /// A generation by name, and the range of gfx_target_version that has it (major * 10000 + minor * 100 + stepping).
 struct GenerationRow {
-  Generation generation;
-  std::string_view name;
-  std::uint32_t first_target, last_target;
+  Generation generation;                    ///< which one it is
+  std::string_view name;                    ///< "4.4.2", as options name it
+  std::uint32_t first_target, last_target;  ///< gfx_target_version, both included
 };
 // Sources: K, the Linux kernel's KFD, which lists the chips of each engine version and the target version of each chip
 // (6.1 for the rows up to 6.0); R, a runtime that selects its packets by target; P, public sources about gfx94x and
@@ -138,6 +139,7 @@ constexpr std::optional<Generation> generation_of(std::string_view name) noexcep
 namespace grammar {
 using enum Generation;
 
+/// From `first` to `last`, both included.
 constexpr Generations between(Generation first, Generation last) noexcept {
   Generations s;
   for (auto i = static_cast<unsigned>(first); i <= static_cast<unsigned>(last); ++i)
@@ -145,9 +147,11 @@ constexpr Generations between(Generation first, Generation last) noexcept {
   return s;
 }
 constexpr Generations only(Generation g) noexcept { return between(g, g); }
+/// `g` and all later ones up to 7.0. Nothing is described for 7.1.
 constexpr Generations since(Generation g) noexcept { return between(g, Generation::v7_0); }
+/// `g` and all earlier ones.
 constexpr Generations until(Generation g) noexcept { return between(Generation::v4_0, g); }
-inline constexpr auto k4 = until(Generation::v4_4_5);
+inline constexpr auto k4 = until(Generation::v4_4_5);  ///< every 4.x
 /// Where a debugger's tables have cache policies: from 4.4 and from 5.2 on. They do not cover 7.0.
 inline constexpr auto kPolicies = between(Generation::v4_4, v4_4_5) | between(v5_2, v6_1);
 /// Engines whose copies store their length in 22 bits.

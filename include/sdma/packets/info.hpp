@@ -14,42 +14,46 @@
 
 namespace sdma::inline v0 {
 
-/// A rule over the dwords of a complete packet.
+/// The description of a packet in one generation, as plain data.
 struct PacketInfo;
+/// A rule over the dwords of a complete packet.
 struct RuleInfo {
-  std::string_view id, text;
-  bool (*holds)(std::span<const std::uint32_t>, const PacketInfo&);
+  std::string_view id, text;                                         ///< its name, and what must hold
+  bool (*holds)(std::span<const std::uint32_t>, const PacketInfo&);  ///< does it hold for these dwords of this packet?
 };
 
 struct PacketInfo {
+  /// Limits in dwords: of `head`, and of `described()`.
   static constexpr std::size_t kMaxHead = 16, kMaxDescribed = 32;
 
-  std::string_view name, doc;
-  Pattern pattern;
-  std::span<const FieldInfo> fields{};
-  std::span<const RuleInfo> rules{};
-  std::uint8_t head{};               ///< dwords that determine the length; the payload, if any, follows them
-  std::uint8_t fixed{}, stride = 1;  ///< length = fixed + stride * (value of *counted)
+  std::string_view name, doc;           ///< its name in text, its meaning in one line
+  Pattern pattern;                      ///< the bits that identify it
+  std::span<const FieldInfo> fields{};  ///< in the order in which text shows them
+  std::span<const RuleInfo> rules{};    ///< in the order in which they are checked
+  std::uint8_t head{};                  ///< dwords that determine the length; the payload, if any, follows them
+  std::uint8_t fixed{}, stride = 1;     ///< length = fixed + stride * (value of *counted)
   /// Not null: some of the `fixed` dwords are optional or follow the payload. Unfolded has them in their places.
   const grammar::Length* parts{};
-  const FieldInfo* counted{};  ///< null: the length is `fixed`
-  Privilege privilege = Privilege::user;
-  bool fields_unknown = false;  ///< its length is known, but its fields are not: text shows raw dwords
-  bool foreign = false;         ///< only other generations have it; then `fields_unknown` is set too
-  std::uint8_t index = 255;     ///< its place in kPackets
-  std::uint8_t all_fields{};    ///< fields of all generations; `fields` are the first of them
-  Generation generation = kDefaultGeneration;
-  Generations generations = kAllGenerations;  ///< those that have the packet
-  const Exception* exception{};               ///< null: pattern and length are alike in all generations
+  const FieldInfo* counted{};                  ///< null: the length is `fixed`
+  Privilege privilege = Privilege::user;       ///< who may submit it
+  bool fields_unknown = false;                 ///< its length is known, but its fields are not: text shows raw dwords
+  bool foreign = false;                        ///< only other generations have it; then `fields_unknown` is set too
+  std::uint8_t index = 255;                    ///< its place in kPackets
+  std::uint8_t all_fields{};                   ///< fields of all generations; `fields` are the first of them
+  Generation generation = kDefaultGeneration;  ///< for which this description holds
+  Generations generations = kAllGenerations;   ///< those that have the packet
+  const Exception* exception{};                ///< null: pattern and length are alike in all generations
   /// The bits of each described dword that the pattern or a field owns; the others are reserved.
   std::array<std::uint32_t, kMaxDescribed> owned{};
 
+  /// The length in dwords of the packet at `d`, which must have at least `head` dwords.
   constexpr std::size_t length(const std::uint32_t* d) const noexcept {
     if (parts) [[unlikely]]
       return (counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed) -
              detail::missing(*parts, detail::parts_of(*parts, fields, d));
     return counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed;
   }
+  /// Do these dwords have the packet's pattern?
   constexpr bool matches(std::span<const std::uint32_t> d) const noexcept { return pattern.matches(d); }
   /// How many dwords the description numbers: those before the payload, and those after it.
   constexpr std::size_t described() const noexcept { return parts ? fixed : head; }
@@ -74,7 +78,9 @@ class Unfolded {
   Unfolded(const Unfolded&) = delete;
   Unfolded& operator=(const Unfolded&) = delete;
 
+  /// The described dwords: FieldInfo::dword is an index of them.
   constexpr const std::uint32_t* data() const noexcept { return dwords_; }
+  /// The dwords of the payload; empty if there is none.
   constexpr std::span<const std::uint32_t> payload() const noexcept { return payload_; }
   /// Is the field in a part that is there?
   constexpr bool has(const FieldInfo& f) const noexcept {

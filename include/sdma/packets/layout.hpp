@@ -57,8 +57,8 @@ namespace sdma::inline v0 {
 
 /// One enumerant: its code on the wire, and its name in text.
 struct Name {
-  std::uint32_t value;
-  std::string_view text;
+  std::uint32_t value;    ///< its code on the wire
+  std::string_view text;  ///< its name in text and JSON
 };
 /// How text shows the value of a field. If the field has `enumerants`, text shows the name of the value instead.
 enum class Kind : std::uint8_t {
@@ -73,18 +73,19 @@ enum class Kind : std::uint8_t {
 
 /// A field as plain data. `limit`: the largest documented value, where the width could hold more.
 struct FieldInfo {
-  std::string_view name{}, doc{};
+  std::string_view name{}, doc{};  ///< its name in text and JSON, and its meaning in one line
+  /// Where it is: its dword, and its first and last bit (above 31: in the next dword). Value = stored bits + bias.
   std::uint8_t dword{}, lo{}, hi{}, bias{};
-  Kind kind = Kind::count;
-  bool optional = false;            ///< text omits it if it holds `default_value`
-  std::uint64_t default_value = 0;  ///< the member's default
-  std::uint32_t alignment = 1;      ///< `check` reports a misaligned value; it can still be encoded and decoded
-  std::uint64_t limit = ~std::uint64_t{};
-  std::span<const Name> enumerants{};
-  std::uint8_t member{};  ///< which field of the packet's layout it is
-  std::uint8_t moved_dword{}, moved_lo{}, moved_hi{};
-  Generations generations = kAllGenerations;  ///< those that have the field
-  Generations moved_generations{};            ///< those that have it in the place `moved_...`
+  Kind kind = Kind::count;                 ///< how text shows its value
+  bool optional = false;                   ///< text omits it if it holds `default_value`
+  std::uint64_t default_value = 0;         ///< the member's default
+  std::uint32_t alignment = 1;             ///< `check` reports a misaligned value; it can still be encoded and decoded
+  std::uint64_t limit = ~std::uint64_t{};  ///< the largest documented value; by default, none
+  std::span<const Name> enumerants{};      ///< names of values; the others are numbers
+  std::uint8_t member{};                   ///< which field of the packet's layout it is
+  std::uint8_t moved_dword{}, moved_lo{}, moved_hi{};  ///< its place in `moved_generations`
+  Generations generations = kAllGenerations;           ///< those that have the field
+  Generations moved_generations{};                     ///< those that have it in the place `moved_...`
 
   /// The field as it is in `g`.
   constexpr FieldInfo in_generation(Generation g) const noexcept {
@@ -92,7 +93,9 @@ struct FieldInfo {
     if (moved_generations.contains(g)) f.dword = moved_dword, f.lo = moved_lo, f.hi = moved_hi;
     return f;
   }
+  /// Its width in bits.
   constexpr unsigned width() const noexcept { return hi - lo + 1u; }
+  /// The largest stored value: the low width() bits set.
   constexpr std::uint64_t mask() const noexcept {
     return width() == 64 ? ~std::uint64_t{} : (std::uint64_t{1} << width()) - 1;
   }
@@ -105,9 +108,10 @@ struct FieldInfo {
 
 /// The bits of a packet that have one fixed value.
 struct Pattern {
-  static constexpr std::size_t kDwords = 6;
-  std::array<std::uint32_t, kDwords> mask{}, value{};
+  static constexpr std::size_t kDwords = 6;            ///< how many dwords it can fix, from the first
+  std::array<std::uint32_t, kDwords> mask{}, value{};  ///< the fixed bits of each dword, and their values
 
+  /// A copy that also fixes bits `lo` to `hi` of a dword, to the value `v`.
   constexpr Pattern is(unsigned dword, unsigned lo, unsigned hi, std::uint32_t v) const noexcept {
     Pattern p = *this;
     const auto m = (hi - lo == 31 ? ~0u : (1u << (hi - lo + 1)) - 1) << lo;
@@ -133,14 +137,17 @@ struct Pattern {
 
 /// What some generations have in place of a packet's pattern or fixed length.
 struct Exception {
+  /// The generations with another pattern, and those with another fixed length.
   Generations pattern_generations{}, length_generations{};
-  Pattern pattern{};
-  std::uint8_t fixed{};
+  Pattern pattern{};     ///< in pattern_generations
+  std::uint8_t fixed{};  ///< in length_generations, in dwords
 
+  /// Does any generation differ?
   constexpr bool any() const noexcept { return (pattern_generations | length_generations).mask != 0; }
 };
 
 /// Who may submit a packet. A privileged packet stops a user queue.
+/// `user`: everyone; `kernel`: only the driver, in its own queues.
 enum class Privilege : std::uint8_t { user, kernel };
 
 namespace detail {
@@ -169,6 +176,7 @@ template <class E> inline constexpr auto names = std::array<Name, 0>{};
 /// Names for the retry count of a poll: a poll with 4095 never expires.
 inline constexpr std::array kRetryNames{Name{0xfff, "forever"}};
 
+/// What a field stores. `none`: its value; `minus_one`: its value less one.
 enum class Bias : std::uint8_t { none = 0, minus_one = 1 };
 /// The field stores its value minus one.
 inline constexpr auto minus_one = Bias::minus_one;
@@ -180,20 +188,22 @@ constexpr Pattern op(std::uint32_t o, std::uint32_t sub) noexcept { return op(o)
 struct Length {
   /// Dwords [at, at + dwords), which are there only if `flag` is 1.
   struct Part {
-    std::uint8_t at{}, dwords{};
+    std::uint8_t at{}, dwords{};  ///< the first of them, and how many
     std::string_view flag{};
   };
   std::uint8_t fixed{};
   std::string_view counted{};
   std::uint8_t stride = 1;
-  std::uint8_t tail_dwords{};  ///< dwords after the payload
-  std::array<Part, 2> parts{};
+  std::uint8_t tail_dwords{};   ///< dwords after the payload
+  std::array<Part, 2> parts{};  ///< those that are optional
 
+  /// Dwords [at, at + n) are there only if `flag` is 1. At most two such parts.
   constexpr Length optional(int at, int n, std::string_view flag) const noexcept {
     auto l = *this;
     l.parts[l.parts[0].dwords != 0] = {static_cast<std::uint8_t>(at), static_cast<std::uint8_t>(n), flag};
     return l;
   }
+  /// The last `n` of the fixed dwords come after the payload.
   constexpr Length tail(int n) const noexcept {
     auto l = *this;
     l.tail_dwords = static_cast<std::uint8_t>(n);
@@ -217,16 +227,22 @@ constexpr Length dwords(std::string_view counted) noexcept { return {0, counted}
 
 /// A field and the member that holds it. Modifiers return a changed copy, so they chain.
 template <auto Member> struct Field : FieldInfo {
-  static constexpr auto member = Member;
-  using Owner = decltype(detail::owner_of(Member));
-  using Type = decltype(detail::type_of(Member));
+  static constexpr auto member = Member;             ///< the member that the field describes
+  using Owner = decltype(detail::owner_of(Member));  ///< the packet's type
+  using Type = decltype(detail::type_of(Member));    ///< the member's type
 
   // clang-format off
+  /// The value must be a multiple of `a`.
   constexpr Field aligned(std::uint32_t a) const noexcept { auto f = *this; f.alignment = a; return f; }
+  /// The largest documented value is `n`, although the width could hold more.
   constexpr Field up_to(std::uint64_t n) const noexcept { auto f = *this; f.limit = n; return f; }
+  /// Text shows the value as a size: decimal, with the largest of K, M, G that divides it.
   constexpr Field size() const noexcept { auto f = *this; f.kind = Kind::bytes; return f; }
+  /// Text shows the value in decimal from -4095 to 4095, otherwise in hexadecimal.
   constexpr Field value() const noexcept { auto f = *this; f.kind = Kind::value; return f; }
+  /// Text shows the value in hexadecimal.
   constexpr Field hex() const noexcept { auto f = *this; f.kind = Kind::hex; return f; }
+  /// Only these generations have the field.
   constexpr Field in(Generations g) const noexcept { auto f = *this; f.generations = g; return f; }
   /// In these generations, bits [first, last] of dword `d` hold the field.
   constexpr Field moved(Generations g, int d, int first, int last) const noexcept {
@@ -236,7 +252,9 @@ template <auto Member> struct Field : FieldInfo {
     f.moved_lo = static_cast<std::uint8_t>(first), f.moved_hi = static_cast<std::uint8_t>(last);
     return f;
   }
+  /// Text omits the field while it has its default.
   constexpr Field opt() const noexcept { auto f = *this; f.optional = true; return f; }
+  /// These values have names.
   constexpr Field named(std::span<const Name> n) const noexcept { auto f = *this; f.enumerants = n; return f; }
   // clang-format on
 };
@@ -275,9 +293,10 @@ constexpr Field<M> payload(std::string_view name, int dword, int lo, int hi, std
 /// A constraint that the width of a field cannot express. `id` has a section in docs/rules.md; `text` says what must
 /// hold.
 template <class P> struct Rule {
-  std::string_view id, text;
-  bool (*holds)(const P&);
+  std::string_view id, text;  ///< its name, and what must hold
+  bool (*holds)(const P&);    ///< does it hold?
 };
+/// Makes a Rule of its three parts.
 template <class P>
 constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)(const P&)) noexcept {
   return {id, text, holds};
@@ -288,19 +307,19 @@ inline constexpr auto kernel_only = Privilege::kernel;
 
 /// What is said about a packet as a whole.
 struct Description {
-  std::string_view name, doc;
-  Pattern pattern;
-  Length length;
-  Privilege privilege = Privilege::user;
-  Generations generations = kAllGenerations;
-  Exception exception{};
-  std::uint8_t default_fields{};  ///< how many fields 4.4.2 has: the first ones
+  std::string_view name, doc;                 ///< its name in text, its meaning in one line
+  Pattern pattern;                            ///< the bits that identify it
+  Length length;                              ///< in dwords
+  Privilege privilege = Privilege::user;      ///< who may submit it
+  Generations generations = kAllGenerations;  ///< those that have it
+  Exception exception{};                      ///< what differs in some generations
+  std::uint8_t default_fields{};              ///< how many fields 4.4.2 has: the first ones
 };
 /// The fields are in one array, so that code for all of them is a loop and not one template instance per field.
 /// `Member...` are the members that hold them, in the same order.
 template <class P, std::size_t Rules, auto... Member> struct Layout : Description {
-  std::array<FieldInfo, sizeof...(Member)> fields{};
-  std::array<Rule<P>, Rules> rules{};
+  std::array<FieldInfo, sizeof...(Member)> fields{};  ///< in the order in which text shows them
+  std::array<Rule<P>, Rules> rules{};                 ///< in the order in which they are checked
 };
 template <auto M0, auto... M>
 constexpr auto packet(std::string_view name, Pattern p, Length n, std::string_view doc, Field<M0> f0,
@@ -326,7 +345,7 @@ template <class P, std::size_t N, auto... M> constexpr auto operator|(Layout<P, 
 
 /// The generations that have a packet.
 struct Existence {
-  Generations generations;
+  Generations generations;  ///< those that have it
 };
 constexpr Existence in(Generations g) noexcept { return {g}; }
 template <class P, std::size_t N, auto... M> constexpr auto operator|(Layout<P, N, M...> l, Existence e) noexcept {

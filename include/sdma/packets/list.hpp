@@ -18,6 +18,7 @@
 
 namespace sdma::inline v0 {
 
+/// Types of packets; `size` is their number.
 template <class... P> struct PacketList { static constexpr std::size_t size = sizeof...(P); };
 
 /// Every described packet in the order of op and sub_op; if one pattern contains another, the narrower comes first.

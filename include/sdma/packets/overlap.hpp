@@ -21,7 +21,7 @@ namespace sdma::inline v0 {
 /// Two regions of a packet that have a byte in common, and the fields that hold their addresses. The first is written.
 struct Overlap {
   std::string_view first{}, second{};  ///< the same field twice: the region overlaps itself
-  Region a{}, b{};
+  Region a{}, b{};                     ///< the regions at `first` and at `second`
   constexpr explicit operator bool() const noexcept { return !first.empty(); }
 };
 

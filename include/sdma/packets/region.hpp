@@ -15,7 +15,9 @@
 namespace sdma::inline v0 {
 
 /// How memory is accessed, and which accesses a mapping allows.
+/// `read`: loads; `write`: stores; `read_write`: both. A value is a set of bits.
 enum class Access : std::uint8_t { read = 1, write = 2, read_write = 3 };
+/// Does a mapping permit this access?
 constexpr bool allows(Access mapping, Access wanted) noexcept {
   const auto have = static_cast<unsigned>(mapping), want = static_cast<unsigned>(wanted);
   return (have & want) == want;
@@ -24,9 +26,9 @@ constexpr bool allows(Access mapping, Access wanted) noexcept {
 /// Bytes that a packet touches: `rows` runs of `bytes` bytes, which begin `pitch` bytes apart. The rows are repeated
 /// `slices` times, `slice_pitch` bytes apart.
 struct Region {
-  GpuVa va{};
+  GpuVa va{};  ///< of the first byte
   std::uint64_t bytes{};
-  Access access = Access::read;
+  Access access = Access::read;  ///< what the packet does with it
   std::uint32_t rows = 1;
   std::uint64_t pitch{};
   std::uint32_t slices = 1;

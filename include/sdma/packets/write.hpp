@@ -34,6 +34,7 @@ template <> inline constexpr auto grammar::layout<Write> = packet(
   | in(k4);
 
 /// The unit that a Fill repeats: the low 1, 2 or 4 bytes of its data.
+/// `byte`: 1 byte; `half`: 2 bytes; `dword`: 4 bytes.
 enum class FillUnit : std::uint8_t { byte, half, dword };
 template <> inline constexpr auto grammar::names<FillUnit> = std::to_array<Name>({{0, "byte"}, {1, "half"}, {2, "dword"}});
 

@@ -35,16 +35,17 @@
 
 namespace sdma::inline v0 {
 
+/// The contents and positions of a ring at one moment.
 struct RingDump {
   std::uint64_t read{}, committed{}, reserved{};  ///< bytes, as Ring::positions
   std::uint64_t wptr{}, doorbell{};               ///< the values in memory; doorbell is 0 if the ring has none
-  GpuId gpu{};
-  EngineId engine{};
-  std::string label{};  ///< free text that identifies the dump; at most 4096 bytes
-  std::vector<std::uint32_t> dwords{};
+  GpuId gpu{};                                    ///< the GPU whose engine serves it
+  EngineId engine{};                              ///< the engine that serves it
+  std::string label{};                            ///< free text that identifies the dump; at most 4096 bytes
+  std::vector<std::uint32_t> dwords{};            ///< the whole ring
 };
 
-inline constexpr std::size_t kMaxDumpLabel = 4096;
+inline constexpr std::size_t kMaxDumpLabel = 4096;                   ///< the most bytes of a label
 inline constexpr std::size_t kMaxDumpDwords = std::size_t{1} << 28;  ///< 1 GiB: larger than any ring
 
 namespace detail {
@@ -64,9 +65,9 @@ RingDump dump(const Ring<K, Order>& ring, GpuId gpu = {}, EngineId engine = {}, 
 
 /// The dwords from `read` to `wptr`.
 struct Pending {
-  std::vector<std::uint32_t> dwords{};
-  std::uint64_t read{};  ///< position of the first dword
-  std::size_t ring_dwords{};
+  std::vector<std::uint32_t> dwords{};  ///< those that the engine has not read
+  std::uint64_t read{};                 ///< position of the first dword
+  std::size_t ring_dwords{};            ///< the ring's size in dwords
 
   /// Where dword `index` lies, in bytes from the start of the ring. Requires ring_dwords != 0.
   std::size_t ring_offset(std::size_t index) const noexcept {
@@ -77,6 +78,7 @@ struct Pending {
 /// multiple of 4, or `read` is ahead of wptr, or `read` lags wptr by a whole ring or more.
 Result<Pending, Diagnostic> pending(const RingDump&, std::string_view name = "ring");
 
+/// The dump as the bytes of a .ring file.
 std::vector<std::byte> to_bytes(const RingDump&);
 /// Do these bytes begin like a dump?
 bool is_dump(std::span<const std::byte>) noexcept;

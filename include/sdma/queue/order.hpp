@@ -37,13 +37,14 @@
 namespace sdma::inline v0 {
 
 /// How the CPU maps the memory of a ring. If you do not know, `write_combining` is the safe assumption.
+/// `write_back`: cached host memory; `write_combining`: stores go through a buffer, out of order; `vram`: GPU memory.
 enum class Caching : std::uint8_t { write_back, write_combining, vram };
 
 namespace order {
 
 /// The policy for real memory. Each constant is one rule: `Ring` uses these and no other memory order.
 struct Native {
-  template <class T> using Atomic = std::atomic<T>;
+  template <class T> using Atomic = std::atomic<T>;  ///< the type of a word that threads share
 
   // Between producer and engine, on words that both access.
   static constexpr auto kWptr = std::memory_order_release;      ///< 2: dwords before wptr
@@ -62,11 +63,14 @@ struct Native {
   static constexpr auto kGiveBell = std::memory_order_acq_rel;
   /// A ticket is free once its slot's doorbell has been rung.
   static constexpr auto kCommit = std::memory_order_release;
+  /// The other side of kCommit: for a producer that looks for a free ticket, and for Ring::positions.
   static constexpr auto kCommitted = std::memory_order_acquire;
 
+  /// Loads a word that engines or other threads may store to.
   static std::uint64_t load(const std::uint64_t* word, std::memory_order o) noexcept {
     return atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(word)).load(o);
   }
+  /// Stores a word that engines or other threads may load.
   static void store(std::uint64_t* word, std::uint64_t v, std::memory_order o) noexcept {
     atomic_ref<std::uint64_t>(*word).store(v, o);
   }

@@ -71,7 +71,7 @@ struct RingMemory {
   Caching caching = Caching::write_combining;  ///< of `dwords`
   bool accept_vram = false;                    ///< permits Caching::vram, which is slow and easy to get wrong
   DoorbellCall on_doorbell = nullptr;          ///< null: the store to `doorbell` is enough
-  void* on_doorbell_context{};
+  void* on_doorbell_context{};                 ///< passed to `on_doorbell`
 };
 
 inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds smaller rings up to this
@@ -101,12 +101,13 @@ inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds small
 
 /// Contiguous room in the ring.
 struct Slot {
-  std::span<std::uint32_t> dwords{};
+  std::span<std::uint32_t> dwords{};  ///< for the producer's packets
   /// Positions in bytes. The range includes dwords that were skipped at the end of the ring.
   std::uint64_t begin{}, end{};
-  std::uint32_t ticket{};
+  std::uint32_t ticket{};  ///< used by `publish`; 0 with one producer
 };
 
+/// How many threads may produce: `one` at a time, or `many` at once.
 enum class Producers : std::uint8_t { one, many };
 
 /// Fills `s` with NOP packets: with one, or with several if one cannot be long enough.
@@ -193,7 +194,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   }
 
   struct Positions {
-    std::uint64_t read, committed, reserved;
+    std::uint64_t read, committed, reserved;  ///< in bytes: read by the engine, published, taken
   };
   /// In bytes; read <= committed <= reserved. rptr is loaded first, so the engine may have advanced since. All zero if
   /// the memory was refused.
@@ -203,6 +204,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     // The engine may already be past a doorbell whose position `committed_` does not show yet.
     return {read, committed < read ? read : committed, position(load(reserved_, Order::kReserve))};
   }
+  /// The memory that the constructor was given, even if it was refused.
   const RingMemory& memory() const noexcept { return m_; }
 
  private:

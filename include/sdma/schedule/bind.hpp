@@ -43,7 +43,7 @@ namespace sdma::inline v0 {
 struct BindOptions {
   /// Memory that the caller keeps until the Bound is destroyed.
   struct ExternalMemory {
-    GpuVa va{};
+    GpuVa va{};                   ///< its address, as the device sees it
     std::span<std::byte> host{};  ///< the same bytes, as the host sees them
   };
   std::vector<GpuId> gpus{};  ///< the device's GPU for each GPU of the schedule; empty: the same numbers
@@ -53,14 +53,15 @@ struct BindOptions {
 
 /// What a submit has published with one doorbell, for a recording. Times are those of trace::now().
 struct SubmittedPiece {
-  std::uint64_t epoch{};
-  std::uint64_t position{};  ///< of its first packet, in the ring
-  std::size_t packets{};
+  std::uint64_t epoch{};     ///< the queue's epoch in this submit
+  std::uint64_t position{};  ///< where its first packet begins, as Ring counts
+  std::size_t packets{};     ///< how many this doorbell published
   bool waited{};             ///< the ring had no room at first
   std::uint64_t began_ns{};  ///< the ring had room
   std::uint64_t built_ns{};  ///< the packets were in the ring
   std::uint64_t rung_ns{};   ///< the doorbell was stored
 };
+/// Receives each piece that a submit publishes.
 class SubmitObserver {
  public:
   virtual ~SubmitObserver() = default;
@@ -76,7 +77,9 @@ class Bound {
   Bound& operator=(Bound&&) noexcept;
   ~Bound();
 
+  /// The schedule that was bound.
   const Schedule& schedule() const noexcept;
+  /// The device that it is bound to.
   Device& device() const noexcept;
 
   /// The device address of an address in link space; any other address is returned unchanged.
@@ -97,7 +100,9 @@ class Bound {
   /// Adds to the signal with this index, atomically, and releases what this thread wrote before. Returns the new value.
   std::uint64_t add(std::size_t, std::uint64_t) const noexcept;
 
+  /// The ring of a queue, by its index in the schedule.
   Ring<Producers::many>& ring(std::size_t queue) const noexcept;
+  /// The device's queue, by its index in the schedule.
   const Queue& queue(std::size_t) const noexcept;
   /// The packets of a queue, relocated, with the epoch values of the last submit.
   std::span<const std::uint32_t> packets(std::size_t queue) const noexcept;

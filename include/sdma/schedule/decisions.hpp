@@ -27,6 +27,7 @@
 
 namespace sdma::inline v0 {
 
+/// A choice that a text leaves open, and what was chosen.
 struct Decision {
   std::string id{};             ///< the same in every reading of the text
   std::string name{};           ///< for people: "engines", "e [i=1 k=2]"; of an order, "k", for each of its choices

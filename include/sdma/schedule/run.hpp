@@ -35,14 +35,16 @@
 
 namespace sdma::inline v0 {
 
+/// How a schedule is run.
 struct RunOptions {
+  /// The first bytes of a buffer before the run, in place of its `init`.
   struct Input {
     std::string name{};              ///< "gpu0.in"
     std::vector<std::byte> bytes{};  ///< its first bytes; `init` determines the rest
   };
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);  ///< for the whole run
-  std::uint64_t seed = 0;
-  std::vector<Input> inputs{};
+  std::uint64_t seed = 0;                                       ///< of the random contents of buffers and stores
+  std::vector<Input> inputs{};                                  ///< in any order
   bool contents = true;    ///< false: only signals are set, no buffer is filled, and no expectation is checked
   const SourceMap* map{};  ///< the lines of the actions, from parse_schedule
   /// Records the names of the schedule, the epochs of its queues, and what each host thread does, in a lane of its own. Give
@@ -51,7 +53,7 @@ struct RunOptions {
 };
 
 struct [[nodiscard]] RunReport {
-  std::vector<Diagnostic> findings{};
+  std::vector<Diagnostic> findings{};  ///< what failed: an input, the run itself, or expectations
   std::chrono::nanoseconds elapsed{};  ///< the duration of step 3
   std::chrono::nanoseconds round{};    ///< the last round of it; 0 if no wait of the first host thread ended one
   std::uint64_t wrong{};               ///< bytes and signals that differ from the expectations

@@ -55,10 +55,13 @@ namespace sdma::inline v0 {
 
 /// The owner of memory or of an engine: the host, or a GPU by its number in the schedule, from 0.
 struct Place {
-  static constexpr std::uint32_t kHost = ~0u;
-  std::uint32_t index = kHost;
+  static constexpr std::uint32_t kHost = ~0u;  ///< the index of the host
+  std::uint32_t index = kHost;                 ///< a GPU's number, or `kHost`
+  /// The host.
   static constexpr Place host() noexcept { return {}; }
+  /// The GPU with this number.
   static constexpr Place gpu(std::uint32_t i) noexcept { return {i}; }
+  /// Is it the host?
   constexpr bool is_host() const noexcept { return index == kHost; }
   friend constexpr auto operator<=>(Place, Place) = default;
 };
@@ -67,7 +70,7 @@ std::string to_string(Place);
 
 /// A value that may depend on the epoch: factor * epoch + constant.
 struct EpochValue {
-  std::int64_t factor{}, constant{};
+  std::int64_t factor{}, constant{};  ///< the value is factor * epoch + constant
   constexpr EpochValue() = default;
   constexpr EpochValue(std::int64_t f, std::int64_t c) noexcept : factor(f), constant(c) {}
   /// A plain number does not depend on the epoch. Its 64 bits are used as they are, signed or unsigned.
@@ -114,27 +117,28 @@ inline ActionValue sampled(std::string name) {
 enum class Init : std::uint8_t {
   poison,  ///< every byte is kPoison, which marks bytes that nothing has written
   random,  ///< depends on the seed of the run and the number of the buffer
-  zero,
+  zero,    ///< every byte is 0
 };
-inline constexpr std::uint8_t kPoison = 0xdb;
+inline constexpr std::uint8_t kPoison = 0xdb;  ///< each byte of a buffer with Init::poison
 
 struct Schedule {
+  /// Memory of a GPU or of the host.
   struct Buffer {
-    Place place{};
+    Place place{};                ///< where it is
     std::string name{};           ///< letters, digits and _; does not begin with a digit
     std::uint64_t bytes{};        ///< 1 to 2^40
     std::uint64_t alignment = 1;  ///< in bytes, a power of two: the alignment that packets rely on
     /// An address in link space makes this an alias of the bytes there; any other address is fixed, as in a dump.
     std::optional<GpuVa> at{};
     std::vector<Place> map{};  ///< the GPUs that may access it; empty: all. The host always has access
-    Init init = Init::poison;
+    Init init = Init::poison;  ///< what it holds at first
     friend bool operator==(const Buffer&, const Buffer&) = default;
   };
 
   /// An aligned word of 4 or 8 bytes.
   struct Signal {
-    Place place{};
-    std::string name{};
+    Place place{};              ///< where it is
+    std::string name{};         ///< after the place: host.NAME
     std::uint64_t value{};      ///< the initial value
     std::uint32_t bits = 64;    ///< 32 or 64
     std::optional<GpuVa> at{};  ///< as Buffer::at
@@ -145,20 +149,20 @@ struct Schedule {
   struct EpochField {
     std::size_t packet{};      ///< index of the packet's first dword in Queue::dwords
     std::string_view field{};  ///< the name of the field, from the registry
-    EpochValue value{};
+    EpochValue value{};        ///< what the field holds, for each epoch
     friend bool operator==(const EpochField&, const EpochField&) = default;
   };
 
   /// The packets for one engine. `put`, `copy` and similar functions append packets; problems() reports what they
   /// refuse.
   struct Queue {
-    Place place{};  ///< a GPU
-    std::string name{};
+    Place place{};                ///< a GPU
+    std::string name{};           ///< after the place: gpu0.NAME
     std::optional<Place> peer{};  ///< selects the engine that the node recommends for this peer; none: `engine`
     /// With the host as the peer: the engine that reads from the host, not the one that writes to it. Runtimes keep one engine
     /// for each direction (Topology::engine_for).
     bool from_host = false;
-    std::uint32_t engine{};
+    std::uint32_t engine{};      ///< the number of the engine; used only without a peer
     std::uint64_t ring_bytes{};  ///< 0: bind chooses
     /// Each packet that moves data is published with a doorbell of its own, together with the packets that follow it; the first also with
     /// those before it. Otherwise, one doorbell publishes as many packets as fit into half of the ring.
@@ -187,14 +191,17 @@ struct Schedule {
       return add(
           dwords_for<CopyLinear>(c.bytes, c.chunk), [&](Writer& w) { return w.copy(c); }, "copy");
     }
+    /// Appends a broadcast; a long one becomes several packets.
     Queue& broadcast(const Writer::Broadcast& c) {
       return add(
           dwords_for<CopyBroadcast>(c.bytes, c.chunk), [&](Writer& w) { return w.broadcast(c); }, "broadcast");
     }
+    /// Appends an exchange of two ranges; a long one becomes several packets.
     Queue& swap(const Writer::Swap& c) {
       return add(
           dwords_for<CopySwap>(c.bytes, c.chunk), [&](Writer& w) { return w.swap(c); }, "swap");
     }
+    /// Appends a fill; a long one becomes several packets.
     Queue& fill(const Writer::Fill& c) {
       return add(
           dwords_for<Fill>(c.bytes, c.chunk), [&](Writer& w) { return w.fill(c); }, "fill");
@@ -219,16 +226,20 @@ struct Schedule {
     void refuse(std::string_view what, Errc);
   };
 
+  /// Consecutive bytes in link space.
   struct Range {
-    GpuVa va{};  ///< in link space
-    std::uint64_t bytes{};
+    GpuVa va{};             ///< in link space
+    std::uint64_t bytes{};  ///< its length
     friend bool operator==(const Range&, const Range&) = default;
   };
 
   /// One action of a host thread or of a kernel.
   struct Action {
+    /// `submit`: publishes queues; `set`: stores a value to a signal; `add`: adds one to it; `wait`: waits until a comparison
+    /// with it is true; `sample`: reads it and names what it holds; `repeat`: performs `body` several times; `compute`: keeps a
+    /// kernel busy; `load`, `store`: access bytes; `expect`: bytes must equal others at this moment.
     enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store, expect, sample };
-    Kind kind{};
+    Kind kind{};                        ///< which action it is
     std::vector<std::size_t> queues{};  ///< submit: indices of queues, submitted in this order, one doorbell each
     GpuVa signal{};                     ///< set, wait, add, sample: an address in link space
     Compare func = Compare::eq;         ///< wait
@@ -258,7 +269,9 @@ struct Schedule {
     Script(const Schedule& s, std::vector<Action>& to) noexcept : schedule_(s), to_(to) {}
     Script& submit(const Queue&);  ///< a queue of this schedule
     Script& submit_all();          ///< all queues that the schedule has now
+    /// Stores the value to the signal.
     Script& set(GpuVa signal, ActionValue);
+    /// Waits until the comparison of the signal with the value is true.
     Script& wait(GpuVa signal, Compare, ActionValue);
     Script& add(GpuVa signal, ActionValue);  ///< an atomic addition
     /// Reads the signal now. `sampled(name)` is the value in the actions that follow, also in a repeat.
@@ -283,49 +296,54 @@ struct Schedule {
     std::vector<Action>& to_;
   };
 
+  /// A host thread.
   struct Host {
-    std::string name{};
-    std::vector<Action> actions{};
+    std::string name{};             ///< of the thread
+    std::vector<Action> actions{};  ///< in order
     friend bool operator==(const Host&, const Host&) = default;
   };
 
   /// A compute kernel on a GPU. It starts when the host threads do.
   struct Kernel {
-    Place place{};  ///< a GPU
-    std::string name{};
-    std::vector<Action> actions{};
+    Place place{};                  ///< a GPU
+    std::string name{};             ///< of the kernel
+    std::vector<Action> actions{};  ///< in order
     friend bool operator==(const Kernel&, const Kernel&) = default;
   };
 
   /// A condition that a run checks after all host threads and kernels have ended.
   struct Expectation {
+    /// What is expected.
     enum class Kind : std::uint8_t {
       bytes,    ///< `left` holds what `right` holds; with `old`, what `right` held before the run
       value,    ///< the signal at `left` holds `value`
       finding,  ///< the checker must report `rule`; such a schedule is never run
     };
-    Kind kind{};
-    Range left{}, right{};
-    bool old{};
-    std::uint64_t value{};
-    std::string rule{};
+    Kind kind{};            ///< what is expected
+    Range left{}, right{};  ///< bytes: what is compared; value: `left` begins at the signal
+    bool old{};             ///< bytes: compare with what `right` held before the run
+    std::uint64_t value{};  ///< value: what the signal must hold
+    std::string rule{};     ///< finding: the id of the checker's rule
     friend bool operator==(const Expectation&, const Expectation&) = default;
   };
 
-  std::uint32_t gpus{};  ///< 0 to 64
-  std::vector<Buffer> buffers{};
-  std::vector<Signal> signals{};
-  std::deque<Queue> queues{};
-  std::deque<Host> hosts{};
-  std::deque<Kernel> kernels{};
-  std::vector<Expectation> expectations{};
+  std::uint32_t gpus{};                     ///< 0 to 64
+  std::vector<Buffer> buffers{};            ///< by index
+  std::vector<Signal> signals{};            ///< by index
+  std::deque<Queue> queues{};               ///< by index; references stay valid
+  std::deque<Host> hosts{};                 ///< by index; references stay valid
+  std::deque<Kernel> kernels{};             ///< by index; references stay valid
+  std::vector<Expectation> expectations{};  ///< in the order in which they were added
 
   /// Returns the address of the buffer's first byte, in link space.
   GpuVa add_buffer(Buffer);
   /// Returns the address of the signal, in link space.
   GpuVa add_signal(Signal);
+  /// Adds a queue, and returns the schedule's copy of it.
   Queue& add_queue(Queue);
+  /// Adds a host thread. The Script that it returns appends the actions.
   Script add_host(std::string name);
+  /// Adds a kernel on a GPU. The Script that it returns appends the actions.
   Script add_kernel(Place, std::string name);
   /// Expects `left` to hold, in the end, what `right` holds then.
   void expect_equal(Range left, Range right) { expectations.push_back({.left = left, .right = right}); }
@@ -339,19 +357,22 @@ struct Schedule {
 
 /// The layout of link space.
 inline constexpr std::uint64_t kLinkStride = std::uint64_t{1} << 40, kLinkSignals = std::uint64_t{1} << 63;
+/// Where the k-th buffer begins in link space.
 constexpr GpuVa link_buffer(std::size_t k) noexcept { return GpuVa{(k + 1) * kLinkStride}; }
+/// Where the k-th signal is in link space.
 constexpr GpuVa link_signal(std::size_t k) noexcept { return GpuVa{kLinkSignals + (k + 1) * kLinkStride}; }
 
 /// A buffer or a signal, and an offset in it.
 struct SymbolOffset {
-  bool signal{};
-  std::size_t index{};
+  bool signal{};           ///< true: a signal; false: a buffer
+  std::size_t index{};     ///< into Schedule::signals or Schedule::buffers
   std::uint64_t offset{};  ///< in bytes; may be the end of the symbol
 };
 /// The symbol at a link address; nullopt if the address belongs to no buffer and no signal.
 std::optional<SymbolOffset> find_symbol(const Schedule&, GpuVa);
 /// "gpu1.buf", "host.done".
 std::string name_of(const Schedule&, const SymbolOffset&);
+/// The size of the whole buffer or signal, in bytes; `offset` does not matter.
 std::uint64_t bytes_of(const Schedule&, const SymbolOffset&);
 /// "gpu1.buf[64K]"; "" if find_symbol finds nothing.
 std::string name_of(const Schedule&, GpuVa);

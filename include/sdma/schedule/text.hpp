@@ -29,15 +29,17 @@ namespace sdma::inline v0 {
 
 /// Maps the parts of a schedule to their places in the text, for later reports.
 struct SourceMap {
+  /// A place in a text.
   struct Location {
     std::uint32_t line{}, column{};  ///< from 1; 0: not known
     std::uint32_t context{};         ///< index into `contexts`: the values of the loops' variables
   };
+  /// The line that consecutive packets come from.
   struct PacketLocation {
     std::size_t dword{};  ///< index of the queue's dword at which the packets of this line begin
-    Location location{};
+    Location location{};  ///< its line
   };
-  std::string file{};
+  std::string file{};                                  ///< the name of the text in messages
   std::vector<std::string> contexts{""};               ///< " [i=1]"
   std::vector<std::string> params{};                   ///< the names that ParseOptions::set can set, in order
   std::vector<Location> buffers{}, signals{};          ///< in the order of Schedule::buffers and Schedule::signals
@@ -53,9 +55,9 @@ struct SourceMap {
 struct ParseOptions {
   /// A value for a `param`, or for a `choose` outside all blocks, as text: a number, or an expression that uses only numbers.
   struct Setting {
-    std::string name{}, value{};
+    std::string name{}, value{};  ///< of the `param` or `choose`, and its new value
   };
-  std::vector<Setting> set{};
+  std::vector<Setting> set{};                     ///< these replace the values in the text
   std::uint32_t max_rounds = 1u << 20;            ///< of all loops together
   std::size_t max_text = std::size_t{1} << 27;    ///< bytes of text that the rounds of loops repeat
   std::size_t max_dwords = std::size_t{1} << 26;  ///< of all queues

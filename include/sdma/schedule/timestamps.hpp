@@ -33,17 +33,18 @@ namespace sdma::inline v0 {
 struct TimedSchedule {
   /// Dwords [begin, begin + dwords) of the original queue, and where they begin in the timed queue.
   struct Bar {
-    std::size_t begin{}, dwords{}, timed_begin{};
+    std::size_t begin{}, dwords{}, timed_begin{};  ///< all count dwords of a queue
   };
+  /// The stamps of one queue.
   struct Queue {
-    std::size_t stamps{};  ///< index of its buffer: kStampStride bytes for each bar, and for one more
-    std::size_t done{};    ///< index of its signal
-    std::vector<Bar> bars{};
+    std::size_t stamps{};     ///< index of its buffer: kStampStride bytes for each bar, and for one more
+    std::size_t done{};       ///< index of its signal
+    std::vector<Bar> bars{};  ///< in the order of the queue
   };
   static constexpr std::size_t kStampStride = 8;  ///< bytes: what TIMESTAMP stores, and the alignment that it requires
 
   Schedule schedule{};  ///< the original's buffers, signals, queues, actions and expectations keep their numbers
-  std::vector<Queue> queues{};
+  std::vector<Queue> queues{};  ///< in the order of Schedule::queues
 };
 
 /// Requires a schedule without problems(). Dwords that do not form an executable packet are kept in their place.

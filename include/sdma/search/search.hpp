@@ -37,43 +37,48 @@
 
 namespace sdma::inline v0 {
 
+/// One way to take every choice that the text leaves open.
 struct Candidate {
-  std::vector<Decision> decisions{};
-  Schedule schedule{};
-  double ns{};
-  std::uint64_t same{};  ///< how many other candidates had the same time, and were not examined
+  std::vector<Decision> decisions{};  ///< what was chosen for it
+  Schedule schedule{};                ///< with these choices
+  double ns{};                        ///< the predicted time of its last round
+  std::uint64_t same{};               ///< how many other candidates had the same time, and were not examined
 };
 
+/// How far a search has come.
 struct SearchProgress {
-  std::uint64_t simulated{};
-  double candidates{};  ///< as SearchResult::candidates
-  double best_ns{};     ///< 0: no candidate is proved yet
+  std::uint64_t simulated{};  ///< as SearchResult::simulated, so far
+  double candidates{};        ///< as SearchResult::candidates
+  double best_ns{};           ///< 0: no candidate is proved yet
 };
 
+/// What a search assumes, keeps and may spend.
 struct SearchOptions {
-  ParseOptions parse{};           ///< `map` and `decisions` are not used
-  Profile profile{};              ///< what the checker assumes
-  std::size_t best = 5;           ///< how many candidates to keep
-  std::uint64_t tries = 100'000;  ///< the most candidates to simulate
-  std::optional<Deadline> deadline{};
-  std::uint64_t seed = 0;  ///< of the random candidates
+  ParseOptions parse{};                ///< `map` and `decisions` are not used
+  Profile profile{};                   ///< what the checker assumes
+  std::size_t best = 5;                ///< how many candidates to keep
+  std::uint64_t tries = 100'000;       ///< the most candidates to simulate
+  std::optional<Deadline> deadline{};  ///< the search ends then; none: time does not limit it
+  std::uint64_t seed = 0;              ///< of the random candidates
   /// Called after each simulation; false ends the search.
   std::function<bool(const SearchProgress&)> proceed{};
 };
 
+/// What a search found.
 struct SearchResult {
   std::vector<Candidate> best{};       ///< proved; the fastest first, each with a time of its own
   std::optional<Candidate> initial{};  ///< the default; nothing if it is refused
   std::uint64_t simulated{};           ///< different candidates that were simulated or refused
   /// How many there are: exact if `complete`, else the number that there would be if every candidate left open what the default does.
   double candidates{};
-  bool complete{};  ///< all of them were simulated
-  std::uint64_t refused{};
+  bool complete{};          ///< all of them were simulated
+  std::uint64_t refused{};  ///< candidates that could not be read or simulated, or were not proved
+  /// A candidate that was refused, and why.
   struct Refusal {
-    std::vector<Decision> decisions{};
-    Diagnostic reason{};
+    std::vector<Decision> decisions{};  ///< what was chosen for it
+    Diagnostic reason{};                ///< the first error, or the first finding that is not advice
   };
-  std::optional<Refusal> first_refused{};
+  std::optional<Refusal> first_refused{};  ///< the first candidate that was refused, if any
 };
 
 Result<SearchResult, std::vector<Diagnostic>> search(std::string_view text, std::string_view file,

@@ -63,14 +63,15 @@ namespace sdma::inline v0 {
 
 /// One measurement of a schedule.
 struct Observation {
+  /// What was measured.
   enum class Kind : std::uint8_t {
     time,   ///< Simulation::ns: the time of the last round
     ratio,  ///< the baseline's time / the schedule's time: a speed-up
     share,  ///< a phase's percentage of the time
   };
-  std::string id{};  ///< for messages
-  Kind kind{};
-  std::shared_ptr<const Schedule> schedule{};
+  std::string id{};                            ///< for messages
+  Kind kind{};                                 ///< what was measured
+  std::shared_ptr<const Schedule> schedule{};  ///< whose time it is
   std::shared_ptr<const Schedule> baseline{};  ///< of a ratio
   Phase phase{};                               ///< of a share
   double value{};                              ///< ns, a ratio, or percent
@@ -79,9 +80,11 @@ struct Observation {
   std::string
       group{};  ///< observations with a common cause of error, such as a baseline: FitOptions::common. Empty: none
 
+  /// The time of a schedule, in ns.
   static Observation time(std::string id, std::shared_ptr<const Schedule> s, double ns, double spread_ns = 0) {
     return {.id = std::move(id), .kind = Kind::time, .schedule = std::move(s), .value = ns, .spread = spread_ns};
   }
+  /// A speed-up: the time of `baseline`, divided by the time of `s`.
   static Observation ratio(std::string id, std::shared_ptr<const Schedule> s, std::shared_ptr<const Schedule> baseline,
                            double value, double spread = 0) {
     return {.id = std::move(id),
@@ -91,6 +94,7 @@ struct Observation {
             .value = value,
             .spread = spread};
   }
+  /// The part of the time that a phase takes, in percent.
   static Observation share(std::string id, std::shared_ptr<const Schedule> s, Phase phase, double percent,
                            double spread = 0) {
     return {.id = std::move(id),
@@ -102,8 +106,9 @@ struct Observation {
   }
 };
 
+/// A parameter that a fit may change.
 struct FreeParameter {
-  Cost cost{};
+  Cost cost{};  ///< the parameter
   /// Bounds. Both 0: a hundredth to a hundred times the initial value, within what the parameter can be.
   double low{}, high{};
   std::string note{};  ///< for the source: which measurements determine it. Empty: "N measurements"
@@ -111,33 +116,39 @@ struct FreeParameter {
 
 /// The state of a fit, for its callback.
 struct FitProgress {
-  std::string_view stage{};  ///< "descent", "search" or "uncertainty"
-  std::uint64_t simulations{}, max_simulations{};
-  double mean_error{}, worst_error{};  ///< of the best values so far: 0.09 is 9 %
+  std::string_view stage{};                        ///< "descent", "search" or "uncertainty"
+  std::uint64_t simulations{}, max_simulations{};  ///< how many so far, and FitOptions::max_simulations
+  double mean_error{}, worst_error{};              ///< of the best values so far: 0.09 is 9 %
 };
 
 struct FitOptions {
-  std::vector<FreeParameter> free{};
+  std::vector<FreeParameter> free{};  ///< those that are fitted; the others keep their values
   /// The standard deviation of an error that a group shares, relative to that of an observation's own error. 0: none is shared.
   double common = 0;
   double power = 2;  ///< 2: least squares. A larger power gives more weight to the worst errors. From 1 to 16
-  std::uint64_t max_simulations = 1000000;
-  Deadline deadline = Deadline::in(std::chrono::minutes(10));
+  std::uint64_t max_simulations = 1000000;                     ///< after so many, the fit ends
+  Deadline deadline = Deadline::in(std::chrono::minutes(10));  ///< at this time, the fit ends
   /// Called after each evaluation. If it returns false, the fit ends with the best values so far.
   std::function<bool(const FitProgress&)> progress{};
 };
 
+/// A machine fitted to observations, and how well it fits.
 struct Fit {
+  /// How well the observations determine a parameter. The table at the top of this header describes each state.
   enum class State : std::uint8_t { fitted, range, at_bound, undetermined };
+  /// `converged`: the search found no better values; `simulations`, `deadline`: that limit was reached; `stopped`: the callback
+  /// ended the fit.
   enum class End : std::uint8_t { converged, simulations, deadline, stopped };
+  /// What the fitted machine predicts for an observation.
   struct Prediction {
     double value{};   ///< in the observation's unit
     double error{};   ///< as in the sum, without weight; the group's part is in it
     double shared{};  ///< the part of `error` that its group shares
   };
+  /// Two parameters whose effects the observations can hardly separate.
   struct Alike {
-    Cost a{}, b{};
-    double correlation{};
+    Cost a{}, b{};         ///< the two
+    double correlation{};  ///< -1 to 1; its absolute value exceeds kAlike
   };
 
   MachineDescription machine{};  ///< the initial one, with new values, uncertainties and sources of the free parameters
@@ -147,12 +158,12 @@ struct Fit {
   std::vector<Prediction> predictions{};  ///< in the order of the observations
   double mean_error{}, worst_error{};     ///< of |error| over the observations whose weight is above 0
   std::size_t worst{};                    ///< the observation with the worst error
-  std::uint64_t simulations{};
+  std::uint64_t simulations{};            ///< how many it took
   /// What ended the search. If not `converged`, the values are the best so far; a fit that ended before the derivatives were complete has no
   /// uncertainties (they are those of the initial machine) and no correlations, and the sources say so.
   End end{};
 
-  static constexpr double kAlike = 0.95;
+  static constexpr double kAlike = 0.95;  ///< pairs with a larger |correlation| are in `alike`
 };
 
 Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation>, const MachineDescription& initial,

@@ -29,17 +29,21 @@ namespace sdma::inline v0 {
 /// Half of the 68 % interval of what a machine predicts for an observation, in its unit: of a time or a ratio; 0 for a share.
 double half_interval(const Observation&, const MachineDescription&);
 
+/// One part of a table that was left out of a fit, and predicted by that fit.
 struct HeldOut {
+  /// Which lines were left out. The top of this header describes each kind.
   enum class Kind : std::uint8_t { unseen, column, half, quarter, source };
+  /// One observation that was held out.
   struct Cell {
-    std::size_t observation{};     ///< in the table
+    std::size_t observation{};     ///< index into Measurements::observations
     Fit::Prediction prediction{};  ///< by a fit that has not seen it
     double spread{};               ///< half of the 68 % interval that this fit's machine gives it; 0 for a share
   };
-  Kind kind{};
-  std::string name{};  ///< "column all_gather_bcst.sdma prelaunch=1"
-  std::vector<Cell> cells{};
+  Kind kind{};                   ///< how the observations were chosen
+  std::string name{};            ///< "column all_gather_bcst.sdma prelaunch=1"
+  std::vector<Cell> cells{};     ///< those that were held out
   MachineDescription machine{};  ///< that was fitted to the rest
+  /// The mean of |error| over the cells: 0.09 is 9 %. 0 if there are none.
   double mean_error() const noexcept;
 };
 /// "lines that are never fitted to", "columns", "halves", ...
@@ -51,13 +55,13 @@ Result<std::vector<HeldOut>, std::vector<Diagnostic>> held_out(const Measurement
 
 /// How far predictions are off, over ratios and times or over shares.
 struct HeldOutErrors {
-  std::size_t cells{}, rows{};
-  double mean{}, worst{};
+  std::size_t cells{}, rows{};  ///< how many were predicted, and in how many rows of the table
+  double mean{}, worst{};       ///< of |error|: 0.09 is 9 %
   double after_factor{};  ///< the mean after the best common factor of each row with several cells; 0: there is none
   double inside_one{}, inside_two{};  ///< fractions of the cells that lie inside their interval, and inside twice that
   double inside_one_deviation{};      ///< the standard deviation of the former, if rows are drawn anew
-  std::size_t compared{},
-      best{};  ///< rows with all their ratios: how many there are, and how often the best variant is right
+  /// Rows with all their ratios: how many there are, and how often the best variant is right.
+  std::size_t compared{}, best{};
 };
 /// Over the cells of several parts, of which each cell may be in one. `shares`: of shares, otherwise of times and ratios.
 HeldOutErrors errors_of(const Measurements&, std::span<const HeldOut* const>, bool shares);

@@ -74,7 +74,7 @@ enum class Cost : std::uint8_t {
   kernel_release,         ///< time for a compute kernel to make its stores visible at system scope
   kernel_poll,            ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
 };
-inline constexpr std::size_t kCosts = 38;
+inline constexpr std::size_t kCosts = 38;  ///< how many costs there are
 /// The rates that MachineDescription::set knows beside the parameters.
 inline constexpr std::array<std::string_view, 3> kLinkRates{"xgmi.rate", "pcie.rate", "nic.rate"};
 /// "engine.poll_ns"; `cost_named` is the inverse.
@@ -84,25 +84,29 @@ std::string_view unit(Cost) noexcept;
 /// The index of the parameter with this name; kCosts if there is none.
 std::size_t cost_named(std::string_view) noexcept;
 
+/// The value of a parameter, how certain it is, and where it comes from.
 struct Parameter {
-  double value{};
+  double value{};        ///< in the parameter's unit: unit(Cost)
   double uncertainty{};  ///< in the parameter's unit: the true value may be larger or smaller by this much
-  std::string source{};
+  std::string source{};  ///< where the value comes from, for people: "fitted: ..."
+  /// Was it fitted to measurements?
   bool fitted() const noexcept { return source.starts_with("fitted"); }
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 
 struct MachineDescription {
-  std::string name{};
-  std::string notes{};
+  std::string name{};   ///< what reports call the machine
+  std::string notes{};  ///< for people: the origin of the numbers
+  /// GPUs, engines and links.
   Topology topology{};
-  std::array<Parameter, kCosts> parameters{};
+  std::array<Parameter, kCosts> parameters{};  ///< indexed by Cost
   /// What is left of a fit's errors, relative to the part of a time in which neither bytes move nor kernels compute: 68 % of the times and ratios that it was
   /// fitted to are off by less. 0: not known.
   double model_error{};
 
   double operator[](Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)].value; }
   Parameter& parameter(Cost c) noexcept { return parameters[static_cast<std::size_t>(c)]; }
+  /// The parameter for a cost.
   const Parameter& parameter(Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)]; }
   /// Sets a parameter by name. `xgmi.rate`, `pcie.rate` and `nic.rate` are the raw rates of all links of that type, in GB/s.
   /// bad_argument: there is no such parameter, or it cannot have this value.

@@ -53,13 +53,15 @@
 
 namespace sdma::inline v0 {
 
+/// A table of measurements.
 struct Measurements {
   /// The line of an observation, as the table has it.
   struct Row {
+    /// The columns of that name, as text.
     std::string schedule{}, settings{}, what{}, baseline{}, source{}, machine{}, includes{};
-    std::size_t line{};
+    std::size_t line{};  ///< its number in the file, from 1
   };
-  std::vector<Observation> observations{};
+  std::vector<Observation> observations{};       ///< one for each line, in order
   std::vector<Row> rows{};                       ///< in the order of the observations
   FitOptions options{};                          ///< free parameters and power, from lines with "#:"
   std::vector<std::pair<Cost, double>> start{};  ///< the values from which a fit starts

@@ -42,15 +42,18 @@
 
 namespace sdma::inline v0 {
 
+/// One mechanism of a machine, and the schedule that measures it.
 struct Mechanism {
   std::string file{}, settings{};              ///< "copy_gpu0_gpu1.sdma", "n=1 bytes=64K"; together they are its id
   std::string text{};                          ///< of the file, which mechanisms that differ in their settings share
   std::shared_ptr<const Schedule> schedule{};  ///< one round; its values are those of epochs
   std::optional<std::size_t> trigger{};    ///< the signal that releases the round; none: the time begins at the submit
   std::vector<std::size_t> completions{};  ///< signals that reach the epoch's number when the round is complete
+  /// "copy_gpu0_gpu1 n=1 bytes=64K": what names it in the table and in messages.
   std::string id() const { return file.substr(0, file.rfind('.')) + (settings.empty() ? "" : " " + settings); }
 };
 
+/// Which mechanisms `mechanisms` lists.
 struct MechanismOptions {
   std::uint64_t most_bytes = std::uint64_t{64} << 20;  ///< of the largest copy; at least 1 MiB
 };
@@ -64,10 +67,11 @@ Result<Mechanism, std::vector<Diagnostic>> mechanism(std::string file, std::stri
 /// pairs of GPUs, only the two largest sizes are measured, for the rate of the link.
 std::vector<Mechanism> mechanisms(const Topology&, const MechanismOptions& = {});
 
+/// How `measure` measures mechanisms.
 struct MeasureOptions {
   std::string source = "measured";  ///< of each line of the table
   std::size_t judged = 0;           ///< how many of the last mechanisms have weight 0: predicted, but not fitted to
-  std::uint32_t passes = 9;
+  std::uint32_t passes = 9;         ///< how often it goes through all mechanisms; 1 or more
   std::uint32_t rounds = 15, warmups = 3;                           ///< of each mechanism in each pass
   std::chrono::nanoseconds settle = std::chrono::microseconds(30);  ///< from publishing to the trigger
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);      ///< of one round

@@ -50,11 +50,15 @@
 
 namespace sdma::inline v0 {
 
+/// What a part of a round is spent on. `control`: the host builds packets; `schedule`: doorbells, fetches, triggers and polls;
+/// `copy`: from the engine's front end until all bytes have landed; `sync`: fences and atomics, until a thread notices them;
+/// `compute`: kernels work.
 enum class Phase : std::uint8_t { control, schedule, copy, sync, compute };
-inline constexpr std::size_t kPhases = 5;
+inline constexpr std::size_t kPhases = 5;  ///< how many phases there are
 /// "control", ...
 std::string_view name(Phase) noexcept;
 
+/// What to simulate, what to record, and when to give up.
 struct SimulateOptions {
   trace::Recorder* recorder{};  ///< clock "virtual"; null: no trace
   bool contents = false;        ///< also move the bytes, and check the schedule's expectations
@@ -69,37 +73,41 @@ struct SimulateOptions {
 /// One step of the critical path.
 struct PathStep {
   double begin_ns{}, end_ns{};  ///< from the beginning of the simulation
-  Phase phase{};
-  std::string where{};  ///< "host main", "gpu0 engine 14", "link gpu0->gpu1"
-  std::string what{};   ///< "builds 7 packets of gpu0.b2b", "moves 64K", "waits for the poll of gpu0.b2b"
+  Phase phase{};                ///< the phase that this step counts for
+  std::string where{};          ///< "host main", "gpu0 engine 14", "link gpu0->gpu1"
+  std::string what{};           ///< "builds 7 packets of gpu0.b2b", "moves 64K", "waits for the poll of gpu0.b2b"
   friend bool operator==(const PathStep&, const PathStep&) = default;
 };
 
 /// A resource, and how busy it was.
 struct Busy {
+  /// `host`: a host thread; `engine`: an sDMA engine; `link`: a link, or a path that links share; `memory`: of a GPU or of the
+  /// host; `agent`: a compute kernel.
   enum class Kind : std::uint8_t { host, engine, link, memory, agent };
-  Kind kind{};
+  Kind kind{};         ///< what kind of resource it is
   std::string name{};  ///< "host main", "gpu0 engine 14", "link gpu0->gpu1", "gpu0 memory"
   double busy_ns{};    ///< in the last round: a thread that does not wait, an engine with a packet, a link with bytes
   std::uint64_t bytes{};  ///< bytes that crossed it in the last round
   double rate{};          ///< its maximum, in bytes/ns; 0: it has no rate
 };
 
+/// What a simulation predicts for a run.
 struct Simulation {
+  /// When a round began and ended.
   struct Round {
-    double begin_ns{}, end_ns{};
+    double begin_ns{}, end_ns{};  ///< from the beginning of the simulation
   };
-  double ns{};        ///< time of the last round
-  double total_ns{};  ///< time of the whole run
-  std::vector<Round> rounds{};
+  double ns{};                             ///< time of the last round
+  double total_ns{};                       ///< time of the whole run
+  std::vector<Round> rounds{};             ///< in order
   std::array<double, kPhases> phase_ns{};  ///< of the last round; their sum is `ns`
   double working_ns{};  ///< of the last round: the part of the critical path in which bytes move or kernels compute
-  std::vector<PathStep> path{};  ///< of the last round, in order of time
-  std::vector<Busy> busy{};      ///< the resources that were used, by kind and name
-  std::string bottleneck{};      ///< what most of the path's time is spent on: one phrase
-  std::uint64_t packets{}, bytes{}, doorbells{};
-  std::uint64_t steps{};               ///< what it took of SimulateOptions::max_steps
-  std::vector<Diagnostic> findings{};  ///< expectations that fail, with `contents`
+  std::vector<PathStep> path{};                   ///< of the last round, in order of time
+  std::vector<Busy> busy{};                       ///< the resources that were used, by kind and name
+  std::string bottleneck{};                       ///< what most of the path's time is spent on: one phrase
+  std::uint64_t packets{}, bytes{}, doorbells{};  ///< of the whole run; bytes: those that engines moved
+  std::uint64_t steps{};                          ///< what it took of SimulateOptions::max_steps
+  std::vector<Diagnostic> findings{};             ///< expectations that fail, with `contents`
 };
 
 /// Simulates one run of the schedule on the machine.
@@ -108,8 +116,9 @@ Result<Simulation, std::vector<Diagnostic>> simulate(const Schedule&, const Mach
 
 /// How a result depends on the machine's parameters.
 struct Sensitivity {
+  /// One parameter of the machine, and how the time depends on it.
   struct Row {
-    Cost cost{};
+    Cost cost{};                 ///< the parameter
     double per_percent{};        ///< by how many percent the time grows if the parameter grows by one percent
     double low_ns{}, high_ns{};  ///< the time with the parameter at either end of its uncertainty, the lower first
     std::array<double, kPhases> phase_ns{};  ///< by how much each phase grows if the parameter grows by one percent
@@ -125,7 +134,7 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const 
 
 /// How many times as fast a schedule is as another, and half of its 68 % interval.
 struct SpeedUp {
-  double value{}, uncertainty{};
+  double value{}, uncertainty{};  ///< `value` is 2: twice as fast
   /// Whether the interval contains 1: the model does not know which of the two is faster.
   bool tie() const noexcept { return value - uncertainty <= 1 && value + uncertainty >= 1; }
 };

@@ -22,9 +22,11 @@
 
 namespace sdma::inline v0 {
 
+/// A number that a sweep varies, and its values.
 struct SweepAxis {
-  std::string name{};
-  std::vector<double> values{};
+  std::string name{};            ///< a param of the schedule, or, with a dot, a parameter of the machine
+  std::vector<double> values{};  ///< in the order of the sweep
+  /// Does it vary a parameter of the machine, rather than a param of the schedule?
   bool of_machine() const noexcept { return name.find('.') != name.npos; }
   /// "64K" for a number of bytes or a param, "0.5" for other numbers.
   std::string text(double value) const;

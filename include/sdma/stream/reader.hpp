@@ -23,7 +23,9 @@ struct PacketView {
   std::span<const std::uint32_t> dwords{};  ///< the whole packet, reserved bits included
   bool cut_off{};                           ///< the span ends inside this packet
 
+  /// Is it a known packet, with all of its dwords in the span?
   constexpr bool whole() const noexcept { return info && !cut_off; }
+  /// Is it a whole packet of this type?
   template <Packet P> constexpr bool is() const noexcept { return whole() && sdma::is<P>(*info) && !info->foreign; }
 };
 

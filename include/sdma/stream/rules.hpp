@@ -36,8 +36,8 @@ namespace sdma::inline v0 {
 
 /// A rule about a stream, or a rule that all packets share.
 struct StreamRule {
-  std::string_view id;
-  Severity severity;
+  std::string_view id;    ///< Diagnostic::rule of its findings
+  Severity severity;      ///< of its findings
   std::string_view text;  ///< what a finding means, a sentence
   std::string_view hint;  ///< what to do where it does not
   bool advice = false;    ///< as ScheduleRule::advice: a schedule may be proved in spite of a finding
@@ -45,13 +45,14 @@ struct StreamRule {
 /// All of them, sorted by id; the packets' own rules are in `PacketInfo::rules`.
 std::span<const StreamRule> stream_rules() noexcept;
 
+/// What a check of a stream assumes.
 struct StreamCheckOptions {
   std::string file = "stream";   ///< what diagnostics call it
   std::uint64_t ring_bytes = 0;  ///< size of the ring that holds the stream; 0: there is no ring, and nothing wraps
   std::uint64_t base = 0;        ///< offset of the first dword, in bytes; in a ring, its position
   bool user_queue = true;        ///< false: a kernel queue, which may hold privileged packets
-  Generation generation = kDefaultGeneration;
-  std::size_t max_findings = 20;  ///< diagnostics per rule; a note counts the others. 0: no limit
+  Generation generation = kDefaultGeneration;  ///< of the engine that the packets are for
+  std::size_t max_findings = 20;               ///< diagnostics per rule; a note counts the others. 0: no limit
 };
 
 /// Checks a stream that arrives in pieces. Call it as you would a Disassembler (stream/text.hpp).

@@ -46,11 +46,12 @@ using AddressName = std::function<std::string(GpuVa)>;
 /// The assembler does not read such a line; a schedule does, if the names are its own.
 std::string to_text(const PacketView&, const AddressName&);
 
+/// What the text of a stream contains, and where the stream begins.
 struct TextOptions {
-  bool offsets = false;    ///< adds to each line, as a comment, where the packet begins, in bytes
-  bool raw = false;        ///< adds to each line, as a comment, the packet's first 16 dwords
-  std::uint64_t base = 0;  ///< offset of the first dword, in bytes
-  Generation generation = kDefaultGeneration;
+  bool offsets = false;                        ///< adds to each line, as a comment, where the packet begins, in bytes
+  bool raw = false;                            ///< adds to each line, as a comment, the packet's first 16 dwords
+  std::uint64_t base = 0;                      ///< offset of the first dword, in bytes
+  Generation generation = kDefaultGeneration;  ///< of the engine that the packets are for
 };
 
 /// The text of a stream that arrives in pieces of any size:
@@ -70,6 +71,7 @@ class Disassembler {
   std::size_t append(std::string& out, std::span<const std::uint32_t> in, bool last);
   /// Appends the lines of one packet that a caller has found; equal packets are held back until another one or `end` comes.
   void append(std::string& out, const PacketView&);
+  /// Ends the text: appends the packets that are held back.
   void end(std::string& out) { flush(out); }
 
  private:
@@ -93,10 +95,10 @@ std::string disassemble(std::span<const std::uint32_t>, const TextOptions& = {})
 
 /// Limits of the output, because a small text can request a large one.
 struct AssembleOptions {
-  std::size_t max_dwords = std::size_t{1} << 28;
-  std::uint32_t max_rounds = 1u << 20;          ///< of all loops together
-  std::size_t max_text = std::size_t{1} << 27;  ///< bytes of text that the rounds of loops repeat
-  Generation generation = kDefaultGeneration;   ///< whose packets the text names, and whose dwords it becomes
+  std::size_t max_dwords = std::size_t{1} << 28;  ///< the most dwords of the result: 1 GiB
+  std::uint32_t max_rounds = 1u << 20;            ///< of all loops together
+  std::size_t max_text = std::size_t{1} << 27;    ///< bytes of text that the rounds of loops repeat
+  Generation generation = kDefaultGeneration;     ///< whose packets the text names, and whose dwords it becomes
 };
 
 /// The dwords of a text, or all of its errors (the first 100). `file`: the name of the text in errors.

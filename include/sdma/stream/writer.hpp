@@ -43,13 +43,18 @@ inline constexpr std::uint32_t kChunk = 0x3fffffc0;    ///< bytes: the largest m
 inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest multiple of 64 below 2^22
 
 /// What a fill with dwords stores as its length: the number of bytes less one, or the offset of the last dword.
+/// `last_byte` is the former, `last_dword` the latter.
 enum class FillCount : std::uint8_t { last_byte, last_dword };
 
 /// A generation that is known when you compile.
 template <Generation G> struct FixedGeneration {
+  /// The generation.
   static constexpr Generation value() noexcept { return G; }
+  /// Does this generation have the packet, and room for its values?
   template <Packet P> static constexpr bool fits(const P& p) noexcept { return sdma::fits<G>(p); }
+  /// How many dwords the packet has.
   template <Packet P> static constexpr std::size_t length(const P& p) noexcept { return sdma::length<G>(p); }
+  /// Stores the packet at `out`, which must have room, and returns the end of its dwords.
   template <Packet P>
   SDMA_ALWAYS_INLINE static constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
     return sdma::encode_to<G>(p, out);
@@ -57,10 +62,14 @@ template <Generation G> struct FixedGeneration {
 };
 /// A generation that is known at run time.
 struct AnyGeneration {
-  Generation generation = kDefaultGeneration;
+  Generation generation = kDefaultGeneration;  ///< the one to encode for
+  /// The generation.
   constexpr Generation value() const noexcept { return generation; }
+  /// Does this generation have the packet, and room for its values?
   template <Packet P> constexpr bool fits(const P& p) const noexcept { return sdma::fits(p, generation); }
+  /// How many dwords the packet has.
   template <Packet P> constexpr std::size_t length(const P& p) const noexcept { return sdma::length(p, generation); }
+  /// Stores the packet at `out`, which must have room, and returns the end of its dwords.
   template <Packet P> constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) const noexcept {
     return sdma::encode_to(p, out, generation);
   }
@@ -68,27 +77,31 @@ struct AnyGeneration {
 
 /// What a Writer can be asked for beside packets.
 struct WriterRequests {
+  /// A copy of any length.
   struct Copy {
-    GpuVa src{}, dst{};
-    std::uint64_t bytes{};
-    std::uint32_t chunk = kChunk;
+    GpuVa src{}, dst{};            ///< the first addresses
+    std::uint64_t bytes{};         ///< its length
+    std::uint32_t chunk = kChunk;  ///< the most bytes of one packet; see chunk_for
   };
+  /// A copy to two destinations, of any length.
   struct Broadcast {
-    GpuVa src{}, dst1{}, dst2{};
-    std::uint64_t bytes{};
-    std::uint32_t chunk = kChunk;
+    GpuVa src{}, dst1{}, dst2{};   ///< the first addresses
+    std::uint64_t bytes{};         ///< its length
+    std::uint32_t chunk = kChunk;  ///< the most bytes of one packet; see chunk_for
   };
+  /// An exchange of any length.
   struct Swap {
-    GpuVa a{}, b{};
-    std::uint64_t bytes{};
-    std::uint32_t chunk = kChunk;
+    GpuVa a{}, b{};                ///< the first addresses
+    std::uint64_t bytes{};         ///< its length
+    std::uint32_t chunk = kChunk;  ///< the most bytes of one packet; see chunk_for
   };
+  /// A fill of any length.
   struct Fill {
     GpuVa dst{};
     std::uint32_t data{};
     std::uint64_t bytes{};
     FillUnit unit = FillUnit::dword;
-    std::uint32_t chunk = kChunk;
+    std::uint32_t chunk = kChunk;            ///< the most bytes of one packet; see chunk_for
     FillCount count = FillCount::last_byte;  ///< last_dword: for fills with dwords only
   };
 };
@@ -130,6 +143,7 @@ template <class Target> class BasicWriter : public WriterRequests {
   constexpr explicit BasicWriter(std::span<std::uint32_t> out, Target target = {}) noexcept
       : begin_(out.data()), at_(out.data()), end_(out.data() + out.size()), target_(target) {}
 
+  /// The generation for which it encodes.
   constexpr Generation generation() const noexcept { return target_.value(); }
 
   /// Writes one packet.
@@ -212,6 +226,7 @@ template <class Target> class BasicWriter : public WriterRequests {
 
   /// The first error of any call since the Writer was made, or since clear_error.
   constexpr Errc error() const noexcept { return error_; }
+  /// Sets error() to ok.
   constexpr void clear_error() noexcept { error_ = Errc::ok; }
   /// Records the error of a call that is built on this Writer, and returns it.
   constexpr Errc fail(Errc e) noexcept {

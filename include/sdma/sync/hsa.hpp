@@ -46,6 +46,7 @@ namespace sdma::inline v0::hsa {
 inline constexpr std::size_t kCompleteDwords = kDwordsOf<Timestamp, Fence, Fence, Fence, Trap>;
 /// The most dwords that `depend` writes, without and with `twice`.
 inline constexpr std::size_t kDependDwords = kDwordsOf<PollMem, PollMem>, kDependTwiceDwords = 2 * kDependDwords;
+/// The most dwords that `join` writes; without atomics, it writes fewer.
 inline constexpr std::size_t kJoinDwords = kDwordsOf<PollMem, Atomic>;
 static_assert(kDwordsOf<Fence, Fence> >= kDwordsOf<Atomic>);
 
@@ -55,6 +56,7 @@ template <class T> GpuVa member_va(const T& member) noexcept {
 }
 }  // namespace detail
 
+/// The address of a signal's value.
 template <class S> GpuVa value_va(const S& s) noexcept { return detail::member_va(s.value); }
 
 /// Which halves of a signal's value are polled, or stored with fences.
@@ -64,8 +66,9 @@ enum class Halves : std::uint8_t {
   by_value,  ///< `both` if the high half is not 0 during encoding, otherwise `low`. A dependency that is 0: no poll at all
 };
 
+/// How `depend` polls a signal.
 struct DependOptions {
-  Halves halves = Halves::both;
+  Halves halves = Halves::both;  ///< which halves it polls
   /// Polls each half twice. ROCr does so on gfx900 to gfx908, where a poll may end too early.
   bool twice = false;
 };

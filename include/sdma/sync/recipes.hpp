@@ -44,13 +44,13 @@ template <class T> constexpr Fence completion_fence(const BasicWriter<T>& w, Gpu
 
 /// Total length in dwords of packets of fixed length: the room that a slot needs.
 template <Packet... P> inline constexpr std::size_t kDwordsOf = (grammar::layout<P>.length.fixed + ...);
-inline constexpr std::size_t kCompleteWithAtomicDwords = kDwordsOf<Atomic>;
-inline constexpr std::size_t kCompleteWithFenceDwords = kDwordsOf<Fence>;
-inline constexpr std::size_t kCompleteWithTwoFencesDwords = kDwordsOf<Fence, Fence>;
-inline constexpr std::size_t kInterruptDwords = kDwordsOf<Fence, Trap>;
-inline constexpr std::size_t kAcquireDwords = kDwordsOf<PollMem>;
-inline constexpr std::size_t kAcquireZeroDwords = kDwordsOf<PollMem, PollMem>;
-inline constexpr std::size_t kFullBarrierDwords = kDwordsOf<Fence, PollMem>;
+inline constexpr std::size_t kCompleteWithAtomicDwords = kDwordsOf<Atomic>;           ///< of complete_with_atomic
+inline constexpr std::size_t kCompleteWithFenceDwords = kDwordsOf<Fence>;             ///< of complete_with_fence
+inline constexpr std::size_t kCompleteWithTwoFencesDwords = kDwordsOf<Fence, Fence>;  ///< of complete_with_two_fences
+inline constexpr std::size_t kInterruptDwords = kDwordsOf<Fence, Trap>;               ///< of interrupt
+inline constexpr std::size_t kAcquireDwords = kDwordsOf<PollMem>;                     ///< of acquire and acquire_equal
+inline constexpr std::size_t kAcquireZeroDwords = kDwordsOf<PollMem, PollMem>;        ///< of acquire_zero
+inline constexpr std::size_t kFullBarrierDwords = kDwordsOf<Fence, PollMem>;          ///< of full_barrier
 
 /// Adds `n` (default: -1) to the 64-bit `word` once every earlier copy, fill and write of this queue is complete. The
 /// addition is atomic: several engines may signal one word, and no reader sees half of a value (Q3, X6). The

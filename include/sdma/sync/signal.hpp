@@ -49,12 +49,13 @@ struct Signal {
   /// `va` changes.
   using Wake = void (*)(void* context, GpuVa va) noexcept;
 
-  std::uint64_t* word{};
-  GpuVa va{};
+  std::uint64_t* word{};  ///< the host's pointer to it; 8-byte aligned
+  GpuVa va{};             ///< its address as engines see it
   Sleep sleep = nullptr;  ///< null: waits spin, yield and nap (sync/wait.hpp). Software devices sleep on a condition.
-  void* context{};
-  Wake wake = nullptr;  ///< null: engines poll memory by themselves, as hardware does
+  void* context{};        ///< passed to `sleep` and `wake`
+  Wake wake = nullptr;    ///< null: engines poll memory by themselves, as hardware does
 
+  /// The word's value, loaded with acquire.
   std::uint64_t load() const noexcept { return ref().load(std::memory_order_acquire); }
 
   /// Stores `value`, and releases what this thread wrote before. `written`: how the memory that the thread wrote is
@@ -77,6 +78,7 @@ struct Signal {
 
   /// The addresses of the two halves, for polls and fences.
   constexpr GpuVa low() const noexcept { return va; }
+  /// The address of the high half.
   constexpr GpuVa high() const noexcept { return va + 4; }
 
  private:
@@ -88,6 +90,7 @@ struct Signal {
 
 /// The half of a value that a poll of Signal::low() compares, and the half that a poll of Signal::high() compares.
 constexpr std::uint32_t low_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v); }
+/// The high 32 bits of a value.
 constexpr std::uint32_t high_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v >> 32); }
 
 }  // namespace sdma::inline v0

@@ -32,20 +32,21 @@
 
 namespace sdma::inline v0 {
 
+/// What a wait saw when its deadline passed, or `inspect` when it was called.
 struct StallReport {
-  static constexpr std::size_t kHead = 64, kBefore = 16;
+  static constexpr std::size_t kHead = 64, kBefore = 16;  ///< the most dwords of `head`, and of `before`
 
   // What was waited for.
-  GpuVa signal{};  ///< its address as engines see it
-  Compare func{};
-  std::uint64_t reference{};
+  GpuVa signal{};             ///< its address as engines see it
+  Compare func{};             ///< the comparison that the wait makes
+  std::uint64_t reference{};  ///< what the word is compared with
   std::uint64_t seen{};       ///< its value when it was last loaded
   std::uint32_t index{};      ///< of several signals, the one that this report is about
   std::uint32_t signals = 1;  ///< how many signals there were
 
   // The queue, in bytes as Ring::positions has them. All zero without a ring.
-  std::uint64_t ring_bytes{};  ///< its size; 0: no ring was given, or its memory was refused
-  std::uint64_t read{}, committed{}, reserved{};
+  std::uint64_t ring_bytes{};                     ///< its size; 0: no ring was given, or its memory was refused
+  std::uint64_t read{}, committed{}, reserved{};  ///< as Ring::positions has them
   std::uint64_t wptr{};        ///< its value in memory; if it is not `committed`, something else stores to it
   std::uint64_t read_first{};  ///< `read` when the wait began; equal to `read` if the engine has not moved
   bool has_doorbell{};         ///< false: the engine watches wptr
@@ -55,11 +56,13 @@ struct StallReport {
   std::array<std::uint32_t, kHead> head{};  ///< from `read` on; begins with a packet
   /// The packet before `read`; if its start is not known, the dwords up to `read`.
   std::array<std::uint32_t, kBefore> before{};
-  std::uint8_t head_dwords{};  ///< 0: nothing committed is left, or nothing could be kept
-  std::uint8_t before_dwords{};
+  std::uint8_t head_dwords{};    ///< 0: nothing committed is left, or nothing could be kept
+  std::uint8_t before_dwords{};  ///< how many of `before` are valid
   bool before_known{};  ///< `before` begins with the packet before `read`: all of it, or its first kBefore dwords
 
+  /// The valid dwords of `head`.
   constexpr std::span<const std::uint32_t> head_span() const noexcept { return {head.data(), head_dwords}; }
+  /// The valid dwords of `before`.
   constexpr std::span<const std::uint32_t> before_span() const noexcept { return {before.data(), before_dwords}; }
 };
 
@@ -150,9 +153,10 @@ template <Producers K, class Order> StallReport inspect(const Ring<K, Order>& ri
 
 /// A reference to a ring of any type, or to none, so that a report can be taken of it.
 struct RingView {
-  const void* ring{};
+  const void* ring{};  ///< the ring, for the functions below
+  /// Fills the part of a report that describes the ring; null: there is no ring.
   StallReport (*inspect)(const void*) noexcept = nullptr;
-  std::uint64_t (*read)(const void*) noexcept = nullptr;
+  std::uint64_t (*read)(const void*) noexcept = nullptr;  ///< Positions::read of the ring
 
   RingView() = default;
   template <Producers K, class Order>

@@ -56,14 +56,19 @@ class Submission {
   Submission& operator=(const Submission&) = delete;
   ~Submission() { abandon(); }
 
+  /// Adds a packet. If the open slot has no room for it, publishes that slot and reserves another, until the deadline.
   template <Packet P> Errc put(const P& p) noexcept {
     if (error_ == Errc::ok && !target_.fits(p)) error_ = Errc::bad_packet;
     if (together(target_.length(p)) != Errc::ok) return error_;
     return wrote(writer_.put(p));
   }
+  /// Adds a copy, in as many packets and slots as it needs.
   Errc copy(const Writer::Copy& c) noexcept { return divide<CopyLinear>(c, &Out::copy); }
+  /// Adds a broadcast, in as many packets and slots as it needs.
   Errc broadcast(const Writer::Broadcast& c) noexcept { return divide<CopyBroadcast>(c, &Out::broadcast); }
+  /// Adds an exchange, in as many packets and slots as it needs.
   Errc swap(const Writer::Swap& c) noexcept { return divide<CopySwap>(c, &Out::swap); }
+  /// Adds a fill, in as many packets and slots as it needs.
   Errc fill(const Writer::Fill& c) noexcept { return divide<Fill>(c, &Out::fill); }
 
   /// The next `dwords` dwords are in one part.
@@ -91,6 +96,7 @@ class Submission {
     abandon();
     return error_;
   }
+  /// The first error; ok if there is none.
   Errc error() const noexcept { return error_; }
   /// How many slots have been published.
   std::size_t parts() const noexcept { return parts_; }

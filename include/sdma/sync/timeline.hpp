@@ -37,7 +37,7 @@ namespace sdma::inline v0 {
 
 class Timeline {
  public:
-  static constexpr std::uint64_t kLastEpoch = 0xffffffff;
+  static constexpr std::uint64_t kLastEpoch = 0xffffffff;  ///< the last epoch that fits in 32 bits, as a poll compares
 
   /// Continues from the current value of the word; no completion may be outstanding on it. `completions` >= 1: how many
   /// additions of 1 make an epoch.
@@ -48,7 +48,9 @@ class Timeline {
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
+  /// The signal whose word counts the completions.
   const Signal& signal() const noexcept { return signal_; }
+  /// How many additions of 1 complete an epoch.
   std::uint32_t completions() const noexcept { return completions_; }
   /// The last epoch that `next` returned; before the first call, the value that the word began with.
   std::uint64_t last() const noexcept { return last_.load(std::memory_order_relaxed); }
@@ -73,6 +75,7 @@ class Timeline {
     return PollMem{.addr = signal_.low(), .func = Compare::ge, .reference = low_half(epoch)};
   }
 
+  /// Is `epoch` complete? Loads the word with acquire.
   bool reached(std::uint64_t epoch) const noexcept { return signal_.load() >= epoch; }
 
   /// Waits until `epoch` is complete. Returns the value of the word, which is `epoch` or later; or a report of why that

@@ -51,10 +51,10 @@ namespace sdma::inline v0 {
 
 /// A condition to wait for: `signal func reference`. `ring`: the queue that will signal, for the report.
 struct WaitCondition {
-  Signal signal{};
-  Compare func = Compare::ge;
-  std::uint64_t reference{};
-  RingView ring{};
+  Signal signal{};             ///< whose word is compared
+  Compare func = Compare::ge;  ///< the comparison
+  std::uint64_t reference{};   ///< what the word is compared with
+  RingView ring{};             ///< for the report; empty: it shows no ring
 };
 
 /// How `wait` spins, yields and naps, for other loops that wait: call `step` between two checks until it returns false.
@@ -62,8 +62,11 @@ struct WaitCondition {
 ///   for (Backoff b; !ready();) if (!b.step(deadline)) return Errc::timed_out;
 class Backoff {
  public:
+  /// First kSpins rounds spin, each for kPauses pauses; then kYields rounds yield; all others nap.
   static constexpr unsigned kSpins = 32, kPauses = 8, kYields = 32;
+  /// The first nap. Each later one is twice as long.
   static constexpr std::chrono::nanoseconds kFirstNap = std::chrono::microseconds(10);
+  /// The longest nap.
   static constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(1);
 
   /// Waits a little, longer each time. If the deadline has passed, returns false at once.
@@ -82,6 +85,7 @@ class Backoff {
     ++rounds_;
     return true;
   }
+  /// Will the next `step` spin, without a system call?
   bool spinning() const noexcept { return rounds_ < kSpins; }
 
  private:

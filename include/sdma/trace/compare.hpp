@@ -53,36 +53,42 @@ namespace sdma::inline v0::trace {
 
 /// A trace, and its name in messages: its file.
 struct NamedTrace {
-  std::string_view name{};
-  const Trace& trace;
+  std::string_view name{};  ///< in messages: its file
+  const Trace& trace;       ///< not owned
 };
 
 /// The same time in both traces, in ns.
 struct TimePair {
-  double measured{}, other{};
+  double measured{}, other{};  ///< in the measured trace, and in the other
   /// By how many percent of the measured time the other differs; nothing if only the measured time is 0.
   std::optional<double> error() const noexcept;
   friend bool operator==(const TimePair&, const TimePair&) = default;
 };
 
 /// The moment at which both traces begin to count.
+/// `trigger`: a host thread's first store after the last doorbell, if a packet ends after it; `doorbell`: the earliest
+/// doorbell of the compared rounds; `packet`: the begin of the first compared packet.
 enum class Origin : std::uint8_t { trigger, doorbell, packet };
 std::string_view name(Origin) noexcept;
 
+/// What a queue does. `schedule`: nothing has begun; `copy`: data is in flight; else `sync`: a fence, atomic, trap or
+/// timestamp is; else `wait`: a poll is; else `rest`.
 enum class QueuePhase : std::uint8_t { schedule, wait, copy, sync, rest };
-inline constexpr std::size_t kQueuePhases = 5;
+inline constexpr std::size_t kQueuePhases = 5;  ///< the number of enumerators of QueuePhase
 /// "schedule", ...
 std::string_view name(QueuePhase) noexcept;
 
+/// A queue that both traces have.
 struct ComparedQueue {
-  Lane measured{}, other{};
-  std::size_t packets{};  ///< how many packets have a counterpart; the times are theirs
-  TimePair begin{}, end{};
-  std::array<TimePair, kQueuePhases> phases{};  ///< of the time from the origin to `end`
+  Lane measured{}, other{};                     ///< as each trace names it
+  std::size_t packets{};                        ///< how many packets have a counterpart; the times are theirs
+  TimePair begin{}, end{};                      ///< of its first compared packet, of its last
+  std::array<TimePair, kQueuePhases> phases{};  ///< indexed by QueuePhase; from the origin to `end`
 };
 
+/// What `compare` found. Times are in ns.
 struct Comparison {
-  Origin origin{};
+  Origin origin{};                      ///< where both count from
   TimePair run{};                       ///< from the origin to the end of the last compared packet
   std::vector<ComparedQueue> queues{};  ///< in the order of the measured trace
   std::vector<Diagnostic>

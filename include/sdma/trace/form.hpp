@@ -21,6 +21,7 @@
 
 namespace sdma::inline v0::trace {
 
+/// `perfetto`: JSON for ui.perfetto.dev; `html`: a page for a browser; `jsonl`: JSON Lines, one object per line.
 enum class Form : std::uint8_t {
   perfetto,
   html,

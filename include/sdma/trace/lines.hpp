@@ -50,7 +50,9 @@ class LinesWriter {
   bool write(const Trace& names, const Event&) noexcept;
   /// Counts an event that the caller could not bring here.
   void lose() noexcept;
+  /// How many events this writer has put into the file.
   std::uint64_t events() const noexcept { return events_; }
+  /// How many events were lost: those that `write` could not keep, and those of `lose`.
   std::uint64_t lost() const noexcept { return lost_; }
 
  private:

@@ -48,6 +48,7 @@ namespace sdma::inline v0::trace {
 /// A page compares at most this many traces.
 inline constexpr std::size_t kPageTraces = 2;
 
+/// A trace and its name on the page.
 struct PageTrace {
   std::string name{};  ///< what the page calls it: its file, "simulated"
   Trace trace{};       ///< as write.hpp requires

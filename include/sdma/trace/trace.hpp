@@ -50,15 +50,16 @@ namespace sdma::inline v0::trace {
 
 /// A row of the picture: an engine's queue, a host thread, a link. Valid for the Recorder that returned it.
 struct LaneId {
-  std::uint32_t value{};
+  std::uint32_t value{};  ///< an index of Trace::lanes
   friend constexpr bool operator==(LaneId, LaneId) = default;
 };
 /// A text that a Recorder keeps: the name of a counter, the cause of a fault.
 struct TextId {
-  std::uint32_t value{};
+  std::uint32_t value{};  ///< an index of Trace::texts
   friend constexpr bool operator==(TextId, TextId) = default;
 };
 
+/// A row of the picture: a queue, a host thread or a link.
 struct Lane {
   std::string group{};  ///< "gpu0", "host", "links": drawn as one process
   std::string name{};   ///< "engine 14 queue 0", "host thread 1", "link 0->1"
@@ -84,25 +85,26 @@ enum class Kind : std::uint8_t {
   action_end,  ///< it ends what it began last
   epoch,       ///< from `position` on, the packets of this queue belong to epoch `value` of its schedule
 };
-inline constexpr std::size_t kKinds = 13;
+inline constexpr std::size_t kKinds = 13;  ///< the number of enumerators of Kind
 /// "doorbell", "packet_begin", ...; "" for a number that is not a Kind.
 std::string_view name(Kind) noexcept;
 
 /// One event, of fixed size. Members that its kind does not use are zero.
 struct Event {
-  static constexpr std::size_t kDwords = 16;
+  static constexpr std::size_t kDwords = 16;  ///< the most dwords of a packet that are kept
 
-  std::uint64_t ns{};
-  LaneId lane{};
-  Kind kind{};
+  std::uint64_t ns{};          ///< by the trace's clock
+  LaneId lane{};               ///< where it happened
+  Kind kind{};                 ///< what happened
   std::uint8_t dword_count{};  ///< how many of `dwords` are valid
-  TextId text{};
-  std::uint32_t length{};  ///< dwords of the whole packet; greater than `dword_count` if it was too long to keep
-  std::uint64_t position{};
-  std::uint64_t value{};
-  GpuVa address{};
-  std::array<std::uint32_t, kDwords> dwords{};
+  TextId text{};               ///< see Kind
+  std::uint32_t length{};      ///< dwords of the whole packet; greater than `dword_count` if it was too long to keep
+  std::uint64_t position{};    ///< of the ring, in bytes
+  std::uint64_t value{};       ///< see Kind
+  GpuVa address{};             ///< as engines see it
+  std::array<std::uint32_t, kDwords> dwords{};  ///< the first dwords of a packet
 
+  /// The dwords that were kept.
   std::span<const std::uint32_t> packet() const noexcept { return {dwords.data(), dword_count}; }
   friend bool operator==(const Event&, const Event&) = default;
 };
@@ -127,7 +129,7 @@ inline std::uint64_t now() noexcept {
 class Recorder {
  public:
   static constexpr std::size_t kDefaultEvents = std::size_t{1} << 18;  ///< 30 MiB, touched by the constructor
-  static constexpr std::size_t kStripes = 16;
+  static constexpr std::size_t kStripes = 16;                          ///< parts of the buffer; each lane begins in one
 
   /// Room for `events`, up to 2^32, rounded up to a multiple of kStripes.
   explicit Recorder(std::size_t events = kDefaultEvents, std::string_view clock = "steady");
@@ -146,46 +148,62 @@ class Recorder {
   void name(const NameTable&);
   /// A copy of everything recorded so far. Recording continues.
   Trace snapshot() const;
+  /// How many events it can hold; 0 if its buffer could not be allocated.
   std::size_t capacity() const noexcept;
 
   // Hot path: wait-free, noexcept, no allocation.
+  /// Records one event. Drops it, and counts it as lost, if there is no room.
   void record(const Event&) noexcept;
+  /// How many events were dropped so far.
   std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
   /// A number for an arrow, different from all numbers that this Recorder returned before.
   std::uint64_t new_flow() noexcept { return flows_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
+  /// A doorbell with the value `position` was rung.
   void doorbell(LaneId l, std::uint64_t ns, std::uint64_t position) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::doorbell, .position = position});
   }
+  /// An engine has begun the packet at `position`. Keeps its first Event::kDwords dwords.
   void packet_begin(LaneId l, std::uint64_t ns, std::uint64_t position, std::span<const std::uint32_t> dwords) noexcept;
+  /// The packet that began at `position` has ended.
   void packet_end(LaneId l, std::uint64_t ns, std::uint64_t position) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::packet_end, .position = position});
   }
+  /// The word at `address` now holds `value`.
   void signal(LaneId l, std::uint64_t ns, GpuVa address, std::uint64_t value) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::signal, .value = value, .address = address});
   }
+  /// A queue had a fault at `position`; `why`: the cause; `address`: where, if it has one.
   void fault(LaneId l, std::uint64_t ns, std::uint64_t position, TextId why, GpuVa address = {}) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::fault, .text = why, .position = position, .address = address});
   }
+  /// A queue with a ring of `ring_bytes` bytes was created.
   void queue_created(LaneId l, std::uint64_t ns, std::uint64_t ring_bytes) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::queue_created, .value = ring_bytes});
   }
+  /// A queue was destroyed; the engine had read up to `position`.
   void queue_destroyed(LaneId l, std::uint64_t ns, std::uint64_t position) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::queue_destroyed, .position = position});
   }
+  /// The counter `name` now has this value.
   void counter(LaneId l, std::uint64_t ns, TextId name, std::uint64_t value) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::counter, .text = name, .value = value});
   }
+  /// An arrow begins here; `flow`: a number from new_flow.
   void flow_begin(LaneId l, std::uint64_t ns, std::uint64_t flow) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::flow_begin, .value = flow});
   }
+  /// The arrow with this number ends here.
   void flow_end(LaneId l, std::uint64_t ns, std::uint64_t flow) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::flow_end, .value = flow});
   }
+  /// A host thread or a kernel has begun an action; "{}" in its text means `value`, `waits_for`: a word it waits for.
   void action_begin(LaneId l, std::uint64_t ns, TextId what, std::uint64_t value = 0, GpuVa waits_for = {}) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::action_begin, .text = what, .value = value, .address = waits_for});
   }
+  /// The action that this lane began last has ended.
   void action_end(LaneId l, std::uint64_t ns) noexcept { record({.ns = ns, .lane = l, .kind = Kind::action_end}); }
+  /// From `position` on, the packets of this queue belong to `epoch`.
   void epoch(LaneId l, std::uint64_t ns, std::uint64_t position, std::uint64_t epoch) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::epoch, .position = position, .value = epoch});
   }

@@ -46,15 +46,19 @@
 
 namespace sdma::inline v0::trace {
 
+/// The trace as JSON Lines: one object per line.
 std::string to_json_lines(const Trace&);
+/// The trace as JSON for Perfetto and chrome://tracing.
 std::string to_perfetto(const Trace&);
+/// The trace as text, one event per line.
 std::string to_text(const Trace&);
 /// The line of one event. The event need not be one of the trace: only the trace's lanes, texts and names are used. Ends with
 /// a newline.
 std::string to_line(const Trace&, const Event&, std::uint64_t first_ns);
 
+/// What timeline_svg draws.
 struct TimelineOptions {
-  std::string title{};
+  std::string title{};              ///< above the picture
   double begin_ns = 0, end_ns = 0;  ///< by the trace's clock; both 0: the whole trace
 };
 /// The picture of a trace.

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The documentation as a static site: build.py SOURCE OUTPUT [--playground DIR] [--work DIR]
+
+Collects README.md (the front page), CONTRIBUTING.md, CHANGELOG.md, docs and the README of integration/rocr, adds a page for each
+public header (api.py) and a view of each file that a page links to, and has mkdocs render them. Needs Debian's doxygen, mkdocs and
+mkdocs-material, and neither a compiler nor a network. Ends with an error if doxygen or mkdocs warns, if a link leads nowhere, or if
+a public name has no comment. With --playground, copies that folder to OUTPUT/playground and adds it to the navigation.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import api
+
+SITE = pathlib.Path(__file__).resolve().parent
+DEBIAN = "/usr/bin/python3"  # which has the modules of mkdocs and pygments
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|mailto:|#)([^)\s]+)\)")
+FENCE = re.compile(r"(?ms)^( *)```.*?^\1```")
+HEADER = re.compile(r"(?<!\[)`(?:include/)?(?:sdma/)?((?:%s)/\w+)\.hpp`(?!\])")
+
+JOURNEYS = ["first_schedule", "embedding", "hung_queue", "own_collective", "reading_a_simulation", "contributing"]
+CHAPTERS = {
+    "Schedules": ["schedules", "recipes", "text", "check", "rules", "simulate", "explore", "overlap", "trace", "collectives"],
+    "Queues": ["embedding", "packets", "ordering", "sync", "device", "engine", "doctor", "dumps", "porting"],
+    "Tools": ["emulator", "python", "json", "museum"],
+    "Evidence": ["silicon", "litmus", "performance", "reproduction"],
+    "The project": ["architecture", "stability"],
+}
+
+
+def slug(value, separator):
+    """The anchor of a heading, as code hosts make it: so one link serves both."""
+    return re.sub(r"[^\w\- ]", "", value.strip().lower()).replace(" ", separator)
+
+
+def outside_code(text, change):
+    """Applies `change` to what is not in a fenced block."""
+    parts, at = [], 0
+    for match in FENCE.finditer(text):
+        parts += [change(text[at : match.start()]), match[0]]
+        at = match.end()
+    return "".join(parts + [change(text[at:])])
+
+
+class Builder:
+    def __init__(self, source, output, work):
+        self.source, self.output, self.work = source, output, work
+        self.pages, self.complaints, self.views = work / "docs", [], {}
+        self.modules = "|".join(sorted(p.name for p in (source / "include/sdma").iterdir() if p.is_dir()))
+
+    def collect(self):
+        found = [p for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "integration/rocr/README.md") if (p := self.source / name).is_file()]
+        found += sorted((self.source / "docs").rglob("*.md"))
+        self.collected = {p.relative_to(self.source) for p in found}
+        for path in sorted(self.collected):
+            target = self.pages / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            text = (self.source / path).read_text(encoding="utf-8")
+            target.write_text(outside_code(text, lambda prose: self.linked(prose, path)), encoding="utf-8")
+        shutil.copytree(self.source / "docs/figures", self.pages / "docs/figures")
+        shutil.copy(SITE / "theme/style.css", self.pages)
+
+    def linked(self, prose, page):
+        up = "../" * (len(page.parts) - 1)
+
+        def link(match):
+            target, _, anchor = match[2].partition("#")
+            path = pathlib.PurePath(os.path.normpath(page.parent / target))
+            anchor = f"#{anchor}" if anchor else ""
+            if path in self.collected or path.suffix == ".svg":
+                return match[0]
+            if path.parts[:2] == ("include", "sdma") and path.suffix == ".hpp":
+                return f"[{match[1]}]({up}api/{path.relative_to('include/sdma').with_suffix('.md')}{anchor})"
+            if not (self.source / path).exists():
+                self.complaints.append(f"{page}: {match[2]}: there is no such file")
+                return match[0]
+            return f"[{match[1]}]({up}{self.view(path)})"
+
+        prose = LINK.sub(link, prose)
+        header = lambda match: f"[{match[0]}]({up}api/{match[1]}.md)" if (self.source / f"include/sdma/{match[1]}.hpp").is_file() else match[0]
+        lines = re.compile(HEADER.pattern % self.modules)
+        return "".join(line if line.startswith("#") else lines.sub(header, line) for line in prose.splitlines(True))
+
+    def view(self, path):
+        """Where the view of a file or a folder will lie."""
+        self.views[path] = f"source/{path}.html" if (self.source / path).is_file() else f"source/{path}/index.html"
+        return self.views[path]
+
+    def write_views(self):
+        job = [[str(self.source / path), str(self.pages / place), "../" * place.count("/")] for path, place in sorted(self.views.items())]
+        subprocess.run([DEBIAN, SITE / "view.py"], input=json.dumps(job), text=True, check=True)
+
+    def headers(self):
+        settings = (SITE / "Doxyfile.in").read_text(encoding="utf-8")
+        for word, value in {"SOURCE": self.source, "OUTPUT": self.work, "SITE": SITE, "PYTHON": sys.executable}.items():
+            settings = settings.replace(f"@{word}@", str(value))
+        (self.work / "Doxyfile").write_text(settings, encoding="utf-8")
+        done = subprocess.run(["doxygen", self.work / "Doxyfile"], capture_output=True, text=True)
+        if done.returncode != 0 or done.stderr:
+            self.complaints.append(f"doxygen:\n{done.stderr}")
+        count, names, self.bare = api.main(self.work / "xml", self.source, self.pages / "api")
+        shutil.move(self.pages / "api/names.json", self.work / "names.json")
+        for path in sorted((self.source / "include/sdma").rglob("*.hpp")):
+            self.view(path.relative_to(self.source))
+        return count, names
+
+    def navigation(self, playground):
+        title = lambda page: re.search(r"^# (.*)", (self.source / page).read_text(encoding="utf-8"), flags=re.M)[1].replace('"', "'")
+        there = lambda page: pathlib.PurePath(page) in self.collected
+        item = lambda page, depth: f"{'  ' * depth}- \"{title(page)}\": {page}"
+        journeys = [f"docs/journeys/{name}.md" for name in JOURNEYS]
+        lines = ["nav:", '  - "Start": README.md', '  - "Journeys":', *(item(page, 3) for page in journeys if there(page))]
+        named = {pathlib.PurePath(page) for page in journeys}
+        lines.append('  - "Guide":')
+        for chapter, names in CHAPTERS.items():
+            pages = [f"docs/{name}.md" for name in names if there(f"docs/{name}.md")]
+            named |= set(map(pathlib.PurePath, pages))
+            lines += [f'      - "{chapter}":', *(item(page, 5) for page in pages)]
+        rest = sorted(str(p) for p in self.collected - named if p != pathlib.PurePath("README.md"))
+        lines += ['      - "More":', *(item(page, 5) for page in rest)]
+        lines += ['  - "API":', "      - api/README.md"]
+        for module in sorted(p for p in (self.pages / "api").iterdir() if p.is_dir()):
+            lines += [f'      - "{module.name}":', *(f'          - "{p.stem}": api/{module.name}/{p.name}' for p in sorted(module.glob("*.md")))]
+        if playground:
+            lines.append('  - "Playground": playground/index.html')
+        return lines
+
+    def render(self, playground):
+        settings = (SITE / "mkdocs.yml").read_text(encoding="utf-8")
+        places = {"docs_dir: docs": f"docs_dir: {self.pages}", "site_dir: site": f"site_dir: {self.output}", "custom_dir: theme": f"custom_dir: {SITE / 'theme'}"}
+        for before, after in places.items():
+            settings = settings.replace(before, after)
+        config = self.work / "mkdocs.yml"
+        config.write_text(settings + "\n".join(self.navigation(playground)) + "\n", encoding="utf-8")
+        env = {**os.environ, "PYTHONPATH": str(SITE), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(["/usr/bin/mkdocs", "build", "--clean", "--strict", "-f", config], env=env, capture_output=True, text=True)
+        if done.returncode != 0:
+            said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("INFO")]
+            self.complaints.append("\n".join(["mkdocs:", *said]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("output", type=pathlib.Path)
+    parser.add_argument("--playground", type=pathlib.Path)
+    parser.add_argument("--work", type=pathlib.Path, help="files in between; default: OUTPUT with -work")
+    given = parser.parse_args()
+    output = given.output.resolve()
+    work = (given.work or output.with_name(output.name + "-work")).resolve()
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "docs/api").mkdir(parents=True)
+    playground = given.playground and given.playground.resolve()
+    playground = playground if playground and (playground / "index.html").is_file() else None
+    builder = Builder(given.source.resolve(), output, work)
+    builder.collect()
+    count, names = builder.headers()
+    if playground:
+        shutil.copytree(playground, work / "docs/playground", ignore=shutil.ignore_patterns("*.md"))
+    builder.write_views()
+    builder.render(playground)
+    builder.complaints += [f"{place}: {name} has no comment" for name, place in builder.bare]
+    if builder.complaints:
+        print(*builder.complaints, sep="\n", file=sys.stderr)
+        sys.exit(1)
+    print(f"{len(list(output.rglob('*.html')))} pages, {count} headers, {names} public names: {output}/index.html")
+
+
+if __name__ == "__main__":
+    main()

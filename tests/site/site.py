@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Builds the site and reads it: site.py SOURCE [CHROMIUM CHROMEDRIVER]. Skipped (exit code 77) without doxygen or mkdocs."""
+import functools
+import html.parser
+import http.server
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "trace"))
+from browser import Browser, expect  # noqa: E402
+
+# What a reader would search for, and a page that has to be among the answers.
+KNOWN = {"StallReport": "api/sync/stall_report.html", "CopyBroadcast": "api/packets/copy.html", "never-met": "docs/check.html",
+         "lost-wakeup": "docs/doctor.html"}  # fmt: skip
+LOADS = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src"), ("object", "data")}
+NOT_LOADED = {"canonical", "edit", "prev", "next"}
+PHONE = (390, 844)
+WIDTHS = "return [document.scrollingElement.scrollWidth, innerWidth]"
+# The least contrast of the text of paragraphs, code, links and cells with what lies below it, by WCAG's formula.
+CONTRAST = """
+const rgb = c => c.match(/[\\d.]+/g).map(Number);
+const light = c => { const f = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const [r, g, b] = c; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+const below = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor);
+  if (c.length < 4 || c[3] > 0.5) return c; } return [255, 255, 255]; };
+let least = 99, where = '';
+for (const e of document.querySelectorAll('article p, article li, article td, article a:not(.headerlink), article h2')) {
+  if (!e.innerText.trim() || getComputedStyle(e).visibility == 'hidden') continue;
+  const a = light(rgb(getComputedStyle(e).color)), b = light(below(e));
+  const c = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (c < least) { least = c; where = e.tagName + ' ' + e.innerText.slice(0, 40); } }
+return [least, where];"""
+
+
+class Page(html.parser.HTMLParser):
+    """The anchors of a page, what it links to, and what a browser loads for it."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.anchors, self.links, self.loads = {""}, [], []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.anchors |= {given[key] for key in ("id", "name") if given.get(key)}
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        for key, value in attributes:
+            if (tag, key) in LOADS and value and given.get("rel") not in NOT_LOADED:
+                self.loads.append(value)
+
+
+def broken(site):
+    """Links and loads that lead nowhere within the site, and loads from elsewhere."""
+    pages = {path: Page(path) for path in sorted(site.rglob("*.html")) if path.name != "404.html" and "playground" not in path.parts}
+    bad = []
+    for path, page in pages.items():
+        bad += [f"{path.relative_to(site)}: loads {load}" for load in page.loads if urllib.parse.urlsplit(load).netloc]
+        for link in page.links + page.loads:
+            parts = urllib.parse.urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / urllib.parse.unquote(parts.path)).resolve() if parts.path else path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.is_file():
+                bad.append(f"{path.relative_to(site)}: {link}: there is no such file")
+            elif target in pages and link != "#" and parts.fragment not in pages[target].anchors:
+                bad.append(f"{path.relative_to(site)}: {link}: there is no such place in the page")
+    for path in sorted(site.rglob("*.css")):
+        text = path.read_text(encoding="utf-8")
+        bad += [f"{path.relative_to(site)}: loads from elsewhere" for word in ("url(http", "url(//", "@import") if word in text]
+    return len(pages), bad
+
+
+def headers_without_page(source, site):
+    every = [path.relative_to(source / "include/sdma").with_suffix(".html") for path in (source / "include/sdma").rglob("*.hpp")]
+    return [str(path) for path in every if not (site / "api" / path).is_file()]
+
+
+def not_found(site):
+    index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))["docs"]
+    said = lambda page: " ".join(doc["title"] + doc["text"] for doc in index if doc["location"].split("#")[0] == page)
+    return [f"{name} in {page}" for name, page in KNOWN.items() if name not in said(page)]
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def in_browser(site, chromium, chromedriver, profile):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    root = f"http://127.0.0.1:{server.server_port}/"
+    browser = Browser(chromium, chromedriver, profile)
+    try:
+        phone = {"width": PHONE[0], "height": PHONE[1], "deviceScaleFactor": 1, "mobile": True}
+        browser.post("/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": phone})
+        for page in ("index", "docs/journeys/first_schedule", "docs/rules", "docs/packets", "api/queue/ring", "api/packets/copy", "source/include/sdma/queue/ring.hpp"):
+            browser.open(f"{root}{page}.html")
+            wide, screen = browser.run(WIDTHS)
+            expect(f"{page}: {wide} of {screen} pixels of a phone", wide <= screen == PHONE[0])
+        browser.post("/goog/cdp/execute", {"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}})
+        for scheme in ("dark", "light"):
+            media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+            browser.post("/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": media})
+            browser.run("localStorage.clear()")
+            for page in ("index", "docs/journeys/hung_queue", "api/queue/ring"):
+                browser.open(f"{root}{page}.html")
+                shown = browser.run("return document.body.getAttribute('data-md-color-scheme')")
+                expect(f"{page}: the {scheme} scheme is {shown}", shown == {"dark": "slate", "light": "default"}[scheme])
+                least, where = browser.run(CONTRAST)
+                expect(f"{page}, {scheme}: contrast {least:.1f} at least ({where})", least >= 4.5)
+        browser.open(f"{root}index.html")
+        found = browser.run_async("""const done = arguments[0], box = document.querySelector('[data-md-component=search-query]');
+            box.focus(); box.value = 'StallReport'; box.dispatchEvent(new Event('keyup'));
+            const timer = setInterval(() => { const a = document.querySelector('.md-search-result__item a');
+              if (a) { clearInterval(timer); done(a.href); } }, 50);""")
+        expect(f"the first answer to StallReport is {found.removeprefix(root)}", "api/sync/stall_report.html" in found)
+        complaints = browser.complaints()
+        expect(f"the browser has no complaint{': ' if complaints else ''}{' '.join(complaints)}", not complaints)
+        loaded = browser.run("return performance.getEntriesByType('resource').map(e => e.name)")
+        expect(f"{len(loaded)} files loaded, all from the site", loaded and all(name.startswith(root) for name in loaded))
+    finally:
+        browser.close()
+        server.shutdown()
+
+
+def main(source, *browser):
+    if not all(map(shutil.which, ("doxygen", "mkdocs"))):
+        print("skipped: it needs doxygen and mkdocs")
+        return 77
+    source = pathlib.Path(source).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        site = pathlib.Path(folder, "site").resolve()
+        done = subprocess.run([sys.executable, source / "site/build.py", source, site], capture_output=True, text=True)
+        print(done.stdout + done.stderr, end="")
+        expect("the site is built without a warning", done.returncode == 0)
+        count, bad = broken(site)
+        print(*bad[:40], sep="\n", end="\n" if bad else "")
+        expect(f"{count} pages: {len(bad)} links lead nowhere or elsewhere", count > 100 and not bad)
+        for what, missing in (("each header has a page", headers_without_page(source, site)), ("search finds known names", not_found(site))):
+            expect(f"{what}{', but not: ' if missing else ''}{', '.join(missing)}", not missing)
+        if browser:
+            in_browser(site, *browser, pathlib.Path(folder, "profile"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
