@@ -114,7 +114,8 @@ def built(source, work, base):
             folder = work / f"root-{len(roots)}"
             run("cp", "-a", base, folder)
             root = roots[name] = Root(folder)
-            root.environment["DEB_BUILD_OPTIONS"] = f"noopt parallel={os.cpu_count()}"
+            # Debug information would take as long to compress as the rest takes to build.
+            root.environment |= {"DEB_BUILD_OPTIONS": f"noopt noautodbgsym parallel={os.cpu_count()}", "DEB_CXXFLAGS_STRIP": "-g", "DEB_CFLAGS_STRIP": "-g"}
         elif instruction == "RUN":
             root.must(rest)
         elif instruction == "WORKDIR":

@@ -26,16 +26,20 @@ template <class T> class atomic_ref {
   static_assert(std::is_integral_v<T> && sizeof(T) <= 8);
 
  public:
-  using value_type = T;
+  using value_type = T;  ///< the word's type
+  /// Does the processor have an instruction for it, whatever the address?
   static constexpr bool is_always_lock_free = __atomic_always_lock_free(sizeof(T), nullptr);
-  static constexpr std::size_t required_alignment = sizeof(T);
+  static constexpr std::size_t required_alignment = sizeof(T);  ///< of the word, in bytes
 
   explicit atomic_ref(T& word) noexcept : word_(&word) {}
 
+  /// The word's value.
   T load(std::memory_order o = std::memory_order_seq_cst) const noexcept { return __atomic_load_n(word_, order(o)); }
+  /// Replaces the word's value.
   void store(T v, std::memory_order o = std::memory_order_seq_cst) const noexcept {
     __atomic_store_n(word_, v, order(o));
   }
+  /// Adds n, with wrap-around, and returns the value before.
   T fetch_add(T n, std::memory_order o = std::memory_order_seq_cst) const noexcept {
     return __atomic_fetch_add(word_, n, order(o));
   }

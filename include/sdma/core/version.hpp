@@ -13,11 +13,10 @@
 #include <compare>
 #include <string_view>
 
-/// The version of these headers: 0.2.0.
-#define SDMA_VERSION_MAJOR 0
-#define SDMA_VERSION_MINOR 2
-#define SDMA_VERSION_PATCH 0
-#define SDMA_VERSION_STRING "0.2.0"
+#define SDMA_VERSION_MAJOR 0         ///< of these headers; a new one may break any interface
+#define SDMA_VERSION_MINOR 2         ///< before 1.0.0, a new one may break what docs/stability.md does not promise
+#define SDMA_VERSION_PATCH 0         ///< a new one only mends
+#define SDMA_VERSION_STRING "0.2.0"  ///< the same three, as text
 /// The same as one number, 10000 * major + 100 * minor + patch, for `#if SDMA_VERSION >= 200`.
 #define SDMA_VERSION (SDMA_VERSION_MAJOR * 10000 + SDMA_VERSION_MINOR * 100 + SDMA_VERSION_PATCH)
 

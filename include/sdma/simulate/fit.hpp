@@ -134,7 +134,8 @@ struct FitOptions {
 
 /// A machine fitted to observations, and how well it fits.
 struct Fit {
-  /// How well the observations determine a parameter. The table at the top of this header describes each state.
+  /// How well the observations determine a parameter: fitted, range, at_bound or undetermined, as the table at the top of this
+  /// header says.
   enum class State : std::uint8_t { fitted, range, at_bound, undetermined };
   /// `converged`: the search found no better values; `simulations`, `deadline`: that limit was reached; `stopped`: the callback
   /// ended the fit.
