@@ -37,7 +37,7 @@ COPIES = {
     "stale_position_is_full": [("if (outdated(r)) continue;\n          return Errc::no_space;\n        }\n      }",
                                 "return Errc::no_space;\n        }\n      }")],
     "tickets_unlimited": [("kOpenSlots = 64", "kOpenSlots = 2"), ("& kTicketMask) >= kOpenSlots)", "& kTicketMask) >= 200)")],
-    "skip_not_filled": [("          fill_nops({at, skip / 4});\n", "")],
+    "skip_not_filled": [("          fill_nops({at, static_cast<std::size_t>(skip / 4)});\n", "")],
     "rest_not_filled": [("    if (used != s.dwords.size()) fill_nops(s.dwords.subspan(used));\n", "")],
     "slot_across_the_end": [("const bool fits = offset + want <= bytes_;", "const bool fits = true;")],
     "slot_after_the_rest": [("const bool never_fits = skip + want >= bytes_;", "const bool never_fits = skip + want > bytes_;")],
