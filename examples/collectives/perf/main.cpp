@@ -144,9 +144,8 @@ class Program {
       return kInput;
     }
     if (interrupted != 0) return kSignal + interrupted;
-    say(to_text(*table, "Simulated by collective_perf --tune " + std::string(version().string) + ": " +
-                            machine_->name + ", " + size_text(settings_.least) + " to " + size_text(settings_.most) +
-                            "."));
+    say(to_text(*table, "Simulated by collective_perf --tune " + std::string(version().string) + ": " + machine_->name +
+                            ", " + size_text(settings_.least) + " to " + size_text(settings_.most) + "."));
     return code_;
   }
 
