@@ -86,7 +86,6 @@ def page(name, version, text):
     out += [".SH SYNOPSIS", f"\\fB{escaped(usage[1])}\\fR", ".SH DESCRIPTION", *body("", about.split("\n"))]
     last = []
     for title, lines in rest:
-        # What an entry's section says after its list is text of the page.
         made = body(title, lines)
         if title == "Exit codes":
             codes, _, more = "\n".join(lines).partition("\n\n")

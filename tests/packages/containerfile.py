@@ -197,7 +197,6 @@ def main(arguments):
         installed.where = "/"
         installed.must("man -w sdma-check || test -e /usr/share/man/man1/sdma-check.1.gz")
         installed.must("python3 -c 'import sdma; print(sdma.dis([0]))'")
-        # A client of the installed headers and library.
         packages = "libsdma-dev libsdma-runtime0 sdma-tools python3-sdma"
         before = {name for name in files_of(installed) if "sdma" in name.lower()}
         if not before:
