@@ -156,14 +156,14 @@ def test_arrays_outlive_their_device():
 
 
 def test_a_second_thread_gets_an_error(device):
-    answers, end = [], time.monotonic() + 30
+    answers, end, refusal = [], time.monotonic() + 30, "another thread is using this device"
 
     def long_run():
         while not answers and time.monotonic() < end:
             try:
                 answers.append(device.run(copy_schedule(wait=2), timeout=2))
-            except sdma.Error:  # the other thread was first
-                continue
+            except sdma.Error as error:  # the other thread was first
+                assert refusal in str(error)
 
     t = threading.Thread(target=long_run)
     t.start()
@@ -171,7 +171,7 @@ def test_a_second_thread_gets_an_error(device):
         try:
             device.run(copy_schedule())
         except sdma.Error as error:
-            assert "another thread is using this device" in str(error)
+            assert refusal in str(error)
             break
         assert time.monotonic() < end
     t.join()
