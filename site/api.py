@@ -21,6 +21,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
+import blocks
 import filter as headers
 
 Name = collections.namedtuple("Name", "kind full file line signature comment note values")
@@ -35,6 +36,9 @@ def text(element):
     parts = [element.text or ""]
     for child in element:
         inner = text(child)
+        if child.tag == "verbatim":
+            code = re.sub(r"(?m)^ *///   ", "", inner).strip()
+            inner = f"\n\n```cpp\n{code}\n```\n\n"
         parts.append(f"`{inner}`" if child.tag == "computeroutput" else f"{inner}\n\n" if child.tag == "para" else inner)
         parts.append(child.tail or "")
     return "".join(parts)
@@ -130,46 +134,20 @@ def undocumented(names):
 
 
 def escape(said):
-    """Prose of a comment as Markdown: only code spans have a meaning."""
-    pieces = re.split(r"(`[^`\n]*`)", said)
+    """Prose of a comment as Markdown: only code has a meaning."""
+    pieces = re.split(r"(```.*?```|`[^`\n]*`)", said, flags=re.S)
     return "".join(p if p.startswith("`") else re.sub(r"([\\*_<>\[\]#|])", r"\\\1", html.unescape(p)) for p in pieces)
 
 
 def manual_page(lines):
     """Prose becomes paragraphs; what is indented stays as it is, as code or as a drawing."""
-    out, prose, drawn = [], [], []
-
-    def flush():
-        while drawn and not drawn[-1].strip():
-            drawn.pop()
-        if prose:
-            out.append(escape("\n".join(prose)) + "\n")
-        if drawn:
-            language = "cpp" if re.search(r"[;{]\s*(//.*)?$", "\n".join(drawn), flags=re.M) else "text"
-            out.append(f"```{language}\n" + "\n".join(line[2:] for line in drawn) + "\n```\n")
-        prose.clear()
-        drawn.clear()
-
-    for line in lines:
-        if line.startswith("  "):
-            if prose and prose[-1].startswith("- "):
-                prose.append(line)
-                continue
-            if prose:
-                flush()
-            drawn.append(line)
-        elif not line.strip():
-            if drawn:
-                drawn.append("")
-            else:
-                flush()
+    out = []
+    for block in blocks.of_manual(lines, 1):
+        if block.kind == "prose":
+            # A list needs an empty line before it, or Markdown continues the paragraph.
+            out.append(escape(re.sub(r"(?m)^(?!- |  )(.*\n)(?=- )", r"\1\n", block.text)) + "\n")
         else:
-            if drawn:
-                flush()
-            if line.startswith("- ") and prose and not prose[-1].startswith(("- ", "  ")):
-                prose.append("")
-            prose.append(line)
-    flush()
+            out.append(f"```{block.kind}\n{block.text}\n```\n")
     return "\n".join(out)
 
 

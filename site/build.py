@@ -48,6 +48,12 @@ def outside_code(text, change):
     return "".join(parts + [change(text[at:])])
 
 
+def collected(source):
+    """The pages of SOURCE that the site shows."""
+    found = [p for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "integration/rocr/README.md") if (p := source / name).is_file()]
+    return sorted(p.relative_to(source) for p in found + sorted((source / "docs").rglob("*.md")))
+
+
 class Builder:
     def __init__(self, source, output, work):
         self.source, self.output, self.work = source, output, work
@@ -55,9 +61,7 @@ class Builder:
         self.modules = "|".join(sorted(p.name for p in (source / "include/sdma").iterdir() if p.is_dir()))
 
     def collect(self):
-        found = [p for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "integration/rocr/README.md") if (p := self.source / name).is_file()]
-        found += sorted((self.source / "docs").rglob("*.md"))
-        self.collected = {p.relative_to(self.source) for p in found}
+        self.collected = set(collected(self.source))
         for path in sorted(self.collected):
             target = self.pages / path
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -4,11 +4,13 @@
 
 - The manual with which a header opens becomes the comment of its file. Its text is left out: api.py reads it from the header.
 - The inline namespace is left out, because nobody writes it.
+- Code in a comment, which is indented, is marked as such.
 - A declaration of several names, and a macro before a name, get the form that doxygen understands.
 """
 import re
 import sys
 
+CODE = re.compile(r"(?m)^( *///  +)(.*(?:\n *///  +.*)*)")
 OPENING = re.compile(r"(// SPDX[^\n]*\n#pragma once\n)((?://[^\n]*\n)+)")
 
 
@@ -24,6 +26,7 @@ def filtered(text):
 
     text = OPENING.sub(opening, text, count=1)
     text = text.replace("sdma::inline v0", "sdma")
+    text = CODE.sub(r"\1@verbatim \2 @endverbatim", text)
     # Doxygen does not parse these attributes; they say nothing to a reader either.
     return re.sub(r"\[\[nodiscard\]\] ?|\bSDMA_(ALWAYS_INLINE|NOINLINE|NO_THREAD_SANITIZER|NO_UNIQUE_ADDRESS)\b(?=[^\n]*[;{(]) ?", "", text) \
         if "#define SDMA_" not in text else text

@@ -3,10 +3,11 @@
 // What the C++ standard does not have: attributes, builtins and instructions, one macro each. To port sdma to a compiler,
 // write a branch here and nothing elsewhere.
 //
-//   template <class P> SDMA_ALWAYS_INLINE constexpr void f(P);                  after `template <>`, before `static`
-//   [&]() SDMA_ALWAYS_INLINE_LAMBDA { ... }                                     before the body
+//   template <class P> SDMA_ALWAYS_INLINE constexpr void f(P) {}                // after `template <>`, before `static`
+//
+//   [&]() SDMA_ALWAYS_INLINE_LAMBDA { ... };                                    // before the body
 //   SDMA_NO_UNIQUE_ADDRESS Empty member;
-//   SDMA_STORE_FENCE();                                                         expressions of type void
+//   SDMA_STORE_FENCE();                                                         // expressions of type void
 //
 // A program may define SDMA_STANDARD_ONLY before it includes any header of sdma. Then each macro has its standard
 // equivalent or is empty, as for a compiler that is not known here: the results are the same, the code is slower, and

@@ -5,6 +5,7 @@
 //   int main() {
 //     sdma::keep_standard_descriptors();         // before anything is opened
 //     ...
+//   }
 //
 // If a descriptor from 0 to 2 is closed, the next file that the program opens gets its number, and messages go to that
 // file. This function opens a substitute for each closed descriptor. A read of the substitute for standard input fails

@@ -3,7 +3,7 @@
 // Numbers as people write them: counts, sizes with a unit, times, and GPUs.
 //
 //   parse_count("0x14")   == 20                    parse_size("64K")   == 65536          parse_time("250ms") == 250ms
-//   parse_gpus("3")       == {0, 1, 2}             parse_gpus("5,2")   == {5, 2}         parse_gpus("5,")    == {5}
+//   parse_gpus("3")       -> {0, 1, 2}             parse_gpus("5,2")   -> {5, 2}         parse_gpus("5,")    -> {5}
 //   size_text(65536)      == "64K"                 size_text(1000)     == "1000"
 //
 // K, M and G are powers of 1024. The whole text must be a number: blanks, signs, fractions, and values that do not fit

@@ -4,6 +4,7 @@
 // can differ, because a program may be built with the headers of one version and run with the library of another.
 //
 //   #if SDMA_VERSION >= 200                                          // 0.2.0: before the compiler reads what follows
+//   #endif
 //   static_assert(kVersion >= Version{0, 2, 0});                     // the same, in C++
 //   if (!version().compatible_with(kVersion)) warn("headers and library differ");
 //

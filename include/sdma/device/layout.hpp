@@ -3,6 +3,7 @@
 // Nodes by name: products, and link layouts that exist only in simulations.
 //
 //   auto ring = layout("ring:8");                     // Result<Topology, Diagnostic>
+//
 //   mi300x:8             a product's own node, 1 to 8 GPUs: mi300x, mi308x, mi325x, mi350x, mi355x; or mi250x, one module of two dies
 //   mesh:16              a link from each GPU to each other
 //   ring:8               a link to the next and to the previous GPU

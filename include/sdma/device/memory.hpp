@@ -4,13 +4,15 @@
 //
 //   Memory a = *device.allocate({.where = GpuId{0}, .bytes = 1 << 20});
 //   a.host()[5] = std::byte{1};              // if the host can reach it (all host memory; VRAM of a large-BAR GPU)
-//   ... CopyLinear{.src = a.va(), ...}
+//   ring.submit(CopyLinear{.src = a.va(), .dst = b, .bytes = n});
 //
 //   SignalMemory done = *device.create_signal();
-//   ... Atomic{.addr = done->va, .value = ~0ull};   wait(*done, Compare::eq, 0, deadline, ring)
+//   ring.submit(Atomic{.addr = done->va, .value = 1});
+//   wait(*done, Compare::eq, 1, deadline, ring);
 //
 //   Event e = *device.create_event();        // to block without polling: a mailbox and an interrupt
-//   ... Fence{.addr = e.mailbox(), .value = e.id()}, Trap{.context = e.id()};   device.wait_event(e, deadline)
+//   ring.submit(Fence{.addr = e.mailbox(), .value = e.id()}, Trap{.context = e.id()});
+//   device.wait_event(e, deadline);
 //
 // Destroy queues before the memory that their packets refer to: an engine may touch that memory until the queue's
 // destructor returns. So declare queues after memory. Handles may outlive the device: the memory stays until they are

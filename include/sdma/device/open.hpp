@@ -2,11 +2,11 @@
 #pragma once
 // A device by its name, for programs that run on any of them.
 //
-//   auto d = open_device(DeviceKind::soft, {.soft = {.gpus = 8, .ordering = Ordering::rocr}});
-//   auto d = open_device(DeviceKind::kfd);                          // the kernel driver's node: this machine, or `sdma emulate`
-//   auto d = open_device(DeviceKind::cuda, {.gpus = 3});            // NVIDIA GPUs; three logical ones if there are fewer
+//   auto soft = open_device(DeviceKind::soft, {.soft = {.gpus = 8, .ordering = Ordering::rocr}});
+//   auto kfd = open_device(DeviceKind::kfd);                        // the kernel driver's node: this machine, or `sdma emulate`
+//   auto cuda = open_device(DeviceKind::cuda, {.gpus = 3});         // NVIDIA GPUs; three logical ones if there are fewer
 //
-//   device_kind("cuda")  ->  DeviceKind::cuda       name(DeviceKind::cuda)  ->  "cuda"       kDeviceNames: "soft, kfd or cuda"
+//   device_kind("cuda") == DeviceKind::cuda       name(DeviceKind::cuda) == "cuda"       kDeviceNames == "soft, kfd or cuda"
 //
 // Any thread. Errors: the Diagnostic of the device that was asked for.
 #include "sdma/device/cuda.hpp"

@@ -3,7 +3,7 @@
 // Page faults of GPUs in the kernel's log: which process, which page, which GPU. Neither a queue's state nor a core file says this.
 //
 //   auto log = kernel_log();                                     // of this machine: as dmesg reads it
-//   for (const auto& f : page_faults(*log)) printf("%u %#lx\n", f.process, f.page.value);
+//   for (const auto& f : page_faults(*log)) printf("%u %#lx\n", f.process, f.page ? f.page->value : 0);
 //   add_kernel_log(snapshot, text, "dmesg.txt");                 // the faults of a file, for `diagnose`
 //
 //   [ 812.4] amdgpu 0000:c1:00.0: amdgpu: [mmhub0] no-retry page fault (src_id:0 ring:157 vmid:8 pasid:32771)

@@ -4,8 +4,8 @@
 //
 //   Snapshot s;
 //   s.queues.push_back({.name = "gpu 0 queue 2",
-//                       .rptr = {0x1c0, Source::memory}, .wptr = {0x240, Source::memory},
-//                       .ring = dwords});
+//                       .ring = dwords,
+//                       .rptr = {0x1c0, Source::memory}, .wptr = {0x240, Source::memory}});
 //   s.words.add(GpuVa{0x7f0000001000}, bytes);            // or s.peek = a function that reads a live process
 //   puts(to_text(diagnose(s)).c_str());
 //

@@ -3,7 +3,7 @@
 // Draws lanes of bars over time: SVG 1.1 without scripts or embedded fonts.
 //
 //   Lanes l{.title = "run", .end = 12, .lanes = {{"engine 0", {{.begin = 2, .end = 9, .colour = "#3b78b5"}}}}};
-//   save(lanes_svg(l), "run.svg");
+//   save_file("run.svg", lanes_svg(l));
 //
 //   run
 //          us 0    2    4    6    8    10   12

@@ -4,7 +4,7 @@
 //
 //   if (has_descriptors(text)) {
 //     auto all = read_descriptors(text, "mqds");                    // or a Diagnostic: file, line, what to do
-//     for (const QueueDescriptor& d : *all) use(d.engine(), d.value("rptr"));
+//     for (const QueueDescriptor& d : all->queues) use(d.engine(), d.value("rptr"));
 //     std::string s = to_text(*all);                                // each field by name
 //   }
 //

@@ -3,7 +3,7 @@
 // Dumps of rings as people have them, in text: pasted from a log, a debugger, a hex viewer, a register tool, the kernel.
 //
 //   auto dumps = read_text_dump(text, "dmesg.txt");       // or a Diagnostic: file, line, column, what to do
-//   for (const TextDump& d : *dumps) use(d.form, d.dwords, d.rptr, d.wptr);
+//   for (const TextDump& d : dumps->dumps) use(d.form, d.dwords, d.rptr, d.wptr);
 //
 //   00000000: 00000005 00001008 00007f00 00000001         xxd -e, print_hex_dump; any number of dwords a line
 //   0000000 00000005 00001008 00007f00 00000001           od -tx4 (octal), od -Ax -tx4, od -Ad -tx4

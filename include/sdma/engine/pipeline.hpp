@@ -11,7 +11,7 @@
 //       case Progress::progressed: continue;
 //       case Progress::waiting: watch(p.waits_for()); ...       // a poll is not satisfied: call again soon
 //       case Progress::idle: sleep_until_doorbell(); ...        // everything has landed, rptr is written
-//       case Progress::stopped: report(p.fault()); return;
+//       case Progress::stopped: return report(p.fault());
 //     }
 //   }
 //

@@ -6,7 +6,7 @@
 //   const PacketInfo* p = gfx11.identify(dwords);      // its fields are where 6.0 has them
 //   visit(*p, dwords, [](const auto& packet) { ... }); // typed values, as for 4.4.2
 //   for (Reader r{dwords, gfx11}; r;) ...              // stream/reader.hpp
-//   label(*p)                                          // "fence"; "gcr of 5.0 to 7.0, not of 4.4.2"
+//   label(*p);                                         // "fence"; "gcr of 5.0 to 7.0, not of 4.4.2"
 //
 // A packet that another generation has, and this one lacks, is recognised: `foreign` is true, its fields are not read, and
 // its dwords are not read as another packet. Where generations give the same header to different packets, the

@@ -11,7 +11,7 @@
 // when you compile costs what 4.4.2 costs; one that is known at run time costs a branch for each layout that differs.
 //
 //   encode_to<Generation::v6_0>(copy, ring);    encode_to(copy, ring, generation);    fits(copy, generation);
-//   max_bytes<CopyLinear>(generation)                      how many bytes one packet can move: 2^22 or 2^30
+//   max_bytes<CopyLinear>(generation);                     // how many bytes one packet can move: 2^22 or 2^30
 //
 // A packet that the generation lacks, or a field that it lacks and that does not hold its default, does not fit.
 //

@@ -4,8 +4,8 @@
 // that it waits for or posts to, and the dwords that it may skip.
 //
 //   footprint(CopyLinear{.src = a, .dst = b, .bytes = 64}, [](const Region& r) { ... });
-//       {a, 64, read}  {b, 64, write}
-//   footprint(copy, [](const Region& r, std::string_view field) { ... });         the same, with "src" and "dst"
+//   // {a, 64, read}, {b, 64, write}
+//   footprint(copy, [](const Region& r, std::string_view field) { ... });         // the same, with "src" and "dst"
 //
 //   packet                            role       word       may_wait   skipped
 //   Fence{.addr = done, .value = 1}   release    done, 4    false      0

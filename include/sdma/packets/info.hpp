@@ -4,7 +4,7 @@
 // fuzzers. Hot paths use encode.hpp.
 //
 //   const PacketInfo& i = packet_info<Fence>;
-//   for (const FieldInfo& f : i.fields) print(f.name, value_of(f, dwords));
+//   for (const FieldInfo& f : i.fields) print(f.name, value_of(f, dwords.data()));
 //
 // These are the packets of 4.4.2. `identify(dwords, generation)` (generations.hpp) returns the same data for another
 // generation, in which a field may have another place.

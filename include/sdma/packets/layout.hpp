@@ -3,12 +3,12 @@
 // How a packet is described. Each packet has one description, next to its struct. Encoder, decoder, text, JSON, checks
 // and documentation are all derived from it.
 //
-//   struct Fence { GpuVa addr{}; std::uint32_t value{}; };
-//   template <> inline constexpr auto grammar::layout<Fence> = packet(
-//       "fence", op(5, 0), dwords(4), "store a dword once all earlier packets are complete",
+//   struct Store { sdma::GpuVa addr{}; std::uint32_t value{}; };
+//   template <> inline constexpr auto sdma::grammar::layout<Store> = packet(
+//       "store", op(200, 0), dwords(4), "store a dword once all earlier packets are complete",
 //       //     member           name     dword  bits     meaning
-//       addr64<&Fence::addr> ("addr",    1,              "the dword").aligned(4),
-//       bits  <&Fence::value>("value",   3,    0, 31,    "stored").value());
+//       addr64<&Store::addr> ("addr",    1,              "the dword").aligned(4),
+//       bits  <&Store::value>("value",   3,    0, 31,    "stored").value());
 //
 //   pattern   the bits that identify the packet: op, sub_op, and any other bit or dword with one fixed value
 //   length    dwords(7): always 7.  dwords(4, "data"): 4, plus one for each dword of the field `data`.
@@ -36,9 +36,8 @@
 //
 // The words of the language (`packet`, `op`, `dwords`, `bits`, ...) are in the namespace sdma::grammar, so that a program
 // that says `using namespace sdma` can use them for things of its own. In a description they need no prefix, because
-// `grammar::layout<Fence>` is defined in that namespace. A program can describe packets of its own in the same way:
-//
-//   template <> inline constexpr auto sdma::grammar::layout<Mine> = packet("mine", op(99, 0), dwords(2), "of my own", ...);
+// `grammar::layout<Store>` is defined in that namespace. A program describes packets of its own in the same way, as this
+// example does.
 //
 // Everything is a constant expression, so there is no shared state and nothing fails at run time. A faulty description
 // fails a static_assert of `well_formed`. The formats are those of the SDMA 4.x packet header in the Linux kernel, with

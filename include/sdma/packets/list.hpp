@@ -4,6 +4,7 @@
 // (packets/registry.hpp) and the lengths (packets/lengths.hpp).
 //
 //   template <class... P> void each(PacketList<P...>);
+//
 //   each(Packets{});
 //
 // Types only: no shared state and no errors. The list has the packets of all generations.

@@ -5,7 +5,7 @@
 //
 //   overlap(CopyLinear{.src = a, .dst = a + 64, .bytes = 128})        "dst" and "src", with both regions
 //   overlap(CopySubwindow{...})                                       "dst" twice: its rows are longer than its pitch
-//   if (const auto o = overlap(copy)) ...                             false: each byte is read or written once
+//   if (const auto o = overlap(copy)) ...                             // false: each byte is read or written once
 //
 //   copy_subwindow   |aaaa|bb|aaaa|bb|aaaa|bb|     a: source, b: destination: rows between rows do not overlap
 //

@@ -2,8 +2,8 @@
 #pragma once
 // Packets that write page tables. Only the kernel submits them; in a user queue the engine rejects them [inferred].
 //
-//   PteGenerate{.dst = pte, .flags = 0x73, .init = 0x1000, .increment = 0x1000, .entries = 512}
-//       entry i = flags | (init + i * increment)
+//   PteGenerate{.dst = pte, .flags = 0x73, .init = 0x1000, .increment = 0x1000, .entries = 512};
+//   // entry i = flags | (init + i * increment)
 //
 // They are described here so that a dump of a kernel ring can be read like any other. PteGenerate stores `entries`
 // minus one; the other packets store their counts as they are, because no source says otherwise.

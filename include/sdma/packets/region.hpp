@@ -2,9 +2,9 @@
 #pragma once
 // Memory that a packet touches, as data: a run of bytes, or rows and slices of such runs.
 //
-//   Region{.va = src, .bytes = 4096, .access = Access::read}
-//   Region{.va = box, .bytes = 64, .access = Access::write, .rows = 4, .pitch = 256}     four runs of 64 bytes
-//   hull(box)                                                     832: from the first of these bytes to the last
+//   const Region run{.va = src, .bytes = 4096, .access = Access::read};
+//   const Region box{.va = dst, .bytes = 64, .access = Access::write, .rows = 4, .pitch = 256};     // four runs of 64 bytes
+//   hull(box)   ==   832                                          // from the first of these bytes to the last
 //
 // These are plain values; any thread may use them. No errors.
 #include "sdma/core/units.hpp"

@@ -11,7 +11,7 @@
 //   q.copy({.src = in, .dst = out, .bytes = 64 << 10}).put(Atomic{.addr = done, .value = 1});
 //   s.add_host("main").submit(q).wait(done, Compare::eq, 1);
 //   s.expect_equal({out, 64 << 10}, {in, 64 << 10});
-//   bind(s, device), run(...)                                                      // schedule/bind.hpp, schedule/run.hpp
+//   if (auto bound = bind(s, device)) run(*bound);                                // schedule/bind.hpp, schedule/run.hpp
 //
 // A schedule is like an object file. Its packets are ordinary packets, and the addresses in them are in link space:
 //

@@ -2,9 +2,9 @@
 #pragma once
 // The result of a simulation as text for people and as JSON for programs.
 //
-//   fputs(to_table(*t, *s).c_str(), stdout);      // time by phase, utilisation, bottleneck, sensitivity
+//   fputs(to_table(*t, &*s).c_str(), stdout);      // time by phase, utilisation, bottleneck, sensitivity
 //   fputs(explain(*t, *s).c_str(), stdout);       // what each phase depends on
-//   save(to_json(*t), "run.json");
+//   save_file("run.json", to_json(*t));
 //
 // For pictures, timeline_svg (trace/write.hpp) draws what SimulateOptions::recorder has recorded, and curves_svg
 // (draw/curves.hpp) draws times over sizes. The functions are pure and allocate; any thread may call them. No errors.

@@ -3,7 +3,7 @@
 // Packets as text, and text as packets: one line per packet, exact to the bit.
 //
 //   to_text(Reader{dwords}.next())  ==  "copy_linear bytes=4K src=0x7f1122334000 dst=0x7f5566778000"
-//   disassemble(dwords)             ==  a line for each packet of the stream
+//   disassemble(dwords)                 a line for each packet of the stream
 //   *assemble(disassemble(x)) == x      for ANY dwords x: reserved bits, unknown opcodes and cut-off packets included
 //
 // docs/text.md describes the language. In short:
@@ -57,7 +57,7 @@ struct TextOptions {
 /// The text of a stream that arrives in pieces of any size:
 ///
 ///   Disassembler d;
-///   for (piece : pieces) {
+///   for (const auto& piece : pieces) {
 ///     auto taken = d.append(text, piece, is_last);     // dwords: put piece[taken, end) before the next piece
 ///   }
 class Disassembler {

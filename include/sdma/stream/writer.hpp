@@ -19,7 +19,7 @@
 // Generations: a Writer writes packets of 4.4.2. BasicWriter does so for any generation (packets/generation.hpp):
 //
 //   WriterOf<Generation::v6_0> w{slot.dwords};                     // known when you compile: costs what 4.4.2 costs
-//   AnyWriter w{slot.dwords, {topology.gpus[0].generation()}};     // known at run time: one branch for each packet
+//   AnyWriter v{slot.dwords, {topology.gpus[0].generation()}};     // known at run time: one branch for each packet
 //
 // All of them take the same requests, and recipes take any of them. A packet, or a field, that the generation lacks is a
 // bad_packet. The default chunk is kChunk22 where a packet's length has 22 bits.

@@ -2,8 +2,8 @@
 #pragma once
 // One or two traces as one HTML page that works in any browser, without a network or a trace viewer.
 //
-//   save_page({{"run.jsonl", run}}, "run.html");
-//   save_page({{"simulated", predicted}, {"real", run}}, "both.html");       // each lane of one above that of the other
+//   const PageTrace both[] = {{"simulated", predicted}, {"real", run}};
+//   save_page(both, "both.html");                         // each lane of one above that of the other
 //
 //   gpu0   engine 14 queue 0   simulated  ==copy_linear====|atomic|
 //                              real       =====copy_linear=======|atomic|
