@@ -10,10 +10,12 @@ A name counts as documented if one of these says what it is:
   its own comment, or that of an overload, of a declaration in the same line, or of the function that it overrides;
   a packet's layout, in which each field has its meaning;
   the manual of its header, for what a namespace contains, if the manual uses the name;
-  the comment of its class, if that has the name in back quotes; of its enumeration, if that uses the name of a value;
+  the comment of its class, if that has the name in back quotes; of its enumeration, if that uses the name of a value,
+    or has a pattern for it in back quotes, such as `*_32`;
   its class, for constructors, assignments, conversions and operators, and for functions that are deleted.
 """
 import collections
+import fnmatch
 import html
 import json
 import pathlib
@@ -92,7 +94,7 @@ def read(xml, source):
                 line = signature(member)
                 note = "class" if line.endswith(("=delete", "=default")) or re.match(r"~|operator\b", name) or name == re.sub(r"<.*", "", scope).split("::")[-1] else ""
                 note = "base" if member.find("reimplements") is not None else note
-                values = tuple((text(v.find("name")), text(v.find("initializer")), comment(v)) for v in member.findall("enumvalue")
+                values = tuple((text(v.find("name")), " ".join(text(v.find("initializer")).split()), comment(v)) for v in member.findall("enumvalue")
                                if text(v.find("name")) not in macros)
                 found.append(Name(member.get("kind"), full, place.get("file"), int(place.get("line")), line, comment(member), note, values))
     return sorted(set(found), key=lambda n: (n.file, n.line, n.full))
@@ -130,7 +132,10 @@ def undocumented(names):
         if not n.comment and not n.note:
             yield n.full, n
         words = set(re.findall(r"\w+", n.comment))
-        yield from ((f"{n.full}::{value}", n) for value, _, said in n.values if not said and value not in words)
+        patterns = re.findall(r"`(\w*\*\w*)`", n.comment)
+        for value, _, said in n.values:
+            if not said and value not in words and not any(fnmatch.fnmatchcase(value, p) for p in patterns):
+                yield f"{n.full}::{value}", n
 
 
 def escape(said):

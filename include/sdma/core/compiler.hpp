@@ -6,7 +6,7 @@
 //   template <class P> SDMA_ALWAYS_INLINE constexpr void f(P) {}                // after `template <>`, before `static`
 //
 //   [&]() SDMA_ALWAYS_INLINE_LAMBDA { ... };                                    // before the body
-//   SDMA_NO_UNIQUE_ADDRESS Empty member;
+//   struct Holder { SDMA_NO_UNIQUE_ADDRESS Empty member; };
 //   SDMA_STORE_FENCE();                                                         // expressions of type void
 //
 // A program may define SDMA_STANDARD_ONLY before it includes any header of sdma. Then each macro has its standard

@@ -78,17 +78,19 @@ class Device {
   /// The GPUs, engines and links of the node.
   virtual const Topology& topology() const noexcept = 0;
 
-  // Each of these returns a handle, or a Diagnostic if the request is invalid or cannot be served.
+  // Each of these returns a handle, or a Diagnostic if the request is invalid or cannot be served. In the child of a fork, each
+  // is an error.
   /// Allocates memory. Errors: there is no such GPU; the size is 0; the alignment is not a power of two up to 2^40; out of
   /// memory.
   virtual Result<Memory, Diagnostic> allocate(const MemoryRequest&) = 0;
   virtual Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) = 0;
   /// A signal in the host's memory that begins at 0.
   Result<SignalMemory, Diagnostic> create_signal() { return create_signal(SignalRequest{}); }
-  /// An interrupt with its mailbox. Errors: no more events can be created, or no memory is left for the mailbox.
+  /// An interrupt with its mailbox. Errors: the device or the driver has no event number left; out of memory.
   virtual Result<Event, Diagnostic> create_event() = 0;
-  /// A queue with its ring. Errors: there is no such GPU or engine, or the engine is dead; `ring_bytes` or `priority` is out
-  /// of range; all queues of the engine are in use; out of memory.
+  /// A queue with its ring. Errors: there is no such GPU or engine, or the engine is dead; the GPU has no live engine of the
+  /// requested kind; `ring_bytes` or `priority` is out of range; all queues of the engine are in use; out of memory; the driver
+  /// refuses the queue; a thread of the device cannot start.
   virtual Result<Queue, Diagnostic> create_queue(const QueueRequest&) = 0;
 
   /// Waits for the next interrupt of `e`, which may have arrived before the call. timed_out: none arrived.

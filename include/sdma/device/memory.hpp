@@ -45,7 +45,7 @@ struct MemoryRequest {
   std::uint64_t bytes{};            ///< 1 or more
   std::uint64_t alignment = 4096;   ///< of the host address and the VA: a power of two
   std::uint64_t gpus = ~0ull;       ///< bit g: GPU g may access it
-  Purpose purpose = Purpose::data;  ///< what it is for
+  Purpose purpose = Purpose::data;  ///< how engines and the host use it
   bool host_access = true;          ///< for a GPU's memory: map it for the host too
 };
 

@@ -44,7 +44,7 @@ struct SysfsGpu {
   std::uint32_t device_id{};      ///< PCI
   std::uint32_t location_id{};    ///< PCI bus << 8 | device << 3 | function
   std::uint32_t domain{};         ///< PCI
-  std::uint64_t unique_id{};      ///< the kernel's identifier of this very GPU; 0: none
+  std::uint64_t unique_id{};      ///< the number that the driver reports for this one chip; 0: none
   std::uint64_t hive_id{};        ///< equal for GPUs that xGMI connects; 0: none
   std::uint32_t xcc{};            ///< compute dies of this partition
   std::uint32_t compute_units{};  ///< how many this partition has

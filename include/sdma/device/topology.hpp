@@ -43,9 +43,9 @@ struct Gpu {
   std::uint32_t gfx{};  ///< as the kernel counts: major * 10000 + minor * 100 + stepping; 90402 is gfx942
   /// Of its sDMA engines; that of MI300X for a target that is not known.
   Generation generation() const noexcept { return generation_of_target(gfx).value_or(kDefaultGeneration); }
-  std::uint64_t memory_bytes{};       ///< its VRAM; 0: unknown
-  std::uint32_t host_engines{};       ///< engines 0 to host_engines - 1 face the host
-  std::uint32_t xgmi_engines{};       ///< the next engines face other GPUs
+  std::uint64_t memory_bytes{};  ///< its VRAM; logical GPUs that share a chip (CUDA) each report all of it; 0: unknown
+  std::uint32_t host_engines{};  ///< engines 0 to host_engines - 1 face the host
+  std::uint32_t xgmi_engines{};  ///< the next engines face other GPUs
   std::uint32_t queues_per_engine{};  ///< how many queues an engine can serve at once
   /// Bit n: engine n is dead. The driver counts and may recommend it, but nothing executes its queues: on some products
   /// several engine numbers share one engine, and only one of them works.
@@ -80,7 +80,8 @@ struct LinkEnd {
 std::string to_string(LinkEnd);
 
 /// The type of a link. The numbers are the kernel's; all types that are not listed here become `other`.
-/// `pcie`: PCI Express; `xgmi`: AMD's direct link between GPUs, or between a GPU and a processor.
+/// `pcie`: PCI Express; `xgmi`: AMD's direct link between GPUs, or between a GPU and a processor; `other`: also NVLink, a
+/// switch, a NIC.
 enum class LinkType : std::uint8_t { other = 0, pcie = 2, xgmi = 11 };
 constexpr std::string_view name(LinkType t) noexcept {
   return t == LinkType::pcie ? "pcie" : t == LinkType::xgmi ? "xgmi" : "other";

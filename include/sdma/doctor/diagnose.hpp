@@ -140,9 +140,10 @@ struct Finding {
 enum class Part : std::uint8_t { consumed, at_rptr, pending };
 /// A packet near the place where a queue stalls.
 struct NearPacket {
-  Part part{};               ///< how it relates to rptr
-  std::uint64_t position{};  ///< its first byte, counted as rptr and wptr are
-  std::string text{};        ///< the packet, as a dump shows it
+  Part part{};  ///< how it relates to rptr
+  /// Its first byte, counted as rptr and wptr are. For a packet of an indirect buffer: that of the INDIRECT.
+  std::uint64_t position{};
+  std::string text{};  ///< the packet, as a dump shows it
 };
 
 /// A row of the table, and the packets around rptr.

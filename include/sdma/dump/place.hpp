@@ -83,7 +83,7 @@ struct RingPart {
 /// A dump, divided at rptr and wptr.
 struct PlacedRing {
   std::vector<RingPart> parts{};    ///< in the order of positions
-  std::vector<Diagnostic> notes{};  ///< what was assumed
+  std::vector<Diagnostic> notes{};  ///< where reading was lost, and what the place at which it continues rests on
 };
 
 Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, const RingPositions&,

@@ -72,7 +72,7 @@ struct Fault {
   Generation generation = kDefaultGeneration;  ///< of the engine
   GpuId gpu{};                                 ///< whose engine stopped
   EngineId engine{};                           ///< which engine stopped
-  std::uint64_t queue{};                       ///< the device's id of the queue
+  std::uint64_t queue{};                       ///< Queue::id() of its queue
   std::uint64_t position{};  ///< bytes from the queue's beginning: the packet, or the INDIRECT that led to it
   std::uint64_t offset{};    ///< bytes from the beginning of the indirect buffer, if depth > 0
   GpuVa va{};                ///< the address that caused the fault, if one did

@@ -44,7 +44,8 @@ struct RunOptions {
   };
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);  ///< for the whole run
   std::uint64_t seed = 0;                                       ///< of the random contents of buffers and stores
-  std::vector<Input> inputs{};                                  ///< in any order
+  /// In any order. If two are for one buffer, the later one is stored over the earlier one.
+  std::vector<Input> inputs{};
   bool contents = true;    ///< false: only signals are set, no buffer is filled, and no expectation is checked
   const SourceMap* map{};  ///< the lines of the actions, from parse_schedule
   /// Records the names of the schedule, the epochs of its queues, and what each host thread does, in a lane of its own. Give

@@ -93,7 +93,7 @@ struct Busy {
 
 /// What a simulation predicts for a run.
 struct Simulation {
-  /// When a round began and ended.
+  /// When a round began, at its trigger or first submit, and when the wait that ended it saw its value.
   struct Round {
     double begin_ns{}, end_ns{};  ///< from the beginning of the simulation
   };
@@ -123,8 +123,9 @@ struct Sensitivity {
     double low_ns{}, high_ns{};  ///< the time with the parameter at either end of its uncertainty, the lower first
     std::array<double, kPhases> phase_ns{};  ///< by how much each phase grows if the parameter grows by one percent
   };
-  /// The time, and half of its 68 % interval: the rows' deviations and the machine's model_error, as independent errors. The
-  /// model_error applies to the part of the time in which neither bytes move nor kernels compute: rates are known better.
+  /// `ns` is the time, and `uncertainty_ns` half the width of its 68 % interval. The uncertainty combines the deviations of the
+  /// rows and the machine's model_error, as independent errors. The model_error applies to the part of the time in which neither
+  /// bytes move nor kernels compute: rates are known better.
   double ns{}, uncertainty_ns{};
   std::vector<Row> rows{};  ///< the parameters that matter, the most important first
 };
@@ -132,14 +133,15 @@ struct Sensitivity {
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const MachineDescription&,
                                                          const SimulateOptions& = {});
 
-/// How many times as fast a schedule is as another, and half of its 68 % interval.
+/// How a schedule's speed compares with that of a baseline.
 struct SpeedUp {
-  double value{}, uncertainty{};  ///< `value` is 2: twice as fast
+  /// How many times as fast as the baseline it is (2: it takes half the time), and half the width of the 68 % interval.
+  double value{}, uncertainty{};
   /// Whether the interval contains 1: the model does not know which of the two is faster.
   bool tie() const noexcept { return value - uncertainty <= 1 && value + uncertainty >= 1; }
 };
-/// Most parameters change both times alike, so a ratio is more certain than a time: each parameter moves in both simulations. What
-/// is left is mostly the machine's model_error. As `sensitivity`, of two schedules.
+/// Simulates both schedules for each end of each parameter's uncertainty, as `sensitivity` does for one. Most parameters change
+/// both times alike, so the ratio is more certain than a time: what is left is mostly the machine's model_error.
 Result<SpeedUp, std::vector<Diagnostic>> speed_up(const Schedule& baseline, const Schedule&, const MachineDescription&,
                                                   const SimulateOptions& = {});
 /// The same of several schedules: the baseline is simulated only once for each parameter.

@@ -38,8 +38,8 @@ namespace sdma::inline v0 {
 struct StreamRule {
   std::string_view id;    ///< Diagnostic::rule of its findings
   Severity severity;      ///< of its findings
-  std::string_view text;  ///< what a finding means, a sentence
-  std::string_view hint;  ///< what to do where it does not
+  std::string_view text;  ///< what is wrong, without a full stop
+  std::string_view hint;  ///< what to do about a finding, a phrase
   bool advice = false;    ///< as ScheduleRule::advice: a schedule may be proved in spite of a finding
 };
 /// All of them, sorted by id; the packets' own rules are in `PacketInfo::rules`.
