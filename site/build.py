@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The documentation as a static site: build.py SOURCE OUTPUT [--playground DIR] [--work DIR]
+"""The documentation as a static site: build.py SOURCE OUTPUT [--playground PAGE] [--work DIR]
 
 Collects README.md (the front page), CONTRIBUTING.md, CHANGELOG.md, docs and the README of integration/rocr, adds a page for each
 public header (api.py) and a view of each file that a page links to, and has mkdocs render them. Needs Debian's doxygen, mkdocs and
 mkdocs-material, and neither a compiler nor a network. Ends with an error if doxygen or mkdocs warns, if a link leads nowhere, or if
-a public name has no comment. With --playground, copies that folder to OUTPUT/playground and adds it to the navigation.
+a public name has no comment. With --playground, copies that page to OUTPUT/playground/index.html, if it has been built, and adds it to the
+navigation.
 """
 import argparse
 import json
@@ -153,20 +154,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("output", type=pathlib.Path)
-    parser.add_argument("--playground", type=pathlib.Path)
+    parser.add_argument("--playground", type=pathlib.Path, help="the page that playground/build.py writes")
     parser.add_argument("--work", type=pathlib.Path, help="files in between; default: OUTPUT with -work")
     given = parser.parse_args()
     output = given.output.resolve()
     work = (given.work or output.with_name(output.name + "-work")).resolve()
     shutil.rmtree(work, ignore_errors=True)
     (work / "docs/api").mkdir(parents=True)
-    playground = given.playground and given.playground.resolve()
-    playground = playground if playground and (playground / "index.html").is_file() else None
+    playground = given.playground and given.playground.is_file()
     builder = Builder(given.source.resolve(), output, work)
     builder.collect()
     count, names = builder.headers()
     if playground:
-        shutil.copytree(playground, work / "docs/playground", ignore=shutil.ignore_patterns("*.md"))
+        (work / "docs/playground").mkdir()
+        shutil.copy(given.playground, work / "docs/playground/index.html")
     builder.write_views()
     builder.render(playground)
     builder.complaints += [f"{place}: {name} has no comment" for name, place in builder.bare]

@@ -22,6 +22,7 @@ KNOWN = {"StallReport": "api/sync/stall_report.html", "CopyBroadcast": "api/pack
 LOADS = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src"), ("object", "data")}
 NOT_LOADED = {"canonical", "edit", "prev", "next"}
 PHONE = (390, 844)
+PLAYGROUND = '<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>playground</title><p>It runs.</p></html>'
 WIDTHS = "return [document.scrollingElement.scrollWidth, innerWidth]"
 # The least contrast of the text of paragraphs, code, links and cells with what lies below it, by WCAG's formula.
 CONTRAST = """
@@ -118,11 +119,17 @@ def in_browser(site, chromium, chromedriver, profile):
                 expect(f"{page}: the {scheme} scheme is {shown}", shown == {"dark": "slate", "light": "default"}[scheme])
                 least, where = browser.run(CONTRAST)
                 expect(f"{page}, {scheme}: contrast {least:.1f} at least ({where})", least >= 4.5)
+        browser.open(f"{root}docs/check.html")
+        browser.run("[...document.querySelectorAll('.md-tabs a')].find(a => a.innerText.trim() == 'Playground').click()")
+        shown = browser.run_async("""const done = arguments[0];
+            const timer = setInterval(() => { if (document.title == 'playground') { clearInterval(timer); done(document.body.innerText); } }, 50);""")
+        expect(f"the tab leads to the playground: {shown}", shown.strip() == "It runs.")
         browser.open(f"{root}index.html")
         found = browser.run_async("""const done = arguments[0], box = document.querySelector('[data-md-component=search-query]');
-            box.focus(); box.value = 'StallReport'; box.dispatchEvent(new Event('keyup'));
             const timer = setInterval(() => { const a = document.querySelector('.md-search-result__item a');
-              if (a) { clearInterval(timer); done(a.href); } }, 50);""")
+              if (a) { clearInterval(timer); done(a.href); }
+              // Until the page listens, a key is lost.
+              box.blur(); box.focus(); box.value = 'StallReport'; box.dispatchEvent(new Event('keyup')); }, 200);""")
         expect(f"the first answer to StallReport is {found.removeprefix(root)}", "api/sync/stall_report.html" in found)
         complaints = browser.complaints()
         expect(f"the browser has no complaint{': ' if complaints else ''}{' '.join(complaints)}", not complaints)
@@ -140,12 +147,21 @@ def main(source, *browser):
     source = pathlib.Path(source).resolve()
     with tempfile.TemporaryDirectory() as folder:
         site = pathlib.Path(folder, "site").resolve()
-        done = subprocess.run([sys.executable, source / "site/build.py", source, site], capture_output=True, text=True)
+        # A stand-in for the playground's page, in a folder that also holds what the build needs.
+        page = pathlib.Path(folder, "playground/index.html")
+        (page.parent / "wasm").mkdir(parents=True)
+        (page.parent / "wasm/sdma.wasm").write_text("not for readers", encoding="utf-8")
+        page.write_text(PLAYGROUND, encoding="utf-8")
+        build = [sys.executable, source / "site/build.py", source, site, "--playground", page]
+        done = subprocess.run(build, capture_output=True, text=True)
         print(done.stdout + done.stderr, end="")
         expect("the site is built without a warning", done.returncode == 0)
         count, bad = broken(site)
         print(*bad[:40], sep="\n", end="\n" if bad else "")
         expect(f"{count} pages: {len(bad)} links lead nowhere or elsewhere", count > 100 and not bad)
+        copied = sorted(str(path.relative_to(site)) for path in (site / "playground").rglob("*"))
+        expect(f"of the playground, the site has {', '.join(copied)}", copied == ["playground/index.html"])
+        expect("the playground is the page itself", (site / "playground/index.html").read_text(encoding="utf-8") == PLAYGROUND)
         for what, missing in (("each header has a page", headers_without_page(source, site)), ("search finds known names", not_found(site))):
             expect(f"{what}{', but not: ' if missing else ''}{', '.join(missing)}", not missing)
         if browser:
