@@ -148,6 +148,16 @@ class Builder:
         if done.returncode != 0:
             said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("INFO")]
             self.complaints.append("\n".join(["mkdocs:", *said]))
+        else:
+            self.search_in_files()
+
+    def search_in_files(self):
+        """The search index and its worker as a script, for pages that are opened without a server (theme/main.html)."""
+        index = (self.output / "search/search_index.json").read_text(encoding="utf-8")
+        [worker] = (self.output / "assets/javascripts/workers").glob("search.*.js")
+        code = json.dumps(worker.read_text(encoding="utf-8"))
+        said = f"var __search = {{index: Promise.resolve({index}), worker: URL.createObjectURL(new Blob([{code}]))}};\n"
+        (self.output / "search/offline.js").write_text(said, encoding="utf-8")
 
 
 def main():

@@ -24,6 +24,12 @@ NOT_LOADED = {"canonical", "edit", "prev", "next"}
 PHONE = (390, 844)
 PLAYGROUND = '<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>playground</title><p>It runs.</p></html>'
 WIDTHS = "return [document.scrollingElement.scrollWidth, innerWidth]"
+SEARCH = """
+const done = arguments[0], box = document.querySelector('[data-md-component=search-query]');
+const timer = setInterval(() => { const a = document.querySelector('.md-search-result__item a');
+  if (a) { clearInterval(timer); done(a.href); }
+  // Until the page listens, a key is lost.
+  box.blur(); box.focus(); box.value = 'StallReport'; box.dispatchEvent(new Event('keyup')); }, 200);"""
 # The least contrast of the text of paragraphs, code, links and cells with what lies below it, by WCAG's formula.
 CONTRAST = """
 const rgb = c => c.match(/[\\d.]+/g).map(Number);
@@ -125,12 +131,12 @@ def in_browser(site, chromium, chromedriver, profile):
             const timer = setInterval(() => { if (document.title == 'playground') { clearInterval(timer); done(document.body.innerText); } }, 50);""")
         expect(f"the tab leads to the playground: {shown}", shown.strip() == "It runs.")
         browser.open(f"{root}index.html")
-        found = browser.run_async("""const done = arguments[0], box = document.querySelector('[data-md-component=search-query]');
-            const timer = setInterval(() => { const a = document.querySelector('.md-search-result__item a');
-              if (a) { clearInterval(timer); done(a.href); }
-              // Until the page listens, a key is lost.
-              box.blur(); box.focus(); box.value = 'StallReport'; box.dispatchEvent(new Event('keyup')); }, 200);""")
+        found = browser.run_async(SEARCH)
         expect(f"the first answer to StallReport is {found.removeprefix(root)}", "api/sync/stall_report.html" in found)
+        browser.open((site / "index.html").as_uri())
+        found = browser.run_async(SEARCH)
+        expect("the search answers, too, in pages of a folder, without a server", found.startswith((site / "api/sync/stall_report.html").as_uri()))
+        browser.open(f"{root}index.html")
         complaints = browser.complaints()
         expect(f"the browser has no complaint{': ' if complaints else ''}{' '.join(complaints)}", not complaints)
         loaded = browser.run("return performance.getEntriesByType('resource').map(e => e.name)")
