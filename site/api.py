@@ -1,6 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pages of the public headers: api.py XML SOURCE PAGES, from doxygen's XML to Markdown, a page for each header.
+"""Pages of the public headers: from doxygen's XML to Markdown, a page for each header.
 
   PAGES/queue/ring.md        the manual with which include/sdma/queue/ring.hpp opens, then each public name
   PAGES/README.md            all headers, by module
@@ -20,8 +19,6 @@ import html
 import json
 import pathlib
 import re
-import sys
-import xml.etree.ElementTree as ElementTree
 
 import blocks
 import filter as headers
@@ -68,35 +65,34 @@ def signature(member):
     return (f"template <{parameters}> " if parameters else "") + " ".join(line.split())
 
 
-def read(xml, source):
+def read(compounds, source):
     """Every public name, in the order of files and lines."""
     found = []
     # A macro in place of values: the comment of such an enumeration speaks for them.
     macros = {name for path in pathlib.Path(source, "include").rglob("*.hpp") for name in re.findall(r"#undef (\w+)", path.read_text(encoding="utf-8"))}
-    for path in sorted(pathlib.Path(xml).glob("*.xml")):
-        for compound in ElementTree.parse(path).getroot().iter("compounddef"):
-            kind, scope = compound.get("kind"), text(compound.find("compoundname"))
-            if kind not in ("class", "struct", "union", "concept", "file", "namespace") or compound.get("prot", "public") != "public":
+    for compound in compounds:
+        kind, scope = compound.get("kind"), text(compound.find("compoundname"))
+        if kind not in ("class", "struct", "union", "concept", "file", "namespace") or compound.get("prot", "public") != "public":
+            continue
+        place = compound.find("location")
+        if kind in ("class", "struct", "union", "concept"):
+            what = "concept" if kind == "concept" else "class"
+            found.append(Name(what, scope, place.get("file"), int(place.get("line")), f"{kind} {scope.split('::')[-1]}", comment(compound), "", ()))
+        # Members of a namespace are those of the namespace, not of a file, or they would be found twice.
+        members = [m for m in compound.iter("memberdef") if kind != "file" or m.get("kind") == "define"]
+        for member in members:
+            if member.get("prot") != "public" or member.get("kind") not in ("function", "variable", "typedef", "enum", "define"):
                 continue
-            place = compound.find("location")
-            if kind in ("class", "struct", "union", "concept"):
-                what = "concept" if kind == "concept" else "class"
-                found.append(Name(what, scope, place.get("file"), int(place.get("line")), f"{kind} {scope.split('::')[-1]}", comment(compound), "", ()))
-            # Members of a namespace are those of the namespace, not of a file, or they would be found twice.
-            members = [m for m in compound.iter("memberdef") if kind != "file" or m.get("kind") == "define"]
-            for member in members:
-                if member.get("prot") != "public" or member.get("kind") not in ("function", "variable", "typedef", "enum", "define"):
-                    continue
-                place, name = member.find("location"), text(member.find("name"))
-                if name in macros:
-                    continue  # the header itself uses it, and nobody else can
-                full = name if member.get("kind") == "define" else f"{scope}::{name}"
-                line = signature(member)
-                note = "class" if line.endswith(("=delete", "=default")) or re.match(r"~|operator\b", name) or name == re.sub(r"<.*", "", scope).split("::")[-1] else ""
-                note = "base" if member.find("reimplements") is not None else note
-                values = tuple((text(v.find("name")), " ".join(text(v.find("initializer")).split()), comment(v)) for v in member.findall("enumvalue")
-                               if text(v.find("name")) not in macros)
-                found.append(Name(member.get("kind"), full, place.get("file"), int(place.get("line")), line, comment(member), note, values))
+            place, name = member.find("location"), text(member.find("name"))
+            if name in macros:
+                continue  # the header itself uses it, and nobody else can
+            full = name if member.get("kind") == "define" else f"{scope}::{name}"
+            line = signature(member)
+            note = "class" if line.endswith(("=delete", "=default")) or re.match(r"~|operator\b", name) or name == re.sub(r"<.*", "", scope).split("::")[-1] else ""
+            note = "base" if member.find("reimplements") is not None else note
+            values = tuple((text(v.find("name")), " ".join(text(v.find("initializer")).split()), comment(v)) for v in member.findall("enumvalue")
+                           if text(v.find("name")) not in macros)
+            found.append(Name(member.get("kind"), full, place.get("file"), int(place.get("line")), line, comment(member), note, values))
     return sorted(set(found), key=lambda n: (n.file, n.line, n.full))
 
 
@@ -206,9 +202,9 @@ def header_page(file, names, source, up):
     return "\n".join(out) + "\n"
 
 
-def main(xml, source, pages):
+def main(compounds, source, pages):
     source, pages = pathlib.Path(source), pathlib.Path(pages)
-    names = explain(read(xml, source), source)
+    names = explain(read(compounds, source), source)
     files = sorted(str(p.relative_to(source / "include")) for p in (source / "include/sdma").rglob("*.hpp"))
     index = ["# The library, header by header\n", "Each page has the manual of a header and all its public names. [Architecture](../docs/architecture.md) says what the modules are.\n"]
     module = ""
@@ -227,8 +223,3 @@ def main(xml, source, pages):
     every = sorted({n.full for n in names} | {f"{n.full}::{v[0]}" for n in names for v in n.values})
     (pages / "names.json").write_text(json.dumps({"names": every, "undocumented": bare}, indent=1), encoding="utf-8")
     return len(files), len(every), bare
-
-
-if __name__ == "__main__":
-    pages, every, bare = main(*sys.argv[1:])
-    print(f"{pages} headers, {every} public names, {len(bare)} without a comment")

@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 import api
+import doxygen
 
 SITE = pathlib.Path(__file__).resolve().parent
 DEBIAN = "/usr/bin/python3"  # which has the modules of mkdocs and pygments
@@ -102,14 +103,9 @@ class Builder:
         subprocess.run([DEBIAN, SITE / "view.py"], input=json.dumps(job), text=True, check=True)
 
     def headers(self):
-        settings = (SITE / "Doxyfile.in").read_text(encoding="utf-8")
-        for word, value in {"SOURCE": self.source, "OUTPUT": self.work, "SITE": SITE, "PYTHON": sys.executable}.items():
-            settings = settings.replace(f"@{word}@", str(value))
-        (self.work / "Doxyfile").write_text(settings, encoding="utf-8")
-        done = subprocess.run(["doxygen", self.work / "Doxyfile"], capture_output=True, text=True)
-        if done.returncode != 0 or done.stderr:
-            self.complaints.append(f"doxygen:\n{done.stderr}")
-        count, names, self.bare = api.main(self.work / "xml", self.source, self.pages / "api")
+        compounds, complaint = doxygen.compounds(self.source / "include", self.work)
+        self.complaints += [complaint] if complaint else []
+        count, names, self.bare = api.main(compounds, self.source, self.pages / "api")
         shutil.move(self.pages / "api/names.json", self.work / "names.json")
         for path in sorted((self.source / "include/sdma").rglob("*.hpp")):
             self.view(path.relative_to(self.source))

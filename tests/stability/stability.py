@@ -16,24 +16,10 @@ import re
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as xml
 
-DOXYFILE = """
-QUIET = YES
-WARNINGS = NO
-INPUT = {include}
-RECURSIVE = YES
-FILE_PATTERNS = *.hpp
-STRIP_FROM_PATH = {include}
-GENERATE_HTML = NO
-GENERATE_LATEX = NO
-GENERATE_XML = YES
-XML_PROGRAMLISTING = NO
-EXTRACT_ALL = YES
-MACRO_EXPANSION = YES
-OUTPUT_DIRECTORY = {work}
-INPUT_FILTER = "sed 's/^namespace sdma::inline v0/namespace sdma/'"
-"""
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "site"))
+import doxygen  # noqa: E402
+
 # What these contain is nobody's interface; doxygen's @ names have no name.
 NOT_PUBLIC = re.compile(r"(^|::)(detail|@\d+)(::|$)")
 
@@ -72,16 +58,14 @@ def names(include):
     found = {}
 
     def add(what, element):
-        header = element.find("location").get("file") if element.find("location") is not None else ""
-        found[what] = str(pathlib.Path(header).relative_to(include)) if header.startswith("/") else header
+        found[what] = element.find("location").get("file") if element.find("location") is not None else ""
 
     with tempfile.TemporaryDirectory() as work:
-        run = subprocess.run(["doxygen", "-"], input=DOXYFILE.format(include=include, work=work), capture_output=True, text=True)
-        if run.returncode:
-            sys.exit(f"doxygen: exit code {run.returncode}\n{run.stderr}")
-        for file in sorted(pathlib.Path(work, "xml").glob("*.xml")):
-            compound = xml.parse(file).getroot().find("compounddef")
-            if compound is None or compound.get("prot") == "private":
+        compounds, complaint = doxygen.compounds(include, work)
+        if complaint:
+            sys.exit(complaint)
+        for compound in compounds:
+            if compound.get("prot") == "private":
                 continue
             kind, scope = compound.get("kind"), text_of(compound, "compoundname")
             if NOT_PUBLIC.search(scope) or kind in ("dir", "page"):
