@@ -6,7 +6,7 @@ Reads the ```cpp blocks of each page that the site shows, and the code in the ma
 file continue each other: a later one sees what an earlier one declares, and may declare it anew. One that begins with a class, a template
 or a function stands outside of functions; one that has a `main` is a program of its own. `examples.toml` beside this file says what
 examples take as given. In an example, ` ...` at the end of a line and `{ ... }` stand for statements that are left out, and a line
-`X  ==  Y` without a semicolon says that two expressions can be compared. Exit code 1, with the compiler's messages, which name the lines
+`EXPRESSION   what it means`, or `X  ==  Y`, without a semicolon, is an expression. Exit code 1, with the compiler's messages, which name the lines
 of the documentation.
 """
 import pathlib
