@@ -9,12 +9,15 @@ says where the headers of fmt, nlohmann-json and CLI11 lie.
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
 import assemble
 
-LINK = ["-fexceptions", "-sMODULARIZE=1", "-sEXPORT_NAME=sdmaProgram", "-sINVOKE_RUN=0", "-sEXIT_RUNTIME=1", "-sALLOW_MEMORY_GROWTH=1",
+# Exceptions of WebAssembly: with those of -fexceptions, each call that could throw goes through JavaScript.
+EXCEPTIONS = "-fwasm-exceptions"
+LINK = [EXCEPTIONS, "-sMODULARIZE=1", "-sEXPORT_NAME=sdmaProgram", "-sINVOKE_RUN=0", "-sEXIT_RUNTIME=1", "-sALLOW_MEMORY_GROWTH=1",
         "-sMAXIMUM_MEMORY=2GB", "-sENVIRONMENT=worker", "-sEXPORTED_RUNTIME_METHODS=FS,callMain", "-sFORCE_FILESYSTEM=1"]  # fmt: skip
 HEADERS = {"fmt": "fmt/format.h", "nlohmann_json": "nlohmann/json.hpp", "CLI11": "CLI/CLI.hpp"}
 
@@ -65,7 +68,7 @@ def main(source, folder, output, emxx, *compiler):
     for name in ("CXX", "CC", "CXX_LD", "CXXFLAGS", "LDFLAGS"):
         environment.pop(name, None)
     quote = lambda words: "[" + ", ".join(f"'{word}'" for word in words) + "]"
-    written(folder / "cross.ini", f"""[binaries]
+    cross = f"""[binaries]
 cpp = '{emxx}'
 ar = '{pathlib.Path(emxx).parent / 'emar'}'
 pkgconfig = 'pkg-config'
@@ -77,15 +80,21 @@ cpu_family = 'wasm32'
 cpu = 'wasm32'
 endian = 'little'
 [built-in options]
-cpp_args = {quote(['-fexceptions', '-Wshorten-64-to-32'])}
+cpp_args = {quote([EXCEPTIONS, '-Wshorten-64-to-32'])}
 cpp_link_args = {quote(LINK)}
-""")  # fmt: skip
+"""  # fmt: skip
     build = folder / "build"
-    if not (build / "build.ninja").is_file():
-        setup = ["meson", "setup", "--cross-file", folder / "cross.ini", "-Ddefault_library=static", "-Dgrouped=true", "-Doptimization=s",
-                 "-Db_pch=false", "-Dtools=enabled", "-Dtests=disabled", "-Dexamples=disabled", "-Dbench=disabled", "-Dkfd=disabled",
-                 "-Demulator=disabled", build, source]  # fmt: skip
+    setup = ["meson", "setup", "--cross-file", folder / "cross.ini", "-Ddefault_library=static", "-Dgrouped=true", "-Doptimization=2",
+             "-Db_pch=false", "-Dtools=enabled", "-Dtests=disabled", "-Dexamples=disabled", "-Dbench=disabled", "-Dkfd=disabled",
+             "-Demulator=disabled", build, source]  # fmt: skip
+    # Meson reads these only once: a folder that was set up differently begins anew.
+    ini, words = folder / "cross.ini", folder / "setup"
+    told = " ".join(map(str, setup)) + "\n"
+    if not (words.is_file() and words.read_text() == told and ini.read_text() == cross and (build / "build.ninja").is_file()):
+        shutil.rmtree(build, ignore_errors=True)
+        written(ini, cross)
         subprocess.run(setup, env=environment, check=True)
+        written(words, told)
     subprocess.run(["ninja", "-C", build, "tools/sdma.js"], env=environment, check=True)
     assemble.main(source, build / "tools", output)
 

@@ -7,7 +7,19 @@
 // `files` of the answer are the files that the run created or changed, without those that it left as they were.
 "use strict";
 const kFolder = "/work";
-let program;
+let program, next;
+
+/// An instance that has run nothing yet.
+const instance = () => sdmaProgram({
+  thisProgram: "sdma",
+  instantiateWasm: (imports, ready) => {
+    WebAssembly.instantiate(program, imports).then(ready);
+    return {};
+  },
+  noInitialRun: true,
+  print: () => {},
+  printErr: () => {},
+});
 
 function same(a, b) {
   if (!b || a.length !== b.length) return false;
@@ -16,18 +28,7 @@ function same(a, b) {
 }
 
 async function run({ words, input, files }) {
-  let fs;
-  const module = await sdmaProgram({
-    thisProgram: "sdma",
-    instantiateWasm: (imports, ready) => {
-      WebAssembly.instantiate(program, imports).then(ready);
-      return {};
-    },
-    noInitialRun: true,
-    print: () => {},
-    printErr: () => {},
-  });
-  fs = module.FS;
+  const module = await next, fs = module.FS;
   fs.mkdir(kFolder);
   for (const [name, bytes] of Object.entries(files)) {
     const folders = name.split("/").slice(0, -1);
@@ -70,10 +71,12 @@ async function run({ words, input, files }) {
 onmessage = async ({ data }) => {
   if (data.program) {
     program = data.program;
+    next = instance();
     return;
   }
   try {
     postMessage({ id: data.id, ...(await run(data)) });
+    next = instance(); // ready before the next message comes
   } catch (e) {
     postMessage({ id: data.id, crashed: String(e && e.message ? e.message : e) });
   }
