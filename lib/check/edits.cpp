@@ -24,15 +24,15 @@ class Edge {
  public:
   Edge(const Model& m, const Reporter& r, Position a, Position b) : m_(m), r_(r), a_(a), b_(b) {}
 
-  std::string text() const {
+  Proposal proposal() const {
     if (a_.agent == b_.agent)
-      return before() +
-             "fence addr=SIGNAL value=N and poll_mem addr=SIGNAL func=eq reference=N, with a new N each "
-             "time";
+      return {before() +
+              "fence addr=SIGNAL value=N and poll_mem addr=SIGNAL func=eq reference=N, with a new N each "
+              "time"};
     const auto* post = queue(a_) ? m_.next_post(a_.agent, a_.position) : nullptr;
     const auto* early = queue(a_) && !post ? m_.previous_post(a_.agent, a_.position) : nullptr;
     if (early && announces(*early)) early = nullptr;
-    if (!post && !early) return own_signal();
+    if (!post && !early) return {own_signal()};
     const auto& used = post ? *post : *early;
     const auto where = r_.place({a_.agent, used.position});
     const auto from = post ? where + " announces it; " + before()
@@ -40,10 +40,13 @@ class Edge {
     const auto& w = m_.words[used.sync->word];
     const bool store = used.sync->op == Op::store;
     const auto v = store ? flag(used, w) : count(w);
-    if (!v) return own_signal();
+    if (!v) return {own_signal()};
     if (post)
-      if (auto text = stale(used.sync->word, *v)) return *text;
-    return from + wait(r_.word(w), *v) + (store ? "" : ", the count when all are complete");
+      if (auto text = stale(used.sync->word, *v)) return {*text};
+    CheckEdit edit{.before = r_.own_line(b_), .text = wait(r_.word(w), *v)};
+    Proposal p{.hint = from + edit.text + (store ? "" : ", the count when all are complete")};
+    if (post && edit.before != 0) p.edit = std::move(edit);
+    return p;
   }
 
  private:
@@ -136,7 +139,7 @@ class Edge {
 
 }  // namespace
 
-std::string edge(const Model& m, const Reporter& r, Position a, Position b) { return Edge{m, r, a, b}.text(); }
+Proposal edge(const Model& m, const Reporter& r, Position a, Position b) { return Edge{m, r, a, b}.proposal(); }
 
 std::optional<std::uint64_t> last_count(const Word& w) {
   if (w.stores || w.unmodelled || w.copied || !w.known) return {};

@@ -329,7 +329,10 @@ class Sweep {
     if (race.more > 0)
       f.more.push_back("and " + std::to_string(race.more) + " more between the same two, in other ranges or rounds");
     f.rests_on = rests_on(a, b);
-    if (f.hint.empty()) f.hint = edge(m_, r_, first, second);
+    if (f.hint.empty()) {
+      auto proposal = edge(m_, r_, first, second);
+      f.hint = std::move(proposal.hint), f.edit = std::move(proposal.edit);
+    }
     if (race.rule == "race" && a.agent != b.agent && !writes(b.mode) && filled(race.begin))
       f.hint += " (if " + r_.place(second) + " is meant to read the old contents, order them the other way round)";
     r_.store(std::move(f));

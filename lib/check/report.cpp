@@ -52,6 +52,11 @@ std::string Reporter::label(Position p) const {
 
 std::string Reporter::place(Position p) const { return location(p).line != 0 ? "line " + label(p) : unlined(p); }
 
+std::uint32_t Reporter::own_line(Position p) const {
+  const auto at = location(p);
+  return at.context == 0 ? at.line : 0;
+}
+
 std::string Reporter::unlined(Position p) const {
   const bool packet = m_.item_at(p.agent, p.position) != nullptr;
   return agent(p.agent) + (packet ? "" : " ") + label(p);
@@ -129,6 +134,7 @@ void Reporter::store(Finding f) {
       line("rests on " + std::string(r->id) + " (" + std::string(r->strength) + "): " + std::string(r->text) +
            (r->option.empty() ? "" : "; --assume " + std::string(r->option) + " removes this rule"));
     }
+  out.edit = std::move(f.edit);
   found_.push_back(std::move(out));
 }
 

@@ -24,6 +24,7 @@ struct Finding {
   std::vector<std::string_view> rests_on{};
   std::string where{};                 ///< the location, if no place has it; "" for that of the last place
   std::optional<Severity> severity{};  ///< none: that of the rule
+  std::optional<CheckEdit> edit{};
 };
 
 class Reporter {
@@ -44,6 +45,8 @@ class Reporter {
   std::string agent(std::uint32_t) const;
   /// "line 7 [i=0]", or "gpu0.push+0x1c" if lines are not known.
   std::string place(Position) const;
+  /// The line that stands for this packet or action alone; 0 if there is none.
+  std::uint32_t own_line(Position) const;
   /// "gpu1.buf[2K..+4K]".
   std::string range(std::uint64_t begin, std::uint64_t end) const;
   std::string word(const Word&) const;

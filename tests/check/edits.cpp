@@ -211,6 +211,28 @@ TEST_CASE("a race is gone when the hint is done, round for round") {
   }
 }
 
+TEST_CASE("a hint of one line and nothing else is an edit too") {
+  const auto& c = kRaces[0];
+  const auto r = checked_whole(c.text);
+  const auto* f = found(r, "race");
+  REQUIRE(f);
+  REQUIRE(f->edit);
+  CHECK(f->edit->text.find(c.says) != std::string::npos);
+  CHECK(f->diagnostic.hint.find("; before line " + std::to_string(f->edit->before) + " ") != std::string::npos);
+  CHECK(f->diagnostic.hint.find(" add: " + f->edit->text) != std::string::npos);
+  const auto again = applied(c.text, "before line " + std::to_string(f->edit->before) + " add: " + f->edit->text);
+  CHECK(checked_whole(again).errors() == 0);
+  for (const auto& other : kRaces)
+    for (const auto& g : checked_whole(other.text).findings) {
+      INFO(other.name << ": " << to_string(g.diagnostic));
+      const auto& hint = g.diagnostic.hint;
+      const bool more = hint.find("SIGNAL") != std::string::npos || hint.starts_with("move ");
+      const bool one =
+          hint.find(" announces it; before line ") != std::string::npos && hint.find(" [") == std::string::npos;
+      CHECK(g.edit.has_value() == (one && !more));
+    }
+}
+
 TEST_CASE("a completion in front of its copy is moved, a count that is too low is corrected") {
   const std::string head = R"(sdma 1
 gpus 3

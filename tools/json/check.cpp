@@ -21,6 +21,7 @@ Json of(const CheckFinding& f) {
   if (!f.overlap.empty()) j["overlap"] = f.overlap;
   auto& rules = j["rests_on"] = Json::array();
   for (const auto* r : f.rests_on) rules.push_back({{"rule", r->id}, {"strength", r->strength}, {"option", r->option}});
+  if (f.edit) j["edit"] = {{"before", f.edit->before}, {"text", f.edit->text}};
   return j;
 }
 

@@ -41,6 +41,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -129,6 +130,12 @@ struct OrderingRule {
 /// All rules of docs/ordering.md on which findings may rest.
 std::span<const OrderingRule> ordering_rules() noexcept;
 
+/// A line to insert into the text of a schedule.
+struct CheckEdit {
+  std::uint32_t before{};  ///< the line before which to insert it, from 1
+  std::string text{};      ///< "poll_mem addr=gpu1.arrived func=eq reference=1"
+};
+
 /// What the checker found: an error, a warning or a note, with the places that take part.
 struct CheckFinding {
   /// The location of a packet, an action or a step.
@@ -145,6 +152,8 @@ struct CheckFinding {
   std::string overlap{};                        ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
   std::vector<const OrderingRule*> rests_on{};  ///< the ordering rules that the finding relies on
   bool advice = false;                          ///< as ScheduleRule::advice
+  /// The line that the hint proposes, if it proposes one line and nothing else, at a place that stands for one packet or action.
+  std::optional<CheckEdit> edit{};
 };
 
 /// What a check has shown. Whatever was not examined is not proved.
