@@ -14,7 +14,7 @@ import sys
 POLICY = ("default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; style-src 'unsafe-inline'; "
           "img-src data:; base-uri 'none'; form-action 'none'")  # fmt: skip
 # Parts of the first are its own, in other folders.
-EXAMPLES = ("examples/schedules/*.sdma", "tests/museum/exhibits/*.sdma")
+EXAMPLES = ("examples/schedules/*.sdma", "tests/museum/exhibits/*.sdma", "tests/museum/exhibits/*.packets")
 
 
 def inside(text):

@@ -102,15 +102,10 @@ async function machine() {
 
 const pairs = (option, map) => [...map].flatMap(([name, value]) => [option, `${name}=${value}`]);
 
-/// "before line 13 add: poll_mem ...": the line to insert, and where.
-function proposal(hint) {
-  const match = /\b(before|after) line (\d+)\b[^:]*add: (.+)$/m.exec(hint ?? "");
-  return match && { at: Number(match[2]) - (match[1] === "before" ? 1 : 0), line: match[3] };
-}
-
-function insert({ at, line }) {
-  const all = $("source").value.split("\n");
-  const indent = /^\s*/.exec(all[at] ?? all[at - 1] ?? "")[0];
+/// Inserts the line that a finding proposes.
+function insert({ before, text: line }) {
+  const all = $("source").value.split("\n"), at = before - 1;
+  const indent = /^\s*/.exec(all[at] ?? "")[0];
   all.splice(at, 0, indent + line);
   $("source").value = all.join("\n");
   const begin = all.slice(0, at).join("\n").length + (at > 0 ? 1 : 0);
@@ -129,22 +124,21 @@ function finding(f) {
   }
   if (f.excerpt) box.append(element("pre", { textContent: f.excerpt }));
   if (f.hint) box.append(element("p", { className: "hint", textContent: f.hint }));
-  const missing = proposal(f.hint);
-  if (missing) {
+  if (f.edit) {
     const button = element("button", { type: "button", className: "insert", textContent: "insert this line" });
-    button.onclick = () => insert(missing);
+    button.onclick = () => insert(f.edit);
     box.append(button);
   }
   return box;
 }
 
 let judged = 0;
-async function judge(force = false) {
+async function judge({ force = false, begin = performance.now() } = {}) {
   const source = $("source").value, mine = ++judged;
   if (source.length > kMostLive && !force) {
     $("findings").replaceChildren(element("p", { textContent: `The text has ${source.length} characters, so it is not checked as you type.` }));
     const button = element("button", { type: "button", textContent: "check it now" });
-    button.onclick = () => judge(true);
+    button.onclick = () => judge({ force: true });
     $("findings").append(button);
     status("verdict", "not checked");
     $("time").replaceChildren();
@@ -152,7 +146,7 @@ async function judge(force = false) {
   }
   sliders();
   status("verdict", "checking…", true);
-  const files = { "schedule.sdma": bytesOf(source) }, set = pairs("--set", settings), begin = performance.now();
+  const files = { "schedule.sdma": bytesOf(source) }, set = pairs("--set", settings);
   const checked = live.run("check", ["check", "--json", ...set, "schedule.sdma"], { files });
   const simulated = predicting.run("simulate", ["simulate", "--json", "--no-sensitivity", "--plot", "plot.svg", ...set, ...pairs("--parameter", parameters), "schedule.sdma"], { files });
   const check = await checked;
@@ -205,7 +199,8 @@ function prediction(answer) {
 let typing;
 function edited() {
   clearTimeout(typing);
-  typing = setTimeout(() => { judge(); remember(); }, 60);
+  const begin = performance.now(); // the time that the page shows includes this delay
+  typing = setTimeout(() => { judge({ begin }); remember(); }, 20);
 }
 $("source").oninput = edited;
 
@@ -232,7 +227,7 @@ async function readRing(force = false) {
   const files = { "ring.txt": bytesOf(dump) }, where = [];
   for (const option of ["rptr", "wptr"]) if ($(option).value.trim()) where.push(`--${option}=${$(option).value.trim()}`);
   const [shown, checked] = await Promise.all([
-    live.run("dis", ["dis", "--offsets", ...where, "ring.txt"], { files }),
+    live.run("dis", ["dis", "--offsets", ...(where.length > 0 ? ["--consumed"] : []), ...where, "ring.txt"], { files }),
     predicting.run("check-ring", ["check", "--json", "--max-findings=5", "ring.txt"], { files })]);
   if (mine !== read) return;
   if (shown.stopped) {
@@ -246,13 +241,15 @@ async function readRing(force = false) {
     by.set(at, [...(by.get(at) ?? []), f]);
   }
   const rows = element("tbody");
+  let done = false; // consumed by the engine
   const kMostRows = 2000;
   const all = text(shown.out).split("\n").filter((l) => l !== "");
   for (const line of all.slice(0, kMostRows)) {
-    const mark = /^# (rptr|wptr)\b/.exec(line), offset = / # 0x([0-9a-f]+)$/i.exec(line);
-    const row = element("tr", { className: mark ? "mark" : "" }, element("td", {}, element("code", { textContent: line })));
+    const mark = /^# (rptr|wptr|consumed)\b/.exec(line), offset = / # 0x([0-9a-f]+)$/i.exec(line);
+    if (mark && mark[1] !== "wptr") done = mark[1] === "consumed";
+    const row = element("tr", { className: mark ? "mark" : done ? "done" : "" }, element("td", {}, element("code", { textContent: line })));
     const mine = offset ? by.get(parseInt(offset[1], 16)) : null;
-    row.append(element("td", {}, ...(mine ?? []).map(finding)));
+    row.append(element("td", {}, ...(done && mine ? [element("b", { textContent: "executed already" })] : []), ...(mine ?? []).map(finding)));
     if (mine) by.delete(parseInt(offset[1], 16));
     rows.append(row);
   }
@@ -298,10 +295,21 @@ for (const name of Object.keys(examples)) {
   const group = name.includes("/exhibits/") ? "museum" : "shipped";
   $(group).append(element("option", { value: name, textContent: name.split("/").pop() }));
 }
+/// Packets as text become a ring's dwords.
+async function showPackets(name) {
+  const answer = await commands.run("example", ["as", "--format=hex", "ring.packets"], { files: { "ring.packets": bytesOf(examples[name]) } });
+  if (answer.code !== 0) return status("notice", `${name}: ${answer.stopped ?? text(answer.err)}`);
+  $("dump").value = text(answer.out);
+  $("rptr").value = $("wptr").value = "";
+  show("ring");
+  $("dump").dispatchEvent(new Event("input"));
+}
+
 $("example").onchange = () => {
   const name = $("example").value;
   $("example").value = "";
   if (!name) return;
+  if (name.endsWith(".packets")) return showPackets(name);
   settings.clear();
   $("params").dataset.key = "";
   $("source").value = examples[name];

@@ -13,7 +13,11 @@ from browser import Browser, expect
 RACE = "tests/museum/exhibits/late_fill.bug.sdma"
 # Generous, because machines differ; the figures are printed.
 MOST_BYTES, MOST_LOAD_MS, MOST_JUDGE_MS = 3_000_000, 10_000, 5_000
-LONG = ["simulate", "--sweep", "chunk=1K..16M*2", "--sweep", "engine.window_bytes=16K..1G*2", "--set", "N=8", "a.sdma"]
+# 8500 simulations: no machine ends them within the limit below.
+LATENCIES = ",".join(map(str, range(500)))
+LONG = ["simulate", "--sweep", f"engine.latency_ns={LATENCIES}", "--sweep", "engine.window_bytes=16K..1G*2", "--set", "N=8", "a.sdma"]
+PHONE = (390, 844)
+LEAST_CONTRAST = 4.5
 
 
 def until(browser, what, script, seconds=30):
@@ -136,20 +140,69 @@ def endless(browser):
     until(browser, "a run goes on", "commands.busy")
     browser.run("document.querySelector('button.stop').click()")
     until(browser, "the button stops a run", "window.ended?.stopped === 'stopped'")
+    works(browser, "the next run has a new worker")
+
+
+def crash(browser):
+    # The words do not fit the program's stack.
+    browser.run("window.ended = null; runProgram(['dis', 'x'.repeat(2e7)], new Uint8Array(), {}, 60000).then((a) => { window.ended = a; })")
+    until(browser, "a crash is told", "window.ended?.stopped?.startsWith('the program crashed: ')", 60)
+    works(browser, "the next run works")
+
+
+def works(browser, what):
     browser.run("window.ended = null; runProgram(['--version'], new Uint8Array(), {}, 10000).then((a) => { window.ended = a; })")
-    until(browser, "the next run has a new worker", "window.ended?.code === 0 && text(window.ended.out).startsWith('sdma ')")
+    until(browser, what, "window.ended?.code === 0 && text(window.ended.out).startsWith('sdma ')")
 
 
-def narrow(browser, pictures):
-    sizes = {"desktop": (1200, 800), "phone": (500, 900)}
-    for name, (width, height) in sizes.items():
-        browser.post("/window/rect", {"width": width, "height": height})
+def exhibit(browser):
+    browser.run("const e = document.getElementById('example'); e.value = 'tests/museum/exhibits/crooked_fence.bug.packets'; e.dispatchEvent(new Event('change'))")
+    until(browser, "an exhibit's packets become a ring", "!document.getElementById('ring').hidden && document.getElementById('packets').innerText.includes('fence addr=0x7f0000001002')")
+    write(browser, "wptr", "'44'")
+    write(browser, "rptr", "'28'")
+    until(browser, "a pending packet's finding is not marked", "document.querySelector('#packets tr:not(.done) article') && document.querySelector('#packets tr.done')")
+    write(browser, "rptr", "'44'")
+    until(browser, "a finding of a packet before rptr is told apart", "document.querySelector('#packets tr.done article')?.parentElement.innerText.startsWith('executed already')")
+
+
+def keyboard(browser):
+    browser.run("show('schedule'); document.querySelector('[data-pane=schedule]').focus()")
+    for key, pane in (("\ue014", "ring"), ("\ue014", "terminal"), ("\ue014", "schedule"), ("\ue012", "terminal"), ("\ue014", "schedule")):
+        browser.press(key)
+        seen = browser.run("return [document.activeElement.dataset.pane, [...document.querySelectorAll('section')].filter((e) => !e.hidden).map((e) => e.id).join()]")
+        expect(f"an arrow key shows {pane}", seen == [pane, pane])
+    write(browser, "source", f"examples[{json.dumps(RACE)}]")
+    until(browser, "there is a line to insert", "document.querySelector('#findings .insert')")
+    reached = set()
+    for _ in range(60):
+        browser.press("\ue004")
+        reached.add(browser.run("return document.activeElement.className"))
+    expect(f"the tab key reaches the buttons {sorted(reached)}", {"stop", "insert"} <= reached)
+    nameless = browser.run("""return [...document.querySelectorAll('button, input, select, textarea, img, [role=img]')].filter((e) =>
+      !(e.ariaLabel || e.innerText || e.alt || [...(e.labels ?? [])].some((l) => l.innerText))).map((e) => e.outerHTML.slice(0, 80))""")
+    expect(f"everything has a name {nameless}", nameless == [])
+
+
+def looks(browser, pictures):
+    """Schemes and widths. The schedule is one with findings; the ring and the command line have output."""
+    browser.run("document.getElementById('command-form').requestSubmit()")
+    until(browser, "a command runs", "document.getElementById('command-status').textContent.startsWith('exit code')")
+    for scheme in ("dark", "light"):
+        browser.scheme(scheme)
         for pane in ("schedule", "ring", "terminal"):
             browser.run(f"show('{pane}')")
-            wide = browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
-            expect(f"{name}: {pane} fits the width", wide <= 0)
+            least, where = browser.contrast("h1, h3, p:not(:empty), li, code, pre, button, label, td, #verdict, textarea, select")
+            expect(f"{pane}, {scheme}: contrast {least:.1f} ({where})", least >= LEAST_CONTRAST)
             if pictures:
-                pathlib.Path(pictures, f"{name}-{pane}.png").write_bytes(browser.picture())
+                pathlib.Path(pictures, f"{scheme}-{pane}.png").write_bytes(browser.picture())
+    browser.phone(PHONE)
+    for pane in ("schedule", "ring", "terminal"):
+        browser.run(f"show('{pane}')")
+        wide, screen = browser.run("return [document.scrollingElement.scrollWidth, innerWidth]")
+        if pictures:
+            pathlib.Path(pictures, f"phone-{pane}.png").write_bytes(browser.picture())
+        expect(f"{pane}: {wide} of {screen} pixels of a phone", wide <= screen == PHONE[0])
+    browser.phone(None)
 
 
 def main(page, chromium, chromedriver, pictures=None):
@@ -168,7 +221,10 @@ def main(page, chromium, chromedriver, pictures=None):
                 pathlib.Path(pictures, "ring.png").write_bytes(browser.picture())
             large(browser)
             endless(browser)
-            narrow(browser, pictures)
+            crash(browser)
+            exhibit(browser)
+            keyboard(browser)
+            looks(browser, pictures)
             link(browser)
             complaints = [c for c in browser.complaints() if "favicon" not in c]
             expect(f"no complaint of the browser {complaints}", not complaints)

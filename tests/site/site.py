@@ -30,20 +30,7 @@ const timer = setInterval(() => { const a = document.querySelector('.md-search-r
   if (a) { clearInterval(timer); done(a.href); }
   // Until the page listens, a key is lost.
   box.blur(); box.focus(); box.value = 'StallReport'; box.dispatchEvent(new Event('keyup')); }, 200);"""
-# The least contrast of the text of paragraphs, code, links and cells with what lies below it, by WCAG's formula.
-CONTRAST = """
-const rgb = c => c.match(/[\\d.]+/g).map(Number);
-const light = c => { const f = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const [r, g, b] = c; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
-const below = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor);
-  if (c.length < 4 || c[3] > 0.5) return c; } return [255, 255, 255]; };
-let least = 99, where = '';
-for (const e of document.querySelectorAll('article p, article li, article td, article a:not(.headerlink), article h2')) {
-  if (!e.innerText.trim() || getComputedStyle(e).visibility == 'hidden') continue;
-  const a = light(rgb(getComputedStyle(e).color)), b = light(below(e));
-  const c = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  if (c < least) { least = c; where = e.tagName + ' ' + e.innerText.slice(0, 40); } }
-return [least, where];"""
+TEXT = "article p, article li, article td, article a:not(.headerlink), article h2"
 
 
 class Page(html.parser.HTMLParser):
@@ -108,22 +95,20 @@ def in_browser(site, chromium, chromedriver, profile):
     root = f"http://127.0.0.1:{server.server_port}/"
     browser = Browser(chromium, chromedriver, profile)
     try:
-        phone = {"width": PHONE[0], "height": PHONE[1], "deviceScaleFactor": 1, "mobile": True}
-        browser.post("/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": phone})
+        browser.phone(PHONE)
         for page in ("index", "docs/journeys/first_schedule", "docs/rules", "docs/packets", "api/queue/ring", "api/packets/copy", "source/include/sdma/queue/ring.hpp"):
             browser.open(f"{root}{page}.html")
             wide, screen = browser.run(WIDTHS)
             expect(f"{page}: {wide} of {screen} pixels of a phone", wide <= screen == PHONE[0])
-        browser.post("/goog/cdp/execute", {"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}})
+        browser.phone(None)
         for scheme in ("dark", "light"):
-            media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-            browser.post("/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": media})
+            browser.scheme(scheme)
             browser.run("localStorage.clear()")
             for page in ("index", "docs/journeys/hung_queue", "api/queue/ring"):
                 browser.open(f"{root}{page}.html")
                 shown = browser.run("return document.body.getAttribute('data-md-color-scheme')")
                 expect(f"{page}: the {scheme} scheme is {shown}", shown == {"dark": "slate", "light": "default"}[scheme])
-                least, where = browser.run(CONTRAST)
+                least, where = browser.contrast(TEXT)
                 expect(f"{page}, {scheme}: contrast {least:.1f} at least ({where})", least >= 4.5)
         browser.open(f"{root}docs/check.html")
         browser.run("[...document.querySelectorAll('.md-tabs a')].find(a => a.innerText.trim() == 'Playground').click()")

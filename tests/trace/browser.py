@@ -7,6 +7,21 @@ import subprocess
 import sys
 import urllib.request
 
+# The least contrast of the text of the elements that SELECTOR matches with what lies below it, by WCAG's formula.
+CONTRAST = """
+const rgb = c => c.match(/[\\d.]+/g).map(Number);
+const light = c => { const f = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const [r, g, b] = c; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+const below = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor);
+  if (c.length < 4 || c[3] > 0.5) return c; } return [255, 255, 255]; };
+let least = 99, where = '';
+for (const e of document.querySelectorAll(SELECTOR)) {
+  if (!e.innerText.trim() || getComputedStyle(e).visibility == 'hidden') continue;
+  const a = light(rgb(getComputedStyle(e).color)), b = light(below(e));
+  const c = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (c < least) { least = c; where = e.tagName + ' ' + e.innerText.slice(0, 40); } }
+return [least, where];"""
+
 
 class Browser:
     """One chromedriver with one session."""
@@ -70,6 +85,25 @@ class Browser:
     def press(self, key):
         keys = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
         self.post("/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": keys}]})
+
+    def develop(self, command, **parameters):
+        """A command of the DevTools protocol."""
+        self.post("/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def phone(self, size):
+        """Shows pages as a phone with so many pixels does; None: as before."""
+        if size:
+            self.develop("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=True)
+        else:
+            self.develop("Emulation.clearDeviceMetricsOverride")
+
+    def scheme(self, name):
+        """Prefers "dark" or "light"."""
+        self.develop("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+
+    def contrast(self, selector):
+        """The least contrast of the text of these elements, and where it is."""
+        return self.run(CONTRAST.replace("SELECTOR", json.dumps(selector)))
 
     def complaints(self):
         return [entry["message"] for entry in self.post("/se/log", {"type": "browser"})]
