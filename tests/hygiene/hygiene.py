@@ -88,7 +88,7 @@ def folder_of(path):
 
 
 def includes(root):
-    """no folder includes one behind it, and the header-only set includes only itself and the standard library"""
+    """no folder includes one after it, and the header-only set includes only itself and the standard library"""
     bad = []
     for path in files(root, "include", "lib"):
         folder, name = folder_of(path), public_name(path)
@@ -612,6 +612,8 @@ def main(arguments):
     if len(arguments) < 2 or arguments[0] not in CHECKS:
         print(__doc__, file=sys.stderr)
         return 2
+    if not pathlib.Path(arguments[1]).is_dir():
+        sys.exit(f"hygiene.py: {arguments[1]}: there is no such folder")
     check = CHECKS[arguments[0]]
     complaints = check(pathlib.Path(arguments[1]).resolve(), *arguments[2:])
     if complaints:

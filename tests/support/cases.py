@@ -98,6 +98,8 @@ def main(arguments):
     bless = arguments[:1] == ["--bless"]
     programs, cases = [], []
     for path in map(pathlib.Path, arguments[bless:]):
+        if not path.exists():
+            sys.exit(f"cases.py: {path}: there is no such file or folder")
         if path.is_dir():
             cases += sorted(path.rglob("*.test"))
         elif path.suffix == ".test":
