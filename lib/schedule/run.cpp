@@ -131,7 +131,12 @@ class Runner {
           "run",
           fmt::format("the schedule has {} host threads and kernels, but a run can have {}", all.size(), kMostThreads),
           "put the actions of several hosts into one");
-    std::vector<std::jthread> threads;  // joined even if there is no memory for the next one
+    // Joined even if there is no memory for the next one. (std::jthread would do this, but libc++ 14 lacks it.)
+    struct Threads : std::vector<std::thread> {
+      ~Threads() {
+        for (auto& t : *this) t.join();
+      }
+    } threads;
     threads.reserve(all.size());
     for (const auto& a : all) {
       try {

@@ -39,6 +39,10 @@ template <class T> class atomic_ref {
   void store(T v, std::memory_order o = std::memory_order_seq_cst) const noexcept {
     __atomic_store_n(word_, v, order(o));
   }
+  /// Replaces the word's value, and returns the value before.
+  T exchange(T v, std::memory_order o = std::memory_order_seq_cst) const noexcept {
+    return __atomic_exchange_n(word_, v, order(o));
+  }
   /// Adds n, with wrap-around, and returns the value before.
   T fetch_add(T n, std::memory_order o = std::memory_order_seq_cst) const noexcept {
     return __atomic_fetch_add(word_, n, order(o));
