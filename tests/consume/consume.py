@@ -17,6 +17,9 @@ import tempfile
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support"))
+import release
+
 STRICT = ["-std=c++20", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 # What is under test is the packaging, not the optimiser.
 FAST = ["-Dbuildtype=plain", "-Doptimization=0"]
@@ -42,6 +45,12 @@ def client(work, name):
     return path
 
 
+def accepts(compiler, flag):
+    """Is the standard library that the flag asks for installed?"""
+    command = [compiler, flag, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"]
+    return subprocess.run(command, input="#include <string>\n", text=True, capture_output=True).returncode == 0
+
+
 def targets(build):
     # What Meson has to say goes to the same stream as its warnings; the file holds the answer alone.
     return {target["name"] for target in json.loads((build / "meson-info" / "intro-targets.json").read_text())}
@@ -55,10 +64,14 @@ def subproject(source, build, version, work, compilers):
     files.mkdir(parents=True)
     run(source / "scripts" / "release", "--worktree", files)
     (files / "sdma.wrap").rename(path / "subprojects" / "sdma.wrap")
-    # In the GCC build, the last compiler is clang, which needs less time for unoptimised code.
-    environment = os.environ | {"CXX": compilers[-1]}
+    # In the GCC build, the last compiler is clang, which needs less time for unoptimised code. Where libc++ is installed, the client
+    # and the whole library use it. Debian's libfmt is built with libstdc++, so fmt is headers alone then.
+    environment, options = os.environ | {"CXX": compilers[-1]}, []
+    if accepts(compilers[-1], "-stdlib=libc++"):
+        environment["CXX"] += " -stdlib=libc++"
+        options = ["-Dcpp_args=-DFMT_HEADER_ONLY"]
     ways = [
-        ("whole", [], {"headers", "runtime", "sdma-runtime"}),
+        ("whole", options, {"headers", "runtime", "sdma-runtime"}),
         ("headers-only", ["-Dwith_runtime=disabled", "-Dsdma:runtime=disabled"], {"headers"}),
     ]
     for name, options, expected in ways:
@@ -190,8 +203,7 @@ def copied(source, build, version, work, compilers):
     # Another standard library, and a std::size_t of 32 bits. Their Debian packages: libc++-dev with libc++abi-dev, g++-multilib.
     for name, flag in (("clang++", "-stdlib=libc++"), ("g++", "-m32")):
         found = [compiler for compiler in compilers if pathlib.PurePath(compiler).name == name]
-        if found and subprocess.run([found[0], flag, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"], input="#include <string>\n", text=True,
-                                    capture_output=True).returncode == 0:  # fmt: skip
+        if found and accepts(found[0], flag):
             run(found[0], flag, *STRICT, f"-I{work / 'vendor'}", f'-DSDMA_EXPECTED_VERSION="{version}"', HERE / "headers.cpp", "-o",
                 work / "program")  # fmt: skip
             run(work / "program")
@@ -200,7 +212,7 @@ def copied(source, build, version, work, compilers):
 def wheel(source, build, version, work, compilers):
     """(e) The package for Python: a wheel from a clean tree, in an empty virtual environment."""
     # The build backend leaves files in the tree that it builds.
-    tree = shutil.copytree(source, work / "tree", symlinks=True, ignore=shutil.ignore_patterns("build", "build-*", ".*", "__pycache__"))
+    tree = release.unpacked(source, work / "tree")
     environment = os.environ | {"CXX": compilers[-1]}
     run(sys.executable, "-m", "pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", work,
         *(f"--config-settings=setup-args={option}" for option in FAST), tree, env=environment)  # fmt: skip

@@ -18,6 +18,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import release
+
 SUITE = "bookworm"
 # Commands of README.md that need what no package of ours has.
 ELSEWHERE = re.compile(r"\./my_program|emulate rocminfo|run\.jsonl|scripts/|dmesg")
@@ -87,16 +90,6 @@ def bootstrapped(work, archive):
     return root
 
 
-def clean_tree(source, to):
-    """What a clone has, as it is now."""
-    listed = subprocess.run(["git", "-C", source, "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                            stdout=subprocess.PIPE, check=True).stdout.decode().split("\0")  # fmt: skip
-    for name in filter(None, listed):
-        if (source / name).is_symlink() or (source / name).is_file():
-            (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source / name, to / name, follow_symlinks=False)
-
-
 def steps(text):
     """(instruction, arguments) of a Containerfile."""
     text = re.sub(r"\\\n", " ", text)
@@ -133,7 +126,7 @@ def built(source, work, base):
                 for file in files:
                     shutil.copy(file, to)
             else:
-                clean_tree(source, to)
+                release.unpacked(source, to)
         elif instruction == "ENTRYPOINT":
             program = re.findall(r'"([^"]*)"', rest)[0]
             root.must(f"{program} --version")

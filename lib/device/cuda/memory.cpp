@@ -28,7 +28,7 @@ void take_over(std::uint64_t* shadow, std::uint64_t base, std::uint64_t gpu) noe
       const auto mask = std::uint64_t{0xff} << (byte * 8);
       if (((now ^ base) & mask) != 0) next = (next & ~mask) | (now & mask);
     }
-    if (word.compare_exchange_weak(now, next, std::memory_order_acq_rel)) return;
+    if (word.compare_exchange_weak(now, next, std::memory_order_acq_rel, std::memory_order_acquire)) return;
   }
 }
 
