@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -13,7 +14,6 @@ LinkMemory::LinkMemory(const Schedule& s)
   for (const auto& l : symbols(s))
     if (at_of(s, l)) alias(l);
     else if (l.signal) map(l, reinterpret_cast<std::byte*>(&words_[l.index]), 8, {});
-    else buffer(l);
   for (std::uint32_t g = 0; g < s.gpus; ++g) readers_.emplace_back(space_, GpuId{g});
 }
 
@@ -32,6 +32,37 @@ void LinkMemory::alias(const SymbolOffset& l) {
   else if (l.signal && !to->signal) watch(va, 8);
 }
 
+void LinkMemory::accesses(std::vector<Region> all, bool moves) { accesses_.emplace_back(std::move(all), moves); }
+
+void LinkMemory::buffers(bool all) {
+  for (const auto& l : symbols(s_))
+    if (l.signal || at_of(s_, l)) continue;
+    else if (!kScarce || all || matters(l)) buffer(l);
+    else shared(l);
+}
+
+bool LinkMemory::matters(const SymbolOffset& l) const {
+  const auto some = [](const auto& all, const auto& is) { return std::any_of(all.begin(), all.end(), is); };
+  const auto begin = link_address(l);
+  const Region whole{.va = begin, .bytes = bytes_of(s_, l)};
+  if (watched(whole)) return true;
+  const auto here = [&](const Region& r) { return r.va < end_of(whole) && begin < end_of(r); };
+  const auto seen = [&](const Region& r) { return watched(r); };
+  return some(accesses_, [&](const auto& a) { return some(a.first, here) && (!a.second || some(a.first, seen)); });
+}
+
+void LinkMemory::shared(const SymbolOffset& l) {
+  constexpr std::uint64_t kPiece = 16 << 20;
+  shared_.resize(kPiece / 8);
+  const auto bytes = (bytes_of(s_, l) + 7) / 8 * 8;
+  std::vector<Mapping> pieces;
+  for (std::uint64_t at = 0; at < bytes; at += kPiece)
+    pieces.push_back({.va = link_address(l) + at,
+                      .bytes = std::min(kPiece, bytes - at),
+                      .host = reinterpret_cast<std::byte*>(shared_.data())});
+  map(l, std::move(pieces), s_.buffers[l.index].map);
+}
+
 void LinkMemory::buffer(const SymbolOffset& l) {
   const auto bytes = (bytes_of(s_, l) + 7) / 8 * 8;
   // Where std::size_t has 32 bits, a buffer may be larger than the address space.
@@ -48,13 +79,18 @@ void LinkMemory::no_room(const SymbolOffset& l) {
 
 void LinkMemory::map(const SymbolOffset& l, std::byte* host, std::size_t bytes, const std::vector<Place>& gpus) {
   (l.signal ? signals_ : buffers_)[l.index] = {host, bytes};
+  map(l, {{.va = link_address(l), .bytes = bytes, .host = host}}, gpus);
+}
+
+void LinkMemory::map(const SymbolOffset& l, std::vector<Mapping> pieces, const std::vector<Place>& gpus) {
   const auto owner = place_of(s_, l);
-  Mapping m{
-      .va = link_address(l), .bytes = bytes, .host = host, .owner = owner.is_host() ? Mapping::kHost : owner.index};
-  if (!gpus.empty()) m.gpus = 0;
-  for (const auto g : gpus)
-    if (!g.is_host()) m.gpus |= std::uint64_t{1} << g.index;
-  if (const auto e = space_.map(m); e != Errc::ok)
+  for (auto& m : pieces) {
+    m.owner = owner.is_host() ? Mapping::kHost : owner.index;
+    if (!gpus.empty()) m.gpus = 0;
+    for (const auto g : gpus)
+      if (!g.is_host()) m.gpus |= std::uint64_t{1} << g.index;
+  }
+  if (const auto e = space_.map(pieces); e != Errc::ok)
     findings_.push_back(
         {.where = name_of(s_, l), .message = std::string("cannot be mapped: ") + std::string(message(e))});
 }

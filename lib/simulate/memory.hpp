@@ -4,11 +4,21 @@
 // they are accessed. Internal.
 //
 //   LinkMemory memory{schedule};
+//   memory.watch(word, 8);                              // for each queue's packets
+//   memory.buffers(contents);                           // then, once: the buffers are mapped
 //   auto& reader = memory.reader(gpu);                  // what that GPU may access
 //   memory.watched(region)                              // does any poll, wait or condition read a word in it?
 //   memory.home(va)                                     // the place that the memory belongs to
 //
 // `resolve` replaces an alias by the address of the bytes that it is an alias of. Errors: `findings`.
+//
+// Where std::size_t has 32 bits, the buffers may be larger than the address space, and pages take memory at once. There,
+// a buffer whose bytes matter to nobody shares a few MiB with all others of its kind: its addresses are valid, and what
+// is stored there gets lost.
+//
+//   va    | buffer of 40 MiB    |          bytes matter if a word of the buffer is watched, if a packet that does not
+//         |  16  |  16  |   8   |          just move bytes accesses it, or one that also touches such a word
+//   host  | shared, 16 MiB |
 #include "../schedule/symbols.hpp"
 #include "sdma/engine/memory.hpp"
 #include "sdma/schedule/schedule.hpp"
@@ -25,6 +35,13 @@ class LinkMemory {
   ~LinkMemory();
   LinkMemory(const LinkMemory&) = delete;
   LinkMemory& operator=(const LinkMemory&) = delete;
+
+  /// Is memory too scarce for every buffer to have bytes of its own?
+  static constexpr bool kScarce = sizeof(std::size_t) < 8;
+  /// The regions of a packet, resolved; `moves`: it only moves bytes. Needed if memory is scarce, before `buffers`.
+  void accesses(std::vector<Region>, bool moves);
+  /// Maps the buffers. `all`: each byte matters. Call it once, after `watch` and `accesses` and before any access.
+  void buffers(bool all);
 
   std::vector<Diagnostic>& findings() noexcept { return findings_; }
   AddressSpace::Reader& reader(std::uint32_t gpu) noexcept { return readers_[gpu]; }
@@ -48,8 +65,11 @@ class LinkMemory {
   };
   void alias(const SymbolOffset&);
   void buffer(const SymbolOffset&);
+  void shared(const SymbolOffset&);
+  bool matters(const SymbolOffset&) const;
   void no_room(const SymbolOffset&);
   void map(const SymbolOffset&, std::byte* host, std::size_t bytes, const std::vector<Place>& gpus);
+  void map(const SymbolOffset&, std::vector<Mapping>, const std::vector<Place>& gpus);
 
   const Schedule& s_;
   std::vector<Diagnostic> findings_;
@@ -58,6 +78,8 @@ class LinkMemory {
   AddressSpace space_;
   std::deque<AddressSpace::Reader> readers_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> watched_;  ///< ranges of buffers
+  std::vector<std::pair<std::vector<Region>, bool>> accesses_;    ///< of `accesses`
+  std::vector<std::uint64_t> shared_;                             ///< the bytes that do not matter
 };
 
 }  // namespace sdma::inline v0::detail

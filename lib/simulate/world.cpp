@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 
 namespace sdma::inline v0 {
@@ -152,6 +154,11 @@ void World::queue(std::size_t i) {
     visit(*was.info, now, [&](const auto& p) {
       const auto w = word(p);
       if (w.bytes != 0) memory_->watch(w.va, w.bytes);
+      if (LinkMemory::kScarce) {
+        std::vector<Region> regions;
+        footprint(p, [&](const Region& r) { regions.push_back(r); });
+        memory_->accesses(std::move(regions), Divisible<std::remove_cvref_t<decltype(p)>>);
+      }
       if (std::exchange(first, false) && was.info == &info_of<PollMem>()) q.head = w.va;
     });
   };
@@ -191,6 +198,9 @@ void World::prepare() {
     t.frames.push_back({.actions = a.actions, .round = 1, .rounds = 1});
   }
   for (std::size_t i = 0; i < s_.queues.size() && findings_.empty(); ++i) queue(i);
+  memory_->buffers(o_.contents);
+  std::move(memory_->findings().begin(), memory_->findings().end(), std::back_inserter(findings_));
+  if (!findings_.empty()) return;
   for (const auto& r : net_.resources()) {
     resource_names_.push_back(named(r.name));
     if (o_.recorder)

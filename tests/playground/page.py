@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Uses the page as a person does: page.py PAGE CHROMIUM CHROMEDRIVER [PICTURES]"""
+"""Uses the page as a person does: page.py PAGE CHROMIUM CHROMEDRIVER SDMA [PICTURES]     SDMA: the native program"""
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "trace"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests/trace"))
 from browser import Browser, expect
 
 RACE = "tests/museum/exhibits/late_fill.bug.sdma"
@@ -87,6 +89,19 @@ def sliders(browser):
     until(browser, "so does one for the machine", f"document.getElementById('predicted') && document.getElementById('predicted').textContent !== {json.dumps(now)}")
     expect("the timeline is drawn", browser.run("return document.querySelector('#time img').naturalWidth > 100") or
            until(browser, "the picture loads", "document.querySelector('#time img')?.naturalWidth > 100"))
+
+
+def far_larger(browser, native):
+    """64 GB of buffers in a program that has 2 GB: as fast as before, and the time is the installed program's."""
+    command = ["simulate", "--set", "N=8", "--set", "chunk=1G", "a.sdma"]
+    files = "{'a.sdma': bytesOf(examples['examples/schedules/2_allgather_b2b.sdma'])}"
+    browser.run(f"window.ended = null; const begun = performance.now(); runProgram({json.dumps(command)}, new Uint8Array(), {files}, 10000)"
+                ".then((a) => { window.ended = { ...a, ms: performance.now() - begun }; })")
+    until(browser, "1 GiB for each GPU is simulated", "window.ended?.code === 0")
+    ms, told = browser.run("return [window.ended.ms, text(window.ended.out)]")
+    print(f"        1 GiB for each GPU: {ms:.0f} ms")
+    wanted = subprocess.run([native, *command[:-1], ROOT / "examples/schedules/2_allgather_b2b.sdma"], capture_output=True, text=True, check=True).stdout
+    expect("it takes as long as the installed program says", told == wanted)
 
 
 def link(browser):
@@ -205,7 +220,7 @@ def looks(browser, pictures):
     browser.phone(None)
 
 
-def main(page, chromium, chromedriver, pictures=None):
+def main(page, chromium, chromedriver, native, pictures=None):
     page = pathlib.Path(page).resolve()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(chromium, chromedriver, profile)
@@ -219,6 +234,7 @@ def main(page, chromium, chromedriver, pictures=None):
             ring(browser)
             if pictures:
                 pathlib.Path(pictures, "ring.png").write_bytes(browser.picture())
+            far_larger(browser, native)
             large(browser)
             endless(browser)
             crash(browser)
