@@ -95,6 +95,8 @@ Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, cons
 }
 
 void Run::fill(std::uint64_t seed) {
+  // What engines have stored arrives before the host's stores: one of the value that was there before would get lost.
+  flush();
   seed_ = seed;
   const auto& buffers = plan_.schedule.buffers;
   for (std::size_t i = 0; i < buffers.size(); ++i) {

@@ -267,6 +267,8 @@ class Runner {
     return !stop_;
   }
   bool store(const Schedule::Action& a, std::uint64_t round) const {
+    // First, too: a store of the value that the host last saw would get lost where an engine has stored since.
+    flush_host_path();
     detail::store(a, options_.seed, round, bound_.bytes(a.range));
     flush_host_path();
     return true;

@@ -57,6 +57,21 @@ TEST_CASE("device: every collective and variant, submitted and prelaunched, of o
       }
 }
 
+TEST_CASE("device: filled again after rounds at whose result nobody has looked", "[.][device]") {
+  const auto d = device_under_test();
+  for (const auto v : {Variant::swap, Variant::pcpy})
+    for (const unsigned unseen : {1u, 2u}) {
+      const Options o{.collective = Collective::all_to_all, .variant = v, .gpus = gpus_of(*d), .bytes = 64 << 10};
+      INFO(describe(o) << ", rounds before: " << unseen);
+      auto r = prepared(planned(o), *d);
+      for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+        r.fill(seed);
+        for (unsigned i = 0; i < (seed == 1 ? unseen : 1); ++i) REQUIRE(r.once(soon()));
+      }
+      CHECK(r.check().first == "");
+    }
+}
+
 TEST_CASE("device: back to back on the engines that are named, a group each", "[.][device]") {
   const auto d = device_under_test();
   for (auto engines : {std::vector<std::uint32_t>{3}, {15, 2}, {0, 1, 9}}) {
