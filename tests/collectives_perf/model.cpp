@@ -52,6 +52,23 @@ TEST_CASE("rows of a sweep end where another variant is better, without ties; th
   CHECK(same(rows, {line(5, 5, 2048, Variant::b2b), line(5, 5, ~std::uint64_t{0}, Variant::pcpy)}));
 }
 
+TEST_CASE(
+    "a sweep has rows with and without prelaunch; rivals, files, auto and what is in place do not count, nor does "
+    "noise") {
+  const Way ring{.rival = Rival::nccl}, chosen{Variant::automatic, false}, swap{Variant::swap, true};
+  const Way pcpy{Variant::pcpy, true}, b2b{Variant::b2b, true}, slow{Variant::b2b, false};
+  const Options o{.collective = Collective::all_to_all, .gpus = 4};
+  const auto rows = rows_of_sweep(
+      o, std::vector{point(1024, b2b, 1), point(1024, pcpy, 2), point(1024, ring, .1), point(1024, chosen, .1),
+                     point(1024, swap, .1), point(2048, b2b, 1), point(2048, pcpy, .98), point(2048, slow, 3),
+                     point(4096, pcpy, 1), point(4096, b2b, 2)});
+  auto with = std::vector{line(4, 4, 2048, Variant::b2b), line(4, 4, ~std::uint64_t{0}, Variant::pcpy),
+                          line(4, 4, ~std::uint64_t{0}, Variant::b2b, false)};
+  for (auto& row : with) row.collective = Collective::all_to_all;
+  CHECK(same(rows, with));
+  CHECK(rows_of_sweep(o, std::vector{point(1024, ring, 1)}).empty());
+}
+
 TEST_CASE("numbers of GPUs that agree in all lines become one") {
   const Table three{line(2, 2, 10, Variant::b2b),         line(2, 2, 99, Variant::pcpy),  //
                     line(3, 3, 10, Variant::b2b),         line(3, 3, 99, Variant::pcpy),  //

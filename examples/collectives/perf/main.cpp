@@ -191,7 +191,7 @@ class Program {
   }
 
   bool open_files() {
-    return open(json_, settings_.json) && open(plot_, settings_.plot) &&
+    return open(json_, settings_.json) && open(plot_, settings_.plot) && open(best_, settings_.best) &&
            open(csv_, settings_.csv, FileWriter::Kind::live);
   }
   /// Opens the files first, so that a missing folder is reported before the sweep.
@@ -366,12 +366,17 @@ class Program {
     if (json_)
       save(json_, to_json(settings_, device_text_, points_, complete,
                           companions_ ? companions_->idle_watts() : std::nullopt, elsewhere_));
+    if (best_ && complete)
+      save(best_,
+           to_text(rows_of_sweep(settings_.options, points_),
+                   fmt::format("{} by collective_perf {}: {}, {} to {}.", machine_ ? "Simulated" : "Measured",
+                               version().string, device_text_, size_text(settings_.least), size_text(settings_.most))));
     if (plot_ && !points_.empty()) save(plot_, plot_svg(settings_, device_text_, points_, elsewhere_));
   }
 
   Settings settings_;  ///< `completion` as the device needs it
   FileWriter out_{"-", FileWriter::Kind::live};
-  std::optional<FileWriter> csv_, json_, plot_;
+  std::optional<FileWriter> csv_, json_, plot_, best_;
   Table table_ = default_table();
   std::unique_ptr<Device> device_;
   std::unique_ptr<OpenCompanions> companions_;

@@ -130,9 +130,9 @@ Result<void, std::vector<Diagnostic>> find_ties(const Settings& s, const Table& 
   return {};
 }
 
-Table rows_of(const Options& o, std::span<const Point> points) {
+Table rows_of(const Options& o, std::span<const Point> points, double tie) {
   Table rows;
-  for (const auto& r : best(points, true, 1))
+  for (const auto& r : best(points, true, tie))
     rows.push_back({.collective = o.collective,
                     .least_gpus = o.gpus,
                     .most_gpus = o.gpus,
@@ -140,6 +140,19 @@ Table rows_of(const Options& o, std::span<const Point> points) {
                     .up_to = r.most,
                     .variant = r.way.variant});
   if (!rows.empty()) rows.back().up_to = kMax;
+  return rows;
+}
+
+Table rows_of_sweep(const Options& o, std::span<const Point> points) {
+  Table rows;
+  for (const bool prelaunch : {true, false}) {
+    const auto ways = ways_to_compare(o.collective, prelaunch);
+    std::vector<Point> compared;
+    for (const auto& p : points)
+      if (std::find(ways.begin(), ways.end(), p.way) != ways.end()) compared.push_back(p);
+    const auto more = rows_of(o, compared, kTie);
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
   return rows;
 }
 

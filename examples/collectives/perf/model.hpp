@@ -37,8 +37,12 @@ sdma::Result<void, std::vector<sdma::Diagnostic>> find_ties(const Settings&, con
 sdma::Result<sdma::Schedule, std::vector<sdma::Diagnostic>> schedule_of_way(const Settings&, const Table&, const Way&,
                                                                             std::uint64_t bytes);
 
-/// Rows of one collective: `points` for one number of GPUs, all with or all without prelaunch.
-Table rows_of(const Options&, std::span<const Point> points);
+/// Rows of one collective: `points` for one number of GPUs, all with or all without prelaunch. A row goes on while its variant's time
+/// is at most `tie` times the shortest.
+Table rows_of(const Options&, std::span<const Point> points, double tie = 1);
+/// Rows of what a sweep has measured or simulated: first with prelaunch, then without. Only variants that a table may
+/// name count; times within kTie are equal. Empty if there are none.
+Table rows_of_sweep(const Options&, std::span<const Point> points);
 /// Merges adjacent rows whose numbers of GPUs differ by one.
 Table merged(const Table&);
 /// The text of a table, with '#' lines that name its source.

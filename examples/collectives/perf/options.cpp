@@ -173,6 +173,8 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   text("--csv", g.csv, "FILE", "write each row as CSV, as soon as it is measured");
   text("--json", g.json, "FILE", "write all results as JSON, at the end");
+  text("--best", g.best, "FILE",
+       "write the fastest variants by size, with and without prelaunch, as a table for --table");
   text("--plot", g.plot, "FILE.svg", "draw curves: speed-up over pcpy, and busbw");
   try {
     app.parse(argc, argv);

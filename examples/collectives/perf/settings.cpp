@@ -140,11 +140,9 @@ void read_gpus(Reader& r, const Given& g, Settings& s) {
 }
 
 void read_files(Reader& r, const Given& g, Settings& s) {
-  const std::pair<const char*, const std::string*> files[] = {{"--csv", &g.csv},
-                                                              {"--json", &g.json},
-                                                              {"--plot", &g.plot},
-                                                              {"--table", &g.table},
-                                                              {"--published", &g.published}};
+  const std::pair<const char*, const std::string*> files[] = {
+      {"--csv", &g.csv},   {"--json", &g.json},   {"--plot", &g.plot},          {"--best", &g.best},
+      {"--best", &g.best}, {"--table", &g.table}, {"--published", &g.published}};
   for (const auto& [option, path] : files)
     if (*path == "-") r.refuse(option, "'-' is not a file: standard output is for the table", "name a file");
   for (const auto& [a, path_a] : files)
@@ -152,7 +150,12 @@ void read_files(Reader& r, const Given& g, Settings& s) {
       if (a != b && !path_a->empty() &&
           std::filesystem::path(*path_a).lexically_normal() == std::filesystem::path(*path_b).lexically_normal())
         r.refuse(a, in_quotes(*path_a) + " is also the file of " + b, "name another file");
-  s.csv = g.csv, s.json = g.json, s.plot = g.plot, s.table = g.table, s.published = g.published;
+  s.csv = g.csv, s.json = g.json, s.plot = g.plot, s.table = g.table, s.published = g.published, s.best = g.best;
+  if (!s.best.empty() && s.where == Where::soft)
+    r.refuse("--best", "times of software engines do not say which variant is the fastest on GPUs",
+             "use it with hardware or with --device=simulate");
+  if (!s.best.empty() && !g.sweeps.empty())
+    r.refuse("--best", "not allowed with --sweep: each value has a table of its own", "give one value with --set");
 }
 
 void read_rivals(Reader& r, const Given& g, Settings& s) {

@@ -113,9 +113,9 @@ struct Settings {
   std::vector<Way> rivals{};           ///< if there are any, all ways of a size take turns
   std::optional<std::chrono::duration<double>> energy{};  ///< measured that long for each row; nothing: not measured
   std::optional<Gemm> beside{};
-  std::string csv{}, json{}, plot{}, table{};  ///< files; "": none
-  std::string published{};                     ///< a table of measurements to show beside; "": none
-  std::string machine{};                       ///< machine description to simulate: a file; "": MI300X
+  std::string csv{}, json{}, plot{}, table{}, best{};  ///< files; "": none
+  std::string published{};                             ///< a table of measurements to show beside; "": none
+  std::string machine{};                               ///< machine description to simulate: a file; "": MI300X
   std::optional<Tune> tune{};
   std::vector<sdma::SweepAxis> axes{};  ///< axes.hpp
 };
@@ -128,7 +128,7 @@ struct Given {
   std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
   std::vector<std::pair<std::string, std::string>> map{};  ///< params of schedule files, by name
   std::vector<std::string> sweeps{};
-  std::string csv{}, json{}, plot{}, table{}, machine{}, published{};
+  std::string csv{}, json{}, plot{}, table{}, best{}, machine{}, published{};
   std::string type{}, operation{}, blocking{}, threads{}, aggregated{}, average{}, graph{}, cpu_time{}, parallel_init{},
       format{};         ///< of nccl-tests: habits.hpp
   std::string found{};  ///< the hardware of this machine, if `where` is not given: "kfd", "cuda" or ""
