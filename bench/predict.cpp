@@ -4,7 +4,9 @@
 //   build/bench/bench-predict share/measured/two-h200      the tables of docs/silicon.md, as Markdown
 //
 //   FOLDER/visit*.json     machines, each fitted on another day: sdma calibrate --device=cuda -o visit1.json
-//   FOLDER/*.csv           rows of collective_perf --csv; none was used in a fit
+//   FOLDER/*.csv           rows of collective_perf --csv; none was used in a fit, and those of NCCL and RCCL are left out
+// For each collective and size, it also says whether the way with the shortest prediction is the fastest: whether the middle half of its
+// rounds begins before that of the fastest way ends.
 //
 // A prediction is the mean of the machines' predictions. Its standard deviation has two parts: that of the machines' parameters
 // (sensitivity), and the differences between the machines, which were fitted in different visits.
@@ -30,6 +32,7 @@ struct Cell {
   std::string collective, way;
   std::uint64_t bytes{};
   double measured{}, predicted{}, deviation{};  ///< us
+  double first_quarter{}, third_quarter{};      ///< of the measured rounds, us
   double error() const { return predicted / measured - 1; }
   bool inside(double deviations) const { return std::abs(predicted - measured) <= deviations * deviation; }
 };
@@ -65,15 +68,19 @@ void read_rows(const std::filesystem::path& path, std::vector<Cell>& to) {
     begin = end + 1;
     if (at.empty()) {
       for (std::size_t i = 0; i < f.size(); ++i) at[f[i]] = i;
-      for (const auto* name : {"collective", "size", "variant", "median_us"})
+      for (const auto* name : {"collective", "size", "variant", "median_us", "q1_us", "q3_us"})
         if (!at.contains(name)) fail(path.string() + ": there is no column " + name);
       continue;
     }
     if (f.size() < at.size()) fail(path.string() + ": a line has too few fields");
+    if (const auto& way = f[at["variant"]]; way == "nccl" || way == "nccl-ce" || way == "rccl") continue;
+    const auto us = [&](const char* column) { return std::strtod(f[at[column]].c_str(), nullptr); };
     to.push_back({.collective = f[at["collective"]],
                   .way = f[at["variant"]],
                   .bytes = std::strtoull(f[at["size"]].c_str(), nullptr, 10),
-                  .measured = std::strtod(f[at["median_us"]].c_str(), nullptr)});
+                  .measured = us("median_us"),
+                  .first_quarter = us("q1_us"),
+                  .third_quarter = us("q3_us")});
   }
 }
 
@@ -134,6 +141,26 @@ struct Sum {
   }
 };
 
+/// At how many sizes of a collective, each with all of its ways, the prediction finds the fastest.
+void print_best(const std::vector<Cell>& cells) {
+  std::map<std::string, std::map<std::uint64_t, std::vector<const Cell*>>> all;
+  for (const auto& c : cells) all[c.collective][c.bytes].push_back(&c);
+  std::printf("\n| fastest way found | sizes | of |\n|---|---|---|\n");
+  std::size_t hits = 0, of = 0;
+  for (const auto& [collective, sizes] : all) {
+    std::size_t here = 0;
+    for (const auto& [bytes, ways] : sizes) {
+      const auto by = [&ways](double Cell::*time) {
+        return *std::min_element(ways.begin(), ways.end(), [&](auto* a, auto* b) { return a->*time < b->*time; });
+      };
+      here += by(&Cell::predicted)->first_quarter <= by(&Cell::measured)->third_quarter;
+    }
+    std::printf("| %s | %zu | %zu |\n", collective.c_str(), here, sizes.size());
+    hits += here, of += sizes.size();
+  }
+  std::printf("| all | %zu | %zu |\n", hits, of);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -170,6 +197,7 @@ int main(int argc, char** argv) {
   std::printf("\n");
   head("collective");
   for (const auto& [name, s] : by_way) s.print(name);
+  print_best(cells);
   std::sort(cells.begin(), cells.end(),
             [](const Cell& a, const Cell& b) { return std::abs(a.error()) > std::abs(b.error()); });
   std::printf("\nThe ten worst:\n\n| | size | measured, us | predicted, us | error |\n|---|---|---|---|---|\n");
