@@ -180,18 +180,18 @@ function prediction(answer) {
     box.replaceChildren(element("p", { textContent: "No prediction: " + (s?.message ?? text(answer.out)) }));
     return;
   }
-  const us = (ns) => `${(ns / 1000).toFixed(2)} µs`;
+  const time = (ns) => (ns < 1e6 ? `${(ns / 1e3).toFixed(2)} µs` : `${(ns / 1e6).toFixed(3)} ms`);
   const whole = Object.values(s.phases).reduce((a, b) => a + b, 0) || 1;
   const bar = element("div", { className: "phases", role: "img", ariaLabel: "phases of the critical path" });
   const legend = element("ul", { className: "legend" });
   for (const [name, ns] of Object.entries(s.phases)) {
     if (ns === 0) continue;
-    const part = element("span", { className: name, title: `${name}: ${us(ns)}` });
+    const part = element("span", { className: name, title: `${name}: ${time(ns)}` });
     part.style.width = `${(100 * ns) / whole}%`;
     bar.append(part);
-    legend.append(element("li", { className: name, textContent: `${name} ${us(ns)}` }));
+    legend.append(element("li", { className: name, textContent: `${name} ${time(ns)}` }));
   }
-  box.replaceChildren(element("p", {}, element("b", { id: "predicted", textContent: us(s.ns) }), ` predicted; bottleneck: ${s.bottleneck}`), bar, legend);
+  box.replaceChildren(element("p", {}, element("b", { id: "predicted", textContent: time(s.ns) }), ` predicted; bottleneck: ${s.bottleneck}`), bar, legend);
   if (answer.files?.["plot.svg"])
     box.append(element("img", { alt: "timeline of the simulated run", src: "data:image/svg+xml," + encodeURIComponent(text(answer.files["plot.svg"])) }));
 }
