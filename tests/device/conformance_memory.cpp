@@ -77,7 +77,8 @@ TEST_CASE("handles may outlive their device") {
     auto src = host_memory(*device, 1 << 20), dst = gpu_memory(*device, 0, 1 << 20);
     auto event = must(device->create_event());
     auto lane = std::make_unique<Lane>(*device);
-    Lane stuck(*device, {.engine = engine(*device, 1)});
+    // Not on GPU 0: where a stream that waits cannot be taken back, it costs its GPU a queue in later tests.
+    Lane stuck(*device, {.gpu = GpuId{1}, .engine = engine(*device, 1, 1)});
     stuck.submit(PollMem{.addr = stuck.done->va, .func = Compare::eq, .reference = 77});
     for (int i = 0; i < 20; ++i) lane->submit(CopyLinear{.src = src.va(), .dst = dst.va(), .bytes = 1 << 20});
     device.reset();
