@@ -140,9 +140,9 @@ void read_gpus(Reader& r, const Given& g, Settings& s) {
 }
 
 void read_files(Reader& r, const Given& g, Settings& s) {
-  const std::pair<const char*, const std::string*> files[] = {
-      {"--csv", &g.csv},   {"--json", &g.json},   {"--plot", &g.plot},          {"--best", &g.best},
-      {"--best", &g.best}, {"--table", &g.table}, {"--published", &g.published}};
+  const std::pair<const char*, const std::string*> files[] = {{"--csv", &g.csv},     {"--json", &g.json},
+                                                              {"--plot", &g.plot},   {"--best", &g.best},
+                                                              {"--table", &g.table}, {"--published", &g.published}};
   for (const auto& [option, path] : files)
     if (*path == "-") r.refuse(option, "'-' is not a file: standard output is for the table", "name a file");
   for (const auto& [a, path_a] : files)
@@ -221,6 +221,7 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
                                      {"--csv", &g.csv},
                                      {"--json", &g.json},
                                      {"--plot", &g.plot},
+                                     {"--best", &g.best},
                                      {"--published", &g.published},
                                      {"--settle", &g.settle},
                                      {"--against", &g.against},
