@@ -71,7 +71,7 @@ class Watched final : public Through {
   }
   /// Soon: a completion may be seen a little before the packet retires.
   bool idle_soon() const {
-    for (const auto deadline = Deadline::in(500ms); !deadline.passed(); std::this_thread::sleep_for(1ms))
+    for (const auto deadline = Deadline::in(60s); !deadline.passed(); std::this_thread::sleep_for(1ms))
       if (std::all_of(rings_.begin(), rings_.end(), [](const RingMemory& m) { return at(m.rptr) == at(m.wptr); }))
         return true;
     return false;

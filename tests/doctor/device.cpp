@@ -67,10 +67,15 @@ const std::vector<Hang> kHangs{
 TEST_CASE("queues that hang on the software device are named") {
   std::size_t right = 0;
   for (const auto& h : kHangs) {
-    const auto d = node(2);
-    const auto b = link(parse(h.text), *d);
-    CHECK(!run(b, {.timeout = 50ms}));
-    const auto diagnosis = doctor::diagnose(doctor::snapshot_of(b));
+    const auto diagnosed = [&](std::chrono::milliseconds after) {
+      const auto d = node(2);
+      const auto b = link(parse(h.text), *d);
+      CHECK(!run(b, {.timeout = after}));
+      return doctor::diagnose(doctor::snapshot_of(b));
+    };
+    auto diagnosis = diagnosed(50ms);
+    // The engines of a busy machine may need longer to get where they hang.
+    if (diagnosis.findings.front().what != h.what) diagnosis = diagnosed(10s);
     INFO(h.text << to_text(diagnosis));
     CHECK(doctor::name(diagnosis.findings.front().what) == doctor::name(h.what));
     CHECK(diagnosis.verdict() == doctor::Verdict::hung);

