@@ -18,7 +18,7 @@ namespace {
 enum class From { text, json };
 enum class To { binary, hex, json };
 
-struct Options {
+struct AsArguments {
   std::string path = "-", output = "-";
   From input = From::text;
   To format = To::binary;
@@ -44,7 +44,7 @@ bool write_json(Output& out, const std::string& file, Generation g, std::span<co
   return true;
 }
 
-int run(const Options& o) {
+int as_verb(const AsArguments& o) {
   if (overwrites({{"-o", o.output}}, {o.path})) return kUsage;
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
@@ -69,7 +69,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_as(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<AsArguments>();
   verb.value("FILE", o->path, "input file; - is standard input").shown("-");
   add_choice<From>(verb, "--input", o->input, {{"text", From::text}, {"json", From::json}},
                    "contents of FILE: packet lines (default), or the output of dis --json or as --json");
@@ -86,7 +86,7 @@ void add_as(VerbOptions& verb, Action& action) {
       "  echo 'fence addr=0x7f0000001008 value=1' | sdma as --format=hex\n"
       "  printf 'for i in 0..4\\n copy_linear bytes=4K src=0x10000+i*4K dst=0x20000+i*4K\\nend\\n' | sdma as | sdma "
       "dis");
-  action = [o] { return run(*o); };
+  action = [o] { return as_verb(*o); };
 }
 
 }  // namespace sdma::tool

@@ -19,21 +19,22 @@ namespace sdma::tool {
 namespace {
 
 using namespace std::chrono_literals;
-enum class Format { table, json };
+enum class CalibrateFormat { table, json };
 
-struct Options {
+struct CalibrateArguments {
   std::string from, start = "builtin", out;
   std::optional<DeviceKind> device;
   DeviceMeasurement measure;
   std::vector<std::string> free;
   bool predict = false, held_out = false;
-  Format format = Format::table;
+  CalibrateFormat format = CalibrateFormat::table;
   std::chrono::nanoseconds limit = 600s;
 };
 
 /// The parameters that --free names, with the bounds and notes that the table has for them; otherwise those of the table,
 /// otherwise those that are fitted in the machine. Empty after an error, which has been reported.
-std::vector<FreeParameter> free_of(const Options& o, const Measurements& m, const MachineDescription& start) {
+std::vector<FreeParameter> free_of(const CalibrateArguments& o, const Measurements& m,
+                                   const MachineDescription& start) {
   std::vector<FreeParameter> out;
   for (const auto& word : o.free) {
     const auto cost = parameter_named("--free", word);
@@ -116,7 +117,7 @@ std::string table(const Fit& f, const FitOptions& options, const MachineDescript
 }
 
 /// The measurements, and the machine whose other parameters are kept. Reports errors.
-Measured read(const Options& o) {
+Measured read(const CalibrateArguments& o) {
   Measured out;
   const auto fail = [&](std::span<const Diagnostic> all) {
     for (const auto& d : all) report(d);
@@ -133,17 +134,18 @@ Measured read(const Options& o) {
 }
 
 /// What the machine predicts as it is.
-int predict_only(const Options& o, const Measured& measured) {
+int predict_only(const CalibrateArguments& o, const Measured& measured) {
   const auto predictions = predict(measured.table.observations, measured.start);
   if (!predictions) {
     for (const auto& d : predictions.error()) report(d);
     return kFindings;
   }
-  if (o.format == Format::table) return write_text("-", predicted_table(measured.table, *predictions, measured.start));
+  if (o.format == CalibrateFormat::table)
+    return write_text("-", predicted_table(measured.table, *predictions, measured.start));
   return write_text("-", json::document(json::predicted(measured.table, *predictions, measured.start)));
 }
 
-int run(const Options& o) {
+int calibrate_verb(const CalibrateArguments& o) {
   if (o.from.empty() && !o.device)
     return complain("no measurements given",
                     "sdma calibrate --from share/published/dma-latte.csv, or sdma calibrate --device=cuda"),
@@ -171,8 +173,8 @@ int run(const Options& o) {
   if (o.held_out) {
     const auto parts = held_out(*m, *start, options);
     if (parts)
-      return write_text("-",
-                        o.format == Format::json ? json::document(json::of(*m, *parts)) : held_out_report(*m, *parts));
+      return write_text(
+          "-", o.format == CalibrateFormat::json ? json::document(json::of(*m, *parts)) : held_out_report(*m, *parts));
     for (const auto& d : parts.error()) report(d);
     return kFindings;
   }
@@ -188,8 +190,8 @@ int run(const Options& o) {
   // The file first: the reader of the report may exit before its end.
   if (!o.out.empty() && finished)
     if (const auto code = write_text(o.out, to_json(machine)); code != kOk) return code;
-  const auto text = o.format == Format::json ? json::document(json::of(*f, options, machine, *m, *predictions))
-                                             : table(*f, options, machine, *m, *predictions);
+  const auto text = o.format == CalibrateFormat::json ? json::document(json::of(*f, options, machine, *m, *predictions))
+                                                      : table(*f, options, machine, *m, *predictions);
   if (o.out != "-")
     if (const auto code = write_text("-", text); code != kOk) return code;
   if (finished) return kOk;
@@ -200,7 +202,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_calibrate(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<CalibrateArguments>();
   const auto from = verb.value("--from", o->from,
                                "fit to a table: one line per time, speed-up or share, and the schedules next to it")
                         .type("CSV");
@@ -245,9 +247,10 @@ void add_calibrate(VerbOptions& verb, Action& action) {
   verb.value("-o,--output", o->out,
              "write the machine to a file for sdma simulate --machine; -: to standard output, without the report")
       .type("PATH");
-  add_choice<Format>(verb, "--format", o->format, {{"table", Format::table}, {"json", Format::json}},
-                     "form of the report (default: table)");
-  add_json(verb, [o] { o->format = Format::json; });
+  add_choice<CalibrateFormat>(verb, "--format", o->format,
+                              {{"table", CalibrateFormat::table}, {"json", CalibrateFormat::json}},
+                              "form of the report (default: table)");
+  add_json(verb, [o] { o->format = CalibrateFormat::json; });
   add_parsed(verb, "--limit", o->limit, parse_time, "a time from 1 to 1,000,000 s, ms or us, such as 60s",
              "end the fit after this time")
       .type("TIME")
@@ -264,7 +267,7 @@ void add_calibrate(VerbOptions& verb, Action& action) {
       "  sdma calibrate --from share/published/dma-latte.csv --held-out\n"
       "  sdma calibrate --from share/published/mi355x.csv --start share/machines/mi355x.json --predict\n"
       "  sdma simulate --machine mi300x.json --show-machine");
-  action = [o] { return run(*o); };
+  action = [o] { return calibrate_verb(*o); };
 }
 
 }  // namespace sdma::tool

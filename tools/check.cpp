@@ -21,22 +21,22 @@
 namespace sdma::tool {
 namespace {
 
-enum class Format { text, json };
+enum class CheckFormat { text, json };
 
-struct Options {
+struct CheckArguments {
   InputOptions input;
   std::vector<std::string> more;  // further dumps
   ParseOptions parse;
   Profile profile;
   std::string topology;
-  Format format = Format::text;
+  CheckFormat format = CheckFormat::text;
   StreamCheckOptions check;
   bool kernel = false, rules = false;
 };
 
 /// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
-int list_rules(Format format) {
-  if (format == Format::json) return write_text("-", json::document(json::check_rules()));
+int list_rules(CheckFormat format) {
+  if (format == CheckFormat::json) return write_text("-", json::document(json::check_rules()));
   std::string out;
   const auto in_schedule = [](const ScheduleRule& r) {
     return fmt::format("{}: schedule: {}", name(r.severity), r.text);
@@ -55,16 +55,16 @@ int list_rules(Format format) {
   return write_text("-", std::move(out));
 }
 
-int judge(const Options& o, const Schedule& s, const CheckOptions& options) {
+int judge(const CheckArguments& o, const Schedule& s, const CheckOptions& options) {
   const auto report = sdma::check(s, options);
   Output out{"-"};
   for (const auto& f : report.findings)
-    if (o.format == Format::json) out.text() += json::line(json::of(f));
+    if (o.format == CheckFormat::json) out.text() += json::line(json::of(f));
     else tool::report(f.diagnostic);
   const bool expected = expects_finding(s);
   const bool good = expected ? as_expected(s, report) : report.errors() + report.warnings() == 0;
   const bool unproved = good && !expected && report.verdict() != Verdict::proved;
-  if (o.format == Format::json) out.text() += json::line(json::answer_of(report, options, s));
+  if (o.format == CheckFormat::json) out.text() += json::line(json::answer_of(report, options, s));
   else if (good) out.text() += json::summary(report, s, options.file) + "\n";
   else
     for (const auto& rule : json::expected_findings(s))
@@ -74,7 +74,7 @@ int judge(const Options& o, const Schedule& s, const CheckOptions& options) {
 }
 
 /// The node whose engines and links the checker assumes; null: MI300X.
-Result<std::optional<Topology>, Diagnostic> topology(const Options& o) {
+Result<std::optional<Topology>, Diagnostic> topology(const CheckArguments& o) {
   if (o.topology.empty()) return std::optional<Topology>();
   if (names_layout(o.topology)) {
     auto t = layout(o.topology);
@@ -101,7 +101,7 @@ void report_choices(const Decisions& decisions, const std::string& file) {
 }
 
 /// Returns nothing if the file is not a schedule.
-std::optional<int> check_schedule(const Options& o, const CheckOptions& options, Input& in) {
+std::optional<int> check_schedule(const CheckArguments& o, const CheckOptions& options, Input& in) {
   // A ring may be large, but its beginning shows whether it is a schedule.
   if (o.input.form != Form::automatic || !is_schedule(in.beginning())) return {};
   const auto text = in.whole_text();
@@ -121,14 +121,14 @@ std::optional<int> check_schedule(const Options& o, const CheckOptions& options,
   }
   Output out{"-"};
   for (const auto& d : s.error())
-    if (o.format == Format::json) out.text() += json::line(json::of(d));
+    if (o.format == CheckFormat::json) out.text() += json::line(json::of(d));
     else report(d);
-  if (o.format == Format::json) out.text() += json::line(json::unread(options.file, s.error().size()));
+  if (o.format == CheckFormat::json) out.text() += json::line(json::unread(options.file, s.error().size()));
   return out.close() ? kFindings : out.exit_code();
 }
 
 /// Checks several dumps as the queues of one schedule.
-int check_dumps(const Options& o, const CheckOptions& options) {
+int check_dumps(const CheckArguments& o, const CheckOptions& options) {
   std::vector<RingDump> dumps;
   auto paths = o.more;
   paths.insert(paths.begin(), o.input.path);
@@ -155,7 +155,7 @@ int check_dumps(const Options& o, const CheckOptions& options) {
   return judge(o, *s, open);
 }
 
-int run(const Options& o) {
+int check_verb(const CheckArguments& o) {
   if (o.rules) return list_rules(o.format);
   const auto node = topology(o);
   if (!node) return report(node.error()), kInput;
@@ -187,7 +187,7 @@ int run(const Options& o) {
     for (const auto& d : found) {
       answer.errors += d.severity == Severity::error;
       answer.warnings += d.severity == Severity::warning;
-      if (o.format == Format::json) out.text() += json::line(json::of(d));
+      if (o.format == CheckFormat::json) out.text() += json::line(json::of(d));
       else report(d);
     }
     return out.drain();
@@ -215,7 +215,7 @@ int run(const Options& o) {
     done = for_each_piece(*in, examine);
   }
   // If a part of the input could not be read, there is no verdict.
-  if (done && o.format == Format::json) out.text() += json::line(json::of(answer));
+  if (done && o.format == CheckFormat::json) out.text() += json::line(json::of(answer));
   if (!out.close()) return out.exit_code();
   if (!done) return report(done.error()), kInput;
   return answer.errors + answer.warnings > 0 ? kFindings : kOk;
@@ -248,7 +248,7 @@ std::string options_like(std::string_view given) {
 }  // namespace
 
 void add_check(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<CheckArguments>();
   add_input(verb, o->input);
   verb.values("DUMPS", o->more, "more ring dumps to check together with FILE");
   add_settings(verb, o->parse.set);
@@ -272,9 +272,10 @@ void add_check(VerbOptions& verb, Action& action) {
   verb.value("--topology", o->topology,
              "the node: a file from sdma topology --json, or a layout such as mi308x:8 or ring:8 (default: 8 MI300X)")
       .type("FILE");
-  add_json(verb, [o] { o->format = Format::json; });
-  add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"json", Format::json}},
-                     "form of findings: text on standard error (default), or one object per line on standard output");
+  add_json(verb, [o] { o->format = CheckFormat::json; });
+  add_choice<CheckFormat>(
+      verb, "--format", o->format, {{"text", CheckFormat::text}, {"json", CheckFormat::json}},
+      "form of findings: text on standard error (default), or one object per line on standard output");
   add_number(verb, "--ring-bytes", o->check.ring_bytes, 4,
              "size of the ring in bytes (64K, 1M), to find packets that cross its end (default: 0, unknown)");
   add_number(verb, "--base", o->check.base, 4, "ring position of the first dword, in bytes (default: 0)");
@@ -296,7 +297,7 @@ void add_check(VerbOptions& verb, Action& action) {
   action = [o, assumed] {
     // The parser has already refused invalid assumptions.
     for (const auto& a : *assumed) (void)o->profile.set(a);
-    return run(*o);
+    return check_verb(*o);
   };
 }
 

@@ -19,14 +19,14 @@
 namespace sdma::tool {
 namespace {
 
-enum class Format { table, json };
+enum class CompareFormat { table, json };
 
-struct Options {
+struct CompareArguments {
   std::string path, measured, with;
   ParseOptions parse;
   MachineOptions machine;
   std::optional<double> within;
-  Format format = Format::table;
+  CompareFormat format = CompareFormat::table;
 };
 
 /// A trace to compare with, and the exit code if there is none.
@@ -36,13 +36,13 @@ struct Other {
   int code = kOk;
 };
 
-Other recorded(const Options& o) {
+Other recorded(const CompareArguments& o) {
   auto t = trace::load_json_lines(o.with);
   if (!t) return report(t.error()), Other{.code = kInput};
   return {shown(o.with), "other", *std::move(t)};
 }
 
-Other simulated(const Options& o) {
+Other simulated(const CompareArguments& o) {
   const auto m = load_machine(o.machine);
   if (!m) return {.code = exit_code(o.machine)};
   const auto text = read_text(o.path);
@@ -66,7 +66,7 @@ std::optional<double> parse_percent(const std::string& text) {
   return *end == 0 && std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
-int run(const Options& o) {
+int compare_verb(const CompareArguments& o) {
   if (o.path.empty() == o.with.empty())
     return complain(o.path.empty() ? "nothing to compare with" : "both a schedule and --with",
                     "give the FILE of the schedule, or a second trace with --with"),
@@ -84,7 +84,7 @@ int run(const Options& o) {
   const auto error = c->run.error();
   const bool within = !o.within || (error && std::abs(*error) <= *o.within);
   const bool good = within && c->differences.empty();
-  if (o.format == Format::json) {
+  if (o.format == CompareFormat::json) {
     auto j = json::of(*c, other.column);
     if (o.within) j["within"] = {{"percent", *o.within}, {"holds", within}};
     const int code = write_text("-", json::document(j));
@@ -102,7 +102,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_compare(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<CompareArguments>();
   verb.value("FILE", o->path, "the schedule that was run, which is simulated; - is standard input").type("");
   verb.value("--measured", o->measured, "the trace of the run, as `sdma run --trace NAME.jsonl` writes it")
       .type("PATH")
@@ -113,9 +113,10 @@ void add_compare(VerbOptions& verb, Action& action) {
   add_parsed(verb, "--within", o->within, parse_percent, "a number of percent, such as 10",
              "exit with 1 if the simulated time of the run differs by more than this from the measured time")
       .type("PERCENT");
-  add_choice<Format>(verb, "--format", o->format, {{"table", Format::table}, {"json", Format::json}},
-                     "form of the report (default: table)");
-  add_json(verb, [o] { o->format = Format::json; });
+  add_choice<CompareFormat>(verb, "--format", o->format,
+                            {{"table", CompareFormat::table}, {"json", CompareFormat::json}},
+                            "form of the report (default: table)");
+  add_json(verb, [o] { o->format = CompareFormat::json; });
   verb.footer(
       "The last round of each queue is compared. Times count from the trigger, if both traces have one: the first "
       "store of "
@@ -134,7 +135,7 @@ void add_compare(VerbOptions& verb, Action& action) {
       "  sdma run --device=kfd --trace run.jsonl copy.sdma && sdma compare --measured run.jsonl copy.sdma\n"
       "  sdma compare --measured run.jsonl --machine mine.json --set N=2 --within 10 copy.sdma\n"
       "  sdma compare --measured monday.jsonl --with tuesday.jsonl");
-  action = [o] { return run(*o); };
+  action = [o] { return compare_verb(*o); };
 }
 
 }  // namespace sdma::tool

@@ -18,11 +18,11 @@
 namespace sdma::tool {
 namespace {
 
-enum class Format { text, json, hex };
+enum class DisFormat { text, json, hex };
 
-struct Options {
+struct DisArguments {
   InputOptions input;
-  Format format = Format::text;
+  DisFormat format = DisFormat::text;
   RingTextOptions ring;
   std::optional<std::uint64_t> rptr, wptr;
   std::vector<FileAt> buffers;
@@ -65,7 +65,7 @@ template <class Printer> int print(Input& in, Output& out, bool to_stdout, Print
 }
 
 /// A dump with its positions: those of the command line, else those of the dump.
-int print_ring(Input& in, const Options& given) {
+int print_ring(Input& in, const DisArguments& given) {
   auto o = given;
   auto ring = in.ring();
   if (!ring) return report(ring.error()), kInput;
@@ -77,9 +77,9 @@ int print_ring(Input& in, const Options& given) {
   const auto placed = place_ring(ring->dwords, ring->positions, in.name());
   if (!placed) return report(placed.error()), kInput;
   for (const auto& n : placed->notes) report(n);
-  if (o.format != Format::hex)
-    return write_text(
-        o.output, o.format == Format::json ? ring_json(*placed, o.ring) : ring_text(*placed, ring->positions, o.ring));
+  if (o.format != DisFormat::hex)
+    return write_text(o.output, o.format == DisFormat::json ? ring_json(*placed, o.ring)
+                                                            : ring_text(*placed, ring->positions, o.ring));
   std::string text;
   HexLines lines;
   std::vector<std::uint32_t> all;
@@ -90,7 +90,7 @@ int print_ring(Input& in, const Options& given) {
 }
 
 /// What KFD's debugfs says about queues: fields, not packets.
-int print_descriptors(const std::string& text, const std::string& name, const Options& o) {
+int print_descriptors(const std::string& text, const std::string& name, const DisArguments& o) {
   const auto found = read_descriptors(text, name);
   if (!found) return report(found.error()), kInput;
   const auto note = [&](std::string message) {
@@ -103,10 +103,10 @@ int print_descriptors(const std::string& text, const std::string& name, const Op
   if (std::any_of(queues.begin(), queues.end(), [](const auto& d) { return d.registers; }))
     note("that the registers come in the order of a descriptor is inferred");
   if (found->others != 0) note(fmt::format("left out {} queues of other engines", found->others));
-  return write_text(o.output, o.format == Format::json ? to_json(*found) : to_text(*found));
+  return write_text(o.output, o.format == DisFormat::json ? to_json(*found) : to_text(*found));
 }
 
-int run(const Options& o) {
+int dis_verb(const DisArguments& o) {
   std::vector<std::string> inputs{o.input.path};
   for (const auto& b : o.buffers) inputs.push_back(b.path);
   if (overwrites({{"-o", o.output}}, inputs)) return kUsage;
@@ -120,9 +120,9 @@ int run(const Options& o) {
   Output out{o.output};
   const bool to_stdout = o.output == "-";
   switch (o.format) {
-    case Format::text: return print(*in, out, to_stdout, Disassembler{o.ring.text});
-    case Format::json: return print(*in, out, to_stdout, JsonLines{0, o.ring.text.generation});
-    case Format::hex: return print(*in, out, to_stdout, HexLines{});
+    case DisFormat::text: return print(*in, out, to_stdout, Disassembler{o.ring.text});
+    case DisFormat::json: return print(*in, out, to_stdout, JsonLines{0, o.ring.text.generation});
+    case DisFormat::hex: return print(*in, out, to_stdout, HexLines{});
   }
   return kUsage;
 }
@@ -130,12 +130,12 @@ int run(const Options& o) {
 }  // namespace
 
 void add_dis(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<DisArguments>();
   add_input(verb, o->input);
-  add_choice<Format>(verb, "--format", o->format,
-                     {{"text", Format::text}, {"json", Format::json}, {"hex", Format::hex}},
-                     "output form: one packet per line (default), one object per line, or eight dwords per line");
-  add_json(verb, [o] { o->format = Format::json; });
+  add_choice<DisFormat>(verb, "--format", o->format,
+                        {{"text", DisFormat::text}, {"json", DisFormat::json}, {"hex", DisFormat::hex}},
+                        "output form: one packet per line (default), one object per line, or eight dwords per line");
+  add_json(verb, [o] { o->format = DisFormat::json; });
   add_generation(verb, o->ring.text.generation);
   verb.flag("--offsets", o->ring.text.offsets, "with text: show the offset of each packet in a comment");
   verb.flag("--raw", o->ring.text.raw, "with text: show the dwords of each packet in a comment");
@@ -157,7 +157,7 @@ void add_dis(VerbOptions& verb, Action& action) {
       "  sdma dis --format=json ring.bin | jq 'select(.packet == \"fence\").fields.addr'\n"
       "  sdma dis --gfx=gfx1100 ring.bin          packets of another GPU\n"
       "  sdma dis ring.bin | sdma as | cmp - ring.bin");
-  action = [o] { return run(*o); };
+  action = [o] { return dis_verb(*o); };
 }
 
 }  // namespace sdma::tool

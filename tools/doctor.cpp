@@ -25,16 +25,16 @@
 namespace sdma::tool {
 namespace {
 
-enum class Format { text, json };
+enum class DoctorFormat { text, json };
 
 struct WordAt {
   std::uint64_t va{}, value{};
 };
 
-struct Options {
+struct DoctorArguments {
   std::vector<std::string> files;
   Form form = Form::automatic;
-  Format format = Format::text;
+  DoctorFormat format = DoctorFormat::text;
   Generation generation = kDefaultGeneration;
   std::optional<std::uint64_t> rptr, wptr;
   std::uint64_t base = 0;
@@ -76,7 +76,7 @@ class MappedFile {
 /// Reads files of every form into one snapshot.
 class Files {
  public:
-  explicit Files(const Options& o) : o_(o) {}
+  explicit Files(const DoctorArguments& o) : o_(o) {}
 
   Result<doctor::Snapshot, Diagnostic> read() {
     // Memory first: the rings of a gpucore file's queues may be in the kernel's core file.
@@ -196,22 +196,22 @@ class Files {
     return {};
   }
 
-  const Options& o_;
+  const DoctorArguments& o_;
   doctor::Snapshot s_;
 };
 
-std::string text_of(const Options& o, const doctor::Diagnosis& d) {
-  return o.format == Format::json ? to_json(d) : to_text(d);
+std::string text_of(const DoctorArguments& o, const doctor::Diagnosis& d) {
+  return o.format == DoctorFormat::json ? to_json(d) : to_text(d);
 }
 
 /// A program's own output is on stdout, so what is said about it goes to stderr.
-int run_under_doctor(const Options& o) {
+int run_under_doctor(const DoctorArguments& o) {
   if (!o.files.empty())
     return complain("a program and FILEs cannot be examined together", "sdma doctor --help"), kUsage;
   return examine_program(o.live, [&](const doctor::Diagnosis& d) { (void)std::fputs(text_of(o, d).c_str(), stderr); });
 }
 
-int run(const Options& o) {
+int doctor_verb(const DoctorArguments& o) {
   if (!o.live.program.empty()) return run_under_doctor(o);
   std::vector<std::string> inputs = o.files;
   for (const auto& b : o.buffers) inputs.push_back(b.path);
@@ -272,7 +272,7 @@ std::optional<doctor::HostWait> parse_wait(const std::string& text) {
 }  // namespace
 
 void add_doctor(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<DoctorArguments>();
   verb.values("FILE", o->files,
               "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, read as one "
               "snapshot; - is standard input. Or the number of one process. After --, a program that the doctor runs")
@@ -280,9 +280,9 @@ void add_doctor(VerbOptions& verb, Action& action) {
   add_choice<Form>(verb, "--input", o->form,
                    {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}, {"dump", Form::dump}},
                    "contents of each FILE that is a ring: bytes, hex text, or a dump with positions (default: detect)");
-  add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"json", Format::json}},
-                     "output form: a paragraph, a table and packets (default), or one object");
-  add_json(verb, [o] { o->format = Format::json; });
+  add_choice<DoctorFormat>(verb, "--format", o->format, {{"text", DoctorFormat::text}, {"json", DoctorFormat::json}},
+                           "output form: a paragraph, a table and packets (default), or one object");
+  add_json(verb, [o] { o->format = DoctorFormat::json; });
   add_generation(verb, o->generation);
   add_positions(verb, o->rptr, o->wptr);
   add_parsed(verb, "--base", o->base, parse_size, "an address", "address of the ring's first dword").type("VA");
@@ -324,7 +324,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
       "  sdma doctor --attach 4711                        the queues of a process\n"
       "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have stood still, or at Ctrl-\\\n"
       "  sdma doctor --json stuck.ring | jq .findings[0].class");
-  action = [o] { return run(*o); };
+  action = [o] { return doctor_verb(*o); };
 }
 
 }  // namespace sdma::tool

@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct EmulateArguments {
   std::uint32_t gpus = 1;
   std::string gpu = "gfx942", doorbells = "protect", kernels = "refuse", vram, trace, names;
   Ordering order = Ordering::strict;
@@ -88,7 +88,7 @@ void allow_second_place() {
 
 void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
 
-int run(const Options& o) {
+int emulate_verb(const EmulateArguments& o) {
   const auto node = emulator_library();
   if (node.empty())
     return complain("libsdma-emulator.so is neither beside this program nor installed",
@@ -165,7 +165,7 @@ std::optional<std::string> vram_size(const std::string& text) {
 }  // namespace
 
 void add_emulate(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<EmulateArguments>();
   verb.program(o->program);
   add_count(verb, "--gpus", o->gpus, 1, 8, "number of GPUs of the node");
   std::vector<std::pair<std::string, std::string>> gpus;
@@ -211,7 +211,7 @@ void add_emulate(VerbOptions& verb, Action& action) {
       "  sdma emulate --gpus=8 --trace=run.jsonl -- ./my_program --its-option\n"
       "  sdma emulate --watch -- ./my_program      'sdma trace --follow run.jsonl' shows the same in another terminal\n"
       "  sdma emulate --order=adversarial --seed=7 -- ./my_program");
-  action = [o] { return run(*o); };
+  action = [o] { return emulate_verb(*o); };
 }
 
 }  // namespace sdma::tool

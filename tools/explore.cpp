@@ -19,17 +19,17 @@
 namespace sdma::tool {
 namespace {
 
-enum class Format { table, json };
+enum class ExploreFormat { table, json };
 enum class Goal { time };
 
-struct Options {
+struct ExploreArguments {
   std::string path, folder, sweep;
   ParseOptions parse;
   MachineOptions machine;
   std::optional<std::chrono::nanoseconds> budget;
   std::uint64_t tries = 0, seed = 0, best = 5;
   Goal goal = Goal::time;
-  Format format = Format::table;
+  ExploreFormat format = ExploreFormat::table;
   bool force = false;
 };
 
@@ -53,7 +53,7 @@ std::string stem(const std::string& path) {
 
 class Exploring {
  public:
-  Exploring(const Options& o, const MachineDescription& m, std::string text)
+  Exploring(const ExploreArguments& o, const MachineDescription& m, std::string text)
       : options_(o), machine_(m), text_(std::move(text)) {}
 
   int run() {
@@ -83,9 +83,9 @@ class Exploring {
               .where = shown(options_.path),
               .message = fmt::format("interrupted: {} of {} values were not searched", n - found_.size(), n)});
     if (const auto code = write_files(); code != kOk) return code;
-    const auto out = options_.format == Format::json ? json::document(json::of(found_, machine_))
-                     : axis                          ? explore_sweep_table(found_)
-                                                     : explore_table(found_.front());
+    const auto out = options_.format == ExploreFormat::json ? json::document(json::of(found_, machine_))
+                     : axis                                 ? explore_sweep_table(found_)
+                                                            : explore_table(found_.front());
     if (const auto code = write_text("-", out); code != kOk) return code;
     return std::all_of(found_.begin(), found_.end(), [](const auto& f) { return !f.rows.empty(); }) ? kOk : kFindings;
   }
@@ -158,14 +158,14 @@ class Exploring {
     return kOk;
   }
 
-  const Options& options_;
+  const ExploreArguments& options_;
   const MachineDescription& machine_;
   const std::string text_;
   std::vector<Explored> found_{};
   std::chrono::nanoseconds searched_{};
 };
 
-int run(const Options& o) {
+int explore_verb(const ExploreArguments& o) {
   listen();
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
@@ -177,7 +177,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_explore(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<ExploreArguments>();
   verb.value("FILE", o->path, "a schedule that leaves something open (choose)").required();
   add_choice<Goal>(verb, "--goal", o->goal, {{"time", Goal::time}}, "what to minimise (default: time)");
   add_settings(verb, o->parse.set);
@@ -194,9 +194,10 @@ void add_explore(VerbOptions& verb, Action& action) {
   verb.value("--write", o->folder, "write the best as schedules into this folder: FILE_1.sdma, FILE_2.sdma, ..")
       .type("FOLDER");
   verb.flag("--force", o->force, "let --write replace files");
-  add_choice<Format>(verb, "--format", o->format, {{"table", Format::table}, {"json", Format::json}},
-                     "form of the report (default: table)");
-  add_json(verb, [o] { o->format = Format::json; });
+  add_choice<ExploreFormat>(verb, "--format", o->format,
+                            {{"table", ExploreFormat::table}, {"json", ExploreFormat::json}},
+                            "form of the report (default: table)");
+  add_json(verb, [o] { o->format = ExploreFormat::json; });
   verb.footer(
       "Times are predictions (docs/simulate.md). Only schedules that sdma check proves are printed.\n"
       "Ctrl-C ends the search and prints the best so far.\n"
@@ -205,7 +206,7 @@ void add_explore(VerbOptions& verb, Action& action) {
       "  sdma explore --set N=8 --sweep chunk=128..128M*4 examples/schedules/9_allgather_open.sdma\n"
       "  sdma explore --budget 60s --best 3 --write found ag.sdma\n"
       "  sdma explore --tries 500 --seed 7 --json ag.sdma");
-  action = [o] { return run(*o); };
+  action = [o] { return explore_verb(*o); };
 }
 
 }  // namespace sdma::tool

@@ -13,14 +13,14 @@
 namespace sdma::tool {
 namespace {
 
-struct Options {
+struct FmtArguments {
   std::vector<std::string> paths{"-"};
   ParseOptions parse;
   bool flat = false, check = false, write = false, json = false;
 };
 
 /// The formatted text; nothing if the text has errors, which are then reported.
-std::optional<std::string> formatted(const std::string& path, const std::string& text, const Options& o) {
+std::optional<std::string> formatted(const std::string& path, const std::string& text, const FmtArguments& o) {
   if (is_schedule(text)) {
     const auto s = load_schedule(path, text, o.parse);
     if (!s) return {};
@@ -54,7 +54,7 @@ class Answer {
   json::Json files_ = json::Json::array();
 };
 
-int run(const Options& o) {
+int fmt_verb(const FmtArguments& o) {
   int worst = kOk;
   Output out{"-"};
   Answer answer;
@@ -99,7 +99,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_fmt(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<FmtArguments>();
   verb.values("FILE", o->paths, "schedules or packet streams; - is standard input").shown("-");
   verb.flag("--flat", o->flat, "expand loops, drop comments, and write everything in the canonical form");
   add_settings(verb, o->parse.set);
@@ -112,7 +112,7 @@ void add_fmt(VerbOptions& verb, Action& action) {
       "  sdma fmt --check examples/schedules/*.sdma\n"
       "  sdma fmt --flat --set N=8 ag.sdma              what the loops expand to\n"
       "  diff <(sdma fmt --flat a.sdma) <(sdma fmt --flat b.sdma)");
-  action = [o] { return run(*o); };
+  action = [o] { return fmt_verb(*o); };
 }
 
 }  // namespace sdma::tool

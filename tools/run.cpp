@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Options {
+struct RunArguments {
   std::vector<std::string> paths;
   ParseOptions parse;
   DeviceKind device = DeviceKind::soft;
@@ -36,10 +36,10 @@ struct Options {
   bool test = false, json = false;
 };
 
-bool software(const Options& o) { return o.device == DeviceKind::soft; }
+bool software(const RunArguments& o) { return o.device == DeviceKind::soft; }
 
 /// `gpus`: how many the schedule has.
-Result<std::unique_ptr<Device>, Diagnostic> open(const Options& o, std::uint32_t gpus, Ordering order,
+Result<std::unique_ptr<Device>, Diagnostic> open(const RunArguments& o, std::uint32_t gpus, Ordering order,
                                                  trace::Recorder* recorder) {
   for (const auto g : o.gpus) gpus = std::max(gpus, g.value + 1);
   auto device = open_device(o.device, {.gpus = gpus, .soft = {.ordering = order, .seed = o.seed, .trace = recorder}});
@@ -52,7 +52,7 @@ Result<std::unique_ptr<Device>, Diagnostic> open(const Options& o, std::uint32_t
 /// Runs one file in one ordering, and reports its findings: on standard error or, with --json, in the answer.
 class Job {
  public:
-  Job(const Options& o, const std::string& path, const Schedule& s, const SourceMap& map)
+  Job(const RunArguments& o, const std::string& path, const Schedule& s, const SourceMap& map)
       : options_(o), path_(path), schedule_(s), map_(map) {}
 
   int run(Ordering order) {
@@ -166,7 +166,7 @@ class Job {
     return {};
   }
 
-  const Options& options_;
+  const RunArguments& options_;
   const std::string& path_;
   const Schedule& schedule_;
   const SourceMap& map_;
@@ -184,9 +184,9 @@ std::vector<Diagnostic> not_run(const Schedule& s, const std::string& path) {
 }
 
 /// Lines for people or, with --json, one object.
-class Answer {
+class RunAnswer {
  public:
-  explicit Answer(const Options& o) : json_(o.json) {}
+  explicit RunAnswer(const RunArguments& o) : json_(o.json) {}
 
   void say(const std::string& line) {
     if (!json_) out_.text() += line + "\n";
@@ -208,7 +208,7 @@ class Answer {
   std::vector<json::RunFile> files_{};
 };
 
-int one(const Options& o, const std::string& path, const Schedule& s, const SourceMap& map, Answer& answer) {
+int one(const RunArguments& o, const std::string& path, const Schedule& s, const SourceMap& map, RunAnswer& answer) {
   if (expects_finding(s)) {
     answer.add({.file = shown(path), .expects = json::expected_findings(s), .findings = not_run(s, path)});
     return kFindings;
@@ -239,7 +239,7 @@ std::vector<Diagnostic> unexpected(const Schedule& s, const SourceMap& map) {
   return all;
 }
 
-int test(const Options& o, Answer& answer) {
+int test(const RunArguments& o, RunAnswer& answer) {
   std::size_t passed = 0, failed = 0;
   for (const auto& path : o.paths) {
     const auto text = read_text(path);
@@ -268,19 +268,19 @@ int test(const Options& o, Answer& answer) {
   return failed == 0 ? kOk : kFindings;
 }
 
-std::vector<Written> written(const Options& o) {
+std::vector<Written> written(const RunArguments& o) {
   std::vector<Written> all{{"--trace", o.trace}};
   for (const auto& [name, path] : o.outputs) all.push_back({"--output " + name, path});
   return all;
 }
 
-std::vector<std::string> read(const Options& o) {
+std::vector<std::string> read(const RunArguments& o) {
   auto all = o.paths;
   for (const auto& [name, path] : o.inputs) all.push_back(path);
   return all;
 }
 
-int run(const Options& o) {
+int run_verb(const RunArguments& o) {
   if (o.paths.size() > 1 && !o.test) return complain("more than one FILE", "--test takes several"), kUsage;
   if (o.order && !software(o))
     return complain("--order needs --device=soft", "sdma emulate --order=... sets it for a software node"), kUsage;
@@ -292,7 +292,7 @@ int run(const Options& o) {
     return complain("--test does not take --trace", "run one FILE without --test to record a trace"), kUsage;
   if (o.trace == "-") return complain("--trace needs a file, not -", "standard output is for the report"), kUsage;
   if (overwrites(written(o), read(o))) return kUsage;
-  Answer answer{o};
+  RunAnswer answer{o};
   int code = kOk;
   if (o.test) {
     code = test(o, answer);
@@ -312,7 +312,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_run(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<RunArguments>();
   verb.values("FILE", o->paths, "a schedule, or several with --test").required();
   add_settings(verb, o->parse.set);
   add_choice<DeviceKind>(verb, "--device", o->device,
@@ -362,7 +362,7 @@ void add_run(VerbOptions& verb, Action& action) {
       "  sdma run --device=cuda --test examples/schedules/*.sdma");
   action = [o, order, chosen] {
     if (chosen.given()) o->order = *order;
-    return run(*o);
+    return run_verb(*o);
   };
 }
 

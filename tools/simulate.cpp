@@ -20,17 +20,17 @@
 namespace sdma::tool {
 namespace {
 
-enum class Format { table, json };
+enum class SimulateFormat { table, json };
 /// If the total exceeds the last round by this factor, there were rounds before it.
 constexpr double kOneRound = 1.5;
 
-struct Options {
+struct SimulateArguments {
   std::vector<std::string> paths;
   ParseOptions parse;
   MachineOptions machine;
   std::string trace, plot, csv;
   std::vector<std::string> sweeps;
-  Format format = Format::table;
+  SimulateFormat format = SimulateFormat::table;
   bool show_machine = false, contents = false, no_sensitivity = false, explain = false;
   std::uint64_t seed = 0;
 };
@@ -50,7 +50,7 @@ std::string title(const std::string& path, const Simulation& r) {
          (r.total_ns > r.ns * kOneRound ? " for the last round of " + time_text(r.total_ns) : "");
 }
 
-int one(const Options& o, const MachineDescription& m) {
+int one(const SimulateArguments& o, const MachineDescription& m) {
   const auto& path = o.paths[0];
   const auto text = read_text(path);
   if (!text) return report(text.error()), kInput;
@@ -84,7 +84,7 @@ int one(const Options& o, const MachineDescription& m) {
       if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, *r)})); code != kOk)
         return code;
   }
-  const bool json = o.format == Format::json;
+  const bool json = o.format == SimulateFormat::json;
   auto answer = json ? json::document(json::of(*r, why)) : to_table(*r, why);
   if (o.explain && !json) answer += "\n" + explain(*r, *why);
   if (const auto code = write_text("-", std::move(answer)); code != kOk) return code;
@@ -94,9 +94,13 @@ int one(const Options& o, const MachineDescription& m) {
 }
 
 /// The request of these texts; nothing after a usage error.
-std::optional<SweepRequest> request_of(const Options& o, const MachineDescription& m) {
-  SweepRequest r{
-      .paths = o.paths, .parse = o.parse, .machine = m, .csv = o.csv, .plot = o.plot, .json = o.format == Format::json};
+std::optional<SweepRequest> request_of(const SimulateArguments& o, const MachineDescription& m) {
+  SweepRequest r{.paths = o.paths,
+                 .parse = o.parse,
+                 .machine = m,
+                 .csv = o.csv,
+                 .plot = o.plot,
+                 .json = o.format == SimulateFormat::json};
   for (const auto& text : o.sweeps) {
     auto axis = sweep_axis(text);
     if (const auto* why = std::get_if<std::string>(&axis)) {
@@ -115,10 +119,10 @@ std::optional<SweepRequest> request_of(const Options& o, const MachineDescriptio
   return r;
 }
 
-int run(const Options& o) {
+int simulate_verb(const SimulateArguments& o) {
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
-  if (o.show_machine) return write_text("-", o.format == Format::json ? to_json(*m) : to_table(*m));
+  if (o.show_machine) return write_text("-", o.format == SimulateFormat::json ? to_json(*m) : to_table(*m));
   if (o.paths.empty()) return complain("no schedule given", "sdma simulate FILE"), kUsage;
   for (const auto* path : {&o.trace, &o.plot, &o.csv})
     if (*path == "-")
@@ -145,7 +149,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_simulate(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<SimulateArguments>();
   verb.values("FILE", o->paths, "a schedule, or several with --sweep");
   add_settings(verb, o->parse.set);
   add_machine(verb, o->machine);
@@ -159,9 +163,10 @@ void add_simulate(VerbOptions& verb, Action& action) {
           "twice, for all pairs")
       .type("NAME=A..B");
   verb.value("--csv", o->csv, "write the times of --sweep as CSV").type("PATH");
-  add_choice<Format>(verb, "--format", o->format, {{"table", Format::table}, {"json", Format::json}},
-                     "form of the report (default: table)");
-  add_json(verb, [o] { o->format = Format::json; });
+  add_choice<SimulateFormat>(verb, "--format", o->format,
+                             {{"table", SimulateFormat::table}, {"json", SimulateFormat::json}},
+                             "form of the report (default: table)");
+  add_json(verb, [o] { o->format = SimulateFormat::json; });
   verb.value("--trace", o->trace, kTraceDoc).type("PATH");
   verb.value("--plot", o->plot, "draw an SVG: the timeline, or with --sweep the speed-ups, or the times of one FILE")
       .type("PATH");
@@ -181,7 +186,7 @@ void add_simulate(VerbOptions& verb, Action& action) {
       "  sdma simulate --sweep bytes=64K,1M --sweep engine.window_bytes=16K..256K --csv window.csv a.sdma\n"
       "  sdma simulate --explain --set chunk=64K examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma simulate --show-machine");
-  action = [o] { return run(*o); };
+  action = [o] { return simulate_verb(*o); };
 }
 
 }  // namespace sdma::tool

@@ -13,7 +13,7 @@ namespace {
 
 enum class Source { preset, kfd, cuda };
 
-struct Options {
+struct TopologyArguments {
   std::string file;
   bool json = false;
   Source source = Source::preset;
@@ -47,7 +47,7 @@ void identify(const CudaDevice& d, std::string& out) {
   }
 }
 
-int show_cuda(const Options& o) {
+int show_cuda(const TopologyArguments& o) {
   const auto d = CudaDevice::open();
   if (!d) return report(d.error()), kInput;
   auto text = o.json ? to_json((*d)->topology()) : to_table((*d)->topology());
@@ -55,7 +55,7 @@ int show_cuda(const Options& o) {
   return write_text("-", std::move(text));
 }
 
-Result<Topology, Diagnostic> load(const Options& o) {
+Result<Topology, Diagnostic> load(const TopologyArguments& o) {
   if (names_layout(o.file)) return layout(o.file);
   if (!o.file.empty()) {
     const auto text = read_text(o.file);
@@ -70,7 +70,7 @@ Result<Topology, Diagnostic> load(const Options& o) {
   return std::move(node->topology);
 }
 
-int run(const Options& o) {
+int topology_verb(const TopologyArguments& o) {
   if (o.source == Source::cuda) return show_cuda(o);
   const auto node = load(o);
   if (!node) return report(node.error()), o.file.empty() && o.source == Source::preset ? kUsage : kInput;
@@ -82,7 +82,7 @@ int run(const Options& o) {
 }  // namespace
 
 void add_topology(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<TopologyArguments>();
   const auto file = verb.value(
       "FILE", o->file,
       "a node that --json has printed, - for standard input; or a layout, such as mi308x:8, mi250x:2, mesh:16, ring:8, "
@@ -104,7 +104,7 @@ void add_topology(VerbOptions& verb, Action& action) {
       "  sdma topology --device=kfd\n"
       "  sdma topology --device=cuda\n"
       "  sdma emulate --gpus=8 -- sdma topology --device=kfd");
-  action = [o] { return run(*o); };
+  action = [o] { return topology_verb(*o); };
 }
 
 }  // namespace sdma::tool

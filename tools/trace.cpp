@@ -19,18 +19,16 @@
 namespace sdma::tool {
 namespace {
 
-using trace::Form;
-
-struct Options {
+struct TraceArguments {
   std::vector<std::string> inputs{};
   std::string output = "-";
-  std::optional<Form> format{};
+  std::optional<trace::Form> format{};
   bool follow = false;
   std::string names{};
 
   std::string input() const { return inputs.empty() ? "-" : inputs.front(); }
   /// The requested form, or the one that the output's name selects.
-  Form chosen() const { return format.value_or(trace::form_of(output)); }
+  trace::Form chosen() const { return format.value_or(trace::form_of(output)); }
 };
 
 int complain_about(const std::string& input, int error) {
@@ -46,7 +44,7 @@ bool abandoned(int fd) {
 }
 
 /// Shows events as they are written, until their writer has closed the file.
-int follow(const Options& o) {
+int follow(const TraceArguments& o) {
   constexpr useconds_t kPause = 20'000;
   const bool piped = o.input() == "-";
   const int fd = piped ? STDIN_FILENO : ::open(o.input().c_str(), O_RDONLY | O_CLOEXEC);
@@ -77,7 +75,7 @@ int follow(const Options& o) {
 }
 
 /// Reads a recording, and adds the names of --names to its own.
-Result<trace::Trace, Diagnostic> load(const Options& o, const std::string& input) {
+Result<trace::Trace, Diagnostic> load(const TraceArguments& o, const std::string& input) {
   auto t = trace::load_json_lines(input);
   if (!t || o.names.empty()) return t;
   auto names = load_names(o.names);
@@ -96,7 +94,7 @@ int tell_lost(const std::string& input, std::uint64_t lost) {
 }
 
 /// One trace, or two side by side.
-int page(const Options& o) {
+int page(const TraceArguments& o) {
   std::vector<trace::PageTrace> traces;
   for (const auto& input : o.inputs.empty() ? std::vector{o.input()} : o.inputs) {
     auto t = load(o, input);
@@ -110,14 +108,14 @@ int page(const Options& o) {
   return status;
 }
 
-int run(const Options& o) {
+int trace_verb(const TraceArguments& o) {
   if (o.inputs.size() > trace::kPageTraces) {
     report({.where = o.inputs[trace::kPageTraces],
             .message = "too many traces",
             .hint = "an HTML page shows at most two, side by side"});
     return kUsage;
   }
-  if (o.inputs.size() > 1 && (o.follow || o.chosen() != Form::html)) {
+  if (o.inputs.size() > 1 && (o.follow || o.chosen() != trace::Form::html)) {
     report({.where = o.inputs[1],
             .message = "only an HTML page can show two traces",
             .hint = o.follow ? "give one FILE" : "add --format=html, or give one FILE"});
@@ -126,14 +124,14 @@ int run(const Options& o) {
   if (!o.names.empty() && o.follow)
     return complain("--follow does not take --names", "sdma emulate --names=FILE names addresses from the beginning"),
            kUsage;
-  if (o.follow && o.format.value_or(Form::text) != Form::text)
+  if (o.follow && o.format.value_or(trace::Form::text) != trace::Form::text)
     return complain("--follow shows text only", "omit --format"), kUsage;
   auto read = o.inputs.empty() ? std::vector{o.input()} : o.inputs;
   if (!o.names.empty()) read.push_back(o.names);
   if (std::count(read.begin(), read.end(), "-") > 1) return complain("- can be read only once"), kUsage;
   if (overwrites({{"-o", o.output}}, read)) return kUsage;
   if (o.follow) return follow(o);
-  if (o.chosen() == Form::html) return page(o);
+  if (o.chosen() == trace::Form::html) return page(o);
   const auto t = load(o, o.input());
   if (!t) return report(t.error()), kInput;
   if (const int code = write_text(o.output, trace::to_string(*t, o.chosen())); code != kOk) return code;
@@ -143,16 +141,19 @@ int run(const Options& o) {
 }  // namespace
 
 void add_trace(VerbOptions& verb, Action& action) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<TraceArguments>();
   verb.values("FILE", o->inputs, "a trace in JSON Lines, or two for an HTML page; - is standard input").type("");
-  add_choice<std::optional<Form>>(
+  add_choice<std::optional<trace::Form>>(
       verb, "--format", o->format,
-      {{"perfetto", Form::perfetto}, {"html", Form::html}, {"jsonl", Form::jsonl}, {"text", Form::text}},
+      {{"perfetto", trace::Form::perfetto},
+       {"html", trace::Form::html},
+       {"jsonl", trace::Form::jsonl},
+       {"text", trace::Form::text}},
       "output form: JSON for ui.perfetto.dev (default), an HTML page (default for -o NAME.html), JSON Lines that have "
       "been "
       "checked (default for -o NAME.jsonl), or text");
   verb.call(
-      "--json", [o] { o->format = Form::jsonl; }, "short for --format=jsonl");
+      "--json", [o] { o->format = trace::Form::jsonl; }, "short for --format=jsonl");
   verb.flag("--follow", o->follow, "print events as text while they are recorded, until the writer ends");
   verb.value("--names", o->names, "names for addresses: a file with a line FIRST..+SIZE NAME per range").type("FILE");
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
@@ -163,7 +164,7 @@ void add_trace(VerbOptions& verb, Action& action) {
       "  sdma trace model.jsonl run.jsonl -o both.html   side by side\n"
       "  sdma trace --follow run.jsonl             events as they happen\n"
       "  sdma trace --format=jsonl run.jsonl       check that it is complete");
-  action = [o] { return run(*o); };
+  action = [o] { return trace_verb(*o); };
 }
 
 }  // namespace sdma::tool

@@ -15,7 +15,7 @@
 namespace sdma::python {
 namespace {
 
-Recording parse(const std::string& text, const std::string& file) {
+Recording parse_trace(const std::string& text, const std::string& file) {
   auto t = value_or_fail(long_call([=](const Stop&) { return trace::from_json_lines(text, file); }));
   return {file, std::make_shared<const trace::Trace>(std::move(t))};
 }
@@ -58,7 +58,7 @@ py::object compare(const Recording& measured, const Recording& other, bool simul
 
 void add_trace(py::module_& m) {
   py::class_<Recording>(m, "Trace")
-      .def_static("parse", parse, py::arg("text"), py::arg("file") = "trace.jsonl")
+      .def_static("parse", parse_trace, py::arg("text"), py::arg("file") = "trace.jsonl")
       .def("to_string", text_of, py::arg("form") = "jsonl")
       .def("to_svg", svg, py::arg("title") = "")
       .def_property_readonly("lines", lines)

@@ -119,7 +119,7 @@ void change_actions(Schedule& s, Random& r) {
   const auto i = below(r, n), j = below(r, n);
   const auto at = [&](std::uint32_t k) { return list.begin() + static_cast<std::ptrdiff_t>(k); };
   auto& a = list[i];
-  using Kind = Schedule::Action::Kind;
+  using ActionKind = Schedule::Action::Kind;
   switch (below(r, 7)) {
     case 0: list.erase(at(i)); break;
     case 1: std::swap(list[i], list[j]); break;
@@ -129,17 +129,17 @@ void change_actions(Schedule& s, Random& r) {
       break;
     }
     case 3:
-      if (a.kind == Kind::repeat) a.rounds = 1 + below(r, 4);
+      if (a.kind == ActionKind::repeat) a.rounds = 1 + below(r, 4);
       [[fallthrough]];
     case 4:
-      if (a.kind == Kind::set || a.kind == Kind::wait) a.value = a.value + nudge(r);
+      if (a.kind == ActionKind::set || a.kind == ActionKind::wait) a.value = a.value + nudge(r);
       break;
     case 5:
-      if (a.kind == Kind::wait) a.func = static_cast<Compare>(1 + below(r, 6));
+      if (a.kind == ActionKind::wait) a.func = static_cast<Compare>(1 + below(r, 6));
       break;
     default:
-      if (a.kind == Kind::set || a.kind == Kind::wait) a.signal = any_address(s, r, true);
-      if (a.kind == Kind::submit) a.queues[0] = below(r, static_cast<std::uint32_t>(s.queues.size()));
+      if (a.kind == ActionKind::set || a.kind == ActionKind::wait) a.signal = any_address(s, r, true);
+      if (a.kind == ActionKind::submit) a.queues[0] = below(r, static_cast<std::uint32_t>(s.queues.size()));
   }
 }
 

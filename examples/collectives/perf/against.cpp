@@ -6,7 +6,7 @@
 namespace collectives::perf {
 namespace {
 
-const Point* fastest(std::span<const Point> points, std::uint64_t bytes, bool rival) {
+const Point* fastest_of(std::span<const Point> points, std::uint64_t bytes, bool rival) {
   const Point* best = nullptr;
   for (const auto& p : points) {
     if (p.bytes != bytes || (p.way.rival != Rival::none) != rival) continue;
@@ -21,8 +21,8 @@ const Point* fastest(std::span<const Point> points, std::uint64_t bytes, bool ri
 std::vector<Comparison> compared(std::span<const Point> points) {
   std::vector<Comparison> all;
   for (const auto bytes : sizes_of(points)) {
-    const auto* const ours = fastest(points, bytes, false);
-    const auto* const theirs = fastest(points, bytes, true);
+    const auto* const ours = fastest_of(points, bytes, false);
+    const auto* const theirs = fastest_of(points, bytes, true);
     if (!ours || !theirs) continue;
     all.push_back({.bytes = bytes,
                    .ours = ours->way,

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kAllBits = ~0u;
 constexpr HipCalls::Status kAlreadyEnabled = 704;  ///< hipErrorPeerAccessAlreadyEnabled
 
-Diagnostic refused(std::string message) {
+Diagnostic hip_refused(std::string message) {
   return {.where = "HIP",
           .message = std::move(message),
           .hint = "rocminfo shows whether ROCr finds the GPU; AMD_LOG_LEVEL=3 lets HIP print more"};
@@ -104,7 +104,7 @@ class HipDriver final : public StreamDriver {
     if (s == HipCalls::kSuccess) return {};
     // In old versions, the text of an error is its name.
     const std::string_view code = calls_.error_name(s), text = calls_.error_string(s);
-    return refused(code == text ? fmt::format("{}: {}", call, code) : fmt::format("{}: {}: {}", call, code, text));
+    return hip_refused(code == text ? fmt::format("{}: {}", call, code) : fmt::format("{}: {}: {}", call, code, text));
   }
 
   HipCalls calls_;
@@ -119,7 +119,7 @@ Result<void, Diagnostic> start_hip(LoadedLibrary library) {
   library.take(start, "hipInit");
   library.take(text, "hipGetErrorString");
   if (auto d = library.lacking()) return *d;
-  if (const auto s = start(0); s != HipCalls::kSuccess) return refused(fmt::format("hipInit: {}", text(s)));
+  if (const auto s = start(0); s != HipCalls::kSuccess) return hip_refused(fmt::format("hipInit: {}", text(s)));
   return {};
 }
 

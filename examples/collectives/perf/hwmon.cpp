@@ -25,9 +25,9 @@ Result<double, Diagnostic> number_in(const fs::path& path) {
 }
 
 /// energy1_input counts by itself.
-class Energy final : public EnergyCounter {
+class EnergyFile final : public EnergyCounter {
  public:
-  explicit Energy(fs::path p) : path_(std::move(p)) {}
+  explicit EnergyFile(fs::path p) : path_(std::move(p)) {}
   Result<double, Diagnostic> joules() override {
     const auto v = number_in(path_);
     if (!v) return v.error();
@@ -59,7 +59,7 @@ class Power final : public EnergyCounter {
 
 std::unique_ptr<EnergyCounter> counter_in(const fs::path& monitor) {
   std::error_code error;
-  if (const auto p = monitor / "energy1_input"; fs::exists(p, error)) return std::make_unique<Energy>(p);
+  if (const auto p = monitor / "energy1_input"; fs::exists(p, error)) return std::make_unique<EnergyFile>(p);
   for (const auto* name : {"power1_average", "power1_input"})
     if (const auto p = monitor / name; fs::exists(p, error)) return std::make_unique<Power>(p);
   return nullptr;

@@ -46,7 +46,7 @@ struct Built {
   Schedule schedule{};
   std::vector<std::string> notes{};
 };
-std::vector<Diagnostic> failed(std::vector<Diagnostic> all, const Way& way, std::uint64_t bytes) {
+std::vector<Diagnostic> plan_failed(std::vector<Diagnostic> all, const Way& way, std::uint64_t bytes) {
   for (auto& d : all) d.where = name(way) + ", " + size_text(bytes) + (d.where.empty() ? "" : ": ") + d.where;
   return all;
 }
@@ -58,12 +58,12 @@ Result<Built, std::vector<Diagnostic>> build(const Settings& s, const Table& tab
   o.in_place = o.in_place && o.variant == Variant::swap;
   if (way.file) {
     auto schedule = schedule_of(*way.file, o);
-    if (!schedule) return failed(std::move(schedule.error()), way, bytes);
+    if (!schedule) return plan_failed(std::move(schedule.error()), way, bytes);
     b.schedule = *std::move(schedule);
     return b;
   }
   auto p = plan(o);
-  if (!p) return failed({std::move(p.error())}, way, bytes);
+  if (!p) return plan_failed({std::move(p.error())}, way, bytes);
   b.schedule = std::move(p->schedule);
   b.notes = std::move(p->notes);
   return b;
@@ -84,7 +84,7 @@ Result<Point, std::vector<Diagnostic>> modelled(const Settings& s, const Table& 
   if (!built) return std::move(built.error());
   const auto& o = built->options;
   auto t = simulate(built->schedule, m);
-  if (!t) return failed(std::move(t.error()), way, bytes);
+  if (!t) return plan_failed(std::move(t.error()), way, bytes);
   Point point{.bytes = bytes,
               .count = count_of(o) / s.type.bytes,
               .type = s.type.name,

@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kInFlight = 3;
-constexpr unsigned kWarmups = 3;
+constexpr unsigned kProductWarmups = 3;
 constexpr std::uint64_t kElement = 2;  ///< bytes
 constexpr auto kNap = 100us;
 constexpr std::size_t kPatternBytes = 4 << 20;
@@ -33,7 +33,7 @@ struct Gpu {
   std::uint32_t issued = 0;
 };
 
-Diagnostic refused(std::string message) {
+Diagnostic product_refused(std::string message) {
   return {
       .where = "--beside",
       .message = std::move(message),
@@ -77,7 +77,7 @@ class Gemms final : public Product {
 
 Result<void, Diagnostic> Gemms::good(const char* call, Blas::Status s) const {
   if (s == 0) return {};
-  return refused(fmt::format("{}: {}", blas_.call(call), blas_.describe(s)));
+  return product_refused(fmt::format("{}: {}", blas_.call(call), blas_.describe(s)));
 }
 
 /// The same pseudo-random numbers between -1 and 1, again and again.
@@ -119,7 +119,7 @@ Result<void, Diagnostic> Gemms::make() {
     if (auto r = good("SetStream", blas_.set_stream(g.handle, g.stream.handle())); !r) return r;
   }
   for (auto& g : gpus_) {
-    for (unsigned i = 0; i < kWarmups; ++i)
+    for (unsigned i = 0; i < kProductWarmups; ++i)
       if (auto r = multiply(g); !r) return r;
     if (auto r = g.stream.await(g.issued, deadline()); !r) return r;
   }
@@ -182,7 +182,7 @@ Result<void, Diagnostic> Gemms::begin() {
   const auto limit = deadline();
   for (std::size_t i = 0; i < gpus_.size(); ++i)
     while (!failed_ && gpus_[i].stream.done().load() <= before[i]) {
-      if (limit.passed()) return refused("a matrix product has not ended by the deadline");
+      if (limit.passed()) return product_refused("a matrix product has not ended by the deadline");
       std::this_thread::sleep_for(kNap);
     }
   finished_at_begin_ = finished();

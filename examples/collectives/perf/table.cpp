@@ -11,7 +11,9 @@ namespace collectives::perf {
 namespace {
 
 /// At least three digits, for any magnitude.
-std::string number(double v) { return fmt::format("{:.{}f}", v, v >= 100'000 ? 0 : v >= 100 ? 1 : v >= 0.1 ? 2 : 4); }
+std::string cell_number(double v) {
+  return fmt::format("{:.{}f}", v, v >= 100'000 ? 0 : v >= 100 ? 1 : v >= 0.1 ? 2 : 4);
+}
 
 std::string line(std::string_view size, std::string_view count, std::string_view type, std::string_view variant,
                  std::string_view time, std::string_view algbw, std::string_view busbw, std::string_view wrong,
@@ -77,14 +79,14 @@ std::string details(const Point& p) {
   if (p.beside)
     text += fmt::format(
         "#   beside gemm: median {} us, alone {} (x {:.2f}); gemm {:.1f} TFLOP/s per GPU, alone {:.1f} ({:+.1f} %)\n",
-        number(p.beside->us), number(p.us.median), p.beside->us / p.us.median, p.beside->product,
+        cell_number(p.beside->us), cell_number(p.us.median), p.beside->us / p.us.median, p.beside->product,
         p.beside->product_alone, (p.beside->product / p.beside->product_alone - 1) * 100);
   return text;
 }
 
 std::string row(const Point& p, std::size_t width) {
-  const auto text = line(std::to_string(p.bytes), std::to_string(p.count), p.type, way_text(p), number(p.us.mean),
-                         number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A", width);
+  const auto text = line(std::to_string(p.bytes), std::to_string(p.count), p.type, way_text(p), cell_number(p.us.mean),
+                         cell_number(p.algbw), cell_number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A", width);
   return text + details(p);
 }
 
@@ -119,7 +121,7 @@ std::string footer(std::span<const Point> points) {
                      !verified    ? "not verified"
                      : wrong == 0 ? "0 OK"
                                   : fmt::format("{} FAILED", wrong),
-                     points.empty() ? "none" : number(average_busbw(points)));
+                     points.empty() ? "none" : cell_number(average_busbw(points)));
 }
 
 }  // namespace collectives::perf

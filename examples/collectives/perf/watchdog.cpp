@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto kInterval = 50ms;
+constexpr auto kWatchInterval = 50ms;
 constexpr int kHung = 1;
 
 }  // namespace
@@ -39,7 +39,7 @@ Watchdog::Scope Watchdog::watch(const char* what, std::chrono::nanoseconds limit
 
 void Watchdog::run() {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kInterval, [this] { return stop_; })) {
+  while (!changed_.wait_for(lock, kWatchInterval, [this] { return stop_; })) {
     const auto now = std::chrono::steady_clock::now();
     for (const auto& w : watches_) {
       if (now < w.until) continue;

@@ -138,10 +138,10 @@ int info(Node* process, std::size_t index, const Info& i) {
   }
 }
 
-constexpr std::size_t kLargest = 512;
+constexpr std::size_t kLargestArgs = 512;
 
 template <class Args> Args& as(std::byte* args) {
-  static_assert(sizeof(Args) <= kLargest);
+  static_assert(sizeof(Args) <= kLargestArgs);
   return *reinterpret_cast<Args*>(args);
 }
 
@@ -217,7 +217,7 @@ int drm_ioctl(Node* process, const Descriptor& d, unsigned long request, void* a
   const bool render = minor_of(d) >= node.gpus.front().render_minor;
   if (_IOC_TYPE(request) != 'd' || g >= node.gpus.size()) return ENOTTY;
   const auto user = reinterpret_cast<std::uint64_t>(argument);
-  alignas(8) std::array<std::byte, kLargest> args{};
+  alignas(8) std::array<std::byte, kLargestArgs> args{};
   const auto bytes = std::min<std::size_t>(_IOC_SIZE(request), args.size());
   if (!from_user(args.data(), user, bytes)) return EFAULT;
   std::unique_lock<std::mutex> lock;

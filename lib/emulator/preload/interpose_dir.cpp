@@ -44,7 +44,7 @@ unsigned char type_of(const Entry& e) {
   return e.kind == Kind::directory ? DT_DIR : e.kind == Kind::text ? DT_REG : e.kind == Kind::link ? DT_LNK : DT_CHR;
 }
 
-struct Close {
+struct CloseDir {
   void operator()(DIR* d) const noexcept { SDMA_REAL(closedir)(d); }
 };
 
@@ -78,7 +78,7 @@ DIR* list_machine(const std::string& path, const Entry& e, DIR* machine) {
 
 DIR* list_path(const Found& found) {
   if (found.entry->shared) {
-    std::unique_ptr<DIR, Close> machine(SDMA_REAL(opendir)(found.path.c_str()));
+    std::unique_ptr<DIR, CloseDir> machine(SDMA_REAL(opendir)(found.path.c_str()));
     auto* d = list_machine(found.path, *found.entry, machine.get());
     if (d) machine.release();
     return d;
@@ -161,7 +161,7 @@ SDMA_FRONT DIR* fdopendir(int fd) {
     if (!found.entry->shared) return list(found.path, *found.entry, fd, nullptr);
     // If this fails, the caller keeps the descriptor: a copy is read.
     const int copy = SDMA_REAL(fcntl)(fd, F_DUPFD_CLOEXEC, 0);
-    std::unique_ptr<DIR, Close> machine(copy < 0 ? nullptr : SDMA_REAL(fdopendir)(copy));
+    std::unique_ptr<DIR, CloseDir> machine(copy < 0 ? nullptr : SDMA_REAL(fdopendir)(copy));
     if (!machine) return copy < 0 ? nullptr : (::close(copy), nullptr);
     auto* d = list_machine(found.path, *found.entry, machine.get());
     if (!d) return nullptr;

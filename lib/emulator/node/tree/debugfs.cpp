@@ -42,8 +42,8 @@ bool read_queues(int arena, ShownQueues& out) noexcept {
 QueueDescriptor descriptor_of(const ShownQueue& q, std::uint64_t pid) {
   QueueDescriptor d{.process = static_cast<std::uint32_t>(pid)};
   if (q.gpu < tree().node().gpus.size()) d.device = tree().node().gpus[q.gpu].gpu_id;
-  constexpr std::uint64_t kRingAlignment = 256;  // the register has no room for the low bits
-  d.set("ring_base", q.ring - q.ring % kRingAlignment);
+  constexpr std::uint64_t kRegisterAlignment = 256;  // the register has no room for the low bits
+  d.set("ring_base", q.ring - q.ring % kRegisterAlignment);
   d.set("ring_bytes", q.ring_bytes);
   d.set("rptr", q.rptr);
   d.set("wptr", q.wptr);

@@ -16,7 +16,7 @@
 namespace sdma::emulator {
 namespace {
 
-struct Block {
+struct IpBlock {
   std::uint32_t hw_id;
   const char* name;
   std::uint32_t major, minor, revision, instances;
@@ -28,7 +28,7 @@ const std::vector<std::uint32_t> kAthub{0xc20, 0x2408c00}, kGc{0x2000, 0xa000, 0
     kNbif{0, 0x14, 0xd20, 0x10400, 0x241b000, 0x4040000}, kOsssys{0x10a0, 0x240a000}, kSdma{0x1260, 0x12540, 0x40a800},
     kUmc{0x14000, 0x54000, 0x2425800}, kVcn{0x7800, 0x7e00, 0x2403000};
 
-std::vector<Block> blocks(const TreeGpu& g) {
+std::vector<IpBlock> blocks(const TreeGpu& g) {
   const auto engines = g.properties.engines();
   if (g.product.gfx == 90010)
     return {{1, "MP1", 13, 0, 2, 1, kMp},      {11, "GC", 9, 4, 2, 1, kGc},

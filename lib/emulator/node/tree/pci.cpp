@@ -53,12 +53,12 @@ class Config {
   std::string bytes_;
 };
 
-struct Link {
+struct PciLink {
   const char* text;
   std::uint16_t speed;
 };
 constexpr std::uint16_t kLanes = 16;
-Link link(const TreeGpu& g) {
+PciLink link(const TreeGpu& g) {
   switch (g.product.pcie) {
     case 3: return {"8.0 GT/s PCIe\n", PCI_EXP_LNKSTA_CLS_8_0GB};
     case 4: return {"16.0 GT/s PCIe\n", PCI_EXP_LNKSTA_CLS_16_0GB};
