@@ -4,7 +4,7 @@
 
   consume.py subproject|installed|copied|wheel SOURCE BUILD VERSION COMPILER...
 
-BUILD is a finished build folder of SOURCE, which is installed; the other ways build what they need.
+BUILD is a finished build folder of SOURCE, which is installed, and of which the wheel is made; the other ways build what they need.
 """
 import json
 import os
@@ -14,10 +14,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
+import prebuilt
 import release
 
 STRICT = ["-std=c++20", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
@@ -210,12 +212,13 @@ def copied(source, build, version, work, compilers):
 
 
 def wheel(source, build, version, work, compilers):
-    """(e) The package for Python: a wheel from a clean tree, in an empty virtual environment."""
-    # The build backend leaves files in the tree that it builds.
-    tree = release.unpacked(source, work / "tree")
-    environment = os.environ | {"CXX": compilers[-1]}
-    run(sys.executable, "-m", "pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", work,
-        *(f"--config-settings=setup-args={option}" for option in FAST), tree, env=environment)  # fmt: skip
+    """(e) The package for Python: a wheel of what BUILD has compiled, in an empty virtual environment."""
+    options = [f"-Dprefix={sys.base_prefix}", *tomllib.loads((source / "pyproject.toml").read_text())["tool"]["meson-python"]["args"]["setup"],
+               "-Ddefault_library=both"]  # fmt: skip
+    with prebuilt.reconfigured(source, build, "wheel", *options) as folder:
+        settings = [f"builddir={folder}", "setup-args=-Ddefault_library=both"]
+        run(sys.executable, "-m", "pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", work,
+            *(f"--config-settings={setting}" for setting in settings), source)  # fmt: skip
     (package,) = work.glob("*.whl")
     if not package.name.startswith(f"sdma-{version}-"):
         sys.exit(f"{package.name} is not of version {version}")

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """The steps of the Containerfile in two Debian 12 that debootstrap makes, and what they leave: Debian's packages, installed.
 
-  containerfile.py SOURCE
+  containerfile.py SOURCE [BUILD]
 
-Builds without optimisation (DEB_BUILD_OPTIONS=noopt), because the packaging is under test. Then lintian looks at the packages, the commands
-of README.md run with the installed programs, and the packages are removed again. Exit code 1 with the reason; 77, which Meson
-reports, where debootstrap cannot work: not root, or no mirror of Debian in apt's sources.
+With BUILD, a finished build folder of SOURCE, the packages are made of what it has compiled, and the first Debian is this machine
+itself, if it is of the same release; otherwise, the packages are built in the first Debian, without optimisation
+(DEB_BUILD_OPTIONS=noopt), because the packaging is under test. Then lintian checks the packages, the commands of README.md
+run with the installed programs, and the packages are removed again. Exit code 1 with the reason; 77, which Meson reports, where
+debootstrap cannot work: not root, or no mirror of Debian in apt's sources.
 """
 import os
 import pathlib
@@ -19,6 +21,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import prebuilt
 import release
 
 SUITE = "bookworm"
@@ -96,19 +99,41 @@ def steps(text):
     return [tuple(line.split(None, 1)) for line in text.split("\n") if line.strip() and not line.startswith("#")]
 
 
-def built(source, work, base):
-    """Runs the steps. Returns the roots by name; the last one is ''."""
+def same_release():
+    """Is this machine of the release that the packages are made for?"""
+    return f"VERSION_CODENAME={SUITE}\n" in pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
+
+
+def packed(source, build, work):
+    """The steps of the first Debian on this machine, from what is compiled. Returns a folder in which /src has the packages."""
+    options = ("-Dprefix=/usr", "-Dlibdir=lib/" + run("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip(), "-Drelocatable=false",
+               "-Dtests=disabled", "-Dbench=disabled", "-Dtools=enabled", "-Dexamples=enabled", "-Dpython=enabled")  # fmt: skip
+    with prebuilt.reconfigured(source, build, "packages", *options) as folder:
+        run("ninja", "-C", folder)
+        tree = release.unpacked(source, work / "packed/src/sdma")
+        run("dpkg-buildpackage", "-us", "-uc", "-b", cwd=tree,
+            env=os.environ | {"DEB_BUILD_OPTIONS": "noautodbgsym", "SDMA_BUILD": str(folder)})  # fmt: skip
+    return Root(work / "packed")
+
+
+def built(source, work, base, first):
+    """Runs the steps. Returns the roots by name; the last one is ''. The first one is `first`, if there is one."""
     roots, root = {}, None
     for instruction, rest in steps((source / "Containerfile").read_text(encoding="utf-8")):
         if instruction == "FROM":
             image, _, name = rest.partition(" AS ")
             if image != f"debian:{SUITE}":
                 sys.exit(f"FROM {image}: only debian:{SUITE} can be made here")
+            if first and not roots:
+                roots[name] = first
+                continue
             folder = work / f"root-{len(roots)}"
             run("cp", "-a", base, folder)
             root = roots[name] = Root(folder)
             # Debug information would take as long to compress as the rest takes to build.
             root.environment |= {"DEB_BUILD_OPTIONS": f"noopt noautodbgsym parallel={os.cpu_count()}", "DEB_CXXFLAGS_STRIP": "-g", "DEB_CFLAGS_STRIP": "-g"}
+        elif not root:
+            continue  # a step of the first Debian
         elif instruction == "RUN":
             root.must(rest)
         elif instruction == "WORKDIR":
@@ -171,9 +196,9 @@ def files_of(root):
 
 
 def main(arguments):
-    if len(arguments) != 1:
+    if len(arguments) not in (1, 2):
         sys.exit(__doc__)
-    source, archive = pathlib.Path(arguments[0]).resolve(), mirror()
+    (source, *build), archive = (pathlib.Path(a).resolve() for a in arguments), mirror()
     if os.geteuid() != 0 or not shutil.which("debootstrap") or not archive:
         print("skipped: needs root, debootstrap, and an archive of Debian among apt's sources")
         return 77
@@ -182,7 +207,8 @@ def main(arguments):
         return 77
     with tempfile.TemporaryDirectory(prefix="sdma-packages-") as folder:
         work = pathlib.Path(folder)
-        roots = built(source, work, bootstrapped(work, archive))
+        first = packed(source, *build, work) if build and same_release() else None
+        roots = built(source, work, bootstrapped(work, archive), first)
         build, installed = roots["build"], roots[""]
         (changes,) = (build.folder / "src").glob("*.changes")
         say(run("lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", changes))
@@ -190,6 +216,9 @@ def main(arguments):
         installed.where = "/"
         installed.must("man -w sdma-check || test -e /usr/share/man/man1/sdma-check.1.gz")
         installed.must("python3 -c 'import sdma; print(sdma.dis([0]))'")
+        # Debian has what the packages are built with.
+        shutil.copytree(source / "debian", installed.folder / "tmp/built/debian")
+        installed.must("apt-get build-dep --simulate --no-install-recommends /tmp/built")
         packages = "libsdma-dev libsdma-runtime0 sdma-tools python3-sdma"
         before = {name for name in files_of(installed) if "sdma" in name.lower()}
         if not before:
