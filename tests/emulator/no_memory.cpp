@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Each allocation of each ioctl, and of each interposed function, fails in turn: the process lives, the call says ENOMEM and has
-// changed nothing, and it succeeds afterwards. Run under `sdma emulate --gpus=2`, with and without --watch.
+// changed nothing, and it succeeds afterwards. Run under `sdma emulate --gpus=2 --watch`.
 #include "raw.hpp"
 
 #include "support/catch.hpp"
