@@ -9,7 +9,7 @@ jobs=$(nproc)
 
 # Debian's names. The demo builds a part of what the tests build.
 demo_packages=(g++ meson ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev)
-test_packages=("${demo_packages[@]}" libbenchmark-dev catch2 clang clang-22 libclang-rt-dev llvm clang-format cmake man-db reuse doxygen debootstrap lintian dpkg-dev
+test_packages=("${demo_packages[@]}" libbenchmark-dev catch2 clang clang-22 libclang-rt-dev llvm clang-format cmake man-db reuse doxygen debootstrap lintian dpkg-dev debhelper dh-python lld ccache
   python3 python3-dev python3-jsonschema python3-mesonpy python3-numpy python3-pip python3-pytest python3-venv pybind11-dev jq
   chromium chromium-driver emscripten libc++-dev libc++abi-dev g++-multilib mkdocs mkdocs-material python3-pygments
   libhsakmt-dev libhsa-runtime-dev rocminfo rocm-smi hwloc-nox libamdhip64-dev)
@@ -89,22 +89,25 @@ step() {
   return "$status"
 }
 
-# Used if installed: lld links faster, and ccache reuses what g++ has compiled, also for another tree. clang++ compiles without
-# ccache, because it refuses a precompiled header whose sources have other times, as those of another tree do.
+# Used if installed: lld links faster, and ccache reuses what has been compiled, also for another tree.
 if command -v ld.lld >/dev/null; then export CXX_LD=lld; fi
 if command -v ccache >/dev/null; then
   # Precompiled headers are cached only with this leave to trust what their files' times say.
   export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=1
 fi
 # launcher COMPILER: what precedes it.
-launcher() { if [[ $1 == g++ ]] && command -v ccache >/dev/null; then echo 'ccache '; fi; }
+launcher() { if command -v ccache >/dev/null; then echo 'ccache '; fi; }
 
 # configure DIR COMPILER OPTION...: an existing build folder keeps its objects, unless another compiler built them.
 configure() {
-  local dir=$1 compiler=$2 how=() faster=()
+  local dir=$1 compiler=$2 how=() faster options=() option
   shift 2
-  # GCC collects its garbage less often, which saves about 5 % of its time.
-  if [[ $compiler == g++ ]]; then faster=(-Dcpp_args=--param=ggc-min-heapsize=524288); fi
+  # GCC collects its garbage less often, which saves about 5 % of its time. Clang's precompiled headers do not contain times: a
+  # cache has headers of another tree, whose sources have others.
+  if [[ $compiler == g++ ]]; then faster='--param=ggc-min-heapsize=524288'; else faster='-Xclang -fno-pch-timestamp'; fi
+  for option; do
+    if [[ $option == -Dcpp_args=* ]]; then faster+=" ${option#-Dcpp_args=}"; else options+=("$option"); fi
+  done
   if [[ -e $dir/meson-private/coredata.dat ]]; then
     how=(--reconfigure)
     if [[ $(cat "$dir/compiler" 2>&1) != "$compiler" ]]; then
@@ -112,5 +115,5 @@ configure() {
       how=(--wipe)
     fi
   fi
-  CXX=$(launcher "$compiler")$compiler meson setup "${how[@]}" -Dgrouped=true "${faster[@]}" "$@" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
+  CXX=$(launcher "$compiler")$compiler meson setup "${how[@]}" -Dgrouped=true "-Dcpp_args=$faster" "${options[@]}" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
 }

@@ -6,7 +6,7 @@
   meson_tests.py summary BUILD           the same for people, with the names of skipped tests
   meson_tests.py times BUILD STEP        the time of each test: seconds, step and name, one line per test
   meson_tests.py suites BUILD SUITE...   fails if a test belongs to none of these suites
-  meson_tests.py targets BUILD SUITE...  the targets that the tests of these suites need, one per line
+  meson_tests.py targets BUILD SUITE...  the targets that the tests of these suites need, one per line; !SUITE: but not those of SUITE
 """
 import json
 import os
@@ -54,7 +54,8 @@ def unlisted(build, suites):
 
 
 def targets(build, suites):
-    wanted, tests = set(), [test for test in introspect(build, "--tests") if suites_of(test) & set(suites)]
+    without = {suite[1:] for suite in suites if suite.startswith("!")}
+    wanted, tests = set(), [test for test in introspect(build, "--tests") if suites_of(test) & set(suites) and not suites_of(test) & without]
     if not tests:
         sys.exit(f"no test in {', '.join(suites)}")
     for test in tests:

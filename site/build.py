@@ -32,7 +32,7 @@ CHAPTERS = {
     "Queues": ["embedding", "packets", "ordering", "sync", "device", "engine", "doctor", "dumps", "porting"],
     "Tools": ["emulator", "python", "json", "museum"],
     "Evidence": ["silicon", "litmus", "performance", "reproduction"],
-    "The project": ["architecture", "stability"],
+    "The project": ["architecture", "stability", "suite"],
 }
 
 
