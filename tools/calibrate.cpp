@@ -138,7 +138,7 @@ int predict_only(const CalibrateArguments& o, const Measured& measured) {
   const auto predictions = predict(measured.table.observations, measured.start);
   if (!predictions) {
     for (const auto& d : predictions.error()) report(d);
-    return kFindings;
+    return kInput;
   }
   if (o.format == CalibrateFormat::table)
     return write_text("-", predicted_table(measured.table, *predictions, measured.start));
@@ -176,16 +176,16 @@ int calibrate_verb(const CalibrateArguments& o) {
       return write_text(
           "-", o.format == CalibrateFormat::json ? json::document(json::of(*m, *parts)) : held_out_report(*m, *parts));
     for (const auto& d : parts.error()) report(d);
-    return kFindings;
+    return kInput;
   }
   const auto f = fit(m->observations, m->from(*start), options);
   if (!f) {
     for (const auto& d : f.error()) report(d);
-    return kFindings;
+    return kInput;
   }
   const auto machine = rounded(*f, options);
   const auto predictions = predict(m->observations, machine);
-  if (!predictions) return report(predictions.error()[0]), kFindings;
+  if (!predictions) return report(predictions.error()[0]), kInput;
   const auto finished = f->end == Fit::End::converged;
   // The file first: the reader of the report may exit before its end.
   if (!o.out.empty() && finished)
@@ -196,7 +196,7 @@ int calibrate_verb(const CalibrateArguments& o) {
     if (const auto code = write_text("-", text); code != kOk) return code;
   if (finished) return kOk;
   complain(std::string("the fit did not end: ") + std::string(name(f->end)), "--limit gives it more time");
-  return kFindings;
+  return kUndecided;
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "output.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/core/plural.hpp"
 #include "sdma/device/layout.hpp"
 #include "sdma/stream/rules.hpp"
 #include "verb.hpp"
@@ -31,7 +30,7 @@ struct CheckArguments {
   std::string topology;
   CheckFormat format = CheckFormat::text;
   StreamCheckOptions check;
-  bool kernel = false, rules = false;
+  bool kernel = false, rules = false, strict = false;
 };
 
 /// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
@@ -39,11 +38,11 @@ int list_rules(CheckFormat format) {
   if (format == CheckFormat::json) return write_text("-", json::document(json::check_rules()));
   std::string out;
   const auto in_schedule = [](const ScheduleRule& r) {
-    return fmt::format("{}: schedule: {}", name(r.severity), r.text);
+    return fmt::format("{}: schedule: {}", rule_class(r.severity), r.text);
   };
   std::vector<std::string_view> both;
   for (const auto& r : stream_rules()) {
-    out += fmt::format("{}: {}: {}", r.id, name(r.severity), r.text);
+    out += fmt::format("{}: {}: {}", r.id, rule_class(r.severity), r.text);
     for (const auto& s : schedule_rules())
       if (s.id == r.id) out += "; " + in_schedule(s), both.push_back(r.id);
     out += "\n";
@@ -51,7 +50,8 @@ int list_rules(CheckFormat format) {
   for (const auto& r : schedule_rules())
     if (std::find(both.begin(), both.end(), r.id) == both.end()) out += fmt::format("{}: {}\n", r.id, in_schedule(r));
   for (const auto& p : kPackets)
-    for (const auto& r : p.rules) out += fmt::format("{}: error: {}: {}\n", r.id, p.name, r.text);
+    for (const auto& r : p.rules)
+      out += fmt::format("{}: {}: {}: {}\n", r.id, rule_class(Severity::error), p.name, r.text);
   return write_text("-", std::move(out));
 }
 
@@ -61,16 +61,13 @@ int judge(const CheckArguments& o, const Schedule& s, const CheckOptions& option
   for (const auto& f : report.findings)
     if (o.format == CheckFormat::json) out.text() += json::line(json::of(f));
     else tool::report(f.diagnostic);
-  const bool expected = expects_finding(s);
-  const bool good = expected ? as_expected(s, report) : report.errors() + report.warnings() == 0;
-  const bool unproved = good && !expected && report.verdict() != Verdict::proved;
+  const auto code = exit_of(s, report);
   if (o.format == CheckFormat::json) out.text() += json::line(json::answer_of(report, options, s));
-  else if (good) out.text() += json::summary(report, s, options.file) + "\n";
+  else if (code != kRefuted) out.text() += json::summary(report, options, s) + "\n";
   else
     for (const auto& rule : json::expected_findings(s))
       complain(options.file + ": expected to find '" + rule + "' and no other error");
-  if (!out.close()) return out.exit_code();
-  return unproved ? kUnproved : good ? kOk : kFindings;
+  return out.close() ? static_cast<int>(code) : out.exit_code();
 }
 
 /// The node whose engines and links the checker assumes; null: MI300X.
@@ -88,33 +85,18 @@ Result<std::optional<Topology>, Diagnostic> topology(const CheckArguments& o) {
   return std::optional<Topology>(std::move(*t));
 }
 
-/// A proof is about one of the schedules that a text leaves open.
-void report_choices(const Decisions& decisions, const std::string& file) {
-  const auto open =
-      std::count_if(decisions.met.begin(), decisions.met.end(), [](const auto& d) { return d.alternatives > 1; });
-  if (open == 0) return;
-  report({.severity = Severity::note,
-          .where = file,
-          .message = fmt::format("the text leaves {} open, and only the first alternative of each is checked",
-                                 plural(static_cast<std::size_t>(open), "choice")),
-          .hint = "sdma explore checks the alternatives that it tries"});
-}
-
 /// Returns nothing if the file is not a schedule.
 std::optional<int> check_schedule(const CheckArguments& o, const CheckOptions& options, Input& in) {
-  // A ring may be large, but its beginning shows whether it is a schedule.
-  if (o.input.form != Form::automatic || !is_schedule(in.beginning())) return {};
+  // A ring may be large, but its name or its beginning shows whether it is a schedule.
+  if (o.input.form != Form::automatic || !(is_schedule_name(o.input.path) || is_schedule(in.beginning()))) return {};
   const auto text = in.whole_text();
   if (!text) return report(text.error()), kInput;
   auto parse = o.parse;
   SourceMap map;
   parse.map = &map;
   parse.read = files_beside(o.input.path);
-  Decisions decisions;
-  parse.decisions = &decisions;
   const auto s = parse_schedule(*text, shown(o.input.path), parse);
   if (s) {
-    report_choices(decisions, options.file);
     auto with_map = options;
     with_map.map = &map;
     return judge(o, *s, with_map);
@@ -124,7 +106,7 @@ std::optional<int> check_schedule(const CheckArguments& o, const CheckOptions& o
     if (o.format == CheckFormat::json) out.text() += json::line(json::of(d));
     else report(d);
   if (o.format == CheckFormat::json) out.text() += json::line(json::unread(options.file, s.error().size()));
-  return out.close() ? kFindings : out.exit_code();
+  return out.close() ? static_cast<int>(kInput) : out.exit_code();
 }
 
 /// Checks several dumps as the queues of one schedule.
@@ -133,7 +115,8 @@ int check_dumps(const CheckArguments& o, const CheckOptions& options) {
   auto paths = o.more;
   paths.insert(paths.begin(), o.input.path);
   for (const auto& path : paths) {
-    if (const auto in = Input::open({.path = path, .form = Form::binary}); in && is_schedule(in->beginning()))
+    if (const auto in = Input::open({.path = path, .form = Form::binary});
+        is_schedule_name(path) || (in && is_schedule(in->beginning())))
       return report({.where = path,
                      .message = "this is a schedule, but only ring dumps can be checked together",
                      .hint = "check one schedule at a time"}),
@@ -162,7 +145,8 @@ int check_verb(const CheckArguments& o) {
   const CheckOptions whole{.profile = o.profile,
                            .file = shown(o.input.path),
                            .topology = *node ? &**node : nullptr,
-                           .max_findings = o.check.max_findings};
+                           .max_findings = o.check.max_findings,
+                           .strict = o.strict};
   if (!o.more.empty()) return check_dumps(o, whole);
   auto in = Input::open(o.input);
   if (!in) return report(in.error()), kInput;
@@ -183,8 +167,9 @@ int check_verb(const CheckArguments& o) {
   StreamChecker checker{options};
   Output out{"-"};
   json::StreamAnswer answer{.file = options.file};
-  const auto show = [&](const std::vector<Diagnostic>& found) {
-    for (const auto& d : found) {
+  const auto show = [&](std::vector<Diagnostic>& found) {
+    for (auto& d : found) {
+      if (o.strict && d.severity == Severity::note) d.severity = Severity::error;
       answer.errors += d.severity == Severity::error;
       answer.warnings += d.severity == Severity::warning;
       if (o.format == CheckFormat::json) out.text() += json::line(json::of(d));
@@ -216,9 +201,10 @@ int check_verb(const CheckArguments& o) {
   }
   // If a part of the input could not be read, there is no verdict.
   if (done && o.format == CheckFormat::json) out.text() += json::line(json::of(answer));
+  else if (done && answer.verdict() != Verdict::refuted) out.text() += json::summary(answer) + "\n";
   if (!out.close()) return out.exit_code();
   if (!done) return report(done.error()), kInput;
-  return answer.errors + answer.warnings > 0 ? kFindings : kOk;
+  return exit_of(answer.verdict());
 }
 
 /// A number that must be a multiple of `unit`.
@@ -249,6 +235,7 @@ std::string options_like(std::string_view given) {
 
 void add_check(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<CheckArguments>();
+  o->input.schedules = true;
   add_input(verb, o->input);
   verb.values("DUMPS", o->more, "more ring dumps to check together with FILE");
   add_settings(verb, o->parse.set);
@@ -283,6 +270,7 @@ void add_check(VerbOptions& verb, Action& action) {
              "maximum number of findings to show per rule; 0 shows all")
       .shown("20");
   add_generation(verb, o->check.generation);
+  verb.flag("--strict", o->strict, "advice, such as an unused signal, is an error");
   verb.flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");
   verb.flag("--rules", o->rules, "list the rules and exit");
   verb.footer(

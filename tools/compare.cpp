@@ -57,7 +57,7 @@ Other simulated(const CompareArguments& o) {
     d.where = shown(o.path) + (d.where.empty() ? "" : ": " + d.where);
     report(d);
   }
-  return {.code = kFindings};
+  return {.code = kRefuted};
 }
 
 std::optional<double> parse_percent(const std::string& text) {
@@ -83,12 +83,12 @@ int compare_verb(const CompareArguments& o) {
   if (!c) return report(c.error()), kInput;
   const auto error = c->run.error();
   const bool within = !o.within || (error && std::abs(*error) <= *o.within);
-  const bool good = within && c->differences.empty();
+  const int verdict = !within ? kRefuted : c->differences.empty() ? kOk : kUndecided;
   if (o.format == CompareFormat::json) {
     auto j = json::of(*c, other.column);
     if (o.within) j["within"] = {{"percent", *o.within}, {"holds", within}};
     const int code = write_text("-", json::document(j));
-    return code != kOk ? code : good ? kOk : kFindings;
+    return code != kOk ? code : verdict;
   }
   if (const int code = write_text("-", to_table(*c, other.column)); code != kOk) return code;
   for (const auto& d : c->differences) report(d);
@@ -96,7 +96,7 @@ int compare_verb(const CompareArguments& o) {
     report({.where = shown(o.measured),
             .message = fmt::format("the time of the run differs by {}, more than --within {}",
                                    error ? fmt::format("{:+.1f} %", *error) : "more than any percentage", *o.within)});
-  return good ? kOk : kFindings;
+  return verdict;
 }
 
 }  // namespace

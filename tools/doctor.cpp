@@ -237,8 +237,8 @@ int doctor_verb(const DoctorArguments& o) {
   const int code = write_text(o.output, text_of(o, d));
   if (code != kOk) return code;
   switch (d.verdict()) {
-    case doctor::Verdict::hung: return kFindings;
-    case doctor::Verdict::undecided: return kUnproved;
+    case doctor::Verdict::hung: return kRefuted;
+    case doctor::Verdict::undecided: return kUndecided;
     case doctor::Verdict::healthy: break;
   }
   return kOk;

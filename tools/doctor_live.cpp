@@ -180,7 +180,7 @@ int examine_program(const LiveOptions& o, const std::function<void(const doctor:
       std::clamp(std::chrono::duration_cast<milliseconds>(o.after) / 8, milliseconds(20), milliseconds(500));
   int status = 0;
   if (const int code = run_program(program, o.program, status, {.look = look, .interval = interval})) return code;
-  return stalls.ended() ? static_cast<int>(kFindings) : end_as(status);
+  return stalls.ended() ? static_cast<int>(kRefuted) : end_as(status);
 }
 
 }  // namespace sdma::tool

@@ -69,25 +69,33 @@ class Exploring {
                kUsage;
     }
     const auto n = axis ? axis->values.size() : 1;
-    for (std::size_t i = 0; i < n && (i == 0 || !interrupted); ++i) {
+    std::vector<std::string> left;
+    for (std::size_t i = 0; i < n; ++i) {
       auto parse = options_.parse;
       std::string value;
       if (axis) {
         value = axis->text(axis->values[i]);
         parse.set.push_back({axis->name, value});
       }
-      if (const auto code = one(parse, axis ? axis->name + "=" + value : "", n - i); code != kOk) return code;
+      const auto title = axis ? axis->name + "=" + value : "";
+      if (i > 0 && interrupted) left.push_back(title);
+      else if (const auto code = one(parse, title, n - i); code != kOk) return code;
     }
-    if (found_.size() < n)
+    if (!left.empty())
       report({.severity = Severity::note,
               .where = shown(options_.path),
-              .message = fmt::format("interrupted: {} of {} values were not searched", n - found_.size(), n)});
+              .message = fmt::format("interrupted: {} of {} values were not searched", left.size(), n)});
     if (const auto code = write_files(); code != kOk) return code;
-    const auto out = options_.format == ExploreFormat::json ? json::document(json::of(found_, machine_))
+    const bool cut = interrupted != 0;
+    const auto out = options_.format == ExploreFormat::json ? json::document(json::of(found_, machine_, {cut, left}))
                      : axis                                 ? explore_sweep_table(found_)
                                                             : explore_table(found_.front());
     if (const auto code = write_text("-", out); code != kOk) return code;
-    return std::all_of(found_.begin(), found_.end(), [](const auto& f) { return !f.rows.empty(); }) ? kOk : kFindings;
+    if (cut) return kInterrupted;
+    int worst = kOk;
+    for (const auto& f : found_)
+      if (f.rows.empty()) worst = worst == kRefuted || f.result.unproved == 0 ? kRefuted : kUndecided;
+    return worst;
   }
 
  private:

@@ -21,7 +21,7 @@ struct FmtArguments {
 
 /// The formatted text; nothing if the text has errors, which are then reported.
 std::optional<std::string> formatted(const std::string& path, const std::string& text, const FmtArguments& o) {
-  if (is_schedule(text)) {
+  if (is_schedule_name(path) || is_schedule(text)) {
     const auto s = load_schedule(path, text, o.parse);
     if (!s) return {};
     return o.flat ? to_text(*s) : format_source(text);
@@ -74,7 +74,7 @@ int fmt_verb(const FmtArguments& o) {
     } else if (o.check) {
       answer.add_changed(path, changed, false);
       if (!changed) continue;
-      worst = std::max<int>(worst, kFindings);
+      worst = std::max<int>(worst, kRefuted);
       if (o.json) continue;
       report({.where = shown(path),
               .message = o.flat ? "sdma fmt --flat would change this file" : "sdma fmt would change this file",

@@ -5,6 +5,7 @@
 #include "sdma/dump/descriptors.hpp"
 #include "sdma/dump/text.hpp"
 #include "sdma/queue/dump.hpp"
+#include "sdma/schedule/text.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -49,6 +50,10 @@ std::string_view without_mark(std::string_view text) noexcept {
 }
 
 Result<Input, Diagnostic> Input::open(const InputOptions& o) {
+  if (o.form == Form::automatic && !o.schedules && is_schedule_name(o.path))
+    return Diagnostic{.where = o.path,
+                      .message = "this is a schedule by its name, and not a ring",
+                      .hint = "sdma check, run and simulate read schedules; if it is a ring, say so: --input=hex"};
   Input in{o};
   while (in.buffer_.size() < kSniffed && !in.ended_)
     if (auto more = in.fill(); !more) return std::move(more.error());

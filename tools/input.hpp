@@ -42,7 +42,8 @@ struct RingInput {
 struct InputOptions {
   std::string path = "-";
   Form form = Form::automatic;
-  std::string ring{};  ///< its name, if a text has several; empty: the only one
+  std::string ring{};      ///< its name, if a text has several; empty: the only one
+  bool schedules = false;  ///< the verb reads schedules too: a file that is called one is not an error
 };
 void add_input(VerbOptions&, InputOptions&);
 

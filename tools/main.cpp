@@ -7,6 +7,7 @@
 #include "sdma/core/descriptors.hpp"
 #include "verb.hpp"
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -17,54 +18,84 @@
 namespace sdma::tool {
 namespace {
 
+// What codes mean for a verb, where they mean more than kExits says. Without a row for 1 or 4, a verb never ends with it.
+constexpr ExitMeaning kDis[] = {{kInput, "an error of the input or output; what was readable was printed before it"}};
+constexpr ExitMeaning kAs[] = {{kInput, "errors in the text, or an error of the input or output"}};
+constexpr ExitMeaning kCheck[] = {
+    {kOk,
+     "proved; for one stream of packets, no error and no warning; or exactly the findings that the schedule expects"},
+    {kRefuted, "an error; or not the findings that the schedule expects"},
+    {kInput, "errors in the text of a schedule, or an error of the input or output"},
+    {kUndecided, "no error, but a warning says what is assumed, not known or not examined"}};
+constexpr ExitMeaning kDoctor[] = {{kOk, "nothing hangs; or, with a program, its own code"},
+                                   {kRefuted, "something hangs; or --end ended the program"},
+                                   {kInput, "something cannot be read, or a process cannot be examined"},
+                                   {kUndecided, "too little is known, or the reason is a guess"}};
+constexpr ExitMeaning kFmt[] = {{kRefuted, "--check: a file would change"},
+                                {kInput, "errors in a text, or an error of the input or output"}};
+constexpr ExitMeaning kRun[] = {
+    {kOk, "all expectations hold"},
+    {kRefuted, "an expectation failed, a wait timed out, or a queue stopped; with --test, a file failed"},
+    {kInput,
+     "errors in the schedule, a schedule that is wrong on purpose or does not fit the node, no device, or an error\n"
+     "of the input or output"},
+    {kUndecided, "with --test: no file failed, but a file expects nothing"}};
+constexpr ExitMeaning kSimulate[] = {
+    {kRefuted, "the schedule does not end, an engine refuses a packet, or an expectation fails"},
+    {kInput,
+     "errors in the schedule or the machine description, a schedule that is wrong on purpose, or an error of the\n"
+     "input or output"}};
+constexpr ExitMeaning kExplore[] = {
+    {kOk, "found"},
+    {kRefuted, "every candidate is refuted"},
+    {kInput,
+     "errors in the schedule or the machine description, a schedule that leaves nothing open, or an error of the\n"
+     "input or output"},
+    {kUndecided, "no candidate is proved, but some are not refuted"},
+    {kInterrupted, "Ctrl-C ended the search; the best so far is printed"}};
+constexpr ExitMeaning kCompare[] = {
+    {kRefuted, "the time of the run differs by more than --within, or the schedule does not end"},
+    {kInput, "errors in a trace, the schedule or the machine description, or an error of the input or output"},
+    {kUndecided, "events were lost during recording, or a queue or packet has no counterpart"}};
+constexpr ExitMeaning kCalibrate[] = {
+    {kInput,
+     "errors in the table or the machine description, a measured schedule that cannot be simulated or run, or an\n"
+     "error of the input or output"},
+    {kUndecided, "the limit ended the fit, or the measured machine is busy; no machine is written"}};
+constexpr ExitMeaning kTopology[] = {{kInput, "no device, or an error of the input or output"}};
+constexpr ExitMeaning kTrace[] = {{kUndecided, "written, but events were lost during recording"}};
+constexpr ExitMeaning kEmulate[] = {{kOk, "the program's own code, whatever it is, once it runs"},
+                                    {kInput, "the program cannot be run, or its trace cannot be written"}};
+
 constexpr Verb kVerbs[] = {
-    {"dis", "disassemble a ring: dwords to text",
-     "0 everything was read; 2 usage error; 3 input or output error, after everything readable was printed", add_dis},
-    {"as", "assemble a ring: text to dwords",
-     "0 written; 2 usage error; 3 errors in the text, or an input or output error", add_as},
-    {"check", "find errors in a ring or a schedule",
-     "0 no error and no warning, or exactly the findings that the schedule expects; 1 an error or a warning,\n"
-     "or findings other than those that the schedule expects; 2 usage error; 3 input or output error;\n"
-     "4 nothing wrong was found, but a note says what is not proved",
-     add_check},
-    {"doctor", "find out why queues hang",
-     "0 nothing hangs; 1 something hangs; 2 usage error; 3 input or output error, or a process that cannot\n"
-     "be examined; 4 not decided: too little is known, or the reason is a guess. With a program: its own code, or 1 "
-     "if\n"
-     "--end ended it",
-     add_doctor},
-    {"fmt", "format a schedule, or expand it",
-     "0 success; 1 a file would change (--check); 2 usage error; 3 errors in a text, or an input or output error",
-     add_fmt},
-    {"run", "run a schedule and check its expectations",
-     "0 all expectations hold; 1 an expectation failed, a wait timed out, a queue stopped, or\n"
-     "the schedule does not fit the node; 2 usage error; 3 errors in the schedule, an input or output error, or no\n"
-     "device. With --test: 0 all files passed; 1 a file failed",
-     add_run},
-    {"simulate", "predict how long a schedule takes",
-     "0 simulated; 1 the schedule does not end, an engine refuses a packet, or an expectation fails;\n"
-     "2 usage error; 3 errors in the schedule or the machine description, or an input or output error",
-     add_simulate},
-    {"explore", "find the fastest of the schedules that a file leaves open",
-     "0 found; 1 no candidate is proved; 2 usage error; 3 errors in the schedule or the machine description, a\n"
-     "schedule that leaves nothing open, or an input or output error",
-     add_explore},
-    {"compare", "compare a measured run with its simulation",
-     "0 compared; 1 events were lost during recording, some queue or packet has no counterpart, the time of\n"
-     "the run differs by more than --within, or the schedule cannot be simulated; 2 usage error; 3 errors in a\n"
-     "trace, the schedule or the machine description, or an input or output error",
-     add_compare},
-    {"calibrate", "fit a machine to measurements",
-     "0 fitted; 1 a measured schedule cannot be simulated, or the limit ended the fit, so no machine is\n"
-     "written; 2 usage error; 3 errors in the table or the machine description, or an input or output error",
-     add_calibrate},
-    {"topology", "show a node's GPUs, engines and links",
-     "0 shown; 2 usage error; 3 input or output error, or no device", add_topology},
-    {"trace", "convert a trace, or draw it",
-     "0 written; 1 written, but events were lost during recording; 2 usage error; 3 input or output error", add_trace},
-    {"emulate", "run a program on a software node, without GPUs",
-     "the program's own; 2 usage error; 3 the program cannot be run, or its trace cannot be written", add_emulate},
+    {"dis", "disassemble a ring: dwords to text", kDis, add_dis},
+    {"as", "assemble a ring: text to dwords", kAs, add_as},
+    {"check", "find errors in a ring or a schedule", kCheck, add_check},
+    {"doctor", "find out why queues hang", kDoctor, add_doctor},
+    {"fmt", "format a schedule, or expand it", kFmt, add_fmt},
+    {"run", "run a schedule and check its expectations", kRun, add_run},
+    {"simulate", "predict how long a schedule takes", kSimulate, add_simulate},
+    {"explore", "find the fastest of the schedules that a file leaves open", kExplore, add_explore},
+    {"compare", "compare a measured run with its simulation", kCompare, add_compare},
+    {"calibrate", "fit a machine to measurements", kCalibrate, add_calibrate},
+    {"topology", "show a node's GPUs, engines and links", kTopology, add_topology},
+    {"trace", "convert a trace, or draw it", kTrace, add_trace},
+    {"emulate", "run a program on a software node, without GPUs", kEmulate, add_emulate},
 };
+
+/// "Exit codes:" and a line per code: those of `more` in the words of `more`, and those that every verb has.
+std::string exit_codes(std::span<const ExitMeaning> more, bool all) {
+  std::string out = "Exit codes:\n";
+  for (const auto& e : kExits) {
+    const auto own = std::find_if(more.begin(), more.end(), [&](const auto& m) { return m.code == e.code; });
+    const bool always = e.code == kOk || e.code == kUsage || e.code == kInput;
+    if (own == more.end() && !all && !always) continue;
+    std::string text(own == more.end() ? e.text : own->text);
+    for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1)) text.insert(at + 1, 7, ' ');
+    out += fmt::format("  {:<5}{}\n", static_cast<int>(e.code), text);
+  }
+  return out;
+}
 
 using Words = std::vector<std::string>;
 
@@ -132,13 +163,12 @@ int run(int argc, char** argv) {
                        "print the version and the build's options; with --json, as an object");
   app.set_help_flag("-h,--help", "print this help");
   app.get_formatter()->column_width(34);
-  app.footer(
-      "Exit codes: 0 success; 1 findings; 2 usage error; 3 input or output error.\n"
-      "With --json, each subcommand answers in JSON, and its messages are JSON, too.\n"
-      "Examples:\n"
-      "  sdma dis ring.bin\n"
-      "  sdma check --ring-bytes=1M ring.bin\n"
-      "  sdma SUBCOMMAND --help");
+  app.footer(exit_codes({}, true) +
+             "\nWith --json, each subcommand answers in JSON, and its messages are JSON, too.\n"
+             "Examples:\n"
+             "  sdma dis ring.bin\n"
+             "  sdma check --ring-bytes=1M ring.bin\n"
+             "  sdma SUBCOMMAND --help");
   app.require_subcommand(0, 1);  // a FILE may have the name of another verb
   std::vector<const char*> words(argv, argv + argc);
   Words after;
@@ -153,7 +183,7 @@ int run(int argc, char** argv) {
     const auto mine = std::make_shared<Action>();
     VerbOptions options{*verb, after};
     v.add(options, *mine);
-    verb->footer("Exit codes: " + std::string(v.codes) + ".\n" + verb->get_footer());
+    verb->footer(exit_codes(v.codes, false) + "\n" + verb->get_footer());
     verb->final_callback([mine, &action] { action = *mine; });
     for (auto* o : verb->get_options())
       o->check([](const std::string& value) { return value.empty() ? "the value is empty" : ""; });

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-TITLES = {"Positionals": "ARGUMENTS", "Options": "OPTIONS", "Subcommands": "SUBCOMMANDS", "Examples": "EXAMPLES"}
+TITLES = {"Positionals": "ARGUMENTS", "Options": "OPTIONS", "Subcommands": "SUBCOMMANDS", "Exit codes": "EXIT STATUS", "Examples": "EXAMPLES"}
 
 
 def escaped(text):
@@ -23,13 +23,11 @@ def escaped(text):
 
 
 def sections(text):
-    """[(title, lines)]; the first title is empty. A title may have text after its colon: "Exit codes: 0 .."."""
+    """[(title, lines)]; the first title is empty."""
     found = [("", [])]
     for line in text.split("\n"):
         if match := re.fullmatch(r"([A-Z][A-Za-z, ]*):", line):
             found.append((match[1], []))
-        elif line.startswith("Exit codes: "):
-            found.append(("Exit codes", [line.removeprefix("Exit codes: ")]))
         else:
             found[-1][1].append(line)
     return found
@@ -86,18 +84,15 @@ def page(name, version, text):
     out += [".SH SYNOPSIS", f"\\fB{escaped(usage[1])}\\fR", ".SH DESCRIPTION", *body("", about.split("\n"))]
     last = []
     for title, lines in rest:
-        made = body(title, lines)
         if title == "Exit codes":
             codes, _, more = "\n".join(lines).partition("\n\n")
-            stop = re.search(r"[.]\n", codes)
-            codes, more = (codes[: stop.end()], codes[stop.end() :] + more) if stop else (codes, more)
-            out += [".SH EXIT STATUS", *[x for code in re.split(r";\s+", codes.strip()) for x in (".PP", escaped(code.replace("\n", " ")))]]
+            out += [f".SH {TITLES[title]}", *body(title, codes.split("\n"))]
             if more.strip():
                 out += [".SH NOTES", *body("", more.strip().split("\n"))]
         elif title == "Examples":
-            last = [".SH EXAMPLES", *made]
+            last = [".SH EXAMPLES", *body(title, lines)]
         else:
-            out += [f".SH {escaped(TITLES.get(title, title.upper()))}", *made]
+            out += [f".SH {escaped(TITLES.get(title, title.upper()))}", *body(title, lines)]
     out += last
     verbs = [parts[0] for title, lines in rest if title == "Subcommands" for kind, *parts in entries(lines) if kind == "entry"]
     see = [f"sdma-{verb}" for verb in verbs] if verbs else ["sdma"] if name != "sdma" else []

@@ -87,14 +87,14 @@ Measured measure_device(const DeviceMeasurement& o) {
   }();
   if (!table) {
     for (const auto& d : table.error()) report(d);
-    return fail(kFindings);
+    return fail(kInput);
   }
   out.table = std::move(*table);
   out.start = unfitted(node, out.table);
   if (const auto n = noise(out.table); n > kBusy && !o.busy) {
     complain(fmt::format("the machine is busy: half of the times vary by more than {:.0f} % between passes", 100 * n),
              "stop other programs and measure again, or accept these times with --busy");
-    return fail(kFindings);
+    return fail(kUndecided);
   }
   if (!o.save.empty()) out.code = save(o.save, out, all);
   return out;

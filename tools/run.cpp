@@ -80,8 +80,9 @@ class Job {
     const BindOptions how{.gpus = options_.gpus};
     auto bound = bind(timed ? timed->schedule : schedule_, **device, how);
     if (!bound) {
-      for (const auto& e : bound.error()) say(e);
-      return kFindings;
+      // Alone, a schedule that does not fit has no answer that could have its findings.
+      for (const auto& e : bound.error()) options_.test ? say(e) : report(placed(e));
+      return kInput;
     }
     RunOptions go{
         .timeout = options_.timeout, .seed = options_.seed, .map = timed ? nullptr : &map_, .recorder = recorder};
@@ -120,7 +121,7 @@ class Job {
       Output out{file};
       if (!out.write(bytes.data(), bytes.size()) || !out.close()) return out.exit_code();
     }
-    return result ? kOk : kFindings;
+    return result ? kOk : kRefuted;
   }
   /// Says why queues hang, if any does. A fault has been reported already.
   void explain(const Bound& bound) {
@@ -174,15 +175,6 @@ class Job {
   json::RunAnswer answer_{};
 };
 
-/// The findings of a file that is wrong on purpose: it is not run.
-std::vector<Diagnostic> not_run(const Schedule& s, const std::string& path) {
-  std::vector<Diagnostic> all;
-  for (const auto& rule : json::expected_findings(s))
-    all.push_back({.where = shown(path),
-                   .message = "not run: it contains a deliberate error, '" + rule + "', for sdma check to find"});
-  return all;
-}
-
 /// Lines for people or, with --json, one object.
 class RunAnswer {
  public:
@@ -210,13 +202,16 @@ class RunAnswer {
 
 int one(const RunArguments& o, const std::string& path, const Schedule& s, const SourceMap& map, RunAnswer& answer) {
   if (expects_finding(s)) {
-    answer.add({.file = shown(path), .expects = json::expected_findings(s), .findings = not_run(s, path)});
-    return kFindings;
+    for (const auto& rule : json::expected_findings(s))
+      report({.where = shown(path),
+              .message = "not run: it contains a deliberate error, '" + rule + "', for sdma check to find"});
+    return kInput;
   }
   const auto order = o.order.value_or(Ordering::strict);
   Job job{o, path, s, map};
   const int code = job.run(order);
-  answer.add({.file = shown(path), .passed = code == kOk, .runs = {job.answer()}});
+  answer.add(
+      {.file = shown(path), .passed = code == kOk, .expects_nothing = s.expectations.empty(), .runs = {job.answer()}});
   if (code != kOk) return code;
   const auto n = s.expectations.size();
   answer.say(fmt::format("{}: {} ({}, seed {}, {:.3f} ms)", shown(path),
@@ -240,7 +235,7 @@ std::vector<Diagnostic> unexpected(const Schedule& s, const SourceMap& map) {
 }
 
 int test(const RunArguments& o, RunAnswer& answer) {
-  std::size_t passed = 0, failed = 0;
+  std::size_t passed = 0, failed = 0, idle = 0;
   for (const auto& path : o.paths) {
     const auto text = read_text(path);
     if (!text) report(text.error());
@@ -260,12 +255,15 @@ int test(const RunArguments& o, RunAnswer& answer) {
         file.runs.push_back(job.answer());
       }
     }
-    answer.say((file.passed ? "passed: " : "FAILED: ") + shown(path));
-    ++(file.passed ? passed : failed);
+    file.expects_nothing = s && s->expectations.empty();
+    const bool nothing = file.passed && file.expects_nothing;
+    answer.say((!file.passed ? "FAILED: " : nothing ? "expects nothing: " : "passed: ") + shown(path));
+    ++(!file.passed ? failed : nothing ? idle : passed);
     answer.add(std::move(file));
   }
-  answer.say(std::to_string(passed) + " passed, " + std::to_string(failed) + " failed");
-  return failed == 0 ? kOk : kFindings;
+  answer.say(fmt::format("{} passed, {} failed{}", passed, failed,
+                         idle > 0 ? fmt::format(", {} expect{} nothing", idle, idle == 1 ? "s" : "") : ""));
+  return failed > 0 ? kRefuted : idle > 0 ? kUndecided : kOk;
 }
 
 std::vector<Written> written(const RunArguments& o) {
@@ -304,7 +302,7 @@ int run_verb(const RunArguments& o) {
     if (!s) return kInput;
     code = one(o, o.paths[0], *s, map, answer);
     // Without a device, or after an error of a file, there is no answer.
-    if (code != kOk && code != kFindings) return code;
+    if (code != kOk && code != kRefuted) return code;
   }
   return answer.close(code);
 }

@@ -60,17 +60,17 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
   if (expects_finding(*s))
     return complain(shown(path) + " contains a deliberate error for the checker, so it is not simulated",
                     "sdma check reports the error"),
-           kFindings;
+           kInput;
   std::optional<trace::Recorder> recorder;
   if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
   auto r = simulate(*s, m,
                     {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed, .map = &map});
-  if (!r) return say(path, r.error()), kFindings;
+  if (!r) return say(path, r.error()), kRefuted;
   r->findings = in_file(path, std::move(r->findings));
   std::optional<Sensitivity> found;
   if (!o.no_sensitivity) {
     auto h = sensitivity(*s, m);
-    if (!h) return say(path, h.error()), kFindings;
+    if (!h) return say(path, h.error()), kRefuted;
     found = std::move(*h);
   }
   const auto* const why = found ? &*found : nullptr;
@@ -90,7 +90,7 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
   if (const auto code = write_text("-", std::move(answer)); code != kOk) return code;
   if (!json)
     for (const auto& d : r->findings) report(d);
-  return r->findings.empty() ? kOk : kFindings;
+  return r->findings.empty() ? kOk : kRefuted;
 }
 
 /// The request of these texts; nothing after a usage error.

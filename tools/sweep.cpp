@@ -88,7 +88,7 @@ int sweep(const SweepRequest& r) {
     case json::SweepError::Kind::schedule: return kInput;
     case json::SweepError::Kind::run: break;
   }
-  return kFindings;
+  return kRefuted;
 }
 
 }  // namespace sdma::tool

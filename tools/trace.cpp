@@ -90,7 +90,7 @@ int tell_lost(const std::string& input, std::uint64_t lost) {
           .where = shown(input),
           .message = std::to_string(lost) + " events were lost during recording",
           .hint = "give the recorder more space"});
-  return kFindings;
+  return kUndecided;
 }
 
 /// One trace, or two side by side.

@@ -4,27 +4,20 @@
 //
 //   void add_dis(VerbOptions& verb, Action& action);     declares options; `action` runs if the verb was chosen
 //
-// All verbs use the same exit codes.
+// All verbs use the exit codes of exit.hpp.
+#include "exit.hpp"
 #include "options.hpp"
 #include "report.hpp"
 
 #include <functional>
+#include <span>
 
 namespace sdma::tool {
-
-enum Exit : int {
-  kOk = 0,
-  kFindings = 1,  ///< the input was read, and something is wrong with it
-  kUsage = 2,
-  kInput = 3,     ///< something cannot be read or written, or has the wrong form
-  kUnproved = 4,  ///< nothing wrong was found, but not everything was examined
-  kPipe = 141,    ///< the reader of the output has exited: the code that a shell reports for SIGPIPE
-};
 
 using Action = std::function<int()>;
 struct Verb {
   const char *name, *summary;
-  const char* codes;  ///< its exit codes and their meanings
+  std::span<const ExitMeaning> codes;  ///< what exit codes mean for this verb; kExits has the meaning of each
   void (*add)(VerbOptions&, Action&);
 };
 

@@ -3,6 +3,7 @@
 
 #include "../schedule/symbols.hpp"
 #include "report.hpp"
+#include "sdma/core/plural.hpp"
 
 #include <algorithm>
 
@@ -41,6 +42,11 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
                           : "the schedule is part of a larger system: what its words hold at first, and what the rest "
                             "stores to them, is assumed, not proved",
            .hint = !detail::submits_queues(s) && !o.open ? "add a host block" : ""});
+  if (o.map && o.map->choices > 0)
+    r.add({.rule = "not-all-choices",
+           .message = "the text leaves " + plural(o.map->choices, "choice") +
+                      " open, and only the first alternative of each is checked",
+           .hint = "set each choice with --set; sdma explore checks the alternatives that it tries"});
   return r.finish();
 }
 
@@ -51,12 +57,6 @@ static std::size_t count(const CheckReport& r, Severity severity) noexcept {
 std::string_view name(Verdict v) noexcept {
   constexpr std::string_view kNames[] = {"proved", "unproved", "refuted"};
   return kNames[static_cast<std::size_t>(v)];
-}
-Verdict CheckReport::verdict() const noexcept {
-  if (errors() > 0) return Verdict::refuted;
-  return std::all_of(findings.begin(), findings.end(), [](const CheckFinding& f) { return f.advice; })
-             ? Verdict::proved
-             : Verdict::unproved;
 }
 std::size_t CheckReport::errors() const noexcept { return count(*this, Severity::error); }
 std::size_t CheckReport::warnings() const noexcept { return count(*this, Severity::warning); }

@@ -65,8 +65,7 @@ class Packets {
         r_.store({.rule = d.rule,
                   .places = {{q, std::max(position, 1u)}},
                   .message = std::move(d.message),
-                  .hint = std::move(d.hint),
-                  .severity = d.severity});
+                  .hint = std::move(d.hint)});
     }
   }
 

@@ -85,23 +85,24 @@ std::string Reporter::range(std::uint64_t begin, std::uint64_t end) const {
 }
 std::string Reporter::word(const Word& w) const { return detail::address_text(m_.schedule, GpuVa{w.address}); }
 
+/// Of a rule about schedules, else of one about streams; a packet's own rules are errors.
+static Severity severity_of(std::string_view rule) noexcept {
+  const auto in = [&](const auto& rules) {
+    const auto r = std::lower_bound(rules.begin(), rules.end(), rule, [](const auto& x, auto id) { return x.id < id; });
+    return r != rules.end() && r->id == rule ? std::optional(r->severity) : std::nullopt;
+  };
+  return in(schedule_rules()).value_or(in(stream_rules()).value_or(Severity::error));
+}
+
 void Reporter::store(Finding f) {
-  const auto rules = schedule_rules();
-  const auto rule =
-      std::lower_bound(rules.begin(), rules.end(), f.rule, [](const auto& r, auto id) { return r.id < id; });
   CheckFinding out{.overlap = std::move(f.overlap)};
   out.diagnostic = {.rule = std::string(f.rule),
-                    .severity = rule != rules.end() && rule->id == f.rule ? rule->severity : Severity::error,
+                    .severity = severity_of(f.rule),
                     .where = f.places.empty() ? m_.options.map && !m_.options.map->file.empty() ? m_.options.map->file
                                                                                                 : m_.options.file
                                               : where(f.places.back()),
                     .message = std::move(f.message),
                     .hint = std::move(f.hint)};
-  if (f.severity) out.diagnostic.severity = *f.severity;
-  out.advice = rule != rules.end() && rule->id == f.rule
-                   ? rule->advice
-                   : std::any_of(stream_rules().begin(), stream_rules().end(),
-                                 [&](const auto& s) { return s.id == f.rule && s.advice; });
   if (!f.where.empty()) out.diagnostic.where = std::move(f.where);
   auto& excerpt = out.diagnostic.excerpt;
   const auto line = [&](std::string s) { excerpt += (excerpt.empty() ? "  " : "\n  ") + std::move(s); };
@@ -140,6 +141,9 @@ void Reporter::store(Finding f) {
 
 CheckReport Reporter::finish() {
   CheckReport r{.packets = m_.packets, .waits = m_.waits};
+  if (m_.options.strict)
+    for (auto& f : found_)
+      if (f.diagnostic.severity == Severity::note) f.diagnostic.severity = Severity::error;
   for (const auto& [rule, n] : counts_)
     if (m_.options.max_findings != 0 && n > m_.options.max_findings)
       store({.rule = "not-shown",

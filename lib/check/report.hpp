@@ -22,8 +22,7 @@ struct Finding {
   std::vector<std::string> notes{};  ///< a note about each place: "writes gpu1.buf[0..+4K]"
   std::vector<std::string> more{};   ///< lines after the places
   std::vector<std::string_view> rests_on{};
-  std::string where{};                 ///< the location, if no place has it; "" for that of the last place
-  std::optional<Severity> severity{};  ///< none: that of the rule
+  std::string where{};  ///< the location, if no place has it; "" for that of the last place
   std::optional<CheckEdit> edit{};
 };
 

@@ -38,6 +38,8 @@ void ScheduleParser::run() {
   lex_.go(body);
   map_.packets.resize(s_.queues.size());
   pass(Pass::define);
+  map_.choices = static_cast<std::size_t>(
+      std::count_if(decisions_.begin(), decisions_.end(), [](const auto& d) { return d.alternatives > 1; }));
   if (options_.map && source_.count() == 0) finish_map();
   if (options_.decisions) options_.decisions->met = std::move(decisions_);
 }

@@ -117,17 +117,21 @@ class Search {
     // Read again, for the lines of what the checker finds.
     SourceMap map;
     const auto again = read(key_of(open), &map);
+    map.choices = 0;  // this candidate is one of the alternatives
     const auto report = check(*again, {.profile = options_.profile, .map = &map, .topology = &machine_.topology});
-    if (!report.proved()) return refuse(open, reason(report));
+    if (!report.proved()) {
+      result_.unproved += report.verdict() == Verdict::unproved;
+      return refuse(open, reason(report));
+    }
     best.insert(after, {.decisions = open, .schedule = s, .ns = ns});
     if (best.size() > options_.best) best.pop_back();
     return ns;
   }
 
   static Diagnostic reason(const CheckReport& report) {
-    for (const auto& f : report.findings)
-      if (!f.advice) return f.diagnostic;
-    return {.message = "the checker does not prove it"};
+    // Errors come first, and advice last.
+    return report.findings.empty() ? Diagnostic{.message = "the checker does not prove it"}
+                                   : report.findings.front().diagnostic;
   }
 
   /// Changes one choice at a time for the better, then pairs of choices.

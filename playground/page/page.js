@@ -157,7 +157,7 @@ async function judge({ force = false, begin = performance.now() } = {}) {
   } else {
     const all = lines(check.out), verdict = all.find((l) => l.verdict), found = all.filter((l) => !l.verdict);
     status("verdict", verdict ? verdict.verdict : `exit code ${check.code}`);
-    $("verdict").dataset.verdict = verdict?.verdict ?? "";
+    $("verdict").dataset.code = check.code;
     $("findings").replaceChildren(element("p", { className: "summary", textContent: verdict ? verdict.summary : text(check.err) }), ...found.map(finding));
   }
   const simulation = await simulated;

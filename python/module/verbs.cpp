@@ -38,7 +38,7 @@ Profile profile_of(const std::string& word, const std::vector<std::string>& assu
 
 py::object check_schedule(Box& box, const std::string& profile, const std::vector<std::string>& assume,
                           const std::string& device, const std::string& text, const std::string& file,
-                          std::size_t max_findings, bool open) {
+                          std::size_t max_findings, bool open, bool strict) {
   const auto s = box.snapshot();
   const auto p = profile_of(profile, assume);
   const auto node = topology_of(device, text, file);
@@ -48,7 +48,8 @@ py::object check_schedule(Box& box, const std::string& profile, const std::vecto
                                .map = s->lines(),
                                .topology = node ? &*node : nullptr,
                                .max_findings = max_findings,
-                               .open = open};
+                               .open = open,
+                               .strict = strict};
     return json::of(check(s->schedule, options), options, s->schedule);
   });
   return to_python(found);

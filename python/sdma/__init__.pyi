@@ -194,11 +194,12 @@ class Check(dict[str, Any]):
         """True only if no execution has a race, a deadlock or a missing wait."""
 
 def check(schedule: AnySchedule, *, profile: str = "conservative", assume: Sequence[str] = (), topology: Node = None,
-          max_findings: int = 20, open: bool = False) -> Check:
+          max_findings: int = 20, open: bool = False, strict: bool = False) -> Check:
     """Finds races, deadlocks and missing waits, or proves that there are none.
 
     `profile` and `assume`: what is assumed about engines, as `sdma check` takes it: "rocr", ["poll=full"]. `open`: other programs
-    may satisfy polls. The verdict is "proved", "unproved" or "refuted"; what was not examined is never "proved".
+    may satisfy polls. The verdict is "proved", "unproved" or "refuted"; what was not examined is never "proved". Notes are advice,
+    which changes no verdict; `strict` makes them errors. `exit_code` is that of `sdma check`.
     """
 
 class Simulation(dict[str, Any]):

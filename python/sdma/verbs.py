@@ -52,8 +52,8 @@ def _node(node):
     return "", _file(node), os.fspath(node)
 
 
-def check(schedule, *, profile="conservative", assume=(), topology=None, max_findings=20, open=False):
-    return results.Check(_sdma.check(_schedule(schedule), profile, list(assume), *_node(topology), max_findings, open))
+def check(schedule, *, profile="conservative", assume=(), topology=None, max_findings=20, open=False, strict=False):
+    return results.Check(_sdma.check(_schedule(schedule), profile, list(assume), *_node(topology), max_findings, open, strict))
 
 
 def simulate(schedule, machine=None, *, sensitivity=True, contents=False, seed=0):

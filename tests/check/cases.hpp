@@ -374,11 +374,11 @@ end)"},
 {"wide-poll", R"(gpus 1
 signal host.w value=0x100000000
 signal host.x value=0
-queue gpu0.p peer=host
+queue gpu0.p engine=2
   atomic op=add_rtn_64 addr=host.w value=-1
   atomic op=add_rtn_64 addr=host.w value=1
 end
-queue gpu0.q peer=gpu0
+queue gpu0.q engine=3
   poll_mem addr=host.w[4] func=ge reference=0
   poll_mem addr=host.w func=ge reference=0
   fence addr=host.x value=1

@@ -54,7 +54,7 @@ TEST_CASE("a GPU that the given node does not have is an error; without a node n
   CHECK(said(checked(text, {.topology = &two})) == "engine-refused: gpu8.q: there is no gpu8\n");
 }
 
-TEST_CASE("an engine that serves another link is a warning") {
+TEST_CASE("an engine that serves another link is advice") {
   const std::string host = "engine-choice: gpu0.q: copies to gpu1, but engine 0 faces the host\n";
   CHECK(said_of("engine=0", "gpu0.a", "gpu1.c") == host);
   CHECK(said_of("engine=0", "host.in", "gpu1.c") == host);
@@ -66,7 +66,8 @@ TEST_CASE("an engine that serves another link is a warning") {
         "engine-choice: gpu0.q: copies from host, but the node recommends engine 12 for gpu2\n");
   const auto r = checked(schedule(queue("q", "engine=12", "gpu0.a", "gpu1.c")));
   REQUIRE(r.findings.size() == 1);
-  CHECK(r.findings[0].diagnostic.severity == Severity::warning);
+  CHECK(r.findings[0].diagnostic.severity == Severity::note);
+  CHECK(r.proved());
   CHECK(r.findings[0].diagnostic.hint ==
         "write peer=gpu1 instead of engine=12: it selects the engine that the node recommends");
 }

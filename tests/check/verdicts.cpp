@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What is proved, and what is not: schedules that were once proved although an execution breaks them, each with the assumption
 // under which it breaks.
+#include "cases.hpp"
 #include "checked.hpp"
 
 using namespace sdma;
-using test::checked, test::has;
+using test::checked, test::has, test::said;
 
 namespace {
 
@@ -18,7 +19,7 @@ struct Broken {
 
 // clang-format off
 constexpr Broken kBroken[] = {
-{"two polls hold two engines, and each needs a queue that stands after the other", "", "engine-wait", Verdict::unproved, R"(gpus 1
+{"two polls hold two engines, and each needs a queue that stands after the other", "", "engine-wait", Verdict::refuted, R"(gpus 1
 signal host.x value=0 bits=32
 signal host.z value=0 bits=32
 signal host.d value=0
@@ -42,7 +43,7 @@ host main
   submit *
   wait host.d == 4
 end)"},
-{"three polls on three engines", "", "engine-wait", Verdict::unproved, R"(gpus 1
+{"three polls on three engines", "", "engine-wait", Verdict::refuted, R"(gpus 1
 signal host.x value=0 bits=32
 signal host.y value=0 bits=32
 signal host.z value=0 bits=32
@@ -197,7 +198,7 @@ host main
   wait host.x >= 2
 end)"},
 {"a poll holds the engine of a fence, although a later fence of that queue has landed", "fences=unordered", "engine-wait",
- Verdict::unproved, R"(gpus 1
+ Verdict::refuted, R"(gpus 1
 signal host.x value=0 bits=32
 signal host.y value=0 bits=32
 signal host.z value=0 bits=32
@@ -326,4 +327,69 @@ end)");
   CHECK(relay("").verdict() == Verdict::refuted);
   CHECK(relay("  fence addr=host.s value=1").verdict() == Verdict::refuted);
   CHECK(relay("  fence addr=host.s value=2\n  poll_mem addr=host.s func=ge reference=1").verdict() == Verdict::refuted);
+}
+
+TEST_CASE("advice changes no verdict, and is an error for whoever asks for that") {
+  const auto relay = [](const std::string& more, const CheckOptions& o = {}) {
+    return checked("gpus 2\nbuffer gpu*.a bytes=4K init=zero\nsignal host.d value=0\nsignal host.extra value=0\n" +
+                       more +
+                       "queue gpu0.p peer=gpu1\n  copy_linear bytes=4K src=gpu0.a dst=gpu1.a\n"
+                       "  fence addr=host.extra value=1\n  fence addr=host.d value=1\nend\n"
+                       "host main\n  submit *\n  wait host.d == 1\nend",
+                   o);
+  };
+  const auto r = relay("");
+  INFO(said(r));
+  REQUIRE(r.findings.size() == 1);
+  CHECK(r.findings[0].diagnostic.rule == "unused-signal");
+  CHECK(r.findings[0].diagnostic.severity == Severity::note);
+  CHECK(r.verdict() == Verdict::proved);
+  const auto strict = relay("", {.strict = true});
+  REQUIRE(strict.findings.size() == 1);
+  CHECK(strict.verdict() == Verdict::refuted);
+}
+
+TEST_CASE("the class of a rule is the severity of its findings, and decides the verdict") {
+  CHECK(rule_class(Severity::error) == "refutes");
+  CHECK(rule_class(Severity::warning) == "leaves unproved");
+  CHECK(rule_class(Severity::note) == "advice");
+  CHECK(verdict_of(1, 1) == Verdict::refuted);
+  CHECK(verdict_of(0, 1) == Verdict::unproved);
+  CHECK(verdict_of(0, 0) == Verdict::proved);
+  for (const auto& c : test::kCases) {
+    if (!*c.rule) continue;
+    const auto r = checked(c.text);
+    for (const auto& f : r.findings) {
+      const auto rule = std::find_if(schedule_rules().begin(), schedule_rules().end(),
+                                     [&](const auto& s) { return s.id == f.diagnostic.rule; });
+      if (rule == schedule_rules().end()) continue;
+      INFO(rule->id);
+      CHECK(f.diagnostic.severity == rule->severity);
+    }
+  }
+}
+
+TEST_CASE("a text that leaves choices open is not proved") {
+  const std::string text = R"(gpus 1
+buffer gpu0.a bytes=8K init=random
+buffer gpu0.b bytes=8K
+signal host.done value=0
+choose pieces in [1, 2]
+queue gpu0.q engine=2
+  for i in 0..pieces
+    copy_linear bytes=8K/pieces src=gpu0.a[i*8K/pieces] dst=gpu0.b[i*8K/pieces]
+  end
+  fence addr=host.done value=1
+end
+host main
+  submit *
+  wait host.done == 1
+end)";
+  const auto r = checked(text);
+  CHECK(r.verdict() == Verdict::unproved);
+  CHECK(has(r, "not-all-choices"));
+  SourceMap map;
+  const auto set = parse_schedule("sdma 1\n" + text + "\n", "case.sdma", {.set = {{"pieces", "2"}}, .map = &map});
+  REQUIRE(set);
+  CHECK(check(*set, {.map = &map}).proved());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Golden files: NAME.hex are dwords, NAME.sdma their text, NAME.json their JSON Lines. `ninja -C build bless` writes the latter two.
+// Golden files: NAME.hex are dwords, NAME.packets their text, NAME.json their JSON Lines. `ninja -C build bless` writes the latter two.
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/text.hpp"
 #include "support/catch.hpp"
@@ -40,7 +40,7 @@ TEST_CASE("dwords, text and JSON of the golden files agree, both ways") {
     const auto d = dwords(entry.path());
     REQUIRE(!d.empty());
     auto path = entry.path();
-    const auto text = slurp(path.replace_extension(".sdma")), json = slurp(path.replace_extension(".json"));
+    const auto text = slurp(path.replace_extension(".packets")), json = slurp(path.replace_extension(".json"));
     CHECK(disassemble(d, {.offsets = true, .raw = true}) == text);
     CHECK(to_json_lines(d) == json);
     const auto from_text = assemble(text), from_json = from_json_lines(json);

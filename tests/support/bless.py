@@ -15,6 +15,7 @@
 | docs/reproduction.md: tables | the simulator                          | bench/reproduce.cpp                  |
 | docs/figures                 | the simulator                          | bench/reproduce.cpp                  |
 | docs/museum.md               | tests/museum                           | tests/museum/museum.py               |
+| docs/rules.md, check.md      | sdma check --rules: the classes        | tests/tools/rules_page.py            |
 | docs/json.md, docs/journeys  | the commands in them                   | tests/support/page.py                |
 | *.test (--cases)             | the command that each begins with      | tests/support/cases.py               |
 
@@ -39,7 +40,7 @@ def stream(source, sdma):
         # As bytes: of a text, `sdma dis` also says where packets seem to begin again.
         words = re.sub(r"#.*", "", given.read_text()).split()
         data = b"".join(int(word, 16).to_bytes(4, "little") for word in words)
-        given.with_suffix(".sdma").write_bytes(output(sdma, "dis", "--input=binary", "--offsets", "--raw", data=data))
+        given.with_suffix(".packets").write_bytes(output(sdma, "dis", "--input=binary", "--offsets", "--raw", data=data))
         given.with_suffix(".json").write_bytes(output(sdma, "dis", "--input=binary", "--format=json", data=data))
 
 
@@ -84,6 +85,10 @@ def museum(source, sdma):
     output(sys.executable, source / "tests/museum/museum.py", "--bless", source, sdma)
 
 
+def rules(source, sdma):
+    output(sys.executable, source / "tests/tools/rules_page.py", "--bless", source, sdma)
+
+
 def pages(source, sdma):
     for page in [source / "docs/json.md", *sorted((source / "docs/journeys").glob("*.md"))]:
         output(sys.executable, source / "tests/support/page.py", "--bless", page, source, sdma)
@@ -97,6 +102,7 @@ KINDS = [
     ("docs/packets.md, packets/length_table.hpp", "document", packets),
     ("docs/reproduction.md, docs/figures", "reproduce", reproduction),
     ("docs/museum.md", "sdma", museum),
+    ("docs/rules.md, docs/check.md: classes", "sdma", rules),
     ("docs/json.md, docs/journeys", "sdma", pages),
 ]
 OPTION = {"sdma": "tools", "collective_plan": "examples", "reproduce": "bench"}

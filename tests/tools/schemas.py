@@ -184,7 +184,7 @@ class Schemas:
 def check_call(call, schemas):
     """Complaints about what a call printed."""
     name = "version" if call.verb.startswith("-") else call.verb
-    bad = []
+    bad, answers = [], []
     if call.is_ours() and name in schemas.all:
         try:
             answers = list(values(call.out))
@@ -194,7 +194,8 @@ def check_call(call, schemas):
             bad += schemas.complaints(name, value)
         if call.code == 0 and not answers and call.verb not in MAY_BE_EMPTY and "-o" not in call.words:
             bad.append("it succeeds without an answer")
-    messages = 0
+    # The errors of a text are in the answer, whose verdict says that there is none.
+    messages = sum(v.get("verdict") == "unread" for v in answers)
     for line in call.err.splitlines():
         if not call.is_ours() and not line.startswith('{"rule":'):
             continue
@@ -217,7 +218,7 @@ def verbs_of(program):
     with_findings = set()
     for verb in verbs:
         codes = subprocess.run([program, verb, "--help"], capture_output=True, text=True, check=True).stdout
-        if re.search(r"[:;]\s[14] ", codes[codes.find("Exit codes:") :]):
+        if re.search(r"(?m)^  [14] ", codes[codes.find("Exit codes:") :]):
             with_findings.add(verb)
     return verbs, with_findings
 

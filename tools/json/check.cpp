@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "check.hpp"
 
+#include "../exit.hpp"
 #include "sdma/packets/registry.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -32,14 +34,19 @@ std::vector<std::string> expected_findings(const Schedule& s) {
   return rules;
 }
 
-Json assumed(const CheckReport& r, const CheckOptions& o) {
-  Json j{{"rules", "docs/ordering.md"}, {"options", Json::array()}};
+/// The options that --profile and --assume add.
+static std::vector<std::string_view> added(const Profile& p) {
+  std::vector<std::string_view> all;
   for (const auto option : profile_options()) {
-    // An option is assumed if it is set already, and differs from the rules themselves.
-    auto same = o.profile, other = Profile{};
-    if (same.set(option) && same == o.profile && other.set(option) && !(other == Profile{}))
-      j["options"].push_back(option);
+    // An option is added if it is set already, and differs from the rules themselves.
+    auto same = p, other = Profile{};
+    if (same.set(option) && same == p && other.set(option) && !(other == Profile{})) all.push_back(option);
   }
+  return all;
+}
+
+Json assumed(const CheckReport& r, const CheckOptions& o) {
+  Json j{{"rules", "docs/ordering.md"}, {"options", added(o.profile)}};
   j["node"] = o.topology ? o.topology->name : "8 MI300X";
   // The checker says so whenever it assumes it.
   j["other_programs"] = std::any_of(r.findings.begin(), r.findings.end(),
@@ -47,14 +54,17 @@ Json assumed(const CheckReport& r, const CheckOptions& o) {
   return j;
 }
 
-std::string summary(const CheckReport& r, const Schedule& s, const std::string& file) {
-  const auto checked = fmt::format("(checked packets: {}, waits: {})", r.packets, r.waits);
-  if (expects_finding(s))
-    return fmt::format("{}: {} {}", file,
-                       as_expected(s, r) ? "found what it expects" : "did not find exactly what it expects", checked);
-  if (r.errors() + r.warnings() > 0) return fmt::format("{}: something is wrong: see the findings {}", file, checked);
-  if (r.proved()) return fmt::format("{}: no race, no deadlock, no missing wait {}", file, checked);
-  return fmt::format("{}: nothing wrong was found, but this is not a proof: see the notes {}", file, checked);
+constexpr std::string_view kRefutedText = "something is wrong: see the errors";
+
+std::string summary(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
+  std::string_view said = kRefutedText;
+  if (expects_finding(s)) said = as_expected(s, r) ? "found what it expects" : "did not find exactly what it expects";
+  else if (r.verdict() == Verdict::proved) said = "no race, no deadlock, no missing wait";
+  else if (r.verdict() == Verdict::unproved)
+    said = "nothing wrong was found, but this is not a proof: see the warnings";
+  const auto options = added(o.profile);
+  return fmt::format("{}: {}{}{} (checked packets: {}, waits: {})", o.file, said, options.empty() ? "" : ", assuming ",
+                     fmt::join(options, " "), r.packets, r.waits);
 }
 
 Json answer_of(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
@@ -64,7 +74,8 @@ Json answer_of(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
     j["expected"] = expected_findings(s);
     j["as_expected"] = as_expected(s, r);
   }
-  j["summary"] = summary(r, s, o.file);
+  j["exit_code"] = static_cast<int>(tool::exit_of(s, r));
+  j["summary"] = summary(r, o, s);
   return j;
 }
 
@@ -75,16 +86,21 @@ Json of(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
   return j;
 }
 
+std::string summary(const StreamAnswer& a) {
+  const auto said = a.bytes == 0                       ? "there is nothing to check"
+                    : a.verdict() == Verdict::refuted  ? kRefutedText
+                    : a.verdict() == Verdict::unproved ? "no error, but not everything is known: see the warnings"
+                                                       : "no error and no warning";
+  return fmt::format("{}: {} (checked bytes: {}; rules about one stream prove nothing)", a.file, said, a.bytes);
+}
 Json of(const StreamAnswer& a) {
-  const bool clean = a.errors + a.warnings == 0;
-  return {
-      {"verdict", clean ? "clean" : "findings"},
-      {"file", a.file},
-      {"bytes", a.bytes},
-      {"errors", a.errors},
-      {"warnings", a.warnings},
-      {"summary", fmt::format("{}: {} (checked bytes: {}; rules about one stream prove nothing)", a.file,
-                              clean ? "no error and no warning" : "something is wrong: see the findings", a.bytes)}};
+  return {{"verdict", a.verdict() == Verdict::proved ? "clean" : name(a.verdict())},
+          {"file", a.file},
+          {"bytes", a.bytes},
+          {"errors", a.errors},
+          {"warnings", a.warnings},
+          {"exit_code", static_cast<int>(tool::exit_of(a.verdict()))},
+          {"summary", summary(a)}};
 }
 
 Json unread(const std::string& file, std::size_t errors) {
@@ -92,13 +108,15 @@ Json unread(const std::string& file, std::size_t errors) {
           {"file", file},
           {"errors", errors},
           {"warnings", 0},
+          {"exit_code", static_cast<int>(tool::kInput)},
           {"summary", fmt::format("{}: the text has errors, so nothing was checked", file)}};
 }
 
 Json check_rules() {
   auto all = Json::array();
   const auto add = [&](const auto& id, const char* of, Severity severity, const auto& text) -> Json& {
-    return all.emplace_back(Json{{"id", id}, {"of", of}, {"severity", name(severity)}, {"text", text}});
+    return all.emplace_back(
+        Json{{"id", id}, {"of", of}, {"severity", name(severity)}, {"class", rule_class(severity)}, {"text", text}});
   };
   for (const auto& r : stream_rules()) add(r.id, "stream", r.severity, r.text);
   for (const auto& r : schedule_rules()) add(r.id, "schedule", r.severity, r.text);

@@ -20,21 +20,25 @@ Json of(const CheckFinding&);
 std::vector<std::string> expected_findings(const Schedule&);
 /// On what a verdict rests: the options that differ from docs/ordering.md, the node, whether other programs may take part.
 Json assumed(const CheckReport&, const CheckOptions&);
-/// Everything but the findings: verdict, file, packets, waits, summary, assumed, errors, warnings; expected and as_expected if the schedule
+/// Everything but the findings: verdict, exit_code, file, packets, waits, summary, assumed, errors, warnings; expected and as_expected if the schedule
 /// expects findings.
 Json answer_of(const CheckReport&, const CheckOptions&, const Schedule&);
 /// The same, with `findings`.
 Json of(const CheckReport&, const CheckOptions&, const Schedule&);
 /// The sentence about a report that text and JSON have: "a.sdma: no race, no deadlock, no missing wait (checked packets: 6, waits: 1)".
-std::string summary(const CheckReport&, const Schedule&, const std::string& file);
+/// It names what --profile and --assume add.
+std::string summary(const CheckReport&, const CheckOptions&, const Schedule&);
 
-/// What a check of a stream has found. Its verdict is "clean" or "findings": rules about one stream prove nothing.
+/// What a check of a stream has found. JSON calls it "clean" if nothing was found: rules about one stream prove nothing.
 struct StreamAnswer {
   std::string file{};
   std::uint64_t bytes{};  ///< that were examined
   std::uint64_t errors{}, warnings{};
+  /// Of no bytes, nothing is known.
+  Verdict verdict() const noexcept { return bytes == 0 ? Verdict::unproved : verdict_of(errors, warnings); }
 };
 Json of(const StreamAnswer&);
+std::string summary(const StreamAnswer&);
 /// The answer about a schedule whose text has errors: its verdict is "unread".
 Json unread(const std::string& file, std::size_t errors);
 

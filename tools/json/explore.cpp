@@ -49,6 +49,7 @@ Json of(const Explored& e) {
   j["candidates"] = r.candidates;
   j["complete"] = r.complete;
   j["refused"] = r.refused;
+  j["unproved"] = r.unproved;
   if (const auto& f = r.first_refused)
     j["first_refused"] = {{"choices", choices_of(f->decisions)},
                           {"rule", f->reason.rule},
@@ -68,8 +69,11 @@ Json of(const Explored& e) {
   return j;
 }
 
-Json of(std::span<const Explored> all, const MachineDescription& m) {
-  Json out{{"machine", m.name}, {"searches", Json::array()}};
+Json of(std::span<const Explored> all, const MachineDescription& m, const Interruption& i) {
+  Json out{{"machine", m.name},
+           {"interrupted", i.interrupted},
+           {"not_searched", i.not_searched},
+           {"searches", Json::array()}};
   for (const auto& e : all) out["searches"].push_back(of(e));
   return out;
 }

@@ -8,6 +8,7 @@
 #include "json.hpp"
 #include "sdma/search/search.hpp"
 
+#include <string>
 #include <vector>
 
 namespace sdma::json {
@@ -28,7 +29,12 @@ Explored explored(std::string title, SearchResult, const MachineDescription&);
 
 Json of(const SpeedUp&);
 Json of(const Explored&);
+/// What Ctrl-C left undone.
+struct Interruption {
+  bool interrupted{};                       ///< the last search, if there is one, was cut short
+  std::vector<std::string> not_searched{};  ///< the swept values that were not reached: "chunk=64K"
+};
 /// All searches of a command, and their machine.
-Json of(std::span<const Explored>, const MachineDescription&);
+Json of(std::span<const Explored>, const MachineDescription&, const Interruption& = {});
 
 }  // namespace sdma::json

@@ -113,17 +113,22 @@ Json of(const RunAnswer& a) {
 }
 
 Json of(std::span<const RunFile> files) {
-  std::uint64_t passed = 0;
+  std::uint64_t passed = 0, idle = 0;
   auto all = Json::array();
   for (const auto& f : files) {
-    passed += f.passed;
-    Json j{{"file", f.file}, {"passed", f.passed}};
+    const bool nothing = f.passed && f.expects_nothing;
+    passed += f.passed && !nothing;
+    idle += nothing;
+    Json j{{"file", f.file}, {"passed", f.passed}, {"expects_nothing", f.expects_nothing}};
     if (!f.expects.empty()) j["expects"] = f.expects, j["findings"] = of(std::span(f.findings));
     auto& runs = j["runs"] = Json::array();
     for (const auto& r : f.runs) runs.push_back(of(r));
     all.push_back(std::move(j));
   }
-  return {{"passed", passed}, {"failed", files.size() - passed}, {"files", std::move(all)}};
+  return {{"passed", passed},
+          {"failed", files.size() - passed - idle},
+          {"expect_nothing", idle},
+          {"files", std::move(all)}};
 }
 
 }  // namespace sdma::json

@@ -34,11 +34,12 @@ Json of(const RunAnswer&);
 struct RunFile {
   std::string file{};
   bool passed{};
+  bool expects_nothing{};              ///< it has no expectation, so that it has passed means little
   std::vector<std::string> expects{};  ///< the findings that the file expects from the checker; then it is not run
   std::vector<RunAnswer> runs{};
   std::vector<Diagnostic> findings{};  ///< of a file that is not run: what the checker found instead
 };
-/// All files, and how many passed and failed.
+/// All files, and how many passed, failed, or passed although they expect nothing.
 Json of(std::span<const RunFile>);
 
 }  // namespace sdma::json

@@ -99,24 +99,25 @@ std::span<const std::string_view> profile_options() noexcept;
 struct CheckOptions {
   Profile profile{};              ///< the ordering rules that proofs may rest on
   std::string file = "schedule";  ///< the schedule's name in findings, if there is no map
-  const SourceMap* map{};         ///< the source lines of the packets, from parse_schedule
+  /// The source lines of the packets, from parse_schedule. If the text leaves choices open, nothing is proved: only their first
+  /// alternatives are checked.
+  const SourceMap* map{};
   const Topology* topology{};     ///< the node's engines and links; null: eight MI300X
   std::size_t max_findings = 20;  ///< findings per rule; a note says how many more there were. 0: all
-  /// The most packets that are checked, in all submits. If there are more, a note says so and nothing is proved. The
+  /// The most packets that are checked, in all submits. If there are more, a warning says so and nothing is proved. The
   /// check also stops early if its clocks or its ranges of bytes would take more than about 1 GiB.
   std::size_t max_packets = std::size_t{1} << 22;
   /// The schedule is part of a larger system, as dumps are. If no agent of the schedule can satisfy a poll, the check
   /// assumes that an outside agent does. An address outside every buffer and signal belongs to outside memory.
   bool open = false;
+  bool strict = false;  ///< advice is an error
 };
 
 /// A rule about a schedule. docs/rules.md has a section for each.
 struct ScheduleRule {
   std::string_view id;    ///< its name in findings and in docs/rules.md
-  Severity severity;      ///< of its findings
+  Severity severity;      ///< of its findings; rule_class says what it does to a verdict
   std::string_view text;  ///< what a finding means, a sentence
-  /// The proof holds in spite of a finding. Findings of all other rules leave something unproved.
-  bool advice = false;
 };
 /// All of them, sorted by id.
 std::span<const ScheduleRule> schedule_rules() noexcept;
@@ -151,7 +152,6 @@ struct CheckFinding {
   std::vector<Location> locations{};            ///< the packets and actions that take part
   std::string overlap{};                        ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
   std::vector<const OrderingRule*> rests_on{};  ///< the ordering rules that the finding relies on
-  bool advice = false;                          ///< as ScheduleRule::advice
   /// The line that the hint proposes, if it proposes one line and nothing else, at a place that stands for one packet or action.
   std::optional<CheckEdit> edit{};
 };
@@ -164,6 +164,10 @@ enum class Verdict : std::uint8_t {
 };
 /// "proved", "unproved", "refuted".
 std::string_view name(Verdict) noexcept;
+/// refuted if there are errors; else unproved if there are warnings; else proved. Notes are advice, which changes no verdict.
+constexpr Verdict verdict_of(std::size_t errors, std::size_t warnings) noexcept {
+  return errors > 0 ? Verdict::refuted : warnings > 0 ? Verdict::unproved : Verdict::proved;
+}
 
 struct [[nodiscard]] CheckReport {
   std::vector<CheckFinding> findings{};  ///< errors first
@@ -172,9 +176,9 @@ struct [[nodiscard]] CheckReport {
   std::size_t errors() const noexcept;
   /// The number of findings that are warnings.
   std::size_t warnings() const noexcept;
-  /// refuted: there is an error; proved: all findings, if any, are advice; unproved: any other.
-  Verdict verdict() const noexcept;
-  /// Is the verdict `proved`? Findings that are advice do not prevent it.
+  /// verdict_of the numbers of errors and warnings.
+  Verdict verdict() const noexcept { return verdict_of(errors(), warnings()); }
+  /// Is the verdict `proved`? Advice does not prevent it.
   bool proved() const noexcept { return verdict() == Verdict::proved; }
 };
 

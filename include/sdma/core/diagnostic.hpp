@@ -17,11 +17,16 @@
 
 namespace sdma::inline v0 {
 
-/// `note`: information; `warning`: probably a mistake; `error`: certainly one, or a failure.
+/// `note`: information; `warning`: probably a mistake; `error`: certainly one, or a failure. The severity of a rule is its class: a
+/// finding that is an error refutes what is checked, a warning leaves it unproved, and a note is advice.
 enum class Severity : std::uint8_t { note, warning, error };
 
 constexpr std::string_view name(Severity s) noexcept {
   return s == Severity::error ? "error" : s == Severity::warning ? "warning" : "note";
+}
+/// What a finding of a rule does to the verdict: "refutes", "leaves unproved" or "advice".
+constexpr std::string_view rule_class(Severity s) noexcept {
+  return s == Severity::error ? "refutes" : s == Severity::warning ? "leaves unproved" : "advice";
 }
 
 struct Diagnostic {

@@ -45,7 +45,8 @@ struct SourceMap {
   std::vector<Location> buffers{}, signals{};          ///< in the order of Schedule::buffers and Schedule::signals
   std::vector<std::vector<PacketLocation>> packets{};  ///< for each queue, in order
   std::vector<std::vector<Location>>
-      actions{};  ///< for each host, then for each kernel: each action before those in its body
+      actions{};          ///< for each host, then for each kernel: each action before those in its body
+  std::size_t choices{};  ///< how many choices the text leaves open
   /// The line of the packet at `dword`.
   Location packet(std::size_t queue, std::size_t dword) const noexcept;
   /// The line of an action of this schedule.
@@ -85,6 +86,8 @@ std::string to_text(const Schedule&, const Schedule::Queue&, std::size_t dword);
 
 /// Does this text begin like a schedule, with the word `sdma`? If not, it is a stream of packets, or something else.
 bool is_schedule(std::string_view text) noexcept;
+/// Is a file of this name a schedule, whatever is in it? Its name ends with ".sdma".
+constexpr bool is_schedule_name(std::string_view path) noexcept { return path.ends_with(".sdma"); }
 
 /// Returns the text, formatted: two spaces of indentation per block, one space between words, none inside an
 /// expression, and at most one empty line in a row. A comment after a statement keeps its column if possible. The text

@@ -12,8 +12,8 @@
 // Rules of single packets ("broadcast-modulo-32", ...) come from the packets' layouts.
 //
 //   error      the engine does not do what was intended
-//   warning    no document says that the engine does what was intended, or public code avoids it
-//   note       for the reader's information
+//   warning    no document says that the engine does what was intended, or the checker cannot know
+//   note       advice about speed or tidiness
 //
 // "Earlier" and "later" mean the order of the stream. The ordering model is that of a single queue: fences and atomics
 // release earlier packets, a poll holds back later packets, and nothing else orders packets. The checker knows nothing
@@ -37,10 +37,9 @@ namespace sdma::inline v0 {
 /// A rule about a stream, or a rule that all packets share.
 struct StreamRule {
   std::string_view id;    ///< Diagnostic::rule of its findings
-  Severity severity;      ///< of its findings
+  Severity severity;      ///< of its findings; rule_class says what it does to a verdict
   std::string_view text;  ///< what is wrong, without a full stop
   std::string_view hint;  ///< what to do about a finding, a phrase
-  bool advice = false;    ///< as ScheduleRule::advice: a schedule may be proved in spite of a finding
 };
 /// All of them, sorted by id; the packets' own rules are in `PacketInfo::rules`.
 std::span<const StreamRule> stream_rules() noexcept;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The exit codes of all verbs: one table. `sdma --help`, the man pages and each verb's --help print it.
+//
+//   return exit_of(schedule, report);      // what sdma check ends with
+//
+// A verb's row in kVerbs (main.cpp) says what a code means for that verb, where it means more than the table says.
+#include "sdma/check/check.hpp"
+
+#include <string_view>
+
+namespace sdma::tool {
+
+enum Exit : int {
+  kOk = 0,
+  kRefuted = 1,
+  kUsage = 2,
+  kInput = 3,
+  kUndecided = 4,
+  kWaits = 5,
+  kInterrupted = 130,  ///< the code that a shell reports for SIGINT
+  kPipe = 141,         ///< the code that a shell reports for SIGPIPE
+};
+
+struct ExitMeaning {
+  Exit code;
+  std::string_view text;
+};
+inline constexpr ExitMeaning kExits[] = {
+    {kOk, "as asked"},
+    {kRefuted, "refuted, hung, or wrong bytes"},
+    {kUsage, "usage error"},
+    {kInput, "something cannot be read or done"},
+    {kUndecided, "not decided"},
+    {kWaits, "waits for the host (reserved for doctor)"},
+    {kInterrupted, "interrupted"},
+    {kPipe, "the reader of the output has exited"},
+};
+
+constexpr Exit exit_of(Verdict v) noexcept {
+  return v == Verdict::refuted ? kRefuted : v == Verdict::unproved ? kUndecided : kOk;
+}
+
+/// A schedule that expects findings (`expect finding`) is as asked if the report has them and no other error.
+inline Exit exit_of(const Schedule& s, const CheckReport& r) {
+  return !expects_finding(s) ? exit_of(r.verdict()) : as_expected(s, r) ? kOk : kRefuted;
+}
+
+}  // namespace sdma::tool
