@@ -2,6 +2,7 @@
 // sdma compare: a measured run beside its simulation, queue by queue and phase by phase.
 #include "sdma/trace/compare.hpp"
 #include "input.hpp"
+#include "json/check.hpp"
 #include "json/library.hpp"
 #include "machine_file.hpp"
 #include "output.hpp"
@@ -50,6 +51,7 @@ Other simulated(const CompareArguments& o) {
   SourceMap map;
   const auto s = load_schedule(o.path, *text, o.parse, &map);
   if (!s) return {.code = kInput};
+  if (const auto why = json::deliberate(*s, shown(o.path))) return report(*why), Other{.code = kInput};
   trace::Recorder recorder(trace::Recorder::kDefaultEvents, "virtual");
   const auto r = simulate(*s, *m, {.recorder = &recorder, .map = &map});
   if (r) return {"the simulation", "simulated", recorder.snapshot()};
@@ -57,7 +59,7 @@ Other simulated(const CompareArguments& o) {
     d.where = shown(o.path) + (d.where.empty() ? "" : ": " + d.where);
     report(d);
   }
-  return {.code = kRefuted};
+  return {.code = can_begin(*s, *m) ? kRefuted : kInput};
 }
 
 std::optional<double> parse_percent(const std::string& text) {

@@ -2,6 +2,7 @@
 // sdma explore: the fastest of the schedules that a file leaves open.
 #include "explore_report.hpp"
 #include "input.hpp"
+#include "json/check.hpp"
 #include "machine_file.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -94,7 +95,8 @@ class Exploring {
     if (cut) return kInterrupted;
     int worst = kOk;
     for (const auto& f : found_)
-      if (f.rows.empty()) worst = worst == kRefuted || f.result.unproved == 0 ? kRefuted : kUndecided;
+      if (f.rows.empty())
+        worst = worst == kRefuted || (f.result.complete && f.result.unproved == 0) ? kRefuted : kUndecided;
     return worst;
   }
 
@@ -103,6 +105,9 @@ class Exploring {
   int one(ParseOptions parse, std::string title, std::size_t left) {
     parse.read = files_beside(options_.path);
     const auto whole = options_.budget ? *options_.budget : std::chrono::nanoseconds(kBudget);
+    // The default tells whether the text is wrong on purpose; errors of the text are found by the search.
+    if (const auto s = parse_schedule(text_, shown(options_.path), parse); s)
+      if (const auto why = json::deliberate(*s, shown(options_.path))) return report(*why), kInput;
     SearchOptions o{.parse = parse, .best = options_.best, .seed = options_.seed};
     if (options_.tries > 0) o.tries = options_.tries;
     if (options_.budget || options_.tries == 0)

@@ -28,7 +28,9 @@ std::string choices(const Candidate& c) {
   return text.empty() ? "the default" : text;
 }
 
-std::string others(const Candidate& c) { return c.same == 0 ? "" : fmt::format(" ({} more with this time)", c.same); }
+std::string others(const Candidate& c) {
+  return c.same == 0 ? "" : fmt::format(" ({} more with this time, not checked)", c.same);
+}
 
 /// How much was searched, and what the checker refused.
 std::string sentences(const Explored& e) {
@@ -40,7 +42,8 @@ std::string sentences(const Explored& e) {
                                             r.simulated, r.candidates));
   if (const auto& first = r.first_refused) {
     const auto open = decisions_text(first->decisions);
-    out += prefix + fmt::format("refused: {} of them; the first{}: {}{}\n", r.refused,
+    out += prefix + fmt::format("refused: {} of them{}; the first{}: {}{}\n", r.refused,
+                                r.unproved > 0 ? fmt::format(", {} without an error", r.unproved) : "",
                                 open.empty() ? ", which is the default" : ", with " + open,
                                 first->reason.where.empty() ? "" : first->reason.where + ": ", first->reason.message);
   }

@@ -23,8 +23,8 @@ constexpr ExitMeaning kDis[] = {{kInput, "an error of the input or output; what 
 constexpr ExitMeaning kAs[] = {{kInput, "errors in the text, or an error of the input or output"}};
 constexpr ExitMeaning kCheck[] = {
     {kOk,
-     "proved; for one stream of packets, no error and no warning; or exactly the findings that the schedule expects"},
-    {kRefuted, "an error; or not the findings that the schedule expects"},
+     "proved; for one stream of packets, no error and no warning; or what the schedule expects, and no other error"},
+    {kRefuted, "an error; or a schedule that expects findings lacks one, or has another error"},
     {kInput, "errors in the text of a schedule, or an error of the input or output"},
     {kUndecided, "no error, but a warning says what is assumed, not known or not examined"}};
 constexpr ExitMeaning kDoctor[] = {{kOk, "nothing hangs; or, with a program, its own code"},
@@ -43,15 +43,15 @@ constexpr ExitMeaning kRun[] = {
 constexpr ExitMeaning kSimulate[] = {
     {kRefuted, "the schedule does not end, an engine refuses a packet, or an expectation fails"},
     {kInput,
-     "errors in the schedule or the machine description, a schedule that is wrong on purpose, or an error of the\n"
-     "input or output"}};
+     "errors in the schedule or the machine description, a schedule that is wrong on purpose or does not fit the\n"
+     "machine, or an error of the input or output"}};
 constexpr ExitMeaning kExplore[] = {
     {kOk, "found"},
     {kRefuted, "every candidate is refuted"},
     {kInput,
      "errors in the schedule or the machine description, a schedule that leaves nothing open, or an error of the\n"
      "input or output"},
-    {kUndecided, "no candidate is proved, but some are not refuted"},
+    {kUndecided, "no candidate is proved, but not all are refuted, or not all were searched"},
     {kInterrupted, "Ctrl-C ended the search; the best so far is printed"}};
 constexpr ExitMeaning kCompare[] = {
     {kRefuted, "the time of the run differs by more than --within, or the schedule does not end"},

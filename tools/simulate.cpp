@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma simulate: predicts the time of schedules on a described machine.
 #include "input.hpp"
+#include "json/check.hpp"
 #include "json/library.hpp"
 #include "machine_file.hpp"
 #include "output.hpp"
@@ -57,20 +58,17 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
   SourceMap map;
   const auto s = load_schedule(path, *text, o.parse, &map);
   if (!s) return kInput;
-  if (expects_finding(*s))
-    return complain(shown(path) + " contains a deliberate error for the checker, so it is not simulated",
-                    "sdma check reports the error"),
-           kInput;
+  if (const auto why = json::deliberate(*s, shown(path))) return report(*why), kInput;
   std::optional<trace::Recorder> recorder;
   if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
   auto r = simulate(*s, m,
                     {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed, .map = &map});
-  if (!r) return say(path, r.error()), kRefuted;
+  if (!r) return say(path, r.error()), can_begin(*s, m) ? kRefuted : kInput;
   r->findings = in_file(path, std::move(r->findings));
   std::optional<Sensitivity> found;
   if (!o.no_sensitivity) {
     auto h = sensitivity(*s, m);
-    if (!h) return say(path, h.error()), kRefuted;
+    if (!h) return say(path, h.error()), kInput;
     found = std::move(*h);
   }
   const auto* const why = found ? &*found : nullptr;

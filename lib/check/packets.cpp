@@ -47,8 +47,8 @@ class Packets {
     epoch_words_.clear();
     for (const auto& i : items)
       if (i.what == What::poll && i.sync.value.factor != 0) epoch_words_.insert(i.sync.address);
-    for (auto& d : check_stream(s_.queues[q].dwords, {.file = "", .max_findings = m_.options.max_findings})) {
-      if (std::find(kOfOrder.begin(), kOfOrder.end(), d.rule) != kOfOrder.end() || d.rule.empty()) continue;
+    for (auto& d : check_stream(s_.queues[q].dwords, {.file = "", .max_findings = 0})) {
+      if (std::find(kOfOrder.begin(), kOfOrder.end(), d.rule) != kOfOrder.end()) continue;
       std::uint64_t offset = 0;
       const auto hex = d.where.find("0x");
       if (hex != d.where.npos) std::from_chars(d.where.data() + hex + 2, d.where.data() + d.where.size(), offset, 16);

@@ -324,6 +324,8 @@ void World::expectations(Simulation& r) {
 
 }  // namespace detail
 
+bool can_begin(const Schedule& s, const MachineDescription& m) { return detail::World{s, m, {}}.can_begin(); }
+
 Result<Simulation, std::vector<Diagnostic>> simulate(const Schedule& s, const MachineDescription& m,
                                                      const SimulateOptions& o) {
   return detail::World{s, m, o}.run();

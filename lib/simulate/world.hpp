@@ -62,6 +62,7 @@ class World {
   World(const Schedule&, const MachineDescription&, const SimulateOptions&);
   ~World();
   Result<Simulation, std::vector<Diagnostic>> run();
+  bool can_begin() { return prepare(), findings_.empty(); }
 
  private:
   enum class Event : std::uint8_t { thread, computed, store, doorbell, front, look, decide, moved, landed, release };

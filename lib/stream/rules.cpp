@@ -308,11 +308,11 @@ class StreamChecker::State {
     if (options_.max_findings > 0)
       for (const auto& [id, n] : counts_)
         if (n > options_.max_findings)
-          out_->push_back(
-              {.rule = std::string(id),
-               .severity = Severity::note,
-               .where = options_.file,
-               .message = "findings of this rule that are not shown: " + std::to_string(n - options_.max_findings)});
+          out_->push_back({.rule = "not-shown",
+                           .severity = Severity::note,
+                           .where = options_.file,
+                           .message = "findings of '" + std::string(id) +
+                                      "' that are not shown: " + std::to_string(n - options_.max_findings)});
   }
 
   static constexpr std::size_t kMailboxes = 64;

@@ -88,7 +88,11 @@ class LinesReader::State {
       fail(fmt::format("the trace is cut off: it has {} of {} events", trace_.events.size(), expected_));
   }
   bool failed() const noexcept { return !error_.empty(); }
-  Diagnostic error() const { return {.where = fmt::format("{}:{}", file_, number_), .message = error_, .hint = hint_}; }
+  Diagnostic error() const {
+    return {.where = fmt::format("{}:{}", file_, std::max<decltype(number_)>(number_, 1)),
+            .message = error_,
+            .hint = hint_};
+  }
   /// Removes the events; lanes and texts stay.
   Trace take() {
     Trace t{.clock = trace_.clock,

@@ -30,7 +30,7 @@ def main(program, root):
     package = pathlib.Path(root) / "python/sdma"
     names = lambda file: bound(ast.parse((package / file).read_text(encoding="utf-8")).body)
     text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    verbs = re.findall(r"^  (\w+) {3,}", text.split("Subcommands:")[1], flags=re.M)
+    verbs = re.findall(r"^  (\w+) {3,}", text.split("Subcommands:")[1].split("Exit codes:")[0], flags=re.M)
     manual, module, missing = names("__init__.pyi"), names("__init__.py"), []
     for verb in verbs:
         name = NAMES.get(verb, verb)

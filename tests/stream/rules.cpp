@@ -258,7 +258,8 @@ TEST_CASE("garbage is reported once, and many findings of a rule are counted") {
   const auto d = check_stream(words(many), {.max_findings = 7});
   REQUIRE(d.size() == 8);
   CHECK(d[7].severity == Severity::note);
-  CHECK(d[7].message == "findings of this rule that are not shown: 43");
+  CHECK(d[7].rule == "not-shown");
+  CHECK(d[7].message == "findings of 'alignment' that are not shown: 43");
   CHECK(check_stream(words(many), {.max_findings = 0}).size() == 50);
 }
 

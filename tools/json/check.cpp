@@ -27,6 +27,13 @@ Json of(const CheckFinding& f) {
   return j;
 }
 
+std::optional<Diagnostic> deliberate(const Schedule& s, const std::string& file) {
+  if (!expects_finding(s)) return {};
+  return Diagnostic{.where = file,
+                    .message = "this contains a deliberate error for the checker, so it is not simulated",
+                    .hint = "sdma check reports the error"};
+}
+
 std::vector<std::string> expected_findings(const Schedule& s) {
   std::vector<std::string> rules;
   for (const auto& e : s.expectations)
@@ -87,8 +94,8 @@ Json of(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
 }
 
 std::string summary(const StreamAnswer& a) {
-  const auto said = a.bytes == 0                       ? "there is nothing to check"
-                    : a.verdict() == Verdict::refuted  ? kRefutedText
+  const auto said = a.verdict() == Verdict::refuted    ? kRefutedText
+                    : a.bytes == 0                     ? "there is nothing to check"
                     : a.verdict() == Verdict::unproved ? "no error, but not everything is known: see the warnings"
                                                        : "no error and no warning";
   return fmt::format("{}: {} (checked bytes: {}; rules about one stream prove nothing)", a.file, said, a.bytes);

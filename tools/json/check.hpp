@@ -12,10 +12,16 @@
 #include "sdma/check/check.hpp"
 #include "sdma/stream/rules.hpp"
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace sdma::json {
 
 /// rule, severity, where, message, hint as a Diagnostic; places, overlap and rests_on.
 Json of(const CheckFinding&);
+/// Why a schedule that is wrong on purpose has no time; nothing if it expects no finding.
+std::optional<Diagnostic> deliberate(const Schedule&, const std::string& file);
 /// What a schedule that is wrong on purpose expects the checker to find.
 std::vector<std::string> expected_findings(const Schedule&);
 /// On what a verdict rests: the options that differ from docs/ordering.md, the node, whether other programs may take part.
@@ -35,7 +41,7 @@ struct StreamAnswer {
   std::uint64_t bytes{};  ///< that were examined
   std::uint64_t errors{}, warnings{};
   /// Of no bytes, nothing is known.
-  Verdict verdict() const noexcept { return bytes == 0 ? Verdict::unproved : verdict_of(errors, warnings); }
+  Verdict verdict() const noexcept { return verdict_of(errors, warnings + (bytes == 0)); }
 };
 Json of(const StreamAnswer&);
 std::string summary(const StreamAnswer&);

@@ -2,6 +2,7 @@
 #include "sweep.hpp"
 
 #include <fmt/format.h>
+#include "check.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -64,9 +65,15 @@ class Sweeping {
     for (std::size_t a = 0; a < values.size(); ++a)
       if (!in_.axes[a].of_machine()) parse.set.push_back({in_.axes[a].name, in_.axes[a].text(values[a])});
     auto s = parse_schedule(f.text, name_of(f.path), parse);
-    if (s) return *std::move(s);
-    fail(Kind::schedule, std::move(s.error()));
-    return {};
+    if (!s) {
+      fail(Kind::schedule, std::move(s.error()));
+      return {};
+    }
+    if (auto why = deliberate(*s, name_of(f.path))) {
+      fail(Kind::schedule, {*std::move(why)});
+      return {};
+    }
+    return *std::move(s);
   }
 
   bool row(std::vector<double> values) {

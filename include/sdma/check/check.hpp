@@ -165,7 +165,7 @@ enum class Verdict : std::uint8_t {
 /// "proved", "unproved", "refuted".
 std::string_view name(Verdict) noexcept;
 /// refuted if there are errors; else unproved if there are warnings; else proved. Notes are advice, which changes no verdict.
-constexpr Verdict verdict_of(std::size_t errors, std::size_t warnings) noexcept {
+constexpr Verdict verdict_of(std::uint64_t errors, std::uint64_t warnings) noexcept {
   return errors > 0 ? Verdict::refuted : warnings > 0 ? Verdict::unproved : Verdict::proved;
 }
 
@@ -177,7 +177,7 @@ struct [[nodiscard]] CheckReport {
   /// The number of findings that are warnings.
   std::size_t warnings() const noexcept;
   /// verdict_of the numbers of errors and warnings.
-  Verdict verdict() const noexcept { return verdict_of(errors(), warnings()); }
+  Verdict verdict() const noexcept;
   /// Is the verdict `proved`? Advice does not prevent it.
   bool proved() const noexcept { return verdict() == Verdict::proved; }
 };

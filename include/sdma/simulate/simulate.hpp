@@ -110,6 +110,9 @@ struct Simulation {
   std::vector<Diagnostic> findings{};             ///< expectations that fail, with `contents`
 };
 
+/// Can the machine begin this schedule? If not, `simulate` says why: too few GPUs, an engine that it lacks, a fixed address.
+[[nodiscard]] bool can_begin(const Schedule&, const MachineDescription&);
+
 /// Simulates one run of the schedule on the machine.
 Result<Simulation, std::vector<Diagnostic>> simulate(const Schedule&, const MachineDescription&,
                                                      const SimulateOptions& = {});
