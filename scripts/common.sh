@@ -89,14 +89,15 @@ step() {
   return "$status"
 }
 
-# Used if installed: lld links faster, and ccache reuses what has been compiled, also for another tree.
+# Used if installed: lld links faster, and ccache reuses what g++ has compiled, also for another tree. clang++ compiles without
+# ccache: its precompiled headers name the files of the tree that made them, so a header of another tree defines everything twice.
 if command -v ld.lld >/dev/null; then export CXX_LD=lld; fi
 if command -v ccache >/dev/null; then
   # Precompiled headers are cached only with this leave to trust what their files' times say.
   export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=1
 fi
 # launcher COMPILER: what precedes it.
-launcher() { if command -v ccache >/dev/null; then echo 'ccache '; fi; }
+launcher() { if [[ $1 == g++ ]] && command -v ccache >/dev/null; then echo 'ccache '; fi; }
 
 # configure DIR COMPILER OPTION...: an existing build folder keeps its objects, unless another compiler built them.
 configure() {

@@ -141,7 +141,7 @@ TEST_CASE("more events than the header counts: whoever wrote them was killed bef
 }
 
 TEST_CASE("what is wrong with a file is said with its line") {
-  CHECK(error("") == "f:0: this file does not contain a trace");
+  CHECK(error("") == "f:1: this file does not contain a trace");
   CHECK(error("[]") == "f:1: this line is not a JSON object");
   CHECK(error("{}") == "f:1: this line does not begin a trace");
   CHECK(error("{\"sdma_trace\":3}") == "f:1: this trace has version 3");

@@ -66,7 +66,8 @@ bool common(std::string_view path) {
                                           "/sys/module"};
   if (std::find(std::begin(kCommon), std::end(kCommon), path) != std::end(kCommon)) return true;
   constexpr std::string_view kBus = "/sys/devices/pci";  // of the machine's bus with that number
-  return path.starts_with(kBus) && path.find('/', kBus.size()) == path.npos;
+  return path.starts_with("/sys/devices/system") ||
+         (path.starts_with(kBus) && path.find('/', kBus.size()) == path.npos);
 }
 
 /// Removes the last name of a path.
@@ -130,6 +131,7 @@ Tree::Tree() : node_(numbered(shown(), static_cast<std::uint32_t>(::sysconf(_SC_
   add_processes(*this);
   add_debugfs(*this);
   add_maps(*this);
+  add_caches(*this);
   for (std::size_t g = 0; g < node_.gpus.size(); ++g) {
     const TreeGpu gpu{*this, g};
     add_pci(gpu);

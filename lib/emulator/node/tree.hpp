@@ -12,6 +12,7 @@
 //   /sys/devices/pci0000:10/0000:10:00.0/...    each GPU, linked from /sys/bus/pci    tree/pci.cpp
 //     mem_info_*, pp_dpm_*, gpu_metrics,        what the driver adds to the device    tree/memory.cpp, power.cpp, metrics.cpp,
 //     ip_discovery, xgmi_*, fw_version, ...                                           ip_discovery.cpp, xgmi.cpp, board.cpp
+//   /sys/devices/system/node/node0/cpu0/cache    where the machine has none             tree/caches.cpp
 //   /proc/modules, /sys/module/amdgpu/...       the driver's module                   tree/kfd.cpp
 //   /proc/self/maps                             mappings of the node by their names   tree/maps.cpp
 //

@@ -47,6 +47,7 @@ void add_kfd(Tree&);
 void add_processes(Tree&);
 void add_debugfs(Tree&);
 void add_maps(Tree&);
+void add_caches(Tree&);
 void add_pci(const TreeGpu&);
 void add_drm(const TreeGpu&);
 void add_memory(const TreeGpu&);
