@@ -101,7 +101,7 @@ launcher() { if [[ $1 == g++ ]] && command -v ccache >/dev/null; then echo 'ccac
 
 # configure DIR COMPILER OPTION...: an existing build folder keeps its objects, unless another compiler built them.
 configure() {
-  local dir=$1 compiler=$2 how=() faster options=() option
+  local dir=$1 compiler=$2 how=() faster='' options=() option
   shift 2
   # GCC collects its garbage less often, which saves about 5 % of its time.
   if [[ $compiler == g++ ]]; then faster='--param=ggc-min-heapsize=524288'; fi
