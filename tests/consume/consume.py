@@ -6,6 +6,7 @@
 
 BUILD is a finished build folder of SOURCE, which is installed, and of which the wheel is made; the other ways build what they need.
 """
+import errno
 import json
 import os
 import pathlib
@@ -194,6 +195,16 @@ def programs_work(prefix, options, version):
                 sys.exit(f"{file} is missing")
 
 
+def run_32(program):
+    """Runs a program of 32 bits: by the kernel, or by QEMU where the kernel has 64 bits alone."""
+    try:
+        run(program)
+    except OSError as refused:
+        if refused.errno != errno.ENOEXEC:
+            raise
+        run("qemu-i386", program)
+
+
 def copied(source, build, version, work, compilers):
     """(c) Only include/sdma, copied into somebody else's tree: strict warnings, no exceptions, no RTTI, nothing linked."""
     shutil.copytree(source / "include" / "sdma", work / "vendor" / "sdma")
@@ -208,7 +219,7 @@ def copied(source, build, version, work, compilers):
         if found and accepts(found[0], flag):
             run(found[0], flag, *STRICT, f"-I{work / 'vendor'}", f'-DSDMA_EXPECTED_VERSION="{version}"', HERE / "headers.cpp", "-o",
                 work / "program")  # fmt: skip
-            run(work / "program")
+            run_32(work / "program") if flag == "-m32" else run(work / "program")
 
 
 def wheel(source, build, version, work, compilers):
