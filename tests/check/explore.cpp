@@ -4,6 +4,7 @@
 #include "sdma/check/check.hpp"
 #include "sdma/engine/pipeline.hpp"
 #include "support/catch.hpp"
+#include "support/sanitizer.hpp"
 
 #include <cstring>
 #include <memory>
@@ -190,7 +191,7 @@ TEST_CASE("whatever some execution breaks has been reported") {
   const bool samples = GENERATE(false, true);
   std::mt19937 random(20);
   int breaks = 0, good = 0, complete = 0, reported_only = 0, sampling = 0;
-  const int kSchedules = samples ? 1200 : 400;
+  const int kSchedules = test::tries(samples ? 1200 : 400);
   for (int i = 0; i < kSchedules; ++i) {
     const auto s = random_schedule(random, samples);
     REQUIRE(problems(s).empty());

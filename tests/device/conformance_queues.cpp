@@ -4,7 +4,7 @@
 #include "sdma/device/queues.hpp"
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/recipes.hpp"
-#include "support/thread_sanitizer.hpp"
+#include "support/sanitizer.hpp"
 
 #include <array>
 #include <atomic>

@@ -2,6 +2,7 @@
 // Queues that do not hang: slow, idle, waiting for a queue that makes progress, or as they are at one moment. None is accused.
 #include "scene.hpp"
 #include "support/catch.hpp"
+#include "support/sanitizer.hpp"
 
 #include <cstdio>
 
@@ -10,7 +11,7 @@ using namespace sdma::test;
 
 namespace {
 
-constexpr unsigned kSeeds = 12;
+constexpr unsigned kSeeds = tries(12u);
 enum Forms : unsigned { kLive = 1, kNode = 2, kFile = 4, kInstant = 8, kAny = 15 };
 
 struct Healthy {

@@ -2,6 +2,7 @@
 // Hangs of every class, each with its answer, in scenes of many seeds and snapshots of every form.
 #include "scene.hpp"
 #include "support/catch.hpp"
+#include "support/sanitizer.hpp"
 
 #include <cstdio>
 #include <ctime>
@@ -14,7 +15,7 @@ using doctor::HangClass;
 
 namespace {
 
-constexpr unsigned kSeeds = 10;
+constexpr unsigned kSeeds = tries(10u);
 enum Forms : unsigned { kLive = 1, kNode = 2, kFile = 4, kInstant = 8, kAny = 15, kDriver = 3, kFiles = 12 };
 
 struct Injected {

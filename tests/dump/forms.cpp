@@ -4,6 +4,7 @@
 
 #include "printed.hpp"
 #include "support/catch.hpp"
+#include "support/sanitizer.hpp"
 
 #include <random>
 
@@ -37,7 +38,7 @@ std::string with_log(const std::string& text) {
 }  // namespace
 
 TEST_CASE("every form gives back the dwords that were printed") {
-  for (unsigned seed = 0; seed < 60; ++seed) {
+  for (unsigned seed = 0; seed < test::tries(60u); ++seed) {
     const auto d = random_dwords(seed, 8 + seed * 2);
     for (const auto& form : forms()) {
       const auto text = form.print(d);

@@ -3,6 +3,7 @@
 #include "sdma/dump/place.hpp"
 #include "sdma/packets/registry.hpp"
 #include "support/catch.hpp"
+#include "support/sanitizer.hpp"
 
 #include <algorithm>
 #include <random>
@@ -197,7 +198,7 @@ TEST_CASE("garbage with packets inside is one gap, unless they are worth more th
 
 TEST_CASE("random garbage costs at most the packets next to it") {
   std::mt19937 random{7};
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < test::tries(300); ++i) {
     Dwords garbage{0xdeadbeef};
     const auto n = random() % 60;
     while (garbage.size() <= n)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the orderings allow: exactly, by every sequence of choices; and that programs without a race do not care.
 #include "engine/rig.hpp"
+#include "support/sanitizer.hpp"
 
 #include <set>
 #include <string>
@@ -173,7 +174,7 @@ TEST_CASE("before a fault: strict and rocr land what is earlier, adversarial som
 }
 
 TEST_CASE("programs without a race leave the same memory in every ordering and with every seed") {
-  for (std::uint32_t program = 0; program < 40; ++program) {
+  for (std::uint32_t program = 0; program < tries(40u); ++program) {
     std::vector<std::byte> strict;
     for (auto ordering : {Ordering::strict, Ordering::rocr, Ordering::adversarial})
       for (std::uint64_t seed = 0; seed < (ordering == Ordering::strict ? 1u : 8u); ++seed) {

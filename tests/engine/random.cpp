@@ -2,6 +2,7 @@
 // Random packets of every kind, through the fuzz target: fields as the registry describes them, addresses mostly mapped.
 #include "sdma/packets/registry.hpp"
 #include "support/catch.hpp"
+#include "support/sanitizer.hpp"
 
 #include <cstring>
 #include <random>
@@ -34,7 +35,7 @@ void append(std::vector<std::uint32_t>& out, std::mt19937_64& random) {
 
 TEST_CASE("random packets never crash, never hang, and write nothing that is not theirs") {
   std::mt19937_64 random(1);
-  for (int program = 0; program < 3000; ++program) {
+  for (int program = 0; program < test::tries(3000); ++program) {
     std::vector<std::uint32_t> dwords;
     for (int i = 0; i < 30; ++i) append(dwords, random);
     std::vector<std::uint8_t> bytes(1 + dwords.size() * 4);
@@ -46,7 +47,7 @@ TEST_CASE("random packets never crash, never hang, and write nothing that is not
 
 TEST_CASE("random dwords, too") {
   std::mt19937 random(2);
-  for (int program = 0; program < 2000; ++program) {
+  for (int program = 0; program < test::tries(2000); ++program) {
     std::vector<std::uint8_t> bytes(1 + random() % 400);
     for (auto& b : bytes) b = static_cast<std::uint8_t>(random() % 5 ? random() % 20 : random());
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());

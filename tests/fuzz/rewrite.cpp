@@ -7,7 +7,7 @@
 //
 // The changes are made in a circle. Without the thread, one is made at each hook that the engine calls and after each step, so
 // that a run can be repeated. With it, they hit the places between the hooks, too: a find may need several runs to show again.
-#include "../support/thread_sanitizer.hpp"
+#include "../support/sanitizer.hpp"
 #include "sdma/engine/pipeline.hpp"
 #include "space.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "packets/generic.hpp"
 #include "sdma/packets/unambiguous.hpp"
+#include "support/sanitizer.hpp"
 
 using namespace sdma;
 using namespace sdma::test;
@@ -49,7 +50,7 @@ TEST_CASE("random dwords: the table gives what a search gives") {
   Dice dice{2};
   int known = 0;
   bool ok = true;
-  for (int i = 0; i < 300000; ++i) {
+  for (int i = 0; i < tries(300000); ++i) {
     std::array<std::uint32_t, 6> d{};
     for (auto& w : d) w = static_cast<std::uint32_t>(dice.number());
     if (i % 4) d[0] = (d[0] & 0xffff0000) | static_cast<std::uint32_t>(dice.below(18) | dice.below(12) << 8);
@@ -61,7 +62,7 @@ TEST_CASE("random dwords: the table gives what a search gives") {
     ok = ok && p == by_hand(span);
   }
   CHECK(ok);
-  CHECK(known > 10000);
+  CHECK(known > tries(10000));
 }
 
 TEST_CASE("all headers: op and sub_op of every value") {

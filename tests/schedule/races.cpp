@@ -3,7 +3,7 @@
 // shows each of them with several of the first hundred seeds (of three hundred, where the machine is busy), and never blames the
 // mended schedule.
 #include "support.hpp"
-#include "support/thread_sanitizer.hpp"
+#include "support/sanitizer.hpp"
 
 using namespace sdma;
 using namespace sdma::test;
@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Without delays, none of these seeds shows some of the races, and one or two show others, by the timing of threads.
-constexpr std::uint64_t kSeeds = 100, kBusySeeds = 300;
+constexpr std::uint64_t kSeeds = tries(std::uint64_t{100}), kBusySeeds = 300;
 constexpr int kShown = 4;
 
 /// A queue that sleeps too long, or a deadlock, ends the run at `timeout`.

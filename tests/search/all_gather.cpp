@@ -62,7 +62,8 @@ bool better(std::uint64_t bytes, const SearchResult& r, const MachineDescription
 
 TEST_CASE(
     "with one host thread, at least as good as by hand at every size, and better outside the uncertainty in the "
-    "middle") {
+    "middle",
+    "[long]") {
   const auto m = *mi300x_machine();
   for (const auto bytes : kSizes) {
     const auto r = explore(bytes, "1", m);

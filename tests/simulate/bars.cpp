@@ -56,7 +56,8 @@ constexpr std::pair<Variant, bool> kColumns[] = {
 
 }  // namespace
 
-TEST_CASE("the all-gather table within 8 % on average, all but one cell within 25 %, and the best variant right") {
+TEST_CASE("the all-gather table within 8 % on average, all but one cell within 25 %, and the best variant right",
+          "[long]") {
   const auto m = *mi300x_machine();
   double sum = 0;
   for (const auto bytes : kSizes) {
@@ -92,7 +93,7 @@ TEST_CASE("shares of the four phases of one copy within 5 points") {
   CHECK(shares == 15 * 4);
 }
 
-TEST_CASE("the schedules of the published table take as long as the plans of the collectives") {
+TEST_CASE("the schedules of the published table take as long as the plans of the collectives", "[long]") {
   const auto m = *mi300x_machine();
   for (const std::uint64_t bytes : {K, 64 * K, 512 * K, 16 * M, K * M})
     for (const auto& [variant, prelaunch] : kColumns) {

@@ -145,7 +145,7 @@ TEST_CASE("rounded: three digits, two for an uncertainty, whole bytes") {
   CHECK(m.parameter(Cost::engine_swap) == Parameter{0.98765, 0.12345, "x"});
 }
 
-TEST_CASE("the stated uncertainty covers the truth in about 68 of 100 cases, and grows with the spread") {
+TEST_CASE("the stated uncertainty covers the truth in about 68 of 100 cases, and grows with the spread", "[long]") {
   const auto m = truth();
   constexpr int kCases = 40;
   int inside = 0;

@@ -67,7 +67,7 @@ const HeldOut& named(const std::vector<HeldOut>& all, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("each column, half, quarter and source is left out once; what has no weight is never fitted to") {
+TEST_CASE("each column, half, quarter and source is left out once; what has no weight is never fitted to", "[long]") {
   const auto m = table([](int, int) { return 1.0; }, "c.sdma,bytes=8K count=4,speed_up,c.sdma,bytes=8K,9,0,x\n");
   const auto all = parts(m);
   std::string names;
@@ -87,7 +87,7 @@ TEST_CASE("each column, half, quarter and source is left out once; what has no w
   CHECK(named(all, "half 2 of 2 of the rows").cells.front().observation == 6);
 }
 
-TEST_CASE("what is left out does not act on the fit") {
+TEST_CASE("what is left out does not act on the fit", "[long]") {
   // One column is nonsense: without it the fit finds the truth, and says how wrong that column is.
   const auto all = parts(table([](int count, int) { return count == 16 ? 0.5 : 1.0; }));
   const auto& without = named(all, "column c.sdma count=16");

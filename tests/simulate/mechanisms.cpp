@@ -158,7 +158,7 @@ TEST_CASE("a round that does not end is reported at its timeout") {
   CHECK(got.error().front().message == "a round has not ended at its deadline");
 }
 
-TEST_CASE("a machine that is fitted to mechanisms predicts what was not measured") {
+TEST_CASE("a machine that is fitted to mechanisms predicts what was not measured", "[long]") {
   auto truth = *mi300x_machine(2);
   for (auto& l : truth.topology.links) l.mb_per_s = l.type == LinkType::xgmi ? 390'000 : 55'000;
   for (const auto& [name, value] : {std::pair{"host.submit_ns", 700.0},
@@ -209,7 +209,7 @@ TEST_CASE("a machine that is fitted to mechanisms predicts what was not measured
   CHECK_THAT(ns_of(exchange, f->machine), Catch::Matchers::WithinRel(ns_of(exchange, truth), 0.1));
 }
 
-TEST_CASE("links whose rate the topology states keep it, and their efficiency is fitted") {
+TEST_CASE("links whose rate the topology states keep it, and their efficiency is fitted", "[long]") {
   const auto device = SoftDevice::open({.gpus = 2});
   REQUIRE(device);
   const auto& node = (*device)->topology();

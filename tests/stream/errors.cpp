@@ -180,7 +180,7 @@ TEST_CASE("all errors of a text are reported, those of a loop once, and not with
   CHECK(m.error()[100].message == "after 100 errors, the text from line 101 on was not read");
 }
 
-TEST_CASE("a text of many names takes no longer than it is long") {
+TEST_CASE("a text of many names takes no longer than it is long", "[long]") {
   std::string text;
   for (int i = 0; i < 100000; ++i) text += fmt::format("let a{} = {}\n", i, i);
   text += "nop times=a99999\n";
