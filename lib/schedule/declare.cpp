@@ -40,8 +40,8 @@ bool ScheduleParser::item(int depth) {
   incomplete_ = true;
   if (at("end")) return skip(), fail(t.at, "'end' without 'for', 'if', 'queue', 'host' or 'kernel'");
   if (at("sdma")) return skip(), fail(t.at, "the version appears only once, on the first line");
-  const std::string_view words[] = {"param", "let",  "choose", "gpus",   "buffer", "signal",
-                                    "queue", "host", "kernel", "expect", "for",    "if"};
+  const std::string_view words[] = {"param", "let",  "require", "choose", "gpus", "buffer", "signal",
+                                    "queue", "host", "kernel",  "expect", "for",  "if"};
   lex_.take();
   const bool assigned = t.kind == Token::word && lex_.peek().is("=");
   fail(t.at, "expected a declaration or 'end', got " + quote(t),

@@ -85,6 +85,7 @@ bool ScheduleParser::misplaced(const Token& t) const noexcept {
 bool ScheduleParser::statement(int depth) {
   const Token t = lex_.peek();
   if (at("let")) return let() || failed(true);
+  if (at("require")) return require(pass_ == Pass::declare || inner_) || failed(true);
   if (at("choose")) return choose(depth) || failed(true);
   if (at("for")) return loop(depth) || failed(pass_ == Pass::declare);
   if (at("if")) return branches(depth) || failed(pass_ == Pass::declare);

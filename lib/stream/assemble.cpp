@@ -34,6 +34,7 @@ class Assembler final : private Blocks {
   bool statement(int depth) override {
     const Token t = lex_.peek();
     if (at("let")) return let();
+    if (at("require")) return require();
     if (at("for")) return loop(depth);
     if (at("if")) return branches(depth);
     if (at("end")) {
@@ -47,7 +48,7 @@ class Assembler final : private Blocks {
                t.text == "param" ? "a stream has no parameters: use let"
                : t.text == "sdma"
                    ? "this is a schedule: read it with sdma run, check, simulate or fmt"
-                   : "this belongs to a schedule, whose first line is 'sdma 1'; a stream has packets, let, for and if");
+                   : "this belongs to a schedule, whose first line is 'sdma 1'; a stream has packets, let, require, for and if");
       lex_.skip_line();
       return false;
     }

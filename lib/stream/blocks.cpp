@@ -3,8 +3,6 @@
 
 #include "sdma/core/number.hpp"
 
-#include <algorithm>
-
 namespace sdma::inline v0::detail {
 
 Result<std::string, Diagnostic> Blocks::other_file(const std::string& name) {
@@ -61,6 +59,21 @@ bool Blocks::let() {
   const auto d = definition();
   if (d) names_.define(d->name, d->value);
   return d.has_value();
+}
+
+bool Blocks::require(bool asked) {
+  if (!asked) return lex_.skip_line(), true;
+  lex_.take();
+  const auto begin = lex_.position();
+  const auto holds = condition();
+  if (!holds) return false;
+  const Token message = lex_.peek();
+  if (message.kind != Token::string)
+    return expected("a message in quotes", "write require N > 1 \"at least two GPUs\"");
+  lex_.take();
+  if (*holds) return true;
+  const auto text = expand(message, Splices::text);
+  return text && fail(begin, text->substr(1, text->size() - 2), "the text requires this of its values");
 }
 
 std::optional<Blocks::Values> Blocks::list() {
@@ -136,23 +149,6 @@ bool Blocks::loop(int depth) {
   else skip_body();
   close(begin);
   return errors == source_.count();
-}
-
-/// A < B, and so on.
-std::optional<bool> Blocks::condition() {
-  const auto a = expression();
-  if (!a) return {};
-  const Token op = lex_.peek();
-  const auto among = [&](std::initializer_list<std::string_view> signs) {
-    return std::any_of(signs.begin(), signs.end(), [&](auto s) { return op.is(s); });
-  };
-  if (!among({"==", "!=", "<", "<=", ">", ">="}))
-    return expected("one of == != < <= > >=", op.is("=") ? "'==' compares" : "write if k % 2 == 0"), std::nullopt;
-  lex_.take();
-  const auto b = expression();
-  if (!b) return {};
-  return (*a == *b && among({"==", "<=", ">="})) || (*a != *b && op.is("!=")) || (*a < *b && among({"<", "<="})) ||
-         (*a > *b && among({">", ">="}));
 }
 
 /// The lines of a branch, up to its `else` or `end`.

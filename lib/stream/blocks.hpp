@@ -11,6 +11,7 @@
 //   for b in file("blocks.txt")       each number of a file: blanks, commas and line ends separate them, # begins a comment
 //   for i in 0..4 choose order        in an order that the reader of the text chooses
 //   if a < b ... else if ... else ... end
+//   require N > 1 "at least two GPUs, got {N}"
 //
 // A block is a sequence of statements up to `end`, or up to the end of the text. A loop evaluates its body once per round, by
 // going back in the text. An `if` reads only the branch that is taken. All errors are reported to the Source; after an error, the next line is the next statement. After many
@@ -64,6 +65,8 @@ class Blocks : protected Parser {
   /// ends the block, too.
   void block(int depth, bool branch = false);
   bool let();
+  /// require CONDITION "message": an error with this message if the condition does not hold. `asked`: not skipped.
+  bool require(bool asked = true);
   /// Parses what follows `let`: NAME = VALUE.
   std::optional<Definition> definition();
   /// A name that a definition or a loop defines; with `sampled`, it may be that of a sample.
@@ -91,7 +94,6 @@ class Blocks : protected Parser {
  private:
   std::optional<Values> list();
   std::optional<Values> numbers_of_file();
-  std::optional<bool> condition();
   void branch(bool taken, int depth);
   void rounds(const std::string& variable, const Values&, int depth, const Token& begin);
 

@@ -8,6 +8,15 @@ namespace {
 
 constexpr int kDeepest = 64;
 
+bool compares(const Token& t) noexcept {
+  return t.is("==") || t.is("!=") || t.is("<") || t.is("<=") || t.is(">") || t.is(">=");
+}
+
+bool holds(Number a, const Token& op, Number b) noexcept {
+  if (a == b) return op.is("==") || op.is("<=") || op.is(">=");
+  return op.is("!=") || (a < b ? op.is("<") || op.is("<=") : op.is(">") || op.is(">="));
+}
+
 bool fits(Number v) noexcept { return v >= kLeast && v <= kMost; }
 
 std::optional<Number> times(Number a, Number b) noexcept {
@@ -61,6 +70,29 @@ std::optional<Linear> Parser::linear(Allow what) {
   return v;
 }
 
+std::optional<bool> Parser::condition() {
+  compared_ = false;
+  const auto v = expression();
+  if (!v) return {};
+  if (!compared_ || lex_.peek().is("="))
+    return expected("one of == != < <= > >=", lex_.peek().is("=") ? "'==' compares" : "write if k % 2 == 0"),
+           std::nullopt;
+  return *v != 0;
+}
+
+std::optional<Linear> Parser::comparison() {
+  const auto left = sum();
+  if (!left || !compares(lex_.peek())) return left;
+  const auto op = lex_.take();
+  const auto right = sum();
+  if (!right) return {};
+  for (const auto& side : {*left, *right})
+    if (side.factor != 0 || side.sample)
+      return none(op.at, "this value is known only while the schedule runs, so it cannot be compared here");
+  compared_ = true;
+  return Linear{holds(left->constant, op, right->constant)};
+}
+
 std::optional<Linear> Parser::sum() {
   auto left = product();
   while (left && (lex_.peek().is("+") || lex_.peek().is("-"))) {
@@ -98,14 +130,15 @@ std::optional<Linear> Parser::value() {
   if (at_line_end()) return expected("a number"), std::nullopt;
   const Token t = lex_.take();
   if (t.kind == Token::number) return Linear{t.value};
-  if (t.kind == Token::word) return name(t);
+  if (t.kind == Token::word)
+    return lex_.peek().is("(") && (t.text == "min" || t.text == "max") ? least_or_most(t) : name(t);
   if (t.is("-")) {
     const auto v = nested(&Parser::value);
     if (v && v->sample) return not_added(t);
     return v ? bounded(t, {-v->constant, -v->factor}) : v;
   }
   if (t.is("(")) {
-    const auto v = nested(&Parser::sum);
+    const auto v = nested(&Parser::comparison);
     return v && take(")") ? v : std::nullopt;
   }
   if (t.kind == Token::bad_number)
@@ -120,12 +153,26 @@ std::optional<Linear> Parser::nested(std::optional<Linear> (Parser::*part)()) {
   return v;
 }
 
-std::optional<std::string> Parser::expand(const Token& word) {
+std::optional<Linear> Parser::least_or_most(const Token& word) {
+  std::optional<Number> best;
+  do {
+    lex_.take();  // the parenthesis or the comma
+    const auto v = nested(&Parser::comparison);
+    if (!v) return {};
+    if (v->factor != 0 || v->sample)
+      return none(word.at, "this value is known only while the schedule runs, so " + quote(word) + " cannot take it");
+    if (!best || (word.text == "min" ? v->constant < *best : v->constant > *best)) best = v->constant;
+  } while (lex_.peek().is(","));
+  return take(")") ? std::optional(Linear{*best}) : std::nullopt;
+}
+
+std::optional<std::string> Parser::expand(const Token& word, Splices in) {
   // Names are stored for each declaration and each GPU, so a long one in a loop would need much memory.
   constexpr std::size_t kLongest = 255;
   const auto too_long = [&] { return none(word.at, "a name can have at most 255 characters"); };
+  const auto long_name = [&](std::size_t length) { return in == Splices::name && length > kLongest; };
   if (word.text.find('{') == word.text.npos) {
-    if (word.text.size() > kLongest) return too_long();
+    if (long_name(word.text.size())) return too_long();
     return std::string(word.text);
   }
   std::string out;
@@ -135,6 +182,10 @@ std::optional<std::string> Parser::expand(const Token& word) {
       continue;
     }
     const auto close = word.text.find('}', i);
+    if (close == word.text.npos) {  // only in the text of a message
+      out += word.text[i];
+      continue;
+    }
     // For this expression the text ends at the brace; offsets stay those of the source.
     Lexer inner{source_.text().substr(0, word.at + close), word.at + i + 1};
     Parser p{inner, names_, source_};
@@ -143,12 +194,12 @@ std::optional<std::string> Parser::expand(const Token& word) {
     const auto v = p.expression();
     if (!v) return {};
     if (inner.peek().kind != Token::end) return p.expected("'}'"), std::nullopt;
-    if (*v < 0) return none(word.at, "a name cannot contain " + to_string(*v));
+    if (*v < 0 && in == Splices::name) return none(word.at, "a name cannot contain " + to_string(*v));
     out += to_string(*v);
     i = close;
-    if (out.size() > kLongest) return too_long();
+    if (long_name(out.size())) return too_long();
   }
-  if (out.size() > kLongest) return too_long();
+  if (long_name(out.size())) return too_long();
   return out;
 }
 

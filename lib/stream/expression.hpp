@@ -6,6 +6,8 @@
 //   Lexer lex{"4K*(i+1)"};
 //   Parser{lex, names, source}.expression()   ==   16384
 //
+//   a+b  a-b  a*b  a/b  a%b  -a  (a)   min(a, b, ...)  max(a, b, ...)   a<b  a<=b  a==b ...: 1 if it holds, 0 if not
+//
 // Values and all intermediate results are integers from -(2^63) to 2^64 - 1. A value outside that range is an error,
 // and so are a division by zero and an unknown name. Each function reports its errors to the Source and then returns
 // nullopt.
@@ -97,7 +99,7 @@ class Parser {
   /// All must outlive the Parser.
   Parser(Lexer& lex, Names& names, Source& source) noexcept : lex_(lex), names_(names), source_(source) {}
 
-  std::optional<Number> expression() { return constant(sum()); }
+  std::optional<Number> expression() { return constant(comparison()); }
   /// A number, a name, -x or (x), as in a list.
   std::optional<Number> primary() { return constant(value()); }
   enum class Allow : std::uint8_t { epoch = 1, sample = 2, both = 3 };
@@ -106,8 +108,11 @@ class Parser {
   std::optional<Linear> linear(Allow what = Allow::epoch);
   /// An expression whose value is in a range; `what` is its name in a message.
   std::optional<std::uint64_t> number(std::string_view what, Number least, Number most);
-  /// A word with its splices replaced by their values: `gpu{i+1}` is "gpu4".
-  std::optional<std::string> expand(const Token& word);
+  /// A comparison, or an expression with one: does it hold, that is, is it not 0?
+  std::optional<bool> condition();
+  enum class Splices : std::uint8_t { name, text };
+  /// A word, or the text of a message, with its splices replaced by their values: `gpu{i+1}` is "gpu4".
+  std::optional<std::string> expand(const Token& word, Splices = Splices::name);
 
  protected:
   bool at(std::string_view word) const noexcept { return lex_.peek().kind == Token::word && lex_.peek().text == word; }
@@ -134,16 +139,19 @@ class Parser {
   Names* samples_ = nullptr;  ///< the names of values that are known only when a thread runs; null: there are none
 
  private:
+  std::optional<Linear> comparison();
   std::optional<Linear> sum();
   std::optional<Linear> product();
   std::optional<Linear> value();
   std::optional<Linear> nested(std::optional<Linear> (Parser::*part)());
   std::optional<Linear> name(const Token&);
+  std::optional<Linear> least_or_most(const Token& word);
   std::nullopt_t not_added(const Token& op);
   std::optional<Linear> bounded(const Token& op, Linear);
   std::optional<Linear> times(const Token& op, Linear, Linear);
 
   bool epoch_ = false, sample_ = false;  // they are allowed
+  bool compared_ = false;                // the expression has a comparison
   int depth_ = 0;                        // of parentheses, signs and splices
 };
 

@@ -30,14 +30,6 @@ std::uint64_t known(int name) {
   return value > 0 ? static_cast<std::uint64_t>(value) : 0;
 }
 
-/// A mask of one processor, in words of 32 bits with the highest first.
-std::string mask_of(std::uint32_t processor) {
-  constexpr std::uint32_t kWord = 32;
-  auto text = fmt::format("{:08x}", std::uint32_t{1} << processor % kWord);
-  for (std::uint32_t i = 0; i < processor / kWord; ++i) text += ",00000000";
-  return text + "\n";
-}
-
 void add_processor(Tree& tree, const std::string& node, std::uint32_t processor) {
   unsigned index = 0;
   for (const auto& c : kCaches) {
@@ -53,7 +45,7 @@ void add_processor(Tree& tree, const std::string& node, std::uint32_t processor)
     file("ways_of_associativity", fmt::format("{}\n", ways));
     file("number_of_sets", fmt::format("{}\n", ways * line == 0 ? 0 : bytes / (ways * line)));
     file("shared_cpu_list", c.shared ? machine_file(node + "/cpulist") : fmt::format("{}\n", processor));
-    file("shared_cpu_map", c.shared ? machine_file(node + "/cpumap") : mask_of(processor));
+    file("shared_cpu_map", c.shared ? machine_file(node + "/cpumap") : processor_mask(processor, 1));
     ++index;
   }
 }

@@ -121,17 +121,22 @@ std::string processor_list(std::uint32_t node) {
 }
 std::string processor_map(std::uint32_t node) {
   auto text = machine_file(fmt::format("/sys/devices/system/node/node{}/cpumap", node));
-  if (!text.empty()) return text;
-  constexpr std::uint32_t kWord = 32;
-  for (auto left = static_cast<std::uint32_t>(::sysconf(_SC_NPROCESSORS_CONF)); left > 0;) {
-    const auto here = left % kWord == 0 ? kWord : left % kWord;  // the first word is the highest
-    text += fmt::format("{}{:x}", text.empty() ? "" : ",", ~0u >> (kWord - here));
-    left -= here;
-  }
-  return text + "\n";
+  return text.empty() ? processor_mask(0, static_cast<std::uint32_t>(::sysconf(_SC_NPROCESSORS_CONF))) : text;
 }
 
 }  // namespace
+
+std::string processor_mask(std::uint32_t first, std::uint32_t count) {
+  constexpr std::uint32_t kWord = 32;
+  std::string text;
+  for (auto word = (first + count - 1) / kWord + 1; word-- > 0;) {
+    std::uint32_t bits = 0;
+    for (std::uint32_t i = 0; i < kWord; ++i)
+      if (word * kWord + i >= first && word * kWord + i < first + count) bits |= std::uint32_t{1} << i;
+    text += text.empty() ? fmt::format("{:x}", bits) : fmt::format(",{:08x}", bits);
+  }
+  return text + "\n";
+}
 
 TreeGpu::TreeGpu(Tree& t, std::size_t i)
     : tree(t),
